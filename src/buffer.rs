@@ -1,0 +1,281 @@
+//! Storage: 64-byte aligned, always initialised, and recycled where it holds results.
+//!
+//! A fresh page costs more to fault in than most kernels cost to fill it (FACTS: a fresh 51 MB result costs more
+//! than its relu), so the storage of results goes back into a bounded pool and is handed out again *without*
+//! being cleared: the kernel that asked writes every byte. Storage is nevertheless always initialised memory:
+//! it comes from the system zeroed, and later holds some earlier result.
+
+use std::alloc::{Layout as AllocLayout, alloc_zeroed, dealloc};
+use std::collections::HashMap;
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+use crate::error::{Error, Result};
+
+/// Alignment of every buffer, in **bytes**: one cache line, one 512-bit vector.
+pub const ALIGN: usize = 64;
+
+/// From this size on, memory is mapped (zero pages, huge pages where the system has them) instead of allocated.
+const MAP_FROM: usize = 1 << 20;
+
+/// A block of memory. Shared between tensors through an `Arc`; written only through `&mut`.
+pub(crate) struct Buffer {
+    ptr: NonNull<u8>,
+    /// Bytes that the tensor may use.
+    len: usize,
+    /// Bytes that were taken from the system; what `release` needs.
+    capacity: usize,
+    recycle: bool,
+}
+
+// SAFETY: a Buffer owns its memory alone; shared access only reads it, and writing takes `&mut`.
+unsafe impl Send for Buffer {}
+// SAFETY: as above: `&Buffer` gives out `&[u8]` only.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// `len` zero bytes that go back to the system when dropped: for data that a caller brings and may keep long.
+    pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
+        let capacity = round_up(len)?;
+        Ok(Buffer { ptr: take_from_system(capacity)?, len, capacity, recycle: false })
+    }
+
+    /// `len` bytes of **unspecified but initialised** content, for a result of which every byte will be written.
+    pub(crate) fn for_result(len: usize) -> Result<Buffer> {
+        let capacity = size_class(len)?;
+        let ptr = match pool().take(capacity) {
+            Some(p) => p,
+            None => take_from_system(capacity)?,
+        };
+        Ok(Buffer { ptr, len, capacity, recycle: true })
+    }
+
+    /// Length in **bytes**.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        // SAFETY: `ptr` is valid for `capacity >= len` initialised bytes for as long as self lives.
+        unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
+    }
+
+    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_bytes`; `&mut self` makes the access exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
+    }
+
+    /// The elements; the alignment of 64 suits every dtype, and a trailing part of an element is left out.
+    pub(crate) fn as_slice<E: crate::dtype::Element>(&self) -> &[E] {
+        let whole = self.len / size_of::<E>() * size_of::<E>();
+        bytemuck::cast_slice(&self.as_bytes()[..whole])
+    }
+
+    pub(crate) fn as_mut_slice<E: crate::dtype::Element>(&mut self) -> &mut [E] {
+        let whole = self.len / size_of::<E>() * size_of::<E>();
+        bytemuck::cast_slice_mut(&mut self.as_bytes_mut()[..whole])
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        if !(self.recycle && pool().put(self.ptr, self.capacity)) {
+            give_to_system(self.ptr, self.capacity);
+        }
+    }
+}
+
+impl std::fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Buffer({} bytes)", self.len)
+    }
+}
+
+fn out_of_memory(bytes: usize) -> Error {
+    Error::OutOfMemory { bytes, call: "tensor storage" }
+}
+
+fn round_up(len: usize) -> Result<usize> {
+    let page = if len >= MAP_FROM { 4096 } else { ALIGN };
+    len.max(1)
+        .checked_next_multiple_of(page)
+        .filter(|&n| n <= isize::MAX as usize - 4096)
+        .ok_or_else(|| out_of_memory(len))
+}
+
+/// Rounds up to one of eight steps an octave, so that results of similar sizes share storage.
+fn size_class(len: usize) -> Result<usize> {
+    let len = round_up(len)?;
+    let step = (len.next_power_of_two() / 16).max(if len >= MAP_FROM { 4096 } else { ALIGN });
+    len.checked_next_multiple_of(step).filter(|&n| n <= isize::MAX as usize).ok_or_else(|| out_of_memory(len))
+}
+
+fn take_from_system(capacity: usize) -> Result<NonNull<u8>> {
+    if capacity >= MAP_FROM
+        && let Some(p) = map::anonymous(capacity)?
+    {
+        return Ok(p);
+    }
+    let layout = AllocLayout::from_size_align(capacity, ALIGN).map_err(|_| out_of_memory(capacity))?;
+    // SAFETY: capacity is at least ALIGN (round_up starts at 1 byte), so the layout is not zero-sized.
+    NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(|| out_of_memory(capacity))
+}
+
+fn give_to_system(ptr: NonNull<u8>, capacity: usize) {
+    if capacity >= MAP_FROM && map::release(ptr, capacity) {
+        return;
+    }
+    let layout = AllocLayout::from_size_align(capacity, ALIGN).expect("checked when it was taken");
+    // SAFETY: `take_from_system` allocated this pointer with this very layout.
+    unsafe { dealloc(ptr.as_ptr(), layout) }
+}
+
+#[cfg(unix)]
+mod map {
+    use super::*;
+
+    pub(super) fn anonymous(bytes: usize) -> Result<Option<NonNull<u8>>> {
+        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no existing memory.
+        let p = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if p == libc::MAP_FAILED {
+            return Err(out_of_memory(bytes));
+        }
+        #[cfg(target_os = "linux")]
+        // SAFETY: the range was just mapped; the advice changes no content, and its failure is harmless.
+        unsafe {
+            libc::madvise(p, bytes, libc::MADV_HUGEPAGE);
+        }
+        Ok(NonNull::new(p.cast()))
+    }
+
+    pub(super) fn release(ptr: NonNull<u8>, bytes: usize) -> bool {
+        // SAFETY: `anonymous` mapped exactly this range, and its owner is being dropped.
+        unsafe { libc::munmap(ptr.as_ptr().cast(), bytes) };
+        true
+    }
+}
+
+#[cfg(not(unix))]
+mod map {
+    use super::*;
+
+    pub(super) fn anonymous(_: usize) -> Result<Option<NonNull<u8>>> {
+        Ok(None)
+    }
+
+    pub(super) fn release(_: NonNull<u8>, _: usize) -> bool {
+        false
+    }
+}
+
+/// Free storage of results, by capacity.
+struct Pool {
+    bins: Mutex<Bins>,
+}
+
+#[derive(Default)]
+struct Bins {
+    free: HashMap<usize, Vec<Free>>,
+    held: usize,
+    limit: usize,
+}
+
+struct Free(NonNull<u8>);
+// SAFETY: the pointer is the sole owner of its memory while it lies in the pool.
+unsafe impl Send for Free {}
+
+/// How many bytes of free result storage are kept for reuse unless [`set_recycle_limit`] says otherwise.
+pub const DEFAULT_RECYCLE_LIMIT: usize = 512 << 20;
+
+fn pool() -> &'static Pool {
+    static POOL: once_cell::sync::Lazy<Pool> = once_cell::sync::Lazy::new(|| Pool {
+        bins: Mutex::new(Bins { limit: DEFAULT_RECYCLE_LIMIT, ..Bins::default() }),
+    });
+    &POOL
+}
+
+impl Pool {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Bins> {
+        // The bins hold together at every point where a thread could die, so a poisoned lock is still good.
+        self.bins.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn take(&self, capacity: usize) -> Option<NonNull<u8>> {
+        let mut bins = self.lock();
+        let p = bins.free.get_mut(&capacity)?.pop()?;
+        bins.held -= capacity;
+        Some(p.0)
+    }
+
+    /// Whether the pool took it.
+    fn put(&self, ptr: NonNull<u8>, capacity: usize) -> bool {
+        let mut bins = self.lock();
+        if bins.held + capacity > bins.limit {
+            return false;
+        }
+        bins.held += capacity;
+        bins.free.entry(capacity).or_default().push(Free(ptr));
+        true
+    }
+}
+
+/// Bytes of free result storage that the recycling allocator holds now.
+pub fn recycled_bytes() -> usize {
+    pool().lock().held
+}
+
+/// Sets how many bytes of free result storage may be kept ([`DEFAULT_RECYCLE_LIMIT`] at first), and gives back
+/// to the system all that is held: 0 switches recycling off.
+pub fn set_recycle_limit(bytes: usize) {
+    let free = {
+        let mut bins = pool().lock();
+        bins.limit = bytes;
+        bins.held = 0;
+        std::mem::take(&mut bins.free)
+    };
+    for (capacity, list) in free {
+        for p in list {
+            give_to_system(p.0, capacity);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_is_aligned_and_fresh_storage_is_zero() {
+        for len in [0, 1, 63, 64, 65, 4095, MAP_FROM - 1, MAP_FROM, MAP_FROM + 1] {
+            let b = Buffer::zeroed(len).unwrap();
+            assert_eq!(b.len(), len);
+            assert_eq!(b.as_bytes().as_ptr() as usize % ALIGN, 0);
+            assert!(b.as_bytes().iter().all(|&v| v == 0));
+        }
+    }
+
+    #[test]
+    fn a_size_class_holds_its_size_and_wastes_little() {
+        for len in [1, 64, 65, 1000, 4097, 70_000, 1 << 20, (1 << 20) + 1, 51_380_224] {
+            let c = size_class(len).unwrap();
+            assert!(c >= len && c <= (len + len / 8).max(len + 4096), "{len} -> {c}");
+            assert_eq!(size_class(c).unwrap(), c);
+        }
+    }
+
+    #[test]
+    fn an_impossible_size_is_an_error() {
+        assert!(matches!(Buffer::zeroed(usize::MAX), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(Buffer::for_result(isize::MAX as usize), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(Buffer::for_result(1 << 60), Err(Error::OutOfMemory { .. })));
+    }
+}

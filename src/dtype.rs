@@ -1,0 +1,95 @@
+//! Element types and the Rust types that hold them.
+
+use half::{bf16, f16};
+
+/// The type of one element.
+///
+/// Kernels compute in `F32`; the others are storage: they reorder, copy and view, and a kernel that does not
+/// take them answers with [`Error::UnsupportedDType`](crate::Error::UnsupportedDType).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum DType {
+    /// IEEE binary32.
+    F32,
+    /// bfloat16: the upper half of a binary32.
+    BF16,
+    /// IEEE binary16.
+    F16,
+    /// Unsigned 8-bit integer; also what comparisons give back (0 or 1).
+    U8,
+    /// Signed 8-bit integer.
+    S8,
+    /// Signed 32-bit integer; also what `argmax` gives back.
+    S32,
+}
+
+impl DType {
+    /// Every dtype, in the order of the tables in README.md.
+    pub const ALL: [DType; 6] = [DType::F32, DType::BF16, DType::F16, DType::U8, DType::S8, DType::S32];
+
+    /// Size of one element in **bytes**.
+    pub const fn size_bytes(self) -> usize {
+        match self {
+            DType::F32 | DType::S32 => 4,
+            DType::BF16 | DType::F16 => 2,
+            DType::U8 | DType::S8 => 1,
+        }
+    }
+
+    /// The field's short name: `f32`, `bf16`, `f16`, `u8`, `s8`, `s32`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DType::F32 => "f32",
+            DType::BF16 => "bf16",
+            DType::F16 => "f16",
+            DType::U8 => "u8",
+            DType::S8 => "s8",
+            DType::S32 => "s32",
+        }
+    }
+}
+
+impl std::fmt::Display for DType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust type that can be the element of a tensor. Sealed: the list is [`DType::ALL`].
+pub trait Element:
+    sealed::Sealed + bytemuck::Pod + Send + Sync + PartialEq + std::fmt::Debug + 'static
+{
+    /// The dtype that this type holds.
+    const DTYPE: DType;
+}
+
+macro_rules! elements {
+    ($($t:ty => $d:ident),*) => {$(
+        impl sealed::Sealed for $t {}
+        impl Element for $t { const DTYPE: DType = DType::$d; }
+    )*};
+}
+elements!(f32 => F32, bf16 => BF16, f16 => F16, u8 => U8, i8 => S8, i32 => S32);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_rust_types() {
+        fn check<E: Element>() {
+            assert_eq!(std::mem::size_of::<E>(), E::DTYPE.size_bytes());
+        }
+        check::<f32>();
+        check::<bf16>();
+        check::<f16>();
+        check::<u8>();
+        check::<i8>();
+        check::<i32>();
+        assert_eq!(DType::ALL.len(), 6);
+    }
+}

@@ -1,0 +1,276 @@
+//! Every error a user can meet, and every sentence they can read.
+//!
+//! Bad input is answered before any kernel or engine sees it. The message names the op, the argument, what came,
+//! the rule, and last the remedy. Operands are left as they were.
+
+use std::borrow::Cow;
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What was wrong with one argument of one call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Complaint {
+    /// The operator or function that was called.
+    pub op: Cow<'static, str>,
+    /// The argument at fault.
+    pub argument: Cow<'static, str>,
+    /// What came.
+    pub got: String,
+    /// The rule that it breaks.
+    pub rule: String,
+    /// What to do instead.
+    pub remedy: String,
+}
+
+impl Complaint {
+    /// A boxed complaint, ready for a variant of [`Error`].
+    pub fn new(
+        op: impl Into<Cow<'static, str>>,
+        argument: impl Into<Cow<'static, str>>,
+        got: impl Into<String>,
+        rule: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Box<Complaint> {
+        Box::new(Complaint {
+            op: op.into(),
+            argument: argument.into(),
+            got: got.into(),
+            rule: rule.into(),
+            remedy: remedy.into(),
+        })
+    }
+}
+
+impl std::fmt::Display for Complaint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Complaint { op, argument, got, rule, remedy } = self;
+        write!(f, "op `{op}`: argument `{argument}`: got {got}, but {rule}; {remedy}")
+    }
+}
+
+/// Why an op does not run as it was called. A closed list, so that tests can match on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unsupported {
+    /// No kernel is registered for this op under this key.
+    NoKernel,
+    /// The engine has only a reference implementation for this configuration; it is hundreds of times slower.
+    RefOnly {
+        /// The implementation's name, as the engine gives it.
+        implementation: String,
+    },
+    /// The engine has no implementation at all for this configuration. Its status cannot be told from a masked
+    /// allocation failure.
+    NoImplementation,
+    /// The kernel exists in the oneDNN engine, and this build has none.
+    EngineNotBuilt,
+}
+
+/// The details of [`Error::UnsupportedOp`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsupportedOp {
+    /// The operator.
+    pub op: Cow<'static, str>,
+    /// The dispatch key of its data operands.
+    pub key: String,
+    /// Why.
+    pub reason: Unsupported,
+    /// `shape dtype layout` of each data operand.
+    pub operands: Vec<String>,
+    /// The keys that have a kernel for this op.
+    pub available: Vec<String>,
+    /// The call that would make it work.
+    pub remedy: String,
+}
+
+impl std::fmt::Display for UnsupportedOp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let UnsupportedOp { op, key, reason, operands, available, remedy } = self;
+        match reason {
+            Unsupported::NoKernel => write!(f, "op `{op}` has no kernel for dispatch key `{key}`")?,
+            Unsupported::RefOnly { implementation } => write!(
+                f,
+                "op `{op}` on dispatch key `{key}` would run the engine's reference implementation \
+                 (`{implementation}`), which is hundreds of times slower"
+            )?,
+            Unsupported::NoImplementation => write!(
+                f,
+                "op `{op}` on dispatch key `{key}`: the engine has no implementation for this configuration \
+                 (status unimplemented; possibly an allocation failure)"
+            )?,
+            Unsupported::EngineNotBuilt => {
+                write!(f, "op `{op}` on dispatch key `{key}` runs on oneDNN, which this build leaves out")?
+            }
+        }
+        let none = "none";
+        let available = if available.is_empty() { none.to_string() } else { available.join(", ") };
+        write!(f, " (operands: {}; keys with a kernel: {available}); {remedy}", operands.join(", "))
+    }
+}
+
+/// The details of [`Error::ReorderDenied`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReorderDenied {
+    /// The op or call that would have moved data between layouts.
+    pub op: Cow<'static, str>,
+    /// Layout of the source.
+    pub from: String,
+    /// Layout of the result.
+    pub to: String,
+    /// Logical shape.
+    pub shape: String,
+    /// Bytes that would have been written.
+    pub bytes: usize,
+    /// Where the caller stands: `file:line:column`.
+    pub location: String,
+    /// What forbids it: a `deny_reorders` scope, or a budget that is used up.
+    pub rule: String,
+}
+
+/// Everything that can go wrong, by kind. The details name op, argument, what came, rule and remedy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The op cannot run under the key of its operands, or only so slowly that it is refused.
+    #[error("{0}")]
+    UnsupportedOp(Box<UnsupportedOp>),
+    /// Data operands of different dispatch keys.
+    #[error("{0}")]
+    KeyMismatch(Box<Complaint>),
+    /// The right key, but a layout that does not fit the other operands or the kernel.
+    #[error("{0}")]
+    LayoutMismatch(Box<Complaint>),
+    /// No kernel takes this dtype here.
+    #[error("{0}")]
+    UnsupportedDType(Box<Complaint>),
+    /// Operands whose dtypes must agree and do not.
+    #[error("{0}")]
+    DTypeMismatch(Box<Complaint>),
+    /// A tensor of the wrong rank.
+    #[error("{0}")]
+    RankMismatch(Box<Complaint>),
+    /// Sizes that do not fit each other.
+    #[error("{0}")]
+    ShapeMismatch(Box<Complaint>),
+    /// A parameter outside its range.
+    #[error("{0}")]
+    InvalidArgument(Box<Complaint>),
+    /// A size that does not fit into the machine's integers.
+    #[error("{0}")]
+    Overflow(Box<Complaint>),
+    /// Strides or an offset that reach past the storage.
+    #[error("{0}")]
+    OutOfBounds(Box<Complaint>),
+    /// Strides that cannot be used, or a view that strides cannot express.
+    #[error("{0}")]
+    UnsupportedStride(Box<Complaint>),
+    /// A result whose elements share memory with each other.
+    #[error("{0}")]
+    OverlappingOutput(Box<Complaint>),
+    /// A result whose storage another tensor shares.
+    #[error("{0}")]
+    Aliasing(Box<Complaint>),
+    /// A question about strides, pointers or views that an opaque tensor has no answer to.
+    #[error("{0}")]
+    OpaqueLayout(Box<Complaint>),
+    /// Packed weights used with something other than what they were packed for.
+    #[error("{0}")]
+    PackMismatch(Box<Complaint>),
+    /// A reorder inside a scope that forbids it.
+    #[error(
+        "op `{}`: reorder of {} from {} to {} ({} bytes) at {}: {}; move the reorder out of the scope, or allow it",
+        .0.op, .0.shape, .0.from, .0.to, .0.bytes, .0.location, .0.rule
+    )]
+    ReorderDenied(Box<ReorderDenied>),
+    /// A registration that clashes with what is there, or names what is not.
+    #[error("{0}")]
+    Registration(Box<Complaint>),
+    /// A file whose content does not hold together.
+    #[error("{0}")]
+    CorruptFile(Box<Complaint>),
+    /// Storage could not be had.
+    #[error("out of memory: {bytes} bytes for {call}; use smaller tensors, or drop some")]
+    OutOfMemory {
+        /// Bytes asked for; 0 where the engine does not say.
+        bytes: usize,
+        /// The call that asked.
+        call: &'static str,
+    },
+    /// The engine failed with a status that no check of ours foresaw.
+    #[error(
+        "oneDNN's `{call}` failed with status {status} ({name}); please report this with the call that led to it"
+    )]
+    Backend {
+        /// The C function.
+        call: &'static str,
+        /// Its raw status.
+        status: i32,
+        /// The status by name.
+        name: &'static str,
+    },
+}
+
+impl Error {
+    /// The complaint about one argument, where the error is about one.
+    pub fn complaint(&self) -> Option<&Complaint> {
+        match self {
+            Error::KeyMismatch(c)
+            | Error::LayoutMismatch(c)
+            | Error::UnsupportedDType(c)
+            | Error::DTypeMismatch(c)
+            | Error::RankMismatch(c)
+            | Error::ShapeMismatch(c)
+            | Error::InvalidArgument(c)
+            | Error::Overflow(c)
+            | Error::OutOfBounds(c)
+            | Error::UnsupportedStride(c)
+            | Error::OverlappingOutput(c)
+            | Error::Aliasing(c)
+            | Error::OpaqueLayout(c)
+            | Error::PackMismatch(c)
+            | Error::Registration(c)
+            | Error::CorruptFile(c) => Some(c),
+            Error::UnsupportedOp(_)
+            | Error::ReorderDenied(_)
+            | Error::OutOfMemory { .. }
+            | Error::Backend { .. } => None,
+        }
+    }
+
+    /// The op that was called, where the error knows it.
+    pub fn op(&self) -> Option<&str> {
+        match self {
+            Error::UnsupportedOp(u) => Some(&u.op),
+            Error::ReorderDenied(r) => Some(&r.op),
+            other => other.complaint().map(|c| &*c.op),
+        }
+    }
+}
+
+/// `Err` of the named variant with a [`Complaint`]: `fail!(ShapeMismatch, op, "bias", got, rule, remedy)`.
+macro_rules! fail {
+    ($variant:ident, $op:expr, $argument:expr, $got:expr, $rule:expr, $remedy:expr $(,)?) => {
+        return Err($crate::error::Error::$variant($crate::error::Complaint::new(
+            $op, $argument, $got, $rule, $remedy,
+        )))
+    };
+}
+pub(crate) use fail;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_stays_small_enough_to_return() {
+        assert!(std::mem::size_of::<Error>() <= 40, "{}", std::mem::size_of::<Error>());
+    }
+
+    #[test]
+    fn a_complaint_reads_as_a_sentence_with_the_remedy_last() {
+        let e =
+            Error::ShapeMismatch(Complaint::new("conv2d", "bias", "[3]", "it must have 4 values", "pass 4"));
+        assert_eq!(e.to_string(), "op `conv2d`: argument `bias`: got [3], but it must have 4 values; pass 4");
+        assert_eq!(e.op(), Some("conv2d"));
+    }
+}

@@ -1,0 +1,4 @@
+//! How elements lie in memory: sizes, memory formats (strided) and layouts (blocked).
+
+pub mod dims;
+pub mod memory_format;

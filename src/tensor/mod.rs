@@ -1,0 +1,3 @@
+//! The tensors: strided, blocked, or either.
+
+pub mod strided;

@@ -1,0 +1,214 @@
+//! `StridedTensor`: sizes, strides, offset, dtype and shared storage.
+
+use std::sync::Arc;
+
+use crate::buffer::Buffer;
+use crate::dtype::{DType, Element};
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+
+/// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
+///
+/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero allowed.
+/// Clones and views share the storage; data is written only while one tensor owns it.
+#[derive(Clone)]
+pub struct StridedTensor {
+    pub(crate) storage: Arc<Buffer>,
+    pub(crate) dims: Dims,
+    pub(crate) strides: Dims,
+    pub(crate) offset: usize,
+    pub(crate) dtype: DType,
+    /// A format that the user stated, kept where strides alone are ambiguous.
+    pub(crate) format_tag: Option<MemoryFormat>,
+}
+
+impl StridedTensor {
+    /// A contiguous tensor with a copy of `data`, which is in logical (row-major) order.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when `data` has not as many elements as `dims` says, `Overflow`, `RankMismatch`,
+    /// `OutOfMemory`.
+    pub fn from_slice<E: Element>(data: &[E], dims: &[usize]) -> Result<StridedTensor> {
+        let op = "from_slice";
+        let d = Dims::new(op, "dims", dims)?;
+        let strides = MemoryFormat::Contiguous.strides(op, dims)?;
+        let numel = element_count(op, &d)?;
+        if numel != data.len() {
+            fail!(
+                ShapeMismatch,
+                op,
+                "data",
+                format!("{} elements", data.len()),
+                format!("sizes {d} hold {numel}"),
+                "pass exactly that many, in row-major order"
+            );
+        }
+        let mut buf = Buffer::zeroed(byte_count(op, numel, E::DTYPE)?)?;
+        buf.as_mut_slice::<E>().copy_from_slice(data);
+        Ok(StridedTensor {
+            storage: Arc::new(buf),
+            dims: d,
+            strides,
+            offset: 0,
+            dtype: E::DTYPE,
+            format_tag: None,
+        })
+    }
+
+    /// A tensor of zeros in the given format.
+    ///
+    /// # Errors
+    /// As [`MemoryFormat::strides`], and `OutOfMemory`.
+    pub fn zeros(dims: &[usize], dtype: DType, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "zeros";
+        let d = Dims::new(op, "dims", dims)?;
+        let strides = format.strides(op, dims)?;
+        let bytes = byte_count(op, element_count(op, &d)?, dtype)?;
+        let storage = Arc::new(Buffer::zeroed(bytes)?);
+        Ok(StridedTensor { storage, dims: d, strides, offset: 0, dtype, format_tag: None })
+    }
+
+    /// Recycled storage for a result whose every element the caller writes; `strides` are dense.
+    pub(crate) fn for_result(
+        op: &'static str,
+        dims: Dims,
+        strides: Dims,
+        dtype: DType,
+    ) -> Result<StridedTensor> {
+        let bytes = byte_count(op, element_count(op, &dims)?, dtype)?;
+        let storage = Arc::new(Buffer::for_result(bytes)?);
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+    }
+
+    /// Sizes, in logical order.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Number of dimensions.
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// Number of logical elements.
+    pub fn numel(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Steps between neighbours along each dimension, in **elements**.
+    pub fn strides(&self) -> &[usize] {
+        &self.strides
+    }
+
+    /// Where the first element lies in the storage, in **elements**.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Whether both tensors lie in the same storage (they may still not overlap).
+    pub fn shares_storage(&self, other: &StridedTensor) -> bool {
+        Arc::ptr_eq(&self.storage, &other.storage)
+    }
+
+    /// One element, or `None` for an index outside the tensor or another element type.
+    pub fn get<E: Element>(&self, index: &[usize]) -> Option<E> {
+        let inside = index.len() == self.rank() && index.iter().zip(&self.dims).all(|(i, d)| i < d);
+        if !inside || E::DTYPE != self.dtype {
+            return None;
+        }
+        let at: usize = index.iter().zip(&self.strides).map(|(i, s)| i * s).sum();
+        Some(self.storage.as_slice::<E>()[self.offset + at])
+    }
+
+    /// A copy of the elements in logical (row-major) order.
+    ///
+    /// # Errors
+    /// `DTypeMismatch` when `E` is not the tensor's element type.
+    pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
+        if E::DTYPE != self.dtype {
+            fail!(
+                DTypeMismatch,
+                "to_vec",
+                "self",
+                self.dtype.name(),
+                format!("{} was asked for", E::DTYPE),
+                "ask for the tensor's own element type"
+            );
+        }
+        let data = self.data::<E>();
+        let mut out = Vec::with_capacity(self.numel());
+        for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
+        Ok(out)
+    }
+
+    /// The storage from the first element on. The dtype is the caller's to know.
+    pub(crate) fn data<E: Element>(&self) -> &[E] {
+        debug_assert_eq!(E::DTYPE, self.dtype);
+        &self.storage.as_slice::<E>()[self.offset..]
+    }
+
+    /// The storage from the first element on, or `None` while another tensor shares it.
+    pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
+        debug_assert_eq!(E::DTYPE, self.dtype);
+        let offset = self.offset;
+        Some(&mut Arc::get_mut(&mut self.storage)?.as_mut_slice::<E>()[offset..])
+    }
+}
+
+impl std::fmt::Debug for StridedTensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "StridedTensor {{ {} {}, strides: {}, offset: {} }}",
+            self.dtype, self.dims, self.strides, self.offset
+        )
+    }
+}
+
+/// The number of elements, or `Overflow`.
+pub(crate) fn element_count(op: &'static str, dims: &Dims) -> Result<usize> {
+    match dims.checked_product().filter(|&n| n <= isize::MAX as usize) {
+        Some(n) => Ok(n),
+        None => fail!(
+            Overflow,
+            op,
+            "dims",
+            dims.to_string(),
+            "the number of elements does not fit",
+            "use smaller sizes"
+        ),
+    }
+}
+
+/// Bytes of `numel` elements, or `Overflow`.
+pub(crate) fn byte_count(op: &'static str, numel: usize, dtype: DType) -> Result<usize> {
+    match numel.checked_mul(dtype.size_bytes()).filter(|&n| n <= isize::MAX as usize) {
+        Some(n) => Ok(n),
+        None => fail!(
+            Overflow,
+            op,
+            "dims",
+            format!("{numel} elements of {dtype}"),
+            "the number of bytes does not fit",
+            "use smaller sizes"
+        ),
+    }
+}
+
+/// Calls `f` with the offset of every element, in logical order.
+pub(crate) fn for_each_offset(dims: &[usize], strides: &[usize], mut f: impl FnMut(usize)) {
+    fn walk(dims: &[usize], strides: &[usize], base: usize, f: &mut impl FnMut(usize)) {
+        match dims {
+            [] => f(base),
+            [n] => (0..*n).for_each(|i| f(base + i * strides[0])),
+            [n, rest @ ..] => (0..*n).for_each(|i| walk(rest, &strides[1..], base + i * strides[0], f)),
+        }
+    }
+    walk(dims, strides, 0, &mut f);
+}

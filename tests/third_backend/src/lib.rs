@@ -1,0 +1,1 @@
+//! A third backend, registered from outside blocktensor.
