@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 /// Calls `f(i)` once for every `i < n`, on any thread and in any order.
 pub(crate) fn parallel_for(n: usize, f: impl Fn(usize) + Sync) {
-    (0..n).into_par_iter().for_each(f);
+    (0..n).into_par_iter().for_each(|i| f(i));
 }
 
 /// How many threads a section may use.
