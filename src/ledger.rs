@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn denial_names_what_would_have_moved_and_ends_with_its_scope() {
-        let e = deny_reorders(moved).unwrap_err();
+        let e = deny_reorders(|| moved()).unwrap_err();
         let text = e.to_string();
         for part in ["to_blocked", "nchw", "nChw16c", "256 bytes", "ledger.rs", "deny_reorders"] {
             assert!(text.contains(part), "{text} lacks {part}");
