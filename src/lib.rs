@@ -17,3 +17,4 @@ pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, Unsupporte
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use tensor::strided::StridedTensor;
+pub use threads::run;
