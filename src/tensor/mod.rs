@@ -1,3 +1,4 @@
 //! The tensors: strided, blocked, or either.
 
+pub mod blocked;
 pub mod strided;
