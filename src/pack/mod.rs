@@ -1,0 +1,7 @@
+//! Weights packed once, for a stated source.
+
+mod conv;
+mod source;
+
+pub use conv::{BatchNormFold, ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedStem};
+pub use source::Source;
