@@ -1,4 +1,5 @@
 //! How elements lie in memory: sizes, memory formats (strided) and layouts (blocked).
 
 pub mod dims;
+pub(crate) mod iterator;
 pub mod memory_format;

@@ -1,3 +1,6 @@
 //! The tensors: strided, blocked, or either.
 
+pub mod formats;
+pub mod result_format;
 pub mod strided;
+pub mod views;
