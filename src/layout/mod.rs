@@ -1,5 +1,9 @@
 //! How elements lie in memory: sizes, memory formats (strided) and layouts (blocked).
 
+pub mod blocked;
 pub mod dims;
 pub(crate) mod iterator;
 pub mod memory_format;
+mod name;
+pub mod native;
+pub(crate) mod pack;

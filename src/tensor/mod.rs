@@ -1,5 +1,6 @@
 //! The tensors: strided, blocked, or either.
 
+pub mod blocked;
 pub mod formats;
 pub mod result_format;
 pub mod strided;

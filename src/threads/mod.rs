@@ -1,16 +1,9 @@
-//! Parallel sections on the caller's rayon pool.
+//! Threads: the caller's rayon pool, led as a team for the length of a run.
 
-use rayon::prelude::*;
+mod team;
 
-/// Calls `f(i)` once for every `i < n`, on any thread and in any order.
-pub(crate) fn parallel_for(n: usize, f: impl Fn(usize) + Sync) {
-    (0..n).into_par_iter().for_each(|i| f(i));
-}
-
-/// How many threads a section may use.
-pub(crate) fn current_threads() -> usize {
-    rayon::current_num_threads()
-}
+pub use team::run;
+pub(crate) use team::{current_threads, in_task, parallel_for};
 
 /// A pointer that the tasks of one section write through, each its own elements.
 ///

@@ -1,0 +1,98 @@
+//! The layouts that suit the machine.
+
+use super::blocked::{Layout, Role};
+use crate::error::{Result, fail};
+
+/// Which weights a layout is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WeightsKind {
+    /// O, I, spatial: one group.
+    Dense,
+    /// G, O/G, I/G, spatial.
+    Grouped,
+    /// G, 1, 1, spatial: as many groups as channels.
+    Depthwise,
+}
+
+impl Layout {
+    /// The layouts that suit this machine for 2-D convolutions: activations and weights. `nChw16c` and
+    /// `OIhw16i16o` with AVX-512 (F, BW, DQ, VL), else `nChw8c` and `OIhw8i8o`.
+    pub fn native() -> (Layout, Layout) {
+        match native_block() {
+            16 => (Layout::NCHW16C, Layout::OIHW16I16O),
+            _ => (Layout::NCHW8C, Layout::OIHW8I8O),
+        }
+    }
+
+    /// Activations of rank 3, 4 or 5 in blocks of this many channels: `nCw16c`, `nChw16c`, `nCdhw16c`.
+    ///
+    /// # Errors
+    /// `RankMismatch` for another rank, `InvalidArgument` for a block outside 2 to 65535.
+    pub fn blocked_activation(rank: usize, block: usize) -> Result<Layout> {
+        if !(3..=5).contains(&rank) {
+            fail!(
+                RankMismatch,
+                "layout",
+                "rank",
+                rank.to_string(),
+                "blocked activations have rank 3, 4 or 5",
+                "keep tensors of other ranks strided"
+            );
+        }
+        let order: Vec<usize> = (0..rank).collect();
+        Ok(Layout::new(&order, &[(1, block)])?.with_role(Role::Activations))
+    }
+
+    /// The activation layout that suits this machine, for rank 3, 4 or 5.
+    ///
+    /// # Errors
+    /// `RankMismatch` for another rank.
+    pub fn native_activation(rank: usize) -> Result<Layout> {
+        Layout::blocked_activation(rank, native_block())
+    }
+
+    /// The weight layout that suits this machine; `rank` counts the weights' own dimensions, the group's too.
+    /// Dense: `OIw16i16o`, `OIhw16i16o`, `OIdhw16i16o` for rank 3 to 5. Grouped: `gOIhw16i16o` and its like, and
+    /// depthwise: `Goihw16g` and its like, for rank 4 to 6.
+    ///
+    /// # Errors
+    /// `RankMismatch` for another rank.
+    pub fn native_weights(rank: usize, kind: WeightsKind) -> Result<Layout> {
+        let spatial_first = if kind == WeightsKind::Dense { 2 } else { 3 };
+        if !(spatial_first + 1..=spatial_first + 3).contains(&rank) {
+            fail!(
+                RankMismatch,
+                "layout",
+                "rank",
+                format!("{rank} for {kind:?} weights"),
+                "dense weights have rank 3 to 5, grouped and depthwise weights 4 to 6",
+                "count the group's dimension, and one to three spatial dimensions"
+            );
+        }
+        let b = native_block();
+        let order: Vec<usize> = (0..rank).collect();
+        match kind {
+            WeightsKind::Dense => Ok(Layout::new(&order, &[(1, b), (0, b)])?.with_role(Role::Weights)),
+            WeightsKind::Grouped => {
+                Ok(Layout::new(&order, &[(2, b), (1, b)])?.with_role(Role::GroupedWeights))
+            }
+            WeightsKind::Depthwise => Ok(Layout::new(&order, &[(0, b)])?.with_role(Role::GroupedWeights)),
+        }
+    }
+}
+
+/// Channels in one block of the native layouts: 16 or 8.
+///
+/// The one place that knows. An engine whose effective instruction set is lower than the machine's
+/// (`ONEDNN_MAX_CPU_ISA`) has to lower it here.
+pub(crate) fn native_block() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f")
+        && std::arch::is_x86_feature_detected!("avx512bw")
+        && std::arch::is_x86_feature_detected!("avx512dq")
+        && std::arch::is_x86_feature_detected!("avx512vl")
+    {
+        return 16;
+    }
+    8
+}

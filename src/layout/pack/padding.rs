@@ -1,0 +1,72 @@
+//! The padding of a layout: zeroing it, and checking that it is zero.
+
+use crate::layout::blocked::Layout;
+
+/// The places of a layout's padding, as ranges of **elements**.
+///
+/// A dimension's padding lies in its last block only. For every padded dimension the walk visits, in the order of
+/// memory, the inner blocks that are last along it; what two dimensions both pad is visited twice.
+fn walk(layout: &Layout, dims: &[usize], mut visit: impl FnMut(std::ops::Range<usize>)) {
+    let Ok(extent) = layout.extent("layout", dims) else { return };
+    if extent.elements == 0 {
+        return;
+    }
+    let inner = layout.inner_elements();
+    for dim in 0..dims.len() {
+        if extent.padded[dim] == dims[dim] {
+            continue;
+        }
+        let runs = padding_of_block(layout, dim, dims[dim]);
+        let last = extent.outer_strides[dim];
+        let whole = last * (extent.padded[dim] / layout.block_of(dim));
+        for start in (0..extent.elements).step_by(whole) {
+            for block in (start + whole - last..start + whole).step_by(inner) {
+                runs.iter().for_each(|r| visit(block + r.start..block + r.end));
+            }
+        }
+    }
+}
+
+/// The padding along `dim` in an inner block that is the last along it, as ranges from the block's start.
+fn padding_of_block(layout: &Layout, dim: usize, size: usize) -> Vec<std::ops::Range<usize>> {
+    let block = layout.block_of(dim);
+    let used = size - (size - 1) / block * block;
+    let mut runs: Vec<std::ops::Range<usize>> = Vec::new();
+    for at in 0..layout.inner_elements() {
+        let (mut rest, mut index, mut weight) = (at, 0, 1);
+        for (d, n) in layout.inner_blocks().rev() {
+            if d == dim {
+                index += rest % n * weight;
+                weight *= n;
+            }
+            rest /= n;
+        }
+        if index >= used {
+            match runs.last_mut() {
+                Some(run) if run.end == at => run.end += 1,
+                _ => runs.push(at..at + 1),
+            }
+        }
+    }
+    runs
+}
+
+/// Writes zeros to the padding of a tensor whose elements have `elem` **bytes**.
+pub(crate) fn zero_padding(elem: usize, layout: &Layout, dims: &[usize], data: &mut [u8]) {
+    walk(layout, dims, |r| data[r.start * elem..r.end * elem].fill(0));
+}
+
+/// Where the first padding element that is not zero lies, in **elements**, if there is one. Every padding byte
+/// counts, so that a negative zero is not zero.
+pub(crate) fn first_dirty_lane(elem: usize, layout: &Layout, dims: &[usize], data: &[u8]) -> Option<usize> {
+    let mut first: Option<usize> = None;
+    walk(layout, dims, |r| {
+        if first.is_none_or(|f| r.start < f)
+            && let Some(at) = data[r.start * elem..r.end * elem].iter().position(|&b| b != 0)
+        {
+            let at = r.start + at / elem;
+            first = Some(first.map_or(at, |f| f.min(at)));
+        }
+    });
+    first
+}

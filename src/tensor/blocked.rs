@@ -1,0 +1,436 @@
+//! `BlockedTensor`: logical sizes, dtype and layout; how the bytes lie is nobody else's business.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::strided::StridedTensor;
+use crate::buffer::Buffer;
+use crate::dtype::{DType, Element};
+use crate::error::{Result, fail};
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::layout::pack;
+use crate::ledger::{self, Cause, Move};
+
+/// An opaque tensor in a blocked [`Layout`].
+///
+/// It tells its logical sizes, its dtype and the name of its layout. It has no strides, no data pointer and no
+/// views: to look inside, reorder it with [`to_strided`](BlockedTensor::to_strided), which copies. The padding of
+/// its layout (the *channel tail*) is zero, always. It never changes once made, so clones are cheap and threads
+/// may share it.
+///
+/// ```
+/// use blocktensor::{Layout, MemoryFormat, StridedTensor};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[1, 2, 1, 2])?;
+/// let blocked = x.to_blocked(&Layout::NCHW16C)?;
+/// assert_eq!((blocked.dims(), blocked.bytes()), (&[1, 2, 1, 2][..], 16 * 2 * 4));
+/// assert_eq!(blocked.to_strided(MemoryFormat::Contiguous)?.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+/// A program that asks for what only strides can answer does not compile:
+/// ```compile_fail,E0599
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// x.strides();
+/// ```
+/// ```compile_fail,E0599
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// x.as_slice::<f32>();
+/// ```
+/// ```compile_fail,E0599
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// x.narrow(1, 0, 8);
+/// ```
+/// ```compile_fail,E0599
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// x.permute(&[0, 2, 3, 1]);
+/// ```
+/// ```compile_fail,E0599
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// x.view(&[16, 4]);
+/// ```
+/// ```compile_fail,E0624
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// x.data::<f32>();
+/// ```
+///
+/// A layout without inner blocks is refused: strides express it, so it belongs to a [`StridedTensor`].
+#[derive(Clone)]
+pub struct BlockedTensor {
+    storage: Arc<Buffer>,
+    dims: Dims,
+    layout: Layout,
+    dtype: DType,
+}
+
+/// Sizes and **bytes** of a blocked tensor, checked on behalf of `op`.
+fn checked(op: &'static str, dims: &[usize], layout: &Layout, dtype: DType) -> Result<(Dims, usize)> {
+    if layout.is_plain() {
+        fail!(
+            LayoutMismatch,
+            op,
+            "layout",
+            layout.to_string(),
+            "a blocked tensor's layout has inner blocks",
+            "use a strided tensor and `to_memory_format`"
+        );
+    }
+    let sizes = Dims::new(op, "dims", dims)?;
+    let extent = layout.extent(op, dims)?;
+    Ok((sizes, layout.bytes_of(op, dims, extent.elements, dtype)?))
+}
+
+impl BlockedTensor {
+    /// A tensor of zeros.
+    ///
+    /// # Errors
+    /// `RankMismatch` when the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
+    /// `Overflow`, `OutOfMemory`.
+    pub fn zeros(dims: &[usize], layout: &Layout, dtype: DType) -> Result<BlockedTensor> {
+        let (dims, bytes) = checked("zeros", dims, layout, dtype)?;
+        Ok(BlockedTensor { storage: Arc::new(Buffer::zeroed(bytes)?), dims, layout: *layout, dtype })
+    }
+
+    /// A tensor whose every element is `value`; its padding is zero.
+    ///
+    /// # Errors
+    /// As [`zeros`](BlockedTensor::zeros).
+    pub fn full<E: Element>(value: E, dims: &[usize], layout: &Layout) -> Result<BlockedTensor> {
+        let (sizes, bytes) = checked("full", dims, layout, E::DTYPE)?;
+        let mut buffer = Buffer::zeroed(bytes)?;
+        buffer.as_mut_slice::<E>().fill(value);
+        pack::zero_padding(size_of::<E>(), layout, dims, buffer.as_bytes_mut());
+        Ok(BlockedTensor { storage: Arc::new(buffer), dims: sizes, layout: *layout, dtype: E::DTYPE })
+    }
+
+    /// Zeros of the same sizes, layout and dtype.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn zeros_like(&self) -> Result<BlockedTensor> {
+        BlockedTensor::zeros(&self.dims, &self.layout, self.dtype)
+    }
+
+    /// `value` everywhere, in the same sizes and layout.
+    ///
+    /// # Errors
+    /// `DTypeMismatch` when `value` is not of the tensor's element type, `OutOfMemory`.
+    pub fn full_like<E: Element>(&self, value: E) -> Result<BlockedTensor> {
+        same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
+        BlockedTensor::full(value, &self.dims, &self.layout)
+    }
+
+    /// Recycled storage for a result whose every byte, padding included, the caller writes.
+    pub(crate) fn for_result(
+        op: &'static str,
+        dims: &[usize],
+        layout: &Layout,
+        dtype: DType,
+    ) -> Result<BlockedTensor> {
+        let (dims, bytes) = checked(op, dims, layout, dtype)?;
+        Ok(BlockedTensor { storage: Arc::new(Buffer::for_result(bytes)?), dims, layout: *layout, dtype })
+    }
+
+    /// Sizes, in logical order.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Number of logical dimensions.
+    pub fn rank(&self) -> usize {
+        self.dims.len()
+    }
+
+    /// Number of logical elements: the padding does not count.
+    pub fn numel(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The layout: it compares, hashes and prints its name.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// **Bytes** of storage, the padding included.
+    pub fn bytes(&self) -> usize {
+        self.storage.len()
+    }
+
+    /// Checks that the padding is zero, as every kernel must leave it: a single NaN there spoils convolutions.
+    ///
+    /// # Errors
+    /// `InvalidArgument` with the place of the first padding element that is not zero.
+    pub fn check_tail(&self) -> Result<()> {
+        let elem = self.dtype.size_bytes();
+        match pack::first_dirty_lane(elem, &self.layout, &self.dims, self.storage.as_bytes()) {
+            None => Ok(()),
+            Some(at) => fail!(
+                InvalidArgument,
+                "check_tail",
+                "self",
+                format!("element {at} of {self:?}, a padding element, not zero"),
+                "the padding of a blocked tensor is zero",
+                "report the op that wrote it"
+            ),
+        }
+    }
+
+    /// The storage, padding included. The dtype is the caller's to know.
+    pub(crate) fn data<E: Element>(&self) -> &[E] {
+        debug_assert_eq!(E::DTYPE, self.dtype);
+        self.storage.as_slice()
+    }
+
+    /// The storage, or `None` while another tensor shares it. Who writes it leaves the padding zero.
+    pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
+        debug_assert_eq!(E::DTYPE, self.dtype);
+        Some(Arc::get_mut(&mut self.storage)?.as_mut_slice())
+    }
+
+    /// The same elements as a strided tensor in this memory format: one copy, whatever the layout.
+    ///
+    /// # Errors
+    /// `RankMismatch` for a channels-last format of another rank, `InvalidArgument` for `Preserve`,
+    /// `ReorderDenied`, `OutOfMemory`.
+    #[track_caller]
+    pub fn to_strided(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "to_strided";
+        let strides = format.strides(op, &self.dims)?;
+        let location = Location::caller();
+        let bytes = self.numel() * self.dtype.size_bytes();
+        ledger::reorder(self.moving(op, &format, bytes, location), || {
+            let mut dst = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
+            dst.format_tag = Some(format);
+            let out = unshared(op, &mut dst.storage)?;
+            self.unpack(&strides, out.as_bytes_mut());
+            Ok(dst)
+        })
+    }
+
+    /// As [`to_strided`](BlockedTensor::to_strided), into a tensor that is there: any strides whose elements do
+    /// not share memory.
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `DTypeMismatch`, `OverlappingOutput`; `Aliasing` while another tensor shares the storage
+    /// of `dst`; `ReorderDenied`. On an error `dst` is as it was.
+    #[track_caller]
+    pub fn to_strided_into(&self, dst: &mut StridedTensor) -> Result<()> {
+        let op = "to_strided_into";
+        same_shape(op, &dst.dims, &self.dims)?;
+        same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        if overlaps(&dst.dims, &dst.strides) {
+            fail!(
+                OverlappingOutput,
+                op,
+                "dst",
+                format!("sizes {} with strides {}", dst.dims, dst.strides),
+                "no two elements of a result may share memory",
+                "pass a dense tensor"
+            );
+        }
+        let (strides, start) = (dst.strides, dst.offset * self.dtype.size_bytes());
+        let (location, to) = (Location::caller(), Strided::of(dst));
+        let bytes = self.numel() * self.dtype.size_bytes();
+        let out = unshared(op, &mut dst.storage)?;
+        ledger::reorder(self.moving(op, &to, bytes, location), || {
+            let start = start.min(out.len());
+            self.unpack(&strides, &mut out.as_bytes_mut()[start..]);
+            Ok(())
+        })
+    }
+
+    /// The same elements in another blocked layout: one copy. A tensor that is in `layout` already is returned
+    /// as it is, without one.
+    ///
+    /// # Errors
+    /// `RankMismatch`, `LayoutMismatch` for a layout without inner blocks, `Overflow`, `ReorderDenied`,
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn reorder_to(&self, layout: &Layout) -> Result<BlockedTensor> {
+        let op = "reorder_to";
+        let (_, bytes) = checked(op, &self.dims, layout, self.dtype)?;
+        if *layout == self.layout {
+            return Ok(self.clone());
+        }
+        ledger::reorder(self.moving(op, layout, bytes, Location::caller()), || {
+            let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
+            let out = unshared(op, &mut dst.storage)?;
+            let elem = self.dtype.size_bytes();
+            pack::reorder(
+                elem,
+                self.storage.as_bytes(),
+                &self.layout,
+                &self.dims,
+                layout,
+                out.as_bytes_mut(),
+            );
+            Ok(dst)
+        })
+    }
+
+    fn moving<'a>(
+        &'a self,
+        op: &'static str,
+        to: &'a dyn std::fmt::Display,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) -> Move<'a> {
+        Move { op, cause: Cause::Call, from: &self.layout, to, dims: &self.dims, bytes, location }
+    }
+
+    fn unpack(&self, strides: &[usize], dst: &mut [u8]) {
+        let elem = self.dtype.size_bytes();
+        pack::unpack(elem, self.storage.as_bytes(), &self.layout, &self.dims, strides, dst);
+    }
+}
+
+impl StridedTensor {
+    /// The same elements in a blocked layout: one copy, whatever the strides. The padding is zero.
+    ///
+    /// # Errors
+    /// `RankMismatch` when the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
+    /// `Overflow`, `ReorderDenied`, `OutOfMemory`.
+    #[track_caller]
+    pub fn to_blocked(&self, layout: &Layout) -> Result<BlockedTensor> {
+        let op = "to_blocked";
+        let (_, bytes) = checked(op, &self.dims, layout, self.dtype)?;
+        let location = Location::caller();
+        ledger::reorder(self.packing(op, &Strided::of(self), layout, bytes, location), || {
+            let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
+            let out = unshared(op, &mut dst.storage)?;
+            self.pack(layout, out.as_bytes_mut());
+            Ok(dst)
+        })
+    }
+
+    /// As [`to_blocked`](StridedTensor::to_blocked), into a tensor that is there, in its layout.
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `DTypeMismatch`; `Aliasing` while another tensor shares the storage of `dst`;
+    /// `ReorderDenied`. On an error `dst` is as it was.
+    #[track_caller]
+    pub fn to_blocked_into(&self, dst: &mut BlockedTensor) -> Result<()> {
+        let op = "to_blocked_into";
+        same_shape(op, &dst.dims, &self.dims)?;
+        same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        let (layout, bytes) = (dst.layout, dst.bytes());
+        let out = unshared(op, &mut dst.storage)?;
+        let location = Location::caller();
+        ledger::reorder(self.packing(op, &Strided::of(self), &layout, bytes, location), || {
+            self.pack(&layout, out.as_bytes_mut());
+            Ok(())
+        })
+    }
+
+    fn packing<'a>(
+        &'a self,
+        op: &'static str,
+        from: &'a dyn std::fmt::Display,
+        to: &'a Layout,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) -> Move<'a> {
+        Move { op, cause: Cause::Call, from, to, dims: &self.dims, bytes, location }
+    }
+
+    fn pack(&self, layout: &Layout, dst: &mut [u8]) {
+        let elem = self.dtype.size_bytes();
+        let bytes = self.storage.as_bytes();
+        let start = (self.offset * elem).min(bytes.len());
+        pack::pack(elem, &bytes[start..], &self.dims, &self.strides, layout, dst);
+    }
+}
+
+impl std::fmt::Debug for BlockedTensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "BlockedTensor {{ {} {} {} }}", self.dtype, self.dims, self.layout)
+    }
+}
+
+fn unshared<'a>(op: &'static str, storage: &'a mut Arc<Buffer>) -> Result<&'a mut Buffer> {
+    match Arc::get_mut(storage) {
+        Some(buffer) => Ok(buffer),
+        None => fail!(
+            Aliasing,
+            op,
+            "dst",
+            "a tensor whose storage another tensor shares",
+            "a result's storage must be its own",
+            "drop the other tensor, or let the call make the result"
+        ),
+    }
+}
+
+fn same_shape(op: &'static str, dst: &Dims, src: &Dims) -> Result<()> {
+    if dst != src {
+        fail!(
+            ShapeMismatch,
+            op,
+            "dst",
+            dst.to_string(),
+            format!("the source has sizes {src}"),
+            "pass a result of the same sizes"
+        );
+    }
+    Ok(())
+}
+
+fn same_dtype(op: &'static str, argument: &'static str, got: DType, wanted: DType) -> Result<()> {
+    if got != wanted {
+        fail!(
+            DTypeMismatch,
+            op,
+            argument,
+            got.name(),
+            format!("the tensor holds {wanted}"),
+            "use the tensor's own element type"
+        );
+    }
+    Ok(())
+}
+
+/// Whether two elements may share memory. Exact for views of dense tensors; a few interleaved strides that do not
+/// overlap count as overlapping, as in PyTorch (`at::has_internal_overlap` and its like).
+fn overlaps(dims: &[usize], strides: &[usize]) -> bool {
+    if dims.contains(&0) {
+        return false;
+    }
+    let mut axes: Vec<(usize, usize)> =
+        dims.iter().zip(strides).filter(|(d, _)| **d > 1).map(|(&d, &s)| (s, d)).collect();
+    axes.sort_unstable();
+    let mut reach = 0;
+    axes.iter().any(|&(stride, size)| {
+        let clash = stride <= reach;
+        reach += (size - 1) * stride;
+        clash
+    })
+}
+
+/// How a strided tensor lies, for the ledger: written only when somebody looks.
+struct Strided {
+    dims: Dims,
+    strides: Dims,
+}
+
+impl Strided {
+    fn of(tensor: &StridedTensor) -> Strided {
+        Strided { dims: tensor.dims, strides: tensor.strides }
+    }
+}
+
+impl std::fmt::Display for Strided {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let formats = [Some(MemoryFormat::Contiguous), MemoryFormat::channels_last_of(self.dims.len())];
+        let dense =
+            |format: &MemoryFormat| format.strides("to_blocked", &self.dims).is_ok_and(|s| s == self.strides);
+        match formats.into_iter().flatten().find(dense) {
+            Some(format) => format.fmt(f),
+            None => write!(f, "strides {}", self.strides),
+        }
+    }
+}

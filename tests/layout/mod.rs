@@ -1,0 +1,4 @@
+mod blocked;
+mod name;
+mod native;
+mod orders;

@@ -1,0 +1,4 @@
+//! One binary, so that the engine links once. The modules mirror `src`.
+
+mod layout;
+mod tensor;
