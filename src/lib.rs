@@ -4,9 +4,13 @@
 #[allow(unsafe_code)]
 mod buffer;
 mod dtype;
+#[allow(unsafe_code)]
+pub mod elementwise;
 mod error;
 mod layout;
 pub mod ledger;
+#[allow(unsafe_code)]
+mod simd;
 mod tensor;
 #[allow(unsafe_code)]
 mod threads;
@@ -19,5 +23,6 @@ pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use layout::native::WeightsKind;
 pub use tensor::blocked::BlockedTensor;
+pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
 pub use threads::run;

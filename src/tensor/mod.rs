@@ -1,4 +1,7 @@
 //! The tensors: strided, blocked, or either.
 
 pub mod blocked;
+pub mod formats;
+pub mod result_format;
 pub mod strided;
+pub mod views;
