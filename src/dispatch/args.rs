@@ -109,7 +109,13 @@ impl<'a> Args<'a> {
             Some(other) => format!("{other:?}"),
         };
         let rule = format!("it is {}", self.schema.args[i].kind.describe());
-        Error::InvalidArgument(Complaint::new(self.op(), self.name(i), got, rule, "pass what the schema asks for"))
+        Error::InvalidArgument(Complaint::new(
+            self.op(),
+            self.name(i),
+            got,
+            rule,
+            "pass what the schema asks for",
+        ))
     }
 
     /// Tensor number `i`.
@@ -288,7 +294,9 @@ pub(super) fn data_operands<'a>(
 /// Whether a value may stand for an argument of this kind.
 pub(super) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
     match (kind, value) {
-        (ArgKind::Data | ArgKind::Param | ArgKind::OptionalData | ArgKind::OptionalParam, Arg::Tensor(_)) => true,
+        (ArgKind::Data | ArgKind::Param | ArgKind::OptionalData | ArgKind::OptionalParam, Arg::Tensor(_)) => {
+            true
+        }
         (ArgKind::DataList | ArgKind::ParamList, Arg::Tensors(_)) => true,
         (ArgKind::OptionalData | ArgKind::OptionalParam | ArgKind::ParamList, Arg::Absent) => true,
         (ArgKind::Int(_), Arg::Int(_)) => true,

@@ -13,3 +13,4 @@ pub use args::{Arg, Args, Value};
 pub use key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use op::{Engine, Kernel, KernelFn, Op, Outputs};
 pub use registry::{Registrar, call, op, ops, register_backend};
+pub use schema::{ArgKind, ArgSpec, Schema};

@@ -97,7 +97,13 @@ impl Kernel {
     /// The place of a oneDNN kernel in a build without oneDNN.
     pub const NOT_BUILT: Kernel = Kernel {
         run: &|args| {
-            Err(Error::InvalidArgument(Complaint::new(args.op(), "key", "a call", "oneDNN is not built", "build it")))
+            Err(Error::InvalidArgument(Complaint::new(
+                args.op(),
+                "key",
+                "a call",
+                "oneDNN is not built",
+                "build it",
+            )))
         },
         dtypes: &[DType::F32],
         engine: Engine::NotBuilt,
@@ -139,7 +145,10 @@ impl Op {
 
     /// The keys that have a kernel in this build.
     pub fn keys(&self) -> Vec<DispatchKey> {
-        DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some_and(|k| k.engine != Engine::NotBuilt)).collect()
+        DispatchKey::all()
+            .into_iter()
+            .filter(|&k| self.kernel(k).is_some_and(|k| k.engine != Engine::NotBuilt))
+            .collect()
     }
 
     /// The way of every call: argument kinds, one key, its kernel, its dtypes, the kernel itself.
@@ -169,7 +178,9 @@ impl Op {
                 fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
             }
             match (spec.kind, value) {
-                (ArgKind::Param | ArgKind::OptionalParam, Arg::Tensor(t)) => check_param(schema, spec.name, *t)?,
+                (ArgKind::Param | ArgKind::OptionalParam, Arg::Tensor(t)) => {
+                    check_param(schema, spec.name, *t)?
+                }
                 (ArgKind::ParamList, Arg::Tensors(list)) => {
                     list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
                 }
@@ -244,7 +255,8 @@ impl Op {
         values: &[Arg<'_>],
         remedy: Option<String>,
     ) -> Error {
-        let operands = data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
+        let operands =
+            data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
         let available: Vec<DispatchKey> = self.keys();
         let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available));
         Error::UnsupportedOp(Box::new(UnsupportedOp {
@@ -263,7 +275,11 @@ fn remedy_for(key: DispatchKey, available: &[DispatchKey]) -> String {
     let strided = available.contains(&DispatchKey::STRIDED);
     match available.iter().find(|&&k| k != key) {
         Some(_) if key != DispatchKey::STRIDED && strided => {
-            format!("reorder with `{}`, call it there, and come back with `{}`", key.spec().to_strided, key.spec().from_strided)
+            format!(
+                "reorder with `{}`, call it there, and come back with `{}`",
+                key.spec().to_strided,
+                key.spec().from_strided
+            )
         }
         Some(other) if key == DispatchKey::STRIDED => {
             format!("reorder with `{}` and call it there", other.spec().from_strided)

@@ -200,7 +200,14 @@ pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
             );
         }
         if given.insert(name, value).is_some() {
-            fail!(InvalidArgument, schema.name, name.to_string(), "two values", "it takes one", "pass it once");
+            fail!(
+                InvalidArgument,
+                schema.name,
+                name.to_string(),
+                "two values",
+                "it takes one",
+                "pass it once"
+            );
         }
     }
     let lists: Vec<Vec<TensorRef<'_>>> = schema

@@ -74,7 +74,13 @@ impl Layout {
 
     /// The weight layout of a convolution with this many spatial dimensions, groups and channels (of all groups)
     /// whose activations come in blocks of `block` channels.
-    pub(crate) fn weights_for(spatial: usize, groups: usize, c: usize, o: usize, block: usize) -> Result<Layout> {
+    pub(crate) fn weights_for(
+        spatial: usize,
+        groups: usize,
+        c: usize,
+        o: usize,
+        block: usize,
+    ) -> Result<Layout> {
         let kind = match groups {
             1 => WeightsKind::Dense,
             g if g == c && g == o => WeightsKind::Depthwise,

@@ -31,7 +31,12 @@ pub struct CacheStats {
 
 /// The figures of the primitive cache.
 pub fn cache_stats() -> CacheStats {
-    CacheStats { hits: HITS.load(Relaxed), misses: MISSES.load(Relaxed), len: CACHE.len(), capacity: CAPACITY }
+    CacheStats {
+        hits: HITS.load(Relaxed),
+        misses: MISSES.load(Relaxed),
+        len: CACHE.len(),
+        capacity: CAPACITY,
+    }
 }
 
 /// Drops every primitive that the cache holds; packed weights keep theirs.

@@ -148,9 +148,7 @@ impl ConvSpec<'_> {
         args.push(sys::DNNL_ARG_DST as c_int);
         for (i, op) in self.post_ops.iter().enumerate() {
             if let PostSpec::Binary { .. } = op {
-                args.push(
-                    sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1 as c_int,
-                );
+                args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1 as c_int);
             }
         }
         Ok(Executable::new(&desc, &args)?)

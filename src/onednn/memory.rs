@@ -255,9 +255,8 @@ impl Memory {
     pub(super) fn new(desc: &MemoryDesc) -> Result<Memory> {
         let mut memory = std::ptr::null_mut();
         // SAFETY: descriptor and engine are alive; no buffer is attached yet.
-        let status = unsafe {
-            sys::dnnl_memory_create(&mut memory, desc.raw(), engine()?, sys::DNNL_MEMORY_NONE)
-        };
+        let status =
+            unsafe { sys::dnnl_memory_create(&mut memory, desc.raw(), engine()?, sys::DNNL_MEMORY_NONE) };
         check("dnnl_memory_create", status)?;
         Ok(Memory(memory))
     }

@@ -69,11 +69,7 @@ impl PrimitiveDesc {
     pub(crate) fn argument(&self, arg: c_int) -> Result<MemoryDesc> {
         // SAFETY: self is alive; the result is borrowed from it and copied at once.
         unsafe {
-            MemoryDesc::borrowed(sys::dnnl_primitive_desc_query_md(
-                self.0,
-                sys::dnnl_query_exec_arg_md,
-                arg,
-            ))
+            MemoryDesc::borrowed(sys::dnnl_primitive_desc_query_md(self.0, sys::dnnl_query_exec_arg_md, arg))
         }
     }
 }

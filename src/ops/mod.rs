@@ -2,9 +2,14 @@
 //!
 //! A new op is one file here and its line in [`ALL`].
 
-mod conv;
+mod batch_norm;
+#[allow(unsafe_code)]
+pub(crate) mod conv;
+#[allow(unsafe_code)]
+pub(crate) mod lanes;
 pub(crate) mod post_ops;
 
+pub use batch_norm::BatchNorm;
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };

@@ -199,7 +199,8 @@ mod tests {
 
     #[test]
     fn words_and_back() {
-        for text in ["", "relu", "residual,relu", "mul_channel,add_channel,clip(0,6)", "leaky_relu(0.1),tanh"] {
+        for text in ["", "relu", "residual,relu", "mul_channel,add_channel,clip(0,6)", "leaky_relu(0.1),tanh"]
+        {
             assert_eq!(text.parse::<PostOps>().unwrap().to_string(), text);
         }
         assert_eq!(" relu6 , silu ".parse::<PostOps>().unwrap().to_string(), "clip(0,6),silu");
@@ -207,12 +208,25 @@ mod tests {
 
     #[test]
     fn bad_words_are_errors_with_the_list_of_good_ones() {
-        for text in
-            ["gelu!", "relu,", ",relu", "clip(1)", "clip(6,0)", "clip(0,6", "clip(a,b)", "relu relu", "relu(1)",
-             "residual,residual", "clip(nan,1)", "relu,relu,relu,relu,relu,relu,relu,relu,relu"]
-        {
+        for text in [
+            "gelu!",
+            "relu,",
+            ",relu",
+            "clip(1)",
+            "clip(6,0)",
+            "clip(0,6",
+            "clip(a,b)",
+            "relu relu",
+            "relu(1)",
+            "residual,residual",
+            "clip(nan,1)",
+            "relu,relu,relu,relu,relu,relu,relu,relu,relu",
+        ] {
             let e = text.parse::<PostOps>().unwrap_err();
-            assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("hardswish"), "{text}: {e}");
+            assert!(
+                matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("hardswish"),
+                "{text}: {e}"
+            );
         }
     }
 }

@@ -69,7 +69,11 @@ impl<const N: usize> PackedConv<N> {
     /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch`, `InvalidArgument` for weights, bias or
     /// parameters that do not go together.
     #[allow(clippy::new_ret_no_self)]
-    pub fn new(weights: &StridedTensor, bias: Option<&StridedTensor>, params: Conv<N>) -> Result<ConvPacker<N>> {
+    pub fn new(
+        weights: &StridedTensor,
+        bias: Option<&StridedTensor>,
+        params: Conv<N>,
+    ) -> Result<ConvPacker<N>> {
         let op = op_of(N).schema().name;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
             if let Some(t) = t
@@ -221,13 +225,20 @@ impl<const N: usize> PackedConv<N> {
         }
         self.check_place(g, "dst", dst.tensor_ref())?;
         let shared = format!("{} whose storage another tensor shares", dst.tensor_ref().describe());
-        let bytes = match dst.tensor_mut() {
+        let bytes: Option<&mut [u8]> = match dst.tensor_mut() {
             TensorMut::Strided(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
             TensorMut::Blocked(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
             TensorMut::Opaque(_) => None,
         };
         let Some(bytes) = bytes else {
-            fail!(Aliasing, g.op, "dst", shared, "it would change with the result", "pass a tensor of its own")
+            fail!(
+                Aliasing,
+                g.op,
+                "dst",
+                shared,
+                "it would change with the result",
+                "pass a tensor of its own"
+            )
         };
         if g.dst_dims().checked_product() == Some(0) {
             return Ok(());
@@ -266,7 +277,9 @@ impl<const N: usize> PackedConv<N> {
             (TensorRef::Strided(t), SourceLayout::Strided(f)) if t.is_contiguous(f) => Ok(()),
             (TensorRef::Blocked(t), SourceLayout::Blocked(l)) if *t.layout() == l => Ok(()),
             _ => Err(match wrong_dst(g, t, &self.to) {
-                Error::LayoutMismatch(c) => Error::LayoutMismatch(Box::new(Complaint { argument: name.into(), ..*c })),
+                Error::LayoutMismatch(c) => {
+                    Error::LayoutMismatch(Box::new(Complaint { argument: name.into(), ..*c }))
+                }
                 other => other,
             }),
         }
@@ -275,7 +288,13 @@ impl<const N: usize> PackedConv<N> {
 
 fn wrong_dst(g: &ConvGeometry, t: TensorRef<'_>, to: &SourceLayout) -> Error {
     let rule = format!("the result is in {to}");
-    Error::LayoutMismatch(Complaint::new(g.op, "dst", t.describe(), rule, "reorder it, or pass a tensor in that layout"))
+    Error::LayoutMismatch(Complaint::new(
+        g.op,
+        "dst",
+        t.describe(),
+        rule,
+        "reorder it, or pass a tensor in that layout",
+    ))
 }
 
 fn not_built(g: &ConvGeometry) -> Error {
@@ -385,7 +404,14 @@ impl<const N: usize> ConvPacker<N> {
     ) -> Result<PackedConv<N>> {
         let op = op_of(N).schema().name;
         if source.dtype != DType::F32 {
-            fail!(UnsupportedDType, op, "source", source.to_string(), "kernels take f32", "pack for an f32 source");
+            fail!(
+                UnsupportedDType,
+                op,
+                "source",
+                source.to_string(),
+                "kernels take f32",
+                "pack for an f32 source"
+            );
         }
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let g = ConvGeometry::new(

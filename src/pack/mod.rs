@@ -3,5 +3,5 @@
 mod conv;
 mod source;
 
-pub use conv::{BatchNormFold, ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedStem};
+pub use conv::{ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedStem};
 pub use source::Source;

@@ -17,8 +17,8 @@ mod engine {
     use crate::onednn::{Refused, Spec};
     use crate::ops::conv::onednn::{Operands, bias_values, execute, primitive};
     use crate::tensor::any::TensorRef;
-    use crate::threads::current_threads;
     use crate::tensor::blocked::BlockedTensor;
+    use crate::threads::current_threads;
 
     pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
         let call = Call::new(args)?;
@@ -55,7 +55,16 @@ mod engine {
         let src = Spec::Layout { dims: x.dims(), layout: x.layout(), dtype: x.dtype() };
         let weights = Spec::Layout { dims: w.dims(), layout: w.layout(), dtype: w.dtype() };
         let has_bias = call.bias.is_some();
-        let executable = match primitive(g, src, weights, dst_spec, has_bias, &call.post_ops, call.allow_reference, current_threads()) {
+        let executable = match primitive(
+            g,
+            src,
+            weights,
+            dst_spec,
+            has_bias,
+            &call.post_ops,
+            call.allow_reference,
+            current_threads(),
+        ) {
             Ok(executable) => executable,
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(reason)) => return Err(refusal(args, &call, x, w, reason)),
@@ -81,7 +90,13 @@ mod engine {
     }
 
     /// The error that names the way out of a configuration that oneDNN has nothing fast for.
-    fn refusal(args: &Args<'_>, call: &Call<'_>, x: &BlockedTensor, w: &BlockedTensor, reason: Unsupported) -> Error {
+    fn refusal(
+        args: &Args<'_>,
+        call: &Call<'_>,
+        x: &BlockedTensor,
+        w: &BlockedTensor,
+        reason: Unsupported,
+    ) -> Error {
         let g = &call.g;
         let block = x.layout().block_of(1);
         let fitting = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, block);

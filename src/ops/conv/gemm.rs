@@ -141,7 +141,9 @@ impl GemmConv<'_> {
                     if let Some((data, strides)) = self.residual {
                         let base = n * strides[0] + o * strides[1];
                         let count = row.len();
-                        for_pixels(&self.g.output, &strides[2..], first, count, |i, at| row[i] += data[base + at]);
+                        for_pixels(&self.g.output, &strides[2..], first, count, |i, at| {
+                            row[i] += data[base + at]
+                        });
                     }
                 }
             }

@@ -102,7 +102,14 @@ impl ConvGeometry {
             );
         }
         if groups == 0 {
-            fail!(InvalidArgument, op, "groups", "0", "there is at least one group", "pass 1 for an ungrouped one");
+            fail!(
+                InvalidArgument,
+                op,
+                "groups",
+                "0",
+                "there is at least one group",
+                "pass 1 for an ungrouped one"
+            );
         }
         let grouped = weights.len() == spatial + 3;
         if !grouped && weights.len() != spatial + 2 {
@@ -111,7 +118,9 @@ impl ConvGeometry {
                 op,
                 "weights",
                 format!("{weights:?} of rank {}", weights.len()),
-                format!("they are [O, C/groups, kernel...] or [groups, O/groups, C/groups, kernel...] with {spatial} kernel sizes"),
+                format!(
+                    "they are [O, C/groups, kernel...] or [groups, O/groups, C/groups, kernel...] with {spatial} kernel sizes"
+                ),
                 "reshape them"
             );
         }
@@ -147,7 +156,14 @@ impl ConvGeometry {
         }
         if c == 0 || o == 0 {
             let (name, got) = if c == 0 { ("x", src) } else { ("weights", weights) };
-            fail!(InvalidArgument, op, name, format!("{got:?}"), "there is at least one channel", "pass C of 1 or more");
+            fail!(
+                InvalidArgument,
+                op,
+                name,
+                format!("{got:?}"),
+                "there is at least one channel",
+                "pass C of 1 or more"
+            );
         }
         if !o.is_multiple_of(groups) {
             fail!(
@@ -262,11 +278,13 @@ impl Window {
             let rule = format!("sizes along spatial axis {axis} stay below {MAX_SIZE}");
             Err(Error::Overflow(Complaint::new(op, name, got, rule, "use smaller numbers")))
         };
-        let reach = dilation.checked_mul(kernel - 1).and_then(|r| r.checked_add(1)).filter(|&r| r <= MAX_SIZE);
+        let reach =
+            dilation.checked_mul(kernel - 1).and_then(|r| r.checked_add(1)).filter(|&r| r <= MAX_SIZE);
         let Some(reach) = reach else {
             return too_large("dilation", format!("{dilation} times a kernel of {kernel}"));
         };
-        let padded = size.checked_add(pad_begin).and_then(|p| p.checked_add(pad_end)).filter(|&p| p <= MAX_SIZE);
+        let padded =
+            size.checked_add(pad_begin).and_then(|p| p.checked_add(pad_end)).filter(|&p| p <= MAX_SIZE);
         let Some(padded) = padded else {
             return too_large("padding", format!("{pad_begin} and {pad_end} around {size}"));
         };
@@ -278,5 +296,11 @@ impl Window {
 }
 
 fn overflow(op: &'static str, argument: &'static str, dims: &[usize]) -> Error {
-    Error::Overflow(Complaint::new(op, argument, format!("{dims:?}"), "the product does not fit", "use smaller sizes"))
+    Error::Overflow(Complaint::new(
+        op,
+        argument,
+        format!("{dims:?}"),
+        "the product does not fit",
+        "use smaller sizes",
+    ))
 }

@@ -1,8 +1,8 @@
 //! Convolution: 1-D, 2-D and 3-D, grouped, depthwise, dilated, with post-ops.
 
 mod blocked;
-pub(crate) mod geometry;
 mod gemm;
+pub(crate) mod geometry;
 #[cfg(feature = "onednn")]
 pub(crate) mod onednn;
 pub(crate) mod strided;
@@ -232,7 +232,14 @@ impl<'a> Call<'a> {
         let bias = args.optional_strided(2)?;
         let numbers = ConvGeometry::numbers(args, 5, spatial)?;
         let (x, w) = (args.tensor(0)?, args.tensor(1)?);
-        let g = ConvGeometry::new(args.op(), spatial, x.dims(), w.dims(), bias.map(StridedTensor::dims), &numbers)?;
+        let g = ConvGeometry::new(
+            args.op(),
+            spatial,
+            x.dims(),
+            w.dims(),
+            bias.map(StridedTensor::dims),
+            &numbers,
+        )?;
         let post_ops: PostOps = args.word(9)?.parse()?;
         let residual = match args.optional_tensor(3)? {
             None if post_ops.takes_residual() => fail!(

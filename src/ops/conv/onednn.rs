@@ -145,8 +145,15 @@ impl<'a> PlainWeights<'a> {
         let tag = to.blocking()?;
         let from = self.tensor.format_name();
         let bytes = to.size_bytes();
-        let what =
-            Move { op: g.op, cause: Cause::Packing, from: &from, to: &tag, dims: &self.dims, bytes, location };
+        let what = Move {
+            op: g.op,
+            cause: Cause::Packing,
+            from: &from,
+            to: &tag,
+            dims: &self.dims,
+            bytes,
+            location,
+        };
         ledger::reorder(what, || {
             onednn::pack(self.spec(), bytemuck::cast_slice(self.tensor.data::<f32>()), to)
                 .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
@@ -165,7 +172,12 @@ pub(crate) fn without_implementation(refused: Refused, call: &'static str) -> Er
 }
 
 /// Runs a primitive that was made for these operands, and writes the run into the ledger.
-pub(crate) fn execute(executable: &Executable, g: &ConvGeometry, o: &Operands<'_>, dst: &mut [u8]) -> Result<()> {
+pub(crate) fn execute(
+    executable: &Executable,
+    g: &ConvGeometry,
+    o: &Operands<'_>,
+    dst: &mut [u8],
+) -> Result<()> {
     let vectors: Vec<Cow<'_, [f32]>> = o
         .channel
         .iter()

@@ -55,6 +55,7 @@ fn run_gemm(
     let bias = call.bias.map(StridedTensor::to_vec::<f32>).transpose()?;
     let channel = channel_vectors(call.channel)?;
     let strides = crate::Dims::from_slice(dst.strides());
+    let layouts = format!("{} -> {}", x.format_name(), format_of(dst));
     let conv = GemmConv {
         g: &call.g,
         src: x.data::<f32>(),
@@ -66,12 +67,7 @@ fn run_gemm(
         residual: call.residual.and_then(plain),
         channel: &channel,
     };
-    crate::ops::timed(
-        args,
-        "blocktensor:gemm",
-        || format!("{} -> {}", x.format_name(), format_of(dst)),
-        || gemm_conv(&conv, dst.result_data::<f32>()),
-    )
+    crate::ops::timed(args, "blocktensor:gemm", || layouts, || gemm_conv(&conv, dst.result_data::<f32>()))
 }
 
 /// The vectors of per-channel post-ops, read out of any view.

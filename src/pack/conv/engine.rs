@@ -114,7 +114,11 @@ impl Packed {
                 g.op,
                 "x",
                 format!("a batch of {}", g.n),
-                format!("weights packed as {} for {} have no fast kernel there", self.layout_name(), conv.source),
+                format!(
+                    "weights packed as {} for {} have no fast kernel there",
+                    self.layout_name(),
+                    conv.source
+                ),
                 "pack the weights for this batch with `pack_for(&Source::of(&x)?)`",
             ))),
         }
