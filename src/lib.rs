@@ -31,7 +31,9 @@ pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use layout::native::WeightsKind;
-pub use pack::{ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedStem, Source};
+pub use pack::{
+    ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedLinear, PackedStem, Source,
+};
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
 pub use tensor::result_format::FormatRule;

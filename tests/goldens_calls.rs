@@ -31,6 +31,10 @@ fn shapes(_c: &Case<'_>) -> Option<Call> {
 }
 
 /// Linear, matmul, transposed convolution.
-fn products(_c: &Case<'_>) -> Option<Call> {
-    None
+fn products(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "linear" => ("linear", vec![("x", c.data("x")), ("weights", c.data("w")), ("bias", c.param("b"))]),
+        "matmul" => ("matmul", vec![("a", c.data("x")), ("b", c.data("z"))]),
+        _ => return None,
+    })
 }

@@ -51,18 +51,7 @@ impl ConvSpec<'_> {
         for list in [self.strides, self.dilation, self.pad_begin, self.pad_end] {
             key.extend(list.iter().map(|&v| v as u64));
         }
-        for op in self.post_ops {
-            match op {
-                PostSpec::Eltwise { alg, alpha, beta } => {
-                    key.extend([1, u64::from(*alg), u64::from(alpha.to_bits()), u64::from(beta.to_bits())]);
-                }
-                PostSpec::Binary { alg, other } => {
-                    key.extend([2, u64::from(*alg)]);
-                    other.push_key(key);
-                }
-                PostSpec::Sum => key.push(3),
-            }
-        }
+        push_post_key(self.post_ops, key);
     }
 
     /// The primitive, from the cache or new. Arguments of a run, in order: src, weights, bias where there is one,
@@ -88,16 +77,7 @@ impl ConvSpec<'_> {
                 _ => None,
             })
             .collect::<Result<_, _>>()?;
-        let mut next_other = others.iter();
-        let fused: Vec<Fused<'_>> = self
-            .post_ops
-            .iter()
-            .filter_map(|op| match *op {
-                PostSpec::Eltwise { alg, alpha, beta } => Some(Fused::Eltwise { alg, alpha, beta }),
-                PostSpec::Binary { alg, .. } => next_other.next().map(|other| Fused::Binary { alg, other }),
-                PostSpec::Sum => Some(Fused::Sum),
-            })
-            .collect();
+        let fused = fused_of(self.post_ops, &others);
         let strides = to_c_dims(self.strides);
         let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
         let (pad_l, pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
@@ -153,6 +133,35 @@ impl ConvSpec<'_> {
         }
         Ok(Executable::new(&desc, &args)?)
     }
+}
+
+/// Appends what tells one list of post-ops from another.
+pub(super) fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
+    for op in post_ops {
+        match op {
+            PostSpec::Eltwise { alg, alpha, beta } => {
+                key.extend([1, u64::from(*alg), u64::from(alpha.to_bits()), u64::from(beta.to_bits())]);
+            }
+            PostSpec::Binary { alg, other } => {
+                key.extend([2, u64::from(*alg)]);
+                other.push_key(key);
+            }
+            PostSpec::Sum => key.push(3),
+        }
+    }
+}
+
+/// The attributes of a list of post-ops; `others` describe the operands of its binary ones.
+pub(super) fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDescSlot]) -> Vec<Fused<'a>> {
+    let mut others = others.iter();
+    post_ops
+        .iter()
+        .filter_map(|op| match *op {
+            PostSpec::Eltwise { alg, alpha, beta } => Some(Fused::Eltwise { alg, alpha, beta }),
+            PostSpec::Binary { alg, .. } => others.next().map(|other| Fused::Binary { alg, other }),
+            PostSpec::Sum => Some(Fused::Sum),
+        })
+        .collect()
 }
 
 type CreateConv = unsafe extern "C" fn(

@@ -8,6 +8,7 @@ mod attr;
 mod cache;
 mod conv;
 mod engine;
+mod matmul;
 mod memory;
 mod primitive;
 mod reorder;
@@ -18,6 +19,7 @@ pub use engine::{effective_isa, version};
 
 pub(crate) use conv::{ConvSpec, PostSpec};
 pub(crate) use engine::has_avx512;
+pub(crate) use matmul::MatmulSpec;
 pub(crate) use memory::{Blocking, MemoryDesc, Spec};
 pub(crate) use primitive::{Executable, RunArg, reorders_inside};
 pub(crate) use reorder::{pack, reorder, unpack};

@@ -7,12 +7,14 @@ mod batch_norm;
 pub(crate) mod conv;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
+pub(crate) mod linear;
 pub(crate) mod post_ops;
 
 pub use batch_norm::BatchNorm;
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
+pub use linear::{linear, matmul};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
@@ -27,7 +29,7 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
-const ALL: &[&[Entry]] = &[conv::ENTRIES];
+const ALL: &[&[Entry]] = &[conv::ENTRIES, linear::ENTRIES];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
 /// takes them through the same door as those of any other crate.
