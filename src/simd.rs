@@ -135,8 +135,7 @@ mod x86 {
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn t16x32(s: *const i32, ss: usize, d: *mut i32, ds: usize, stream: bool) {
         // SAFETY: 16 rows of 16 elements at `s`, by the caller's promise.
-        let r: [__m512i; 16] =
-            std::array::from_fn(|j| unsafe { _mm512_loadu_si512(s.add(j * ss).cast()) });
+        let r: [__m512i; 16] = std::array::from_fn(|j| unsafe { _mm512_loadu_si512(s.add(j * ss).cast()) });
         let mut t = r;
         for i in 0..8 {
             t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
@@ -182,8 +181,7 @@ mod x86 {
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn t8x32(s: *const i32, ss: usize, d: *mut i32, ds: usize) {
         // SAFETY: 8 rows of 8 elements at `s`, by the caller's promise.
-        let r: [__m256i; 8] =
-            std::array::from_fn(|j| unsafe { _mm256_loadu_si256(s.add(j * ss).cast()) });
+        let r: [__m256i; 8] = std::array::from_fn(|j| unsafe { _mm256_loadu_si256(s.add(j * ss).cast()) });
         let mut t = r;
         for i in 0..4 {
             t[2 * i] = _mm256_unpacklo_epi32(r[2 * i], r[2 * i + 1]);

@@ -318,9 +318,8 @@ impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, 
     fn run(self) {
         for r in 0..self.rows.rows {
             // SAFETY: as in `Map1`.
-            let (d, a, b) = unsafe {
-                (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r), row::<B>(self.rows, 1, r))
-            };
+            let (d, a, b) =
+                unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r), row::<B>(self.rows, 1, r)) };
             for ((d, &a), &b) in d.iter_mut().zip(a).zip(b) {
                 *d = (self.f)(a, b);
             }
@@ -334,9 +333,7 @@ struct Map3<'a, F, T> {
     of: std::marker::PhantomData<T>,
 }
 
-impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop
-    for Map3<'_, F, (A, B, C, O)>
-{
+impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop for Map3<'_, F, (A, B, C, O)> {
     type Out = ();
     #[inline(always)]
     fn run(self) {

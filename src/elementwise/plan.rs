@@ -40,7 +40,8 @@ impl Nest {
             Nest { sizes: Dims::EMPTY, strides: [Dims::EMPTY; MAX_OPERANDS], operands: strides.len() };
         for &d in &order {
             if let Some(last) = nest.sizes.len().checked_sub(1) {
-                let merges = |(to, from): (&Dims, &Dims)| from[d] == to[last].saturating_mul(nest.sizes[last]);
+                let merges =
+                    |(to, from): (&Dims, &Dims)| from[d] == to[last].saturating_mul(nest.sizes[last]);
                 if nest.strides.iter().zip(strides).all(merges) {
                     nest.sizes[last] *= shape[d];
                     continue;

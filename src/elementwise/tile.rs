@@ -57,8 +57,9 @@ fn each(
 ) {
     match over.split_last() {
         None => f(from, to),
-        Some((&d, rest)) => (0..extents[d])
-            .for_each(|i| each(rest, extents, src, dst, from + i * src[d], to + i * dst[d], f)),
+        Some((&d, rest)) => {
+            (0..extents[d]).for_each(|i| each(rest, extents, src, dst, from + i * src[d], to + i * dst[d], f))
+        }
     }
 }
 

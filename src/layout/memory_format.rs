@@ -249,7 +249,9 @@ pub(crate) fn like(
     format: MemoryFormat,
 ) -> Result<Dims> {
     match format {
-        MemoryFormat::Preserve if is_non_overlapping_and_dense(dims, strides) => Ok(Dims::from_slice(strides)),
+        MemoryFormat::Preserve if is_non_overlapping_and_dense(dims, strides) => {
+            Ok(Dims::from_slice(strides))
+        }
         MemoryFormat::Preserve => Ok(dense_strides(dims, strides)),
         named => named.strides(op, dims),
     }

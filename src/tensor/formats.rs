@@ -130,7 +130,10 @@ impl StridedTensor {
     pub fn empty_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
         let op = "empty_like";
         let (strides, tag) = self.like(op, format)?;
-        Ok(StridedTensor { format_tag: tag, ..StridedTensor::for_result(op, self.dims, strides, self.dtype)? })
+        Ok(StridedTensor {
+            format_tag: tag,
+            ..StridedTensor::for_result(op, self.dims, strides, self.dtype)?
+        })
     }
 
     /// As [`empty_like`](Self::empty_like), filled with zeros. PyTorch's `zeros_like(memory_format)`.
@@ -212,10 +215,7 @@ impl StridedTensor {
         let bytes = self.numel().saturating_mul(self.dtype.size_bytes());
         let from = Described(&self.dims, &self.strides);
         let to = Described(&self.dims, &strides);
-        ledger::reorder(
-            Move { op, cause, from: &from, to: &to, dims: &self.dims, bytes, location },
-            work,
-        )
+        ledger::reorder(Move { op, cause, from: &from, to: &to, dims: &self.dims, bytes, location }, work)
     }
 
     fn like(&self, op: &'static str, format: MemoryFormat) -> Result<(Dims, Option<MemoryFormat>)> {
@@ -250,7 +250,8 @@ impl fmt::Display for Described<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Described(dims, strides) = self;
         let named = [Some(MemoryFormat::Contiguous), MemoryFormat::channels_last_of(dims.len())];
-        let mut fitting = named.into_iter().flatten().filter(|&n| memory_format::is_contiguous(dims, strides, n));
+        let mut fitting =
+            named.into_iter().flatten().filter(|&n| memory_format::is_contiguous(dims, strides, n));
         match fitting.next() {
             Some(format) => f.write_str(format.name()),
             None => write!(f, "strides {}", Dims::from_slice(strides)),

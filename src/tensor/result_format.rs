@@ -55,7 +55,14 @@ impl FormatRule {
         dims: &[usize],
     ) -> Result<(Dims, Option<MemoryFormat>)> {
         let Some(first) = operands.first() else {
-            fail!(InvalidArgument, op, "operands", "none", "a result follows its operands", "pass at least one")
+            fail!(
+                InvalidArgument,
+                op,
+                "operands",
+                "none",
+                "a result follows its operands",
+                "pass at least one"
+            )
         };
         let tag = operands.iter().filter(|o| o.rank() == dims.len()).find_map(|o| o.format_tag);
         let mut suggested = operands.iter().map(|o| o.suggest_memory_format(false));

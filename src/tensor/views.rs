@@ -187,7 +187,11 @@ impl StridedTensor {
                     op,
                     "dims",
                     to.to_string(),
-                    format!("axis {} has size {size}, and only size 1 stretches (sizes {})", i - new, self.dims),
+                    format!(
+                        "axis {} has size {size}, and only size 1 stretches (sizes {})",
+                        i - new,
+                        self.dims
+                    ),
                     "keep the other sizes as they are"
                 );
             }
@@ -212,8 +216,7 @@ impl StridedTensor {
                 "squeeze or flatten first"
             );
         }
-        let stride =
-            if axis == self.rank() { 1 } else { unused_stride(self.dims[axis], self.strides[axis]) };
+        let stride = if axis == self.rank() { 1 } else { unused_stride(self.dims[axis], self.strides[axis]) };
         let (mut dims, mut strides) = (self.dims, self.strides);
         dims.insert(axis, 1);
         strides.insert(axis, stride);
@@ -361,13 +364,7 @@ impl StridedTensor {
         self.pieces(op, axis, size, if size == 0 { 1 } else { whole.div_ceil(size).max(1) })
     }
 
-    fn pieces(
-        &self,
-        op: &'static str,
-        axis: usize,
-        size: usize,
-        count: usize,
-    ) -> Result<Vec<StridedTensor>> {
+    fn pieces(&self, op: &'static str, axis: usize, size: usize, count: usize) -> Result<Vec<StridedTensor>> {
         if count > MAX_PIECES {
             fail!(
                 InvalidArgument,
