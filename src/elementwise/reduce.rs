@@ -7,7 +7,7 @@
 
 use super::map::check_dtype;
 use super::run::in_parallel;
-use crate::dtype::{DType, Element};
+use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::simd::{self, Loop};
