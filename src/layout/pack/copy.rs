@@ -13,6 +13,9 @@ mod tiles;
 /// Below this many **bytes** a copy runs on the calling thread: waking another costs more.
 const INLINE_BYTES: usize = 64 << 10;
 
+/// From this size on a copy writes past the caches: the result would not stay in them.
+const STREAM_BYTES: usize = 32 << 20;
+
 /// An element, by its size.
 pub(super) trait Bits: bytemuck::Pod + Send + Sync {}
 impl Bits for u8 {}

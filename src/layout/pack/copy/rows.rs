@@ -1,5 +1,6 @@
 //! Both sides dense along the same dimension: copies of rows.
 
+use super::kernels::{self, Patch};
 use super::*;
 
 /// **Bytes** of one side that a task copies row by row before it goes on to the next group of lanes.
@@ -15,11 +16,11 @@ pub(super) fn copy<T: Bits>(
     dst: &mut [T],
 ) {
     let kernel = match lanes {
-        16 => patch::<T, 16>,
-        8 => patch::<T, 8>,
-        4 => patch::<T, 4>,
-        2 => patch::<T, 2>,
-        _ => patch::<T, 0>,
+        16 => kernels::rows::<T, 16>,
+        8 => kernels::rows::<T, 8>,
+        4 => kernels::rows::<T, 4>,
+        2 => kernels::rows::<T, 2>,
+        _ => kernels::rows::<T, 0>,
     };
     let (src_offsets, dst_offsets) = (Offsets::of(run, src_of), Offsets::of(run, dst_of));
     let (src_steps, dst_steps) = (src_offsets.steps(), dst_offsets.steps());
@@ -30,6 +31,7 @@ pub(super) fn copy<T: Bits>(
     let patches = positions.div_ceil(patch_positions);
     let to = SyncPtr::new(dst);
     let bytes = bytes_of::<T>([lane].into_iter().chain(run).chain(outer));
+    let stream = bytes >= STREAM_BYTES;
     in_tasks(count(outer) * patches, bytes, |range| {
         for unit in range {
             let start = unit % patches * patch_positions;
@@ -38,44 +40,24 @@ pub(super) fn copy<T: Bits>(
             for group in 0..groups {
                 let first = group * lanes;
                 let valid = lane.size.saturating_sub(first).min(lanes);
-                let store = if blocked { lanes } else { valid };
+                let patch = Patch {
+                    src: src_steps,
+                    dst: dst_steps,
+                    start,
+                    end,
+                    valid,
+                    store: if blocked { lanes } else { valid },
+                    stream,
+                };
                 // A group that is padding has no source; any place will do.
                 let from = s + if valid == 0 { 0 } else { lane.src.at(first) };
                 // SAFETY: `typed` checked the last index and the last padded lane, and maps never decrease, so the
                 // rows lie inside both slices; every row belongs to one unit, and no two rows share elements.
                 unsafe {
                     let to = to.get().add(d + lane.dst.at(first));
-                    kernel(src.as_ptr().add(from), to, src_steps, dst_steps, start..end, valid, store);
+                    kernel(src.as_ptr().add(from), to, patch);
                 }
             }
         }
     });
-}
-
-/// Copies one group of lanes at each of some positions: rows of `L` elements, or of `store` where `L` is 0.
-///
-/// # Safety
-/// At each position `src` is good for reading `valid`, `dst` for writing `store` elements, and they do not overlap.
-/// `valid <= store <= L`, unless L is 0.
-unsafe fn patch<T: Bits, const L: usize>(
-    src: *const T,
-    dst: *mut T,
-    src_steps: Steps<'_>,
-    dst_steps: Steps<'_>,
-    positions: std::ops::Range<usize>,
-    valid: usize,
-    store: usize,
-) {
-    for x in positions {
-        // SAFETY: the caller's promise for this position.
-        unsafe {
-            let (from, to) = (src.add(src_steps.at(x)), dst.add(dst_steps.at(x)));
-            if L != 0 && valid == L {
-                to.cast::<[T; L]>().write_unaligned(from.cast::<[T; L]>().read_unaligned());
-            } else {
-                to.copy_from_nonoverlapping(from, valid);
-                to.add(valid).write_bytes(0, store - valid);
-            }
-        }
-    }
 }

@@ -87,6 +87,7 @@ impl Shape<'_> {
                     count: (positions - start).min(STRIP),
                     valid,
                     store: if blocked { lanes } else { valid },
+                    stream: bytes >= STREAM_BYTES,
                 };
                 // A group that is padding has no line of its own; any will do.
                 let line = if valid == 0 { 0 } else { lines(lane).at(first) };
