@@ -7,6 +7,8 @@ mod dtype;
 mod error;
 mod layout;
 pub mod ledger;
+#[doc(hidden)]
+pub mod math;
 mod tensor;
 #[allow(unsafe_code)]
 mod threads;
