@@ -10,7 +10,8 @@ pub mod elementwise;
 mod error;
 mod layout;
 pub mod ledger;
-mod math;
+#[doc(hidden)]
+pub mod math;
 #[allow(unsafe_code)]
 mod matmul;
 #[cfg(feature = "onednn")]
