@@ -2,10 +2,12 @@
 
 use super::plan::Nest;
 use super::run::{self, Rows, Source};
+use super::tail::Tail;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
+use crate::layout::memory_format::MemoryFormat;
 use crate::simd::{self, Loop};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::{StridedTensor, for_each_offset};
@@ -69,11 +71,24 @@ pub fn map1_into<A: Element, O: Element>(
     a: &StridedTensor,
     f: impl Fn(A) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE)])?;
-    let Some((nest, to)) = ready else { return Ok(()) };
-    let kernel = |rows: &Rows| simd::dispatch(Map1 { rows, f: &f, of: std::marker::PhantomData::<(A, O)> });
-    // SAFETY: `prepare` checked shapes, dtypes, overlap and sharing; tensors reach no element outside their storage.
-    unsafe { run::run(&nest, to, size_of::<O>(), &[source::<A>(a)], &kernel) };
+    map1_to(op, Target::<O>::of(op, dst)?, a, f)
+}
+
+/// As [`map1_into`], to any target.
+pub(crate) fn map1_to<A: Element, O: Element>(
+    op: &'static str,
+    dst: Target<'_, O>,
+    a: &StridedTensor,
+    f: impl Fn(A) -> O + Sync,
+) -> Result<()> {
+    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)])? else { return Ok(()) };
+    let kernel = |rows: &Rows| {
+        simd::dispatch(Map1 { rows, f: &f, of: std::marker::PhantomData::<(A, O)> });
+        ready.finish(rows);
+    };
+    // SAFETY: `prepare` checked shapes and dtypes, the target overlap and sharing; tensors reach no element outside
+    // their storage.
+    unsafe { run::run(&ready.nest, to, size_of::<O>(), &[source::<A>(a)], &kernel) };
     Ok(())
 }
 
@@ -88,12 +103,25 @@ pub fn map2_into<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Fn(A, B) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])?;
-    let Some((nest, to)) = ready else { return Ok(()) };
-    let kernel =
-        |rows: &Rows| simd::dispatch(Map2 { rows, f: &f, of: std::marker::PhantomData::<(A, B, O)> });
-    // SAFETY: as in `map1_into`.
-    unsafe { run::run(&nest, to, size_of::<O>(), &[source::<A>(a), source::<B>(b)], &kernel) };
+    map2_to(op, Target::<O>::of(op, dst)?, a, b, f)
+}
+
+/// As [`map2_into`], to any target.
+pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
+    op: &'static str,
+    dst: Target<'_, O>,
+    a: &StridedTensor,
+    b: &StridedTensor,
+    f: impl Fn(A, B) -> O + Sync,
+) -> Result<()> {
+    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])? else { return Ok(()) };
+    let kernel = |rows: &Rows| {
+        simd::dispatch(Map2 { rows, f: &f, of: std::marker::PhantomData::<(A, B, O)> });
+        ready.finish(rows);
+    };
+    let sources = [source::<A>(a), source::<B>(b)];
+    // SAFETY: as in `map1_to`.
+    unsafe { run::run(&ready.nest, to, size_of::<O>(), &sources, &kernel) };
     Ok(())
 }
 
@@ -109,13 +137,27 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     c: &StridedTensor,
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)])?;
-    let Some((nest, to)) = ready else { return Ok(()) };
-    let kernel =
-        |rows: &Rows| simd::dispatch(Map3 { rows, f: &f, of: std::marker::PhantomData::<(A, B, C, O)> });
+    map3_to(op, Target::<O>::of(op, dst)?, a, b, c, f)
+}
+
+/// As [`map3_into`], to any target.
+pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
+    op: &'static str,
+    dst: Target<'_, O>,
+    a: &StridedTensor,
+    b: &StridedTensor,
+    c: &StridedTensor,
+    f: impl Fn(A, B, C) -> O + Sync,
+) -> Result<()> {
+    let srcs = [(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)];
+    let Some((ready, to)) = prepare(op, dst, &srcs)? else { return Ok(()) };
+    let kernel = |rows: &Rows| {
+        simd::dispatch(Map3 { rows, f: &f, of: std::marker::PhantomData::<(A, B, C, O)> });
+        ready.finish(rows);
+    };
     let sources = [source::<A>(a), source::<B>(b), source::<C>(c)];
-    // SAFETY: as in `map1_into`.
-    unsafe { run::run(&nest, to, size_of::<O>(), &sources, &kernel) };
+    // SAFETY: as in `map1_to`.
+    unsafe { run::run(&ready.nest, to, size_of::<O>(), &sources, &kernel) };
     Ok(())
 }
 
@@ -138,9 +180,14 @@ pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor)
 }
 
 fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    if let Some((nest, to)) = prepare::<E>(op, dst, &[(src, E::DTYPE)])? {
-        // SAFETY: as in `map1_into`.
-        unsafe { run::copy(&nest, to, source::<E>(src)) };
+    copy_to(op, Target::<E>::of(op, dst)?, src)
+}
+
+/// As [`copy_into`], to any target.
+pub(crate) fn copy_to<E: Element>(op: &'static str, dst: Target<'_, E>, src: &StridedTensor) -> Result<()> {
+    if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)])? {
+        // SAFETY: as in `map1_to`.
+        unsafe { run::copy(&ready.nest, to, source::<E>(src)) };
     }
     Ok(())
 }
@@ -155,20 +202,89 @@ fn source<E: Element>(of: &StridedTensor) -> Source<'_> {
     Source { bytes: bytemuck::cast_slice(of.data::<E>()), size: size_of::<E>() }
 }
 
-/// Checks everything that can be wrong; `None` when there is nothing to do.
+/// Where a map writes: a strided tensor that nobody shares, or the storage of a blocked result.
+pub(crate) struct Target<'a, O> {
+    dims: Dims,
+    strides: Dims,
+    data: &'a mut [O],
+    tail: Option<Tail>,
+}
+
+impl<'a, O: Element> Target<'a, O> {
+    /// The elements of a tensor.
+    fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<Target<'a, O>> {
+        check_dtype(op, "dst", dst, O::DTYPE)?;
+        check_no_overlap(op, dst)?;
+        let (dims, strides) = (dst.dims, dst.strides);
+        match dst.data_mut::<O>() {
+            Some(data) => Ok(Target { dims, strides, data, tail: None }),
+            None => fail!(
+                Aliasing,
+                op,
+                "dst",
+                "storage that another tensor shares",
+                "a destination is written, and must be the only owner",
+                "drop the other tensor, or pass a copy"
+            ),
+        }
+    }
+
+    /// Elements that lie densely in the order of `dims`; afterwards those of `tail` are zero.
+    ///
+    /// # Panics
+    /// When `data` is too short.
+    pub(crate) fn dense(
+        op: &'static str,
+        dims: Dims,
+        data: &'a mut [O],
+        tail: Option<Tail>,
+    ) -> Result<Target<'a, O>> {
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        assert!(dims.iter().product::<usize>() <= data.len(), "{dims} in {} elements", data.len());
+        Ok(Target { dims, strides, data, tail })
+    }
+}
+
+/// A map that was checked.
+struct Ready {
+    nest: Nest,
+    tail: Option<Tail>,
+    /// Address of the destination, and **bytes** of an element.
+    start: usize,
+    size: usize,
+}
+
+impl Ready {
+    /// Zeroes the tail of rows that were just written.
+    fn finish(&self, rows: &Rows) {
+        if let Some(tail) = &self.tail {
+            for r in 0..rows.rows {
+                // SAFETY: the row lies in the destination, which is dense where it has a tail, and only this task
+                // has it.
+                unsafe {
+                    let row = rows.dst.add(r * rows.dst_stride * self.size);
+                    let at = (row as usize - self.start) / self.size;
+                    tail.zero(at, std::slice::from_raw_parts_mut(row, rows.length * self.size), self.size);
+                }
+            }
+        }
+    }
+}
+
+/// Checks the sources against the target; `None` when there is nothing to do.
 fn prepare<O: Element>(
     op: &'static str,
-    dst: &mut StridedTensor,
+    dst: Target<'_, O>,
     srcs: &[(&StridedTensor, crate::DType)],
-) -> Result<Option<(Nest, SyncPtr<u8>)>> {
-    check_dtype(op, "dst", dst, O::DTYPE)?;
+) -> Result<Option<(Ready, SyncPtr<u8>)>> {
     for &(src, dtype) in srcs {
         check_dtype(op, "operand", src, dtype)?;
     }
     let views: Vec<Operand<'_>> = srcs.iter().map(|(s, _)| s.operand()).collect();
     let shape = iterator::broadcast(op, &views)?;
     // The destination may be larger than the operands, never smaller.
-    let all: Vec<Operand<'_>> = views.iter().copied().chain([dst.operand()]).collect();
+    let whole = Operand { dims: &dst.dims, strides: &dst.strides };
+    let all: Vec<Operand<'_>> = views.iter().copied().chain([whole]).collect();
     if iterator::broadcast(op, &all).ok().is_none_or(|s| s != dst.dims) {
         fail!(
             ShapeMismatch,
@@ -179,24 +295,15 @@ fn prepare<O: Element>(
             "pass a destination of that shape"
         );
     }
-    check_no_overlap(op, dst)?;
-    let mut strides = vec![dst.strides];
-    strides.extend(views.iter().map(|&v| iterator::stretched(&dst.dims, v)));
-    let dims = dst.dims;
-    let Some(data) = dst.data_mut::<O>() else {
-        fail!(
-            Aliasing,
-            op,
-            "dst",
-            "storage that another tensor shares",
-            "a destination is written, and must be the only owner",
-            "drop the other tensor, or pass a copy"
-        )
-    };
-    if dims.contains(&0) {
+    if dst.dims.contains(&0) {
         return Ok(None);
     }
-    Ok(Some((Nest::new(&dims, &strides), SyncPtr::new(bytemuck::cast_slice_mut(data)))))
+    let mut strides = vec![dst.strides];
+    strides.extend(views.iter().map(|&v| iterator::stretched(&dst.dims, v)));
+    let nest = Nest::new(&dst.dims, &strides);
+    let to = SyncPtr::new(bytemuck::cast_slice_mut(dst.data));
+    let ready = Ready { nest, tail: dst.tail, start: to.get() as usize, size: size_of::<O>() };
+    Ok(Some((ready, to)))
 }
 
 pub(super) fn check_dtype(

@@ -3,19 +3,25 @@
 //! A new op is one file here and its line in [`ALL`].
 
 mod batch_norm;
+mod binary;
+pub(crate) mod blocks;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 pub(crate) mod linear;
+mod pointwise;
 pub(crate) mod post_ops;
+mod unary;
 
 pub use batch_norm::BatchNorm;
+pub use binary::*;
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
 pub use linear::{linear, matmul};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use unary::*;
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
 use crate::error::Result;
@@ -29,7 +35,15 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
-const ALL: &[&[Entry]] = &[conv::ENTRIES, linear::ENTRIES];
+const ALL: &[&[Entry]] = &[
+    conv::ENTRIES,
+    linear::ENTRIES,
+    unary::UNARY,
+    unary::PRELU_ENTRIES,
+    binary::BINARY,
+    binary::SCALARS,
+    binary::OTHERS,
+];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
 /// takes them through the same door as those of any other crate.
