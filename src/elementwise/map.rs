@@ -1,5 +1,8 @@
 //! Maps over one to three operands.
 
+use std::marker::PhantomData;
+
+use super::loops::{Function, Map1, Map2, Map3};
 use super::plan::Nest;
 use super::run::{self, Rows, Source};
 use super::tail::Tail;
@@ -8,7 +11,7 @@ use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
 use crate::layout::memory_format::MemoryFormat;
-use crate::simd::{self, Loop};
+use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::{StridedTensor, for_each_offset};
 use crate::threads::SyncPtr;
@@ -79,11 +82,11 @@ pub(crate) fn map1_to<A: Element, O: Element>(
     op: &'static str,
     dst: Target<'_, O>,
     a: &StridedTensor,
-    f: impl Fn(A) -> O + Sync,
+    f: impl Function<A, O>,
 ) -> Result<()> {
     let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)])? else { return Ok(()) };
     let kernel = |rows: &Rows| {
-        simd::dispatch(Map1 { rows, f: &f, of: std::marker::PhantomData::<(A, O)> });
+        simd::dispatch(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
         ready.finish(rows);
     };
     // SAFETY: `prepare` checked shapes and dtypes, the target overlap and sharing; tensors reach no element outside
@@ -116,7 +119,7 @@ pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
 ) -> Result<()> {
     let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])? else { return Ok(()) };
     let kernel = |rows: &Rows| {
-        simd::dispatch(Map2 { rows, f: &f, of: std::marker::PhantomData::<(A, B, O)> });
+        simd::dispatch(Map2 { rows, f: &f, of: PhantomData::<(A, B, O)> });
         ready.finish(rows);
     };
     let sources = [source::<A>(a), source::<B>(b)];
@@ -152,7 +155,7 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
     let srcs = [(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)];
     let Some((ready, to)) = prepare(op, dst, &srcs)? else { return Ok(()) };
     let kernel = |rows: &Rows| {
-        simd::dispatch(Map3 { rows, f: &f, of: std::marker::PhantomData::<(A, B, C, O)> });
+        simd::dispatch(Map3 { rows, f: &f, of: PhantomData::<(A, B, C, O)> });
         ready.finish(rows);
     };
     let sources = [source::<A>(a), source::<B>(b), source::<C>(c)];
@@ -212,7 +215,7 @@ pub(crate) struct Target<'a, O> {
 
 impl<'a, O: Element> Target<'a, O> {
     /// The elements of a tensor.
-    fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<Target<'a, O>> {
+    pub(crate) fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<Target<'a, O>> {
         check_dtype(op, "dst", dst, O::DTYPE)?;
         check_no_overlap(op, dst)?;
         let (dims, strides) = (dst.dims, dst.strides);
@@ -257,15 +260,18 @@ struct Ready {
 impl Ready {
     /// Zeroes the tail of rows that were just written.
     fn finish(&self, rows: &Rows) {
-        if let Some(tail) = &self.tail {
-            for r in 0..rows.rows {
-                // SAFETY: the row lies in the destination, which is dense where it has a tail, and only this task
-                // has it.
-                unsafe {
-                    let row = rows.dst.add(r * rows.dst_stride * self.size);
-                    let at = (row as usize - self.start) / self.size;
-                    tail.zero(at, std::slice::from_raw_parts_mut(row, rows.length * self.size), self.size);
-                }
+        let Some(tail) = &self.tail else { return };
+        let (pieces, length) = match rows.dst_stride == rows.length {
+            true => (1, rows.rows * rows.length),
+            false => (rows.rows, rows.length),
+        };
+        for r in 0..pieces {
+            // SAFETY: the rows lie in the destination, which is dense where it has a tail, and only this task has
+            // them.
+            unsafe {
+                let row = rows.dst.add(r * rows.dst_stride * self.size);
+                let at = (row as usize - self.start) / self.size;
+                tail.zero(at, std::slice::from_raw_parts_mut(row, length * self.size), self.size);
             }
         }
     }
@@ -365,100 +371,6 @@ fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
         taken[at / 64] |= bit;
     });
     own
-}
-
-/// Row `r` of an operand.
-///
-/// # Safety
-/// The operand has elements of type `E` there, `rows.length` of them, and nobody writes them meanwhile.
-#[inline(always)]
-unsafe fn row<'a, E>(rows: &'a Rows, operand: usize, r: usize) -> &'a [E] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let start = rows.src[operand].cast::<E>().add(r * rows.src_strides[operand]);
-        std::slice::from_raw_parts(start, rows.length)
-    }
-}
-
-/// Row `r` of the destination.
-///
-/// # Safety
-/// As [`row`], and nobody else touches them meanwhile.
-#[inline(always)]
-unsafe fn dst_row<E>(rows: &Rows, r: usize) -> &mut [E] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let start = rows.dst.cast::<E>().add(r * rows.dst_stride);
-        std::slice::from_raw_parts_mut(start, rows.length)
-    }
-}
-
-struct Map1<'a, F, T> {
-    rows: &'a Rows,
-    f: &'a F,
-    of: std::marker::PhantomData<T>,
-}
-
-impl<A: Element, O: Element, F: Fn(A) -> O> Loop for Map1<'_, F, (A, O)> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for r in 0..self.rows.rows {
-            // SAFETY: `run::run` gives rows of the operands' types, the destination's to this task alone.
-            let (d, a) = unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r)) };
-            for (d, &a) in d.iter_mut().zip(a) {
-                *d = (self.f)(a);
-            }
-        }
-    }
-}
-
-struct Map2<'a, F, T> {
-    rows: &'a Rows,
-    f: &'a F,
-    of: std::marker::PhantomData<T>,
-}
-
-impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, (A, B, O)> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for r in 0..self.rows.rows {
-            // SAFETY: as in `Map1`.
-            let (d, a, b) =
-                unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r), row::<B>(self.rows, 1, r)) };
-            for ((d, &a), &b) in d.iter_mut().zip(a).zip(b) {
-                *d = (self.f)(a, b);
-            }
-        }
-    }
-}
-
-struct Map3<'a, F, T> {
-    rows: &'a Rows,
-    f: &'a F,
-    of: std::marker::PhantomData<T>,
-}
-
-impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop for Map3<'_, F, (A, B, C, O)> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for r in 0..self.rows.rows {
-            // SAFETY: as in `Map1`.
-            let (d, a, b, c) = unsafe {
-                (
-                    dst_row::<O>(self.rows, r),
-                    row::<A>(self.rows, 0, r),
-                    row::<B>(self.rows, 1, r),
-                    row::<C>(self.rows, 2, r),
-                )
-            };
-            for (((d, &a), &b), &c) in d.iter_mut().zip(a).zip(b).zip(c) {
-                *d = (self.f)(a, b, c);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@
 //! the baseline; large ones are split over the threads, which never changes a result.
 
 mod folds;
+mod loops;
 mod map;
 mod plan;
 mod reduce;
@@ -29,6 +30,7 @@ mod tail;
 mod tile;
 
 pub use folds::{amax, amin, mean, prod, sum};
+pub(crate) use loops::{Function, With};
 pub(crate) use map::{Target, copy_to, map1_to, map2_to, map3_to};
 pub use map::{copy_into, map1, map1_into, map2, map2_into, map3, map3_into};
 pub use reduce::{Fold, reduce};

@@ -21,6 +21,10 @@ pub(super) struct Rows {
     pub src_strides: [usize; MAX_OPERANDS - 1],
     pub rows: usize,
     pub length: usize,
+    /// Rows are single vectors, of 8 or 16 elements.
+    pub vectors: bool,
+    /// Where they are: whether a source has one value for a row instead of one an element.
+    pub one_value: [bool; MAX_OPERANDS - 1],
 }
 
 /// A source's storage from its first element on, and the size of its elements in **bytes**.
@@ -45,7 +49,7 @@ pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Ra
 /// # Safety
 /// `dst` and `srcs` are valid for the elements that the nest names, of these sizes (1, 2 or 4 bytes) and aligned to them; no two elements
 /// of `dst` share memory with each other or with a source, and nobody else touches `dst` meanwhile. `kernel` writes `rows * length`
-/// elements at `dst` and reads as many of each source, at the strides given, and nothing else.
+/// elements at `dst` and reads as many of each source, at the strides given (one a row where `one_value`), and nothing else.
 pub(super) unsafe fn run(
     nest: &Nest,
     dst: SyncPtr<u8>,
@@ -68,6 +72,10 @@ pub(super) unsafe fn run(
                 src_strides: [length; MAX_OPERANDS - 1],
                 rows,
                 length,
+                vectors: tiling.vectors,
+                one_value: std::array::from_fn(|k| {
+                    tiling.vectors && k + 1 < nest.operands && nest.strides[k + 1][0] == 0
+                }),
             };
             for (k, src) in srcs.iter().enumerate() {
                 let step = tiling.across.map_or(0, |a| nest.strides[k + 1][a]);

@@ -10,6 +10,7 @@ use super::{Entry, pointwise};
 use crate::dispatch::schema::{data, param};
 use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, Kernel, Op, Outputs, Schema};
 use crate::dtype::DType;
+use crate::elementwise::{Function, With};
 use crate::error::Result;
 use crate::math;
 use crate::tensor::any::{Operand, TensorRef};
@@ -57,7 +58,7 @@ pointwise::unary_ops! {
     /// `x / other`, as `torch.div` with a number.
     div_scalar div_scalar_into (other = None) -> f32 { let other = other as f32; move |x| x / other }
     /// `x` to the power of `other`, as `torch.pow` with a number.
-    pow_scalar pow_scalar_into (other = None) -> f32 { let other = other as f32; move |x| math::pow(x, other) }
+    pow_scalar pow_scalar_into (other = None) -> f32 { With(math::pow, other as f32) }
     /// 1 where `x == other`, else 0, as `torch.eq` with a number.
     eq_scalar eq_scalar_into (other = None) -> u8 { let other = other as f32; move |x| u8::from(x == other) }
     /// 1 where `x != other`, else 0, as `torch.ne` with a number.

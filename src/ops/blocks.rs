@@ -6,12 +6,11 @@
 //! where the function does not leave zeros there by itself.
 
 use crate::dtype::{DType, Element};
-use crate::elementwise::{self, Tail, Target};
+use crate::elementwise::{self, Function, Tail, Target};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
-use crate::layout::memory_format::MemoryFormat;
 use crate::ops::lanes::Lanes;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
@@ -160,9 +159,9 @@ pub(crate) fn map1<A: Element, O: Element>(
     op: &'static str,
     dst: &mut BlockedTensor,
     a: &Source,
-    f: impl Fn(A) -> O + Sync,
+    f: impl Function<A, O>,
 ) -> Result<()> {
-    let clean = a.zero_tail && is_zero(f(A::zeroed()));
+    let clean = a.zero_tail && is_zero(f.of(A::zeroed()));
     elementwise::map1_to(op, target(op, dst, clean)?, &a.view, f)
 }
 

@@ -4,7 +4,7 @@ use super::Entry;
 use super::blocks::{self, Source};
 use crate::dispatch::{Args, DispatchKey, Kernel, KernelFn, Op, Outputs};
 use crate::dtype::{DType, Element};
-use crate::elementwise;
+use crate::elementwise::{self, Function, Target};
 use crate::error::{Result, Unsupported, fail};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -64,7 +64,7 @@ fn all_strided<'a>(operands: &[(&'static str, TensorRef<'a>)]) -> Vec<&'a Stride
 }
 
 /// The kernel of a function of one operand, on both keys.
-pub(super) fn run1<O: Element>(args: &Args<'_>, f: impl Fn(f32) -> O + Sync) -> Result<Outputs> {
+pub(super) fn run1<O: Element>(args: &Args<'_>, f: impl Function<f32, O>) -> Result<Outputs> {
     let x = args.tensor(0)?;
     let dst = new_result::<O>(args.op(), &[("x", x)])?;
     recorded(args, dst, |dst| write1(args.op(), x, dst, f))
@@ -74,10 +74,12 @@ fn write1<O: Element>(
     op: &'static str,
     x: TensorRef<'_>,
     dst: TensorMut<'_>,
-    f: impl Fn(f32) -> O + Sync,
+    f: impl Function<f32, O>,
 ) -> Result<()> {
     match (x, dst) {
-        (TensorRef::Strided(x), TensorMut::Strided(dst)) => elementwise::map1_into(op, dst, x, f),
+        (TensorRef::Strided(x), TensorMut::Strided(dst)) => {
+            elementwise::map1_to(op, Target::of(op, dst)?, x, f)
+        }
         (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
             let channels = x.dims()[1];
             blocks::map1(op, dst, &Source::of(op, x, channels)?, f)
@@ -91,7 +93,7 @@ pub(super) fn into1<T: Operand, O: Element>(
     op: &'static Op,
     x: &T,
     dst: &mut T,
-    f: impl Fn(f32) -> O + Sync,
+    f: impl Function<f32, O>,
 ) -> Result<()> {
     let (name, x) = (op.schema().name, x.tensor_ref());
     let dst = destination::<T, O>(op, &[("x", x)], dst)?;
@@ -306,7 +308,7 @@ macro_rules! unary_ops {
                 ]);
                 pub static OP: Op = Op::new(&SCHEMA);
 
-                pub fn function($($arg: f64),*) -> Result<impl Fn(f32) -> $out + Sync> {
+                pub fn function($($arg: f64),*) -> Result<impl Function<f32, $out>> {
                     Ok($f)
                 }
 

@@ -5,6 +5,7 @@
 use super::{Entry, pointwise};
 use crate::dispatch::schema::{data, param};
 use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, Op, Outputs, Schema};
+use crate::elementwise::{Function, With};
 use crate::error::{Result, fail};
 use crate::math;
 use crate::tensor::any::{Operand, TensorRef};
@@ -19,13 +20,11 @@ pointwise::unary_ops! {
     relu6 relu6_into () -> f32 { math::relu6 }
     /// `x` where positive, else `slope * x`, as `torch.nn.functional.leaky_relu`; PyTorch's default slope is 0.01.
     leaky_relu leaky_relu_into (slope = Some(0.01)) -> f32 {
-        let slope = slope as f32;
-        move |x| math::leaky_relu(x, slope)
+        With(math::leaky_relu, slope as f32)
     }
     /// `x` where positive, else `alpha * (exp(x) - 1)`, as `torch.nn.functional.elu`; PyTorch's default is 1.
     elu elu_into (alpha = Some(1.0)) -> f32 {
-        let alpha = alpha as f32;
-        move |x| math::elu(x, alpha)
+        With(math::elu, alpha as f32)
     }
     /// A scaled [`elu`] with the constants of its paper, as `torch.nn.functional.selu`.
     selu selu_into () -> f32 { math::selu }
@@ -34,8 +33,7 @@ pointwise::unary_ops! {
         if alpha as f32 == 0.0 {
             fail!(InvalidArgument, "celu", "alpha", alpha.to_string(), "it divides", "pass another value than 0")
         }
-        let alpha = alpha as f32;
-        move |x| math::celu(x, alpha)
+        With(math::celu, alpha as f32)
     }
     /// `x` times the normal distribution's lower part, as `torch.nn.functional.gelu`.
     gelu gelu_into () -> f32 { math::gelu }
@@ -65,8 +63,11 @@ pointwise::unary_ops! {
     /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`, as `torch.nn.functional.softplus`;
     /// PyTorch's defaults are 1 and 20.
     softplus softplus_into (beta = Some(1.0), threshold = Some(20.0)) -> f32 {
-        let (beta, threshold) = (beta as f32, threshold as f32);
-        move |x| math::softplus(x, beta, threshold)
+        #[inline(always)]
+        fn softplus(x: f32, (beta, threshold): (f32, f32)) -> f32 {
+            math::softplus(x, beta, threshold)
+        }
+        With(softplus, (beta as f32, threshold as f32))
     }
     /// `x / (1 + |x|)`, as `torch.nn.functional.softsign`.
     softsign softsign_into () -> f32 { math::softsign }
