@@ -60,7 +60,7 @@ unsafe fn dst_rows<E>(rows: &Rows, r: usize, n: usize) -> &mut [E] {
 }
 
 /// Elements that are written out at a time where an operand repeats.
-const GROUP: usize = 1024;
+const GROUP: usize = 512;
 
 /// An operand's rows of one vector each (see [`Rows::vectors`]), several at a time: where they lie, or written out.
 struct Vectors<E> {
@@ -119,19 +119,22 @@ unsafe fn write_out<E: Copy, const L: usize>(
     // SAFETY: the caller's promise; an array has the alignment of its elements.
     unsafe {
         if one_value {
-            (0..n).for_each(|r| *to.add(r) = [*from.add(r * step); L]);
+            for r in 0..n {
+                *to.add(r) = [*from.add(r * step); L];
+            }
         } else {
-            (0..n).for_each(|r| *to.add(r) = *from.add(r * step).cast::<[E; L]>());
+            for r in 0..n {
+                *to.add(r) = *from.add(r * step).cast::<[E; L]>();
+            }
         }
     }
 }
 
-/// Calls `f(first, n)` for groups of rows of one vector each.
+/// Rows of one vector each that are worked on together.
 #[inline(always)]
-fn groups(rows: &Rows, mut f: impl FnMut(usize, usize)) {
+fn group_of(rows: &Rows) -> usize {
     debug_assert!(rows.dst_stride == rows.length && matches!(rows.length, 8 | 16));
-    let together = GROUP / rows.length;
-    (0..rows.rows).step_by(together).for_each(|r| f(r, together.min(rows.rows - r)));
+    if rows.length == 16 { GROUP / 16 } else { GROUP / 8 }
 }
 
 pub(super) struct Map1<'a, F, T> {
@@ -176,10 +179,14 @@ impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, 
         let rows = self.rows;
         if rows.vectors {
             let (mut va, mut vb) = (Vectors::<A>::new(), Vectors::<B>::new());
-            // SAFETY: as in `Map1`.
-            return groups(rows, |r, n| unsafe {
-                self.each(dst_rows(rows, r, n), va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n));
-            });
+            let mut r = 0;
+            while r < rows.rows {
+                let n = group_of(rows).min(rows.rows - r);
+                // SAFETY: as in `Map1`.
+                unsafe { self.each(dst_rows(rows, r, n), va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n)) };
+                r += n;
+            }
+            return;
         }
         for r in 0..rows.rows {
             // SAFETY: as in `Map1`.
@@ -210,11 +217,17 @@ impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop f
         let rows = self.rows;
         if rows.vectors {
             let (mut va, mut vb, mut vc) = (Vectors::<A>::new(), Vectors::<B>::new(), Vectors::<C>::new());
-            // SAFETY: as in `Map1`.
-            return groups(rows, |r, n| unsafe {
-                let (a, b) = (va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n));
-                self.each(dst_rows(rows, r, n), a, b, vc.rows(rows, 2, r, n));
-            });
+            let mut r = 0;
+            while r < rows.rows {
+                let n = group_of(rows).min(rows.rows - r);
+                // SAFETY: as in `Map1`.
+                unsafe {
+                    let (a, b) = (va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n));
+                    self.each(dst_rows(rows, r, n), a, b, vc.rows(rows, 2, r, n));
+                }
+                r += n;
+            }
+            return;
         }
         for r in 0..rows.rows {
             // SAFETY: as in `Map1`.
