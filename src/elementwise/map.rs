@@ -6,7 +6,7 @@ use super::loops::{Function, Map1, Map2, Map3};
 use super::plan::Nest;
 use super::run::{self, Rows, Source};
 use super::tail::Tail;
-use crate::dtype::Element;
+use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
@@ -171,7 +171,6 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
 /// # Errors
 /// As [`map1_into`].
 pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    use crate::dtype::DType;
     match dst.dtype() {
         DType::F32 => copy_elements::<f32>(op, dst, src),
         DType::S32 => copy_elements::<i32>(op, dst, src),
@@ -187,7 +186,7 @@ fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &St
 }
 
 /// As [`copy_into`], to any target.
-pub(crate) fn copy_to<E: Element>(op: &'static str, dst: Target<'_, E>, src: &StridedTensor) -> Result<()> {
+fn copy_to<E: Element>(op: &'static str, dst: Target<'_, E>, src: &StridedTensor) -> Result<()> {
     if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)])? {
         // SAFETY: as in `map1_to`.
         unsafe { run::copy(&ready.nest, to, source::<E>(src)) };
@@ -248,6 +247,61 @@ impl<'a, O: Element> Target<'a, O> {
     }
 }
 
+/// Sizes, strides and offset within some storage, in **elements**.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub dims: Dims,
+    pub strides: Dims,
+    pub offset: usize,
+}
+
+impl Place {
+    /// Where the elements of a view lie.
+    pub fn of(view: &StridedTensor) -> Place {
+        Place { dims: view.dims, strides: view.strides, offset: view.offset }
+    }
+}
+
+impl<'a, O: Element> Target<'a, O> {
+    /// Part of a storage. No two elements of `place` may share memory.
+    ///
+    /// # Panics
+    /// When `place` reaches past the storage.
+    fn part(op: &'static str, storage: &'a mut [O], place: Place) -> Result<Target<'a, O>> {
+        let Place { dims, strides, offset } = place;
+        if !has_own_memory(&dims, &strides) {
+            fail!(OverlappingOutput, op, "dst", format!("{dims} with strides {strides}"), "they overlap", "copy");
+        }
+        let reach: usize = dims.iter().zip(&strides).map(|(d, s)| d.saturating_sub(1) * s).sum();
+        let data = storage.get_mut(offset..).unwrap_or_default();
+        assert!(dims.contains(&0) || reach < data.len(), "{dims} with strides {strides} from {offset}");
+        Ok(Target { dims, strides, data, tail: None })
+    }
+}
+
+/// Copies `src` into part of a storage, given in bytes. No dtype is converted.
+///
+/// # Errors
+/// As [`copy_into`].
+pub(crate) fn copy_part(
+    op: &'static str,
+    storage: &mut [u8],
+    place: Place,
+    src: &StridedTensor,
+) -> Result<()> {
+    fn typed<E: Element>(op: &'static str, s: &mut [u8], place: Place, src: &StridedTensor) -> Result<()> {
+        copy_to(op, Target::<E>::part(op, bytemuck::cast_slice_mut(s), place)?, src)
+    }
+    match src.dtype() {
+        DType::F32 => typed::<f32>(op, storage, place, src),
+        DType::S32 => typed::<i32>(op, storage, place, src),
+        DType::BF16 => typed::<half::bf16>(op, storage, place, src),
+        DType::F16 => typed::<half::f16>(op, storage, place, src),
+        DType::U8 => typed::<u8>(op, storage, place, src),
+        DType::S8 => typed::<i8>(op, storage, place, src),
+    }
+}
+
 /// A map that was checked.
 struct Ready {
     nest: Nest,
@@ -281,7 +335,7 @@ impl Ready {
 fn prepare<O: Element>(
     op: &'static str,
     dst: Target<'_, O>,
-    srcs: &[(&StridedTensor, crate::DType)],
+    srcs: &[(&StridedTensor, DType)],
 ) -> Result<Option<(Ready, SyncPtr<u8>)>> {
     for &(src, dtype) in srcs {
         check_dtype(op, "operand", src, dtype)?;
@@ -316,7 +370,7 @@ pub(super) fn check_dtype(
     op: &'static str,
     argument: &'static str,
     tensor: &StridedTensor,
-    wanted: crate::DType,
+    wanted: DType,
 ) -> Result<()> {
     if tensor.dtype() == wanted {
         return Ok(());
