@@ -16,8 +16,23 @@ fn pools(_c: &Case<'_>) -> Option<Call> {
 }
 
 /// Norms, softmax, reductions.
-fn norms(_c: &Case<'_>) -> Option<Call> {
-    None
+fn norms(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "batch_norm_infer" => (
+            "batch_norm",
+            vec![
+                ("x", c.data("x")),
+                ("mean", c.param("mean")),
+                ("var", c.param("var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        "log_softmax" => ("log_softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        _ => return None,
+    })
 }
 
 /// Unary and binary.

@@ -8,14 +8,20 @@ pub(crate) mod conv;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 pub(crate) mod linear;
+#[allow(unsafe_code)]
+mod lines;
 pub(crate) mod post_ops;
+mod same;
+mod scale;
+mod softmax;
 
-pub use batch_norm::BatchNorm;
+pub use batch_norm::{BatchNorm, batch_norm};
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
 pub use linear::{linear, matmul};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use softmax::{log_softmax, softmax};
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
 use crate::error::Result;
@@ -29,7 +35,7 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
-const ALL: &[&[Entry]] = &[conv::ENTRIES, linear::ENTRIES];
+const ALL: &[&[Entry]] = &[conv::ENTRIES, linear::ENTRIES, batch_norm::ENTRIES, softmax::ENTRIES];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
 /// takes them through the same door as those of any other crate.
