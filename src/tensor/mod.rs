@@ -2,6 +2,7 @@
 
 pub mod blocked;
 pub mod formats;
+pub mod reshape;
 pub mod result_format;
 pub mod strided;
 pub mod views;
