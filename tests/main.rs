@@ -1,7 +1,11 @@
 //! One binary, so that the engine links once. The modules mirror `src`.
 
 mod elementwise;
+mod goldens_calls;
+mod goldens_ops;
 mod goldens_strides;
 mod layout;
+mod ops;
 mod random;
+mod support;
 mod tensor;

@@ -12,9 +12,11 @@
 mod copy;
 mod map;
 mod padding;
+mod plan;
 
 use super::blocked::Layout;
 use map::Pair;
+use plan::Plan;
 
 pub(crate) use padding::{first_dirty_lane, zero_padding};
 
@@ -52,7 +54,7 @@ pub(crate) fn unpack(
 ) {
     if !dims.contains(&0) {
         let pairs = map::pairs(dims, map::of_layout(layout, dims), map::of_strides(strides));
-        copy::copy(elem, &pairs, src, dst);
+        copy::copy(elem, &Plan::of(pairs), src, dst);
     }
 }
 
@@ -68,8 +70,11 @@ pub(crate) fn reorder(elem: usize, src: &[u8], from: &Layout, dims: &[usize], to
 }
 
 fn copy_padded(elem: usize, pairs: Vec<Pair>, src: &[u8], to: &Layout, dims: &[usize], dst: &mut [u8]) {
-    zero_padding(elem, to, dims, dst);
-    copy::copy(elem, &pairs, src, dst);
+    let plan = Plan::of(pairs);
+    if plan.leaves_padding() {
+        zero_padding(elem, to, dims, dst);
+    }
+    copy::copy(elem, &plan, src, dst);
 }
 
 #[cfg(test)]

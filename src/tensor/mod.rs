@@ -1,5 +1,6 @@
 //! The tensors: strided, blocked, or either.
 
+pub mod any;
 pub mod blocked;
 pub mod formats;
 pub mod reshape;

@@ -158,6 +158,19 @@ impl StridedTensor {
         self.storage.as_slice::<E>().get(self.offset..).unwrap_or(&[])
     }
 
+    /// Memory format by name, or the strides where they are no format's: what errors and the ledger print.
+    pub(crate) fn format_name(&self) -> String {
+        super::formats::Described(&self.dims, &self.strides).to_string()
+    }
+
+    /// The storage of a result that was just made.
+    ///
+    /// # Panics
+    /// When another tensor shares it.
+    pub(crate) fn result_data<E: Element>(&mut self) -> &mut [E] {
+        self.data_mut().expect("a result that was just made")
+    }
+
     /// The storage from the first element on, or `None` while another tensor shares it.
     pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
         debug_assert_eq!(E::DTYPE, self.dtype);

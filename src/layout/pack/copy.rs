@@ -1,12 +1,20 @@
 //! The copies themselves, on raw pointers: the tasks of one copy write elements of `dst` that interleave.
 
-use super::map::{self, Pair};
+use super::map::{self, Map, Pair};
+use super::plan::Plan;
 use crate::threads::{SyncPtr, current_threads, parallel_for};
+use kernels::Steps;
 
 mod general;
+mod kernels;
+mod rows;
+mod tiles;
 
 /// Below this many **bytes** a copy runs on the calling thread: waking another costs more.
 const INLINE_BYTES: usize = 64 << 10;
+
+/// From this size on a copy writes past the caches: the result would not stay in them.
+const STREAM_BYTES: usize = 32 << 20;
 
 /// An element, by its size.
 pub(super) trait Bits: bytemuck::Pod + Send + Sync {}
@@ -14,15 +22,16 @@ impl Bits for u8 {}
 impl Bits for u16 {}
 impl Bits for u32 {}
 
-/// Copies every element of the index space, which is not empty, from where `src` holds it to where `dst` does.
+/// Copies every element of the index space, which is not empty, from where `src` holds it to where `dst` does, and
+/// writes zeros to the padding of the plan's `lane`.
 ///
 /// # Panics
 /// When a side is too short for its maps, its bytes are not aligned, or `elem` is none of 1, 2, 4.
-pub(super) fn copy(elem: usize, pairs: &[Pair], src: &[u8], dst: &mut [u8]) {
+pub(super) fn copy(elem: usize, plan: &Plan, src: &[u8], dst: &mut [u8]) {
     match elem {
-        1 => typed::<u8>(pairs, src, dst),
-        2 => typed::<u16>(pairs, whole(src, 2), whole_mut(dst, 2)),
-        4 => typed::<u32>(pairs, whole(src, 4), whole_mut(dst, 4)),
+        1 => typed::<u8>(plan, src, dst),
+        2 => typed::<u16>(plan, whole(src, 2), whole_mut(dst, 2)),
+        4 => typed::<u32>(plan, whole(src, 4), whole_mut(dst, 4)),
         _ => panic!("no element has {elem} bytes"),
     }
 }
@@ -36,12 +45,22 @@ fn whole_mut<T: bytemuck::Pod>(bytes: &mut [u8], size: usize) -> &mut [T] {
     bytemuck::cast_slice_mut(&mut bytes[..n])
 }
 
-fn typed<T: Bits>(pairs: &[Pair], src: &[T], dst: &mut [T]) {
-    // The maps never decrease, so the last index is the farthest: every access below stays inside both slices.
-    let last = |side: fn(&Pair) -> &map::Map| pairs.iter().map(|p| side(p).at(p.size - 1)).sum::<usize>();
-    assert!(last(|p| &p.src) < src.len(), "the source is shorter than its shape");
-    assert!(last(|p| &p.dst) < dst.len(), "the result is shorter than its shape");
-    general::copy(pairs, src, dst);
+fn typed<T: Bits>(plan: &Plan, src: &[T], dst: &mut [T]) {
+    // The maps never decrease, so the last index is the farthest, and padding lies no farther than the last padded
+    // index: every access below stays inside both slices.
+    let pairs = || plan.pairs();
+    let last_src: usize = pairs().map(|p| p.src.at(p.size - 1)).sum();
+    let last_dst: usize = pairs().map(|p| p.dst.at(p.padded() - 1)).sum();
+    assert!(last_src < src.len(), "the source is shorter than its shape");
+    assert!(last_dst < dst.len(), "the result is shorter than its shape");
+    match plan {
+        Plan::General { outer } => general::copy(outer, src, dst),
+        Plan::Rows { lane, lanes, run, outer } => rows::copy(lane, *lanes, run, outer, src, dst),
+        Plan::Tiles { gather, lane, lanes, run, outer } => match gather {
+            true => tiles::gather(lane, *lanes, run, outer, src, dst),
+            false => tiles::scatter(lane, *lanes, run, outer, src, dst),
+        },
+    }
 }
 
 /// Calls `work` with ranges that together cover `0..units` once, in parallel where `bytes` are many.
@@ -52,4 +71,59 @@ fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + 
     }
     let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, threads * 4).min(units);
     parallel_for(tasks, |t| work(units * t / tasks..units * (t + 1) / tasks));
+}
+
+/// How the positions of a run step through one side.
+enum Offsets {
+    Even(usize),
+    Table(Vec<usize>),
+}
+
+impl Offsets {
+    fn of(run: &[Pair], side: fn(&Pair) -> &Map) -> Offsets {
+        match run {
+            [] => Offsets::Even(0),
+            [one] if side(one).is_plain() => Offsets::Even(side(one).stride),
+            _ => {
+                let positions = run.iter().map(|p| p.size).product();
+                Offsets::Table((0..positions).map(|x| offset(run, side, x)).collect())
+            }
+        }
+    }
+
+    fn steps(&self) -> Steps<'_> {
+        match self {
+            Offsets::Even(step) => Steps::Even(*step),
+            Offsets::Table(table) => Steps::Table(table),
+        }
+    }
+}
+
+/// Where the `n`-th index of these dimensions lies on one side; the last dimension turns fastest.
+fn offset(pairs: &[Pair], side: fn(&Pair) -> &Map, n: usize) -> usize {
+    let mut rest = n;
+    let mut at = 0;
+    for pair in pairs.iter().rev() {
+        at += side(pair).at(rest % pair.size);
+        rest /= pair.size;
+    }
+    at
+}
+
+fn src_of(pair: &Pair) -> &Map {
+    &pair.src
+}
+
+fn dst_of(pair: &Pair) -> &Map {
+    &pair.dst
+}
+
+/// **Bytes** that a copy of these dimensions writes, padding left out.
+fn bytes_of<'a, T>(pairs: impl Iterator<Item = &'a Pair>) -> usize {
+    pairs.map(|p| p.size).product::<usize>() * size_of::<T>()
+}
+
+/// The number of indices of these dimensions.
+fn count(pairs: &[Pair]) -> usize {
+    map::sizes(pairs).iter().product()
 }

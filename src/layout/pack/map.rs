@@ -59,7 +59,12 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    fn is_plain(&self) -> bool {
+    /// The size with the padding of the result.
+    pub(super) fn padded(&self) -> usize {
+        self.size.next_multiple_of(self.dst.block)
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
         self.src.is_plain() && self.dst.is_plain()
     }
 }

@@ -100,7 +100,8 @@ impl Headers {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let text =
+        fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     // Only once it was read: cargo takes a file that is not there for one that changed.
     println!("cargo::rerun-if-changed={}", path.display());
     Ok(text)

@@ -28,15 +28,14 @@ impl Table {
 /// The caller has checked that the last index lies inside both slices, and that no two elements of `dst` share
 /// memory.
 pub(super) fn copy<T: Bits>(pairs: &[Pair], src: &[T], dst: &mut [T]) {
-    let one = Pair { size: 1, src: map::Map::scalar(), dst: map::Map::scalar() };
+    let one = Pair { size: 1, src: Map::scalar(), dst: Map::scalar() };
     let mut outer = pairs.to_vec();
     let inner = take(&mut outer, |a, b| a.dst.at(1) < b.dst.at(1)).unwrap_or(one.clone());
     let middle = take(&mut outer, |a, b| a.size > b.size).unwrap_or(one);
-    let outer_sizes = map::sizes(&outer);
     let (inner_chunks, middle_chunks) = (inner.size.div_ceil(TABLE), middle.size.div_ceil(TABLE));
-    let units = outer_sizes.iter().product::<usize>() * middle_chunks * inner_chunks;
+    let units = count(&outer) * middle_chunks * inner_chunks;
     let to = SyncPtr::new(dst);
-    let bytes = map::sizes(pairs).iter().product::<usize>() * size_of::<T>();
+    let bytes = bytes_of::<T>(pairs.iter());
     in_tasks(units, bytes, |range| {
         let (mut inner_table, mut middle_table) = (Table::default(), Table::default());
         for unit in range {
@@ -44,12 +43,7 @@ pub(super) fn copy<T: Bits>(pairs: &[Pair], src: &[T], dst: &mut [T]) {
             let mut rest = unit / inner_chunks;
             let middle_offsets = middle_table.of_chunk(&middle, rest % middle_chunks);
             rest /= middle_chunks;
-            let (mut s, mut d) = (0, 0);
-            for pair in outer.iter().rev() {
-                s += pair.src.at(rest % pair.size);
-                d += pair.dst.at(rest % pair.size);
-                rest /= pair.size;
-            }
+            let (s, d) = (offset(&outer, src_of, rest), offset(&outer, dst_of, rest));
             for &(ms, md) in middle_offsets {
                 for &(is, id) in inner_offsets {
                     // SAFETY: `typed` checked the last index, and maps never decrease, so the offset lies inside

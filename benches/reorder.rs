@@ -1,0 +1,168 @@
+//! Reorders between strided and blocked layouts, beside a parallel copy of the same bytes.
+//!
+//! `cargo bench --bench reorder` measures each with criterion, then prints a table of ratios: copy and reorder take
+//! turns there, so that both meet the same machine. `cargo bench --bench reorder -- table` prints the table alone.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use blocktensor::{BlockedTensor, DType, Layout, MemoryFormat, StridedTensor};
+use criterion::{Criterion, Throughput};
+use rayon::prelude::*;
+
+const SHAPES: [[usize; 4]; 5] =
+    [[1, 64, 56, 56], [1, 256, 56, 56], [16, 64, 56, 56], [16, 256, 56, 56], [16, 512, 7, 7]];
+const FORMATS: [(&str, MemoryFormat); 2] =
+    [("nchw", MemoryFormat::Contiguous), ("nhwc", MemoryFormat::ChannelsLast)];
+
+/// The four tensors that a pair of reorders goes between; made once, so that no page is fresh.
+struct Case {
+    shape: [usize; 4],
+    format: &'static str,
+    from: StridedTensor,
+    blocked: BlockedTensor,
+    to_blocked: BlockedTensor,
+    to_strided: StridedTensor,
+}
+
+impl Case {
+    fn all() -> Vec<Case> {
+        let layout = Layout::NCHW16C;
+        let mut cases = Vec::new();
+        for shape in SHAPES {
+            for (format, memory_format) in FORMATS {
+                let x = StridedTensor::zeros(&shape, DType::F32, memory_format).unwrap();
+                cases.push(Case {
+                    shape,
+                    format,
+                    blocked: x.to_blocked(&layout).unwrap(),
+                    to_blocked: BlockedTensor::zeros(&shape, &layout, DType::F32).unwrap(),
+                    to_strided: StridedTensor::zeros(&shape, DType::F32, memory_format).unwrap(),
+                    from: x,
+                });
+            }
+        }
+        cases
+    }
+
+    fn name(&self, pack: bool) -> String {
+        let shape = self.shape.map(|d| d.to_string()).join("x");
+        match pack {
+            true => format!("{shape} {} -> nChw16c", self.format),
+            false => format!("{shape} nChw16c -> {}", self.format),
+        }
+    }
+
+    fn reorder(&mut self, pack: bool) {
+        match pack {
+            true => self.from.to_blocked_into(black_box(&mut self.to_blocked)).unwrap(),
+            false => self.blocked.to_strided_into(black_box(&mut self.to_strided)).unwrap(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.blocked.bytes()
+    }
+}
+
+/// Memory of the kind that tensors lie in: huge pages where the system has them.
+struct Pages {
+    memory: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Pages {
+    fn new(len: usize) -> Pages {
+        const HUGE: usize = 2 << 20;
+        let memory: Vec<u8> = Vec::with_capacity(len + HUGE);
+        let start = memory.as_ptr().align_offset(if len >= 1 << 20 { 4096 } else { 64 });
+        #[cfg(target_os = "linux")]
+        // SAFETY: advice about memory that the vector has and nobody has touched; it changes no content.
+        unsafe {
+            if len >= 1 << 20 {
+                libc::madvise(memory.as_ptr().add(start) as *mut _, len, libc::MADV_HUGEPAGE);
+            }
+        }
+        let mut pages = Pages { memory, start, len };
+        pages.memory.resize(start + len, 0);
+        pages
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.memory[self.start..self.start + self.len]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.len]
+    }
+}
+
+/// A copy by all threads, each its share.
+fn parallel_copy(src: &[u8], dst: &mut [u8]) {
+    let share = src.len().div_ceil(rayon::current_num_threads()).next_multiple_of(4096);
+    dst.par_chunks_mut(share).zip(src.par_chunks(share)).for_each(|(d, s)| d.copy_from_slice(s));
+    black_box(dst);
+}
+
+/// The fastest of many runs of each, taking turns.
+fn fastest(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
+    let mut best = (Duration::MAX, Duration::MAX);
+    let until = Instant::now() + Duration::from_millis(600);
+    while Instant::now() < until {
+        for _ in 0..4 {
+            let t = Instant::now();
+            a();
+            best.0 = best.0.min(t.elapsed());
+        }
+        for _ in 0..4 {
+            let t = Instant::now();
+            b();
+            best.1 = best.1.min(t.elapsed());
+        }
+    }
+    best
+}
+
+fn table(cases: &mut [Case]) {
+    println!("{} threads; GB/s counts the bytes of the blocked tensor once", rayon::current_num_threads());
+    println!("{:<36} {:>12} {:>12} {:>7}", "reorder", "copy GB/s", "reorder GB/s", "ratio");
+    for case in cases {
+        let bytes = case.bytes();
+        let (mut src, mut dst) = (Pages::new(bytes), Pages::new(bytes));
+        src.bytes_mut().fill(1);
+        dst.bytes_mut().fill(2);
+        for pack in [true, false] {
+            let (copy, reorder) =
+                fastest(|| parallel_copy(src.bytes(), dst.bytes_mut()), || case.reorder(pack));
+            let rate = |t: Duration| bytes as f64 / t.as_secs_f64() / 1e9;
+            println!(
+                "{:<36} {:>12.1} {:>12.1} {:>7.2}",
+                case.name(pack),
+                rate(copy),
+                rate(reorder),
+                rate(reorder) / rate(copy)
+            );
+        }
+    }
+}
+
+fn main() {
+    let mut cases = Case::all();
+    if !std::env::args().any(|a| a == "table") {
+        let mut criterion = Criterion::default()
+            .warm_up_time(Duration::from_millis(300))
+            .measurement_time(Duration::from_secs(1))
+            .configure_from_args();
+        let mut group = criterion.benchmark_group("reorder");
+        for case in &mut cases {
+            group.throughput(Throughput::Bytes(case.bytes() as u64));
+            for pack in [true, false] {
+                group.bench_function(case.name(pack), |b| b.iter(|| case.reorder(pack)));
+            }
+        }
+        group.finish();
+        criterion.final_summary();
+    }
+    table(&mut cases);
+}

@@ -1,0 +1,144 @@
+//! The innermost loops: transposed tiles, with vector instructions where the machine has them.
+
+use super::Bits;
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// Where the row of position `x` begins, in **elements**.
+#[derive(Clone, Copy)]
+pub(super) enum Steps<'a> {
+    /// Evenly spaced.
+    Even(usize),
+    /// As tabled.
+    Table(&'a [usize]),
+}
+
+impl<'a> Steps<'a> {
+    #[inline(always)]
+    pub(super) fn at(self, x: usize) -> usize {
+        match self {
+            Steps::Even(step) => x * step,
+            Steps::Table(table) => table[x],
+        }
+    }
+}
+
+/// One strip of tiles. On one side each position is a row of up to `L` dense lanes, `rows` says where; on the other
+/// side each lane is a line of dense positions, `line` elements after the one before.
+#[derive(Clone, Copy)]
+pub(super) struct Strip<'a> {
+    pub rows: Steps<'a>,
+    pub line: usize,
+    /// First position, and how many.
+    pub start: usize,
+    pub count: usize,
+    /// Lanes that hold elements.
+    pub valid: usize,
+    /// Lanes to write where rows are written: beyond `valid` zeros.
+    pub store: usize,
+    /// Whether to write past the caches, where the addresses allow it: for results that no cache holds.
+    pub stream: bool,
+}
+
+/// Rows that are dense on both sides, at some positions.
+#[derive(Clone, Copy)]
+pub(super) struct Patch<'a> {
+    /// Where the rows begin on either side.
+    pub src: Steps<'a>,
+    pub dst: Steps<'a>,
+    /// First position, and the one after the last.
+    pub start: usize,
+    pub end: usize,
+    /// As in [`Strip`].
+    pub valid: usize,
+    pub store: usize,
+    pub stream: bool,
+}
+
+/// Reads lines, writes rows of `L` lanes.
+///
+/// # Safety
+/// `src` is good for reading `valid` lines at the strip's positions, `dst` for writing `store` lanes of each row,
+/// and they do not overlap. `valid <= store <= L`.
+pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if size_of::<T>() == 4 && strip.store == L && strip.count >= 4 && L >= 4 {
+        // SAFETY: the caller's promise; T has the size of u32 and any bit pattern is one of either.
+        unsafe { x86::gather::<L>(src.cast(), dst.cast(), strip) };
+        return;
+    }
+    for x in strip.start..strip.start + strip.count {
+        let row = strip.rows.at(x);
+        for lane in 0..strip.store {
+            // SAFETY: the caller's promise, for this position and lane.
+            unsafe {
+                let v = if lane < strip.valid { *src.add(lane * strip.line + x) } else { T::zeroed() };
+                *dst.add(row + lane) = v;
+            }
+        }
+    }
+}
+
+/// Reads rows of `L` lanes, writes lines.
+///
+/// # Safety
+/// `src` is good for reading `valid` lanes of each row, `dst` for writing `valid` lines at the strip's positions,
+/// and they do not overlap. `valid <= L`. Whole rows of `L` lanes may be read where `store` is `L`.
+pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
+    #[cfg(target_arch = "x86_64")]
+    if size_of::<T>() == 4 && strip.store == L && strip.count >= 4 && L >= 4 {
+        // SAFETY: as in `gather`.
+        unsafe { x86::scatter::<L>(src.cast(), dst.cast(), strip) };
+        return;
+    }
+    for x in strip.start..strip.start + strip.count {
+        let row = strip.rows.at(x);
+        for lane in 0..strip.valid {
+            // SAFETY: the caller's promise, for this position and lane.
+            unsafe { *dst.add(lane * strip.line + x) = *src.add(row + lane) };
+        }
+    }
+}
+
+/// Copies rows of `L` elements, or of `store` where `L` is 0.
+///
+/// # Safety
+/// At each position `src` is good for reading `valid`, `dst` for writing `store` elements, and they do not overlap.
+/// `valid <= store <= L`, unless L is 0.
+pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
+    if L == 0 || patch.valid < L {
+        for x in patch.start..patch.end {
+            // SAFETY: the caller's promise for this position.
+            unsafe {
+                let to = dst.add(patch.dst.at(x));
+                to.copy_from_nonoverlapping(src.add(patch.src.at(x)), patch.valid);
+                to.add(patch.valid).write_bytes(0, patch.store - patch.valid);
+            }
+        }
+        return;
+    }
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the caller's promise; rows are whole.
+    unsafe {
+        x86::rows::<T, L>(src, dst, patch)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's promise; rows are whole.
+    unsafe {
+        whole_rows::<T, L>(src, dst, patch)
+    }
+}
+
+/// # Safety
+/// As [`rows`], with `valid == L`.
+#[inline(always)]
+unsafe fn whole_rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
+    for x in patch.start..patch.end {
+        // SAFETY: the caller's promise for this position.
+        unsafe {
+            let row = src.add(patch.src.at(x)).cast::<[T; L]>().read_unaligned();
+            dst.add(patch.dst.at(x)).cast::<[T; L]>().write_unaligned(row);
+        }
+    }
+}
