@@ -71,7 +71,7 @@ pub fn map1_into<A: Element, O: Element>(
     a: &StridedTensor,
     f: impl Fn(A) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE)])?;
+    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE)], false)?;
     let Some((nest, to)) = ready else { return Ok(()) };
     let kernel = |rows: &Rows| simd::dispatch(Map1 { rows, f: &f, of: std::marker::PhantomData::<(A, O)> });
     // SAFETY: `prepare` checked shapes, dtypes, overlap and sharing; tensors reach no element outside their
@@ -91,7 +91,7 @@ pub fn map2_into<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Fn(A, B) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])?;
+    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)?;
     let Some((nest, to)) = ready else { return Ok(()) };
     let kernel =
         |rows: &Rows| simd::dispatch(Map2 { rows, f: &f, of: std::marker::PhantomData::<(A, B, O)> });
@@ -112,7 +112,7 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     c: &StridedTensor,
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)])?;
+    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)], false)?;
     let Some((nest, to)) = ready else { return Ok(()) };
     let kernel =
         |rows: &Rows| simd::dispatch(Map3 { rows, f: &f, of: std::marker::PhantomData::<(A, B, C, O)> });
@@ -142,7 +142,7 @@ pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor)
 }
 
 fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    if let Some((nest, to)) = prepare::<E>(op, dst, &[(src, E::DTYPE)])? {
+    if let Some((nest, to)) = prepare::<E>(op, dst, &[(src, E::DTYPE)], true)? {
         // SAFETY: as in `map1_into`.
         unsafe { run::copy(&nest, to, source::<E>(src)) };
     }
@@ -164,6 +164,7 @@ fn prepare<O: Element>(
     op: &'static str,
     dst: &mut StridedTensor,
     srcs: &[(&StridedTensor, crate::DType)],
+    stretch: bool,
 ) -> Result<Option<(Nest, SyncPtr<u8>)>> {
     check_dtype(op, "dst", dst, O::DTYPE)?;
     for &(src, dtype) in srcs {
@@ -171,9 +172,10 @@ fn prepare<O: Element>(
     }
     let views: Vec<Operand<'_>> = srcs.iter().map(|(s, _)| s.operand()).collect();
     let shape = iterator::broadcast(op, &views)?;
-    // The destination may be larger than the operands, never smaller.
+    // A copy may be stretched to its destination, as PyTorch's `copy_` does; an op's result has the common shape.
     let all: Vec<Operand<'_>> = views.iter().copied().chain([dst.operand()]).collect();
-    if iterator::broadcast(op, &all).ok().is_none_or(|s| s != dst.dims) {
+    let wanted = if stretch { iterator::broadcast(op, &all).ok() } else { Some(shape) };
+    if wanted != Some(dst.dims) {
         fail!(
             ShapeMismatch,
             op,
