@@ -9,14 +9,14 @@
 //! A kernel written once over rows and lanes serves all three, with the same bits: its vector loop runs along the
 //! lanes, the team shares the rows.
 
-use std::marker::PhantomData;
-use std::ops::Range;
 use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::{SyncPtr, parallel_for};
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Bytes of result that one task of a parallel section writes at least.
 const TASK_BYTES: usize = 32 << 10;
