@@ -251,8 +251,18 @@ impl Lanes {
 /// Calls `f(i, elements)` for chunk number `i` of `dst`, each `chunk` long (the last may be shorter); the team
 /// shares the chunks, small ones several at a time.
 pub(crate) fn for_each_chunk<E: Send>(dst: &mut [E], chunk: usize, f: impl Fn(usize, &mut [E]) + Sync) {
+    for_each_chunk_by(dst, chunk, chunk * size_of::<E>(), f);
+}
+
+/// As [`for_each_chunk`], for chunks whose making touches this many **bytes** of anything.
+pub(crate) fn for_each_chunk_by<E: Send>(
+    dst: &mut [E],
+    chunk: usize,
+    bytes: usize,
+    f: impl Fn(usize, &mut [E]) + Sync,
+) {
     let chunks = dst.len().div_ceil(chunk);
-    let together = (TASK_BYTES / (chunk * size_of::<E>()).max(1)).max(1);
+    let together = (TASK_BYTES / bytes.max(1)).max(1);
     let len = dst.len();
     let out = SyncPtr::new(dst);
     parallel_for(chunks.div_ceil(together), |task| {

@@ -3,23 +3,32 @@
 //! A new op is one file here and its line in [`ALL`].
 
 mod batch_norm;
+mod batch_norm_train;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
+mod group_norm;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
+mod layer_norm;
 pub(crate) mod linear;
 #[allow(unsafe_code)]
 mod lines;
+mod local_response_norm;
+mod moments;
 pub(crate) mod post_ops;
 mod same;
 mod scale;
 mod softmax;
 
 pub use batch_norm::{BatchNorm, batch_norm};
+pub use batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
+pub use group_norm::{NormParams, group_norm, instance_norm};
+pub use layer_norm::layer_norm;
 pub use linear::{linear, matmul};
+pub use local_response_norm::{LocalResponseNorm, local_response_norm};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
 pub use softmax::{log_softmax, softmax};
 
@@ -35,7 +44,16 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
-const ALL: &[&[Entry]] = &[conv::ENTRIES, linear::ENTRIES, batch_norm::ENTRIES, softmax::ENTRIES];
+const ALL: &[&[Entry]] = &[
+    conv::ENTRIES,
+    linear::ENTRIES,
+    batch_norm::ENTRIES,
+    batch_norm_train::ENTRIES,
+    group_norm::ENTRIES,
+    layer_norm::ENTRIES,
+    local_response_norm::ENTRIES,
+    softmax::ENTRIES,
+];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
 /// takes them through the same door as those of any other crate.
