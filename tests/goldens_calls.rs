@@ -61,6 +61,10 @@ fn norms(c: &Case<'_>) -> Option<Call> {
             ],
         ),
         "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        "mean" | "sum" | "amax" => {
+            let op = ["mean", "sum", "amax"].into_iter().find(|&op| op == c.op)?;
+            (op, vec![("x", c.data("x")), ("axes", c.ints("dims")), ("keepdim", c.flag("keepdim"))])
+        }
         "log_softmax" => ("log_softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
         _ => return None,
     })

@@ -193,12 +193,12 @@ impl Lanes {
 
     /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
     /// them.
-    pub fn for_each_piece(&self, dst: &mut [f32], f: impl Fn(Piece, &mut [f32]) + Sync) {
+    pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
         }
-        let per_plane = (self.plane_len() * size_of::<f32>()).div_ceil(TASK_BYTES).min(self.pixels());
+        let per_plane = (self.plane_len() * size_of::<E>()).div_ceil(TASK_BYTES).min(self.pixels());
         let pieces = self.n * self.blocks * per_plane;
         let together = (TASK_BYTES * pieces / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);

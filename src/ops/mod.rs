@@ -16,6 +16,8 @@ mod lines;
 mod local_response_norm;
 mod moments;
 pub(crate) mod post_ops;
+#[allow(unsafe_code)]
+mod reduce;
 mod same;
 mod scale;
 mod softmax;
@@ -30,6 +32,7 @@ pub use layer_norm::layer_norm;
 pub use linear::{linear, matmul};
 pub use local_response_norm::{LocalResponseNorm, local_response_norm};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use reduce::{amax, amin, argmax, mean, prod, sum};
 pub use softmax::{log_softmax, softmax};
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
@@ -52,6 +55,7 @@ const ALL: &[&[Entry]] = &[
     group_norm::ENTRIES,
     layer_norm::ENTRIES,
     local_response_norm::ENTRIES,
+    reduce::ENTRIES,
     softmax::ENTRIES,
 ];
 
