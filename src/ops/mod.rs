@@ -2,7 +2,8 @@
 //!
 //! A new op is one file here and its line in [`ALL`].
 
-mod batch_norm;
+pub(crate) mod adaptive;
+pub(crate) mod batch_norm;
 mod batch_norm_train;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
@@ -15,13 +16,20 @@ pub(crate) mod linear;
 mod lines;
 mod local_response_norm;
 mod moments;
+pub(crate) mod pool;
 pub(crate) mod post_ops;
 #[allow(unsafe_code)]
 mod reduce;
+pub(crate) mod resample;
 mod same;
 mod scale;
 mod softmax;
+pub(crate) mod spatial;
 
+pub use adaptive::{
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
+    adaptive_max_pool3d, global_avg_pool, global_max_pool,
+};
 pub use batch_norm::{BatchNorm, batch_norm};
 pub use batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use conv::{
@@ -31,8 +39,10 @@ pub use group_norm::{NormParams, group_norm, instance_norm};
 pub use layer_norm::layer_norm;
 pub use linear::{linear, matmul};
 pub use local_response_norm::{LocalResponseNorm, local_response_norm};
+pub use pool::{AvgPool, MaxPool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
 pub use reduce::{amax, amin, argmax, mean, prod, sum};
+pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
 pub use softmax::{log_softmax, softmax};
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
@@ -47,15 +57,19 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
+#[rustfmt::skip]
 const ALL: &[&[Entry]] = &[
-    conv::ENTRIES,
-    linear::ENTRIES,
+    adaptive::ENTRIES,
     batch_norm::ENTRIES,
     batch_norm_train::ENTRIES,
+    conv::ENTRIES,
     group_norm::ENTRIES,
     layer_norm::ENTRIES,
+    linear::ENTRIES,
     local_response_norm::ENTRIES,
+    pool::ENTRIES,
     reduce::ENTRIES,
+    resample::ENTRIES,
     softmax::ENTRIES,
 ];
 

@@ -52,6 +52,7 @@ pub type PackedConv3d = PackedConv<3>;
 
 /// A packed convolution that crosses keys on purpose: it reads a plain NCHW source of few channels and writes a
 /// blocked result, and no reorder is paid.
+#[derive(Debug)]
 pub struct PackedStem<const N: usize>(PackedConv<N>);
 
 enum Weights {
@@ -120,6 +121,19 @@ impl<const N: usize> PackedConv<N> {
             Weights::Plain(t) => t.numel() * t.dtype().size_bytes(),
         };
         weights + self.bias.as_ref().map_or(0, |b| b.len() * 4)
+    }
+
+    /// A plain copy of the packed weights, as they run: with a folded batch norm in them, groups apart.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn unpack_weights(&self) -> Result<StridedTensor> {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.unpack(&self.g, Location::caller()),
+            Weights::Plain(t) => t.reshape(&self.g.weight_dims()),
+        }
     }
 
     /// Name of the implementation that runs it.
