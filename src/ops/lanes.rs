@@ -208,12 +208,12 @@ impl Lanes {
 
     /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
     /// them.
-    pub fn for_each_piece(&self, dst: &mut [f32], f: impl Fn(Piece, &mut [f32]) + Sync) {
+    pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
         }
-        let per_plane = (self.plane_len() * size_of::<f32>()).div_ceil(TASK_BYTES).min(self.pixels());
+        let per_plane = (self.plane_len() * size_of::<E>()).div_ceil(TASK_BYTES).min(self.pixels());
         let pieces = self.n * self.blocks * per_plane;
         let together = (TASK_BYTES * pieces / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);
@@ -351,8 +351,18 @@ impl Part<'_> {
 /// Calls `f(i, elements)` for chunk number `i` of `dst`, each `chunk` long (the last may be shorter); the team
 /// shares the chunks, small ones several at a time.
 pub(crate) fn for_each_chunk<E: Send>(dst: &mut [E], chunk: usize, f: impl Fn(usize, &mut [E]) + Sync) {
+    for_each_chunk_by(dst, chunk, chunk * size_of::<E>(), f);
+}
+
+/// As [`for_each_chunk`], for chunks whose making touches this many **bytes** of anything.
+pub(crate) fn for_each_chunk_by<E: Send>(
+    dst: &mut [E],
+    chunk: usize,
+    bytes: usize,
+    f: impl Fn(usize, &mut [E]) + Sync,
+) {
     let chunks = dst.len().div_ceil(chunk);
-    let together = (TASK_BYTES / (chunk * size_of::<E>()).max(1)).max(1);
+    let together = (TASK_BYTES / bytes.max(1)).max(1);
     let len = dst.len();
     let out = SyncPtr::new(dst);
     parallel_for(chunks.div_ceil(together), |task| {
