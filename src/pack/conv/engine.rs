@@ -11,7 +11,8 @@ use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::layout::dims::Dims;
 use crate::onednn::{Executable, Refused};
 use crate::ops::conv::ConvGeometry;
-use crate::ops::conv::onednn::{Operands, PlainWeights, Spec, execute, primitive};
+use crate::ops::conv::onednn::{Operands, Spec, execute, primitive};
+use crate::ops::conv::weights::PlainWeights;
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 
@@ -149,10 +150,8 @@ impl<const N: usize> ConvPacker<N> {
             Ok(executable) => executable,
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(reason)) => {
-                return match (source.layout, to) {
-                    (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location),
-                    _ => Err(refusal(g, source, to, reason)),
-                };
+                let rust = self.rust_weights(g, source, to, location)?;
+                return rust.ok_or_else(|| refusal(g, source, to, reason));
             }
         };
         let bytes = PlainWeights::new(g, &self.weights).pack(g, main.desc(1), location)?;
@@ -166,11 +165,9 @@ fn refusal(g: &ConvGeometry, source: &Source, to: SourceLayout, reason: Unsuppor
             "a stem reads contiguous NCHW of fewer channels than a block in one group; pack for a blocked source \
              and reorder with `to_blocked`"
         }
-        SourceLayout::Blocked(l) if g.groups == 1 && g.c < l.block_of(1) => {
-            "use `pack_stem`, which reads the plain source and writes blocked"
-        }
         SourceLayout::Blocked(_) => {
-            "pack for a channels_last source, and reorder with `to_strided(MemoryFormat::ChannelsLast)`"
+            "pack for a source in blocks of 8 or 16 channels, and reorder with \
+             `reorder_to(&Layout::native_activation(rank)?)`"
         }
     };
     Error::UnsupportedOp(Box::new(UnsupportedOp {
