@@ -39,4 +39,4 @@ pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
-pub use threads::run;
+pub use threads::{current_threads, parallel_for, run};

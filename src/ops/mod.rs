@@ -2,20 +2,36 @@
 //!
 //! A new op is one file here and its line in [`ALL`].
 
-mod batch_norm;
+pub(crate) mod adaptive;
+pub(crate) mod batch_norm;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 pub(crate) mod linear;
+#[allow(unsafe_code)]
+mod lines;
+pub(crate) mod pool;
 pub(crate) mod post_ops;
+pub(crate) mod resample;
+mod same;
+mod scale;
+mod softmax;
+pub(crate) mod spatial;
 
-pub use batch_norm::BatchNorm;
+pub use adaptive::{
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
+    adaptive_max_pool3d, global_avg_pool, global_max_pool,
+};
+pub use batch_norm::{BatchNorm, batch_norm};
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
 pub use linear::{linear, matmul};
+pub use pool::{AvgPool, MaxPool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
+pub use softmax::{log_softmax, softmax};
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
 use crate::error::Result;
@@ -29,7 +45,16 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
-const ALL: &[&[Entry]] = &[conv::ENTRIES, linear::ENTRIES];
+#[rustfmt::skip]
+const ALL: &[&[Entry]] = &[
+    adaptive::ENTRIES,
+    batch_norm::ENTRIES,
+    conv::ENTRIES,
+    linear::ENTRIES,
+    pool::ENTRIES,
+    resample::ENTRIES,
+    softmax::ENTRIES,
+];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
 /// takes them through the same door as those of any other crate.

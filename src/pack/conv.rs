@@ -10,9 +10,9 @@ use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::ops::conv::blocked::elements;
+use crate::ops::conv::blocked::{OTHER_LAYOUT, elements};
 use crate::ops::conv::direct::{self, Plan};
-use crate::ops::conv::weights::PlainWeights;
+use crate::ops::conv::weights::{PlainWeights, unpack_direct};
 use crate::ops::conv::{Conv, ConvGeometry, Fusion, GemmConv, check_fusion, gemm_conv, op_of, strided};
 use crate::ops::{BatchNorm, PostOps, timed_as};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
@@ -56,6 +56,7 @@ pub type PackedConv3d = PackedConv<3>;
 
 /// A packed convolution that crosses keys on purpose: it reads a plain NCHW source of few channels and writes a
 /// blocked result, and no reorder is paid.
+#[derive(Debug)]
 pub struct PackedStem<const N: usize>(PackedConv<N>);
 
 enum Weights {
@@ -135,6 +136,20 @@ impl<const N: usize> PackedConv<N> {
             Weights::Direct(d) => d.data.len(),
         };
         weights + self.bias.as_ref().map_or(0, |b| b.len() * 4)
+    }
+
+    /// A plain copy of the packed weights, as they run: with a folded batch norm in them, groups apart.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn unpack_weights(&self) -> Result<StridedTensor> {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.unpack(&self.g, Location::caller()),
+            Weights::Plain(t) => t.reshape(&self.g.weight_dims()),
+            Weights::Direct(d) => unpack_direct(&self.g, &d.plan, d.data.as_slice(), Location::caller()),
+        }
     }
 
     /// Name of the implementation that runs it.
@@ -337,6 +352,17 @@ fn wrong_dst(g: &ConvGeometry, t: TensorRef<'_>, to: &SourceLayout) -> Error {
     ))
 }
 
+fn no_kernel(g: &ConvGeometry, source: &Source, layout: &Layout) -> Error {
+    Error::UnsupportedOp(Box::new(UnsupportedOp {
+        op: g.op.into(),
+        key: DispatchKey::BLOCKED.name().into(),
+        reason: Unsupported::Layout { layout: layout.to_string() },
+        operands: vec![format!("x {source}")],
+        available: vec![DispatchKey::STRIDED.name().into()],
+        remedy: OTHER_LAYOUT.into(),
+    }))
+}
+
 fn not_built(g: &ConvGeometry) -> Error {
     Error::UnsupportedOp(Box::new(UnsupportedOp {
         op: g.op.into(),
@@ -497,7 +523,7 @@ impl<const N: usize> ConvPacker<N> {
         match (source.layout, to) {
             (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location).map(Some),
             (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
-                let Some(plan) = Plan::new(g, &to) else { return Ok(None) };
+                let Some(plan) = Plan::new(g, &to) else { return Err(no_kernel(g, source, &to)) };
                 let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
                 Ok(Some(Weights::Direct(DirectWeights { data, plan })))
             }

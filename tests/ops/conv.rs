@@ -2,8 +2,8 @@
 
 use blocktensor::ops::{self, Activation, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
 use blocktensor::{
-    BlockedTensor, DType, Error, Layout, Ledger, MemoryFormat, PackedConv1d, PackedConv2d, PackedConv3d,
-    Source, StridedTensor, WeightsKind, ledger,
+    BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv1d, PackedConv2d, PackedConv3d, Source,
+    StridedTensor, WeightsKind, ledger,
 };
 
 use crate::support::conv::Problem;
@@ -22,7 +22,9 @@ fn problem(rng: &mut Rng, spatial: usize) -> Problem {
         // Group widths that do not divide the block, and multiplier depthwise.
         2 => {
             let groups = rng.pick(&[2, 3, 5, 8]);
-            (groups * rng.pick(&[1, 3, 4, 6, 8, 24]), groups * rng.pick(&[1, 2, 4, 6, 8, 24]), groups)
+            let widest = if groups < 4 { 24 } else { 8 };
+            let width = |rng: &mut Rng| rng.pick(&[1, 2, 3, 4, 6, widest]);
+            (groups * width(rng), groups * width(rng), groups)
         }
         _ => (rng.pick(&channels), rng.pick(&channels), 1),
     };
@@ -42,12 +44,12 @@ fn problem(rng: &mut Rng, spatial: usize) -> Problem {
         pad_end: [0; 3],
     };
     for a in 3 - spatial..3 {
-        p.kernel[a] = if a == 0 { rng.pick(&[1, 2]) } else { rng.pick(&[1, 2, 3, 5]) };
+        p.kernel[a] = if spatial == 3 { rng.pick(&[1, 2, 3]) } else { rng.pick(&[1, 2, 3, 5]) };
         p.dilation[a] = rng.pick(&[1, 1, 2, 3]);
         p.stride[a] = rng.pick(&[1, 1, 2, 3]);
         (p.pad_begin[a], p.pad_end[a]) = (rng.below(3), rng.below(4));
         let reach = p.dilation[a] * (p.kernel[a] - 1) + 1;
-        let more = if a == 0 { rng.pick(&[0, 1, 2]) } else { rng.pick(&[0, 0, 1, 4, 9, 20]) };
+        let more = if spatial == 3 { rng.pick(&[0, 1, 2]) } else { rng.pick(&[0, 0, 1, 4, 9]) };
         p.input[a] = reach.saturating_sub(p.pad_begin[a] + p.pad_end[a]).max(1) + more;
     }
     p
@@ -144,7 +146,7 @@ macro_rules! every_way {
     }};
 }
 
-fn direct_runs(ledger: &Ledger) -> usize {
+fn direct_runs(ledger: &ledger::Ledger) -> usize {
     ledger.runs.iter().filter(|r| r.implementation == "blocktensor:direct").count()
 }
 
@@ -159,7 +161,7 @@ fn integers_are_exact_on_every_key_and_packed() {
         direct += direct_runs(&ledger);
     }
     println!("{direct} of 300 problems ran on our own kernel");
-    for case in 0..60 {
+    for case in 0..40 {
         let p = problem(&mut rng, 1);
         let data = Data::new(&p, 1, |n| rng.integers(n));
         every_way!(case, &p, &data, 1, ops::conv1d, PackedConv1d, conv1d(&p), |_| 0.0);
@@ -193,7 +195,7 @@ fn own_problem(shape: (usize, usize, usize), stride: usize) -> Problem {
         c,
         o,
         groups,
-        input: [1, 13, 37],
+        input: [1, 9, 21],
         kernel: [1, 3, 3],
         stride: [1, stride, stride],
         dilation: [1; 3],

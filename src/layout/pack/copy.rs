@@ -66,11 +66,25 @@ fn typed<T: Bits>(plan: &Plan, src: &[T], dst: &mut [T]) {
 /// Calls `work` with ranges that together cover `0..units` once, in parallel where `bytes` are many.
 fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     let threads = current_threads();
+    let work = |range| {
+        work(range);
+        if bytes >= STREAM_BYTES {
+            kernels::fence();
+        }
+    };
     if bytes <= INLINE_BYTES || units <= 1 || threads == 1 {
         return work(0..units);
     }
-    let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, threads * 4).min(units);
+    let tasks = (bytes / (INLINE_BYTES / 2))
+        .clamp(1, threads * std::env::var("TASKS").map_or(4, |v| v.parse().unwrap()))
+        .min(units);
     parallel_for(tasks, |t| work(units * t / tasks..units * (t + 1) / tasks));
+}
+
+/// Parts of about the same size, a multiple of `step` and near `most`, that cover `0..n`: how many, and their size.
+fn even_parts(n: usize, most: usize, step: usize) -> (usize, usize) {
+    let size = n.div_ceil(n.div_ceil(most)).next_multiple_of(step);
+    (n.div_ceil(size), size)
 }
 
 /// How the positions of a run step through one side.
@@ -88,6 +102,15 @@ impl Offsets {
                 let positions = run.iter().map(|p| p.size).product();
                 Offsets::Table((0..positions).map(|x| offset(run, side, x)).collect())
             }
+        }
+    }
+
+    /// Where groups of `lanes` begin along one dimension.
+    fn of_groups(map: &Map, lanes: usize, groups: usize) -> Offsets {
+        match map.block {
+            1 => Offsets::Even(map.stride * lanes),
+            block if block == lanes => Offsets::Even(map.stride),
+            _ => Offsets::Table((0..groups).map(|g| map.at(g * lanes)).collect()),
         }
     }
 

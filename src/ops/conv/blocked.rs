@@ -9,6 +9,9 @@ use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 
+/// The way out for layouts that no kernel takes.
+pub(crate) const OTHER_LAYOUT: &str = "reorder with `reorder_to(&Layout::native_activation(rank)?)`";
+
 pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let call = Call::new(args)?;
     let g = &call.g;
@@ -45,7 +48,7 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     let Some(plan) = Plan::new(g, x.layout()) else {
         let reason = Unsupported::Layout { layout: x.layout().to_string() };
-        let remedy = "reorder with `reorder_to(&Layout::native_activation(rank)?)`".to_string();
+        let remedy = OTHER_LAYOUT.to_string();
         return Err(op_of(g.input.len()).unsupported(
             DispatchKey::BLOCKED,
             reason,

@@ -5,8 +5,10 @@ use std::panic::Location;
 use super::ConvGeometry;
 use super::direct::{Plain, Plan};
 use crate::buffer::Buffer;
+use crate::dtype::DType;
 use crate::error::Result;
 use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
 use crate::ledger::{self, Cause, Move};
 use crate::tensor::blocked::BlockedTensor;
@@ -55,15 +57,39 @@ pub(super) fn pack_blocked(
 ) -> Result<Buffer> {
     packed(g, plan, w.layout(), w.dims(), location, || {
         let dims = g.weight_dims();
-        let mut strides = Dims::filled(1, dims.len());
-        for i in (1..dims.len()).rev() {
-            strides[i - 1] = strides[i] * dims[i];
-        }
+        let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
         let mut plain = Buffer::for_result(w.numel() * size_of::<f32>())?;
         let elem = size_of::<f32>();
         pack::unpack(elem, w.storage_bytes(), w.layout(), &dims, &strides, plain.as_bytes_mut());
         plan.pack(&Plain::new(g, plain.as_slice::<f32>(), &strides))
     })
+}
+
+/// A plain copy of weights that our own kernel reads, groups apart; in the ledger as packing.
+pub(crate) fn unpack_direct(
+    g: &ConvGeometry,
+    plan: &Plan,
+    packed: &[f32],
+    location: &'static Location<'static>,
+) -> Result<StridedTensor> {
+    let dims = g.weight_dims();
+    let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
+    let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
+    let (from, bytes) = (plan.weights_name(g), plain.numel() * size_of::<f32>());
+    let what = Move {
+        op: g.op,
+        cause: Cause::Packing,
+        from: &from,
+        to: &MemoryFormat::Contiguous,
+        dims: &dims,
+        bytes,
+        location,
+    };
+    ledger::reorder(what, || {
+        plan.unpack(packed, plain.result_data::<f32>());
+        Ok(())
+    })?;
+    Ok(plain)
 }
 
 fn packed(

@@ -30,6 +30,13 @@ impl<'a> Plain<'a> {
         };
         Plain { data, group, o, c, kernel }
     }
+
+    fn offset(&self, plan: &Plan, o: usize, c: usize, tap: usize) -> usize {
+        let [_, kh, kw] = plan.kernel;
+        let [d, h, w] = [tap / (kh * kw), tap / kw % kh, tap % kw];
+        let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
+        o / plan.og * self.group + o % plan.og * self.o + c * self.c + along
+    }
 }
 
 impl Plan {
@@ -47,18 +54,26 @@ impl Plan {
                 let start = out.get().add(range.start * self.block);
                 std::slice::from_raw_parts_mut(start, range.len() * self.block)
             };
-            self.pack_block(i, w, to);
+            self.for_each_weight(i, |at, o, c, tap| to[at] = w.data[w.offset(self, o, c, tap)]);
         });
         Ok(buffer)
     }
 
-    fn pack_block(&self, i: usize, w: &Plain<'_>, to: &mut [f32]) {
+    /// Packed weights as plain ones again: every output channel's taps, channel by channel.
+    pub(crate) fn unpack(&self, packed: &[f32], plain: &mut [f32]) {
+        let taps = self.taps();
+        for i in 0..self.blocks.len() {
+            let packed = &packed[self.blocks[i].weights * self.block..];
+            self.for_each_weight(i, |at, o, c, tap| plain[(o * self.cg + c) * taps + tap] = packed[at]);
+        }
+    }
+
+    /// Calls `f(place among the block's weights, output channel, input channel of the group, tap)` for every weight
+    /// of output block `i`.
+    fn for_each_weight(&self, i: usize, mut f: impl FnMut(usize, usize, usize, usize)) {
         let (block, taps) = (self.block, self.taps());
-        let [_, kh, kw] = self.kernel;
         for o in i * block..((i + 1) * block).min(self.o) {
-            let (group, lane) = (o / self.og, o % block);
             for c in 0..self.cg {
-                let from = group * w.group + o % self.og * w.o + c * w.c;
                 // The first vector of this channel, and how many vectors lie between two taps.
                 let (first, between) = match &self.blocks[i].form {
                     Form::Shared { channels } => {
@@ -69,9 +84,7 @@ impl Plan {
                     Form::Own | Form::Gathered => (c * taps, 1),
                 };
                 for tap in 0..taps {
-                    let [d, h, x] = [tap / (kh * kw), tap / kw % kh, tap % kw];
-                    let from = from + d * w.kernel[0] + h * w.kernel[1] + x * w.kernel[2];
-                    to[(first + tap * between) * block + lane] = w.data[from];
+                    f((first + tap * between) * block + o % block, o, c, tap);
                 }
             }
         }

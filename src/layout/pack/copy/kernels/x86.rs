@@ -77,10 +77,6 @@ unsafe fn gather_avx512<const L: usize, const STREAM: bool>(
 ) {
     // SAFETY: this function is compiled for the tile's instructions.
     unsafe { gather_tiles::<Avx512, L, STREAM>(src, dst, strip) }
-    if STREAM {
-        // Other threads are told that the task is done by ordinary stores; these come after.
-        _mm_sfence();
-    }
 }
 
 #[target_feature(enable = "avx")]
@@ -97,10 +93,6 @@ unsafe fn scatter_avx512<const L: usize, const STREAM: bool>(
 ) {
     // SAFETY: as above.
     unsafe { scatter_tiles::<Avx512, L, STREAM>(src, dst, strip) }
-    if STREAM {
-        // Other threads are told that the task is done by ordinary stores; these come after.
-        _mm_sfence();
-    }
 }
 
 #[target_feature(enable = "avx")]
@@ -294,7 +286,7 @@ fn keeps_lines<T>(steps: Steps<'_>) -> bool {
 /// # Safety
 /// As [`super::rows`], with `valid == L`.
 pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
-    let lines = || dst.addr().is_multiple_of(LINE) && keeps_lines::<T>(patch.dst);
+    let lines = || dst.addr().is_multiple_of(LINE) && patch.dst.iter().all(|&s| keeps_lines::<T>(s));
     // SAFETY: each branch has checked for its instructions; the rest is the caller's promise.
     unsafe {
         if L * size_of::<T>() == LINE && is_x86_feature_detected!("avx512f") {
@@ -314,17 +306,11 @@ pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, p
 /// As [`rows`], for rows of one cache line, which begin one if `STREAM`.
 #[target_feature(enable = "avx512f")]
 unsafe fn rows_avx512<T: Bits, const STREAM: bool>(src: *const T, dst: *mut T, patch: Patch<'_>) {
-    for x in patch.start..patch.end {
-        // SAFETY: the caller's promise for this position.
-        unsafe {
-            let row = _mm512_loadu_ps(src.add(patch.src.at(x)).cast());
-            store::<STREAM>(dst.add(patch.dst.at(x)).cast(), row);
-        }
-    }
-    if STREAM {
-        // Other threads are told that the task is done by ordinary stores; these come after.
-        _mm_sfence();
-    }
+    // SAFETY: the caller's promise for this row.
+    patch.for_each_row(|s, d| unsafe {
+        let row = _mm512_loadu_ps(src.add(s).cast());
+        store::<STREAM>(dst.add(d).cast(), row);
+    });
 }
 
 /// # Safety
