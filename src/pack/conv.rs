@@ -449,7 +449,7 @@ impl<const N: usize> ConvPacker<N> {
     /// As [`pack_for`](Self::pack_for).
     #[track_caller]
     pub fn pack_stem(&self, source: &Source, to: &Layout) -> Result<PackedStem<N>> {
-        if to.rank() != N + 2 || to.block_of(1) == 1 {
+        if !Layout::blocked_activation(N + 2, to.block_of(1)).is_ok_and(|l| l == *to) {
             fail!(
                 LayoutMismatch,
                 op_of(N).schema().name,
