@@ -8,7 +8,7 @@ mod weights;
 pub use arch::{Arch, ConvSpec, Unit};
 pub use weights::Weights;
 
-use blocktensor::ops::{self, BatchNorm, MaxPool2d};
+use blocktensor::ops::{self, BatchNorm, MaxPool};
 use blocktensor::{
     BlockedTensor, DType, Layout, MemoryFormat, Operand, PackedConv2d, PackedLinear, PackedStem, Result,
     Source, StridedTensor,
@@ -155,7 +155,7 @@ impl Network {
         for step in &self.steps {
             x = match step {
                 Step::Conv(conv) => conv.run(&x)?,
-                Step::MaxPool => ops::max_pool2d(&x, &MaxPool2d::new(3).stride(2).padding(1))?,
+                Step::MaxPool => ops::max_pool2d(&x, &MaxPool::new(3).stride(2).padding(1))?,
                 Step::Save => {
                     saved = Some(x.clone());
                     continue;

@@ -13,7 +13,8 @@ use crate::threads::SyncPtr;
 
 /// `f` of every element of `a`. The result's strides are those that [`FormatRule::ElementWise`] gives.
 ///
-/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector loop.
+/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector
+/// loop.
 ///
 /// # Errors
 /// `DTypeMismatch` when the operand's elements are not `A`; `OutOfMemory`.
@@ -61,18 +62,20 @@ pub fn map3<A: Element, B: Element, C: Element, O: Element>(
 /// As [`map1`], into a tensor that keeps its strides.
 ///
 /// # Errors
-/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when elements of `dst` share
-/// memory; `Aliasing` when another tensor shares its storage. `dst` is then as it was.
+/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when
+/// elements of `dst` share memory; `Aliasing` when another tensor shares its storage. `dst` is then as it
+/// was.
 pub fn map1_into<A: Element, O: Element>(
     op: &'static str,
     dst: &mut StridedTensor,
     a: &StridedTensor,
     f: impl Fn(A) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE)])?;
+    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE)], false)?;
     let Some((nest, to)) = ready else { return Ok(()) };
     let kernel = |rows: &Rows| simd::dispatch(Map1 { rows, f: &f, of: std::marker::PhantomData::<(A, O)> });
-    // SAFETY: `prepare` checked shapes, dtypes, overlap and sharing; tensors reach no element outside their storage.
+    // SAFETY: `prepare` checked shapes, dtypes, overlap and sharing; tensors reach no element outside their
+    // storage.
     unsafe { run::run(&nest, to, size_of::<O>(), &[source::<A>(a)], &kernel) };
     Ok(())
 }
@@ -88,7 +91,7 @@ pub fn map2_into<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Fn(A, B) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])?;
+    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)?;
     let Some((nest, to)) = ready else { return Ok(()) };
     let kernel =
         |rows: &Rows| simd::dispatch(Map2 { rows, f: &f, of: std::marker::PhantomData::<(A, B, O)> });
@@ -109,7 +112,7 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     c: &StridedTensor,
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)])?;
+    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)], false)?;
     let Some((nest, to)) = ready else { return Ok(()) };
     let kernel =
         |rows: &Rows| simd::dispatch(Map3 { rows, f: &f, of: std::marker::PhantomData::<(A, B, C, O)> });
@@ -119,7 +122,8 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     Ok(())
 }
 
-/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted. PyTorch's `copy_`.
+/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted.
+/// PyTorch's `copy_`.
 ///
 /// This is not a reorder in the ledger: the caller says what it is (`contiguous` and its like do).
 ///
@@ -138,7 +142,7 @@ pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor)
 }
 
 fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    if let Some((nest, to)) = prepare::<E>(op, dst, &[(src, E::DTYPE)])? {
+    if let Some((nest, to)) = prepare::<E>(op, dst, &[(src, E::DTYPE)], true)? {
         // SAFETY: as in `map1_into`.
         unsafe { run::copy(&nest, to, source::<E>(src)) };
     }
@@ -160,6 +164,7 @@ fn prepare<O: Element>(
     op: &'static str,
     dst: &mut StridedTensor,
     srcs: &[(&StridedTensor, crate::DType)],
+    stretch: bool,
 ) -> Result<Option<(Nest, SyncPtr<u8>)>> {
     check_dtype(op, "dst", dst, O::DTYPE)?;
     for &(src, dtype) in srcs {
@@ -167,9 +172,10 @@ fn prepare<O: Element>(
     }
     let views: Vec<Operand<'_>> = srcs.iter().map(|(s, _)| s.operand()).collect();
     let shape = iterator::broadcast(op, &views)?;
-    // The destination may be larger than the operands, never smaller.
+    // A copy may be stretched to its destination, as PyTorch's `copy_` does; an op's result has the common shape.
     let all: Vec<Operand<'_>> = views.iter().copied().chain([dst.operand()]).collect();
-    if iterator::broadcast(op, &all).ok().is_none_or(|s| s != dst.dims) {
+    let wanted = if stretch { iterator::broadcast(op, &all).ok() } else { Some(shape) };
+    if wanted != Some(dst.dims) {
         fail!(
             ShapeMismatch,
             op,
@@ -260,30 +266,29 @@ fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
     own
 }
 
-/// Row `r` of an operand.
+/// Row `r` of an operand: `rows.length` elements, or one that stands for all of them.
 ///
 /// # Safety
-/// The operand has elements of type `E` there, `rows.length` of them, and nobody writes them meanwhile.
+/// The operand has elements of type `E` there, and nobody writes them meanwhile.
 #[inline(always)]
-unsafe fn row<'a, E>(rows: &'a Rows, operand: usize, r: usize) -> &'a [E] {
+unsafe fn row<E>(rows: &Rows, operand: usize, r: usize) -> &[E] {
+    let length = if rows.single[operand] { 1 } else { rows.length };
     // SAFETY: the caller's promise.
     unsafe {
         let start = rows.src[operand].cast::<E>().add(r * rows.src_strides[operand]);
-        std::slice::from_raw_parts(start, rows.length)
+        std::slice::from_raw_parts(start, length)
     }
 }
 
 /// Row `r` of the destination.
 ///
 /// # Safety
-/// As [`row`], and nobody else touches them meanwhile.
+/// The row lies in the destination.
 #[inline(always)]
-unsafe fn dst_row<E>(rows: &Rows, r: usize) -> &mut [E] {
+unsafe fn dst_row<E>(rows: &Rows, r: usize) -> *mut [E] {
     // SAFETY: the caller's promise.
-    unsafe {
-        let start = rows.dst.cast::<E>().add(r * rows.dst_stride);
-        std::slice::from_raw_parts_mut(start, rows.length)
-    }
+    let start = unsafe { rows.dst.cast::<E>().add(r * rows.dst_stride) };
+    std::ptr::slice_from_raw_parts_mut(start, rows.length)
 }
 
 struct Map1<'a, F, T> {
@@ -296,11 +301,16 @@ impl<A: Element, O: Element, F: Fn(A) -> O> Loop for Map1<'_, F, (A, O)> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        for r in 0..self.rows.rows {
+        let Map1 { rows, f, .. } = self;
+        for r in 0..rows.rows {
             // SAFETY: `run::run` gives rows of the operands' types, the destination's to this task alone.
-            let (d, a) = unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r)) };
-            for (d, &a) in d.iter_mut().zip(a) {
-                *d = (self.f)(a);
+            let (dst, a) = unsafe { (&mut *dst_row::<O>(rows, r), row::<A>(rows, 0, r)) };
+            if rows.single[0] {
+                dst.fill(f(a[0]));
+                continue;
+            }
+            for (d, &a) in dst.iter_mut().zip(a) {
+                *d = f(a);
             }
         }
     }
@@ -316,14 +326,43 @@ impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, 
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        for r in 0..self.rows.rows {
+        let Map2 { rows, f, .. } = self;
+        for r in 0..rows.rows {
             // SAFETY: as in `Map1`.
-            let (d, a, b) =
-                unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r), row::<B>(self.rows, 1, r)) };
-            for ((d, &a), &b) in d.iter_mut().zip(a).zip(b) {
-                *d = (self.f)(a, b);
+            let (dst, a, b) =
+                unsafe { (&mut *dst_row::<O>(rows, r), row::<A>(rows, 0, r), row::<B>(rows, 1, r)) };
+            zip2(dst, (a, rows.single[0]), (b, rows.single[1]), f);
+        }
+    }
+}
+
+/// One row of two operands, either of which may be single.
+#[inline(always)]
+fn zip2<A: Copy, B: Copy, O: Copy>(
+    dst: &mut [O],
+    (a, a_single): (&[A], bool),
+    (b, b_single): (&[B], bool),
+    f: impl Fn(A, B) -> O,
+) {
+    match (a_single, b_single) {
+        (false, false) => {
+            for ((d, &a), &b) in dst.iter_mut().zip(a).zip(b) {
+                *d = f(a, b);
             }
         }
+        (false, true) => {
+            let b = b[0];
+            for (d, &a) in dst.iter_mut().zip(a) {
+                *d = f(a, b);
+            }
+        }
+        (true, false) => {
+            let a = a[0];
+            for (d, &b) in dst.iter_mut().zip(b) {
+                *d = f(a, b);
+            }
+        }
+        (true, true) => dst.fill(f(a[0], b[0])),
     }
 }
 
@@ -337,18 +376,31 @@ impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop f
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        for r in 0..self.rows.rows {
+        let Map3 { rows, f, .. } = self;
+        let [a_single, b_single, c_single] = rows.single;
+        for r in 0..rows.rows {
             // SAFETY: as in `Map1`.
-            let (d, a, b, c) = unsafe {
+            let (dst, a, b, c) = unsafe {
                 (
-                    dst_row::<O>(self.rows, r),
-                    row::<A>(self.rows, 0, r),
-                    row::<B>(self.rows, 1, r),
-                    row::<C>(self.rows, 2, r),
+                    &mut *dst_row::<O>(rows, r),
+                    row::<A>(rows, 0, r),
+                    row::<B>(rows, 1, r),
+                    row::<C>(rows, 2, r),
                 )
             };
-            for (((d, &a), &b), &c) in d.iter_mut().zip(a).zip(b).zip(c) {
-                *d = (self.f)(a, b, c);
+            if c_single {
+                let c = c[0];
+                zip2(dst, (a, a_single), (b, b_single), |a, b| f(a, b, c));
+            } else if b_single {
+                let b = b[0];
+                zip2(dst, (a, a_single), (c, false), |a, c| f(a, b, c));
+            } else if a_single {
+                let a = a[0];
+                zip2(dst, (b, false), (c, false), |b, c| f(a, b, c));
+            } else {
+                for (((d, &a), &b), &c) in dst.iter_mut().zip(a).zip(b).zip(c) {
+                    *d = f(a, b, c);
+                }
             }
         }
     }
