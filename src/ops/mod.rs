@@ -99,6 +99,17 @@ pub(crate) fn timed<R>(
     layouts: impl FnOnce() -> String,
     work: impl FnOnce() -> R,
 ) -> R {
+    timed_as(args.op(), args.key(), implementation, layouts, work)
+}
+
+/// As [`timed`], for a packed operator, which has no arguments of a call.
+pub(crate) fn timed_as<R>(
+    op: &'static str,
+    key: DispatchKey,
+    implementation: &'static str,
+    layouts: impl FnOnce() -> String,
+    work: impl FnOnce() -> R,
+) -> R {
     if !ledger::is_recording() {
         return work();
     }
@@ -106,8 +117,8 @@ pub(crate) fn timed<R>(
     let start = std::time::Instant::now();
     let result = work();
     ledger::run(RunRecord {
-        op: args.op().into(),
-        key: args.key().name(),
+        op: op.into(),
+        key: key.name(),
         implementation: implementation.into(),
         layouts,
         time: start.elapsed(),
