@@ -1,4 +1,13 @@
 //! One binary, so that the engine links once. The modules mirror `src`.
 
+mod dispatch;
+mod elementwise;
+mod goldens_calls;
+mod goldens_ops;
+mod goldens_strides;
 mod layout;
+mod ops;
+mod pack;
+mod random;
+mod support;
 mod tensor;

@@ -69,7 +69,28 @@ impl Layout {
                 "count the group's dimension, and one to three spatial dimensions"
             );
         }
-        let b = native_block();
+        Layout::blocked_weights(rank, kind, native_block())
+    }
+
+    /// The weight layout of a convolution with this many spatial dimensions, groups and channels (of all groups)
+    /// whose activations come in blocks of `block` channels.
+    pub(crate) fn weights_for(
+        spatial: usize,
+        groups: usize,
+        c: usize,
+        o: usize,
+        block: usize,
+    ) -> Result<Layout> {
+        let kind = match groups {
+            1 => WeightsKind::Dense,
+            g if g == c && g == o => WeightsKind::Depthwise,
+            _ => WeightsKind::Grouped,
+        };
+        let rank = spatial + if kind == WeightsKind::Dense { 2 } else { 3 };
+        Layout::blocked_weights(rank, kind, block)
+    }
+
+    fn blocked_weights(rank: usize, kind: WeightsKind, b: usize) -> Result<Layout> {
         let order: Vec<usize> = (0..rank).collect();
         match kind {
             WeightsKind::Dense => Ok(Layout::new(&order, &[(1, b), (0, b)])?.with_role(Role::Weights)),
@@ -83,9 +104,16 @@ impl Layout {
 
 /// Channels in one block of the native layouts: 16 or 8.
 ///
-/// The one place that knows. An engine whose effective instruction set is lower than the machine's
-/// (`ONEDNN_MAX_CPU_ISA`) has to lower it here.
+/// The engine's effective instruction set decides (`ONEDNN_MAX_CPU_ISA` lowers it); without it the machine's.
 pub(crate) fn native_block() -> usize {
+    #[cfg(feature = "onednn")]
+    return if crate::onednn::has_avx512() { 16 } else { 8 };
+    #[cfg(not(feature = "onednn"))]
+    machine_block()
+}
+
+#[cfg(not(feature = "onednn"))]
+fn machine_block() -> usize {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx512f")
         && std::arch::is_x86_feature_detected!("avx512bw")

@@ -131,6 +131,19 @@ impl BlockedTensor {
         Ok(BlockedTensor { storage: Arc::new(Buffer::for_result(bytes)?), dims, layout: *layout, dtype })
     }
 
+    /// Every byte, padding included, for a kernel to read.
+    pub(crate) fn storage_bytes(&self) -> &[u8] {
+        self.storage.as_bytes()
+    }
+
+    /// Every byte, for a kernel to write.
+    ///
+    /// # Panics
+    /// When another tensor shares the storage: for results that were just made.
+    pub(crate) fn storage_bytes_mut(&mut self) -> &mut [u8] {
+        Arc::get_mut(&mut self.storage).expect("a result that was just made").as_bytes_mut()
+    }
+
     /// Sizes, in logical order.
     pub fn dims(&self) -> &[usize] {
         &self.dims

@@ -1,4 +1,9 @@
 //! The tensors: strided, blocked, or either.
 
+pub mod any;
 pub mod blocked;
+pub mod formats;
+pub mod reshape;
+pub mod result_format;
 pub mod strided;
+pub mod views;

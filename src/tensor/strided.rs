@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
-use crate::error::{Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 
 /// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
 ///
-/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero allowed.
-/// Clones and views share the storage; data is written only while one tensor owns it.
+/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero
+/// allowed. Clones and views share the storage; data is written only while one tensor owns it.
 #[derive(Clone)]
 pub struct StridedTensor {
     pub(crate) storage: Arc<Buffer>,
@@ -66,7 +66,8 @@ impl StridedTensor {
         let strides = format.strides(op, dims)?;
         let bytes = byte_count(op, element_count(op, &d)?, dtype)?;
         let storage = Arc::new(Buffer::zeroed(bytes)?);
-        Ok(StridedTensor { storage, dims: d, strides, offset: 0, dtype, format_tag: None })
+        let format_tag = super::formats::stated_only(format);
+        Ok(StridedTensor { storage, dims: d, strides, offset: 0, dtype, format_tag })
     }
 
     /// Recycled storage for a result whose every element the caller writes; `strides` are dense.
@@ -129,7 +130,8 @@ impl StridedTensor {
     /// A copy of the elements in logical (row-major) order.
     ///
     /// # Errors
-    /// `DTypeMismatch` when `E` is not the tensor's element type.
+    /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can
+    /// reach with little storage.
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
         if E::DTYPE != self.dtype {
             fail!(
@@ -142,7 +144,9 @@ impl StridedTensor {
             );
         }
         let data = self.data::<E>();
-        let mut out = Vec::with_capacity(self.numel());
+        let mut out = Vec::new();
+        let bytes = self.numel().saturating_mul(self.dtype.size_bytes());
+        out.try_reserve_exact(self.numel()).map_err(|_| Error::OutOfMemory { bytes, call: "to_vec" })?;
         for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
         Ok(out)
     }
@@ -150,14 +154,28 @@ impl StridedTensor {
     /// The storage from the first element on. The dtype is the caller's to know.
     pub(crate) fn data<E: Element>(&self) -> &[E] {
         debug_assert_eq!(E::DTYPE, self.dtype);
-        &self.storage.as_slice::<E>()[self.offset..]
+        // A tensor without elements may have an offset past its storage, as in PyTorch.
+        self.storage.as_slice::<E>().get(self.offset..).unwrap_or(&[])
+    }
+
+    /// Memory format by name, or the strides where they are no format's: what errors and the ledger print.
+    pub(crate) fn format_name(&self) -> String {
+        super::formats::Described(&self.dims, &self.strides).to_string()
+    }
+
+    /// The storage of a result that was just made.
+    ///
+    /// # Panics
+    /// When another tensor shares it.
+    pub(crate) fn result_data<E: Element>(&mut self) -> &mut [E] {
+        self.data_mut().expect("a result that was just made")
     }
 
     /// The storage from the first element on, or `None` while another tensor shares it.
     pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
         debug_assert_eq!(E::DTYPE, self.dtype);
         let offset = self.offset;
-        Some(&mut Arc::get_mut(&mut self.storage)?.as_mut_slice::<E>()[offset..])
+        Some(Arc::get_mut(&mut self.storage)?.as_mut_slice::<E>().get_mut(offset..).unwrap_or(&mut []))
     }
 }
 

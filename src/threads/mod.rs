@@ -1,16 +1,10 @@
-//! Parallel sections on the caller's rayon pool.
+//! Threads: the caller's rayon pool, led as a team for the length of a run.
 
-use rayon::prelude::*;
+mod team;
 
-/// Calls `f(i)` once for every `i < n`, on any thread and in any order.
-pub(crate) fn parallel_for(n: usize, f: impl Fn(usize) + Sync) {
-    (0..n).into_par_iter().for_each(|i| f(i));
-}
-
-/// How many threads a section may use.
-pub(crate) fn current_threads() -> usize {
-    rayon::current_num_threads()
-}
+#[cfg(onednn_threadpool)]
+pub(crate) use team::in_task;
+pub use team::{current_threads, parallel_for, run};
 
 /// A pointer that the tasks of one section write through, each its own elements.
 ///

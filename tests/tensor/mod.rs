@@ -1,1 +1,3 @@
 mod blocked;
+mod chains;
+mod formats;

@@ -92,6 +92,3 @@ pub const DNNL_RUNTIME_S32_VAL: i32 = i32::MIN;
 pub const fn DNNL_ARG_ATTR_MULTIPLE_POST_OP(idx: c_int) -> c_int {
     DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE * (idx + 1)
 }
-
-/// All that `perf` is told about generated code: the map file and the dump.
-pub const DNNL_JIT_PROFILE_LINUX_PERF: u32 = DNNL_JIT_PROFILE_LINUX_PERFMAP | DNNL_JIT_PROFILE_LINUX_JITDUMP;

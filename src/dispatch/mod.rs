@@ -1,0 +1,16 @@
+//! Dispatch: keys, schemas, kernels, and the table that leads from a call to one of them.
+//!
+//! One key, one kernel. The data operands of a call choose the key and must agree; a key without a kernel is an
+//! error that names the keys that have one, never a conversion.
+
+mod args;
+mod key;
+mod op;
+mod registry;
+pub mod schema;
+
+pub use args::{Arg, Args, Value};
+pub use key::{DispatchKey, KeySpec, MAX_KEYS};
+pub use op::{Engine, Kernel, KernelFn, Op, Outputs};
+pub use registry::{Registrar, call, op, ops, register_backend};
+pub use schema::{ArgKind, ArgSpec, Schema};

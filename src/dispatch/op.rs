@@ -1,0 +1,265 @@
+//! One op: its schema, its kernels by key, and the way of a call.
+
+use std::sync::OnceLock;
+
+use super::args::{Arg, Args, data_operands};
+use super::key::{DispatchKey, MAX_KEYS};
+use super::schema::Schema;
+use crate::dtype::DType;
+use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
+use crate::tensor::any::{Operand, Tensor, TensorRef};
+
+/// What a kernel gives back: nearly always one tensor.
+#[derive(Debug)]
+pub enum Outputs {
+    /// One result.
+    One(Tensor),
+    /// Several, as of `chunk`.
+    Many(Vec<Tensor>),
+}
+
+impl Outputs {
+    /// The results as a list.
+    pub fn into_vec(self) -> Vec<Tensor> {
+        match self {
+            Outputs::One(t) => vec![t],
+            Outputs::Many(list) => list,
+        }
+    }
+}
+
+impl<T: Into<Tensor>> From<T> for Outputs {
+    fn from(t: T) -> Outputs {
+        Outputs::One(t.into())
+    }
+}
+
+/// The function behind a kernel.
+pub type KernelFn = dyn Fn(&Args<'_>) -> Result<Outputs> + Send + Sync;
+
+/// Which code runs a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// oneDNN.
+    OneDnn,
+    /// This crate's own Rust.
+    Rust,
+    /// oneDNN where it has a fast implementation, else this crate's own Rust.
+    Both,
+    /// Another crate's.
+    Other,
+    /// oneDNN's, in a build without oneDNN: the call says so.
+    NotBuilt,
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Engine::OneDnn => "oneDNN",
+            Engine::Rust => "Rust",
+            Engine::Both => "oneDNN, Rust",
+            Engine::Other => "other",
+            Engine::NotBuilt => "not built",
+        })
+    }
+}
+
+/// An op's code for one key.
+#[derive(Clone, Copy)]
+pub struct Kernel {
+    /// The code. A kernel is registered once and stays for the life of the process.
+    pub run: &'static KernelFn,
+    /// The dtypes of the data operands that it takes.
+    pub dtypes: &'static [DType],
+    /// Which code it is.
+    pub engine: Engine,
+}
+
+impl Kernel {
+    /// A kernel for f32 in this crate's own Rust.
+    pub const fn rust(run: &'static KernelFn) -> Kernel {
+        Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust }
+    }
+
+    /// The same, for other dtypes.
+    pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
+        Kernel { dtypes, ..self }
+    }
+
+    /// The same, on another engine.
+    pub const fn with_engine(self, engine: Engine) -> Kernel {
+        Kernel { engine, ..self }
+    }
+}
+
+impl Kernel {
+    /// The place of a oneDNN kernel in a build without oneDNN.
+    pub const NOT_BUILT: Kernel = Kernel {
+        run: &|args| {
+            Err(Error::InvalidArgument(Complaint::new(
+                args.op(),
+                "key",
+                "a call",
+                "oneDNN is not built",
+                "build it",
+            )))
+        },
+        dtypes: &[DType::F32],
+        engine: Engine::NotBuilt,
+    };
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel({}, {:?})", self.engine, self.dtypes)
+    }
+}
+
+/// An op with a slot for each key. Ours are statics; those of other crates live for ever on the heap.
+pub struct Op {
+    pub(super) schema: &'static Schema,
+    slots: [OnceLock<Kernel>; MAX_KEYS],
+}
+
+impl Op {
+    /// An op without kernels.
+    pub const fn new(schema: &'static Schema) -> Op {
+        Op { schema, slots: [const { OnceLock::new() }; MAX_KEYS] }
+    }
+
+    /// Its signature.
+    pub fn schema(&self) -> &'static Schema {
+        self.schema
+    }
+
+    /// The kernel of a key.
+    pub fn kernel(&self, key: DispatchKey) -> Option<&Kernel> {
+        self.slots[key.index()].get()
+    }
+
+    /// Fills a slot; `false` when it was filled before.
+    pub(super) fn set_kernel(&self, key: DispatchKey, kernel: Kernel) -> bool {
+        self.slots[key.index()].set(kernel).is_ok()
+    }
+
+    /// The keys that have a kernel in this build.
+    pub fn keys(&self) -> Vec<DispatchKey> {
+        DispatchKey::all()
+            .into_iter()
+            .filter(|&k| self.kernel(k).is_some_and(|k| k.engine != Engine::NotBuilt))
+            .collect()
+    }
+
+    /// The way of every call: argument kinds, one key, its kernel, its dtypes, the kernel itself.
+    #[track_caller]
+    pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
+        super::registry::ready();
+        let args = Args::new(self.schema, values)?;
+        let (schema, key) = (self.schema, args.key());
+        let Some(kernel) = self.kernel(key) else {
+            return Err(self.unsupported(key, Unsupported::NoKernel, values, None));
+        };
+        if kernel.engine == Engine::NotBuilt {
+            let remedy = "build with feature `onednn`, or call it on strided tensors".to_string();
+            return Err(self.unsupported(key, Unsupported::EngineNotBuilt, values, Some(remedy)));
+        }
+        for (name, t) in data_operands(schema, values) {
+            if !kernel.dtypes.contains(&t.dtype()) {
+                return Err(unsupported_dtype(schema.name, name, key, t, kernel.dtypes));
+            }
+        }
+        (kernel.run)(&args)
+    }
+
+    /// `call`, for the typed functions: one result, of the operands' type.
+    #[track_caller]
+    pub(crate) fn call_one<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<T> {
+        match self.call(values)? {
+            Outputs::One(t) => self.typed(t),
+            Outputs::Many(mut list) if list.len() == 1 => self.typed(list.remove(0)),
+            Outputs::Many(list) => Err(self.wrong_result(&format!("{} results", list.len()))),
+        }
+    }
+
+    /// `call`, for the typed functions with several results.
+    #[track_caller]
+    pub(crate) fn call_many<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<Vec<T>> {
+        self.call(values)?.into_vec().into_iter().map(|t| self.typed(t)).collect()
+    }
+
+    fn typed<T: Operand>(&self, tensor: Tensor) -> Result<T> {
+        T::from_tensor(tensor).map_err(|t| self.wrong_result(&t.tensor_ref().describe()))
+    }
+
+    fn wrong_result(&self, got: &str) -> Error {
+        Error::KeyMismatch(Complaint::new(
+            self.schema.name,
+            "result",
+            got,
+            "the kernel's result is not of its operands' type",
+            "mend the kernel, or call the op by name",
+        ))
+    }
+
+    /// The error of a call that no kernel answers.
+    pub(crate) fn unsupported(
+        &self,
+        key: DispatchKey,
+        reason: Unsupported,
+        values: &[Arg<'_>],
+        remedy: Option<String>,
+    ) -> Error {
+        let operands =
+            data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
+        let available: Vec<DispatchKey> = self.keys();
+        let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available));
+        Error::UnsupportedOp(Box::new(UnsupportedOp {
+            op: self.schema.name.into(),
+            key: key.name().into(),
+            reason,
+            operands,
+            available: available.iter().map(|k| k.name().to_string()).collect(),
+            remedy,
+        }))
+    }
+}
+
+/// The call that leads from `key` to a key that has the kernel.
+fn remedy_for(key: DispatchKey, available: &[DispatchKey]) -> String {
+    let strided = available.contains(&DispatchKey::STRIDED);
+    match available.iter().find(|&&k| k != key) {
+        Some(_) if key != DispatchKey::STRIDED && strided => {
+            format!(
+                "reorder with `{}`, call it there, and come back with `{}`",
+                key.spec().to_strided,
+                key.spec().from_strided
+            )
+        }
+        Some(other) if key == DispatchKey::STRIDED => {
+            format!("reorder with `{}` and call it there", other.spec().from_strided)
+        }
+        Some(other) => format!(
+            "reorder with `{}`, then `{}`, and call it there",
+            key.spec().to_strided,
+            other.spec().from_strided
+        ),
+        None => "register a kernel for it".into(),
+    }
+}
+
+fn unsupported_dtype(
+    op: &'static str,
+    name: &'static str,
+    key: DispatchKey,
+    t: TensorRef<'_>,
+    dtypes: &[DType],
+) -> Error {
+    let list: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
+    Error::UnsupportedDType(Complaint::new(
+        op,
+        name,
+        t.describe(),
+        format!("the kernel for key `{key}` takes {}", list.join(", ")),
+        format!("convert it to {} first", list.first().copied().unwrap_or("a dtype it takes")),
+    ))
+}

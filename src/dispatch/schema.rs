@@ -1,0 +1,149 @@
+//! Schemas: what an op takes, and which of it chooses the key.
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgKind {
+    /// A tensor whose key chooses the kernel; all of them must agree.
+    Data,
+    /// As `Data`, and may be left out.
+    OptionalData,
+    /// One or more data tensors.
+    DataList,
+    /// A plain 1-D strided tensor, whatever the key: bias, statistics, scales, per-channel vectors.
+    Param,
+    /// As `Param`, and may be left out.
+    OptionalParam,
+    /// Any number of parameters.
+    ParamList,
+    /// An integer.
+    Int(Option<i64>),
+    /// A list of integers: sizes, axes, strides. The default stands for every missing dimension.
+    Ints(Option<&'static [i64]>),
+    /// A number.
+    Float(Option<f64>),
+    /// A flag.
+    Bool(Option<bool>),
+    /// A word.
+    Str(Option<&'static str>),
+}
+
+impl ArgKind {
+    /// Whether tensors of this argument choose the key.
+    pub const fn is_data(self) -> bool {
+        matches!(self, ArgKind::Data | ArgKind::OptionalData | ArgKind::DataList)
+    }
+
+    /// What an error calls it.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            ArgKind::Data => "a data tensor",
+            ArgKind::OptionalData => "a data tensor or nothing",
+            ArgKind::DataList => "a list of data tensors",
+            ArgKind::Param => "a 1-D strided tensor",
+            ArgKind::OptionalParam => "a 1-D strided tensor or nothing",
+            ArgKind::ParamList => "a list of 1-D strided tensors",
+            ArgKind::Int(_) => "an integer",
+            ArgKind::Ints(_) => "a list of integers",
+            ArgKind::Float(_) => "a number",
+            ArgKind::Bool(_) => "a flag",
+            ArgKind::Str(_) => "a word",
+        }
+    }
+}
+
+/// One argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArgSpec {
+    /// Its name, as errors and calls by name use it.
+    pub name: &'static str,
+    /// What it is, with its default.
+    pub kind: ArgKind,
+}
+
+/// An operator's signature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Schema {
+    /// The operator's name.
+    pub name: &'static str,
+    /// Its arguments, in order.
+    pub args: &'static [ArgSpec],
+    /// Whether the result is of another key than the operands: said here, never done silently.
+    pub crosses_keys: bool,
+}
+
+impl Schema {
+    /// An op whose result has the key of its operands.
+    pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
+        Schema { name, args, crosses_keys: false }
+    }
+}
+
+/// A data argument.
+pub const fn data(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Data }
+}
+
+/// A data argument that may be left out.
+pub const fn optional_data(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::OptionalData }
+}
+
+/// A list of data arguments.
+pub const fn data_list(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::DataList }
+}
+
+/// A parameter.
+pub const fn param(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Param }
+}
+
+/// A parameter that may be left out.
+pub const fn optional_param(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::OptionalParam }
+}
+
+/// Any number of parameters.
+pub const fn param_list(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::ParamList }
+}
+
+/// An integer with a default.
+pub const fn int(name: &'static str, default: i64) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Int(Some(default)) }
+}
+
+/// An integer that must be given.
+pub const fn required_int(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Int(None) }
+}
+
+/// A list of integers with a default for each dimension that is not given.
+pub const fn ints(name: &'static str, default: &'static [i64]) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Ints(Some(default)) }
+}
+
+/// A list of integers that must be given.
+pub const fn required_ints(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Ints(None) }
+}
+
+/// A number with a default.
+pub const fn float(name: &'static str, default: f64) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Float(Some(default)) }
+}
+
+/// A number that must be given.
+pub const fn required_float(name: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Float(None) }
+}
+
+/// A flag with a default.
+pub const fn flag(name: &'static str, default: bool) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Bool(Some(default)) }
+}
+
+/// A word with a default.
+pub const fn word(name: &'static str, default: &'static str) -> ArgSpec {
+    ArgSpec { name, kind: ArgKind::Str(Some(default)) }
+}

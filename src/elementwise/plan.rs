@@ -1,0 +1,251 @@
+//! How an element-wise loop walks memory: coalesced dimensions, cut into tiles that fit the first-level
+//! cache.
+//!
+//! Operand 0 is the destination. Dimensions are in the order of its strides, densest first; sizes of 1 are
+//! gone, and neighbours that are dense to each other for every operand are one. A tile is a number of equal
+//! **rows**:
+//!
+//! - a row runs along dimension 0, or along the first few where dimension 0 is short;
+//! - the rows of a tile run along one further dimension: the one that is densest for an operand that lies
+//!   across (NHWC beside NCHW), else the next.
+//!
+//! An operand whose rows are dense, or one value each, is used in place; others go through a scratch tile.
+
+use crate::layout::dims::Dims;
+
+/// The destination and up to three sources.
+pub(super) const MAX_OPERANDS: usize = 4;
+
+/// A row of at least this many elements is worth a vector loop.
+const GOOD_ROW: usize = 32;
+/// Longest row of a tile in which an operand lies across: rows of the destination are written whole, or in
+/// long pieces.
+const ACROSS_ROW: usize = 256;
+/// Elements of a tile that goes through scratch.
+const SCRATCH_TILE: usize = 4096;
+/// Elements of a tile whose operands are all used in place.
+const DIRECT_TILE: usize = 16 << 10;
+
+/// Coalesced sizes and strides, densest dimension of the destination first.
+pub(super) struct Nest {
+    pub sizes: Dims,
+    /// Strides in elements, one list an operand.
+    pub strides: [Dims; MAX_OPERANDS],
+    pub operands: usize,
+}
+
+impl Nest {
+    /// `strides` are over `shape`, 0 where an operand is stretched; the destination's first.
+    pub fn new(shape: &[usize], strides: &[Dims]) -> Nest {
+        let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).collect();
+        order.sort_by_key(|&d| strides[0][d]);
+        let mut nest =
+            Nest { sizes: Dims::EMPTY, strides: [Dims::EMPTY; MAX_OPERANDS], operands: strides.len() };
+        for &d in &order {
+            if let Some(last) = nest.sizes.len().checked_sub(1) {
+                let merges =
+                    |(to, from): (&Dims, &Dims)| from[d] == to[last].saturating_mul(nest.sizes[last]);
+                if nest.strides.iter().zip(strides).all(merges) {
+                    nest.sizes[last] *= shape[d];
+                    continue;
+                }
+            }
+            nest.sizes.push(shape[d]);
+            nest.strides.iter_mut().zip(strides).for_each(|(to, from)| to.push(from[d]));
+        }
+        if nest.sizes.is_empty() {
+            nest.sizes.push(1);
+            nest.strides.iter_mut().take(strides.len()).for_each(|s| s.push(1));
+        }
+        nest
+    }
+
+    pub fn numel(&self) -> usize {
+        self.sizes.iter().product()
+    }
+}
+
+/// How the nest is cut into tiles.
+pub(super) struct Tiling {
+    /// Dimensions `0..row_dims` make up a row.
+    pub row_dims: usize,
+    /// The dimension that the rows of a tile follow, if there is a further one.
+    pub across: Option<usize>,
+    /// Indices of each dimension in a full tile; 1 outside the row and `across`.
+    pub extents: Dims,
+    /// Whether an operand is one value along each row.
+    pub single: [bool; MAX_OPERANDS],
+    /// Whether an operand's rows are dense or single, so that they need no scratch.
+    pub in_place: [bool; MAX_OPERANDS],
+}
+
+impl Tiling {
+    pub fn new(nest: &Nest) -> Tiling {
+        let rank = nest.sizes.len();
+        let dst = &nest.strides[0];
+        let mut row_dims = 1;
+        let mut row = nest.sizes[0];
+        while row < GOOD_ROW && row_dims < rank && (dst[0] != 1 || dst[row_dims] == row) {
+            row *= nest.sizes[row_dims];
+            row_dims += 1;
+        }
+        let single: [bool; MAX_OPERANDS] = std::array::from_fn(|k| {
+            (1..nest.operands).contains(&k) && nest.strides[k][..row_dims].iter().all(|&s| s == 0)
+        });
+        let in_place: [bool; MAX_OPERANDS] =
+            std::array::from_fn(|k| k < nest.operands && (single[k] || is_dense_row(nest, k, row_dims)));
+        let lies_across = |k: &usize| {
+            let s = &nest.strides[*k];
+            let densest = (0..rank).filter(|&d| s[d] != 0).min_by_key(|&d| s[d]);
+            densest.filter(|&d| d >= row_dims && s[0] != 0)
+        };
+        let crossing = (0..nest.operands).filter(|&k| !in_place[k]).find_map(|k| lies_across(&k));
+        let across = crossing.or((row_dims < rank).then_some(row_dims));
+        let all_in_place = in_place[..nest.operands].iter().all(|&b| b);
+        let (row_limit, tile) = match (crossing, all_in_place) {
+            (Some(_), _) => (ACROSS_ROW, SCRATCH_TILE),
+            (None, false) => (SCRATCH_TILE, SCRATCH_TILE),
+            (None, true) => (DIRECT_TILE, DIRECT_TILE),
+        };
+        let mut extents = Dims::filled(1, rank);
+        let inner: usize = nest.sizes[..row_dims - 1].iter().product();
+        extents[..row_dims - 1].copy_from_slice(&nest.sizes[..row_dims - 1]);
+        extents[row_dims - 1] = evenly(nest.sizes[row_dims - 1], row_limit / inner);
+        if let Some(a) = across {
+            let row: usize = inner * extents[row_dims - 1];
+            extents[a] = evenly(nest.sizes[a], tile / row);
+        }
+        Tiling { row_dims, across, extents, single, in_place }
+    }
+}
+
+/// The extent of tiles that cover `size` with at most `limit` each, as equal as multiples of 16 allow: a last
+/// tile that is a sliver would be slow.
+fn evenly(size: usize, limit: usize) -> usize {
+    let tiles = size.div_ceil(limit.max(1));
+    size.div_ceil(tiles).next_multiple_of(16).min(limit.max(1)).min(size)
+}
+
+fn is_dense_row(nest: &Nest, operand: usize, row_dims: usize) -> bool {
+    let mut expected = 1;
+    (0..row_dims).all(|d| {
+        let fits = nest.strides[operand][d] == expected;
+        expected *= nest.sizes[d];
+        fits
+    })
+}
+
+/// The tiles of a nest, in the order of the destination's memory.
+pub(super) struct Tiles<'a> {
+    nest: &'a Nest,
+    extents: &'a Dims,
+    /// Dimensions in walking order, each with its number of tiles.
+    grid: Vec<(usize, usize)>,
+}
+
+/// One tile: how far it reaches along each dimension, and where it starts in each operand.
+pub(super) struct Tile {
+    pub extents: Dims,
+    pub offsets: [usize; MAX_OPERANDS],
+}
+
+impl<'a> Tiles<'a> {
+    /// Tiles of these extents; `second` is walked right after dimension `first`.
+    pub fn new(nest: &'a Nest, extents: &'a Dims, first: usize, second: Option<usize>) -> Tiles<'a> {
+        let rank = nest.sizes.len();
+        let rest = (0..rank).filter(|&d| d != first && Some(d) != second);
+        let grid = std::iter::once(first)
+            .chain(second)
+            .chain(rest)
+            .map(|d| (d, nest.sizes[d].div_ceil(extents[d])))
+            .filter(|&(_, tiles)| tiles > 1)
+            .collect();
+        Tiles { nest, extents, grid }
+    }
+
+    pub fn count(&self) -> usize {
+        self.grid.iter().map(|&(_, tiles)| tiles).product()
+    }
+
+    /// Calls `f` with tiles `range`.
+    pub fn walk(&self, range: std::ops::Range<usize>, mut f: impl FnMut(&Tile)) {
+        let mut index = [0usize; crate::MAX_RANK];
+        let mut left = range.start;
+        for (i, &(_, tiles)) in self.grid.iter().enumerate() {
+            index[i] = left % tiles;
+            left /= tiles;
+        }
+        for _ in range {
+            let mut tile = Tile { extents: *self.extents, offsets: [0; MAX_OPERANDS] };
+            for (&(d, _), &at) in self.grid.iter().zip(&index) {
+                let start = at * self.extents[d];
+                tile.extents[d] = self.extents[d].min(self.nest.sizes[d] - start);
+                for k in 0..self.nest.operands {
+                    tile.offsets[k] += start * self.nest.strides[k][d];
+                }
+            }
+            f(&tile);
+            for (at, &(_, tiles)) in index.iter_mut().zip(&self.grid) {
+                *at += 1;
+                if *at < tiles {
+                    break;
+                }
+                *at = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dims(v: &[usize]) -> Dims {
+        Dims::from_slice(v)
+    }
+
+    #[test]
+    fn equal_dense_operands_become_one_dimension_whatever_their_format() {
+        let nhwc = dims(&[3 * 4 * 5, 1, 5 * 3, 3]);
+        let nest = Nest::new(&[2, 3, 4, 5], &[nhwc, nhwc]);
+        assert_eq!((&*nest.sizes, &*nest.strides[1]), (&[120][..], &[1][..]));
+    }
+
+    #[test]
+    fn an_operand_that_lies_across_gets_tiles_of_whole_lines() {
+        let nest = Nest::new(&[2, 256, 3136], &[dims(&[256 * 3136, 1, 256]), dims(&[256 * 3136, 3136, 1])]);
+        let tiling = Tiling::new(&nest);
+        assert_eq!((tiling.row_dims, tiling.across), (1, Some(1)));
+        assert_eq!(*tiling.extents, [256, 16, 1]);
+        assert!(tiling.in_place[0] && !tiling.in_place[1]);
+    }
+
+    #[test]
+    fn short_rows_merge_where_the_destination_is_dense() {
+        let nest = Nest::new(&[100, 3], &[dims(&[3, 1]), dims(&[3, 1]), dims(&[0, 1])]);
+        let tiling = Tiling::new(&nest);
+        assert_eq!((tiling.row_dims, tiling.across), (2, None));
+        assert_eq!(tiling.in_place, [true, true, false, false]);
+    }
+
+    #[test]
+    fn tiles_cover_every_index_once() {
+        let nest = Nest::new(&[7, 5, 9], &[dims(&[100, 11, 1]), dims(&[1, 7, 35])]);
+        let extents = dims(&[4, 2, 3]);
+        let tiles = Tiles::new(&nest, &extents, 0, Some(2));
+        let mut seen = vec![0; 700];
+        for part in [0..tiles.count() / 2, tiles.count() / 2..tiles.count()] {
+            tiles.walk(part, |t| {
+                for i in 0..t.extents[0] {
+                    for j in 0..t.extents[1] {
+                        for k in 0..t.extents[2] {
+                            seen[t.offsets[0] + i + 11 * j + 100 * k] += 1;
+                        }
+                    }
+                }
+            });
+        }
+        assert_eq!(seen.iter().sum::<usize>(), 7 * 5 * 9);
+        assert!(seen.iter().all(|&n| n <= 1));
+    }
+}

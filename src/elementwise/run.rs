@@ -1,0 +1,259 @@
+//! Runs a kernel over the tiles of a nest, in parallel.
+
+use super::plan::{MAX_OPERANDS, Nest, Tile, Tiles, Tiling};
+use super::tile::{self, Place};
+use crate::layout::dims::Dims;
+use crate::simd;
+use crate::threads::{SyncPtr, current_threads, parallel_for};
+
+/// Fewer elements than this are not worth waking other threads.
+const PARALLEL_FROM: usize = 32 << 10;
+/// Copies of at least this many bytes stream past the cache: nothing of them would be left in it.
+const STREAM_FROM_BYTES: usize = 32 << 20;
+/// Elements of one piece of a dense copy.
+const DENSE_PIECE: usize = 256 << 10;
+
+/// Rows of every operand: what a kernel works on. A row is dense, or a single value that stands for all of
+/// it. Strides are in elements from row to row.
+pub(super) struct Rows {
+    pub dst: *mut u8,
+    pub src: [*const u8; MAX_OPERANDS - 1],
+    pub dst_stride: usize,
+    pub src_strides: [usize; MAX_OPERANDS - 1],
+    pub single: [bool; MAX_OPERANDS - 1],
+    pub rows: usize,
+    pub length: usize,
+}
+
+/// A source's storage from its first element on, and the size of its elements in **bytes**.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub bytes: &'a [u8],
+    pub size: usize,
+}
+
+/// Splits `count` pieces of work of `numel` elements in all over the threads.
+pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
+    let threads = current_threads();
+    let tasks = if numel < PARALLEL_FROM || threads == 1 { 1 } else { count.min(threads * 4) };
+    if tasks <= 1 {
+        return work(0..count);
+    }
+    parallel_for(tasks, |t| work(count * t / tasks..count * (t + 1) / tasks));
+}
+
+/// Calls `kernel` until every element of the destination is written.
+///
+/// # Safety
+/// `dst` and `srcs` are valid for the elements that the nest names, of these sizes (1, 2 or 4 bytes) and
+/// aligned to them; no two elements of `dst` share memory with each other or with a source, and nobody else
+/// touches `dst` meanwhile. `kernel` writes `rows * length` elements at `dst` and reads as many of each
+/// source, or `rows` of a single one, at the strides given, and nothing else.
+pub(super) unsafe fn run(
+    nest: &Nest,
+    dst: SyncPtr<u8>,
+    dst_size: usize,
+    srcs: &[Source<'_>],
+    kernel: &(dyn Fn(&Rows) + Sync),
+) {
+    let tiling = Tiling::new(nest);
+    let tiles = Tiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
+    in_parallel(tiles.count(), nest.numel(), |range| {
+        let mut scratch = Scratch::new(nest, &tiling);
+        tiles.walk(range, |t| {
+            let row_extents = &t.extents[..tiling.row_dims];
+            let length = row_extents.iter().product();
+            let rows = tiling.across.map_or(1, |a| t.extents[a]);
+            let mut block = Rows {
+                dst: dst.get(),
+                src: [std::ptr::null(); MAX_OPERANDS - 1],
+                dst_stride: length,
+                src_strides: [length; MAX_OPERANDS - 1],
+                single: std::array::from_fn(|k| tiling.single[k + 1]),
+                rows,
+                length,
+            };
+            for (k, src) in srcs.iter().enumerate() {
+                let step = tiling.across.map_or(0, |a| nest.strides[k + 1][a]);
+                // SAFETY: the offset is that of an element of the operand.
+                let start = unsafe { src.bytes.as_ptr().add(t.offsets[k + 1] * src.size) };
+                if tiling.in_place[k + 1] {
+                    (block.src[k], block.src_strides[k]) = (start, step);
+                    continue;
+                }
+                let gathered = if step == 0 { 1 } else { rows };
+                // SAFETY: the tile lies in the operand; scratch holds a full tile of it.
+                block.src[k] = unsafe { scratch.gather(k + 1, start, src.size, nest, &tiling, t, gathered) };
+                if step == 0 {
+                    block.src_strides[k] = 0;
+                }
+            }
+            // SAFETY: the offset is that of an element of the destination.
+            let to = unsafe { dst.get().add(t.offsets[0] * dst_size) };
+            if tiling.in_place[0] {
+                block.dst = to;
+                block.dst_stride = tiling.across.map_or(0, |a| nest.strides[0][a]);
+                kernel(&block);
+            } else {
+                block.dst = scratch.tile(0);
+                kernel(&block);
+                // SAFETY: the tile lies in the destination, and only this task has it.
+                unsafe { scratch.scatter(to, dst_size, nest, &tiling, t) };
+            }
+        });
+    });
+}
+
+/// Scratch tiles of one task, for the operands that are not used in place.
+struct Scratch {
+    memory: Vec<u64>,
+    /// Words of one operand's tile.
+    words: usize,
+    /// What lies in each tile: start, rows and length.
+    holds: [(usize, usize, usize); MAX_OPERANDS],
+}
+
+impl Scratch {
+    fn new(nest: &Nest, tiling: &Tiling) -> Scratch {
+        let elements: usize = tiling.extents.iter().product();
+        let words = elements.div_ceil(2).next_multiple_of(8);
+        let wanted = tiling.in_place[..nest.operands].iter().any(|&b| !b);
+        let memory = vec![0; if wanted { words * nest.operands } else { 0 }];
+        Scratch { memory, words, holds: [(0, 0, 0); MAX_OPERANDS] }
+    }
+
+    fn tile(&mut self, operand: usize) -> *mut u8 {
+        self.memory[operand * self.words..].as_mut_ptr().cast()
+    }
+
+    /// Strides of the scratch tile: dense in the order row, then rows.
+    fn layout(nest: &Nest, tiling: &Tiling, t: &Tile, rows: usize) -> (Dims, Dims) {
+        let mut extents = Dims::filled(1, nest.sizes.len());
+        let mut strides = Dims::filled(0, nest.sizes.len());
+        let mut step = 1;
+        for d in 0..tiling.row_dims {
+            (extents[d], strides[d]) = (t.extents[d], step);
+            step *= t.extents[d];
+        }
+        if let Some(a) = tiling.across {
+            (extents[a], strides[a]) = (rows, step);
+        }
+        (extents, strides)
+    }
+
+    /// # Safety
+    /// The tile lies in the operand at `start`, whose elements have this size.
+    #[allow(clippy::too_many_arguments)]
+    unsafe fn gather(
+        &mut self,
+        operand: usize,
+        start: *const u8,
+        size: usize,
+        nest: &Nest,
+        tiling: &Tiling,
+        t: &Tile,
+        rows: usize,
+    ) -> *const u8 {
+        let to = self.tile(operand);
+        let length = t.extents[..tiling.row_dims].iter().product();
+        let now = (start as usize, rows, length);
+        if std::mem::replace(&mut self.holds[operand], now) != now {
+            let (extents, strides) = Scratch::layout(nest, tiling, t, rows);
+            // SAFETY: the caller's promise; a scratch tile holds a full tile of the widest element.
+            unsafe { copy_sized(size, &extents, start, &nest.strides[operand], to, &strides, false) };
+        }
+        to
+    }
+
+    /// # Safety
+    /// The tile lies in the destination at `to`, whose elements have this size, and nobody else touches it.
+    unsafe fn scatter(&mut self, to: *mut u8, size: usize, nest: &Nest, tiling: &Tiling, t: &Tile) {
+        let from = self.tile(0);
+        let (extents, strides) = Scratch::layout(nest, tiling, t, tiling.across.map_or(1, |a| t.extents[a]));
+        // SAFETY: the caller's promise.
+        unsafe { copy_sized(size, &extents, from, &strides, to, &nest.strides[0], false) };
+    }
+}
+
+/// Copies every element of the source to the destination of the same nest.
+///
+/// # Safety
+/// As [`run`], with one source whose elements have the destination's size.
+pub(super) unsafe fn copy(nest: &Nest, dst: SyncPtr<u8>, src: Source<'_>) {
+    let mut tiling = Tiling::new(nest);
+    let dense = nest.sizes.len() == 1 && tiling.in_place[0] && tiling.in_place[1];
+    if dense {
+        tiling.extents[0] = nest.sizes[0].min(DENSE_PIECE);
+    }
+    let stream = nest.numel() * src.size >= STREAM_FROM_BYTES;
+    let tiles = Tiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
+    // Rows that start inside a cache line cannot be streamed one by one, but a whole tile of them may be.
+    let rows_step = tiling.across.map_or(0, |a| nest.strides[0][a] * src.size);
+    let staged = stream && !rows_step.is_multiple_of(crate::ALIGN);
+    in_parallel(tiles.count(), nest.numel(), |range| {
+        let mut stage = vec![0u64; if staged { tiling.extents.iter().product() } else { 0 }];
+        tiles.walk(range, |t| {
+            let strides = &nest.strides[0];
+            // SAFETY: the tile lies in both tensors, and no other task has it; the stage holds a full one.
+            unsafe {
+                let from = src.bytes.as_ptr().add(t.offsets[1] * src.size);
+                let to = dst.get().add(t.offsets[0] * src.size);
+                if staged && is_dense(&t.extents, strides) {
+                    let stage = stage.as_mut_ptr().cast();
+                    copy_sized(src.size, &t.extents, from, &nest.strides[1], stage, strides, false);
+                    let bytes = t.extents.iter().product::<usize>() * src.size;
+                    simd::stream_copy(std::slice::from_raw_parts(stage, bytes), to);
+                } else {
+                    copy_sized(src.size, &t.extents, from, &nest.strides[1], to, strides, stream);
+                }
+            }
+        });
+        if stream {
+            simd::stream_fence();
+        }
+    });
+}
+
+/// Whether a tile is one stretch of memory; dimensions are in the order of the strides.
+fn is_dense(extents: &[usize], strides: &[usize]) -> bool {
+    let mut expected = 1;
+    extents.iter().zip(strides).filter(|&(&n, _)| n > 1).all(|(&n, &stride)| {
+        let fits = stride == expected;
+        expected *= n;
+        fits
+    })
+}
+
+/// # Safety
+/// As [`tile::copy`], for elements of 1, 2 or 4 bytes.
+unsafe fn copy_sized(
+    size: usize,
+    extents: &Dims,
+    src: *const u8,
+    src_strides: &Dims,
+    dst: *mut u8,
+    dst_strides: &Dims,
+    stream: bool,
+) {
+    let (from, to) = (Place { start: src, strides: src_strides }, Place { start: dst, strides: dst_strides });
+    // SAFETY: the caller's promise; casts keep the element's size and alignment.
+    unsafe {
+        match size {
+            1 => tile::copy(extents, from, to, stream),
+            2 => tile::copy::<u16>(extents, from.cast(), to.cast(), stream),
+            _ => tile::copy::<u32>(extents, from.cast(), to.cast(), stream),
+        }
+    }
+}
+
+impl<'a> Place<'a, *const u8> {
+    fn cast<T>(self) -> Place<'a, *const T> {
+        Place { start: self.start.cast(), strides: self.strides }
+    }
+}
+
+impl<'a> Place<'a, *mut u8> {
+    fn cast<T>(self) -> Place<'a, *mut T> {
+        Place { start: self.start.cast(), strides: self.strides }
+    }
+}

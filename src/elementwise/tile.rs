@@ -1,0 +1,154 @@
+//! Copies of one tile between any two strided places: gather, scatter, transpose.
+
+use crate::layout::dims::Dims;
+use crate::simd;
+
+/// A place in memory: where it starts, and its strides in elements.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a, P> {
+    pub start: P,
+    pub strides: &'a [usize],
+}
+
+/// Copies a tile of these extents. `stream` stores whole cache lines past the cache where the kernel can.
+///
+/// # Safety
+/// Every element of the tile lies in memory that is valid for reading (`src`) and writing (`dst`); no two
+/// elements of `dst` share memory with each other or with `src`, and nobody else writes them or reads `dst`
+/// meanwhile.
+pub(super) unsafe fn copy<T: Copy>(
+    extents: &[usize],
+    src: Place<'_, *const T>,
+    dst: Place<'_, *mut T>,
+    stream: bool,
+) {
+    let used: Dims = (0..extents.len()).filter(|&d| extents[d] != 1).collect();
+    let Some(&row) = used.iter().min_by_key(|&&d| dst.strides[d]) else {
+        // SAFETY: the caller's promise for the only element.
+        unsafe { dst.start.write(src.start.read()) };
+        return;
+    };
+    // Stride 0 is no direction to run along: the value is read once and written many times.
+    let densest = used.iter().copied().filter(|&d| src.strides[d] != 0).min_by_key(|&d| src.strides[d]);
+    let column = densest.filter(|&d| d != row && src.strides[row] != 0);
+    let rest: Dims = used.iter().copied().filter(|&d| d != row && Some(d) != column).collect();
+    let line = |d: usize| Line { n: extents[d], src: src.strides[d], dst: dst.strides[d] };
+    let inner = |from: usize, to: usize| {
+        // SAFETY: both offsets are sums of index times stride within the tile.
+        let (from, to) = unsafe { (src.start.add(from), dst.start.add(to)) };
+        match column {
+            // SAFETY: the caller's promise for this part of the tile.
+            Some(c) => unsafe { across(line(row), line(c), from, to, stream) },
+            // SAFETY: as above.
+            None => unsafe { along(line(row), from, to) },
+        }
+    };
+    each(&rest, extents, src.strides, dst.strides, 0, 0, &inner);
+}
+
+/// Calls `f` with the two offsets of every index over the dimensions `over`, the first of them fastest.
+fn each(
+    over: &[usize],
+    extents: &[usize],
+    src: &[usize],
+    dst: &[usize],
+    from: usize,
+    to: usize,
+    f: &impl Fn(usize, usize),
+) {
+    match over.split_last() {
+        None => f(from, to),
+        Some((&d, rest)) => {
+            (0..extents[d]).for_each(|i| each(rest, extents, src, dst, from + i * src[d], to + i * dst[d], f))
+        }
+    }
+}
+
+/// One dimension of a tile: its extent and the two strides.
+#[derive(Clone, Copy)]
+struct Line {
+    n: usize,
+    src: usize,
+    dst: usize,
+}
+
+/// # Safety
+/// As [`copy`], for one line.
+#[inline]
+unsafe fn along<T: Copy>(line: Line, src: *const T, dst: *mut T) {
+    // SAFETY: index times stride stays within the tile; the caller's promise.
+    unsafe {
+        match (line.src, line.dst) {
+            (1, 1) => std::ptr::copy_nonoverlapping(src, dst, line.n),
+            (0, 1) => std::slice::from_raw_parts_mut(dst, line.n).fill(src.read()),
+            (s, 1) => (0..line.n).for_each(|i| dst.add(i).write(src.add(i * s).read())),
+            (s, d) => (0..line.n).for_each(|i| dst.add(i * d).write(src.add(i * s).read())),
+        }
+    }
+}
+
+/// Two dimensions: `row` is the destination's densest, `column` the source's.
+///
+/// # Safety
+/// As [`copy`], for the two lines.
+unsafe fn across<T: Copy>(row: Line, column: Line, src: *const T, dst: *mut T, stream: bool) {
+    let edge = match simd::transpose_edge(size_of::<T>()) {
+        Some(edge) if row.dst == 1 && column.src == 1 && row.n >= edge && column.n >= edge => edge,
+        _ => {
+            for c in 0..column.n {
+                // SAFETY: line c of the tile; the caller's promise.
+                unsafe { along(row, src.add(c * column.src), dst.add(c * column.dst)) };
+            }
+            return;
+        }
+    };
+    // The last block of a line starts early where the edge does not divide it: it writes some elements twice,
+    // the same. Columns go fastest: the source is read line by line, as the prefetcher likes it.
+    for r in (0..row.n).step_by(edge).map(|r| r.min(row.n - edge)) {
+        for c in (0..column.n).step_by(edge).map(|c| c.min(column.n - edge)) {
+            // SAFETY: the block at (r, c) lies within the tile; the caller's promise.
+            unsafe {
+                let (from, to) = (src.add(r * row.src + c), dst.add(c * column.dst + r));
+                simd::transpose(from, row.src, to, column.dst, stream);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check<T: Copy + PartialEq + Default + std::fmt::Debug>(make: impl Fn(usize) -> T) {
+        let extents = [35, 3, 19];
+        for (ss, ds) in [
+            ([1, 35, 105], [1, 35, 105]),
+            ([57, 19, 1], [1, 35, 105]),
+            ([57, 19, 1], [2, 70, 210]),
+            ([0, 1, 3], [1, 35, 105]),
+            ([0, 0, 0], [57, 1, 3]),
+        ] {
+            let src: Vec<T> = (0..1995).map(&make).collect();
+            let mut dst = vec![T::default(); 2 * 1995];
+            let from = Place { start: src.as_ptr(), strides: &ss };
+            let to = Place { start: dst.as_mut_ptr(), strides: &ds };
+            // SAFETY: the largest index times stride is inside both; the destination's strides are nested.
+            unsafe { copy(&extents, from, to, false) };
+            let at = |s: &[usize; 3], i, j, k| i * s[0] + j * s[1] + k * s[2];
+            for i in 0..extents[0] {
+                for j in 0..extents[1] {
+                    for k in 0..extents[2] {
+                        assert_eq!(dst[at(&ds, i, j, k)], src[at(&ss, i, j, k)], "{ss:?} {ds:?} {i} {j} {k}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_pair_of_strides_copies_element_by_element() {
+        check(|i| i as u32 + 1);
+        check(|i| i as u16 + 1);
+        check(|i| (i % 251) as u8);
+    }
+}

@@ -1,0 +1,116 @@
+//! Matrix products in pure Rust: the `gemm` crate behind bounds checks, shared by the team.
+
+use crate::threads::{SyncPtr, parallel_for};
+
+/// A matrix in a slice: element (i, j) lies at `i * row + j * column`, in elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<'a> {
+    pub data: &'a [f32],
+    pub row: usize,
+    pub column: usize,
+}
+
+impl<'a> Matrix<'a> {
+    /// The part that begins at row `i` and column `j`.
+    fn from(&self, i: usize, j: usize) -> Matrix<'a> {
+        Matrix { data: &self.data[i * self.row + j * self.column..], ..*self }
+    }
+
+    fn holds(&self, rows: usize, columns: usize) -> bool {
+        (rows - 1) * self.row + (columns - 1) * self.column < self.data.len()
+    }
+}
+
+/// Rows and columns of the result that one task computes: a matter of shapes alone, so that the bits do not depend
+/// on the number of threads.
+const TILE_ROWS: usize = 128;
+const TILE_COLUMNS: usize = 256;
+
+/// `dst = a b` for `a` of m x k and `b` of k x n; `dst` is m x n, row-major and dense. Runs on the calling thread.
+pub(crate) fn matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: &mut [f32]) {
+    assert!(dst.len() >= m * n);
+    // SAFETY: `dst` holds m rows of n, is borrowed mutably, and so overlaps neither operand.
+    unsafe { tile(m, n, k, a, b, dst.as_mut_ptr(), n) }
+}
+
+/// The same on the team.
+pub(crate) fn parallel_matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: &mut [f32]) {
+    assert!(dst.len() >= m * n);
+    if m == 0 || n == 0 {
+        return;
+    }
+    let across = n.div_ceil(TILE_COLUMNS);
+    let out = SyncPtr::new(dst);
+    parallel_for(m.div_ceil(TILE_ROWS) * across, |task| {
+        let (i, j) = (task / across * TILE_ROWS, task % across * TILE_COLUMNS);
+        let (rows, columns) = (TILE_ROWS.min(m - i), TILE_COLUMNS.min(n - j));
+        let (a, b) = if k == 0 { (a, b) } else { (a.from(i, 0), b.from(0, j)) };
+        // SAFETY: tile (i, j) lies inside the m x n result, and no other task writes it.
+        unsafe { tile(rows, columns, k, a, b, out.get().add(i * n + j), n) }
+    });
+}
+
+/// # Safety
+/// `dst` is valid for writing m rows of n elements that begin `dst_row` apart, and overlaps neither operand.
+unsafe fn tile(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: *mut f32, dst_row: usize) {
+    if m == 0 || n == 0 {
+        return;
+    }
+    assert!(k == 0 || a.holds(m, k) && b.holds(k, n));
+    // SAFETY: the assert shows that every element of `a` and `b` lies inside its slice; `dst` is the caller's
+    // promise. With k = 0 nothing is read, and zeros are written.
+    unsafe {
+        gemm::gemm(
+            m,
+            n,
+            k,
+            dst,
+            1,
+            dst_row as isize,
+            false,
+            a.data.as_ptr(),
+            a.column as isize,
+            a.row as isize,
+            b.data.as_ptr(),
+            b.column as isize,
+            b.row as isize,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_by_hand_with_a_transposed_operand() {
+        // [1 2; 3 4] times the transpose of [5 6; 7 8]
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
+        let (a, b) = (Matrix { data: &a, row: 2, column: 1 }, Matrix { data: &b, row: 1, column: 2 });
+        let mut dst = [0.0; 4];
+        matmul(2, 2, 2, a, b, &mut dst);
+        assert_eq!(dst, [17.0, 23.0, 39.0, 53.0]);
+    }
+
+    #[test]
+    fn tiles_make_the_whole() {
+        let (m, n, k) = (TILE_ROWS + 3, 2 * TILE_COLUMNS + 5, 7);
+        let a: Vec<f32> = (0..m * k).map(|i| (i % 5) as f32).collect();
+        let b: Vec<f32> = (0..k * n).map(|i| (i % 7) as f32).collect();
+        let (x, y) = (Matrix { data: &a, row: k, column: 1 }, Matrix { data: &b, row: n, column: 1 });
+        let mut dst = vec![f32::NAN; m * n];
+        parallel_matmul(m, n, k, x, y, &mut dst);
+        for (i, &v) in dst.iter().enumerate() {
+            let want: f32 = (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum();
+            assert_eq!(v, want, "element {i}");
+        }
+        parallel_matmul(2, 2, 0, x, y, &mut dst);
+        assert_eq!(dst[..4], [0.0; 4]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Primitive attributes: always a scratchpad from the caller and strict arithmetic, plus post-ops.
+
+use onednn_sys as sys;
+
+use super::memory::MemoryDesc;
+use super::status::check;
+use crate::error::Result;
+
+/// What follows a primitive's own result, element by element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fused<'a> {
+    /// `y = f(y)` with oneDNN's algorithm and its two numbers.
+    Eltwise { alg: sys::dnnl_alg_kind_t, alpha: f32, beta: f32 },
+    /// `y = y op other`, the operand described.
+    Binary { alg: sys::dnnl_alg_kind_t, other: &'a MemoryDescSlot },
+    /// `y += what the destination held before`. oneDNN wants it first.
+    Sum,
+}
+
+/// A descriptor that compares by address: attributes are built once for a primitive.
+pub(crate) struct MemoryDescSlot(pub MemoryDesc);
+
+impl PartialEq for MemoryDescSlot {
+    fn eq(&self, other: &MemoryDescSlot) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl std::fmt::Debug for MemoryDescSlot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MemoryDesc")
+    }
+}
+
+pub(super) struct Attr(sys::dnnl_primitive_attr_t);
+
+impl Attr {
+    pub(super) fn new(post_ops: &[Fused<'_>]) -> Result<Attr> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the result.
+        check("dnnl_primitive_attr_create", unsafe { sys::dnnl_primitive_attr_create(&mut raw) })?;
+        let attr = Attr(raw);
+        // SAFETY: the attribute is alive. By default a primitive that runs on another thread than its creator's
+        // uses a scratchpad that is not its own (RELIABILITY 1).
+        let status =
+            unsafe { sys::dnnl_primitive_attr_set_scratchpad_mode(raw, sys::dnnl_scratchpad_mode_user) };
+        check("dnnl_primitive_attr_set_scratchpad_mode", status)?;
+        // SAFETY: as above. The default follows an environment variable.
+        let status = unsafe { sys::dnnl_primitive_attr_set_fpmath_mode(raw, sys::dnnl_fpmath_mode_strict) };
+        check("dnnl_primitive_attr_set_fpmath_mode", status)?;
+        if !post_ops.is_empty() {
+            attr.set_post_ops(post_ops)?;
+        }
+        Ok(attr)
+    }
+
+    pub(super) fn raw(&self) -> sys::dnnl_primitive_attr_t {
+        self.0
+    }
+
+    fn set_post_ops(&self, list: &[Fused<'_>]) -> Result<()> {
+        struct PostOps(sys::dnnl_post_ops_t);
+        impl Drop for PostOps {
+            fn drop(&mut self) {
+                // SAFETY: owned and destroyed once; the attribute keeps its own copy.
+                unsafe { sys::dnnl_post_ops_destroy(self.0) };
+            }
+        }
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the result.
+        check("dnnl_post_ops_create", unsafe { sys::dnnl_post_ops_create(&mut raw) })?;
+        let ops = PostOps(raw);
+        for op in list {
+            // SAFETY: list and descriptors are alive, numbers go by value.
+            let (call, status) = unsafe {
+                match *op {
+                    Fused::Eltwise { alg, alpha, beta } => (
+                        "dnnl_post_ops_append_eltwise",
+                        sys::dnnl_post_ops_append_eltwise(ops.0, alg, alpha, beta),
+                    ),
+                    Fused::Binary { alg, other } => (
+                        "dnnl_post_ops_append_binary",
+                        sys::dnnl_post_ops_append_binary(ops.0, alg, other.0.raw()),
+                    ),
+                    Fused::Sum => (
+                        "dnnl_post_ops_append_sum",
+                        sys::dnnl_post_ops_append_sum(ops.0, 1.0, 0, sys::dnnl_data_type_undef),
+                    ),
+                }
+            };
+            check(call, status)?;
+        }
+        // SAFETY: both are alive.
+        let status = unsafe { sys::dnnl_primitive_attr_set_post_ops(self.0, ops.0) };
+        check("dnnl_primitive_attr_set_post_ops", status)
+    }
+}
+
+impl Drop for Attr {
+    fn drop(&mut self) {
+        // SAFETY: owned and destroyed once; primitives keep their own copy.
+        unsafe { sys::dnnl_primitive_attr_destroy(self.0) };
+    }
+}

@@ -1,0 +1,181 @@
+//! Convolution and transposed convolution: descriptor, key, choice of implementation.
+
+use std::ffi::c_int;
+use std::sync::Arc;
+
+use onednn_sys as sys;
+
+use super::attr::{Fused, MemoryDescSlot};
+use super::memory::{MemoryDesc, Spec};
+use super::primitive::{Answer, Executable, PrimitiveDesc, is_reference};
+use super::{Refused, cache, to_c_dims};
+use crate::dtype::DType;
+use crate::error::Unsupported;
+
+/// One post-op as a value: what goes into the key, and what becomes an attribute.
+#[derive(Clone, Copy)]
+pub(crate) enum PostSpec<'a> {
+    Eltwise { alg: sys::dnnl_alg_kind_t, alpha: f32, beta: f32 },
+    Binary { alg: sys::dnnl_alg_kind_t, other: Spec<'a> },
+    Sum,
+}
+
+/// Everything that decides a convolution primitive.
+pub(crate) struct ConvSpec<'a> {
+    pub transposed: bool,
+    pub src: Spec<'a>,
+    pub weights: Spec<'a>,
+    /// Output channels, where there is a bias.
+    pub bias: Option<usize>,
+    pub dst: Spec<'a>,
+    pub strides: &'a [usize],
+    /// 1 is dense, as in PyTorch; oneDNN counts from 0.
+    pub dilation: &'a [usize],
+    pub pad_begin: &'a [usize],
+    pub pad_end: &'a [usize],
+    pub post_ops: &'a [PostSpec<'a>],
+    /// Whether a reference implementation may run.
+    pub allow_reference: bool,
+    /// How many threads it will run on.
+    pub threads: usize,
+}
+
+impl ConvSpec<'_> {
+    fn push_key(&self, key: &mut Vec<u64>) {
+        key.push(if self.transposed { 2 } else { 1 });
+        key.push(self.threads as u64);
+        self.src.push_key(key);
+        self.weights.push_key(key);
+        self.dst.push_key(key);
+        key.push(self.bias.map_or(0, |b| b as u64 + 1) << 1 | u64::from(self.allow_reference));
+        for list in [self.strides, self.dilation, self.pad_begin, self.pad_end] {
+            key.extend(list.iter().map(|&v| v as u64));
+        }
+        push_post_key(self.post_ops, key);
+    }
+
+    /// The primitive, from the cache or new. Arguments of a run, in order: src, weights, bias where there is one,
+    /// dst, then the operand of each binary post-op.
+    pub(crate) fn executable(&self) -> Result<Arc<Executable>, Refused> {
+        cache::get(|key| self.push_key(key), || self.create())
+    }
+
+    /// A primitive of its own, for weights that are described by a descriptor instead of a value.
+    pub(crate) fn create(&self) -> Result<Executable, Refused> {
+        let src = self.src.describe()?;
+        let weights = self.weights.describe()?;
+        let dst = self.dst.describe()?;
+        let bias = match self.bias {
+            Some(o) => MemoryDesc::strided(&[o], &[1], DType::F32)?,
+            None => MemoryDesc::none(),
+        };
+        let others: Vec<MemoryDescSlot> = self
+            .post_ops
+            .iter()
+            .filter_map(|op| match op {
+                PostSpec::Binary { other, .. } => Some(other.describe().map(MemoryDescSlot)),
+                _ => None,
+            })
+            .collect::<Result<_, _>>()?;
+        let fused = fused_of(self.post_ops, &others);
+        let strides = to_c_dims(self.strides);
+        let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
+        let (pad_l, pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
+        let (call, create): (_, CreateConv) = if self.transposed {
+            (
+                "dnnl_deconvolution_forward_primitive_desc_create",
+                sys::dnnl_deconvolution_forward_primitive_desc_create,
+            )
+        } else {
+            (
+                "dnnl_convolution_forward_primitive_desc_create",
+                sys::dnnl_convolution_forward_primitive_desc_create,
+            )
+        };
+        let alg = if self.transposed { sys::dnnl_deconvolution_direct } else { sys::dnnl_convolution_direct };
+        // SAFETY: all descriptors are alive, and the arrays are longer than any number of spatial dimensions.
+        let answer = unsafe {
+            PrimitiveDesc::ask(call, self.threads, &fused, |place, engine, attr| {
+                create(
+                    place,
+                    engine,
+                    sys::dnnl_forward_inference,
+                    alg,
+                    src.raw(),
+                    weights.raw(),
+                    bias.raw(),
+                    dst.raw(),
+                    strides.as_ptr(),
+                    dilates.as_ptr(),
+                    pad_l.as_ptr(),
+                    pad_r.as_ptr(),
+                    attr,
+                )
+            })?
+        };
+        let desc = match answer {
+            Answer::Found(desc) => desc,
+            Answer::Unimplemented => return Err(Unsupported::NoImplementation.into()),
+        };
+        let implementation = desc.implementation();
+        if is_reference(&implementation) && !self.allow_reference {
+            return Err(Unsupported::RefOnly { implementation }.into());
+        }
+        let mut args = vec![sys::DNNL_ARG_SRC as c_int, sys::DNNL_ARG_WEIGHTS as c_int];
+        if self.bias.is_some() {
+            args.push(sys::DNNL_ARG_BIAS as c_int);
+        }
+        args.push(sys::DNNL_ARG_DST as c_int);
+        for (i, op) in self.post_ops.iter().enumerate() {
+            if let PostSpec::Binary { .. } = op {
+                args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1 as c_int);
+            }
+        }
+        Ok(Executable::new(&desc, &args)?)
+    }
+}
+
+/// Appends what tells one list of post-ops from another.
+pub(super) fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
+    for op in post_ops {
+        match op {
+            PostSpec::Eltwise { alg, alpha, beta } => {
+                key.extend([1, u64::from(*alg), u64::from(alpha.to_bits()), u64::from(beta.to_bits())]);
+            }
+            PostSpec::Binary { alg, other } => {
+                key.extend([2, u64::from(*alg)]);
+                other.push_key(key);
+            }
+            PostSpec::Sum => key.push(3),
+        }
+    }
+}
+
+/// The attributes of a list of post-ops; `others` describe the operands of its binary ones.
+pub(super) fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDescSlot]) -> Vec<Fused<'a>> {
+    let mut others = others.iter();
+    post_ops
+        .iter()
+        .filter_map(|op| match *op {
+            PostSpec::Eltwise { alg, alpha, beta } => Some(Fused::Eltwise { alg, alpha, beta }),
+            PostSpec::Binary { alg, .. } => others.next().map(|other| Fused::Binary { alg, other }),
+            PostSpec::Sum => Some(Fused::Sum),
+        })
+        .collect()
+}
+
+type CreateConv = unsafe extern "C" fn(
+    *mut sys::dnnl_primitive_desc_t,
+    sys::dnnl_engine_t,
+    sys::dnnl_prop_kind_t,
+    sys::dnnl_alg_kind_t,
+    sys::const_dnnl_memory_desc_t,
+    sys::const_dnnl_memory_desc_t,
+    sys::const_dnnl_memory_desc_t,
+    sys::const_dnnl_memory_desc_t,
+    *const sys::dnnl_dim_t,
+    *const sys::dnnl_dim_t,
+    *const sys::dnnl_dim_t,
+    *const sys::dnnl_dim_t,
+    sys::const_dnnl_primitive_attr_t,
+) -> sys::dnnl_status_t;

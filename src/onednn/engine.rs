@@ -1,0 +1,159 @@
+//! The one CPU engine, the stream of each thread, and the thread pool that oneDNN is given.
+
+use once_cell::sync::OnceCell;
+use onednn_sys as sys;
+
+use super::status::check;
+use crate::error::Result;
+
+pub(super) struct Engine(sys::dnnl_engine_t);
+
+// SAFETY: an engine is immutable after creation; oneDNN's documentation allows use from any thread.
+unsafe impl Send for Engine {}
+// SAFETY: as above.
+unsafe impl Sync for Engine {}
+
+/// The engine. One for the process: oneDNN compares engine pointers at execution.
+pub(super) fn engine() -> Result<sys::dnnl_engine_t> {
+    static ENGINE: OnceCell<Engine> = OnceCell::new();
+    let engine = ENGINE.get_or_try_init(|| {
+        // The default verbosity prints errors to stdout; ours are returned.
+        // SAFETY: takes an integer by value.
+        check("dnnl_set_verbose", unsafe { sys::dnnl_set_verbose(0) })?;
+        let mut engine = std::ptr::null_mut();
+        // SAFETY: `engine` is a valid place for the result; CPU engine 0 always exists.
+        check("dnnl_engine_create", unsafe { sys::dnnl_engine_create(&mut engine, sys::dnnl_cpu, 0) })?;
+        Ok(Engine(engine))
+    })?;
+    Ok(engine.0)
+}
+
+pub(super) struct Stream(sys::dnnl_stream_t);
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: created by `stream_new`, destroyed once, and only its own thread used it.
+        unsafe { sys::dnnl_stream_destroy(self.0) };
+    }
+}
+
+/// Calls `f` with this thread's stream.
+pub(super) fn with_stream<R>(f: impl FnOnce(sys::dnnl_stream_t) -> Result<R>) -> Result<R> {
+    thread_local! {
+        static STREAM: once_cell::unsync::OnceCell<Stream> = const { once_cell::unsync::OnceCell::new() };
+    }
+    STREAM.with(|s| f(s.get_or_try_init(stream_new)?.0))
+}
+
+#[cfg(onednn_threadpool)]
+fn stream_new() -> Result<Stream> {
+    let mut stream = std::ptr::null_mut();
+    let pool = pool::adapter()?;
+    // SAFETY: the pool lives as long as the process, and the engine too.
+    let status = unsafe { sys::dnnl_threadpool_interop_stream_create(&mut stream, engine()?, pool) };
+    check("dnnl_threadpool_interop_stream_create", status)?;
+    Ok(Stream(stream))
+}
+
+#[cfg(not(onednn_threadpool))]
+fn stream_new() -> Result<Stream> {
+    let mut stream = std::ptr::null_mut();
+    // SAFETY: `stream` is a valid place for the result, and the engine lives as long as the process.
+    let status =
+        unsafe { sys::dnnl_stream_create(&mut stream, engine()?, sys::dnnl_stream_default_flags as _) };
+    check("dnnl_stream_create", status)?;
+    Ok(Stream(stream))
+}
+
+/// Tells oneDNN how many threads a primitive is made for. It reads a thread-local value when a descriptor is
+/// made, so every thread that makes one says it first.
+pub(super) fn set_concurrency(threads: usize) -> Result<()> {
+    #[cfg(onednn_threadpool)]
+    {
+        let n = i32::try_from(threads).unwrap_or(i32::MAX);
+        // SAFETY: takes an integer by value.
+        let status = unsafe { sys::dnnl_threadpool_interop_set_max_concurrency(n) };
+        check("dnnl_threadpool_interop_set_max_concurrency", status)?;
+    }
+    let _ = threads;
+    Ok(())
+}
+
+/// Whether oneDNN may use AVX-512 here: the machine has it, and `ONEDNN_MAX_CPU_ISA` does not forbid it.
+pub(crate) fn has_avx512() -> bool {
+    // SAFETY: no arguments.
+    let isa = unsafe { sys::dnnl_get_effective_cpu_isa() };
+    isa & sys::dnnl_cpu_isa_avx512_core == sys::dnnl_cpu_isa_avx512_core
+}
+
+/// Name of the instruction set that oneDNN uses, as `dnnl_cpu_isa2str` gives it.
+pub fn effective_isa() -> &'static str {
+    // SAFETY: the function returns a static NUL-terminated string for every value.
+    let text = unsafe { std::ffi::CStr::from_ptr(sys::dnnl_cpu_isa2str(sys::dnnl_get_effective_cpu_isa())) };
+    text.to_str().unwrap_or("unknown")
+}
+
+/// The version of oneDNN that is linked: major, minor, patch.
+pub fn version() -> (u32, u32, u32) {
+    // SAFETY: `dnnl_version` returns a pointer to a static.
+    let v = unsafe { &*sys::dnnl_version() };
+    (v.major as u32, v.minor as u32, v.patch as u32)
+}
+
+#[cfg(onednn_threadpool)]
+mod pool {
+    use std::ffi::{c_int, c_void};
+
+    use once_cell::sync::OnceCell;
+    use onednn_sys::threadpool;
+
+    use crate::error::{Error, Result};
+    use crate::threads;
+
+    struct Adapter(*mut c_void);
+    // SAFETY: the object has no state: every call looks at the calling thread's own team.
+    unsafe impl Send for Adapter {}
+    // SAFETY: as above.
+    unsafe impl Sync for Adapter {}
+
+    /// The adapter: one for the process; which threads run a section is decided by the thread that submits it.
+    pub(super) fn adapter() -> Result<*mut c_void> {
+        static ADAPTER: OnceCell<Adapter> = OnceCell::new();
+        let adapter = ADAPTER.get_or_try_init(|| {
+            let callbacks = threadpool::Callbacks { num_threads, in_parallel, parallel_for };
+            // SAFETY: the callbacks ignore `ctx`, may be called from any thread, and do not unwind: a panic in
+            // an `extern "C"` function aborts, and what they call does not panic.
+            let pool = unsafe { threadpool::create(&callbacks, std::ptr::null_mut()) };
+            if pool.is_null() {
+                return Err(Error::OutOfMemory { bytes: 0, call: "onednn_sys_threadpool_create" });
+            }
+            Ok(Adapter(pool))
+        })?;
+        Ok(adapter.0)
+    }
+
+    unsafe extern "C" fn num_threads(_: *mut c_void) -> c_int {
+        c_int::try_from(threads::current_threads()).unwrap_or(c_int::MAX)
+    }
+
+    unsafe extern "C" fn in_parallel(_: *mut c_void) -> c_int {
+        threads::in_task().into()
+    }
+
+    unsafe extern "C" fn parallel_for(_: *mut c_void, n: c_int, task: threadpool::Task, ctx: *mut c_void) {
+        struct Ctx(*mut c_void);
+        // SAFETY: oneDNN made the context to be read by all tasks of the section, on any thread.
+        unsafe impl Sync for Ctx {}
+        impl Ctx {
+            fn get(&self) -> *mut c_void {
+                self.0
+            }
+        }
+        let ctx = Ctx(ctx);
+        threads::parallel_for(usize::try_from(n).unwrap_or(0), |i| {
+            // SAFETY: `i` is below the original `n`, each is called once, and the section's context is alive
+            // until `parallel_for` returns.
+            unsafe { task(ctx.get(), i as c_int, n) }
+        });
+    }
+}

@@ -1,0 +1,80 @@
+//! Matrix product: descriptor, key, choice of implementation.
+
+use std::sync::Arc;
+
+use onednn_sys as sys;
+
+use super::conv::{PostSpec, fused_of, push_post_key};
+use super::memory::{MemoryDesc, Spec};
+use super::primitive::{Answer, Executable, PrimitiveDesc, is_reference};
+use super::{Refused, cache};
+use crate::dtype::DType;
+use crate::error::Unsupported;
+
+/// Everything that decides a product of an m x k by a k x n matrix. Arguments of a run, in order: src, weights,
+/// bias where there is one, dst.
+pub(crate) struct MatmulSpec<'a> {
+    pub src: Spec<'a>,
+    pub weights: Spec<'a>,
+    /// Columns, where there is a bias.
+    pub bias: Option<usize>,
+    pub dst: Spec<'a>,
+    /// Element-wise functions only.
+    pub post_ops: &'a [PostSpec<'a>],
+    pub threads: usize,
+}
+
+impl MatmulSpec<'_> {
+    pub(crate) fn executable(&self) -> Result<Arc<Executable>, Refused> {
+        cache::get(
+            |key| {
+                key.extend([5, self.threads as u64, self.bias.map_or(0, |b| b as u64 + 1)]);
+                self.src.push_key(key);
+                self.weights.push_key(key);
+                self.dst.push_key(key);
+                push_post_key(self.post_ops, key);
+            },
+            || self.create(),
+        )
+    }
+
+    /// A primitive of its own, for weights that are described by a descriptor instead of a value.
+    pub(crate) fn create(&self) -> Result<Executable, Refused> {
+        let (src, weights, dst) = (self.src.describe()?, self.weights.describe()?, self.dst.describe()?);
+        let bias = match self.bias {
+            Some(n) => MemoryDesc::strided(&[1, n], &[n, 1], DType::F32)?,
+            None => MemoryDesc::none(),
+        };
+        let fused = fused_of(self.post_ops, &[]);
+        // SAFETY: all descriptors are alive.
+        let answer = unsafe {
+            PrimitiveDesc::ask(
+                "dnnl_matmul_primitive_desc_create",
+                self.threads,
+                &fused,
+                |place, engine, attr| {
+                    sys::dnnl_matmul_primitive_desc_create(
+                        place,
+                        engine,
+                        src.raw(),
+                        weights.raw(),
+                        bias.raw(),
+                        dst.raw(),
+                        attr,
+                    )
+                },
+            )?
+        };
+        let Answer::Found(desc) = answer else { return Err(Unsupported::NoImplementation.into()) };
+        let implementation = desc.implementation();
+        if is_reference(&implementation) {
+            return Err(Unsupported::RefOnly { implementation }.into());
+        }
+        let mut args = vec![sys::DNNL_ARG_SRC as i32, sys::DNNL_ARG_WEIGHTS as i32];
+        if self.bias.is_some() {
+            args.push(sys::DNNL_ARG_BIAS as i32);
+        }
+        args.push(sys::DNNL_ARG_DST as i32);
+        Ok(Executable::new(&desc, &args)?)
+    }
+}

@@ -1,0 +1,307 @@
+//! Memory descriptors and memory objects.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_int};
+
+use onednn_sys as sys;
+
+use super::engine::engine;
+use super::status::check;
+use super::{Refused, to_c_dims};
+use crate::dtype::DType;
+use crate::error::{Result, Unsupported};
+use crate::layout::blocked::Layout;
+
+/// What a descriptor is made from, cheap to put into a cache key.
+#[derive(Clone, Copy)]
+pub(crate) enum Spec<'a> {
+    /// Dense or strided; strides in **elements**.
+    Strided { dims: &'a [usize], strides: &'a [usize], dtype: DType },
+    /// A named layout.
+    Layout { dims: &'a [usize], layout: &'a Layout, dtype: DType },
+    /// For oneDNN to choose.
+    Any { dims: &'a [usize], dtype: DType },
+    /// As oneDNN chose it before. Has no value to key by: for primitives that stay out of the cache.
+    Chosen(&'a MemoryDesc),
+}
+
+impl std::fmt::Display for Spec<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Spec::Strided { strides, .. } => write!(f, "strides {strides:?}"),
+            Spec::Layout { layout, .. } => write!(f, "{layout}"),
+            Spec::Any { .. } => f.write_str("any"),
+            Spec::Chosen(desc) => desc.blocking().map_or(Ok(()), |b| write!(f, "{b}")),
+        }
+    }
+}
+
+impl Spec<'_> {
+    /// Appends all that tells this spec from others.
+    pub(crate) fn push_key(&self, key: &mut Vec<u64>) {
+        let (kind, dims, dtype) = match self {
+            Spec::Strided { dims, dtype, .. } => (1, dims, dtype),
+            Spec::Layout { dims, dtype, .. } => (2, dims, dtype),
+            Spec::Any { dims, dtype } => (3, dims, dtype),
+            Spec::Chosen(desc) => return key.push(std::ptr::from_ref(*desc) as u64),
+        };
+        key.push(kind | (*dtype as u64) << 8 | (dims.len() as u64) << 16);
+        key.extend(dims.iter().map(|&d| d as u64));
+        match self {
+            Spec::Strided { dims, strides, .. } => {
+                key.extend(strides.iter().zip(*dims).map(|(&s, &d)| canonical_stride(s, d) as u64));
+            }
+            Spec::Layout { layout, .. } => {
+                let order = layout.outer_order().iter().fold(0u64, |word, &d| word << 4 | d as u64);
+                let blocks = layout.inner_blocks();
+                key.push(order << 8 | blocks.len() as u64);
+                key.extend(blocks.map(|(dim, size)| (dim as u64) << 32 | size as u64));
+            }
+            Spec::Any { .. } | Spec::Chosen(_) => {}
+        }
+    }
+
+    /// The descriptor; refused for a layout that oneDNN has no public tag for.
+    pub(crate) fn describe(&self) -> Result<MemoryDesc, Refused> {
+        Ok(match *self {
+            Spec::Strided { dims, strides, dtype } => MemoryDesc::strided(dims, strides, dtype)?,
+            Spec::Layout { dims, layout, dtype } => match format_tag(&layout.tag()) {
+                Some(tag) => MemoryDesc::with_tag(dims, dtype, tag)?,
+                None => return Err(Unsupported::NoImplementation.into()),
+            },
+            Spec::Any { dims, dtype } => MemoryDesc::with_tag(dims, dtype, sys::dnnl_format_tag_any)?,
+            // SAFETY: the descriptor is alive.
+            Spec::Chosen(desc) => unsafe { MemoryDesc::borrowed(desc.raw())? },
+        })
+    }
+}
+
+/// The stride of a dimension of size 1 says nothing; one value for all keeps kernels and cache keys the same.
+fn canonical_stride(stride: usize, dim: usize) -> usize {
+    if dim == 1 { 1 } else { stride }
+}
+
+/// An owned descriptor: the identity of a physical layout, also of those that have no name.
+pub(crate) struct MemoryDesc(sys::dnnl_memory_desc_t);
+
+// SAFETY: a descriptor is never changed after creation.
+unsafe impl Send for MemoryDesc {}
+// SAFETY: as above.
+unsafe impl Sync for MemoryDesc {}
+
+impl MemoryDesc {
+    /// The empty descriptor, for an argument that is not there.
+    pub(crate) fn none() -> MemoryDesc {
+        MemoryDesc(std::ptr::null_mut())
+    }
+
+    pub(crate) fn strided(dims: &[usize], strides: &[usize], dtype: DType) -> Result<MemoryDesc> {
+        let (d, mut s) = (to_c_dims(dims), to_c_dims(strides));
+        for (stride, &dim) in s.iter_mut().zip(dims) {
+            *stride = canonical_stride(*stride as usize, dim) as i64;
+        }
+        let mut md = std::ptr::null_mut();
+        // SAFETY: both arrays hold at least `dims.len()` values.
+        let status = unsafe {
+            sys::dnnl_memory_desc_create_with_strides(
+                &mut md,
+                dims.len() as c_int,
+                d.as_ptr(),
+                c_dtype(dtype),
+                s.as_ptr(),
+            )
+        };
+        check("dnnl_memory_desc_create_with_strides", status)?;
+        Ok(MemoryDesc(md))
+    }
+
+    fn with_tag(dims: &[usize], dtype: DType, tag: sys::dnnl_format_tag_t) -> Result<MemoryDesc> {
+        let d = to_c_dims(dims);
+        let mut md = std::ptr::null_mut();
+        // SAFETY: the array holds at least `dims.len()` values.
+        let status = unsafe {
+            sys::dnnl_memory_desc_create_with_tag(
+                &mut md,
+                dims.len() as c_int,
+                d.as_ptr(),
+                c_dtype(dtype),
+                tag,
+            )
+        };
+        check("dnnl_memory_desc_create_with_tag", status)?;
+        Ok(MemoryDesc(md))
+    }
+
+    /// A copy of a descriptor that something else owns.
+    ///
+    /// # Safety
+    /// `md` is null or a live descriptor.
+    pub(super) unsafe fn borrowed(md: sys::const_dnnl_memory_desc_t) -> Result<MemoryDesc> {
+        if md.is_null() {
+            return Ok(MemoryDesc::none());
+        }
+        let mut copy = std::ptr::null_mut();
+        // SAFETY: the caller's promise.
+        check("dnnl_memory_desc_clone", unsafe { sys::dnnl_memory_desc_clone(&mut copy, md) })?;
+        Ok(MemoryDesc(copy))
+    }
+
+    pub(super) fn raw(&self) -> sys::const_dnnl_memory_desc_t {
+        self.0
+    }
+
+    /// Size in **bytes**, padding and compensation included.
+    pub(crate) fn size_bytes(&self) -> usize {
+        if self.0.is_null() {
+            return 0;
+        }
+        // SAFETY: the descriptor is alive.
+        unsafe { sys::dnnl_memory_desc_get_size(self.0) }
+    }
+
+    /// The inner blocks and outer strides, as oneDNN tells them. Compensation flags are not among them.
+    pub(crate) fn blocking(&self) -> Result<Blocking> {
+        let rank = self.query_i32(sys::dnnl_query_ndims_s32)?;
+        let blocks = self.query_i32(sys::dnnl_query_inner_nblks_s32)?;
+        Ok(Blocking {
+            dims: self.query_dims(sys::dnnl_query_dims, rank)?,
+            padded_dims: self.query_dims(sys::dnnl_query_padded_dims, rank)?,
+            strides: self.query_dims(sys::dnnl_query_strides, rank)?,
+            inner_sizes: self.query_dims(sys::dnnl_query_inner_blks, blocks)?,
+            inner_dims: self.query_dims(sys::dnnl_query_inner_idxs, blocks)?,
+        })
+    }
+
+    fn query_i32(&self, what: sys::dnnl_query_t) -> Result<usize> {
+        let mut value: i32 = 0;
+        // SAFETY: queries of this kind write one int.
+        let status = unsafe { sys::dnnl_memory_desc_query(self.0, what, (&raw mut value).cast()) };
+        check("dnnl_memory_desc_query", status)?;
+        Ok(usize::try_from(value).unwrap_or(0))
+    }
+
+    fn query_dims(&self, what: sys::dnnl_query_t, len: usize) -> Result<Vec<usize>> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        let mut values: *const sys::dnnl_dim_t = std::ptr::null();
+        // SAFETY: queries of this kind write one pointer, borrowed from the descriptor.
+        let status = unsafe { sys::dnnl_memory_desc_query(self.0, what, (&raw mut values).cast()) };
+        check("dnnl_memory_desc_query", status)?;
+        // SAFETY: the array has one value per dimension, or per inner block, and outlives this call.
+        let values = unsafe { std::slice::from_raw_parts(values, len) };
+        Ok(values.iter().map(|&v| usize::try_from(v).unwrap_or(0)).collect())
+    }
+}
+
+impl Drop for MemoryDesc {
+    fn drop(&mut self) {
+        // SAFETY: owned and destroyed once; null is skipped.
+        if !self.0.is_null() {
+            unsafe { sys::dnnl_memory_desc_destroy(self.0) };
+        }
+    }
+}
+
+impl PartialEq for MemoryDesc {
+    fn eq(&self, other: &MemoryDesc) -> bool {
+        match (self.0.is_null(), other.0.is_null()) {
+            (true, true) => true,
+            // SAFETY: both are alive.
+            (false, false) => unsafe { sys::dnnl_memory_desc_equal(self.0, other.0) != 0 },
+            _ => false,
+        }
+    }
+}
+
+/// A descriptor's parts, copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blocking {
+    pub dims: Vec<usize>,
+    pub padded_dims: Vec<usize>,
+    /// In elements, of the outer dimensions.
+    pub strides: Vec<usize>,
+    pub inner_sizes: Vec<usize>,
+    pub inner_dims: Vec<usize>,
+}
+
+impl std::fmt::Display for Blocking {
+    /// oneDNN's letters: `Acdb64a`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut order: Vec<usize> = (0..self.dims.len()).collect();
+        order.sort_by_key(|&d| (std::cmp::Reverse(self.strides[d]), d));
+        for d in order {
+            let letter = (b'a' + d as u8) as char;
+            if self.inner_dims.contains(&d) {
+                write!(f, "{}", letter.to_ascii_uppercase())?;
+            } else {
+                write!(f, "{letter}")?;
+            }
+        }
+        for (size, &d) in self.inner_sizes.iter().zip(&self.inner_dims) {
+            write!(f, "{size}{}", (b'a' + d as u8) as char)?;
+        }
+        Ok(())
+    }
+}
+
+/// A memory object whose handle changes from run to run.
+pub(super) struct Memory(sys::dnnl_memory_t);
+
+// SAFETY: used by one thread at a time: it is taken out of a pool for the length of a run.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    pub(super) fn new(desc: &MemoryDesc) -> Result<Memory> {
+        let mut memory = std::ptr::null_mut();
+        // SAFETY: descriptor and engine are alive; no buffer is attached yet.
+        let status =
+            unsafe { sys::dnnl_memory_create(&mut memory, desc.raw(), engine()?, sys::DNNL_MEMORY_NONE) };
+        check("dnnl_memory_create", status)?;
+        Ok(Memory(memory))
+    }
+
+    pub(super) fn raw(&self) -> sys::dnnl_memory_t {
+        self.0
+    }
+
+    /// # Safety
+    /// `data` stays valid for the descriptor's size until the next call of this function or the end of the run.
+    pub(super) unsafe fn set(&mut self, data: *mut u8) -> Result<()> {
+        // SAFETY: the caller's promise.
+        check("dnnl_memory_set_data_handle", unsafe { sys::dnnl_memory_set_data_handle(self.0, data.cast()) })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: owned and destroyed once.
+        unsafe { sys::dnnl_memory_destroy(self.0) };
+    }
+}
+
+fn c_dtype(dtype: DType) -> sys::dnnl_data_type_t {
+    match dtype {
+        DType::F32 => sys::dnnl_f32,
+        DType::BF16 => sys::dnnl_bf16,
+        DType::F16 => sys::dnnl_f16,
+        DType::U8 => sys::dnnl_u8,
+        DType::S8 => sys::dnnl_s8,
+        DType::S32 => sys::dnnl_s32,
+    }
+}
+
+/// The public tag of this name, in oneDNN's letters (`aBcd16b`), if there is one.
+pub(crate) fn format_tag(name: &str) -> Option<sys::dnnl_format_tag_t> {
+    static TAGS: once_cell::sync::Lazy<HashMap<String, sys::dnnl_format_tag_t>> =
+        once_cell::sync::Lazy::new(|| {
+            (sys::dnnl_format_tag_any + 1..sys::dnnl_format_tag_last)
+                .map(|tag| {
+                    // SAFETY: the function returns a static NUL-terminated string for every value.
+                    let text = unsafe { CStr::from_ptr(sys::dnnl_fmt_tag2str(tag)) };
+                    (text.to_string_lossy().into_owned(), tag)
+                })
+                .collect()
+        });
+    TAGS.get(name).copied()
+}

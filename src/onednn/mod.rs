@@ -1,0 +1,57 @@
+//! oneDNN, made safe: the only caller of the -sys crate.
+//!
+//! `status` turns codes into errors, `engine` holds the engine, streams and thread-pool adapter, `memory` the
+//! descriptors, `attr` the attributes, `primitive` runs, `cache` keeps. One file per primitive kind builds its
+//! descriptor and key.
+
+mod attr;
+mod cache;
+mod conv;
+mod engine;
+mod matmul;
+mod memory;
+mod primitive;
+mod reorder;
+mod status;
+
+pub use cache::{CAPACITY, CacheStats, cache_stats, clear_cache};
+pub use engine::{effective_isa, version};
+
+pub(crate) use conv::{ConvSpec, PostSpec};
+pub(crate) use engine::has_avx512;
+pub(crate) use matmul::MatmulSpec;
+pub(crate) use memory::{MemoryDesc, Spec};
+pub(crate) use primitive::{Executable, RunArg, reorders_inside};
+pub(crate) use reorder::{pack, unpack};
+
+use crate::error::{Error, Unsupported};
+use crate::layout::dims::MAX_RANK;
+
+/// Why there is no primitive: the op turns it into an error that names its operands.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// oneDNN has nothing fast for this configuration.
+    Unsupported(Unsupported),
+    /// Something failed.
+    Failed(Error),
+}
+
+impl From<Unsupported> for Refused {
+    fn from(reason: Unsupported) -> Refused {
+        Refused::Unsupported(reason)
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        Refused::Failed(error)
+    }
+}
+
+fn to_c_dims(values: &[usize]) -> [onednn_sys::dnnl_dim_t; MAX_RANK] {
+    let mut out = [0; MAX_RANK];
+    for (o, &v) in out.iter_mut().zip(values) {
+        *o = v as onednn_sys::dnnl_dim_t;
+    }
+    out
+}

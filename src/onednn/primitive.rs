@@ -1,0 +1,224 @@
+//! Primitives: made from a descriptor, checked for `ref`, and run with every argument's size checked.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::Mutex;
+
+use onednn_sys as sys;
+
+use super::attr::{Attr, Fused};
+use super::engine::{engine, set_concurrency, with_stream};
+use super::memory::{Memory, MemoryDesc};
+use super::status::check;
+use crate::buffer::Buffer;
+use crate::error::{Error, Result};
+use crate::threads;
+
+/// What oneDNN answered when it was asked for an implementation.
+pub(crate) enum Answer {
+    /// It has one.
+    Found(PrimitiveDesc),
+    /// It has none for this configuration.
+    Unimplemented,
+}
+
+/// A primitive descriptor: one implementation of one configuration.
+pub(crate) struct PrimitiveDesc(sys::dnnl_primitive_desc_t);
+
+impl PrimitiveDesc {
+    /// Asks for an implementation. `create` is one of the `dnnl_*_primitive_desc_create` functions with all its
+    /// arguments but the place of the result, the engine and the attributes.
+    ///
+    /// # Safety
+    /// `create` passes only live descriptors and arrays of the right length.
+    pub(super) unsafe fn ask(
+        call: &'static str,
+        threads: usize,
+        post_ops: &[Fused<'_>],
+        create: impl FnOnce(
+            *mut sys::dnnl_primitive_desc_t,
+            sys::dnnl_engine_t,
+            sys::const_dnnl_primitive_attr_t,
+        ) -> sys::dnnl_status_t,
+    ) -> Result<Answer> {
+        let engine = engine()?;
+        set_concurrency(threads)?;
+        let attr = Attr::new(post_ops)?;
+        let mut raw = std::ptr::null_mut();
+        match create(&mut raw, engine, attr.raw()) {
+            sys::dnnl_success => Ok(Answer::Found(PrimitiveDesc(raw))),
+            sys::dnnl_unimplemented => Ok(Answer::Unimplemented),
+            status => Err(check(call, status).expect_err("not success")),
+        }
+    }
+
+    /// oneDNN's name of the implementation, such as `jit:avx512_core` or `ref:any`.
+    pub(crate) fn implementation(&self) -> String {
+        let mut text: *const c_char = std::ptr::null();
+        // SAFETY: this query writes one pointer to a string that the descriptor owns.
+        let status = unsafe {
+            sys::dnnl_primitive_desc_query(self.0, sys::dnnl_query_impl_info_str, 0, (&raw mut text).cast())
+        };
+        if status != sys::dnnl_success || text.is_null() {
+            return "unknown".into();
+        }
+        // SAFETY: NUL-terminated, alive as long as self.
+        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+    }
+
+    /// The descriptor of one execution argument (`DNNL_ARG_...`).
+    pub(crate) fn argument(&self, arg: c_int) -> Result<MemoryDesc> {
+        // SAFETY: self is alive; the result is borrowed from it and copied at once.
+        unsafe {
+            MemoryDesc::borrowed(sys::dnnl_primitive_desc_query_md(self.0, sys::dnnl_query_exec_arg_md, arg))
+        }
+    }
+}
+
+impl Drop for PrimitiveDesc {
+    fn drop(&mut self) {
+        // SAFETY: owned and destroyed once; a primitive keeps its own copy.
+        unsafe { sys::dnnl_primitive_desc_destroy(self.0) };
+    }
+}
+
+/// Whether an implementation is one of oneDNN's reference loops, hundreds of times slower than its others.
+pub(crate) fn is_reference(implementation: &str) -> bool {
+    implementation.starts_with("ref") || implementation.contains("+ref") || implementation.contains(":ref")
+}
+
+/// Whether an implementation changes the layout of its data inside itself.
+pub(crate) fn reorders_inside(implementation: &str) -> bool {
+    implementation.starts_with("jit_uni_ncsp")
+}
+
+/// One argument of a run.
+pub(crate) enum RunArg<'a> {
+    /// Read.
+    In(&'a [u8]),
+    /// Written, and read where the primitive has a `sum` post-op.
+    Out(&'a mut [u8]),
+}
+
+/// A primitive, ready to run: shared between threads, one scratchpad and one set of memory objects a run.
+pub(crate) struct Executable {
+    primitive: sys::dnnl_primitive_t,
+    implementation: String,
+    slots: Vec<Slot>,
+    scratchpad_bytes: usize,
+    /// Memory objects of finished runs.
+    spare: Mutex<Vec<Vec<Memory>>>,
+}
+
+struct Slot {
+    arg: c_int,
+    desc: MemoryDesc,
+    bytes: usize,
+}
+
+// SAFETY: with a user scratchpad a primitive is immutable and may run on several threads at once (oneDNN's
+// threading rules); everything else here is Sync by itself.
+unsafe impl Send for Executable {}
+// SAFETY: as above.
+unsafe impl Sync for Executable {}
+
+impl Executable {
+    /// Generates the code. `args` are the `DNNL_ARG_...` that a run will bring, in its order.
+    pub(crate) fn new(desc: &PrimitiveDesc, args: &[c_int]) -> Result<Executable> {
+        let mut primitive = std::ptr::null_mut();
+        // SAFETY: the descriptor is alive.
+        let status = unsafe { sys::dnnl_primitive_create(&mut primitive, desc.0) };
+        check("dnnl_primitive_create", status)?;
+        // From here on dropping `executable` frees the primitive.
+        let mut executable = Executable {
+            primitive,
+            implementation: desc.implementation(),
+            slots: Vec::with_capacity(args.len() + 1),
+            scratchpad_bytes: 0,
+            spare: Mutex::new(Vec::new()),
+        };
+        for arg in args.iter().copied().chain([sys::DNNL_ARG_SCRATCHPAD as c_int]) {
+            let desc = desc.argument(arg)?;
+            let bytes = desc.size_bytes();
+            executable.slots.push(Slot { arg, desc, bytes });
+        }
+        executable.scratchpad_bytes = executable.slots.last().map_or(0, |s| s.bytes);
+        Ok(executable)
+    }
+
+    pub(crate) fn implementation(&self) -> &str {
+        &self.implementation
+    }
+
+    pub(crate) fn scratchpad_bytes(&self) -> usize {
+        self.scratchpad_bytes
+    }
+
+    /// The descriptor of argument number `i` of `args` given at creation.
+    pub(crate) fn desc(&self, i: usize) -> &MemoryDesc {
+        &self.slots[i].desc
+    }
+
+    /// Runs on the caller's team. The arguments come in the order given at creation. oneDNN itself checks neither
+    /// layout nor length of what it is handed (FACTS 1): the layout was part of the key or object that led here,
+    /// and the length is checked now.
+    pub(crate) fn run(&self, args: &mut [RunArg<'_>]) -> Result<()> {
+        let mut scratchpad = Buffer::for_result(self.scratchpad_bytes)?;
+        let mut memories = self.take_memories()?;
+        let mut exec = [sys::dnnl_exec_arg_t { arg: 0, memory: std::ptr::null_mut() }; 12];
+        let count = self.slots.len();
+        if args.len() + 1 != count || count > exec.len() {
+            return Err(argument_error(args.len()));
+        }
+        for (i, (slot, memory)) in self.slots.iter().zip(&mut memories).enumerate() {
+            let (data, bytes) = match args.get_mut(i) {
+                Some(RunArg::In(data)) => (data.as_ptr().cast_mut(), data.len()),
+                Some(RunArg::Out(data)) => (data.as_mut_ptr(), data.len()),
+                None => (scratchpad.as_bytes_mut().as_mut_ptr(), scratchpad.len()),
+            };
+            if bytes < slot.bytes {
+                return Err(argument_error(bytes));
+            }
+            // SAFETY: valid for `bytes >= slot.bytes`, borrowed for the whole of this function.
+            unsafe { memory.set(data)? };
+            exec[i] = sys::dnnl_exec_arg_t { arg: slot.arg, memory: memory.raw() };
+        }
+        // SAFETY: every argument is set and long enough; inputs are only read by oneDNN; the stream is this
+        // thread's; the THREADPOOL stream is synchronous, and for other runtimes the wait below ends the run.
+        threads::run(|| {
+            with_stream(|stream| unsafe {
+                let status =
+                    sys::dnnl_primitive_execute(self.primitive, stream, count as c_int, exec.as_ptr());
+                check("dnnl_primitive_execute", status)?;
+                if !cfg!(onednn_threadpool) {
+                    check("dnnl_stream_wait", sys::dnnl_stream_wait(stream))?;
+                }
+                Ok(())
+            })
+        })?;
+        self.spare.lock().unwrap_or_else(|e| e.into_inner()).push(memories);
+        Ok(())
+    }
+
+    fn take_memories(&self) -> Result<Vec<Memory>> {
+        let spare = self.spare.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        match spare {
+            Some(memories) => Ok(memories),
+            None => self.slots.iter().map(|s| Memory::new(&s.desc)).collect(),
+        }
+    }
+}
+
+fn argument_error(_got: usize) -> Error {
+    Error::Backend {
+        call: "dnnl_primitive_execute",
+        status: sys::dnnl_invalid_arguments as i32,
+        name: "an argument is missing or too short",
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        // SAFETY: owned and destroyed once; no run is under way, as a run borrows self.
+        unsafe { sys::dnnl_primitive_destroy(self.primitive) };
+    }
+}

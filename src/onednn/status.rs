@@ -1,0 +1,49 @@
+//! oneDNN's status codes as errors.
+
+use onednn_sys as sys;
+
+use crate::error::{Error, Result};
+
+/// `Ok` for success; `OutOfMemory` or `Backend` else. `unimplemented` is for the caller to look at first, where
+/// it means that a configuration has no kernel.
+pub(crate) fn check(call: &'static str, status: sys::dnnl_status_t) -> Result<()> {
+    match status {
+        sys::dnnl_success => Ok(()),
+        sys::dnnl_out_of_memory => Err(Error::OutOfMemory { bytes: 0, call }),
+        _ => Err(Error::Backend { call, status: status as i32, name: name(status) }),
+    }
+}
+
+fn name(status: sys::dnnl_status_t) -> &'static str {
+    match status {
+        sys::dnnl_invalid_arguments => "invalid_arguments",
+        sys::dnnl_unimplemented => "unimplemented",
+        sys::dnnl_last_impl_reached => "last_impl_reached",
+        sys::dnnl_runtime_error => "runtime_error",
+        sys::dnnl_not_required => "not_required",
+        sys::dnnl_invalid_graph => "invalid_graph",
+        sys::dnnl_invalid_graph_op => "invalid_graph_op",
+        sys::dnnl_invalid_shape => "invalid_shape",
+        sys::dnnl_invalid_data_type => "invalid_data_type",
+        _ => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_becomes_an_error_that_names_the_call() {
+        assert!(check("dnnl_x", sys::dnnl_success).is_ok());
+        assert_eq!(
+            check("dnnl_x", sys::dnnl_out_of_memory),
+            Err(Error::OutOfMemory { bytes: 0, call: "dnnl_x" })
+        );
+        for status in 2..12 {
+            let text = check("dnnl_x", status).unwrap_err().to_string();
+            assert!(text.contains("dnnl_x") && text.contains(&status.to_string()), "{text}");
+        }
+        assert!(check("dnnl_x", 77).unwrap_err().to_string().contains("unknown"));
+    }
+}

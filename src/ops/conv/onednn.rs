@@ -1,0 +1,248 @@
+//! The way from a checked convolution to a oneDNN primitive, for both keys and for packed weights.
+
+use std::borrow::Cow;
+use std::panic::Location;
+use std::sync::Arc;
+
+use onednn_sys as sys;
+
+use super::ConvGeometry;
+use crate::buffer::Buffer;
+use crate::dispatch::DispatchKey;
+use crate::error::{Error, Result};
+use crate::ledger::{self, Cause, Move, RunRecord};
+pub(crate) use crate::onednn::Spec;
+use crate::onednn::{self, ConvSpec, Executable, MemoryDesc, PostSpec, Refused, RunArg};
+use crate::ops::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+use crate::tensor::any::TensorRef;
+use crate::tensor::strided::StridedTensor;
+use crate::{DType, Dims};
+
+/// What one run of a convolution reads, and how it lies.
+pub(crate) struct Operands<'a> {
+    pub src: Spec<'a>,
+    pub src_bytes: &'a [u8],
+    pub weights_bytes: &'a [u8],
+    pub bias: Option<&'a [f32]>,
+    pub residual: Option<&'a [u8]>,
+    pub channel: &'a [TensorRef<'a>],
+    pub dst: Spec<'a>,
+    pub post_ops: &'a PostOps,
+    pub key: DispatchKey,
+    pub location: &'static Location<'static>,
+}
+
+#[allow(clippy::too_many_arguments)]
+/// The primitive for these layouts; `weights` is a stated layout, or `Any` for oneDNN to choose.
+pub(crate) fn primitive(
+    g: &ConvGeometry,
+    src: Spec<'_>,
+    weights: Spec<'_>,
+    dst: Spec<'_>,
+    bias: bool,
+    post_ops: &PostOps,
+    allow_reference: bool,
+    threads: usize,
+) -> Result<Arc<Executable>, Refused> {
+    let mut channel_dims = Dims::filled(1, g.input.len() + 2);
+    channel_dims[1] = g.o;
+    let ones = Dims::filled(1, channel_dims.len());
+    // A vector of O values beside the result: stride 1 along C, and whatever along dimensions of size 1.
+    let channel = Spec::Strided { dims: &channel_dims, strides: &ones, dtype: DType::F32 };
+    let mut posts = [PostSpec::Sum; MAX_POST_OPS];
+    for (slot, op) in posts.iter_mut().zip(post_ops.iter()) {
+        *slot = match *op {
+            PostOp::Residual => PostSpec::Binary { alg: sys::dnnl_binary_add, other: dst },
+            PostOp::MulChannel => PostSpec::Binary { alg: sys::dnnl_binary_mul, other: channel },
+            PostOp::AddChannel => PostSpec::Binary { alg: sys::dnnl_binary_add, other: channel },
+            PostOp::Activation(a) => eltwise(a),
+        };
+    }
+    let spec = ConvSpec {
+        transposed: false,
+        src,
+        weights,
+        bias: bias.then_some(g.o),
+        dst,
+        strides: &g.stride,
+        dilation: &g.dilation,
+        pad_begin: &g.pad_begin,
+        pad_end: &g.pad_end,
+        post_ops: &posts[..post_ops.len()],
+        allow_reference,
+        threads,
+    };
+    match weights {
+        Spec::Chosen(_) => spec.create().map(Arc::new),
+        _ => spec.executable(),
+    }
+}
+
+/// The primitive for plain or stated source and destination, with weights as oneDNN likes them; `None` where it
+/// has nothing fast.
+pub(crate) fn choose(
+    g: &ConvGeometry,
+    src: Spec<'_>,
+    dst: Spec<'_>,
+    bias: bool,
+    post_ops: &PostOps,
+    allow_reference: bool,
+    threads: usize,
+) -> Result<Option<Arc<Executable>>> {
+    let dims = g.weight_dims();
+    let weights = Spec::Any { dims: &dims, dtype: DType::F32 };
+    match primitive(g, src, weights, dst, bias, post_ops, allow_reference, threads) {
+        Ok(executable) => Ok(Some(executable)),
+        Err(Refused::Unsupported(_)) => Ok(None),
+        Err(Refused::Failed(e)) => Err(e),
+    }
+}
+
+fn eltwise(a: Activation) -> PostSpec<'static> {
+    let (alg, alpha, beta) = match a {
+        Activation::Relu => (sys::dnnl_eltwise_relu, 0.0, 0.0),
+        Activation::LeakyRelu(slope) => (sys::dnnl_eltwise_relu, slope, 0.0),
+        Activation::Clip(low, high) => (sys::dnnl_eltwise_clip, low, high),
+        Activation::Silu => (sys::dnnl_eltwise_swish, 1.0, 0.0),
+        Activation::HardSwish => (sys::dnnl_eltwise_hardswish, 1.0 / 6.0, 0.5),
+        Activation::Sigmoid => (sys::dnnl_eltwise_logistic, 0.0, 0.0),
+        Activation::Tanh => (sys::dnnl_eltwise_tanh, 0.0, 0.0),
+    };
+    PostSpec::Eltwise { alg, alpha, beta }
+}
+
+/// Plain weights seen as oneDNN sees them: with their groups apart.
+pub(crate) struct PlainWeights<'a> {
+    tensor: &'a StridedTensor,
+    dims: Dims,
+    strides: Dims,
+}
+
+impl<'a> PlainWeights<'a> {
+    /// `w` is `[O, C/g, k...]` or `[g, O/g, C/g, k...]`, of any strides; the geometry has checked it.
+    pub(crate) fn new(g: &ConvGeometry, w: &'a StridedTensor) -> PlainWeights<'a> {
+        let dims = g.weight_dims();
+        let mut strides = Dims::from_slice(w.strides());
+        if w.rank() < dims.len() {
+            strides.insert(0, w.strides()[0] * (g.o / g.groups));
+        } else if w.rank() > dims.len() {
+            strides.remove(0);
+        }
+        PlainWeights { tensor: w, dims, strides }
+    }
+
+    fn spec(&self) -> Spec<'_> {
+        Spec::Strided { dims: &self.dims, strides: &self.strides, dtype: self.tensor.dtype() }
+    }
+
+    /// A copy in the layout that a primitive chose; in the ledger as packing.
+    pub(crate) fn pack(
+        &self,
+        g: &ConvGeometry,
+        to: &MemoryDesc,
+        location: &'static Location<'static>,
+    ) -> Result<Buffer> {
+        let tag = to.blocking()?;
+        let from = self.tensor.format_name();
+        let bytes = to.size_bytes();
+        let what = Move {
+            op: g.op,
+            cause: Cause::Packing,
+            from: &from,
+            to: &tag,
+            dims: &self.dims,
+            bytes,
+            location,
+        };
+        ledger::reorder(what, || {
+            onednn::pack(self.spec(), bytemuck::cast_slice(self.tensor.data::<f32>()), to)
+                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+        })
+    }
+}
+
+/// A refusal where the configuration is one that oneDNN always has.
+pub(crate) fn without_implementation(refused: Refused, call: &'static str) -> Error {
+    match refused {
+        Refused::Failed(e) => e,
+        Refused::Unsupported(_) => {
+            Error::Backend { call, status: sys::dnnl_unimplemented as i32, name: "unimplemented" }
+        }
+    }
+}
+
+/// Runs a primitive that was made for these operands, and writes the run into the ledger.
+pub(crate) fn execute(
+    executable: &Executable,
+    g: &ConvGeometry,
+    o: &Operands<'_>,
+    dst: &mut [u8],
+) -> Result<()> {
+    let vectors: Vec<Cow<'_, [f32]>> = o
+        .channel
+        .iter()
+        .map(|c| match c {
+            TensorRef::Strided(t) => bias_values(t),
+            _ => Ok(Cow::Borrowed(&[][..])),
+        })
+        .collect::<Result<_>>()?;
+    let mut args: [RunArg<'_>; MAX_POST_OPS + 4] = std::array::from_fn(|_| RunArg::In(&[]));
+    let mut count = 0;
+    let bytes = dst.len();
+    let mut push = |arg| {
+        args[count] = arg;
+        count += 1;
+    };
+    push(RunArg::In(o.src_bytes));
+    push(RunArg::In(o.weights_bytes));
+    if let Some(b) = o.bias {
+        push(RunArg::In(bytemuck::cast_slice(b)));
+    }
+    push(RunArg::Out(dst));
+    let mut next_vector = vectors.iter();
+    for op in o.post_ops.iter() {
+        match op {
+            PostOp::Residual => push(RunArg::In(o.residual.unwrap_or(&[]))),
+            PostOp::MulChannel | PostOp::AddChannel => {
+                push(RunArg::In(next_vector.next().map_or(&[][..], |v| bytemuck::cast_slice(v))));
+            }
+            PostOp::Activation(_) => {}
+        }
+    }
+    let mut run = || executable.run(&mut args[..count]);
+    let start = ledger::is_recording().then(std::time::Instant::now);
+    if onednn::reorders_inside(executable.implementation()) {
+        let (dims, to) = (g.src_dims(), "nhwc and back");
+        let what = Move {
+            op: g.op,
+            cause: Cause::Internal,
+            from: &o.src,
+            to: &to,
+            dims: &dims,
+            bytes: o.src_bytes.len() + bytes,
+            location: o.location,
+        };
+        ledger::reorder(what, run)?;
+    } else {
+        run()?;
+    }
+    if let Some(start) = start {
+        ledger::run(RunRecord {
+            op: g.op.into(),
+            key: o.key.name(),
+            implementation: executable.implementation().to_string().into(),
+            layouts: format!("{} -> {}", o.src, o.dst),
+            time: start.elapsed(),
+            scratchpad_bytes: executable.scratchpad_bytes(),
+        });
+    }
+    Ok(())
+}
+
+/// The values of a 1-D parameter, which a view may have spread out: a few numbers, no reorder.
+pub(crate) fn bias_values(t: &StridedTensor) -> Result<Cow<'_, [f32]>> {
+    if t.strides() == [1] && t.dtype() == DType::F32 {
+        return Ok(Cow::Borrowed(&t.data::<f32>()[..t.numel()]));
+    }
+    t.to_vec::<f32>().map(Cow::Owned)
+}

@@ -1,0 +1,244 @@
+//! Linear layer and matrix product: strided only, as blocks of channels have no meaning in two dimensions.
+
+use super::Entry;
+use crate::dispatch::schema::{data, optional_param};
+use crate::dispatch::{Arg, Args, Engine, Kernel, Op, Outputs, Schema};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::iterator::{self, broadcast};
+use crate::layout::memory_format::MemoryFormat;
+use crate::matmul::{Matrix, parallel_matmul};
+use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::strided::StridedTensor;
+
+static LINEAR_SCHEMA: Schema = Schema::new("linear", &[data("x"), data("weights"), optional_param("bias")]);
+static LINEAR: Op = Op::new(&LINEAR_SCHEMA);
+static MATMUL_SCHEMA: Schema = Schema::new("matmul", &[data("a"), data("b")]);
+static MATMUL: Op = Op::new(&MATMUL_SCHEMA);
+
+const LINEAR_ENGINE: Engine = if cfg!(feature = "onednn") { Engine::Both } else { Engine::Rust };
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        op: &LINEAR,
+        strided: Some(Kernel::rust(&linear_kernel).with_engine(LINEAR_ENGINE)),
+        blocked: None,
+    },
+    Entry { op: &MATMUL, strided: Some(Kernel::rust(&matmul_kernel)), blocked: None },
+];
+
+/// `x W^T + b`, as `torch.nn.functional.linear`.
+///
+/// # Shapes
+/// `x` [..., K], `weights` [O, K], `bias` [O]; the result is [..., O], contiguous.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided only: from a blocked activation come back with `to_strided` and flatten. A view is copied dense first, and
+/// the ledger counts it. [`PackedLinear`](crate::PackedLinear) packs the weights once.
+///
+/// # Errors
+/// `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn linear<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>) -> Result<T> {
+    LINEAR.call_one(&[
+        Arg::Tensor(x.tensor_ref()),
+        Arg::Tensor(weights.tensor_ref()),
+        bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
+    ])
+}
+
+/// Matrix product with broadcast batch dimensions, as `torch.matmul` of two tensors of rank 2 or more.
+///
+/// # Shapes
+/// `a` [..., M, K], `b` [..., K, N]; the result is [..., M, N] with the leading dimensions broadcast, contiguous.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided only; any strides, nothing is copied.
+///
+/// # Errors
+/// `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn matmul<T: Operand>(a: &T, b: &T) -> Result<T> {
+    MATMUL.call_one(&[Arg::Tensor(a.tensor_ref()), Arg::Tensor(b.tensor_ref())])
+}
+
+/// Sizes of a linear layer: rows, inputs, outputs, and the result's shape.
+pub(crate) struct LinearShape {
+    pub rows: usize,
+    pub k: usize,
+    pub o: usize,
+    pub dst: Dims,
+}
+
+impl LinearShape {
+    /// Checks `x` [..., K] against `weights` [O, K] and `bias` [O].
+    pub fn new(x: &[usize], weights: &[usize], bias: Option<&[usize]>) -> Result<LinearShape> {
+        let op = "linear";
+        let &[o, k] = weights else {
+            let got = format!("{weights:?}");
+            fail!(
+                RankMismatch,
+                op,
+                "weights",
+                got,
+                "they are [outputs, inputs]",
+                "reshape them to two dimensions"
+            )
+        };
+        let Some((&last, leading)) = x.split_last() else {
+            fail!(
+                RankMismatch,
+                op,
+                "x",
+                "a scalar",
+                "it has a last dimension of inputs",
+                "pass [..., inputs]"
+            )
+        };
+        if last != k {
+            fail!(
+                ShapeMismatch,
+                op,
+                "x",
+                format!("{x:?}"),
+                format!("the weights {weights:?} take {k} inputs"),
+                "flatten it so that its last dimension has as many"
+            );
+        }
+        if let Some(b) = bias
+            && b != [o]
+        {
+            let got = format!("{b:?}");
+            fail!(
+                ShapeMismatch,
+                op,
+                "bias",
+                got,
+                format!("there are {o} outputs"),
+                format!("pass {o} values")
+            );
+        }
+        let mut dst = Dims::from_slice(leading);
+        let rows = leading.iter().product();
+        dst.push(o);
+        Ok(LinearShape { rows, k, o, dst })
+    }
+}
+
+fn linear_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
+    let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
+    let strides = MemoryFormat::Contiguous.strides(args.op(), &s.dst)?;
+    let mut dst = StridedTensor::for_result(args.op(), s.dst, strides, DType::F32)?;
+    if dst.numel() == 0 {
+        return Ok(dst.into());
+    }
+    let x = x.dense_at(args.op(), MemoryFormat::Contiguous, args.location())?;
+    let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
+    let w = Matrix { data: w.data::<f32>(), row: w.strides()[0], column: w.strides()[1] };
+    super::timed(
+        args,
+        "blocktensor:gemm",
+        || "contiguous -> contiguous".into(),
+        || {
+            linear_gemm(&s, x.data::<f32>(), w, bias.as_deref(), dst.result_data::<f32>());
+        },
+    );
+    Ok(dst.into())
+}
+
+/// The kernel in Rust. `w` is O x K.
+pub(crate) fn linear_gemm(s: &LinearShape, x: &[f32], w: Matrix<'_>, bias: Option<&[f32]>, dst: &mut [f32]) {
+    let x = Matrix { data: x, row: s.k, column: 1 };
+    let transposed = Matrix { data: w.data, row: w.column, column: w.row };
+    parallel_matmul(s.rows, s.o, s.k, x, transposed, dst);
+    if let Some(b) = bias {
+        for row in dst[..s.rows * s.o].chunks_mut(s.o) {
+            row.iter_mut().zip(b).for_each(|(v, b)| *v += b);
+        }
+    }
+}
+
+fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let op = args.op();
+    let (a, b) = (args.strided(0)?, args.strided(1)?);
+    for (name, t) in [("a", a), ("b", b)] {
+        if t.rank() < 2 {
+            fail!(
+                RankMismatch,
+                op,
+                name,
+                TensorRef::Strided(t).describe(),
+                "a matrix has at least two dimensions",
+                "unsqueeze a vector to one row or one column"
+            );
+        }
+    }
+    let (ra, rb) = (a.rank() - 2, b.rank() - 2);
+    let (m, k, n) = (a.dims()[ra], a.dims()[ra + 1], b.dims()[rb + 1]);
+    if b.dims()[rb] != k {
+        fail!(
+            ShapeMismatch,
+            op,
+            "b",
+            TensorRef::Strided(b).describe(),
+            format!("a is {:?}, so b has {k} rows", a.dims()),
+            "transpose one of them, or pass matrices that meet"
+        );
+    }
+    let batch = broadcast(
+        op,
+        &[
+            iterator::Operand { dims: &a.dims()[..ra], strides: &a.strides()[..ra] },
+            iterator::Operand { dims: &b.dims()[..rb], strides: &b.strides()[..rb] },
+        ],
+    )?;
+    let mut dims = batch;
+    dims.push(m);
+    dims.push(n);
+    let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+    let mut dst = StridedTensor::for_result(op, dims, strides, DType::F32)?;
+    if dst.numel() == 0 {
+        return Ok(dst.into());
+    }
+    let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
+    super::timed(
+        args,
+        "blocktensor:gemm",
+        || "strided -> contiguous".into(),
+        || {
+            let out = dst.result_data::<f32>();
+            for (i, out) in out[..batch.iter().product::<usize>() * m * n].chunks_mut(m * n).enumerate() {
+                let matrix = |t: &StridedTensor| -> usize {
+                    let mut rest = i;
+                    batch.iter().enumerate().rev().fold(0, |at, (axis, &d)| {
+                        let index = rest % d;
+                        rest /= d;
+                        at + index * t.strides()[axis]
+                    })
+                };
+                let r = batch.len();
+                let view = |t: &'_ StridedTensor| (matrix(t), t.strides()[r], t.strides()[r + 1]);
+                let ((at_a, row_a, column_a), (at_b, row_b, column_b)) = (view(&a), view(&b));
+                let x = Matrix { data: &a.data::<f32>()[at_a..], row: row_a, column: column_a };
+                let y = Matrix { data: &b.data::<f32>()[at_b..], row: row_b, column: column_b };
+                parallel_matmul(m, n, k, x, y, out);
+            }
+        },
+    );
+    Ok(dst.into())
+}
+
+/// The tensor with its leading dimensions broadcast to `batch`: a view.
+fn expanded(t: &StridedTensor, batch: &Dims) -> Result<StridedTensor> {
+    let mut dims = *batch;
+    t.dims()[t.rank() - 2..].iter().for_each(|&d| dims.push(d));
+    t.expand(&dims)
+}

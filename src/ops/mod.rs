@@ -1,0 +1,100 @@
+//! The operators, one file an op or family: docs, parameters, shape rules, public function, kernels, table entry.
+//!
+//! A new op is one file here and its line in [`ALL`].
+
+pub(crate) mod adaptive;
+pub(crate) mod batch_norm;
+#[allow(unsafe_code)]
+pub(crate) mod conv;
+#[allow(unsafe_code)]
+pub(crate) mod lanes;
+pub(crate) mod linear;
+#[allow(unsafe_code)]
+mod lines;
+pub(crate) mod pool;
+pub(crate) mod post_ops;
+pub(crate) mod resample;
+mod same;
+mod scale;
+mod softmax;
+pub(crate) mod spatial;
+
+pub use adaptive::{
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
+    adaptive_max_pool3d, global_avg_pool, global_max_pool,
+};
+pub use batch_norm::{BatchNorm, batch_norm};
+pub use conv::{
+    Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
+};
+pub use linear::{linear, matmul};
+pub use pool::{AvgPool, MaxPool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d};
+pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
+pub use softmax::{log_softmax, softmax};
+
+use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
+use crate::error::Result;
+use crate::ledger::{self, RunRecord};
+
+/// An op and its kernels for our two keys.
+pub(crate) struct Entry {
+    pub op: &'static Op,
+    pub strided: Option<Kernel>,
+    pub blocked: Option<Kernel>,
+}
+
+/// Every op of ours.
+#[rustfmt::skip]
+const ALL: &[&[Entry]] = &[
+    adaptive::ENTRIES,
+    batch_norm::ENTRIES,
+    conv::ENTRIES,
+    linear::ENTRIES,
+    pool::ENTRIES,
+    resample::ENTRIES,
+    softmax::ENTRIES,
+];
+
+/// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
+/// takes them through the same door as those of any other crate.
+///
+/// # Errors
+/// What the registrar returns.
+pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
+    for entry in ALL.iter().copied().flatten() {
+        registrar.op(entry.op)?;
+        let name = entry.op.schema().name;
+        if let Some(kernel) = entry.strided {
+            registrar.kernel(name, DispatchKey::STRIDED, kernel)?;
+        }
+        if let Some(kernel) = entry.blocked {
+            registrar.kernel(name, DispatchKey::BLOCKED, kernel)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a kernel of our own, and writes the run into the ledger when somebody records.
+pub(crate) fn timed<R>(
+    args: &Args<'_>,
+    implementation: &'static str,
+    layouts: impl FnOnce() -> String,
+    work: impl FnOnce() -> R,
+) -> R {
+    if !ledger::is_recording() {
+        return work();
+    }
+    let layouts = layouts();
+    let start = std::time::Instant::now();
+    let result = work();
+    ledger::run(RunRecord {
+        op: args.op().into(),
+        key: args.key().name(),
+        implementation: implementation.into(),
+        layouts,
+        time: start.elapsed(),
+        scratchpad_bytes: 0,
+    });
+    result
+}

@@ -1,0 +1,232 @@
+//! Post-ops: what a convolution or linear layer does to its own result before it writes it.
+//!
+//! A list is written as words: `"residual,relu"`, `"mul_channel,clip(0,6)"`. The order is the order of work.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Complaint, Error, Result};
+
+/// An element-wise function that a kernel can fuse.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Activation {
+    /// max(x, 0)
+    Relu,
+    /// x where x > 0, else `slope` times x.
+    LeakyRelu(f32),
+    /// min(max(x, low), high); relu6 is `Clip(0.0, 6.0)`.
+    Clip(f32, f32),
+    /// x / (1 + exp(-x)), also called swish.
+    Silu,
+    /// x * min(max(x + 3, 0), 6) / 6
+    HardSwish,
+    /// 1 / (1 + exp(-x))
+    Sigmoid,
+    /// tanh(x)
+    Tanh,
+}
+
+impl Activation {
+    /// The function itself, for kernels in Rust.
+    pub(crate) fn apply(self, x: f32) -> f32 {
+        match self {
+            Activation::Relu => crate::math::relu(x),
+            Activation::LeakyRelu(slope) => crate::math::leaky_relu(x, slope),
+            Activation::Clip(low, high) => crate::math::clamp(x, low, high),
+            Activation::Silu => crate::math::silu(x),
+            Activation::HardSwish => crate::math::hardswish(x),
+            Activation::Sigmoid => crate::math::sigmoid(x),
+            Activation::Tanh => crate::math::tanh(x),
+        }
+    }
+}
+
+impl fmt::Display for Activation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Activation::Relu => f.write_str("relu"),
+            Activation::LeakyRelu(slope) => write!(f, "leaky_relu({slope})"),
+            Activation::Clip(low, high) => write!(f, "clip({low},{high})"),
+            Activation::Silu => f.write_str("silu"),
+            Activation::HardSwish => f.write_str("hardswish"),
+            Activation::Sigmoid => f.write_str("sigmoid"),
+            Activation::Tanh => f.write_str("tanh"),
+        }
+    }
+}
+
+/// One step after the kernel's own result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PostOp {
+    /// Add the `residual` operand: a data tensor of the result's shape and layout.
+    Residual,
+    /// Multiply channel c by value c of the next `channel` parameter.
+    MulChannel,
+    /// Add value c of the next `channel` parameter to channel c.
+    AddChannel,
+    /// Apply a function.
+    Activation(Activation),
+}
+
+/// The most post-ops that one kernel fuses.
+pub const MAX_POST_OPS: usize = 8;
+
+/// A list of post-ops, inline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PostOps {
+    list: [PostOp; MAX_POST_OPS],
+    len: usize,
+}
+
+impl Default for PostOps {
+    fn default() -> PostOps {
+        PostOps { list: [PostOp::Residual; MAX_POST_OPS], len: 0 }
+    }
+}
+
+impl std::ops::Deref for PostOps {
+    type Target = [PostOp];
+    fn deref(&self) -> &[PostOp] {
+        &self.list[..self.len]
+    }
+}
+
+impl PostOps {
+    /// How many `channel` parameters the list takes.
+    pub fn channel_operands(&self) -> usize {
+        self.iter().filter(|op| matches!(op, PostOp::MulChannel | PostOp::AddChannel)).count()
+    }
+
+    /// Whether the list takes a `residual` operand.
+    pub fn takes_residual(&self) -> bool {
+        self.contains(&PostOp::Residual)
+    }
+
+    fn bad(got: &str, rule: &str) -> Error {
+        Error::InvalidArgument(Complaint::new(
+            "post_ops",
+            "post_ops",
+            format!("`{got}`"),
+            rule,
+            "write words of residual, mul_channel, add_channel, relu, relu6, leaky_relu(slope), clip(low,high), silu, \
+             hardswish, sigmoid, tanh, with commas between",
+        ))
+    }
+}
+
+impl fmt::Display for PostOps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, op) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            match op {
+                PostOp::Residual => f.write_str("residual")?,
+                PostOp::MulChannel => f.write_str("mul_channel")?,
+                PostOp::AddChannel => f.write_str("add_channel")?,
+                PostOp::Activation(a) => write!(f, "{a}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for PostOps {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<PostOps> {
+        let mut ops = PostOps::default();
+        let mut rest = text.trim();
+        while !rest.is_empty() {
+            let word_end = rest.find([',', '(']).unwrap_or(rest.len());
+            let word = rest[..word_end].trim();
+            let mut numbers = [0f32; 2];
+            let mut count = 0;
+            rest = &rest[word_end..];
+            if let Some(inner) = rest.strip_prefix('(') {
+                let Some(end) = inner.find(')') else {
+                    return Err(PostOps::bad(text, "a bracket is not closed"));
+                };
+                for number in inner[..end].split(',') {
+                    match number.trim().parse::<f32>() {
+                        Ok(v) if count < 2 && !v.is_nan() => {
+                            numbers[count] = v;
+                            count += 1;
+                        }
+                        _ => return Err(PostOps::bad(text, "a number in it cannot be read")),
+                    }
+                }
+                rest = inner[end + 1..].trim_start();
+            }
+            match rest.strip_prefix(',') {
+                Some(more) if !more.trim().is_empty() => rest = more.trim_start(),
+                Some(_) => return Err(PostOps::bad(text, "it ends with a comma")),
+                None if rest.is_empty() => {}
+                None => return Err(PostOps::bad(text, "a comma is missing")),
+            }
+            let op = match (word, count) {
+                ("residual", 0) if !ops.takes_residual() => PostOp::Residual,
+                ("residual", 0) => return Err(PostOps::bad(text, "there is one residual operand")),
+                ("mul_channel", 0) => PostOp::MulChannel,
+                ("add_channel", 0) => PostOp::AddChannel,
+                ("relu", 0) => PostOp::Activation(Activation::Relu),
+                ("relu6", 0) => PostOp::Activation(Activation::Clip(0.0, 6.0)),
+                ("leaky_relu", 1) => PostOp::Activation(Activation::LeakyRelu(numbers[0])),
+                ("clip", 2) if numbers[0] <= numbers[1] => {
+                    PostOp::Activation(Activation::Clip(numbers[0], numbers[1]))
+                }
+                ("silu", 0) => PostOp::Activation(Activation::Silu),
+                ("hardswish", 0) => PostOp::Activation(Activation::HardSwish),
+                ("sigmoid", 0) => PostOp::Activation(Activation::Sigmoid),
+                ("tanh", 0) => PostOp::Activation(Activation::Tanh),
+                _ => return Err(PostOps::bad(text, "a word in it is not known, or has the wrong numbers")),
+            };
+            if ops.len == MAX_POST_OPS {
+                return Err(PostOps::bad(text, "a kernel fuses at most 8 post-ops"));
+            }
+            ops.list[ops.len] = op;
+            ops.len += 1;
+        }
+        Ok(ops)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_back() {
+        for text in ["", "relu", "residual,relu", "mul_channel,add_channel,clip(0,6)", "leaky_relu(0.1),tanh"]
+        {
+            assert_eq!(text.parse::<PostOps>().unwrap().to_string(), text);
+        }
+        assert_eq!(" relu6 , silu ".parse::<PostOps>().unwrap().to_string(), "clip(0,6),silu");
+    }
+
+    #[test]
+    fn bad_words_are_errors_with_the_list_of_good_ones() {
+        for text in [
+            "gelu!",
+            "relu,",
+            ",relu",
+            "clip(1)",
+            "clip(6,0)",
+            "clip(0,6",
+            "clip(a,b)",
+            "relu relu",
+            "relu(1)",
+            "residual,residual",
+            "clip(nan,1)",
+            "relu,relu,relu,relu,relu,relu,relu,relu,relu",
+        ] {
+            let e = text.parse::<PostOps>().unwrap_err();
+            assert!(
+                matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("hardswish"),
+                "{text}: {e}"
+            );
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! Packed convolutions: weights validated, batch norm folded in, and reordered once.
+
+use std::panic::Location;
+
+use super::source::{Source, SourceLayout};
+use crate::dispatch::DispatchKey;
+use crate::dtype::DType;
+use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::ops::conv::{Conv, ConvGeometry, Fusion, GemmConv, check_fusion, gemm_conv, op_of, strided};
+use crate::ops::{BatchNorm, PostOps};
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::strided::StridedTensor;
+use crate::threads;
+
+#[cfg(feature = "onednn")]
+use engine::Packed;
+
+/// Plain weights on their way to being packed: checked, and folded with what follows the convolution.
+#[derive(Clone, Debug)]
+pub struct ConvPacker<const N: usize> {
+    weights: StridedTensor,
+    bias: Option<Vec<f32>>,
+    params: Conv<N>,
+    post_ops: PostOps,
+}
+
+/// A convolution whose weights lie as its kernel wants them. Running it reorders nothing.
+///
+/// It is for one source: sizes (of any batch), dtype, layout and number of threads. Cheap to share between
+/// threads, which may all run it at once.
+pub struct PackedConv<const N: usize> {
+    g: ConvGeometry,
+    source: Source,
+    to: SourceLayout,
+    bias: Option<Vec<f32>>,
+    post_ops: PostOps,
+    #[cfg(feature = "onednn")]
+    allow_reference: bool,
+    weights: Weights,
+}
+
+/// A packed 1-D convolution.
+pub type PackedConv1d = PackedConv<1>;
+/// A packed 2-D convolution.
+pub type PackedConv2d = PackedConv<2>;
+/// A packed 3-D convolution.
+pub type PackedConv3d = PackedConv<3>;
+
+/// A packed convolution that crosses keys on purpose: it reads a plain NCHW source of few channels and writes a
+/// blocked result, and no reorder is paid.
+#[derive(Debug)]
+pub struct PackedStem<const N: usize>(PackedConv<N>);
+
+enum Weights {
+    #[cfg(feature = "onednn")]
+    Packed(Packed),
+    /// Dense and row-major, for the kernel in Rust.
+    Plain(StridedTensor),
+}
+
+impl<const N: usize> PackedConv<N> {
+    /// Takes plain weights `[O, C/groups, k...]` or `[groups, O/groups, C/groups, k...]`, and the bias `[O]`. The
+    /// result still has to be packed, for a source.
+    ///
+    /// # Errors
+    /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch`, `InvalidArgument` for weights, bias or
+    /// parameters that do not go together.
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(
+        weights: &StridedTensor,
+        bias: Option<&StridedTensor>,
+        params: Conv<N>,
+    ) -> Result<ConvPacker<N>> {
+        let op = op_of(N).schema().name;
+        for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
+            if let Some(t) = t
+                && t.dtype() != DType::F32
+            {
+                let got = TensorRef::Strided(t).describe();
+                fail!(UnsupportedDType, op, name, got, "kernels take f32", "convert it to f32 first");
+            }
+        }
+        let numbers = params.numbers();
+        // Any source that fits shows whether weights, bias and parameters fit each other.
+        let grouped = weights.rank() == N + 3;
+        let cg = weights.dims().get(if grouped { 2 } else { 1 }).copied().unwrap_or(1);
+        let mut probe = Dims::from_slice(&[1, cg.saturating_mul(numbers.groups)]);
+        for axis in 0..N {
+            let k = weights.dims().get(weights.rank().saturating_sub(N) + axis).copied().unwrap_or(1);
+            let reach = numbers.dilation[axis].saturating_mul(k.saturating_sub(1)).saturating_add(1);
+            probe.push(reach);
+        }
+        ConvGeometry::new(op, N, &probe, weights.dims(), bias.map(StridedTensor::dims), &numbers)?;
+        let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
+        Ok(ConvPacker { weights: weights.clone(), bias, post_ops: params.post_ops()?, params })
+    }
+
+    /// What it was packed for.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Name of the weights' layout: oneDNN's letters where it chose, `dense` for the kernel in Rust.
+    pub fn weights_layout(&self) -> String {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.layout_name(),
+            Weights::Plain(_) => "dense".into(),
+        }
+    }
+
+    /// **Bytes** of packed weights and bias.
+    pub fn bytes(&self) -> usize {
+        let weights = match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.bytes(),
+            Weights::Plain(t) => t.numel() * t.dtype().size_bytes(),
+        };
+        weights + self.bias.as_ref().map_or(0, |b| b.len() * 4)
+    }
+
+    /// A plain copy of the packed weights, as they run: with a folded batch norm in them, groups apart.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn unpack_weights(&self) -> Result<StridedTensor> {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.unpack(&self.g, Location::caller()),
+            Weights::Plain(t) => t.reshape(&self.g.weight_dims()),
+        }
+    }
+
+    /// Name of the implementation that runs it.
+    pub fn implementation(&self) -> String {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.implementation().to_string(),
+            Weights::Plain(_) => "blocktensor:gemm".into(),
+        }
+    }
+
+    /// Shape of the result for the source that it was packed for.
+    pub fn dst_dims(&self) -> Dims {
+        self.g.dst_dims()
+    }
+
+    /// Runs the convolution.
+    ///
+    /// # Errors
+    /// `PackMismatch` when `x` is not what the weights were packed for: it says what they were packed for.
+    #[track_caller]
+    pub fn run<T: Operand>(&self, x: &T) -> Result<T> {
+        self.run_fused(x, Fusion::default())
+    }
+
+    /// Runs the convolution with the operands of its post-ops.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run), and for post-op operands of the wrong shape, layout or number.
+    #[track_caller]
+    pub fn run_fused<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>) -> Result<T> {
+        let g = self.geometry(x.tensor_ref())?;
+        let mut dst = self.empty_result(&g)?;
+        self.write(&g, x.tensor_ref(), &fusion, &mut dst, Location::caller())?;
+        T::from_tensor(dst).map_err(|t| wrong_dst(&g, t.tensor_ref(), &self.to))
+    }
+
+    /// Runs the convolution into a tensor of the caller's.
+    ///
+    /// # Errors
+    /// As [`run_fused`](Self::run_fused); `ShapeMismatch`, `LayoutMismatch` or `Aliasing` when `dst` is not of the
+    /// result's shape and layout, or shares its storage with another tensor. `dst` is then as it was.
+    #[track_caller]
+    pub fn run_into<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>, dst: &mut T) -> Result<()> {
+        let g = self.geometry(x.tensor_ref())?;
+        self.write(&g, x.tensor_ref(), &fusion, dst, Location::caller())
+    }
+
+    fn empty_result(&self, g: &ConvGeometry) -> Result<Tensor> {
+        let dims = g.dst_dims();
+        Ok(match self.to {
+            SourceLayout::Strided(format) => {
+                let strides = format.strides(g.op, &dims)?;
+                Tensor::Strided(StridedTensor::for_result(g.op, dims, strides, DType::F32)?)
+            }
+            SourceLayout::Blocked(layout) => {
+                Tensor::Blocked(BlockedTensor::for_result(g.op, &dims, &layout, DType::F32)?)
+            }
+        })
+    }
+
+    /// The geometry for this source, which may have another batch than the one packed for.
+    fn geometry(&self, x: TensorRef<'_>) -> Result<ConvGeometry> {
+        let s = &self.source;
+        let layout_fits = match (x, s.layout) {
+            (TensorRef::Strided(t), SourceLayout::Strided(f)) => t.is_contiguous(f),
+            (TensorRef::Blocked(t), SourceLayout::Blocked(l)) => *t.layout() == l,
+            _ => false,
+        };
+        let dims_fit = x.dims().len() == s.dims.len() && x.dims().get(1..) == s.dims.get(1..);
+        let threads = threads::current_threads();
+        if layout_fits && dims_fit && x.dtype() == s.dtype && threads == s.threads {
+            return Ok(ConvGeometry { n: x.dims()[0], ..self.g });
+        }
+        fail!(
+            PackMismatch,
+            self.g.op,
+            "x",
+            format!("{} on {threads} threads", x.describe()),
+            format!("the weights were packed for {s} (any batch)"),
+            "bring the source into that form, or pack the weights for this one with `pack_for(&Source::of(&x)?)`"
+        )
+    }
+
+    fn write<T: Operand>(
+        &self,
+        g: &ConvGeometry,
+        x: TensorRef<'_>,
+        fusion: &Fusion<'_, T>,
+        dst: &mut impl Operand,
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        let residual = fusion.residual.map(Operand::tensor_ref);
+        let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
+        if residual.is_some() != self.post_ops.takes_residual() {
+            let got = residual.map_or("nothing".into(), TensorRef::describe);
+            let rule = format!("the post-ops are `{}`", self.post_ops);
+            fail!(InvalidArgument, g.op, "residual", got, rule, "pass one where `residual` is among them");
+        }
+        check_fusion(g.op, g, &self.post_ops, residual, &channel)?;
+        if let Some(r) = residual {
+            self.check_place(g, "residual", r)?;
+        }
+        self.check_place(g, "dst", dst.tensor_ref())?;
+        let shared = format!("{} whose storage another tensor shares", dst.tensor_ref().describe());
+        let bytes: Option<&mut [u8]> = match dst.tensor_mut() {
+            TensorMut::Strided(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
+            TensorMut::Blocked(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
+            TensorMut::Opaque(_) => None,
+        };
+        let Some(bytes) = bytes else {
+            fail!(
+                Aliasing,
+                g.op,
+                "dst",
+                shared,
+                "it would change with the result",
+                "pass a tensor of its own"
+            )
+        };
+        if g.dst_dims().checked_product() == Some(0) {
+            return Ok(());
+        }
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.run(self, g, x, residual, &channel, bytes, location),
+            Weights::Plain(w) => {
+                let SourceLayout::Strided(format) = self.to else { return Err(not_built(g)) };
+                let TensorRef::Strided(x) = x else { return Err(not_built(g)) };
+                let _ = location;
+                let strides = format.strides(g.op, &g.dst_dims())?;
+                let conv = GemmConv {
+                    g,
+                    src: x.data::<f32>(),
+                    src_strides: x.strides(),
+                    weights: w.data::<f32>(),
+                    bias: self.bias.as_deref(),
+                    dst_strides: &strides,
+                    post_ops: &self.post_ops,
+                    residual: residual.and_then(strided::plain),
+                    channel: &strided::channel_vectors(&channel)?,
+                };
+                gemm_conv(&conv, bytemuck::cast_slice_mut(bytes))
+            }
+        }
+    }
+
+    /// Checks that a tensor has the shape and the layout of the result.
+    fn check_place(&self, g: &ConvGeometry, name: &'static str, t: TensorRef<'_>) -> Result<()> {
+        if t.dims() != g.dst_dims().as_slice() || t.dtype() != DType::F32 {
+            let rule = format!("the result is {} f32", g.dst_dims());
+            fail!(ShapeMismatch, g.op, name, t.describe(), rule, "pass a tensor of that shape");
+        }
+        match (t, self.to) {
+            (TensorRef::Strided(t), SourceLayout::Strided(f)) if t.is_contiguous(f) => Ok(()),
+            (TensorRef::Blocked(t), SourceLayout::Blocked(l)) if *t.layout() == l => Ok(()),
+            _ => Err(match wrong_dst(g, t, &self.to) {
+                Error::LayoutMismatch(c) => {
+                    Error::LayoutMismatch(Box::new(Complaint { argument: name.into(), ..*c }))
+                }
+                other => other,
+            }),
+        }
+    }
+}
+
+fn wrong_dst(g: &ConvGeometry, t: TensorRef<'_>, to: &SourceLayout) -> Error {
+    let rule = format!("the result is in {to}");
+    Error::LayoutMismatch(Complaint::new(
+        g.op,
+        "dst",
+        t.describe(),
+        rule,
+        "reorder it, or pass a tensor in that layout",
+    ))
+}
+
+fn not_built(g: &ConvGeometry) -> Error {
+    Error::UnsupportedOp(Box::new(UnsupportedOp {
+        op: g.op.into(),
+        key: DispatchKey::BLOCKED.name().into(),
+        reason: Unsupported::EngineNotBuilt,
+        operands: Vec::new(),
+        available: vec![DispatchKey::STRIDED.name().into()],
+        remedy: "build with feature `onednn`, or pack for a strided source".into(),
+    }))
+}
+
+impl<const N: usize> std::fmt::Debug for PackedConv<N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} packed as {} for {}, {} bytes, {}",
+            self.g.op,
+            self.weights_layout(),
+            self.source,
+            self.bytes(),
+            self.implementation()
+        )
+    }
+}
+
+impl<const N: usize> PackedStem<N> {
+    /// Runs the convolution: a plain source, a blocked result.
+    ///
+    /// # Errors
+    /// As [`PackedConv::run`].
+    #[track_caller]
+    pub fn run(&self, x: &StridedTensor) -> Result<BlockedTensor> {
+        let conv = &self.0;
+        let g = conv.geometry(TensorRef::Strided(x))?;
+        let mut dst = conv.empty_result(&g)?;
+        let none = Fusion::<Tensor>::default();
+        conv.write(&g, TensorRef::Strided(x), &none, &mut dst, Location::caller())?;
+        BlockedTensor::from_tensor(dst).map_err(|t| wrong_dst(&g, t.tensor_ref(), &conv.to))
+    }
+
+    /// The convolution inside: what it was packed for, and how.
+    pub fn packed(&self) -> &PackedConv<N> {
+        &self.0
+    }
+}
+
+impl<const N: usize> ConvPacker<N> {
+    /// Folds a batch norm that follows the convolution into weights and bias, in f64: `w * s` and
+    /// `(b - mean) * s + beta` with `s = gamma / sqrt(var + eps)`. Before any post-op.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when a vector has not one value for each output channel; `InvalidArgument` when `var + eps`
+    /// is not positive.
+    pub fn fold_batch_norm(mut self, bn: &BatchNorm<'_>) -> Result<Self> {
+        let grouped = self.weights.rank() == N + 3;
+        let dims = self.weights.dims().to_vec();
+        let o = if grouped { dims[0] * dims[1] } else { dims[0] };
+        let (scale, shift) = bn.scale_and_shift(op_of(N).schema().name, o)?;
+        let mut values = self.weights.to_vec::<f32>()?;
+        let row = values.len() / o;
+        for (row, s) in values.chunks_mut(row.max(1)).zip(&scale) {
+            row.iter_mut().for_each(|w| *w = (f64::from(*w) * s) as f32);
+        }
+        self.weights = StridedTensor::from_slice(&values, &dims)?;
+        let bias = self.bias.unwrap_or_else(|| vec![0.0; o]);
+        let folded = bias.iter().zip(&scale).zip(&shift).map(|((&b, s), t)| (f64::from(b) * s + t) as f32);
+        self.bias = Some(folded.collect());
+        Ok(self)
+    }
+
+    /// Packs for a source; the result of a run has the source's layout.
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `RankMismatch`, `UnsupportedDType` when the weights do not fit the source; `UnsupportedOp`
+    /// where oneDNN has no fast implementation for a blocked source, with the way out.
+    #[track_caller]
+    pub fn pack_for(&self, source: &Source) -> Result<PackedConv<N>> {
+        self.pack(source, source.layout, Location::caller())
+    }
+
+    /// Packs for a plain NCHW source of fewer channels than a block, and a blocked result: a network's stem.
+    ///
+    /// # Errors
+    /// As [`pack_for`](Self::pack_for).
+    #[track_caller]
+    pub fn pack_stem(&self, source: &Source, to: &Layout) -> Result<PackedStem<N>> {
+        if to.rank() != N + 2 || to.block_of(1) == 1 {
+            fail!(
+                LayoutMismatch,
+                op_of(N).schema().name,
+                "to",
+                to.to_string(),
+                format!("a stem writes blocked activations of rank {}", N + 2),
+                "pass `Layout::native_activation(rank)?`"
+            );
+        }
+        self.pack(source, SourceLayout::Blocked(*to), Location::caller()).map(PackedStem)
+    }
+
+    fn pack(
+        &self,
+        source: &Source,
+        to: SourceLayout,
+        location: &'static Location<'static>,
+    ) -> Result<PackedConv<N>> {
+        let op = op_of(N).schema().name;
+        if source.dtype != DType::F32 {
+            fail!(
+                UnsupportedDType,
+                op,
+                "source",
+                source.to_string(),
+                "kernels take f32",
+                "pack for an f32 source"
+            );
+        }
+        let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
+        let g = ConvGeometry::new(
+            op,
+            N,
+            &source.dims,
+            self.weights.dims(),
+            bias_dims.as_ref().map(|d| &d[..]),
+            &self.params.numbers(),
+        )?;
+        let weights = self.packed_weights(&g, source, to, location)?;
+        Ok(PackedConv {
+            g,
+            source: source.clone(),
+            to,
+            bias: self.bias.clone(),
+            post_ops: self.post_ops,
+            #[cfg(feature = "onednn")]
+            allow_reference: self.params.allows_reference(),
+            weights,
+        })
+    }
+
+    #[cfg(not(feature = "onednn"))]
+    fn packed_weights(
+        &self,
+        g: &ConvGeometry,
+        source: &Source,
+        to: SourceLayout,
+        location: &'static Location<'static>,
+    ) -> Result<Weights> {
+        if matches!((source.layout, to), (SourceLayout::Strided(_), SourceLayout::Strided(_))) {
+            return self.plain_weights(g, location);
+        }
+        Err(not_built(g))
+    }
+
+    fn plain_weights(&self, g: &ConvGeometry, location: &'static Location<'static>) -> Result<Weights> {
+        Ok(Weights::Plain(self.weights.dense_at(g.op, MemoryFormat::Contiguous, location)?))
+    }
+}
+
+#[cfg(feature = "onednn")]
+mod engine;

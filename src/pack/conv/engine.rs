@@ -1,0 +1,234 @@
+//! Packed weights in the layout that a oneDNN primitive chose.
+
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
+
+use super::{ConvPacker, PackedConv, Weights};
+use crate::buffer::Buffer;
+use crate::dispatch::DispatchKey;
+use crate::dtype::DType;
+use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::ledger::{self, Cause, Move};
+use crate::onednn::{self, Executable, Refused};
+use crate::ops::conv::ConvGeometry;
+use crate::ops::conv::onednn::{Operands, PlainWeights, Spec, execute, primitive, without_implementation};
+use crate::pack::source::{Source, SourceLayout};
+use crate::tensor::any::TensorRef;
+use crate::tensor::strided::StridedTensor;
+
+/// How many batch sizes beside the one packed for keep their primitive.
+const OTHER_BATCHES: usize = 16;
+
+/// Weights and the primitives that read them.
+pub(super) struct Packed {
+    bytes: Buffer,
+    /// For the batch that was packed for.
+    main: Arc<Executable>,
+    main_batch: usize,
+    others: Mutex<Vec<(usize, Arc<Executable>)>>,
+}
+
+impl Packed {
+    pub(super) fn layout_name(&self) -> String {
+        self.main.desc(1).blocking().map(|b| b.to_string()).unwrap_or_default()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn implementation(&self) -> &str {
+        self.main.implementation()
+    }
+
+    pub(super) fn unpack(
+        &self,
+        g: &ConvGeometry,
+        location: &'static Location<'static>,
+    ) -> Result<StridedTensor> {
+        let dims = g.weight_dims();
+        let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
+        let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
+        let (from, to) = (self.layout_name(), "contiguous");
+        let bytes = plain.numel() * DType::F32.size_bytes();
+        let what =
+            Move { op: g.op, cause: Cause::Packing, from: &from, to: &to, dims: &dims, bytes, location };
+        ledger::reorder(what, || {
+            let spec = Spec::Strided { dims: &dims, strides: &strides, dtype: DType::F32 };
+            let dst = bytemuck::cast_slice_mut(plain.result_data::<f32>());
+            onednn::unpack(self.main.desc(1), self.bytes.as_bytes(), spec, dst)
+                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+        })?;
+        Ok(plain)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn run<const N: usize>(
+        &self,
+        conv: &PackedConv<N>,
+        g: &ConvGeometry,
+        x: TensorRef<'_>,
+        residual: Option<TensorRef<'_>>,
+        channel: &[TensorRef<'_>],
+        dst: &mut [u8],
+        location: &'static Location<'static>,
+    ) -> Result<()> {
+        let (src_dims, dst_dims) = (g.src_dims(), g.dst_dims());
+        let (src_strides, dst_strides) =
+            (strides_of(conv.source.layout, &src_dims)?, strides_of(conv.to, &dst_dims)?);
+        let src = spec(&conv.source.layout, &src_dims, &src_strides);
+        let to = spec(&conv.to, &dst_dims, &dst_strides);
+        let other;
+        let executable = if g.n == self.main_batch {
+            &*self.main
+        } else {
+            other = self.for_batch(conv, g, src, to)?;
+            &*other
+        };
+        let operands = Operands {
+            src,
+            src_bytes: bytes_of(x),
+            weights_bytes: self.bytes.as_bytes(),
+            bias: conv.bias.as_deref(),
+            residual: residual.map(bytes_of),
+            channel,
+            dst: to,
+            post_ops: &conv.post_ops,
+            key: x.key(),
+            location,
+        };
+        execute(executable, g, &operands, dst)
+    }
+
+    /// The primitive for another batch, on the weights as they lie.
+    fn for_batch<const N: usize>(
+        &self,
+        conv: &PackedConv<N>,
+        g: &ConvGeometry,
+        src: Spec<'_>,
+        to: Spec<'_>,
+    ) -> Result<Arc<Executable>> {
+        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, executable)) = others.iter().find(|(n, _)| *n == g.n) {
+            return Ok(Arc::clone(executable));
+        }
+        let weights = Spec::Chosen(self.main.desc(1));
+        let made = primitive(
+            g,
+            src,
+            weights,
+            to,
+            conv.bias.is_some(),
+            &conv.post_ops,
+            conv.allow_reference,
+            conv.source.threads,
+        );
+        match made {
+            Ok(executable) => {
+                if others.len() == OTHER_BATCHES {
+                    others.remove(0);
+                }
+                others.push((g.n, Arc::clone(&executable)));
+                Ok(executable)
+            }
+            Err(Refused::Failed(e)) => Err(e),
+            Err(Refused::Unsupported(_)) => Err(Error::PackMismatch(Complaint::new(
+                g.op,
+                "x",
+                format!("a batch of {}", g.n),
+                format!(
+                    "weights packed as {} for {} have no fast kernel there",
+                    self.layout_name(),
+                    conv.source
+                ),
+                "pack the weights for this batch with `pack_for(&Source::of(&x)?)`",
+            ))),
+        }
+    }
+}
+
+impl<const N: usize> ConvPacker<N> {
+    pub(super) fn packed_weights(
+        &self,
+        g: &ConvGeometry,
+        source: &Source,
+        to: SourceLayout,
+        location: &'static Location<'static>,
+    ) -> Result<Weights> {
+        let (src_dims, dst_dims, weight_dims) = (g.src_dims(), g.dst_dims(), g.weight_dims());
+        let (src_strides, dst_strides) = (strides_of(source.layout, &src_dims)?, strides_of(to, &dst_dims)?);
+        let made = primitive(
+            g,
+            spec(&source.layout, &src_dims, &src_strides),
+            Spec::Any { dims: &weight_dims, dtype: DType::F32 },
+            spec(&to, &dst_dims, &dst_strides),
+            self.bias.is_some(),
+            &self.post_ops,
+            self.params.allows_reference(),
+            source.threads,
+        );
+        let main = match made {
+            Ok(executable) => executable,
+            Err(Refused::Failed(e)) => return Err(e),
+            Err(Refused::Unsupported(reason)) => {
+                return match (source.layout, to) {
+                    (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location),
+                    _ => Err(refusal(g, source, to, reason)),
+                };
+            }
+        };
+        let bytes = PlainWeights::new(g, &self.weights).pack(g, main.desc(1), location)?;
+        Ok(Weights::Packed(Packed { bytes, main, main_batch: g.n, others: Mutex::default() }))
+    }
+}
+
+fn refusal(g: &ConvGeometry, source: &Source, to: SourceLayout, reason: Unsupported) -> Error {
+    let remedy = match source.layout {
+        SourceLayout::Strided(_) => {
+            "a stem reads contiguous NCHW of fewer channels than a block in one group; pack for a blocked source \
+             and reorder with `to_blocked`"
+        }
+        SourceLayout::Blocked(l) if g.groups == 1 && g.c < l.block_of(1) => {
+            "use `pack_stem`, which reads the plain source and writes blocked"
+        }
+        SourceLayout::Blocked(_) => {
+            "pack for a channels_last source, and reorder with `to_strided(MemoryFormat::ChannelsLast)`"
+        }
+    };
+    Error::UnsupportedOp(Box::new(UnsupportedOp {
+        op: g.op.into(),
+        key: DispatchKey::BLOCKED.name().into(),
+        reason,
+        operands: vec![
+            format!("x {source}"),
+            format!("weights {} plain", g.weight_dims()),
+            format!("dst {} {to}", g.dst_dims()),
+        ],
+        available: vec![DispatchKey::STRIDED.name().into()],
+        remedy: remedy.into(),
+    }))
+}
+
+fn strides_of(layout: SourceLayout, dims: &Dims) -> Result<Dims> {
+    match layout {
+        SourceLayout::Strided(format) => format.strides("pack", dims),
+        SourceLayout::Blocked(_) => Ok(Dims::EMPTY),
+    }
+}
+
+fn spec<'a>(layout: &'a SourceLayout, dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
+    match layout {
+        SourceLayout::Strided(_) => Spec::Strided { dims, strides, dtype: DType::F32 },
+        SourceLayout::Blocked(layout) => Spec::Layout { dims, layout, dtype: DType::F32 },
+    }
+}
+
+fn bytes_of(t: TensorRef<'_>) -> &[u8] {
+    match t {
+        TensorRef::Strided(t) => bytemuck::cast_slice(t.data::<f32>()),
+        TensorRef::Blocked(t) => t.storage_bytes(),
+        TensorRef::Opaque(_) => &[],
+    }
+}

@@ -1,0 +1,9 @@
+//! Weights packed once, for a stated source.
+
+mod conv;
+mod linear;
+mod source;
+
+pub use conv::{ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedStem};
+pub use linear::PackedLinear;
+pub use source::Source;

@@ -1,0 +1,116 @@
+//! What weights are packed for.
+
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::tensor::any::{Operand, TensorRef};
+use crate::threads;
+
+/// The source that packed weights will meet: sizes, dtype, layout and number of threads. oneDNN's choice of weight
+/// layout depends on all of them but the batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub(crate) dims: Dims,
+    pub(crate) dtype: DType,
+    pub(crate) layout: SourceLayout,
+    pub(crate) threads: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SourceLayout {
+    Strided(MemoryFormat),
+    Blocked(Layout),
+}
+
+impl Source {
+    /// A source like this tensor, on the threads that a run here would have.
+    ///
+    /// # Errors
+    /// `LayoutMismatch` for a strided tensor that is not dense in a memory format, or a tensor of another backend.
+    pub fn of<T: Operand>(x: &T) -> Result<Source> {
+        let x = x.tensor_ref();
+        let layout = match x {
+            TensorRef::Blocked(b) => SourceLayout::Blocked(*b.layout()),
+            TensorRef::Strided(s) => {
+                let format = s.suggest_memory_format(false);
+                if !s.is_contiguous(format) {
+                    fail!(
+                        LayoutMismatch,
+                        "Source::of",
+                        "x",
+                        x.describe(),
+                        "weights are packed for a dense source",
+                        "call `contiguous(MemoryFormat::ChannelsLast)` first, or name the source with `Source::strided`"
+                    );
+                }
+                SourceLayout::Strided(format)
+            }
+            TensorRef::Opaque(_) => fail!(
+                LayoutMismatch,
+                "Source::of",
+                "x",
+                x.describe(),
+                "weights are packed for our own backends",
+                "reorder it to strided or blocked"
+            ),
+        };
+        Ok(Source::new(Dims::from_slice(x.dims()), x.dtype(), layout))
+    }
+
+    /// A dense f32 strided source.
+    ///
+    /// # Errors
+    /// `RankMismatch` when the format is for another rank, `InvalidArgument` for `Preserve`.
+    pub fn strided(dims: &[usize], format: MemoryFormat) -> Result<Source> {
+        format.strides("Source::strided", dims)?;
+        let d = Dims::new("Source::strided", "dims", dims)?;
+        Ok(Source::new(d, DType::F32, SourceLayout::Strided(format)))
+    }
+
+    /// An f32 blocked source.
+    ///
+    /// # Errors
+    /// `RankMismatch` when the layout is for another rank, `Overflow`.
+    pub fn blocked(dims: &[usize], layout: &Layout) -> Result<Source> {
+        layout.size_bytes(dims, DType::F32)?;
+        let d = Dims::new("Source::blocked", "dims", dims)?;
+        Ok(Source::new(d, DType::F32, SourceLayout::Blocked(*layout)))
+    }
+
+    fn new(dims: Dims, dtype: DType, layout: SourceLayout) -> Source {
+        Source { dims, dtype, layout, threads: threads::current_threads() }
+    }
+
+    /// The same source, on another number of threads than a run here would have.
+    pub fn threads(mut self, threads: usize) -> Source {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// Sizes, in logical order.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Name of its layout or memory format.
+    pub fn layout_name(&self) -> String {
+        self.layout.to_string()
+    }
+}
+
+impl std::fmt::Display for SourceLayout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SourceLayout::Strided(format) => write!(f, "{format}"),
+            SourceLayout::Blocked(layout) => write!(f, "{layout}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} {} on {} threads", self.dims, self.dtype, self.layout_name(), self.threads)
+    }
+}

@@ -1,0 +1,180 @@
+//! `Tensor`: a tensor of any backend, for code that decides at run time.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::blocked::BlockedTensor;
+use super::strided::StridedTensor;
+use crate::dispatch::DispatchKey;
+use crate::dtype::DType;
+
+/// A tensor of another crate's backend, known here only by what an error or a schema needs.
+pub trait OpaqueTensor: Any + Send + Sync + Debug {
+    /// The key that its backend registered.
+    fn key(&self) -> DispatchKey;
+    /// Sizes, in logical order.
+    fn dims(&self) -> &[usize];
+    /// Type of the elements.
+    fn dtype(&self) -> DType;
+    /// What its layout is called.
+    fn layout_name(&self) -> String;
+}
+
+/// A tensor of any backend. Cloning is cheap: the storage is shared.
+#[derive(Clone, Debug)]
+pub enum Tensor {
+    /// Plain sizes and strides.
+    Strided(StridedTensor),
+    /// Channels blocked in memory.
+    Blocked(BlockedTensor),
+    /// Of a backend that another crate registered.
+    Opaque(Arc<dyn OpaqueTensor>),
+}
+
+/// A borrowed tensor of any backend: how operands travel to a kernel.
+#[derive(Clone, Copy, Debug)]
+pub enum TensorRef<'a> {
+    /// Plain sizes and strides.
+    Strided(&'a StridedTensor),
+    /// Channels blocked in memory.
+    Blocked(&'a BlockedTensor),
+    /// Of a backend that another crate registered.
+    Opaque(&'a Arc<dyn OpaqueTensor>),
+}
+
+impl<'a> TensorRef<'a> {
+    /// The dispatch key of the tensor's backend.
+    pub fn key(self) -> DispatchKey {
+        match self {
+            TensorRef::Strided(_) => DispatchKey::STRIDED,
+            TensorRef::Blocked(_) => DispatchKey::BLOCKED,
+            TensorRef::Opaque(t) => t.key(),
+        }
+    }
+
+    /// Sizes, in logical order.
+    pub fn dims(self) -> &'a [usize] {
+        match self {
+            TensorRef::Strided(t) => t.dims(),
+            TensorRef::Blocked(t) => t.dims(),
+            TensorRef::Opaque(t) => t.dims(),
+        }
+    }
+
+    /// Type of the elements.
+    pub fn dtype(self) -> DType {
+        match self {
+            TensorRef::Strided(t) => t.dtype(),
+            TensorRef::Blocked(t) => t.dtype(),
+            TensorRef::Opaque(t) => t.dtype(),
+        }
+    }
+
+    /// The layout by name; for a strided tensor its memory format, or its strides where it has none.
+    pub fn layout_name(self) -> String {
+        match self {
+            TensorRef::Strided(t) => t.format_name(),
+            TensorRef::Blocked(t) => t.layout().to_string(),
+            TensorRef::Opaque(t) => t.layout_name(),
+        }
+    }
+
+    /// `[1, 64, 56, 56] f32 nChw16c`: what errors say of an operand.
+    pub fn describe(self) -> String {
+        format!("{:?} {} {}", self.dims(), self.dtype(), self.layout_name())
+    }
+
+    /// An owned tensor that shares the storage.
+    pub fn to_tensor(self) -> Tensor {
+        match self {
+            TensorRef::Strided(t) => Tensor::Strided(t.clone()),
+            TensorRef::Blocked(t) => Tensor::Blocked(t.clone()),
+            TensorRef::Opaque(t) => Tensor::Opaque(Arc::clone(t)),
+        }
+    }
+}
+
+/// A tensor of any backend that a caller offers for a result.
+#[derive(Debug)]
+pub enum TensorMut<'a> {
+    /// Plain sizes and strides.
+    Strided(&'a mut StridedTensor),
+    /// Channels blocked in memory.
+    Blocked(&'a mut BlockedTensor),
+    /// Of a backend that another crate registered.
+    Opaque(&'a mut Arc<dyn OpaqueTensor>),
+}
+
+/// A type that an op can be called on: the operands of one call are of one such type, so that a mix of backends
+/// does not compile. [`Tensor`] decides at run time, where a mix is an error.
+pub trait Operand: Sized {
+    /// Borrows the tensor.
+    fn tensor_ref(&self) -> TensorRef<'_>;
+    /// Borrows the tensor for a result.
+    fn tensor_mut(&mut self) -> TensorMut<'_>;
+    /// Takes a kernel's result; gives it back when it is of another backend.
+    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor>;
+}
+
+impl Operand for StridedTensor {
+    fn tensor_ref(&self) -> TensorRef<'_> {
+        TensorRef::Strided(self)
+    }
+    fn tensor_mut(&mut self) -> TensorMut<'_> {
+        TensorMut::Strided(self)
+    }
+    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor> {
+        match tensor {
+            Tensor::Strided(t) => Ok(t),
+            other => Err(other),
+        }
+    }
+}
+
+impl Operand for BlockedTensor {
+    fn tensor_ref(&self) -> TensorRef<'_> {
+        TensorRef::Blocked(self)
+    }
+    fn tensor_mut(&mut self) -> TensorMut<'_> {
+        TensorMut::Blocked(self)
+    }
+    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor> {
+        match tensor {
+            Tensor::Blocked(t) => Ok(t),
+            other => Err(other),
+        }
+    }
+}
+
+impl Operand for Tensor {
+    fn tensor_ref(&self) -> TensorRef<'_> {
+        match self {
+            Tensor::Strided(t) => TensorRef::Strided(t),
+            Tensor::Blocked(t) => TensorRef::Blocked(t),
+            Tensor::Opaque(t) => TensorRef::Opaque(t),
+        }
+    }
+    fn tensor_mut(&mut self) -> TensorMut<'_> {
+        match self {
+            Tensor::Strided(t) => TensorMut::Strided(t),
+            Tensor::Blocked(t) => TensorMut::Blocked(t),
+            Tensor::Opaque(t) => TensorMut::Opaque(t),
+        }
+    }
+    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor> {
+        Ok(tensor)
+    }
+}
+
+impl From<StridedTensor> for Tensor {
+    fn from(t: StridedTensor) -> Tensor {
+        Tensor::Strided(t)
+    }
+}
+
+impl From<BlockedTensor> for Tensor {
+    fn from(t: BlockedTensor) -> Tensor {
+        Tensor::Blocked(t)
+    }
+}

@@ -1,0 +1,265 @@
+//! Memory formats of tensors: questions, conversions, and tensors made like others.
+//!
+//! The answers are PyTorch's (`layout::memory_format` has the rules). A conversion that copies is a reorder:
+//! it stands in the ledger, and `deny_reorders` refuses it.
+//!
+//! # Format tags
+//! [`with_format_tag`](StridedTensor::with_format_tag) states a format where strides leave it open. The tag
+//! is then what [`suggest_memory_format`](StridedTensor::suggest_memory_format) answers and what results
+//! follow; see [`FormatRule`](crate::FormatRule) for ops and `tensor::views` for views. `channels_last_1d`
+//! exists only so.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+use half::{bf16, f16};
+
+use super::strided::StridedTensor;
+use crate::dtype::{DType, Element};
+use crate::elementwise;
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::{self, MemoryFormat};
+use crate::ledger::{self, Cause, Move};
+
+impl StridedTensor {
+    /// Whether the elements lie densely in this format; sizes of 1 may have any stride. False for a
+    /// channels-last format of another rank. PyTorch's `is_contiguous(memory_format)`.
+    pub fn is_contiguous(&self, format: MemoryFormat) -> bool {
+        memory_format::is_contiguous(&self.dims, &self.strides, format)
+    }
+
+    /// Whether the elements lie densely in some order. PyTorch's `is_non_overlapping_and_dense`.
+    pub fn is_non_overlapping_and_dense(&self) -> bool {
+        memory_format::is_non_overlapping_and_dense(&self.dims, &self.strides)
+    }
+
+    /// The format that results should have: the tag if there is one, else what the strides suggest. With
+    /// `exact`, channels-last strides must also be dense, sizes of 1 included. PyTorch's
+    /// `suggest_memory_format(channels_last_strides_exact_match)`.
+    pub fn suggest_memory_format(&self, exact: bool) -> MemoryFormat {
+        self.format_tag.unwrap_or_else(|| memory_format::suggest(&self.dims, &self.strides, exact))
+    }
+
+    /// The format that was stated with [`with_format_tag`](Self::with_format_tag), if any.
+    pub fn format_tag(&self) -> Option<MemoryFormat> {
+        self.format_tag
+    }
+
+    /// This tensor with a stated format. Nothing moves: the elements must already lie in that format, and
+    /// only the strides of sizes of 1, which no element uses, are set to the format's own. `Preserve` takes a
+    /// tag away.
+    ///
+    /// # Errors
+    /// `RankMismatch` for a channels-last format of another rank; `LayoutMismatch` when the elements do not
+    /// lie so.
+    pub fn with_format_tag(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "with_format_tag";
+        let mut tagged = self.clone();
+        if format == MemoryFormat::Preserve {
+            tagged.format_tag = None;
+            return Ok(tagged);
+        }
+        format.check_rank(op, &self.dims)?;
+        if !self.is_contiguous(format) {
+            fail!(
+                LayoutMismatch,
+                op,
+                "format",
+                format.name(),
+                format!("the elements of {self:?} do not lie so"),
+                format!("call contiguous({format}) first, which copies")
+            );
+        }
+        tagged.strides = format.strides(op, &self.dims)?;
+        tagged.format_tag = Some(format);
+        Ok(tagged)
+    }
+
+    /// Steps between neighbours along each dimension in **bytes**, as numpy counts them.
+    pub fn strides_bytes(&self) -> Dims {
+        self.strides.iter().map(|s| s.saturating_mul(self.dtype.size_bytes())).collect()
+    }
+
+    /// The tensor itself if [`is_contiguous`](Self::is_contiguous) in this format, else a copy that is.
+    /// PyTorch's `contiguous(memory_format)`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for `Preserve`; `RankMismatch` for a channels-last format of another rank;
+    /// `ReorderDenied`, `OutOfMemory`.
+    #[track_caller]
+    pub fn contiguous(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "contiguous";
+        let strides = format.strides(op, &self.dims)?;
+        let tag = self.tag_after_conversion(format);
+        if self.is_contiguous(format) {
+            return Ok(StridedTensor { format_tag: tag, ..self.clone() });
+        }
+        self.moved(op, strides, tag, Cause::Call, Location::caller())
+    }
+
+    /// The tensor itself if this is the format that [`suggest_memory_format`](Self::suggest_memory_format)
+    /// names (it may still have gaps), else a dense copy in it. `Preserve` is always the tensor itself.
+    /// PyTorch's `to(memory_format=...)`.
+    ///
+    /// # Errors
+    /// `RankMismatch` for a channels-last format of another rank; `ReorderDenied`, `OutOfMemory`.
+    #[track_caller]
+    pub fn to_memory_format(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "to_memory_format";
+        if format == MemoryFormat::Preserve || self.suggest_memory_format(false) == format {
+            return Ok(self.clone());
+        }
+        let strides = format.strides(op, &self.dims)?;
+        self.moved(op, strides, self.tag_after_conversion(format), Cause::Call, Location::caller())
+    }
+
+    /// A copy with storage of its own. `Preserve` keeps dense strides as they are and closes the gaps of
+    /// others. A copy whose strides differ is a reorder. PyTorch's `clone(memory_format)`.
+    ///
+    /// # Errors
+    /// `RankMismatch` for a channels-last format of another rank; `ReorderDenied`, `OutOfMemory`.
+    #[track_caller]
+    pub fn copy(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "copy";
+        let (strides, tag) = self.like(op, format)?;
+        self.moved(op, strides, tag, Cause::Call, Location::caller())
+    }
+
+    /// A tensor of the same sizes and dtype whose content is **unspecified**. `Preserve` gives the strides of
+    /// [`copy`](Self::copy). PyTorch's `empty_like(memory_format)`.
+    ///
+    /// # Errors
+    /// `RankMismatch` for a channels-last format of another rank; `OutOfMemory`.
+    pub fn empty_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "empty_like";
+        let (strides, tag) = self.like(op, format)?;
+        Ok(StridedTensor {
+            format_tag: tag,
+            ..StridedTensor::for_result(op, self.dims, strides, self.dtype)?
+        })
+    }
+
+    /// As [`empty_like`](Self::empty_like), filled with zeros. PyTorch's `zeros_like(memory_format)`.
+    ///
+    /// # Errors
+    /// As `empty_like`.
+    pub fn zeros_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
+        let mut zeros = self.empty_like(format)?;
+        match Arc::get_mut(&mut zeros.storage) {
+            Some(fresh) => fresh.as_bytes_mut().fill(0),
+            None => unreachable!("the storage was just made"),
+        }
+        Ok(zeros)
+    }
+
+    /// A tensor whose every element is `value`. PyTorch's `full(memory_format)`.
+    ///
+    /// # Errors
+    /// As [`MemoryFormat::strides`], and `OutOfMemory`.
+    pub fn full<E: Element>(dims: &[usize], value: E, format: MemoryFormat) -> Result<StridedTensor> {
+        let op = "full";
+        let strides = format.strides(op, dims)?;
+        let mut full = StridedTensor::for_result(op, Dims::new(op, "dims", dims)?, strides, E::DTYPE)?;
+        full.format_tag = stated_only(format);
+        match full.data_mut::<E>() {
+            Some(fresh) => fresh.fill(value),
+            None => unreachable!("the storage was just made"),
+        }
+        Ok(full)
+    }
+
+    /// A tensor of ones. PyTorch's `ones(memory_format)`.
+    ///
+    /// # Errors
+    /// As [`MemoryFormat::strides`], and `OutOfMemory`.
+    pub fn ones(dims: &[usize], dtype: DType, format: MemoryFormat) -> Result<StridedTensor> {
+        match dtype {
+            DType::F32 => StridedTensor::full(dims, 1f32, format),
+            DType::BF16 => StridedTensor::full(dims, bf16::ONE, format),
+            DType::F16 => StridedTensor::full(dims, f16::ONE, format),
+            DType::U8 => StridedTensor::full(dims, 1u8, format),
+            DType::S8 => StridedTensor::full(dims, 1i8, format),
+            DType::S32 => StridedTensor::full(dims, 1i32, format),
+        }
+    }
+
+    /// The tensor itself if it is contiguous in this format, else a copy that is, for a kernel that needs
+    /// dense input: the ledger counts it as a dense copy of `op`, made at `caller`.
+    pub(crate) fn dense_at(
+        &self,
+        op: &'static str,
+        format: MemoryFormat,
+        caller: &'static Location<'static>,
+    ) -> Result<StridedTensor> {
+        let strides = format.strides(op, &self.dims)?;
+        if self.is_contiguous(format) {
+            return Ok(self.clone());
+        }
+        self.moved(op, strides, self.format_tag.filter(|&t| t == format), Cause::DenseCopy, caller)
+    }
+
+    fn moved(
+        &self,
+        op: &'static str,
+        strides: Dims,
+        tag: Option<MemoryFormat>,
+        cause: Cause,
+        location: &'static Location<'static>,
+    ) -> Result<StridedTensor> {
+        let work = || {
+            let mut to = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
+            elementwise::copy_into(op, &mut to, self)?;
+            to.format_tag = tag;
+            Ok(to)
+        };
+        if strides == self.strides {
+            return work();
+        }
+        let bytes = self.numel().saturating_mul(self.dtype.size_bytes());
+        let from = Described(&self.dims, &self.strides);
+        let to = Described(&self.dims, &strides);
+        ledger::reorder(Move { op, cause, from: &from, to: &to, dims: &self.dims, bytes, location }, work)
+    }
+
+    fn like(&self, op: &'static str, format: MemoryFormat) -> Result<(Dims, Option<MemoryFormat>)> {
+        let wanted = match (format, self.format_tag) {
+            (MemoryFormat::Preserve, Some(tag)) if !self.is_non_overlapping_and_dense() => tag,
+            _ => format,
+        };
+        let strides = memory_format::like(op, &self.dims, &self.strides, wanted)?;
+        let tag = if format == MemoryFormat::Preserve {
+            self.format_tag
+        } else {
+            self.tag_after_conversion(format)
+        };
+        Ok((strides, tag))
+    }
+
+    /// A tagged tensor stays tagged, with the new format; `channels_last_1d` is a tag by nature.
+    fn tag_after_conversion(&self, format: MemoryFormat) -> Option<MemoryFormat> {
+        self.format_tag.map(|_| format).or(stated_only(format))
+    }
+}
+
+/// The tag of a format that exists only where it is stated.
+pub(crate) fn stated_only(format: MemoryFormat) -> Option<MemoryFormat> {
+    (format == MemoryFormat::ChannelsLast1d).then_some(format)
+}
+
+/// How sizes and strides read in the ledger and in errors: the format's name, else the strides.
+pub(crate) struct Described<'a>(pub &'a [usize], pub &'a [usize]);
+
+impl fmt::Display for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Described(dims, strides) = self;
+        let named = [Some(MemoryFormat::Contiguous), MemoryFormat::channels_last_of(dims.len())];
+        let mut fitting =
+            named.into_iter().flatten().filter(|&n| memory_format::is_contiguous(dims, strides, n));
+        match fitting.next() {
+            Some(format) => f.write_str(format.name()),
+            None => write!(f, "strides {}", Dims::from_slice(strides)),
+        }
+    }
+}

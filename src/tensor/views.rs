@@ -1,0 +1,375 @@
+//! Views: tensors that share storage. Sizes, strides and offset are PyTorch's, function by function.
+//!
+//! Axes count from 0 in logical order. A view keeps a format tag while its dimensions still mean what they
+//! did (`narrow`, `slice`, `chunk`, `split`, `expand` to the same rank); one that renames or regroups them
+//! drops it.
+
+use std::sync::Arc;
+
+use super::strided::StridedTensor;
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::{MemoryFormat, check_extent};
+
+/// `chunk` and `split` give at most this many pieces.
+const MAX_PIECES: usize = 1 << 20;
+
+impl StridedTensor {
+    /// The same storage under other sizes, strides and offset.
+    pub(super) fn with_geometry(
+        &self,
+        dims: Dims,
+        strides: Dims,
+        offset: usize,
+        tag: Option<MemoryFormat>,
+    ) -> StridedTensor {
+        let storage = Arc::clone(&self.storage);
+        StridedTensor { storage, dims, strides, offset, dtype: self.dtype, format_tag: tag }
+    }
+
+    /// The dimensions in another order: dimension `i` of the result is dimension `axes[i]`. PyTorch's
+    /// `permute`.
+    ///
+    /// # Errors
+    /// `RankMismatch` when `axes` has not one entry a dimension; `InvalidArgument` when an axis is out of
+    /// range or named twice.
+    pub fn permute(&self, axes: &[usize]) -> Result<StridedTensor> {
+        let op = "permute";
+        let rank = self.rank();
+        if axes.len() != rank {
+            fail!(
+                RankMismatch,
+                op,
+                "axes",
+                format!("{} axes", axes.len()),
+                format!("the tensor has rank {rank}"),
+                "name every axis once"
+            );
+        }
+        let mut seen = Dims::filled(0, rank);
+        for &a in axes {
+            check_axis(op, "axes", a, rank)?;
+            if std::mem::replace(&mut seen[a], 1) == 1 {
+                fail!(
+                    InvalidArgument,
+                    op,
+                    "axes",
+                    format!("{axes:?}"),
+                    format!("axis {a} is there twice"),
+                    "name every axis once"
+                );
+            }
+        }
+        let dims = axes.iter().map(|&a| self.dims[a]).collect();
+        let strides = axes.iter().map(|&a| self.strides[a]).collect();
+        let tag = self.format_tag.filter(|_| axes.is_sorted());
+        Ok(self.with_geometry(dims, strides, self.offset, tag))
+    }
+
+    /// Two dimensions exchanged. PyTorch's `transpose`; a scalar has axis 0 here.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range.
+    pub fn transpose(&self, a: usize, b: usize) -> Result<StridedTensor> {
+        let op = "transpose";
+        check_axis(op, "a", a, self.rank().max(1))?;
+        check_axis(op, "b", b, self.rank().max(1))?;
+        if a == b {
+            return Ok(self.clone());
+        }
+        let (mut dims, mut strides) = (self.dims, self.strides);
+        dims.swap(a, b);
+        strides.swap(a, b);
+        Ok(self.with_geometry(dims, strides, self.offset, None))
+    }
+
+    /// `length` indices of one axis from `start` on. PyTorch's `narrow`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range; `OutOfBounds` when `start + length` passes the size.
+    pub fn narrow(&self, axis: usize, start: usize, length: usize) -> Result<StridedTensor> {
+        let op = "narrow";
+        check_axis(op, "axis", axis, self.rank())?;
+        let size = self.dims[axis];
+        match start.checked_add(length) {
+            Some(end) if end <= size => Ok(self.sliced(axis, start, length, 1)),
+            _ => fail!(
+                OutOfBounds,
+                op,
+                "length",
+                format!("start {start}, length {length}"),
+                format!("axis {axis} has size {size}"),
+                "stay within the size"
+            ),
+        }
+    }
+
+    /// Every `step`-th index of one axis from `start` up to, not including, `end`. Both are cut to the size,
+    /// and an `end` before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range or step 0.
+    pub fn slice(&self, axis: usize, start: usize, end: usize, step: usize) -> Result<StridedTensor> {
+        let op = "slice";
+        check_axis(op, "axis", axis, self.rank())?;
+        if step == 0 {
+            fail!(InvalidArgument, op, "step", "0", "a slice moves on", "pass a step of 1 or more");
+        }
+        let start = start.min(self.dims[axis]);
+        let length = end.clamp(start, self.dims[axis]) - start;
+        Ok(self.sliced(axis, start, length.div_ceil(step), step))
+    }
+
+    /// The arguments are checked. Saturation meets only strides and offsets that no element uses.
+    fn sliced(&self, axis: usize, start: usize, size: usize, step: usize) -> StridedTensor {
+        let (mut dims, mut strides) = (self.dims, self.strides);
+        let offset = self.offset.saturating_add(start.saturating_mul(strides[axis]));
+        dims[axis] = size;
+        strides[axis] = strides[axis].saturating_mul(step).min(isize::MAX as usize);
+        self.with_geometry(dims, strides, offset, self.format_tag)
+    }
+
+    /// One index of an axis, which the result no longer has. PyTorch's `select`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range; `OutOfBounds` for an index past the size.
+    pub fn select(&self, axis: usize, index: usize) -> Result<StridedTensor> {
+        let op = "select";
+        check_axis(op, "axis", axis, self.rank())?;
+        if index >= self.dims[axis] {
+            fail!(
+                OutOfBounds,
+                op,
+                "index",
+                index.to_string(),
+                format!("axis {axis} has size {}", self.dims[axis]),
+                "pass an index below the size"
+            );
+        }
+        let (mut dims, mut strides) = (self.dims, self.strides);
+        dims.remove(axis);
+        let stride = strides.remove(axis);
+        let offset = self.offset.saturating_add(index.saturating_mul(stride));
+        Ok(self.with_geometry(dims, strides, offset, None))
+    }
+
+    /// Sizes of 1 stretched to `dims` with stride 0, and new dimensions put in front. PyTorch's `expand`.
+    ///
+    /// # Errors
+    /// `RankMismatch` when `dims` is shorter than the rank; `ShapeMismatch` when another size than 1 would
+    /// change; `Overflow`.
+    pub fn expand(&self, dims: &[usize]) -> Result<StridedTensor> {
+        let op = "expand";
+        let to = Dims::new(op, "dims", dims)?;
+        let Some(new) = to.len().checked_sub(self.rank()) else {
+            fail!(
+                RankMismatch,
+                op,
+                "dims",
+                to.to_string(),
+                format!("the tensor has rank {}", self.rank()),
+                "pass a size for every dimension"
+            )
+        };
+        check_extent(op, &to)?;
+        let mut strides = Dims::filled(0, to.len());
+        for i in (0..to.len()).rev() {
+            let (size, stride) = if i >= new {
+                (self.dims[i - new], self.strides[i - new])
+            } else if self.rank() == 0 {
+                (1, 0)
+            } else {
+                (1, unused_stride(to[i + 1], strides[i + 1]))
+            };
+            if size == to[i] {
+                strides[i] = stride;
+            } else if size != 1 {
+                fail!(
+                    ShapeMismatch,
+                    op,
+                    "dims",
+                    to.to_string(),
+                    format!(
+                        "axis {} has size {size}, and only size 1 stretches (sizes {})",
+                        i - new,
+                        self.dims
+                    ),
+                    "keep the other sizes as they are"
+                );
+            }
+        }
+        Ok(self.with_geometry(to, strides, self.offset, self.format_tag.filter(|_| new == 0)))
+    }
+
+    /// A new dimension of size 1 before `axis`. PyTorch's `unsqueeze`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when `axis` is greater than the rank; `RankMismatch` when the rank would pass
+    /// [`MAX_RANK`](crate::MAX_RANK).
+    pub fn unsqueeze(&self, axis: usize) -> Result<StridedTensor> {
+        let op = "unsqueeze";
+        check_axis(op, "axis", axis, self.rank() + 1)?;
+        if self.rank() == crate::MAX_RANK {
+            fail!(
+                RankMismatch,
+                op,
+                "self",
+                format!("rank {}", self.rank()),
+                format!("a tensor has at most {} dimensions", crate::MAX_RANK),
+                "squeeze or flatten first"
+            );
+        }
+        let stride = if axis == self.rank() { 1 } else { unused_stride(self.dims[axis], self.strides[axis]) };
+        let (mut dims, mut strides) = (self.dims, self.strides);
+        dims.insert(axis, 1);
+        strides.insert(axis, stride);
+        Ok(self.with_geometry(dims, strides, self.offset, None))
+    }
+
+    /// Without the dimensions of size 1. PyTorch's `squeeze()`.
+    pub fn squeeze(&self) -> StridedTensor {
+        let kept = |d: &usize| self.dims[*d] != 1;
+        let dims = (0..self.rank()).filter(kept).map(|d| self.dims[d]).collect();
+        let strides = (0..self.rank()).filter(kept).map(|d| self.strides[d]).collect();
+        let tag = self.format_tag.filter(|_| dims == self.dims);
+        self.with_geometry(dims, strides, self.offset, tag)
+    }
+
+    /// Without this dimension if its size is 1, else unchanged. PyTorch's `squeeze(dim)`; a scalar has axis 0
+    /// here.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range.
+    pub fn squeeze_axis(&self, axis: usize) -> Result<StridedTensor> {
+        check_axis("squeeze_axis", "axis", axis, self.rank().max(1))?;
+        if self.rank() == 0 || self.dims[axis] != 1 {
+            return Ok(self.clone());
+        }
+        self.select(axis, 0)
+    }
+
+    /// At most `chunks` pieces along `axis`, all but the last of the same size. PyTorch's `chunk`: the size
+    /// is rounded up, so that there may be fewer pieces.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
+    pub fn chunk(&self, chunks: usize, axis: usize) -> Result<Vec<StridedTensor>> {
+        let op = "chunk";
+        check_axis(op, "axis", axis, self.rank())?;
+        if chunks == 0 {
+            fail!(InvalidArgument, op, "chunks", "0", "there is at least one piece", "pass 1 or more");
+        }
+        let size = self.dims[axis];
+        match size {
+            0 => self.pieces(op, axis, 0, chunks),
+            _ => self.pieces(op, axis, size.div_ceil(chunks), size.div_ceil(size.div_ceil(chunks))),
+        }
+    }
+
+    /// Pieces of `size` indices along `axis`; the last may be smaller. PyTorch's `split(split_size)`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range, size 0 of an axis that is not empty, or more than 2^20
+    /// pieces.
+    pub fn split(&self, size: usize, axis: usize) -> Result<Vec<StridedTensor>> {
+        let op = "split";
+        check_axis(op, "axis", axis, self.rank())?;
+        let whole = self.dims[axis];
+        if size == 0 && whole != 0 {
+            fail!(
+                InvalidArgument,
+                op,
+                "size",
+                "0",
+                format!("axis {axis} has size {whole}, which no number of empty pieces makes up"),
+                "pass 1 or more"
+            );
+        }
+        self.pieces(op, axis, size, if size == 0 { 1 } else { whole.div_ceil(size).max(1) })
+    }
+
+    fn pieces(&self, op: &'static str, axis: usize, size: usize, count: usize) -> Result<Vec<StridedTensor>> {
+        if count > MAX_PIECES {
+            fail!(
+                InvalidArgument,
+                op,
+                "axis",
+                format!("{count} pieces"),
+                format!("at most {MAX_PIECES} are given"),
+                "take larger pieces"
+            );
+        }
+        let whole = self.dims[axis];
+        let piece = |i: usize| {
+            let start = (i * size).min(whole);
+            self.sliced(axis, start, size.min(whole - start), 1)
+        };
+        Ok((0..count).map(piece).collect())
+    }
+
+    /// Any sizes, strides and offset (from the start of the storage, in **elements**) that stay within the
+    /// storage. PyTorch's `as_strided`.
+    ///
+    /// # Errors
+    /// `RankMismatch` when the lists differ in length; `OutOfBounds` when an element would lie outside the
+    /// storage; `UnsupportedStride` for a stride or offset past `isize::MAX`, as a negative one would be;
+    /// `Overflow`.
+    pub fn as_strided(&self, dims: &[usize], strides: &[usize], offset: usize) -> Result<StridedTensor> {
+        let op = "as_strided";
+        let d = Dims::new(op, "dims", dims)?;
+        let s = Dims::new(op, "strides", strides)?;
+        if d.len() != s.len() {
+            fail!(
+                RankMismatch,
+                op,
+                "strides",
+                format!("{} strides", s.len()),
+                format!("there are {} sizes", d.len()),
+                "pass one stride a size"
+            );
+        }
+        if let Some(&bad) = s.iter().chain([&offset]).find(|&&v| v > isize::MAX as usize) {
+            fail!(
+                UnsupportedStride,
+                op,
+                "strides",
+                format!("{bad} (strides {s}, offset {offset})"),
+                format!("strides and offset are 0 to {}; a negative stride has no view here", isize::MAX),
+                "copy the elements in the order that is wanted"
+            );
+        }
+        check_extent(op, &d)?;
+        let length = self.storage.len() / self.dtype.size_bytes();
+        let last = d.iter().zip(&s).try_fold(offset, |at, (&n, &stride)| {
+            (n.saturating_sub(1)).checked_mul(stride).and_then(|reach| at.checked_add(reach))
+        });
+        if !d.contains(&0) && last.is_none_or(|at| at >= length) {
+            let reach = last.map_or("past every address".to_string(), |at| format!("to element {at}"));
+            fail!(
+                OutOfBounds,
+                op,
+                "strides",
+                format!("sizes {d}, strides {s}, offset {offset}, which reach {reach}"),
+                format!("the storage has {length} elements"),
+                "stay within the storage"
+            );
+        }
+        Ok(self.with_geometry(d, s, offset, None))
+    }
+}
+
+/// The stride of a new dimension of size 1 in front of one; nothing steps along it, so that it may saturate.
+pub(super) fn unused_stride(size: usize, stride: usize) -> usize {
+    size.saturating_mul(stride).min(isize::MAX as usize)
+}
+
+pub(super) fn check_axis(op: &'static str, argument: &'static str, axis: usize, limit: usize) -> Result<()> {
+    if axis < limit {
+        return Ok(());
+    }
+    let rule = match limit {
+        0 => "the tensor has no axes".to_string(),
+        n => format!("it must be below {n}"),
+    };
+    fail!(InvalidArgument, op, argument, format!("axis {axis}"), rule, "name an axis that is there")
+}

@@ -1,0 +1,310 @@
+//! The team: rayon workers led by one caller for the length of a run.
+//!
+//! A *section* is `n` tasks. The leader publishes it, everyone who is there claims tasks one by one, and the
+//! leader goes on when all tasks are done. Nobody waits for a worker that has not come: a second run at the same
+//! time takes the workers that are free, and what a section computes never depends on who computed it.
+//!
+//! Why not `rayon::join`: convolutions have sections of 20 to 1500 us, and workers that park between them cost 2
+//! to 25 % of a network. A member of a team spins, then offers itself to rayon, then naps.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+/// How long a member spins for the next section before it offers itself to rayon.
+const SPINS: usize = 20_000;
+/// How many times it then yields before it naps.
+const YIELDS: usize = 200;
+/// The longest nap. A new section ends it at once; the limit is for rayon's own jobs, which do not.
+const NAP: Duration = Duration::from_millis(1);
+
+thread_local! {
+    /// The team that this thread leads.
+    static LEADING: RefCell<Option<Arc<Team>>> = const { RefCell::new(None) };
+    /// Whether this thread is inside a task of a section.
+    static IN_TASK: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The tasks of one section. Lives on the leader's stack for as long as any member may look at it.
+struct Section<'a> {
+    tasks: usize,
+    next: AtomicUsize,
+    /// Tasks done; the panics of tasks are kept for the leader.
+    panicked: AtomicBool,
+    task: &'a (dyn Fn(usize) + Sync),
+}
+
+impl Section<'_> {
+    /// Claims and does tasks until none is left.
+    fn work(&self) {
+        struct Outside(bool);
+        impl Drop for Outside {
+            fn drop(&mut self) {
+                IN_TASK.set(self.0);
+            }
+        }
+        let _outside = Outside(IN_TASK.replace(true));
+        loop {
+            let i = self.next.fetch_add(1, SeqCst);
+            if i >= self.tasks {
+                return;
+            }
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.task)(i)));
+            if done.is_err() {
+                self.panicked.store(true, SeqCst);
+            }
+        }
+    }
+}
+
+/// Rayon workers that serve one leader.
+struct Team {
+    /// How many threads a section is cut for: the pool's size, the leader included.
+    threads: usize,
+    /// Members asked for so far. Written by the leader only.
+    called: AtomicBool,
+    /// The open section, or null. The lifetime is erased; `Team::section` shows why no member outlives it.
+    open: AtomicPtr<Section<'static>>,
+    /// Counts sections, so that a member does not enter the same one twice.
+    epoch: AtomicUsize,
+    /// Members inside the open section.
+    inside: AtomicUsize,
+    closed: AtomicBool,
+    /// Members that nap.
+    napping: AtomicUsize,
+    bed: Mutex<()>,
+    alarm: Condvar,
+}
+
+impl Team {
+    fn new(threads: usize) -> Team {
+        Team {
+            threads,
+            called: AtomicBool::new(false),
+            open: AtomicPtr::new(std::ptr::null_mut()),
+            epoch: AtomicUsize::new(0),
+            inside: AtomicUsize::new(0),
+            closed: AtomicBool::new(false),
+            napping: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            alarm: Condvar::new(),
+        }
+    }
+
+    /// Asks the pool for members, once: at the first section, so that a run of small ops wakes nobody.
+    fn call_members(self: &Arc<Team>) {
+        if !self.called.swap(true, SeqCst) {
+            for _ in 1..self.threads {
+                let team = Arc::clone(self);
+                rayon::spawn(move || team.serve());
+            }
+        }
+    }
+
+    /// Runs one section as its leader.
+    fn section(self: &Arc<Team>, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+        self.call_members();
+        let section = Section { tasks, next: AtomicUsize::new(0), panicked: AtomicBool::new(false), task };
+        let erased = std::ptr::from_ref(&section).cast_mut().cast::<Section<'static>>();
+        self.open.store(erased, SeqCst);
+        self.epoch.fetch_add(1, SeqCst);
+        self.wake();
+        section.work();
+        // Close, then wait for those inside. A member raises `inside` *before* it reads `open`; both are SeqCst,
+        // so either it reads null, or this loop sees it. So nobody looks at `section` after this function.
+        self.open.store(std::ptr::null_mut(), SeqCst);
+        let mut spins = 0;
+        while self.inside.load(SeqCst) != 0 {
+            spins += 1;
+            if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        if section.panicked.load(SeqCst) {
+            panic!("a task of a parallel section panicked; its own message was printed before");
+        }
+    }
+
+    fn wake(&self) {
+        if self.napping.load(SeqCst) != 0 {
+            let _bed = self.bed.lock().unwrap_or_else(|e| e.into_inner());
+            self.alarm.notify_all();
+        }
+    }
+
+    /// A member's life: wait for a section, work, again, until the team closes.
+    fn serve(&self) {
+        let mut seen = 0;
+        let mut idle = 0;
+        while !self.closed.load(SeqCst) {
+            let epoch = self.epoch.load(SeqCst);
+            if epoch != seen {
+                seen = epoch;
+                idle = 0;
+                self.inside.fetch_add(1, SeqCst);
+                let section = self.open.load(SeqCst);
+                if !section.is_null() {
+                    // SAFETY: `inside` was raised before `open` was read, so the leader is still in
+                    // `Team::section`, where it waits for `inside` to fall to 0 before the section goes.
+                    unsafe { &*section }.work();
+                }
+                self.inside.fetch_sub(1, SeqCst);
+                continue;
+            }
+            idle += 1;
+            if idle < SPINS {
+                std::hint::spin_loop();
+            } else if rayon::yield_now() != Some(rayon::Yield::Executed) {
+                // Not one job of rayon's waits: let others have the core, then nap.
+                if idle < SPINS + YIELDS { std::thread::yield_now() } else { self.nap(seen) }
+            }
+        }
+    }
+
+    fn nap(&self, seen: usize) {
+        let bed = self.bed.lock().unwrap_or_else(|e| e.into_inner());
+        self.napping.fetch_add(1, SeqCst);
+        // Looked at after `napping` was raised: a leader that missed the nap has raised the epoch before.
+        if self.epoch.load(SeqCst) == seen && !self.closed.load(SeqCst) {
+            let _ = self.alarm.wait_timeout(bed, NAP);
+        }
+        self.napping.fetch_sub(1, SeqCst);
+    }
+
+    fn close(&self) {
+        self.closed.store(true, SeqCst);
+        self.wake();
+    }
+}
+
+/// Runs `f` with the caller's rayon pool kept as a team: parallel sections of the ops in it cost no wake-up.
+///
+/// The pool is the one that the caller stands in (`ThreadPool::install` decides), else rayon's global one. A
+/// `run` inside a `run` of the same thread is the same run. Runs on several threads at once share the workers
+/// that are free and do not wait for each other; results do not depend on how many came.
+///
+/// Without `run` every op calls for workers by itself, which is correct and costs some microseconds an op.
+///
+/// # Panics
+/// Only if `f` panics; the team is let go first.
+pub fn run<R>(f: impl FnOnce() -> R) -> R {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            if let Some(team) = LEADING.take() {
+                team.close();
+            }
+        }
+    }
+    if IN_TASK.get() || LEADING.with_borrow(Option::is_some) {
+        return f();
+    }
+    LEADING.set(Some(Arc::new(Team::new(rayon::current_num_threads()))));
+    let _leave = Leave;
+    f()
+}
+
+/// Calls `task(i)` once for every `i < tasks`, on any thread of the team and in any order; returns when all are
+/// done. Inside a task it runs them one after the other. For kernels, also those of other crates.
+///
+/// # Panics
+/// When a task panicked; the other tasks are done first.
+pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
+    if tasks <= 1 || IN_TASK.get() || current_threads() == 1 {
+        (0..tasks).for_each(task);
+        return;
+    }
+    let led = LEADING.with_borrow(Option::clone);
+    match led {
+        Some(team) => team.section(tasks, &task),
+        None => run(|| parallel_for(tasks, task)),
+    }
+}
+
+/// How many threads a section is cut for here: those of the run, else of the caller's rayon pool.
+pub fn current_threads() -> usize {
+    LEADING.with_borrow(|t| t.as_ref().map_or_else(rayon::current_num_threads, |t| t.threads))
+}
+
+/// Whether this thread is inside a task of a section.
+#[cfg(any(onednn_threadpool, test))]
+pub(crate) fn in_task() -> bool {
+    IN_TASK.get()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    fn each_once(tasks: usize) {
+        let hits: Vec<AtomicU32> = (0..tasks).map(|_| AtomicU32::new(0)).collect();
+        parallel_for(tasks, |i| {
+            hits[i].fetch_add(1, SeqCst);
+        });
+        assert!(hits.iter().all(|h| h.load(SeqCst) == 1), "{tasks} tasks");
+    }
+
+    #[test]
+    fn every_task_runs_once_with_and_without_a_run() {
+        for tasks in [0, 1, 2, 3, 7, 64, 1000] {
+            each_once(tasks);
+            run(|| (0..50).for_each(|_| each_once(tasks)));
+        }
+    }
+
+    #[test]
+    fn several_runs_at_once_and_pools_of_several_sizes() {
+        std::thread::scope(|s| {
+            for size in [1, 2, 3, 5] {
+                s.spawn(move || {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(size).build().unwrap();
+                    for _ in 0..20 {
+                        pool.install(|| run(|| (0..20).for_each(each_once)));
+                    }
+                    run(|| pool.install(|| (0..20).for_each(each_once)));
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn two_leaders_that_wait_for_their_own_pool_do_not_deadlock() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    for _ in 0..20 {
+                        pool.install(|| run(|| each_once(8)));
+                        run(|| {
+                            each_once(4);
+                            pool.install(|| each_once(8));
+                            rayon::join(|| each_once(3), || each_once(5));
+                        });
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_in_a_run_or_a_task_leaves_a_working_pool() {
+        assert!(std::panic::catch_unwind(|| run(|| panic!("a caller's own"))).is_err());
+        assert!(std::panic::catch_unwind(|| parallel_for(8, |i| assert!(i != 5))).is_err());
+        assert!(!in_task());
+        run(|| each_once(100));
+    }
+
+    #[test]
+    fn a_section_inside_a_task_runs_on_the_spot() {
+        let total = AtomicU32::new(0);
+        parallel_for(4, |_| {
+            assert!(in_task());
+            let me = std::thread::current().id();
+            parallel_for(4, |_| {
+                assert_eq!(std::thread::current().id(), me);
+                total.fetch_add(1, SeqCst);
+            });
+        });
+        assert_eq!(total.load(SeqCst), 16);
+    }
+}

@@ -1,0 +1,70 @@
+//! How the ops of the golden files are called here: one function a family.
+
+use crate::goldens_ops::Case;
+use blocktensor::dispatch::Value;
+
+type Call = (&'static str, Vec<(&'static str, Value)>);
+
+/// The call that answers a case, or `None` for an op that nobody knows.
+pub fn call_of(c: &Case<'_>) -> Option<Call> {
+    [pools(c), norms(c), elementwise(c), shapes(c), products(c)].into_iter().flatten().next()
+}
+
+/// Pooling and resampling.
+fn pools(c: &Case<'_>) -> Option<Call> {
+    let (name, ints, flags): (_, &[&'static str], &[&'static str]) = match c.op.as_str() {
+        "max_pool1d" => ("max_pool1d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
+        "max_pool2d" => ("max_pool2d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
+        "max_pool3d" => ("max_pool3d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
+        "avg_pool1d" => ("avg_pool1d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
+        "avg_pool2d" => ("avg_pool2d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
+        "avg_pool3d" => ("avg_pool3d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
+        "adaptive_avg_pool2d" => ("adaptive_avg_pool2d", &["output"], &[]),
+        "upsample_nearest" => ("upsample_nearest", &["output"], &[]),
+        "upsample_bilinear" => ("upsample_bilinear", &["output"], &["align_corners"]),
+        _ => return None,
+    };
+    let mut args = vec![("x", c.data("x"))];
+    args.extend(ints.iter().map(|&n| (n, c.ints(n))));
+    args.extend(flags.iter().map(|&n| (n, c.flag(n))));
+    Some((name, args))
+}
+
+/// Norms, softmax, reductions.
+fn norms(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "batch_norm_infer" => (
+            "batch_norm",
+            vec![
+                ("x", c.data("x")),
+                ("mean", c.param("mean")),
+                ("var", c.param("var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        "log_softmax" => ("log_softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        _ => return None,
+    })
+}
+
+/// Unary and binary.
+fn elementwise(_c: &Case<'_>) -> Option<Call> {
+    None
+}
+
+/// Cat, chunk, pad, shuffles.
+fn shapes(_c: &Case<'_>) -> Option<Call> {
+    None
+}
+
+/// Linear, matmul, transposed convolution.
+fn products(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "linear" => ("linear", vec![("x", c.data("x")), ("weights", c.data("w")), ("bias", c.param("b"))]),
+        "matmul" => ("matmul", vec![("a", c.data("x")), ("b", c.data("z"))]),
+        _ => return None,
+    })
+}

@@ -1,0 +1,3 @@
+//! Mirrors src/ops.
+
+mod conv;

@@ -1,0 +1,63 @@
+//! Convolution by its definition: loops in f64 over logical indices, 3-D, other ranks as sizes of 1.
+
+/// A convolution problem; `[d, h, w]` each, 1-D and 2-D problems fill up with 1 (sizes, kernel, stride, dilation)
+/// and 0 (padding) in front.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub n: usize,
+    pub c: usize,
+    pub o: usize,
+    pub groups: usize,
+    pub input: [usize; 3],
+    pub kernel: [usize; 3],
+    pub stride: [usize; 3],
+    pub dilation: [usize; 3],
+    pub pad_begin: [usize; 3],
+    pub pad_end: [usize; 3],
+}
+
+impl Problem {
+    pub fn output(&self) -> [usize; 3] {
+        std::array::from_fn(|a| {
+            let reach = self.dilation[a] * (self.kernel[a] - 1) + 1;
+            (self.input[a] + self.pad_begin[a] + self.pad_end[a] - reach) / self.stride[a] + 1
+        })
+    }
+
+    /// Result and, for each element, the sum of the absolute products: what rounding errors scale with.
+    pub fn solve(&self, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> (Vec<f64>, Vec<f64>) {
+        let (out, inp, k) = (self.output(), self.input, self.kernel);
+        let (cg, og) = (self.c / self.groups, self.o / self.groups);
+        let (mut y, mut magnitude) = (Vec::new(), Vec::new());
+        for n in 0..self.n {
+            for o in 0..self.o {
+                for p in 0..out.iter().product::<usize>() {
+                    let at = [p / (out[1] * out[2]), p / out[2] % out[1], p % out[2]];
+                    let (mut sum, mut abs) = (0f64, 0f64);
+                    for c in 0..cg {
+                        for t in 0..k.iter().product::<usize>() {
+                            let tap = [t / (k[1] * k[2]), t / k[2] % k[1], t % k[2]];
+                            let pos: [isize; 3] = std::array::from_fn(|a| {
+                                (at[a] * self.stride[a] + tap[a] * self.dilation[a]) as isize
+                                    - self.pad_begin[a] as isize
+                            });
+                            if (0..3).all(|a| pos[a] >= 0 && pos[a] < inp[a] as isize) {
+                                let ch = o / og * cg + c;
+                                let i =
+                                    ((n * self.c + ch) * inp[0] + pos[0] as usize) * inp[1] + pos[1] as usize;
+                                let v = f64::from(x[i * inp[2] + pos[2] as usize])
+                                    * f64::from(w[(o * cg + c) * k.iter().product::<usize>() + t]);
+                                sum += v;
+                                abs += v.abs();
+                            }
+                        }
+                    }
+                    let b = bias.map_or(0.0, |b| f64::from(b[o]));
+                    y.push(sum + b);
+                    magnitude.push(abs + b.abs());
+                }
+            }
+        }
+        (y, magnitude)
+    }
+}

@@ -1,0 +1,67 @@
+//! What tests share: data, oracles written from the definitions in f64, comparisons.
+
+pub mod conv;
+
+/// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.next() % n as u64) as usize
+    }
+
+    /// One of a list.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+
+    /// Uniform in -1 to 1.
+    pub fn real(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+
+    /// `n` uniform numbers in -1 to 1.
+    pub fn reals(&mut self, n: usize) -> Vec<f32> {
+        (0..n).map(|_| self.real()).collect()
+    }
+
+    /// `n` integers from -8 to 8: products and sums of them are exact in f32 up to 2^18 terms.
+    pub fn integers(&mut self, n: usize) -> Vec<f32> {
+        (0..n).map(|_| self.below(17) as f32 - 8.0).collect()
+    }
+}
+
+/// Fails with the place and size of the largest difference unless `|got - want| <= limit(i)` everywhere.
+#[track_caller]
+pub fn assert_close(what: &str, got: &[f32], want: &[f64], limit: impl Fn(usize) -> f64) {
+    assert_eq!(got.len(), want.len(), "{what}: number of elements");
+    let mut worst = (0.0, 0);
+    for (i, (&g, &w)) in got.iter().zip(want).enumerate() {
+        assert_eq!(g.is_nan(), w.is_nan(), "{what}: NaN at {i}: got {g}, want {w}");
+        let excess = if w.is_nan() || f64::from(g) == w {
+            0.0
+        } else {
+            (f64::from(g) - w).abs() / limit(i).max(f64::MIN_POSITIVE)
+        };
+        if excess > worst.0 {
+            worst = (excess, i);
+        }
+    }
+    let i = worst.1;
+    assert!(
+        worst.0 <= 1.0,
+        "{what}: element {i} is {} instead of {}, {:.2} times the limit",
+        got[i],
+        want[i],
+        worst.0
+    );
+}

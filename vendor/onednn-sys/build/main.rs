@@ -1,0 +1,165 @@
+//! Finds oneDNN (or takes the one that `onednn-src` built), reads its version and CPU runtime from the installed
+//! headers, compiles the thread-pool shim where there is a thread pool to speak to, and prints the link lines.
+//!
+//! - `bundled.rs`: the oneDNN that `onednn-src` compiled.
+//! - `system.rs`: an installed one.
+//! - `headers.rs`: version and runtime, as the installed headers state them.
+//! - `bindings.rs`: committed bindings, or fresh ones (`buildtime_bindgen`).
+
+mod bindings;
+#[cfg(feature = "bundled")]
+mod bundled;
+mod headers;
+#[cfg(all(feature = "system", not(feature = "bundled")))]
+mod system;
+
+use headers::{Headers, Runtime};
+use std::path::PathBuf;
+
+/// How the library is linked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+// Every build uses one of the two ways to find a library, and so one part of this.
+#[allow(dead_code)]
+enum Linkage {
+    Static,
+    Shared,
+}
+
+/// A oneDNN, found.
+struct Found {
+    /// Where it is installed.
+    root: PathBuf,
+    /// The directory that holds `oneapi/dnnl/dnnl.h`.
+    include: PathBuf,
+    /// The directory that holds the library.
+    lib: PathBuf,
+    linkage: Linkage,
+    headers: Headers,
+    /// The OpenMP library of the compiler that built it, where the build says so.
+    openmp: Option<String>,
+    /// Whether this crate links it, or `onednn-src` has done so already.
+    link_here: bool,
+}
+
+/// Ends the build with a sentence instead of a backtrace.
+fn fail(message: &str) -> ! {
+    println!("cargo::error={}", message.replace('\n', " "));
+    std::process::exit(1);
+}
+
+/// An environment variable that rebuilds this crate when it changes. Empty counts as absent.
+fn env(name: &str) -> Option<String> {
+    println!("cargo::rerun-if-env-changed={name}");
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn main() {
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=include");
+    println!("cargo::rerun-if-changed=src/threadpool.cpp");
+    println!(
+        "cargo::rustc-check-cfg=cfg(onednn_cpu_runtime, values(\"none\", \"seq\", \"omp\", \"tbb\", \"threadpool\", \"sycl\"))"
+    );
+    println!("cargo::rustc-check-cfg=cfg(onednn_generated_bindings)");
+
+    if env("DOCS_RS").is_some() {
+        // Nothing is compiled or linked; the page shows the thread-pool functions too.
+        announce_runtime(Runtime::Threadpool);
+        return;
+    }
+
+    let found = find();
+    if let Err(message) = found.headers.check(&found.root) {
+        fail(&message);
+    }
+
+    announce_runtime(found.headers.runtime);
+    println!("cargo::metadata=ROOT={}", found.root.display());
+    println!("cargo::metadata=INCLUDE={}", found.include.display());
+    println!("cargo::metadata=LIB={}", found.lib.display());
+    println!(
+        "cargo::metadata=LINKAGE={}",
+        if found.linkage == Linkage::Static { "static" } else { "shared" }
+    );
+    println!("cargo::metadata=VERSION={}", found.headers.version());
+
+    bindings::generate(&found);
+    if found.headers.runtime == Runtime::Threadpool {
+        compile_shim(&found);
+    }
+    link(&found);
+}
+
+#[cfg(feature = "bundled")]
+fn find() -> Found {
+    bundled::find()
+}
+
+#[cfg(all(feature = "system", not(feature = "bundled")))]
+fn find() -> Found {
+    system::find()
+}
+
+#[cfg(not(any(feature = "bundled", feature = "system")))]
+fn find() -> Found {
+    fail(
+        "blocktensor-onednn-sys does not know where oneDNN comes from: enable the feature `bundled` (compile it, \
+         the default) or `system` (link an installed one, found through ONEDNN_DIR or probed)",
+    )
+}
+
+/// Tells this crate, and the build scripts of the crates that depend on it directly, which runtime the library has.
+fn announce_runtime(runtime: Runtime) {
+    println!("cargo::rustc-cfg=onednn_cpu_runtime=\"{}\"", runtime.name());
+    println!("cargo::rustc-env=ONEDNN_SYS_CPU_RUNTIME={}", runtime.name());
+    println!("cargo::metadata=CPU_RUNTIME={}", runtime.name());
+}
+
+/// Compiles `src/threadpool.cpp` against the headers of the oneDNN in use, whose virtual table it must match.
+fn compile_shim(found: &Found) {
+    cc::Build::new()
+        .cpp(true)
+        .file("src/threadpool.cpp")
+        // System headers, so that only our own lines warn.
+        .flag_if_supported(format!("-isystem{}", found.include.display()))
+        .include(&found.include)
+        .flag_if_supported("-std=c++11")
+        .cpp_link_stdlib(None) // link() names it, after the library
+        .compile("onednn_sys_threadpool");
+}
+
+/// Prints the link lines, the C++ runtime last.
+fn link(found: &Found) {
+    let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    let msvc = std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|e| e == "msvc");
+    println!("cargo::rustc-link-search=native={}", found.lib.display());
+    if found.link_here {
+        let kind = if found.linkage == Linkage::Static { "static" } else { "dylib" };
+        println!("cargo::rustc-link-lib={kind}=dnnl");
+    }
+    if found.linkage == Linkage::Shared {
+        // For the tests of this crate; a program's own build script decides about its run path (metadata LIB).
+        if os == "linux" || os == "macos" {
+            println!("cargo::rustc-link-arg-tests=-Wl,-rpath,{}", found.lib.display());
+        }
+        if found.headers.runtime != Runtime::Threadpool {
+            return; // neither C++ here nor anything else that the shared library does not bring itself
+        }
+    } else {
+        match found.headers.runtime {
+            Runtime::Omp if !msvc => {
+                let default = if os == "macos" { "omp" } else { "gomp" };
+                let library =
+                    env("ONEDNN_OPENMP_LIB").or(found.openmp.clone()).unwrap_or_else(|| default.to_owned());
+                println!("cargo::rustc-link-lib=dylib={library}");
+            }
+            Runtime::Tbb => println!("cargo::rustc-link-lib=dylib=tbb"),
+            _ => {}
+        }
+    }
+    if msvc {
+        return;
+    }
+    let cxx = if matches!(os.as_str(), "macos" | "ios" | "freebsd" | "openbsd") { "c++" } else { "stdc++" };
+    println!("cargo::rustc-link-lib=dylib={cxx}");
+}

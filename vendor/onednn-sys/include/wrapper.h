@@ -1,0 +1,3 @@
+/* What the bindings of every oneDNN hold. */
+#include "oneapi/dnnl/dnnl.h"
+#include "oneapi/dnnl/dnnl_debug.h"
