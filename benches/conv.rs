@@ -30,8 +30,10 @@ fn main() {
     );
     for (name, edge, [c, o], groups, kernel, stride) in CASES {
         for batch in [1, 8] {
-            let w = StridedTensor::ones(&[o, c / groups, kernel, kernel], DType::F32, MemoryFormat::Contiguous);
-            let x = StridedTensor::ones(&[batch, c, edge, edge], DType::F32, MemoryFormat::ChannelsLast).unwrap();
+            let w =
+                StridedTensor::ones(&[o, c / groups, kernel, kernel], DType::F32, MemoryFormat::Contiguous);
+            let x =
+                StridedTensor::ones(&[batch, c, edge, edge], DType::F32, MemoryFormat::ChannelsLast).unwrap();
             let params = Conv2d::new().padding(kernel / 2).stride(stride).groups(groups);
             let packer = PackedConv2d::new(&w.unwrap(), None, params).unwrap();
             let act = Layout::native().0;
