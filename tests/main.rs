@@ -12,6 +12,7 @@ mod onednn;
 mod ops;
 mod pack;
 mod random;
+mod readme;
 mod support;
 mod tensor;
 mod threads;
