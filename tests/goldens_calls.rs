@@ -11,13 +11,78 @@ pub fn call_of(c: &Case<'_>) -> Option<Call> {
 }
 
 /// Pooling and resampling.
-fn pools(_c: &Case<'_>) -> Option<Call> {
-    None
+fn pools(c: &Case<'_>) -> Option<Call> {
+    let (name, ints, flags): (_, &[&'static str], &[&'static str]) = match c.op.as_str() {
+        "max_pool1d" => ("max_pool1d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
+        "max_pool2d" => ("max_pool2d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
+        "max_pool3d" => ("max_pool3d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
+        "avg_pool1d" => ("avg_pool1d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
+        "avg_pool2d" => ("avg_pool2d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
+        "avg_pool3d" => ("avg_pool3d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
+        "adaptive_avg_pool2d" => ("adaptive_avg_pool2d", &["output"], &[]),
+        "upsample_nearest" => ("upsample_nearest", &["output"], &[]),
+        "upsample_bilinear" => ("upsample_bilinear", &["output"], &["align_corners"]),
+        _ => return None,
+    };
+    let mut args = vec![("x", c.data("x"))];
+    args.extend(ints.iter().map(|&n| (n, c.ints(n))));
+    args.extend(flags.iter().map(|&n| (n, c.flag(n))));
+    Some((name, args))
 }
 
 /// Norms, softmax, reductions.
-fn norms(_c: &Case<'_>) -> Option<Call> {
-    None
+fn norms(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "batch_norm_infer" => (
+            "batch_norm",
+            vec![
+                ("x", c.data("x")),
+                ("mean", c.param("mean")),
+                ("var", c.param("var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "batch_norm_train" => (
+            "batch_norm_train",
+            vec![
+                ("x", c.data("x")),
+                ("running_mean", c.param("running_mean")),
+                ("running_var", c.param("running_var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("momentum", c.float("momentum")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "group_norm" | "layer_norm" => {
+            let (op, arg) = match c.op.as_str() {
+                "group_norm" => ("group_norm", ("groups", c.int("groups"))),
+                _ => ("layer_norm", ("normalized_shape", c.ints("normalized_shape"))),
+            };
+            let params = [("weight", c.param("w")), ("bias", c.param("b")), ("eps", c.float("eps"))];
+            (op, [("x", c.data("x")), arg].into_iter().chain(params).collect())
+        }
+        "instance_norm" => ("instance_norm", vec![("x", c.data("x")), ("eps", c.float("eps"))]),
+        "local_response_norm" => (
+            "local_response_norm",
+            vec![
+                ("x", c.data("x")),
+                ("size", c.int("size")),
+                ("alpha", c.float("alpha")),
+                ("beta", c.float("beta")),
+                ("k", c.float("k")),
+            ],
+        ),
+        "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        "mean" | "sum" | "amax" => {
+            let op = ["mean", "sum", "amax"].into_iter().find(|&op| op == c.op)?;
+            (op, vec![("x", c.data("x")), ("axes", c.ints("dims")), ("keepdim", c.flag("keepdim"))])
+        }
+        "log_softmax" => ("log_softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        _ => return None,
+    })
 }
 
 /// Unary and binary.

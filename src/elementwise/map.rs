@@ -18,7 +18,8 @@ use crate::threads::SyncPtr;
 
 /// `f` of every element of `a`. The result's strides are those that [`FormatRule::ElementWise`] gives.
 ///
-/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector loop.
+/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector
+/// loop.
 ///
 /// # Errors
 /// `DTypeMismatch` when the operand's elements are not `A`; `OutOfMemory`.
@@ -66,8 +67,9 @@ pub fn map3<A: Element, B: Element, C: Element, O: Element>(
 /// As [`map1`], into a tensor that keeps its strides.
 ///
 /// # Errors
-/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when elements of `dst` share
-/// memory; `Aliasing` when another tensor shares its storage. `dst` is then as it was.
+/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when
+/// elements of `dst` share memory; `Aliasing` when another tensor shares its storage. `dst` is then as it
+/// was.
 pub fn map1_into<A: Element, O: Element>(
     op: &'static str,
     dst: &mut StridedTensor,
@@ -84,7 +86,7 @@ pub(crate) fn map1_to<A: Element, O: Element>(
     a: &StridedTensor,
     f: impl Function<A, O>,
 ) -> Result<()> {
-    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)])? else { return Ok(()) };
+    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)], false)? else { return Ok(()) };
     let kernel = |rows: &Rows| {
         simd::dispatch(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
         ready.finish(rows);
@@ -117,7 +119,7 @@ pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Fn(A, B) -> O + Sync,
 ) -> Result<()> {
-    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])? else { return Ok(()) };
+    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)? else { return Ok(()) };
     let kernel = |rows: &Rows| {
         simd::dispatch(Map2 { rows, f: &f, of: PhantomData::<(A, B, O)> });
         ready.finish(rows);
@@ -153,7 +155,7 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
     let srcs = [(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)];
-    let Some((ready, to)) = prepare(op, dst, &srcs)? else { return Ok(()) };
+    let Some((ready, to)) = prepare(op, dst, &srcs, false)? else { return Ok(()) };
     let kernel = |rows: &Rows| {
         simd::dispatch(Map3 { rows, f: &f, of: PhantomData::<(A, B, C, O)> });
         ready.finish(rows);
@@ -164,7 +166,8 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
     Ok(())
 }
 
-/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted. PyTorch's `copy_`.
+/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted.
+/// PyTorch's `copy_`.
 ///
 /// This is not a reorder in the ledger: the caller says what it is (`contiguous` and its like do).
 ///
@@ -187,7 +190,7 @@ fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &St
 
 /// As [`copy_into`], to any target.
 fn copy_to<E: Element>(op: &'static str, dst: Target<'_, E>, src: &StridedTensor) -> Result<()> {
-    if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)])? {
+    if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)], true)? {
         // SAFETY: as in `map1_to`.
         unsafe { run::copy(&ready.nest, to, source::<E>(src)) };
     }
@@ -270,7 +273,14 @@ impl<'a, O: Element> Target<'a, O> {
     fn part(op: &'static str, storage: &'a mut [O], place: Place) -> Result<Target<'a, O>> {
         let Place { dims, strides, offset } = place;
         if !has_own_memory(&dims, &strides) {
-            fail!(OverlappingOutput, op, "dst", format!("{dims} with strides {strides}"), "they overlap", "copy");
+            fail!(
+                OverlappingOutput,
+                op,
+                "dst",
+                format!("{dims} with strides {strides}"),
+                "they overlap",
+                "copy"
+            );
         }
         let reach: usize = dims.iter().zip(&strides).map(|(d, s)| d.saturating_sub(1) * s).sum();
         let data = storage.get_mut(offset..).unwrap_or_default();
@@ -336,16 +346,18 @@ fn prepare<O: Element>(
     op: &'static str,
     dst: Target<'_, O>,
     srcs: &[(&StridedTensor, DType)],
+    stretch: bool,
 ) -> Result<Option<(Ready, SyncPtr<u8>)>> {
     for &(src, dtype) in srcs {
         check_dtype(op, "operand", src, dtype)?;
     }
     let views: Vec<Operand<'_>> = srcs.iter().map(|(s, _)| s.operand()).collect();
     let shape = iterator::broadcast(op, &views)?;
-    // The destination may be larger than the operands, never smaller.
+    // A copy may be stretched to its destination, as PyTorch's `copy_` does; an op's result has the common shape.
     let whole = Operand { dims: &dst.dims, strides: &dst.strides };
     let all: Vec<Operand<'_>> = views.iter().copied().chain([whole]).collect();
-    if iterator::broadcast(op, &all).ok().is_none_or(|s| s != dst.dims) {
+    let wanted = if stretch { iterator::broadcast(op, &all).ok() } else { Some(shape) };
+    if wanted != Some(dst.dims) {
         fail!(
             ShapeMismatch,
             op,

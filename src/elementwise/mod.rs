@@ -1,6 +1,7 @@
 //! Element-wise maps, copies and reductions over tensors of any strides.
 //!
-//! The functions here are what the element-wise ops are built of, and are open to a caller with an op of their own:
+//! The functions here are what the element-wise ops are built of, and are open to a caller with an op of
+//! their own:
 //!
 //! ```
 //! # use blocktensor::{elementwise, StridedTensor};
@@ -15,10 +16,11 @@
 //! ```
 //!
 //! # Layouts
-//! Dimensions are put in the order of the destination's strides and coalesced, so that dense tensors of equal format are one
-//! loop whatever the format is. Operands that lie across (NHWC beside NCHW), are stretched, or have odd strides are read tile by
-//! tile through the first-level cache; no copy of a whole operand is made. Loops are compiled for AVX-512, AVX2 and
-//! the baseline; large ones are split over the threads, which never changes a result.
+//! Dimensions are put in the order of the destination's strides and coalesced, so that dense tensors of equal
+//! format are one loop whatever the format is. Operands that lie across (NHWC beside NCHW), are stretched, or
+//! have odd strides are read tile by tile through the first-level cache; no copy of a whole operand is made.
+//! Loops are compiled for AVX-512, AVX2 and the baseline; large ones are split over the threads, which never
+//! changes a result.
 
 mod folds;
 mod loops;

@@ -15,9 +15,17 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::{SyncPtr, parallel_for};
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Bytes of result that one task of a parallel section writes at least.
 const TASK_BYTES: usize = 32 << 10;
+
+/// Bytes that one task of [`Lanes::for_each_part`] reads and writes, about; rows that cost more are cut.
+const PART_BYTES: usize = 64 << 10;
+/// No part of a row is narrower than this, in lanes or in columns.
+const MIN_PART_LANES: usize = 64;
+const MIN_PART_COLUMNS: usize = 16;
 
 /// How the channels and pixels of an activation lie. Ranks 3, 4 and 5 (N, C, W; N, C, H, W; N, C, D, H, W); rank 2
 /// is one pixel. Strides in **elements**.
@@ -37,6 +45,41 @@ pub(crate) struct Lanes {
     /// Of D and H. Neighbours along W are `lanes` apart.
     pub stride_d: usize,
     pub stride_h: usize,
+}
+
+/// Some pixels of one block of one image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub n: usize,
+    pub block: usize,
+    /// The first pixel, counted over D, H and W.
+    pub first: usize,
+}
+
+/// The same pixels of every block of one image of a result.
+pub(crate) struct Tile {
+    pub n: usize,
+    /// The first pixel, counted over D, H and W.
+    pub first: usize,
+    pub pixels: usize,
+    start: *mut f32,
+    stride_block: usize,
+    blocks: usize,
+    lanes: usize,
+}
+
+impl Tile {
+    /// The pixels of one block, side by side.
+    #[inline(always)]
+    pub fn block(&mut self, block: usize) -> &mut [f32] {
+        assert!(block < self.blocks);
+        // SAFETY: `for_each_tile` made this of pixels inside the result that no other task has, and `&mut self` lends
+        // one block at a time.
+        unsafe {
+            let start = self.start.add(block * self.stride_block);
+            std::slice::from_raw_parts_mut(start, self.pixels * self.lanes)
+        }
+    }
 }
 
 /// One row of pixels of a result.
@@ -71,6 +114,13 @@ impl Lanes {
         }
         let last = MemoryFormat::channels_last_of(t.rank())?;
         if t.is_contiguous(last) { Lanes::dense(t.dims(), c, 1) } else { None }
+    }
+
+    /// The view of a tensor of rank 3 to 5 with sizes `dims` that lies densely in `format`: a result's, whose sizes
+    /// alone may fit both formats.
+    pub fn of_format(dims: &[usize], format: MemoryFormat) -> Option<Lanes> {
+        let c = *dims.get(1)?;
+        if format == MemoryFormat::Contiguous { Lanes::dense(dims, 1, c) } else { Lanes::dense(dims, c, 1) }
     }
 
     /// The view of a blocked activation.
@@ -117,6 +167,24 @@ impl Lanes {
         self.spatial.iter().product::<usize>() * self.lanes
     }
 
+    /// Pixels of an image.
+    pub fn pixels(&self) -> usize {
+        self.spatial.iter().product()
+    }
+
+    /// Channels of an image, those of the padding included.
+    pub fn padded_channels(&self) -> usize {
+        self.blocks * self.lanes
+    }
+
+    /// Images of one pixel as what they are in memory whatever the format: one group of all channels.
+    pub fn with_points_as_lanes(self) -> Lanes {
+        if self.lanes == 1 && self.pixels() == 1 {
+            return Lanes { lanes: self.c, blocks: 1, stride_block: self.c, ..self };
+        }
+        self
+    }
+
     /// Elements in all, padding included.
     pub fn len(&self) -> usize {
         self.n * self.stride_n
@@ -138,6 +206,103 @@ impl Lanes {
         self.for_each_chunk(dst, self.plane_len(), |i, chunk| f(i / self.blocks, i % self.blocks, chunk));
     }
 
+    /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
+    /// them.
+    pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
+        let dst = &mut dst[..self.len()];
+        if dst.is_empty() {
+            return;
+        }
+        let per_plane = (self.plane_len() * size_of::<E>()).div_ceil(TASK_BYTES).min(self.pixels());
+        let pieces = self.n * self.blocks * per_plane;
+        let together = (TASK_BYTES * pieces / size_of_val(dst)).max(1);
+        let out = SyncPtr::new(dst);
+        parallel_for(pieces.div_ceil(together), |task| {
+            for i in task * together..((task + 1) * together).min(pieces) {
+                let (plane, part) = (i / per_plane, i % per_plane);
+                let [first, end] = [part, part + 1].map(|p| self.pixels() * p / per_plane);
+                let offset = plane * self.plane_len() + first * self.lanes;
+                // SAFETY: planes of a dense view follow each other, and the pieces of one are ranges of its pixels
+                // that do not overlap; no other task has this `i`.
+                let elements = unsafe {
+                    std::slice::from_raw_parts_mut(out.get().add(offset), (end - first) * self.lanes)
+                };
+                f(Piece { n: plane / self.blocks, block: plane % self.blocks, first }, elements);
+            }
+        });
+    }
+
+    /// Calls `f` for tiles of up to `pixels` pixels with all their channels; the team shares them.
+    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile) + Sync) {
+        let dst = &mut dst[..self.len()];
+        if dst.is_empty() {
+            return;
+        }
+        let per_image = self.pixels().div_ceil(pixels);
+        let tiles = self.n * per_image;
+        let together = (TASK_BYTES * tiles / size_of_val(dst)).max(1);
+        let out = SyncPtr::new(dst);
+        parallel_for(tiles.div_ceil(together), |task| {
+            for i in task * together..((task + 1) * together).min(tiles) {
+                let (n, first) = (i / per_image, i % per_image * pixels);
+                // SAFETY: the offset of a pixel of the view, whose every block begins inside `dst`.
+                let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
+                let (stride_block, blocks, lanes) = (self.stride_block, self.blocks, self.lanes);
+                let pixels = pixels.min(self.pixels() - first);
+                f(Tile { n, first, pixels, start, stride_block, blocks, lanes });
+            }
+        });
+    }
+
+    /// Calls `f(state, part)` until the parts cover `dst`; the team shares them. `row_bytes` is what one row costs:
+    /// the **bytes** that it reads and writes. Cheap rows come several to a task, which has one `state`; rows that
+    /// cost much are cut, along their lanes where there are many, else along W.
+    pub fn for_each_part<S>(
+        &self,
+        dst: &mut [f32],
+        row_bytes: usize,
+        state: impl Fn() -> S + Sync,
+        f: impl Fn(&mut S, &mut Part<'_>) + Sync,
+    ) {
+        let [d, h, w] = self.spatial;
+        let dst = &mut dst[..self.len()];
+        if dst.is_empty() {
+            return;
+        }
+        let pieces = row_bytes.div_ceil(PART_BYTES);
+        let lane_cuts = pieces.min(self.lanes / MIN_PART_LANES).max(1);
+        let column_cuts = (pieces / lane_cuts).min(w / MIN_PART_COLUMNS).max(1);
+        let cuts = lane_cuts * column_cuts;
+        let parts = self.n * self.blocks * d * h * cuts;
+        let together = (PART_BYTES * cuts / row_bytes.max(1)).max(1);
+        let out = SyncPtr::new(dst);
+        parallel_for(parts.div_ceil(together), |task| {
+            let mut state = state();
+            for i in task * together..((task + 1) * together).min(parts) {
+                let (rest, cut) = (i / cuts, i % cuts);
+                let (lane_cut, column_cut) = (cut % lane_cuts, cut / lane_cuts);
+                let (rest, h) = (rest / h, rest % h);
+                let (rest, d) = (rest / d, rest % d);
+                let row = Row { n: rest / self.blocks, block: rest % self.blocks, d, h };
+                // The last part of lanes takes the rest, so that none is narrower than `MIN_PART_LANES`.
+                let wide = self.lanes / lane_cuts;
+                let end = if lane_cut + 1 == lane_cuts { self.lanes } else { (lane_cut + 1) * wide };
+                f(
+                    &mut state,
+                    &mut Part {
+                        row,
+                        columns: w * column_cut / column_cuts..w * (column_cut + 1) / column_cuts,
+                        lanes: lane_cut * wide..end,
+                        pixel: self.lanes,
+                        // SAFETY: the row lies inside `dst`, whose length was checked above.
+                        start: unsafe { out.get().add(self.offset(row)) },
+                        lifetime: PhantomData,
+                    },
+                );
+            }
+        });
+    }
+
     fn for_each_chunk(&self, dst: &mut [f32], chunk: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
         let dst = &mut dst[..self.len()];
         if chunk == 0 || dst.is_empty() {
@@ -147,11 +312,57 @@ impl Lanes {
     }
 }
 
+/// Part of one row of a result, which one task alone writes.
+pub(crate) struct Part<'a> {
+    pub row: Row,
+    /// The pixels of the row that the part has.
+    pub columns: Range<usize>,
+    /// The lanes of these pixels that it has.
+    pub lanes: Range<usize>,
+    /// Elements from one pixel to the next.
+    pixel: usize,
+    /// The first lane of the row's first pixel.
+    start: *mut f32,
+    lifetime: PhantomData<&'a mut [f32]>,
+}
+
+impl Part<'_> {
+    /// The elements of these pixels and lanes, which lie together: of one pixel, or all lanes of several.
+    ///
+    /// # Panics
+    /// When they do not lie together, or are not the part's.
+    #[inline(always)]
+    pub fn elements(&mut self, columns: Range<usize>, lanes: Range<usize>) -> &mut [f32] {
+        let inside = self.columns.start <= columns.start
+            && columns.end <= self.columns.end
+            && self.lanes.start <= lanes.start
+            && lanes.end <= self.lanes.end;
+        let (count, wide) = (columns.len(), lanes.len());
+        assert!(inside && (count == 1 || wide == self.pixel), "elements of another part");
+        // SAFETY: the elements lie in the part's row, between pixels and lanes that no other part has; they lie
+        // together, as was just checked; `self` is borrowed for as long as they are.
+        unsafe {
+            let first = self.start.add(columns.start * self.pixel + lanes.start);
+            std::slice::from_raw_parts_mut(first, count * wide)
+        }
+    }
+}
+
 /// Calls `f(i, elements)` for chunk number `i` of `dst`, each `chunk` long (the last may be shorter); the team
 /// shares the chunks, small ones several at a time.
 pub(crate) fn for_each_chunk<E: Send>(dst: &mut [E], chunk: usize, f: impl Fn(usize, &mut [E]) + Sync) {
+    for_each_chunk_by(dst, chunk, chunk * size_of::<E>(), f);
+}
+
+/// As [`for_each_chunk`], for chunks whose making touches this many **bytes** of anything.
+pub(crate) fn for_each_chunk_by<E: Send>(
+    dst: &mut [E],
+    chunk: usize,
+    bytes: usize,
+    f: impl Fn(usize, &mut [E]) + Sync,
+) {
     let chunks = dst.len().div_ceil(chunk);
-    let together = (TASK_BYTES / (chunk * size_of::<E>()).max(1)).max(1);
+    let together = (TASK_BYTES / bytes.max(1)).max(1);
     let len = dst.len();
     let out = SyncPtr::new(dst);
     parallel_for(chunks.div_ceil(together), |task| {
@@ -188,6 +399,11 @@ mod tests {
                 elements.iter_mut().enumerate().for_each(|(i, e)| *e += (v.offset(row) + i) as f32);
             });
             assert!(data.iter().enumerate().all(|(i, &e)| e == i as f32), "{v:?}");
+            v.for_each_piece(&mut data, |p, elements| {
+                let start = p.n * v.stride_n + p.block * v.stride_block + p.first * v.lanes;
+                elements.iter_mut().enumerate().for_each(|(i, e)| *e -= (start + i) as f32);
+            });
+            assert!(data.iter().all(|&e| e == 0.0), "{v:?}");
         }
     }
 

@@ -2,25 +2,53 @@
 //!
 //! A new op is one file here and its line in [`ALL`].
 
-mod batch_norm;
+pub(crate) mod adaptive;
+pub(crate) mod batch_norm;
+mod batch_norm_train;
 mod binary;
 pub(crate) mod blocks;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
+mod group_norm;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
+mod layer_norm;
 pub(crate) mod linear;
+#[allow(unsafe_code)]
+mod lines;
+mod local_response_norm;
+mod moments;
 mod pointwise;
+pub(crate) mod pool;
 pub(crate) mod post_ops;
+#[allow(unsafe_code)]
+mod reduce;
+pub(crate) mod resample;
+mod same;
+mod scale;
+mod softmax;
+pub(crate) mod spatial;
 mod unary;
 
-pub use batch_norm::BatchNorm;
+pub use adaptive::{
+    adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
+    adaptive_max_pool3d, global_avg_pool, global_max_pool,
+};
+pub use batch_norm::{BatchNorm, batch_norm};
+pub use batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use binary::*;
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
+pub use group_norm::{NormParams, group_norm, instance_norm};
+pub use layer_norm::layer_norm;
 pub use linear::{linear, matmul};
+pub use local_response_norm::{LocalResponseNorm, local_response_norm};
+pub use pool::{AvgPool, MaxPool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use reduce::{amax, amin, argmax, mean, prod, sum};
+pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
+pub use softmax::{log_softmax, softmax};
 pub use unary::*;
 
 use crate::dispatch::{Args, DispatchKey, Kernel, Op, Registrar};
@@ -35,14 +63,25 @@ pub(crate) struct Entry {
 }
 
 /// Every op of ours.
+#[rustfmt::skip]
 const ALL: &[&[Entry]] = &[
-    conv::ENTRIES,
-    linear::ENTRIES,
-    unary::UNARY,
-    unary::PRELU_ENTRIES,
+    adaptive::ENTRIES,
+    batch_norm::ENTRIES,
+    batch_norm_train::ENTRIES,
     binary::BINARY,
-    binary::SCALARS,
     binary::OTHERS,
+    binary::SCALARS,
+    conv::ENTRIES,
+    group_norm::ENTRIES,
+    layer_norm::ENTRIES,
+    linear::ENTRIES,
+    local_response_norm::ENTRIES,
+    pool::ENTRIES,
+    reduce::ENTRIES,
+    resample::ENTRIES,
+    softmax::ENTRIES,
+    unary::PRELU_ENTRIES,
+    unary::UNARY,
 ];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
@@ -71,6 +110,17 @@ pub(crate) fn timed<R>(
     layouts: impl FnOnce() -> String,
     work: impl FnOnce() -> R,
 ) -> R {
+    timed_as(args.op(), args.key(), implementation, layouts, work)
+}
+
+/// As [`timed`], for a packed operator, which has no arguments of a call.
+pub(crate) fn timed_as<R>(
+    op: &'static str,
+    key: DispatchKey,
+    implementation: &'static str,
+    layouts: impl FnOnce() -> String,
+    work: impl FnOnce() -> R,
+) -> R {
     if !ledger::is_recording() {
         return work();
     }
@@ -78,8 +128,8 @@ pub(crate) fn timed<R>(
     let start = std::time::Instant::now();
     let result = work();
     ledger::run(RunRecord {
-        op: args.op().into(),
-        key: args.key().name(),
+        op: op.into(),
+        key: key.name(),
         implementation: implementation.into(),
         layouts,
         time: start.elapsed(),

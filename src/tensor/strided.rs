@@ -10,8 +10,8 @@ use crate::layout::memory_format::MemoryFormat;
 
 /// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
 ///
-/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero allowed.
-/// Clones and views share the storage; data is written only while one tensor owns it.
+/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero
+/// allowed. Clones and views share the storage; data is written only while one tensor owns it.
 #[derive(Clone)]
 pub struct StridedTensor {
     pub(crate) storage: Arc<Buffer>,
@@ -130,8 +130,8 @@ impl StridedTensor {
     /// A copy of the elements in logical (row-major) order.
     ///
     /// # Errors
-    /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can reach
-    /// with little storage.
+    /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can
+    /// reach with little storage.
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
         if E::DTYPE != self.dtype {
             fail!(

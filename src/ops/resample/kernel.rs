@@ -1,0 +1,247 @@
+//! The kernels of resampling. Linear interpolation blends the source rows of a result row into one row of columns,
+//! whole vectors in any layout, then its columns along W; the order is the same in every layout, and so are the bits.
+
+use super::geometry::Axis;
+use crate::ops::lanes::{Lanes, Part, Row};
+use crate::ops::spatial::{Work, tile_end};
+use crate::simd::{self, Loop};
+
+/// Elements of the row of blended columns, which stays in the first-level cache.
+const SCRATCH: usize = 4096;
+/// Lanes that are blended at once where there are many.
+const MANY_LANES: usize = 128;
+
+/// Where a row of image `row.n` and block `row.block` begins in the source.
+fn row_start(from: &Lanes, row: Row, d: usize, h: usize) -> usize {
+    from.offset(Row { d, h, ..row })
+}
+
+/// Copies the pixels that `axes` names.
+pub(super) fn nearest(work: Work<'_>, axes: &[Vec<u32>; 3]) {
+    let Work { src, from, dst, to } = work;
+    let [d, h, w] = axes;
+    to.for_each_part(
+        dst,
+        8 * to.row_len(),
+        || (),
+        |(), part| {
+            let row = part.row;
+            let start = row_start(&from, row, d[row.d] as usize, h[row.h] as usize);
+            let row = &src[start..start + from.row_len()];
+            simd::dispatch(NearestPart { row, pixel: from.lanes, columns: w, part });
+        },
+    );
+}
+
+struct NearestPart<'a, 'p> {
+    row: &'a [f32],
+    /// Elements from one source pixel to the next.
+    pixel: usize,
+    columns: &'a [u32],
+    part: &'a mut Part<'p>,
+}
+
+impl Loop for NearestPart<'_, '_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let NearestPart { row, pixel, columns, part } = self;
+        let (all, lanes) = (part.columns.clone(), part.lanes.clone());
+        let columns = &columns[all.clone()];
+        match pixel {
+            1 => {
+                let dst = part.elements(all, lanes);
+                dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = row[i as usize]);
+            }
+            8 => copy_pixels::<8>(row, columns, part.elements(all, lanes)),
+            16 => copy_pixels::<16>(row, columns, part.elements(all, lanes)),
+            _ => {
+                for (w, &i) in all.zip(columns) {
+                    let pixel = &row[i as usize * pixel..][..pixel];
+                    part.elements(w..w + 1, lanes.clone()).copy_from_slice(&pixel[lanes.clone()]);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
+    let (row, dst) = (row.as_chunks::<L>().0, dst.as_chunks_mut::<L>().0);
+    dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = row[i as usize]);
+}
+
+/// Interpolates between the neighbours that `axes` names.
+pub(super) fn linear(work: Work<'_>, axes: &[Axis; 3]) {
+    let Work { src, from, dst, to } = work;
+    let row_bytes = 4 * (to.row_len() + 2 * from.row_len());
+    to.for_each_part(
+        dst,
+        row_bytes,
+        || vec![0f32; SCRATCH],
+        |scratch, part| {
+            let row = part.row;
+            let (d, h) = (axes[0].pair(row.d), axes[1].pair(row.h));
+            let start = |d: u32, h: u32| row_start(&from, row, d as usize, h as usize);
+            let rows =
+                [start(d.low, h.low), start(d.low, h.high), start(d.high, h.low), start(d.high, h.high)];
+            let blend = match axes {
+                [Axis::Same, Axis::Same, _] => Blend::One(rows[0]),
+                [Axis::Same, ..] => Blend::Two([rows[0], rows[1]], h.weights),
+                [_, Axis::Same, _] => Blend::Two([rows[0], rows[2]], d.weights),
+                _ => Blend::Four(rows, h.weights, d.weights),
+            };
+            simd::dispatch(LinearPart { src, pixel: from.lanes, blend, axis: &axes[2], part, scratch });
+        },
+    );
+}
+
+/// The source rows of a result row, and their weights.
+enum Blend {
+    One(usize),
+    Two([usize; 2], [f32; 2]),
+    /// `[(low, low), (low, high), (high, low), (high, high)]` of D and H; weights of H, then of D.
+    Four([usize; 4], [f32; 2], [f32; 2]),
+}
+
+struct LinearPart<'a, 'p> {
+    src: &'a [f32],
+    /// Elements from one source pixel to the next.
+    pixel: usize,
+    blend: Blend,
+    axis: &'a Axis,
+    part: &'a mut Part<'p>,
+    scratch: &'a mut [f32],
+}
+
+impl Loop for LinearPart<'_, '_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let all = self.part.lanes.clone();
+        let mut first = all.start;
+        while first < all.end {
+            let wide = if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
+            self.lanes(first, wide);
+            first += wide;
+        }
+    }
+}
+
+impl LinearPart<'_, '_> {
+    /// All columns of the part, some of its lanes.
+    #[inline(always)]
+    fn lanes(&mut self, lane: usize, wide: usize) {
+        let columns = self.part.columns.clone();
+        let mut at = columns.start;
+        while at < columns.end {
+            let end = tile_end(at, columns.end, SCRATCH / wide, |i| self.axis.reach(i));
+            let (from, to) = (self.axis.reach(at).0, self.axis.reach(end - 1).1);
+            if let Blend::One(row) = self.blend {
+                let columns = &self.src[row + from * self.pixel..row + to * self.pixel];
+                along_w(self.part, self.axis, at..end, columns, from, self.pixel, lane, wide);
+            } else {
+                self.blend(from, to, lane, wide);
+                let columns = &self.scratch[..(to - from) * wide];
+                // The scratch row begins with the first of these lanes.
+                let at = at..end;
+                along_w(self.part, self.axis, at, columns, from, wide, lane, wide);
+            }
+            at = end;
+        }
+    }
+
+    /// Blends the rows of source columns `from..to` into the scratch row.
+    #[inline(always)]
+    fn blend(&mut self, from: usize, to: usize, lane: usize, wide: usize) {
+        if wide == self.pixel {
+            self.blend_run(from * wide, 0, (to - from) * wide);
+        } else {
+            (from..to).for_each(|i| self.blend_run(i * self.pixel + lane, (i - from) * wide, wide));
+        }
+    }
+
+    /// Blends `len` elements from `at` on of every row.
+    #[inline(always)]
+    fn blend_run(&mut self, at: usize, into: usize, len: usize) {
+        let out = &mut self.scratch[into..into + len];
+        let row = |start: usize| &self.src[start + at..][..len];
+        match self.blend {
+            Blend::One(start) => out.copy_from_slice(row(start)),
+            Blend::Two(starts, weights) => {
+                let [a, b] = starts.map(row);
+                for i in 0..len {
+                    out[i] = blend(a[i], b[i], weights);
+                }
+            }
+            Blend::Four(starts, inner, outer) => {
+                let [a, b, c, d] = starts.map(row);
+                for i in 0..len {
+                    out[i] = blend(blend(a[i], b[i], inner), blend(c[i], d[i], inner), outer);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn blend(a: f32, b: f32, weights: [f32; 2]) -> f32 {
+    a * weights[0] + b * weights[1]
+}
+
+/// Blends `columns`, which begin at source column `from` and lie `pixel` elements apart, into the result columns
+/// `at` and `wide` lanes from `lane` on.
+#[allow(clippy::too_many_arguments)]
+#[inline(always)]
+fn along_w(
+    part: &mut Part<'_>,
+    axis: &Axis,
+    at: std::ops::Range<usize>,
+    columns: &[f32],
+    from: usize,
+    pixel: usize,
+    lane: usize,
+    wide: usize,
+) {
+    // Whole source pixels hold lanes before those asked for.
+    let skip = if pixel == wide { 0 } else { lane };
+    let Axis::Pairs(pairs) = axis else {
+        for i in at {
+            let column = &columns[(i - from) * pixel + skip..][..wide];
+            part.elements(i..i + 1, lane..lane + wide).copy_from_slice(column);
+        }
+        return;
+    };
+    if pixel == 1 {
+        let dst = part.elements(at.clone(), 0..1);
+        for (d, p) in dst.iter_mut().zip(&pairs[at]) {
+            *d = blend(columns[p.low as usize - from], columns[p.high as usize - from], p.weights);
+        }
+        return;
+    }
+    for i in at {
+        let p = pairs[i];
+        let a = &columns[(p.low as usize - from) * pixel + skip..][..wide];
+        let b = &columns[(p.high as usize - from) * pixel + skip..][..wide];
+        let dst = part.elements(i..i + 1, lane..lane + wide);
+        match wide {
+            8 => blend_lanes::<8>(dst, a, b, p.weights),
+            16 => blend_lanes::<16>(dst, a, b, p.weights),
+            _ => {
+                for l in 0..wide {
+                    dst[l] = blend(a[l], b[l], p.weights);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn blend_lanes<const L: usize>(dst: &mut [f32], a: &[f32], b: &[f32], weights: [f32; 2]) {
+    let (dst, a, b) = (&mut dst[..L], &a[..L], &b[..L]);
+    for l in 0..L {
+        dst[l] = blend(a[l], b[l], weights);
+    }
+}
