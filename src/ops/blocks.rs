@@ -11,6 +11,7 @@ use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
+use crate::layout::pack;
 use crate::ops::lanes::Lanes;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
@@ -49,16 +50,26 @@ impl Source {
 
     /// A parameter with one value for each channel of `like`, or one for all.
     pub fn of_channels(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
-        let rank = like.rank();
         if values.numel() == 1 && like.dims()[1] != 1 {
             return Ok(Source { view: values.reshape(&[1])?, zero_tail: false });
         }
-        let lanes = Lanes::of_blocked(op, like)?;
-        let mut padded = values.to_vec::<f32>()?;
-        padded.resize(lanes.blocks * lanes.lanes, 0.0);
-        let mut dims = Dims::filled(1, rank + 1);
-        (dims[1], dims[rank]) = (lanes.blocks, lanes.lanes);
-        Ok(Source { view: StridedTensor::from_slice(&padded, &dims)?, zero_tail: true })
+        let mut dims = Dims::filled(1, like.rank());
+        dims[1] = values.numel();
+        Source::of_features(op, &values.reshape(&dims)?, like)
+    }
+
+    /// A small tensor with as many channels as `like`, moved into its layout: it is a parameter, and no reorder.
+    pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
+        let (elem, layout) = (values.dtype().size_bytes(), like.layout());
+        let mut blocked = BlockedTensor::for_result(op, values.dims(), layout, values.dtype())?;
+        let bytes = &values.storage.as_bytes()[values.offset() * elem..];
+        pack::pack(elem, bytes, values.dims(), values.strides(), layout, blocked.storage_bytes_mut());
+        Ok(Source { view: view(op, &blocked)?, zero_tail: true })
+    }
+
+    /// A small strided tensor with one channel, for a function that is zero wherever its other operands are.
+    pub fn of_pixels(values: &StridedTensor) -> Result<Source> {
+        Ok(Source { view: values.unsqueeze(values.rank())?, zero_tail: true })
     }
 }
 

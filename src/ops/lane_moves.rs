@@ -16,6 +16,8 @@ pub(super) enum Channel {
     Of { source: usize, channel: usize },
     /// The fill value.
     Fill,
+    /// Another layer.
+    Nothing,
 }
 
 /// Pixels that move together when segments are short: source and result of so many stay in the first-level cache.
@@ -60,6 +62,17 @@ pub(super) fn channels(
     let mut dims = sources[0].dims().to_vec();
     dims[1] = from.len();
     let dst = BlockedTensor::for_result(op, &dims, sources[0].layout(), sources[0].dtype())?;
+    channels_into(op, sources, dst, from, value)
+}
+
+/// The same, into a result that was just made.
+pub(super) fn channels_into(
+    op: &'static str,
+    sources: &[&BlockedTensor],
+    dst: BlockedTensor,
+    from: &[Channel],
+    value: f32,
+) -> Result<BlockedTensor> {
     let view = Lanes::of_blocked(op, &dst)?;
     let pixels = view.spatial.iter().product::<usize>();
     let step = view.lanes;
@@ -105,6 +118,10 @@ fn push_segments(segments: &mut Vec<Segment>, own: &[Channel], views: &[Lanes], 
     let mut last: Option<Segment> = None;
     for (lane, channel) in own.iter().enumerate() {
         let from = match *channel {
+            Channel::Nothing => {
+                segments.extend(last.take());
+                continue;
+            }
             Channel::Fill => None,
             Channel::Of { source, channel } => {
                 let v = &views[source];

@@ -7,16 +7,23 @@
 use super::blocks;
 use super::lane_moves::{self, Channel};
 use super::lanes::{Lanes, for_each_chunk};
+use crate::dispatch::{Args, Outputs};
 use crate::dtype::DType;
 use crate::elementwise::Tail;
 use crate::error::Result;
 use crate::layout::dims::Dims;
+use crate::layout::memory_format::check_extent;
 use crate::tensor::any::{Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 
-/// Where the indices of one axis of the result come from; `None` is the fill.
-pub(super) type Picks = Vec<Option<usize>>;
+/// Where the indices of one axis of the result come from.
+pub(super) struct Picks<'a> {
+    /// The axis's size in the result.
+    pub size: usize,
+    /// The source's index; `None` is the fill.
+    pub from: Box<dyn Fn(usize) -> Option<usize> + 'a>,
+}
 
 /// The longest program, in runs, and how many **elements** of result it may write before the team gets no share.
 const MAX_RUNS: usize = 8192;
@@ -46,10 +53,10 @@ enum Axis {
 }
 
 impl Axis {
-    fn new(picks: Option<&Picks>, size: usize, step: usize) -> Axis {
+    fn new(picks: Option<&Picks<'_>>, size: usize, step: usize) -> Axis {
         match picks {
             None => Axis::Whole { size, step },
-            Some(p) => Axis::Picked(p.iter().map(|i| i.map(|i| i * step)).collect()),
+            Some(p) => Axis::Picked((0..p.size).map(|i| (p.from)(i).map(|i| i * step)).collect()),
         }
     }
 
@@ -77,8 +84,7 @@ struct Program {
 impl Program {
     /// The program of as many inner axes as it may hold; they are taken off `axes`, which come outermost first.
     fn take(axes: &mut Vec<Axis>) -> Program {
-        let mut program =
-            Program { runs: vec![Run { way: Way::Forward, from: 0, len: 1 }], elements: 1 };
+        let mut program = Program { runs: vec![Run { way: Way::Forward, from: 0, len: 1 }], elements: 1 };
         let mut first = true;
         while let Some(axis) = axes.last() {
             let dense = matches!(axis, Axis::Whole { step, .. } if *step == program.elements && program.runs.len() == 1);
@@ -183,10 +189,10 @@ fn write<E: Copy + Send + Sync>(
 }
 
 /// The sizes of the result.
-fn picked_dims(op: &'static str, dims: &[usize], picks: &[Option<Picks>]) -> Result<Dims> {
-    let dims: Vec<usize> = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, Vec::len)).collect();
-    crate::layout::memory_format::check_extent(op, &dims)?;
-    Dims::new(op, "dims", &dims)
+fn picked_dims(op: &'static str, dims: &[usize], picks: &[Option<Picks<'_>>]) -> Result<Dims> {
+    let dims: Dims = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, |p| p.size)).collect();
+    check_extent(op, &dims)?;
+    Ok(dims)
 }
 
 /// Calls `$f::<E>` with the unsigned type of the dtype's size: moves do not look into elements.
@@ -217,10 +223,10 @@ pub(super) fn bits<E: bytemuck::Pod>(value: f32, dtype: DType) -> E {
 }
 
 /// Moves along every axis that has picks. The result's format is `rule`'s; a blocked result keeps the layout.
-pub(super) fn along_axes(
+fn along_axes(
     op: &'static str,
     x: TensorRef<'_>,
-    picks: &[Option<Picks>],
+    picks: &[Option<Picks<'_>>],
     value: f32,
     rule: FormatRule,
 ) -> Result<Tensor> {
@@ -231,7 +237,8 @@ pub(super) fn along_axes(
             if dst.numel() == 0 {
                 return Ok(dst.into());
             }
-            let mut order: Vec<usize> = (0..x.rank()).filter(|&d| dims[d] != 1 || picks[d].is_some()).collect();
+            let mut order: Vec<usize> =
+                (0..x.rank()).filter(|&d| dims[d] != 1 || picks[d].is_some()).collect();
             order.sort_by_key(|&d| (std::cmp::Reverse(dst.strides()[d]), d));
             // Among equal strides, what is of size 1 has no say.
             let axes: Vec<Axis> =
@@ -254,25 +261,33 @@ pub(super) fn along_axes(
             Ok(dst.into())
         }
         TensorRef::Blocked(x) => {
-            let turned;
-            let x = match &picks[1] {
-                None => x,
-                Some(channels) => {
-                    let channels: Vec<Channel> = channels
-                        .iter()
-                        .map(|c| c.map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel }))
-                        .collect();
-                    turned = lane_moves::channels(op, &[x], &channels, value)?;
-                    &turned
-                }
-            };
-            if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {
-                return Ok(x.clone().into());
+            let dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
+            if dst.numel() == 0 {
+                return Ok(dst.into());
             }
-            Ok(blocked(op, x, picks, &dims, value)?.into())
+            let Some(own) = &picks[1] else { return Ok(blocked(op, x, picks, dst, value)?.into()) };
+            let pick = |i| (own.from)(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
+            let channels: Vec<Channel> = (0..own.size).map(pick).collect();
+            if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {
+                return Ok(lane_moves::channels_into(op, &[x], dst, &channels, value)?.into());
+            }
+            let x = lane_moves::channels(op, &[x], &channels, value)?;
+            Ok(blocked(op, &x, picks, dst, value)?.into())
         }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }
+}
+
+/// The same for an op's call, in the ledger.
+pub(super) fn recorded(
+    args: &Args<'_>,
+    picks: &[Option<Picks<'_>>],
+    value: f32,
+    rule: FormatRule,
+) -> Result<Outputs> {
+    let x = args.tensor(0)?;
+    let work = || along_axes(args.op(), x, picks, value, rule);
+    Ok(super::timed(args, "blocktensor:moves", || x.layout_name(), work)?.into())
 }
 
 fn whole_elements<E: bytemuck::Pod>(bytes: &[u8]) -> &[E] {
@@ -283,15 +298,11 @@ fn whole_elements<E: bytemuck::Pod>(bytes: &[u8]) -> &[E] {
 fn blocked(
     op: &'static str,
     x: &BlockedTensor,
-    picks: &[Option<Picks>],
-    dims: &[usize],
+    picks: &[Option<Picks<'_>>],
+    mut dst: BlockedTensor,
     value: f32,
 ) -> Result<BlockedTensor> {
-    let mut dst = BlockedTensor::for_result(op, dims, x.layout(), x.dtype())?;
     let lanes = Lanes::of_blocked(op, &dst)?;
-    if dims.contains(&0) {
-        return Ok(dst);
-    }
     let dense = blocks::view(op, x)?;
     let mut axes: Vec<Axis> = (0..dense.rank())
         .map(|d| {
@@ -300,8 +311,12 @@ fn blocked(
         })
         .collect();
     axes.retain(|a| !matches!(a, Axis::Whole { size: 1, .. }));
-    let tail =
-        Tail { lanes: lanes.lanes, used: lanes.c % lanes.lanes, plane: lanes.plane_len(), blocks: lanes.blocks };
+    let tail = Tail {
+        lanes: lanes.lanes,
+        used: lanes.c % lanes.lanes,
+        plane: lanes.plane_len(),
+        blocks: lanes.blocks,
+    };
     let tail = Some(tail).filter(|t| t.used != 0 && value.to_bits() != 0);
     fn typed<E: bytemuck::Pod + Send + Sync>(
         axes: Vec<Axis>,
