@@ -127,8 +127,27 @@ fn elementwise(c: &Case<'_>) -> Option<Call> {
 }
 
 /// Cat, chunk, pad, shuffles.
-fn shapes(_c: &Case<'_>) -> Option<Call> {
-    None
+fn shapes(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "cat" => {
+            let names = c.shapes.keys().filter(|n| n.starts_with('x'));
+            let tensors = names.map(|n| c.tensor(n)).collect();
+            ("cat", vec![("tensors", Value::Tensors(tensors)), ("axis", c.int("dim"))])
+        }
+        "chunk" => ("chunk", vec![("x", c.data("x")), ("chunks", c.int("chunks")), ("axis", c.int("dim"))]),
+        "pad" => (
+            "pad",
+            vec![
+                ("x", c.data("x")),
+                ("padding", c.ints("left_right_top_bottom")),
+                ("mode", c.word("mode")),
+                ("value", c.float("value")),
+            ],
+        ),
+        "pixel_shuffle" => ("pixel_shuffle", vec![("x", c.data("x")), ("factor", c.int("factor"))]),
+        "channel_shuffle" => ("channel_shuffle", vec![("x", c.data("x")), ("groups", c.int("groups"))]),
+        _ => return None,
+    })
 }
 
 /// Linear, matmul, transposed convolution.

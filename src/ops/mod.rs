@@ -13,6 +13,7 @@ pub(crate) mod conv;
 mod dropout;
 mod flip;
 mod group_norm;
+mod index;
 mod lane_moves;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
@@ -34,8 +35,10 @@ mod same;
 mod scale;
 mod shuffle;
 mod softmax;
+mod sort;
 pub(crate) mod spatial;
 mod unary;
+mod views;
 
 pub use adaptive::{
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
@@ -51,6 +54,7 @@ pub use conv::{
 pub use dropout::{dropout, feature_dropout};
 pub use flip::{flip, roll};
 pub use group_norm::{NormParams, group_norm, instance_norm};
+pub use index::{cumsum, gather, index_select};
 pub use layer_norm::layer_norm;
 pub use linear::{linear, matmul};
 pub use local_response_norm::{LocalResponseNorm, local_response_norm};
@@ -61,6 +65,7 @@ pub use reduce::{amax, amin, argmax, mean, prod, sum};
 pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
 pub use shuffle::{channel_shuffle, pixel_shuffle, pixel_unshuffle};
 pub use softmax::{log_softmax, softmax};
+pub use sort::{sort, topk};
 pub use unary::*;
 
 use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Registrar};
@@ -89,6 +94,7 @@ const ALL: &[&[Entry]] = &[
     dropout::ENTRIES,
     flip::ENTRIES,
     group_norm::ENTRIES,
+    index::ENTRIES,
     layer_norm::ENTRIES,
     linear::ENTRIES,
     local_response_norm::ENTRIES,
@@ -98,8 +104,11 @@ const ALL: &[&[Entry]] = &[
     resample::ENTRIES,
     shuffle::ENTRIES,
     softmax::ENTRIES,
+    sort::ENTRIES,
     unary::PRELU_ENTRIES,
     unary::UNARY,
+    views::ENTRIES,
+    views::FLATTEN_ENTRIES,
 ];
 
 /// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
