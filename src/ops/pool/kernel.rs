@@ -39,9 +39,10 @@ impl Fold for Max {
     }
     #[inline(always)]
     fn join(a: f32, b: f32) -> f32 {
-        // The machine's own maximum keeps `a` where it is NaN.
-        let larger = if b > a { b } else { a };
-        if b.is_nan() { b } else { larger }
+        // Each is one instruction, and gives its second operand where either is NaN. So one of them is NaN then, and
+        // their bits together are; else they agree. (Of zeros with both signs -0 is left.) In any order of joins.
+        let (one, other) = (if a > b { a } else { b }, if b > a { b } else { a });
+        f32::from_bits(one.to_bits() | other.to_bits())
     }
     #[inline(always)]
     fn finish(a: f32, _: f64) -> f32 {
@@ -353,7 +354,9 @@ fn even_vectors<F: Fold, const S: usize, const L: usize>(
     dilation: usize,
     count: f64,
 ) {
-    for_vectors::<L>(dst, |at, dst| {
+    let n = dst.len();
+    let mut at = 0;
+    loop {
         let mut acc = [F::Acc::default(); L];
         for k in 0..taps {
             barrier();
@@ -364,8 +367,12 @@ fn even_vectors<F: Fold, const S: usize, const L: usize>(
             }
             if k == 0 { acc = tap } else { join_all::<F, L>(&mut acc, &tap) }
         }
-        finish_all::<F, L>(dst, &acc, count);
-    });
+        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
+        match next_vector::<L>(at, n) {
+            Some(next) => at = next,
+            None => return,
+        }
+    }
 }
 
 /// One window of `taps` pixels of at least `L` lanes, which begin `step` elements apart. `K` is `taps`, or 0.
@@ -378,29 +385,28 @@ fn one_window<F: Fold, const L: usize, const K: usize>(
     count: f64,
 ) {
     let taps = if K == 0 { taps } else { K };
-    for_vectors::<L>(dst, |at, dst| {
-        let mut acc = *first_of::<F, L>(&src[at..]);
+    let n = dst.len();
+    let mut at = 0;
+    loop {
+        barrier();
+        let mut acc = *vector::<F, L>(src, at);
         for k in 1..taps {
             barrier();
-            join_all::<F, L>(&mut acc, first_of::<F, L>(&src[k * step + at..]));
+            join_all::<F, L>(&mut acc, vector::<F, L>(src, k * step + at));
         }
-        finish_all::<F, L>(dst, &acc, count);
-    });
+        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
+        match next_vector::<L>(at, n) {
+            Some(next) => at = next,
+            None => return,
+        }
+    }
 }
 
-/// Calls `f(at, elements)` for every `L` elements of `dst`, which has as many at least. The last ones may overlap
-/// those before them: `f` gives the same results again.
+/// Where the vector after the one at `at` begins; the last one of `n` elements may overlap that before it, with the
+/// same results again.
 #[inline(always)]
-fn for_vectors<const L: usize>(dst: &mut [f32], f: impl Fn(usize, &mut [f32; L])) {
-    let whole = dst.len() / L * L;
-    for (i, dst) in dst.as_chunks_mut::<L>().0.iter_mut().enumerate() {
-        barrier();
-        f(i * L, dst);
-    }
-    if whole < dst.len() {
-        let at = dst.len() - L;
-        f(at, dst.last_chunk_mut().expect("L elements at least"));
-    }
+fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
+    if at + L == n { None } else { Some((at + L).min(n - L)) }
 }
 
 /// Folds `acc.len()` elements from `at` on of every row into `acc`.
@@ -457,8 +463,13 @@ fn barrier() {
 }
 
 #[inline(always)]
-fn first_of<F: Fold, const L: usize>(src: &[F::Acc]) -> &[F::Acc; L] {
-    src.first_chunk().expect("a vector's elements")
+fn vector<F: Fold, const L: usize>(src: &[F::Acc], at: usize) -> &[F::Acc; L] {
+    src[at..].first_chunk().expect("a vector's elements")
+}
+
+#[inline(always)]
+fn vector_mut<const L: usize>(dst: &mut [f32], at: usize) -> &mut [f32; L] {
+    dst[at..].first_chunk_mut().expect("a vector's elements")
 }
 
 #[inline(always)]
