@@ -47,8 +47,13 @@ fn readme_lists_every_op_by_key_and_dtype() {
     if !cfg!(feature = "onednn") {
         // Without oneDNN engines differ; the names do not.
         for op in dispatch::ops() {
-            let known = op.kernel(DispatchKey::STRIDED).is_some() || op.kernel(DispatchKey::BLOCKED).is_some();
-            assert!(!known || readme[begin..end].contains(&format!("`{}`", op.schema().name)), "{}", op.schema().name);
+            let known =
+                op.kernel(DispatchKey::STRIDED).is_some() || op.kernel(DispatchKey::BLOCKED).is_some();
+            assert!(
+                !known || readme[begin..end].contains(&format!("`{}`", op.schema().name)),
+                "{}",
+                op.schema().name
+            );
         }
         return;
     }

@@ -131,6 +131,15 @@ impl BlockedTensor {
         Ok(BlockedTensor { storage: Arc::new(Buffer::for_result(bytes)?), dims, layout: *layout, dtype })
     }
 
+    /// The storage, padding included, as a dense strided tensor with these sizes: the outer dimensions and the inner
+    /// blocks in the order of memory.
+    pub(crate) fn storage_view(&self, op: &'static str, dims: Dims) -> Result<StridedTensor> {
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        debug_assert!(dims.iter().product::<usize>() * self.dtype.size_bytes() <= self.bytes());
+        let storage = Arc::clone(&self.storage);
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype: self.dtype, format_tag: None })
+    }
+
     /// [`check_tail`](Self::check_tail) where `BLOCKTENSOR_CHECK_TAILS` is set: a switch for users who write kernels, or
     /// doubt ours. Every blocked result of an op and of a packed convolution is then read once more.
     pub(crate) fn check_tail_if_asked(&self) -> Result<()> {
