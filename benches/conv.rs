@@ -33,8 +33,10 @@ fn main() {
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
     for (name, edge, [c, o], groups, kernel, stride) in CASES.into_iter().filter(|c| is_wanted(c.0)) {
         for batch in [1, 8] {
-            let w = StridedTensor::ones(&[o, c / groups, kernel, kernel], DType::F32, MemoryFormat::Contiguous);
-            let x = StridedTensor::ones(&[batch, c, edge, edge], DType::F32, MemoryFormat::ChannelsLast).unwrap();
+            let w =
+                StridedTensor::ones(&[o, c / groups, kernel, kernel], DType::F32, MemoryFormat::Contiguous);
+            let x =
+                StridedTensor::ones(&[batch, c, edge, edge], DType::F32, MemoryFormat::ChannelsLast).unwrap();
             let params = Conv2d::new().padding(kernel / 2).stride(stride).groups(groups);
             let packer = PackedConv2d::new(&w.unwrap(), None, params).unwrap();
             let act = Layout::native().0;
