@@ -44,7 +44,42 @@ fn norms(c: &Case<'_>) -> Option<Call> {
                 ("eps", c.float("eps")),
             ],
         ),
+        "batch_norm_train" => (
+            "batch_norm_train",
+            vec![
+                ("x", c.data("x")),
+                ("running_mean", c.param("running_mean")),
+                ("running_var", c.param("running_var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("momentum", c.float("momentum")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "group_norm" | "layer_norm" => {
+            let (op, arg) = match c.op.as_str() {
+                "group_norm" => ("group_norm", ("groups", c.int("groups"))),
+                _ => ("layer_norm", ("normalized_shape", c.ints("normalized_shape"))),
+            };
+            let params = [("weight", c.param("w")), ("bias", c.param("b")), ("eps", c.float("eps"))];
+            (op, [("x", c.data("x")), arg].into_iter().chain(params).collect())
+        }
+        "instance_norm" => ("instance_norm", vec![("x", c.data("x")), ("eps", c.float("eps"))]),
+        "local_response_norm" => (
+            "local_response_norm",
+            vec![
+                ("x", c.data("x")),
+                ("size", c.int("size")),
+                ("alpha", c.float("alpha")),
+                ("beta", c.float("beta")),
+                ("k", c.float("k")),
+            ],
+        ),
         "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        "mean" | "sum" | "amax" => {
+            let op = ["mean", "sum", "amax"].into_iter().find(|&op| op == c.op)?;
+            (op, vec![("x", c.data("x")), ("axes", c.ints("dims")), ("keepdim", c.flag("keepdim"))])
+        }
         "log_softmax" => ("log_softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
         _ => return None,
     })

@@ -4,15 +4,22 @@
 
 pub(crate) mod adaptive;
 pub(crate) mod batch_norm;
+mod batch_norm_train;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
+mod group_norm;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
+mod layer_norm;
 pub(crate) mod linear;
 #[allow(unsafe_code)]
 mod lines;
+mod local_response_norm;
+mod moments;
 pub(crate) mod pool;
 pub(crate) mod post_ops;
+#[allow(unsafe_code)]
+mod reduce;
 pub(crate) mod resample;
 mod same;
 mod scale;
@@ -24,12 +31,17 @@ pub use adaptive::{
     adaptive_max_pool3d, global_avg_pool, global_max_pool,
 };
 pub use batch_norm::{BatchNorm, batch_norm};
+pub use batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use conv::{
     Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
+pub use group_norm::{NormParams, group_norm, instance_norm};
+pub use layer_norm::layer_norm;
 pub use linear::{linear, matmul};
+pub use local_response_norm::{LocalResponseNorm, local_response_norm};
 pub use pool::{AvgPool, MaxPool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d};
 pub use post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+pub use reduce::{amax, amin, argmax, mean, prod, sum};
 pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
 pub use softmax::{log_softmax, softmax};
 
@@ -49,9 +61,14 @@ pub(crate) struct Entry {
 const ALL: &[&[Entry]] = &[
     adaptive::ENTRIES,
     batch_norm::ENTRIES,
+    batch_norm_train::ENTRIES,
     conv::ENTRIES,
+    group_norm::ENTRIES,
+    layer_norm::ENTRIES,
     linear::ENTRIES,
+    local_response_norm::ENTRIES,
     pool::ENTRIES,
+    reduce::ENTRIES,
     resample::ENTRIES,
     softmax::ENTRIES,
 ];

@@ -39,6 +39,7 @@ pub(crate) struct Scales {
     per_image: bool,
     /// Of one image.
     channels: usize,
+    blocks: usize,
     center: Vec<f32>,
     scale: Vec<f32>,
     shift: Vec<f32>,
@@ -73,17 +74,23 @@ impl Scales {
                 }
             }
         }
-        Scales { per_image, channels, center, scale, shift }
+        Scales { per_image, channels, blocks: view.blocks.max(1), center, scale, shift }
+    }
+
+    /// Centres, scales and shifts of the first `lanes` channels of a block.
+    pub fn of(&self, n: usize, block: usize, lanes: usize) -> [&[f32]; 3] {
+        let step = self.channels / self.blocks;
+        let at = if self.per_image { n * self.channels } else { 0 } + block * step;
+        [&self.center, &self.scale, &self.shift].map(|v| &v[at..at + lanes])
     }
 
     /// Writes `dst`, which lies as `src` does.
     pub fn apply(&self, view: &Lanes, src: &[f32], dst: &mut [f32]) {
-        let step = self.channels / view.blocks.max(1);
+        let step = self.channels / self.blocks;
         view.for_each_piece(dst, |p, dst| {
             let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
             let src = &src[start..start + dst.len()];
-            let at = if self.per_image { p.n * self.channels } else { 0 } + p.block * step;
-            let [center, scale, shift] = [&self.center, &self.scale, &self.shift].map(|v| &v[at..at + step]);
+            let [center, scale, shift] = self.of(p.n, p.block, step);
             simd::dispatch(Affine { src, dst, center, scale, shift });
         });
     }

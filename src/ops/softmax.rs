@@ -119,14 +119,15 @@ fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: 
 fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32], padding: Option<&PaddingColumns>) {
     lines.for_each(src, dst, lines.len, |from, mut to| {
         if let (Some(src), Some(dst)) = (from.line(), to.line()) {
-            simd::dispatch(Line { src, dst, log });
-        } else if lines.inner < LANES {
+            return simd::dispatch(Line { src, dst, log });
+        }
+        if lines.inner < LANES / 2 {
             one_by_one(&from, &mut to, log);
         } else {
             simd::dispatch(SideBySide { from: &from, to: &mut to, log });
-            if let Some(padding) = padding {
-                padding.clear(&from, &mut to);
-            }
+        }
+        if let Some(padding) = padding {
+            padding.clear(&from, &mut to);
         }
     });
 }
@@ -281,6 +282,9 @@ impl Loop for SideBySide<'_, '_> {
         let SideBySide { from, to, log } = self;
         if from.width == WIDTH {
             return columns::<WIDTH>(from, to, 0, WIDTH, log);
+        }
+        if from.width == LANES / 2 {
+            return columns::<{ LANES / 2 }>(from, to, 0, LANES / 2, log);
         }
         for at in (0..from.width).step_by(LANES) {
             columns::<LANES>(from, to, at, LANES.min(from.width - at), log);

@@ -274,9 +274,25 @@ impl<const N: usize> PackedConv<N> {
         if g.dst_dims().checked_product() == Some(0) {
             return Ok(());
         }
+        self.compute(g, x, residual, &channel, bytes, location)?;
+        match dst.tensor_ref() {
+            TensorRef::Blocked(t) => t.check_tail_if_asked(),
+            _ => Ok(()),
+        }
+    }
+
+    fn compute(
+        &self,
+        g: &ConvGeometry,
+        x: TensorRef<'_>,
+        residual: Option<TensorRef<'_>>,
+        channel: &[TensorRef<'_>],
+        bytes: &mut [u8],
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.run(self, g, x, residual, &channel, bytes, location),
+            Weights::Packed(p) => p.run(self, g, x, residual, channel, bytes, location),
             Weights::Plain(w) => {
                 let SourceLayout::Strided(format) = self.to else { return Err(not_built(g)) };
                 let TensorRef::Strided(x) = x else { return Err(not_built(g)) };
@@ -291,9 +307,12 @@ impl<const N: usize> PackedConv<N> {
                     dst_strides: &strides,
                     post_ops: &self.post_ops,
                     residual: residual.and_then(strided::plain),
-                    channel: &strided::channel_vectors(&channel)?,
+                    channel: &strided::channel_vectors(channel)?,
                 };
-                gemm_conv(&conv, bytemuck::cast_slice_mut(bytes))
+                let layouts = || format!("{} -> {}", self.source.layout, self.to);
+                timed_as(g.op, DispatchKey::STRIDED, "blocktensor:gemm", layouts, || {
+                    gemm_conv(&conv, bytemuck::cast_slice_mut(bytes))
+                })
             }
             Weights::Direct(d) => {
                 let operands = direct::Operands {
@@ -301,7 +320,7 @@ impl<const N: usize> PackedConv<N> {
                     weights: d.data.as_slice(),
                     bias: self.bias.as_deref(),
                     residual: residual.and_then(elements),
-                    channel: &strided::channel_vectors(&channel)?,
+                    channel: &strided::channel_vectors(channel)?,
                     post_ops: &self.post_ops,
                 };
                 let other = if g.n == self.g.n { None } else { self.plan_for(g) };

@@ -365,3 +365,29 @@ fn an_empty_batch_and_an_empty_image_run() {
     assert_eq!(y.dims(), [1, 40, 2, 7]);
     assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), [0.0; 560]);
 }
+
+/// oneDNN 3.14.1's `jit_uni_ncsp:matmul` adds a bias that it reads from the wrong place.
+#[test]
+fn a_pointwise_nchw_convolution_with_bias_is_exact() {
+    let mut rng = Rng(9);
+    let one = [1, 1, 1];
+    let p = Problem {
+        n: 1,
+        c: 64,
+        o: 48,
+        groups: 1,
+        input: [1, 14, 14],
+        kernel: one,
+        stride: one,
+        dilation: one,
+        pad_begin: [0; 3],
+        pad_end: [0; 3],
+    };
+    let (x, w, b) = (rng.integers(64 * 196), rng.integers(48 * 64), rng.integers(48));
+    let (want, _) = p.solve(&x, &w, Some(&b));
+    let x = StridedTensor::from_slice(&x, &[1, 64, 14, 14]).unwrap();
+    let w = StridedTensor::from_slice(&w, &[48, 64, 1, 1]).unwrap();
+    let b = StridedTensor::from_slice(&b, &[48]).unwrap();
+    let y = ops::conv2d(&x, &w, Some(&b), &Conv2d::new()).unwrap();
+    assert_close("nchw 1x1", &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+}

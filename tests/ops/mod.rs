@@ -1,3 +1,6 @@
 //! Mirrors src/ops.
 
 mod conv;
+mod norm;
+mod reduce;
+mod softmax;

@@ -1,6 +1,8 @@
 //! What tests share: data, oracles written from the definitions in f64, comparisons.
 
+pub mod activation;
 pub mod conv;
+pub mod norm;
 
 /// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.
 pub struct Rng(pub u64);
