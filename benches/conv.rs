@@ -1,5 +1,6 @@
 //! Convolutions that run on our own kernel, beside the other ways to the same result, in turns so that all meet
-//! the same machine: `cargo bench --bench conv` prints one line of ratios for each.
+//! the same machine: `cargo bench --bench conv` prints one line of ratios for each; a word after
+//! `--` picks the cases that hold it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -28,7 +29,9 @@ fn main() {
         "{:<20} {:>6} {:<24} {:>9} {:>9} {:>9} {:>12}",
         "case", "batch", "implementation", "GFLOP/s", "us", "nhwc", "round trip"
     );
-    for (name, edge, [c, o], groups, kernel, stride) in CASES {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|w| name.contains(w.as_str()));
+    for (name, edge, [c, o], groups, kernel, stride) in CASES.into_iter().filter(|c| is_wanted(c.0)) {
         for batch in [1, 8] {
             let w =
                 StridedTensor::ones(&[o, c / groups, kernel, kernel], DType::F32, MemoryFormat::Contiguous);

@@ -138,6 +138,10 @@ macro_rules! every_way {
         assert!(ledger.reorders.is_empty(), "{ledger}");
         y.check_tail().unwrap();
         check("packed blocked", &y.to_strided(MemoryFormat::Contiguous).unwrap());
+        let x8 = data.x.to_blocked(&Layout::blocked_activation($spatial + 2, 8).unwrap()).unwrap();
+        let y = packer.pack_for(&Source::of(&x8).unwrap()).unwrap().run(&x8).unwrap();
+        y.check_tail().unwrap();
+        check("packed, blocks of 8", &y.to_strided(MemoryFormat::Contiguous).unwrap());
         let (y, ledger) =
             ledger::record(|| $op(&xb, &data.blocked_weights(p), Some(&data.b), &params).unwrap());
         y.check_tail().unwrap();

@@ -13,6 +13,9 @@ mod tiles;
 /// Below this many **bytes** a copy runs on the calling thread: waking another costs more.
 const INLINE_BYTES: usize = 64 << 10;
 
+/// Below this many **bytes** a copy may find its data in the threads' own caches.
+const CACHED_BYTES: usize = 4 << 20;
+
 /// From this many **bytes** on a copy writes past the caches: the result would not stay in them. Tests stream sooner.
 const STREAM_BYTES: usize = if cfg!(test) { 256 << 10 } else { 32 << 20 };
 
@@ -75,7 +78,10 @@ fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + 
     if bytes <= INLINE_BYTES || units <= 1 || threads == 1 {
         return work(0..units);
     }
-    let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, threads * 4).min(units);
+    // A large copy is cut finer, so that a thread that is held up leaves its share to the others; a small one is not,
+    // so that a thread meets the same elements in its own cache again.
+    let finest = if bytes < CACHED_BYTES { threads } else { threads * 4 };
+    let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, finest).min(units);
     parallel_for(tasks, |t| work(units * t / tasks..units * (t + 1) / tasks));
 }
 

@@ -101,6 +101,6 @@ fn packed(
     work: impl FnOnce() -> Result<Buffer>,
 ) -> Result<Buffer> {
     let to = plan.weights_name(g);
-    let bytes = plan.weight_elements() * size_of::<f32>();
+    let bytes = plan.weight_vectors * plan.block * size_of::<f32>();
     ledger::reorder(Move { op: g.op, cause: Cause::Packing, from, to: &to, dims, bytes, location }, work)
 }

@@ -1,6 +1,8 @@
 //! The two loops: tiles of output pixels whose sums stay in registers.
 
-use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
+use std::ops::Range;
+
+use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 use crate::threads::SyncPtr;
 
 /// One tap: its distance from an output pixel's place in the window, in elements, and its number in the kernel.
@@ -68,6 +70,19 @@ pub(super) struct Tile<'a> {
     pub out: Out<'a>,
 }
 
+/// `body` for each pixel below `P`, written out: sums that a loop indexes stay in memory.
+macro_rules! for_each_pixel {
+    ($p:ident < $count:ident => $body:block) => {
+        for_each_pixel!(@ $p $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $p:ident $count:ident $body:block $($i:literal)*) => {
+        $(if $i < $count {
+            let $p: usize = $i;
+            $body
+        })*
+    };
+}
+
 /// Every lane reads the same channels: `dst[o] += source lane * weights[o]`.
 struct Shared<'a, const B: usize, const P: usize, const O: usize> {
     tile: Tile<'a>,
@@ -75,6 +90,8 @@ struct Shared<'a, const B: usize, const P: usize, const O: usize> {
     weights: [&'a [[f32; B]]; O],
     bias: [&'a [f32; B]; O],
     dst: [Grid; O],
+    /// Where this is not the first group of the block's lanes: the lanes that it writes, into what is there.
+    into: Option<[i32; B]>,
 }
 
 impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_, B, P, O> {
@@ -96,21 +113,31 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_
                         let weights = self.weights.map(|w| square(w, plane * t.kernel + tap.k));
                         for lane in run.from..run.to.min(B) {
                             let w = weights.map(|w| V::load(&w[lane]));
-                            for p in 0..P {
+                            for_each_pixel!(p < P => {
                                 let source = V::splat(pixels[p][lane]);
-                                for o in 0..O {
-                                    sums[o][p] = sums[o][p].add_product(source, w[o]);
+                                sums[0][p] = sums[0][p].add_product(source, w[0]);
+                                if O > 1 {
+                                    sums[1][p] = sums[1][p].add_product(source, w[1]);
                                 }
-                            }
+                            });
                         }
                     }
                 }
-                for o in 0..O {
-                    for p in 0..P {
-                        // SAFETY: a pixel of this tile, which one task has.
-                        sums[o][p].store(unsafe { t.out.pixel(self.dst[o].offset(row, x + p)) });
+                let mut at = self.dst.map(|d| d.offset(row, x));
+                for_each_pixel!(p < P => {
+                    // SAFETY: pixels of this tile, which one task has.
+                    let to = unsafe { t.out.pixel(at[0]) };
+                    match &self.into {
+                        None => sums[0][p].store(to),
+                        Some(lanes) => V::load(to).pick(sums[0][p], lanes).store(to),
                     }
-                }
+                    at[0] += self.dst[0].pixel;
+                    if O > 1 {
+                        // SAFETY: as above.
+                        sums[1][p].store(unsafe { t.out.pixel(at[1]) });
+                        at[1] += self.dst[1].pixel;
+                    }
+                });
                 if x + P >= t.width {
                     break;
                 }
@@ -121,8 +148,9 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_
     }
 }
 
-/// Lane l reads lane l: `dst += source * weights`, plane by plane.
-struct Own<'a, const B: usize, const P: usize> {
+/// Lane l reads lane l: `dst += source * weights`, plane by plane. Taps are taken `K` at a time: 3 where they are
+/// neighbours along W, so that each source vector is read once for all three.
+struct Own<'a, const B: usize, const P: usize, const K: usize> {
     tile: Tile<'a>,
     planes: usize,
     /// Elements between two planes of the window.
@@ -132,7 +160,7 @@ struct Own<'a, const B: usize, const P: usize> {
     dst: Grid,
 }
 
-impl<const B: usize, const P: usize> VectorLoop<B> for Own<'_, B, P> {
+impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B, P, K> {
     #[inline(always)]
     fn run<V: Vector<B>>(self) {
         if !fits(P, 1, V::REGISTERS) {
@@ -146,18 +174,32 @@ impl<const B: usize, const P: usize> VectorLoop<B> for Own<'_, B, P> {
                 let origin = row * t.window_row + x * B;
                 let mut sums = [bias; P];
                 for plane in 0..self.planes {
-                    for tap in t.taps {
-                        let pixels = pixels::<B, P>(t.window, origin + plane * self.plane + tap.at);
-                        let w = V::load(&self.weights[plane * t.kernel + tap.k]);
-                        for p in 0..P {
-                            sums[p] = sums[p].add_product(V::load(&pixels[p]), w);
+                    for tap in t.taps.as_chunks::<K>().0 {
+                        let at = origin + plane * self.plane + tap[0].at;
+                        let w = &self.weights[plane * t.kernel + tap[0].k..][..K];
+                        if K == 3 {
+                            let pixels = t.window[at..at + (P + 2) * B].as_chunks::<B>().0;
+                            let w = [V::load(&w[0]), V::load(&w[1]), V::load(&w[2])];
+                            for_each_pixel!(p < P => {
+                                sums[p] = sums[p].add_product(V::load(&pixels[p]), w[0]);
+                                sums[p] = sums[p].add_product(V::load(&pixels[p + 1]), w[1]);
+                                sums[p] = sums[p].add_product(V::load(&pixels[p + 2]), w[2]);
+                            });
+                        } else {
+                            let pixels = pixels::<B, P>(t.window, at);
+                            let w = V::load(&w[0]);
+                            for_each_pixel!(p < P => {
+                                sums[p] = sums[p].add_product(V::load(&pixels[p]), w);
+                            });
                         }
                     }
                 }
-                for (p, sum) in sums.into_iter().enumerate() {
+                let mut at = self.dst.offset(row, x);
+                for_each_pixel!(p < P => {
                     // SAFETY: a pixel of this tile, which one task has.
-                    sum.store(unsafe { t.out.pixel(self.dst.offset(row, x + p)) });
-                }
+                    sums[p].store(unsafe { t.out.pixel(at) });
+                    at += self.dst.pixel;
+                });
                 if x + P >= t.width {
                     break;
                 }
@@ -165,6 +207,13 @@ impl<const B: usize, const P: usize> VectorLoop<B> for Own<'_, B, P> {
             }
         }
     }
+}
+
+/// Whether the taps come in threes, neighbours along W in window and kernel.
+fn in_threes(taps: &[Tap], block: usize) -> bool {
+    let (threes, rest) = taps.as_chunks::<3>();
+    let next = |a: &Tap, b: &Tap| b.at == a.at + block && b.k == a.k + 1;
+    rest.is_empty() && threes.iter().all(|[a, b, c]| next(a, b) && next(b, c))
 }
 
 /// `P` neighbouring pixels.
@@ -213,18 +262,24 @@ macro_rules! with_pixels {
     };
 }
 
-/// Runs a tile of one or two blocks that share their input channels.
-pub(super) fn shared<const B: usize>(tile: Tile<'_>, runs: &[Run], blocks: &[(&[[f32; B]], &[f32; B], Grid)])
-where
+/// Runs a tile of one or two blocks that share their input channels, or of the lanes of one group in a block.
+pub(super) fn shared<const B: usize>(
+    tile: Tile<'_>,
+    runs: &[Run],
+    blocks: &[(&[[f32; B]], &[f32; B], Grid)],
+    lanes: Range<usize>,
+) where
     Width<B>: VectorWidth<B>,
 {
     let pixels = pixels_at_once(tile.width, blocks.len(), Width::<B>::registers());
+    let into =
+        (lanes.start > 0).then(|| std::array::from_fn(|l| if lanes.contains(&l) { l as i32 } else { KEEP }));
     match *blocks {
         [(w, b, dst)] => with_pixels!(pixels, P => Width::<B>::dispatch(Shared::<B, P, 1> {
-            tile, runs, weights: [w], bias: [b], dst: [dst],
+            tile, runs, weights: [w], bias: [b], dst: [dst], into,
         })),
         [(w, b, dst), (w2, b2, dst2)] => with_pixels!(pixels, P => Width::<B>::dispatch(Shared::<B, P, 2> {
-            tile, runs, weights: [w, w2], bias: [b, b2], dst: [dst, dst2],
+            tile, runs, weights: [w, w2], bias: [b, b2], dst: [dst, dst2], into: None,
         })),
         _ => unreachable!("`blocks_at_once` is 1 or 2"),
     }
@@ -239,5 +294,31 @@ pub(super) fn own<const B: usize>(
     Width<B>: VectorWidth<B>,
 {
     let pixels = pixels_at_once(tile.width, 1, Width::<B>::registers());
-    with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P> { tile, planes, plane, weights, bias, dst }));
+    if in_threes(tile.taps, B) {
+        with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P, 3> { tile, planes, plane, weights, bias, dst }));
+    } else {
+        with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P, 1> { tile, planes, plane, weights, bias, dst }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_choice_of_pixels_fits_the_registers_and_the_tile() {
+        for registers in [4, 8, 16, 32] {
+            for width in 1..80 {
+                for blocks in 1..=blocks_at_once(registers) {
+                    let pixels = pixels_at_once(width, blocks, registers);
+                    assert!(
+                        pixels <= width && fits(pixels, blocks, registers),
+                        "{registers} {width} {blocks}"
+                    );
+                }
+            }
+        }
+        assert_eq!(pixels_at_once(56, 2, 32), 14);
+        assert_eq!(pixels_at_once(7, 2, 32), 7);
+    }
 }

@@ -117,7 +117,7 @@ where
 
 impl<'a> Cut<'a> {
     fn new(plan: &Plan, phase: &'a Phase, units: usize) -> Cut<'a> {
-        let shapes = [Form::Own, Form::Gathered].map(|f| Shape::new(plan, phase, &f));
+        let shapes = [Form::Own, Form::Gathered].map(|f| Shape::new(plan, phase, f));
         let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count.max(1));
         let width = all_width.div_ceil(all_width.div_ceil(WIDTH));
         let width_count = all_width.div_ceil(width);
@@ -154,8 +154,8 @@ impl<'a> Cut<'a> {
     where
         Width<B>: VectorWidth<B>,
     {
-        let form = &plan.blocks[block].form;
-        let shape = &self.shapes[usize::from(*form == Form::Gathered)];
+        let form = plan.blocks[block].form;
+        let shape = &self.shapes[usize::from(form == Form::Gathered)];
         let sizes = shape.sizes(plan, self.phase, place.rows, place.width);
         let (taps, plane, window_row) = shape.layout(plan, self.phase, &sizes);
         let copy;
@@ -176,17 +176,22 @@ impl<'a> Cut<'a> {
             out,
         };
         let grid = |block: usize| self.grid(plan, &place, block);
-        let weights = |block: usize| &operands.weights.as_chunks::<B>().0[plan.blocks[block].weights..];
-        match form {
-            Form::Shared { .. } => {
-                let runs = window::runs(plan, block, plane);
-                let all = [block, block + count - 1].map(|b| (weights(b), &bias[b], grid(b)));
-                kernel::shared::<B>(tile, &runs, &all[..count]);
+        let weights = |at: usize| &operands.weights.as_chunks::<B>().0[at..];
+        if form == Form::Shared {
+            let first = window::first_block(plan, block);
+            for part in plan.parts(block) {
+                let runs = window::runs(plan, &part, first, plane);
+                let next = plan.blocks[block + count - 1].weights;
+                let both = [
+                    (weights(part.weights), &bias[block], grid(block)),
+                    (weights(next), &bias[block + count - 1], grid(block + count - 1)),
+                ];
+                kernel::shared::<B>(tile, &runs, &both[..count], part.lanes);
             }
-            Form::Own | Form::Gathered => {
-                let planes = window::planes(plan, block);
-                kernel::own::<B>(tile, (planes, plane), (weights(block), &bias[block], grid(block)));
-            }
+        } else {
+            let planes = window::planes(plan, block);
+            let weights = weights(plan.blocks[block].weights);
+            kernel::own::<B>(tile, (planes, plane), (weights, &bias[block], grid(block)));
         }
         for block in block..block + count {
             let lanes = plan.dst.lanes_in(block);

@@ -19,6 +19,8 @@ pub(crate) struct Plan {
     pub kernel: [usize; 3],
     pub src: Lanes,
     pub dst: Lanes,
+    /// Packed weights, in vectors of `block` lanes.
+    pub weight_vectors: usize,
     /// One for each block of the result.
     pub blocks: Vec<OutBlock>,
     pub phases: Vec<Phase>,
@@ -32,16 +34,25 @@ pub(crate) struct OutBlock {
     pub form: Form,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Form {
-    /// All lanes are of one group: they read the same input channels, each broadcast to all lanes. Weights
-    /// `[source block][tap][source lane][lane]`.
-    Shared { channels: Range<usize> },
+    /// Lanes of one group, or of few: those of a group read the same input channels, each broadcast to all of them.
+    /// Weights, group after group, `[source block][tap][source lane][lane]`.
+    Shared,
     /// Depthwise: lane l reads lane l of the same source block. Weights `[tap][lane]`.
     Own,
-    /// Lanes of several groups: lane l reads channel number j of its own group, for every j. The channels are
-    /// gathered first. Weights `[j][tap][lane]`.
+    /// Lanes of many groups: lane l reads channel number j of its own group, for every j. The channels are gathered
+    /// first. Weights `[j][tap][lane]`.
     Gathered,
+}
+
+/// The lanes of one group in a shared block.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    pub lanes: Range<usize>,
+    pub channels: Range<usize>,
+    /// Where its weights begin, in vectors.
+    pub weights: usize,
 }
 
 /// Output positions that meet the same taps: all of them, but for a transposed convolution with a stride.
@@ -104,29 +115,60 @@ impl Plan {
         let (cg, og) = (g.c / g.groups, g.o / g.groups);
         let kernel = cube(&g.kernel, 1);
         let taps: usize = kernel.iter().product();
-        let mut weights = 0;
-        let blocks = (0..dst.blocks).map(|i| {
-            let first = i * block / og;
-            let last = ((i + 1) * block).min(g.o).div_ceil(og) - 1;
-            let form = if g.groups > 1 && cg == 1 && og == 1 {
-                Form::Own
-            } else if first == last {
-                Form::Shared { channels: first * cg..(first + 1) * cg }
-            } else {
-                Form::Gathered
+        let depthwise = g.groups > 1 && cg == 1 && og == 1;
+        let mut plan = Plan {
+            block,
+            cg,
+            og,
+            o: g.o,
+            kernel,
+            src,
+            dst,
+            weight_vectors: 0,
+            blocks: Vec::with_capacity(dst.blocks),
+            phases: Vec::new(),
+        };
+        for i in 0..dst.blocks {
+            let groups = plan.groups_of(i).len();
+            // Every group of a shared block costs a pass of its own; gathering costs a few moves a channel, which a
+            // kernel of one tap does not win back.
+            let form = match groups {
+                _ if depthwise => Form::Own,
+                1 | 2 => Form::Shared,
+                3 | 4 if taps == 1 => Form::Shared,
+                _ => Form::Gathered,
             };
-            let begin = weights;
-            weights += match &form {
-                Form::Shared { channels } => source_blocks(channels, block).len() * taps * block,
-                Form::Own => taps,
-                Form::Gathered => cg * taps,
+            plan.blocks.push(OutBlock { weights: plan.weight_vectors, form });
+            plan.weight_vectors = match form {
+                Form::Own => plan.weight_vectors + taps,
+                Form::Gathered => plan.weight_vectors + cg * taps,
+                Form::Shared => plan
+                    .parts(i)
+                    .last()
+                    .map_or(0, |p| p.weights + source_blocks(&p.channels, block).len() * taps * block),
             };
-            OutBlock { weights: begin, form }
-        });
-        let blocks = blocks.collect();
-        let mut plan = Plan { block, cg, og, o: g.o, kernel, src, dst, blocks, phases: Vec::new() };
+        }
         plan.phases = plan.phases_of(g);
         Some(plan)
+    }
+
+    /// The parts of a shared block, one for each group.
+    pub fn parts(&self, block: usize) -> impl Iterator<Item = Part> {
+        let mut weights = self.blocks[block].weights;
+        let first = block * self.block;
+        self.groups_of(block).map(move |group| {
+            let channels = group * self.cg..(group + 1) * self.cg;
+            let lanes = (group * self.og).max(first) - first..((group + 1) * self.og - first).min(self.block);
+            let part = Part { lanes, channels, weights };
+            weights += source_blocks(&part.channels, self.block).len() * self.taps() * self.block;
+            part
+        })
+    }
+
+    /// The input channels of all groups of an output block.
+    pub fn channels_of(&self, block: usize) -> Range<usize> {
+        let groups = self.groups_of(block);
+        groups.start * self.cg..groups.end * self.cg
     }
 
     fn phases_of(&self, g: &ConvGeometry) -> Vec<Phase> {
@@ -143,22 +185,14 @@ impl Plan {
         vec![Phase { axes: std::array::from_fn(axis) }]
     }
 
+    /// The groups of an output block's lanes.
+    pub fn groups_of(&self, block: usize) -> Range<usize> {
+        block * self.block / self.og..((block + 1) * self.block).min(self.o).div_ceil(self.og)
+    }
+
     /// Taps of the kernel.
     pub fn taps(&self) -> usize {
         self.kernel.iter().product()
-    }
-
-    /// Packed weights, in **elements**.
-    pub fn weight_elements(&self) -> usize {
-        let last = self.blocks.last().map_or(0, |b| {
-            let vectors = match &b.form {
-                Form::Shared { channels } => source_blocks(channels, self.block).len() * self.block,
-                Form::Own => 1,
-                Form::Gathered => self.cg,
-            };
-            b.weights + vectors * self.taps()
-        });
-        last * self.block
     }
 
     /// Whether weights in this layout lie as the kernel wants them, so that nothing is packed.
@@ -185,8 +219,9 @@ impl Plan {
             match units.last_mut() {
                 Some((first, count))
                     if *count < most
-                        && matches!(b.form, Form::Shared { .. })
-                        && self.blocks[*first].form == b.form =>
+                        && b.form == Form::Shared
+                        && self.groups_of(i).len() == 1
+                        && self.groups_of(*first) == self.groups_of(i) =>
                 {
                     *count += 1;
                 }
@@ -227,19 +262,20 @@ mod tests {
 
     #[test]
     fn blocks_know_their_groups() {
-        let forms = |p: &Plan| p.blocks.iter().map(|b| b.form.clone()).collect::<Vec<_>>();
-        assert_eq!(
-            forms(&plan(3, 17, 1)),
-            [Form::Shared { channels: 0..3 }, Form::Shared { channels: 0..3 }]
-        );
+        let forms = |p: &Plan| p.blocks.iter().map(|b| b.form).collect::<Vec<_>>();
+        assert_eq!(forms(&plan(3, 17, 1)), [Form::Shared, Form::Shared]);
         assert_eq!(forms(&plan(17, 17, 17)), [Form::Own, Form::Own]);
-        assert_eq!(forms(&plan(32, 32, 8)), [Form::Gathered, Form::Gathered]);
+        assert_eq!(forms(&plan(40, 40, 20)), [Form::Gathered, Form::Gathered, Form::Shared]);
         let p = plan(48, 48, 2);
-        let want = [Form::Shared { channels: 0..24 }, Form::Gathered, Form::Shared { channels: 24..48 }];
-        assert_eq!(forms(&p), want);
-        // Two source blocks of 16 lanes, 24 gathered channels, two source blocks.
-        assert_eq!(p.blocks.iter().map(|b| b.weights).collect::<Vec<_>>(), [0, 32, 56]);
-        assert_eq!(p.weight_elements(), 88 * 16);
+        assert_eq!(forms(&p), [Form::Shared; 3]);
+        // Channels 0 to 23 lie in two source blocks, and so do 24 to 47; the middle block reads both.
+        assert_eq!(p.blocks.iter().map(|b| b.weights).collect::<Vec<_>>(), [0, 32, 96]);
+        assert_eq!(p.weight_vectors, 128);
+        let parts = [
+            Part { lanes: 0..8, channels: 0..24, weights: 32 },
+            Part { lanes: 8..16, channels: 24..48, weights: 64 },
+        ];
+        assert_eq!(p.parts(1).collect::<Vec<_>>(), parts);
         assert_eq!(plan(32, 80, 1).units(2), [(0, 2), (2, 2), (4, 1)]);
         assert_eq!(p.units(2), [(0, 1), (1, 1), (2, 1)]);
     }

@@ -1,5 +1,7 @@
 //! Plain weights into the order in which the kernel reads them.
 
+use std::ops::Range;
+
 use super::plan::{Form, Plan};
 use crate::buffer::Buffer;
 use crate::error::Result;
@@ -42,9 +44,9 @@ impl<'a> Plain<'a> {
 impl Plan {
     /// The weights as [`Form`] says, block by block; lanes that no output channel has are zero.
     pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
-        let mut buffer = Buffer::zeroed(self.weight_elements() * size_of::<f32>())?;
+        let mut buffer = Buffer::zeroed(self.weight_vectors * self.block * size_of::<f32>())?;
         let to = buffer.as_mut_slice::<f32>();
-        let ends = self.blocks.iter().skip(1).map(|b| b.weights).chain([self.weight_elements() / self.block]);
+        let ends = self.blocks.iter().skip(1).map(|b| b.weights).chain([self.weight_vectors]);
         let ranges: Vec<_> = self.blocks.iter().zip(ends).map(|(b, end)| b.weights..end).collect();
         let out = SyncPtr::new(to);
         parallel_for(self.blocks.len(), |i| {
@@ -72,21 +74,26 @@ impl Plan {
     /// of output block `i`.
     fn for_each_weight(&self, i: usize, mut f: impl FnMut(usize, usize, usize, usize)) {
         let (block, taps) = (self.block, self.taps());
-        for o in i * block..((i + 1) * block).min(self.o) {
-            for c in 0..self.cg {
-                // The first vector of this channel, and how many vectors lie between two taps.
-                let (first, between) = match &self.blocks[i].form {
-                    Form::Shared { channels } => {
-                        let source = channels.start + c;
-                        let plane = source / block - channels.start / block;
-                        (plane * taps * block + source % block, block)
-                    }
-                    Form::Own | Form::Gathered => (c * taps, 1),
-                };
-                for tap in 0..taps {
-                    f((first + tap * between) * block + o % block, o, c, tap);
+        let mut each = |lanes: Range<usize>, c: usize, first: usize, between: usize| {
+            for tap in 0..taps {
+                for lane in lanes.clone() {
+                    f((first + tap * between) * block + lane, i * block + lane, c, tap);
                 }
             }
+        };
+        if self.blocks[i].form == Form::Shared {
+            for part in self.parts(i) {
+                let lanes = part.lanes.start..part.lanes.end.min(self.o - i * block);
+                for c in 0..self.cg {
+                    let source = part.channels.start + c;
+                    let plane = source / block - part.channels.start / block;
+                    let first = part.weights - self.blocks[i].weights + plane * taps * block + source % block;
+                    each(lanes.clone(), c, first, block);
+                }
+            }
+        } else {
+            let lanes = 0..block.min(self.o - i * block);
+            (0..self.cg).for_each(|c| each(lanes.clone(), c, c * taps, 1));
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The source as a tile's loop reads it: the source itself where every tap meets it, else a copy with its padding
 //! zero, its columns sorted by the stride, and each lane's channels gathered.
 
+use std::ops::Range;
+
 use super::kernel::{Run, Tap};
-use super::plan::{Form, Phase, Plan, source_blocks};
+use super::plan::{Form, Part, Phase, Plan, source_blocks};
 use crate::ops::lanes::Row;
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
@@ -41,7 +43,7 @@ pub(super) struct Sizes {
 }
 
 impl Shape {
-    pub fn new(plan: &Plan, phase: &Phase, form: &Form) -> Shape {
+    pub fn new(plan: &Plan, phase: &Phase, form: Form) -> Shape {
         let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let step = phase.axes[2].step;
         let (low, span) = (reach.map(|r| r.0), reach.map(|r| r.1));
@@ -50,7 +52,7 @@ impl Shape {
         remainders.sort_unstable();
         remainders.dedup();
         let inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
-        let in_place = inside && step == 1 && *form != Form::Gathered;
+        let in_place = inside && step == 1 && form != Form::Gathered;
         Shape { in_place, low, span, step, remainders }
     }
 
@@ -101,8 +103,8 @@ impl Shape {
 
 /// The planes of a block's window: source blocks, or one for each channel of a group.
 pub(super) fn planes(plan: &Plan, block: usize) -> usize {
-    match &plan.blocks[block].form {
-        Form::Shared { channels } => source_blocks(channels, plan.block).len(),
+    match plan.blocks[block].form {
+        Form::Shared => source_blocks(&plan.channels_of(block), plan.block).len(),
         Form::Own => 1,
         Form::Gathered => plan.cg,
     }
@@ -110,24 +112,21 @@ pub(super) fn planes(plan: &Plan, block: usize) -> usize {
 
 /// The source block of a block's first plane; not for gathered ones.
 pub(super) fn first_block(plan: &Plan, block: usize) -> usize {
-    match &plan.blocks[block].form {
-        Form::Shared { channels } => channels.start / plan.block,
+    match plan.blocks[block].form {
+        Form::Shared => plan.channels_of(block).start / plan.block,
         Form::Own | Form::Gathered => block,
     }
 }
 
-/// The lanes that a shared block reads of each plane.
-pub(super) fn runs(plan: &Plan, block: usize, plane: usize) -> Vec<Run> {
-    let Form::Shared { channels } = &plan.blocks[block].form else { return Vec::new() };
-    let b = plan.block;
-    source_blocks(channels, b)
-        .enumerate()
-        .map(|(i, source)| Run {
-            at: i * plane,
-            from: channels.start.saturating_sub(source * b),
-            to: (channels.end - source * b).min(b),
-        })
-        .collect()
+/// The lanes that a part reads of each source block; block `first` is the window's first plane.
+pub(super) fn runs(plan: &Plan, part: &Part, first: usize, plane: usize) -> Vec<Run> {
+    let (b, channels) = (plan.block, &part.channels);
+    let run = |source: usize| Run {
+        at: (source - first) * plane,
+        from: channels.start.saturating_sub(source * b),
+        to: (channels.end - source * b).min(b),
+    };
+    source_blocks(channels, b).map(run).collect()
 }
 
 /// Copies a window.
@@ -143,127 +142,158 @@ pub(super) struct Fill<'a> {
     pub to: &'a mut [f32],
 }
 
+/// A row of a plane that some tap meets.
+struct FillRow {
+    /// Where it begins in the plane, in vectors.
+    at: usize,
+    /// Where its source begins in a source block, in elements; `None` in the padding.
+    from: Option<usize>,
+}
+
+/// The columns of one remainder: zeros to `before`, then pixels of the row from `first` on, zeros from `end`.
+struct FillColumns {
+    before: usize,
+    end: usize,
+    first: usize,
+}
+
+/// How the lanes of a plane come about.
+#[derive(Clone, Copy)]
+enum Take<'a, const B: usize> {
+    /// Whole vectors.
+    All,
+    /// The lanes of an index, over zeros.
+    Some(&'a [i32; B]),
+    /// The lanes of an index, over what is there.
+    More(&'a [i32; B]),
+}
+
 impl<const B: usize> VectorLoop<B> for Fill<'_> {
     #[inline(always)]
-    fn run<V: Vector<B>>(mut self) {
+    fn run<V: Vector<B>>(self) {
         let plan = self.plan;
-        if plan.blocks[self.block].form == Form::Gathered {
-            for channel in 0..plan.cg {
-                let (mut index, mut fresh) = ([KEEP; B], true);
-                for source in self.sources(channel) {
-                    self.lanes_from(source, channel, &mut index);
-                    self.plane::<V, B>(channel, source, Some((&index, fresh)));
-                    fresh = false;
-                }
-            }
-        } else {
+        let (rows, columns) = (self.rows(), self.columns());
+        let count = (self.sizes.columns, self.shape.step);
+        let planes = self.to.as_chunks_mut::<B>().0.chunks_exact_mut(self.sizes.plane / B);
+        let of_block = |block: usize| &self.src[block * plan.src.stride_block..];
+        if plan.blocks[self.block].form != Form::Gathered {
             let first = first_block(plan, self.block);
-            for plane in 0..planes(plan, self.block) {
-                self.plane::<V, B>(plane, first + plane, None);
+            for (i, to) in planes.enumerate() {
+                fill_plane::<V, B>(&rows, &columns, count, of_block(first + i), Take::All, to);
+            }
+            return;
+        }
+        for (channel, to) in planes.enumerate() {
+            let mut index = [KEEP; B];
+            for (i, block) in gathered_blocks(plan, self.block, channel).enumerate() {
+                gathered_lanes(plan, self.block, channel, block, &mut index);
+                let take = if i == 0 { Take::Some(&index) } else { Take::More(&index) };
+                fill_plane::<V, B>(&rows, &columns, count, of_block(block), take, to);
             }
         }
+    }
+}
+
+/// The source blocks that hold channel number `channel` of the groups of an output block's lanes.
+fn gathered_blocks(plan: &Plan, block: usize, channel: usize) -> Range<usize> {
+    let (b, groups) = (plan.block, plan.groups_of(block));
+    (groups.start * plan.cg + channel) / b..((groups.end - 1) * plan.cg + channel) / b + 1
+}
+
+/// The lane of block `source` that each lane of an output block reads.
+fn gathered_lanes(plan: &Plan, block: usize, channel: usize, source: usize, index: &mut [i32]) {
+    for (lane, index) in index.iter_mut().enumerate() {
+        let o = block * plan.block + lane;
+        let c = o / plan.og * plan.cg + channel;
+        *index = if o < plan.o && c / plan.block == source { (c % plan.block) as i32 } else { KEEP };
     }
 }
 
 impl Fill<'_> {
-    /// The source blocks that hold channel number `channel` of the groups of this block's lanes.
-    fn sources(&self, channel: usize) -> std::ops::Range<usize> {
-        let plan = self.plan;
-        let first = self.block * plan.block / plan.og;
-        let last = (((self.block + 1) * plan.block).min(plan.o) - 1) / plan.og;
-        (first * plan.cg + channel) / plan.block..(last * plan.cg + channel) / plan.block + 1
+    /// The source position of window position 0.
+    fn start(&self, axis: usize) -> isize {
+        (self.place.first[axis] * self.phase.axes[axis].step) as isize + self.shape.low[axis]
     }
 
-    /// The lane of block `source` that each output lane reads.
-    fn lanes_from(&self, source: usize, channel: usize, index: &mut [i32]) {
-        let plan = self.plan;
-        for (lane, index) in index.iter_mut().enumerate() {
-            let o = self.block * plan.block + lane;
-            let c = o / plan.og * plan.cg + channel;
-            *index = if o < plan.o && c / plan.block == source { (c % plan.block) as i32 } else { KEEP };
-        }
+    /// Whether any tap of any of `count` outputs meets window position `i`.
+    fn is_met(&self, axis: usize, i: usize, count: usize) -> bool {
+        let (axis, low) = (&self.phase.axes[axis], self.shape.low[axis]);
+        axis.taps.iter().any(|t| {
+            let t = (t.at - low) as usize;
+            i >= t && (i - t).is_multiple_of(axis.step) && (i - t) / axis.step < count
+        })
     }
 
-    /// Fills plane number `plane` from a source block: whole vectors, or the lanes that `gather` picks, into zeros
-    /// where it says `true` and else into what is there.
-    #[inline(always)]
-    fn plane<V: Vector<B>, const B: usize>(
-        &mut self,
-        plane: usize,
-        source: usize,
-        gather: Option<(&[i32; B], bool)>,
-    ) {
-        let (shape, sizes, src) = (self.shape, self.sizes, &self.plan.src);
-        let axes = &self.phase.axes;
-        let start = |a: usize| (self.place.first[a] * axes[a].step) as isize + shape.low[a];
-        let (d0, h0, w0) = (start(0), start(1), start(2));
-        let met = |i: usize, step: usize, count: usize, taps: &[super::plan::AxisTap], low: isize| {
-            taps.iter().any(|t| {
-                let t = (t.at - low) as usize;
-                i >= t && (i - t).is_multiple_of(step) && (i - t) / step < count
-            })
+    fn rows(&self) -> Vec<FillRow> {
+        let (src, sizes) = (&self.plan.src, &self.sizes);
+        let mut rows = Vec::with_capacity(self.shape.span[0] * sizes.rows);
+        let inside = |axis: usize, i: usize| {
+            let position = self.start(axis) + i as isize;
+            usize::try_from(position).ok().filter(|&p| p < src.spatial[axis])
         };
-        for d in 0..shape.span[0] {
-            if !met(d, axes[0].step, 1, &axes[0].taps, shape.low[0]) {
-                continue;
-            }
-            for h in 0..sizes.rows {
-                if !met(h, axes[1].step, self.place.rows, &axes[1].taps, shape.low[1]) {
-                    continue;
-                }
-                let at = plane * sizes.plane + (d * sizes.rows + h) * sizes.row;
-                let row = self.to[at..at + sizes.row].as_chunks_mut::<B>().0;
-                let (d, h) = (d0 + d as isize, h0 + h as isize);
-                let outside = d < 0 || h < 0 || d as usize >= src.spatial[0] || h as usize >= src.spatial[1];
-                if outside {
-                    if !matches!(gather, Some((_, false))) {
-                        row.as_flattened_mut().fill(0.0);
-                    }
-                    continue;
-                }
-                let from = src.offset(Row { n: self.place.n, block: source, d: d as usize, h: h as usize });
-                let line = self.src[from..from + src.row_len()].as_chunks::<B>().0;
-                for (&remainder, to) in shape.remainders.iter().zip(row.chunks_exact_mut(sizes.columns)) {
-                    columns::<V, B>(line, w0 + remainder as isize, shape.step, gather, to);
-                }
+        for d in (0..self.shape.span[0]).filter(|&d| self.is_met(0, d, 1)) {
+            for h in (0..sizes.rows).filter(|&h| self.is_met(1, h, self.place.rows)) {
+                let from = inside(0, d).zip(inside(1, h));
+                rows.push(FillRow {
+                    at: (d * sizes.rows + h) * sizes.row / self.plan.block,
+                    from: from.map(|(d, h)| src.offset(Row { n: self.place.n, block: 0, d, h })),
+                });
             }
         }
+        rows
+    }
+
+    fn columns(&self) -> Vec<FillColumns> {
+        let (step, columns) = (self.shape.step, self.sizes.columns);
+        let of = |&remainder: &usize| {
+            let start = self.start(2) + remainder as isize;
+            let before = (-start).max(0).unsigned_abs().div_ceil(step).min(columns);
+            let room = (self.plan.src.spatial[2] as isize - start).max(0).unsigned_abs().div_ceil(step);
+            let end = room.clamp(before, columns);
+            FillColumns { before, end, first: (start + (before * step) as isize).max(0).unsigned_abs() }
+        };
+        self.shape.remainders.iter().map(of).collect()
     }
 }
 
-/// `to[i]` from pixel `start + i * step` of a row, 0 outside it.
+/// Fills one plane from one block of the source. Each remainder has `count` columns, `step` pixels apart.
 #[inline(always)]
-fn columns<V: Vector<B>, const B: usize>(
-    line: &[[f32; B]],
-    start: isize,
-    step: usize,
-    gather: Option<(&[i32; B], bool)>,
-    to: &mut [[f32; B]],
+fn fill_plane<V: Vector<B>, const B: usize>(
+    rows: &[FillRow],
+    columns: &[FillColumns],
+    (count, step): (usize, usize),
+    source: &[f32],
+    take: Take<'_, B>,
+    plane: &mut [[f32; B]],
 ) {
-    // The columns inside the row are `before..end`.
-    let before = (-start).max(0).unsigned_abs().div_ceil(step).min(to.len());
-    let room = (line.len() as isize - start).max(0).unsigned_abs().div_ceil(step);
-    let end = room.clamp(before, to.len());
-    if !matches!(gather, Some((_, false))) {
-        to[..before].as_flattened_mut().fill(0.0);
-        to[end..].as_flattened_mut().fill(0.0);
-    }
-    if before == end {
-        return;
-    }
-    let first = (start + (before * step) as isize) as usize;
-    let pixels = line[first..].iter().step_by(step);
-    match gather {
-        None => to[before..end].iter_mut().zip(pixels).for_each(|(to, from)| V::load(from).store(to)),
-        Some((index, true)) => {
-            let zero = V::splat(0.0);
-            to[before..end].iter_mut().zip(pixels).for_each(|(to, p)| zero.pick(V::load(p), index).store(to));
-        }
-        Some((index, false)) => {
-            to[before..end]
-                .iter_mut()
-                .zip(pixels)
-                .for_each(|(to, p)| V::load(to).pick(V::load(p), index).store(to));
+    let zero = V::splat(0.0);
+    for row in rows {
+        let sets = plane[row.at..][..columns.len() * count].chunks_exact_mut(count);
+        for (c, to) in columns.iter().zip(sets) {
+            let (before, end) = if row.from.is_some() { (c.before, c.end) } else { (count, count) };
+            if !matches!(take, Take::More(_)) {
+                to[..before].iter_mut().for_each(|to| zero.store(to));
+                to[end..].iter_mut().for_each(|to| zero.store(to));
+            }
+            let Some(from) = row.from.filter(|_| before < end) else { continue };
+            let (to, pixels) = (&mut to[before..end], &source.as_chunks::<B>().0[from / B + c.first..]);
+            match take {
+                Take::All if step == 1 => to.iter_mut().zip(pixels).for_each(|(to, p)| V::load(p).store(to)),
+                Take::All => {
+                    let pixels = pixels.iter().step_by(step);
+                    to.iter_mut().zip(pixels).for_each(|(to, p)| V::load(p).store(to));
+                }
+                Take::Some(index) => {
+                    let pixels = pixels.iter().step_by(step);
+                    to.iter_mut().zip(pixels).for_each(|(to, p)| zero.pick(V::load(p), index).store(to));
+                }
+                Take::More(index) => {
+                    let pixels = pixels.iter().step_by(step);
+                    to.iter_mut()
+                        .zip(pixels)
+                        .for_each(|(to, p)| V::load(to).pick(V::load(p), index).store(to));
+                }
+            }
         }
     }
 }

@@ -302,14 +302,18 @@ impl Tile for Avx512 {
                 ]
             };
             let q = [quad(0), quad(4), quad(8), quad(12)];
+            let mut out = [_mm512_setzero_ps(); 16];
             for j in 0..4 {
                 let [a, b, c, d] = q.map(|columns| columns[j]);
                 let (e0, o0) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
                 let (e1, o1) = (_mm512_shuffle_f32x4::<0x88>(c, d), _mm512_shuffle_f32x4::<0xdd>(c, d));
-                store::<STREAM>(dst(j), _mm512_shuffle_f32x4::<0x88>(e0, e1));
-                store::<STREAM>(dst(4 + j), _mm512_shuffle_f32x4::<0x88>(o0, o1));
-                store::<STREAM>(dst(8 + j), _mm512_shuffle_f32x4::<0xdd>(e0, e1));
-                store::<STREAM>(dst(12 + j), _mm512_shuffle_f32x4::<0xdd>(o0, o1));
+                out[j] = _mm512_shuffle_f32x4::<0x88>(e0, e1);
+                out[4 + j] = _mm512_shuffle_f32x4::<0x88>(o0, o1);
+                out[8 + j] = _mm512_shuffle_f32x4::<0xdd>(e0, e1);
+                out[12 + j] = _mm512_shuffle_f32x4::<0xdd>(o0, o1);
+            }
+            for (i, v) in out.into_iter().enumerate() {
+                store::<STREAM>(dst(i), v);
             }
         }
     }
