@@ -34,13 +34,14 @@ setup:
 	@scripts/setup.sh $(SOURCE)
 
 demo: setup
-	@$(CARGO) run $(FEATURES) --example resnet50 -- --demo
+	@$(CARGO) run $(FEATURES) --example resnet50 -- --image examples/data/house.png
 
 # The part that needs no C++ first: it is quick to fail.
 test:
 	@scripts/setup.sh $(SOURCE) lint
 	cargo fmt --all --check
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
 	cargo test $(PLAIN)
 	$(CARGO) clippy $(FULL) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps

@@ -17,7 +17,10 @@ const ROUNDS: usize = 15;
 
 fn main() {
     let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    println!("{:<14} {:>5} {:<8} {:>10} {:>11} {:>11} {:>11}", "network", "batch", "layout", "ours", "/ bare team", "/ bare join", "/ convs alone");
+    println!(
+        "{:<14} {:>5} {:<8} {:>10} {:>11} {:>11} {:>11}",
+        "network", "batch", "layout", "ours", "/ bare team", "/ bare join", "/ convs alone"
+    );
     for name in ["resnet50", "mobilenet_v2"] {
         if !chosen.is_empty() && !chosen.iter().any(|c| c == name) {
             continue;
@@ -93,7 +96,12 @@ impl Chain {
         let mut chain = Chain { primitives: Vec::new(), convs: Vec::new() };
         let image_tag = if mode == Mode::Blocked { dnnl_nchw } else { dnnl_nhwc };
         let mut side = 224;
-        let mut push_conv = |chain: &mut Chain, spec: &ConvSpec, side: usize, from: u32, src: Option<dnnl_memory_t>, residual| {
+        let mut push_conv = |chain: &mut Chain,
+                             spec: &ConvSpec,
+                             side: usize,
+                             from: u32,
+                             src: Option<dnnl_memory_t>,
+                             residual| {
             let p = conv(bare, spec, batch, side, from, tag, src, residual);
             chain.convs.push(chain.primitives.len());
             chain.primitives.push(p);
@@ -124,14 +132,33 @@ impl Chain {
             }
         }
         let features = arch.features();
-        let p = pool(bare, [batch, features, side, side], 1, side, 1, 0, tag, dnnl_pooling_avg_include_padding, x);
+        let p = pool(
+            bare,
+            [batch, features, side, side],
+            1,
+            side,
+            1,
+            0,
+            tag,
+            dnnl_pooling_avg_include_padding,
+            x,
+        );
         chain.primitives.push(p);
-        let (src, weights) = (bare.md(&[batch, features], dnnl_ab), bare.md(&[features, 1000], dnnl_format_tag_any));
+        let (src, weights) =
+            (bare.md(&[batch, features], dnnl_ab), bare.md(&[features, 1000], dnnl_format_tag_any));
         let (bias, dst) = (bare.md(&[1, 1000], dnnl_ab), bare.md(&[batch, 1000], dnnl_ab));
         let mut pd = std::ptr::null_mut();
         // SAFETY: live descriptors and attributes.
         let status = unsafe {
-            dnnl_matmul_primitive_desc_create(&mut pd, bare.engine, src, weights, bias, dst, attributes(None, None))
+            dnnl_matmul_primitive_desc_create(
+                &mut pd,
+                bare.engine,
+                src,
+                weights,
+                bias,
+                dst,
+                attributes(None, None),
+            )
         };
         assert_eq!(status, dnnl_success);
         let args = [DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST];

@@ -3,7 +3,10 @@
 //! A [`Loop`] holds what the loop needs; [`dispatch`] runs it with the widest vectors that this machine has.
 //! Its `run`, and everything that it calls, must be `#[inline(always)]` (or small enough that the compiler
 //! inlines it): what is not inlined keeps the baseline's instructions. A closure cannot carry that attribute,
-//! a function can. Loops are plain Rust over slices; only the block transpose below uses intrinsics.
+//! a function can. Loops are plain Rust over slices; only the block transpose below and
+//! [`vectors`] use intrinsics.
+
+pub(crate) mod vectors;
 
 /// Work whose inner loop the compiler vectorises. `run` is `#[inline(always)]`.
 pub(crate) trait Loop {

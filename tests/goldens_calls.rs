@@ -86,8 +86,44 @@ fn norms(c: &Case<'_>) -> Option<Call> {
 }
 
 /// Unary and binary.
-fn elementwise(_c: &Case<'_>) -> Option<Call> {
-    None
+fn elementwise(c: &Case<'_>) -> Option<Call> {
+    const UNARY: &[&str] = &[
+        "relu",
+        "relu6",
+        "leaky_relu",
+        "elu",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "mish",
+        "sigmoid",
+        "hardsigmoid",
+        "hardswish",
+        "tanh",
+        "hardtanh",
+        "softplus",
+        "exp",
+        "log",
+        "sqrt",
+        "abs",
+        "neg",
+        "square",
+        "reciprocal",
+        "round",
+    ];
+    const BINARY: &[&str] = &["add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ge"];
+    let op = c.op.as_str();
+    if let Some(&name) = UNARY.iter().find(|&&n| n == op) {
+        return Some((name, vec![("x", c.data("x"))]));
+    }
+    if let Some(&name) = BINARY.iter().find(|&&n| n == op) {
+        return Some((name, vec![("a", c.data("x")), ("b", c.data("z"))]));
+    }
+    Some(match op {
+        "clamp" => ("clamp", vec![("x", c.data("x")), ("min", c.float("min")), ("max", c.float("max"))]),
+        "prelu" => ("prelu", vec![("x", c.data("x")), ("weights", c.param("w"))]),
+        _ => return None,
+    })
 }
 
 /// Cat, chunk, pad, shuffles.

@@ -6,8 +6,13 @@ mod goldens_calls;
 mod goldens_ops;
 mod goldens_strides;
 mod layout;
+mod nets;
+#[cfg(feature = "onednn")]
+mod onednn;
 mod ops;
 mod pack;
 mod random;
+mod readme;
 mod support;
 mod tensor;
+mod threads;

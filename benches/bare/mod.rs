@@ -102,7 +102,12 @@ pub struct Primitive {
 
 impl Primitive {
     /// Makes the primitive; arguments in `shared` use that memory (and its data), others get zeroed memory.
-    pub fn new(bare: &Bare, pd: dnnl_primitive_desc_t, args: &[u32], shared: &[(u32, dnnl_memory_t)]) -> Primitive {
+    pub fn new(
+        bare: &Bare,
+        pd: dnnl_primitive_desc_t,
+        args: &[u32],
+        shared: &[(u32, dnnl_memory_t)],
+    ) -> Primitive {
         let mut primitive = null_mut();
         let mut text: *const std::ffi::c_char = std::ptr::null();
         // SAFETY: `pd` is alive; queries write what oneDNN documents.
@@ -145,12 +150,22 @@ impl Primitive {
 
     pub fn execute(&self, bare: &Bare) {
         // SAFETY: every argument has memory of the size that its descriptor asks for.
-        unsafe { ok(dnnl_primitive_execute(self.primitive, bare.stream, self.args.len() as c_int, self.args.as_ptr())) }
+        unsafe {
+            ok(dnnl_primitive_execute(
+                self.primitive,
+                bare.stream,
+                self.args.len() as c_int,
+                self.args.as_ptr(),
+            ))
+        }
     }
 }
 
 /// User scratchpad, and post-ops: a binary add of `residual`, then an element-wise function.
-pub fn attributes(residual: Option<dnnl_memory_desc_t>, eltwise: Option<(u32, f32, f32)>) -> dnnl_primitive_attr_t {
+pub fn attributes(
+    residual: Option<dnnl_memory_desc_t>,
+    eltwise: Option<(u32, f32, f32)>,
+) -> dnnl_primitive_attr_t {
     let (mut attr, mut ops) = (null_mut(), null_mut());
     // SAFETY: valid places and live descriptors.
     unsafe {

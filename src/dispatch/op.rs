@@ -19,6 +19,18 @@ pub enum Outputs {
 }
 
 impl Outputs {
+    /// Looks at the tails of blocked results, where the user switched that on.
+    fn check_tails(&self) -> Result<()> {
+        let list = match self {
+            Outputs::One(t) => std::slice::from_ref(t),
+            Outputs::Many(list) => list,
+        };
+        list.iter().try_for_each(|t| match t {
+            Tensor::Blocked(t) => t.check_tail_if_asked(),
+            _ => Ok(()),
+        })
+    }
+
     /// The results as a list.
     pub fn into_vec(self) -> Vec<Tensor> {
         match self {
@@ -168,7 +180,11 @@ impl Op {
                 return Err(unsupported_dtype(schema.name, name, key, t, kernel.dtypes));
             }
         }
-        (kernel.run)(&args)
+        let outputs = (kernel.run)(&args)?;
+        if key == DispatchKey::BLOCKED {
+            outputs.check_tails()?;
+        }
+        Ok(outputs)
     }
 
     /// `call`, for the typed functions: one result, of the operands' type.

@@ -9,7 +9,9 @@
 //! - the rows of a tile run along one further dimension: the one that is densest for an operand that lies
 //!   across (NHWC beside NCHW), else the next.
 //!
-//! An operand whose rows are dense, or one value each, is used in place; others go through a scratch tile.
+//! An operand whose rows are dense, or one value each, is used in place; others go through a scratch tile. Rows of
+//! one vector (8 or 16 elements, a block of channels) over which some operands repeat need none: the loop writes out a
+//! few rows at a time.
 
 use crate::layout::dims::Dims;
 
@@ -23,6 +25,8 @@ const GOOD_ROW: usize = 32;
 const ACROSS_ROW: usize = 256;
 /// Elements of a tile that goes through scratch.
 const SCRATCH_TILE: usize = 4096;
+/// Lengths of a row that is one vector.
+const VECTORS: [usize; 2] = [8, 16];
 /// Elements of a tile whose operands are all used in place.
 const DIRECT_TILE: usize = 16 << 10;
 
@@ -77,12 +81,22 @@ pub(super) struct Tiling {
     pub single: [bool; MAX_OPERANDS],
     /// Whether an operand's rows are dense or single, so that they need no scratch.
     pub in_place: [bool; MAX_OPERANDS],
+    /// Whether the rows are single vectors.
+    pub vectors: bool,
 }
 
 impl Tiling {
     pub fn new(nest: &Nest) -> Tiling {
         let rank = nest.sizes.len();
         let dst = &nest.strides[0];
+        if is_of_vectors(nest) {
+            let mut extents = Dims::filled(1, rank);
+            extents[0] = nest.sizes[0];
+            extents[1] = nest.sizes[1].min(DIRECT_TILE / nest.sizes[0]);
+            let single = std::array::from_fn(|k| (1..nest.operands).contains(&k) && nest.strides[k][0] == 0);
+            let in_place = [true; MAX_OPERANDS];
+            return Tiling { row_dims: 1, across: Some(1), extents, single, in_place, vectors: true };
+        }
         let mut row_dims = 1;
         let mut row = nest.sizes[0];
         while row < GOOD_ROW && row_dims < rank && (dst[0] != 1 || dst[row_dims] == row) {
@@ -115,8 +129,19 @@ impl Tiling {
             let row: usize = inner * extents[row_dims - 1];
             extents[a] = evenly(nest.sizes[a], tile / row);
         }
-        Tiling { row_dims, across, extents, single, in_place }
+        Tiling { row_dims, across, extents, single, in_place, vectors: false }
     }
+}
+
+/// Whether rows of one vector serve best: several sources of which some repeat, and all lie along the row.
+fn is_of_vectors(nest: &Nest) -> bool {
+    let strides = &nest.strides[..nest.operands];
+    nest.operands > 2
+        && nest.sizes.len() > 1
+        && VECTORS.contains(&nest.sizes[0])
+        && strides[0][..2] == [1, nest.sizes[0]]
+        && strides[1..].iter().all(|s| s[0] <= 1)
+        && strides[1..].iter().any(|s| s[0] == 0 || s[1] == 0)
 }
 
 /// The extent of tiles that cover `size` with at most `limit` each, as equal as multiples of 16 allow: a last
@@ -226,6 +251,18 @@ mod tests {
         let tiling = Tiling::new(&nest);
         assert_eq!((tiling.row_dims, tiling.across), (2, None));
         assert_eq!(tiling.in_place, [true, true, false, false]);
+    }
+
+    #[test]
+    fn blocks_of_channels_over_which_an_operand_repeats_are_rows_of_one_vector() {
+        let (full, channel) = (dims(&[16 * 9, 16, 1]), dims(&[16, 0, 1]));
+        let tiling = Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, channel]));
+        assert!(tiling.vectors && tiling.row_dims == 1);
+        assert_eq!((&*tiling.extents, tiling.across), (&[16, 9, 1][..], Some(1)));
+        let pixel = dims(&[0, 16, 0]);
+        assert!(Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, pixel])).vectors);
+        assert!(!Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, full])).vectors);
+        assert!(!Tiling::new(&Nest::new(&[3, 9, 12], &[full, full, pixel])).vectors);
     }
 
     #[test]

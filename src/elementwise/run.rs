@@ -23,6 +23,8 @@ pub(super) struct Rows {
     pub single: [bool; MAX_OPERANDS - 1],
     pub rows: usize,
     pub length: usize,
+    /// Rows are single vectors, of 8 or 16 elements.
+    pub vectors: bool,
 }
 
 /// A source's storage from its first element on, and the size of its elements in **bytes**.
@@ -72,6 +74,7 @@ pub(super) unsafe fn run(
                 single: std::array::from_fn(|k| tiling.single[k + 1]),
                 rows,
                 length,
+                vectors: tiling.vectors,
             };
             for (k, src) in srcs.iter().enumerate() {
                 let step = tiling.across.map_or(0, |a| nest.strides[k + 1][a]);

@@ -255,8 +255,8 @@ impl Lanes {
     }
 
     /// Calls `f(state, part)` until the parts cover `dst`; the team shares them. `row_bytes` is what one row costs:
-    /// the **bytes** that it reads and writes. Cheap rows come several to a task, which has one `state`; rows that
-    /// cost much are cut, along their lanes where there are many, else along W.
+    /// the **bytes** that it reads and writes. A part is some rows of one plane; small parts come several to a task,
+    /// which has one `state`. Rows that cost much are cut, along their lanes where there are many, else along W.
     pub fn for_each_part<S>(
         &self,
         dst: &mut [f32],
@@ -264,41 +264,42 @@ impl Lanes {
         state: impl Fn() -> S + Sync,
         f: impl Fn(&mut S, &mut Part<'_>) + Sync,
     ) {
-        let [d, h, w] = self.spatial;
+        let [depth, height, width] = self.spatial;
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
         }
-        let pieces = row_bytes.div_ceil(PART_BYTES);
+        let pieces = row_bytes.div_ceil(PART_BYTES).max(1);
         let lane_cuts = pieces.min(self.lanes / MIN_PART_LANES).max(1);
-        let column_cuts = (pieces / lane_cuts).min(w / MIN_PART_COLUMNS).max(1);
-        let cuts = lane_cuts * column_cuts;
-        let parts = self.n * self.blocks * d * h * cuts;
-        let together = (PART_BYTES * cuts / row_bytes.max(1)).max(1);
+        let column_cuts = (pieces / lane_cuts).min(width / MIN_PART_COLUMNS).max(1);
+        let rows = (PART_BYTES / row_bytes.max(1)).clamp(1, height);
+        let row_cuts = height.div_ceil(rows);
+        let parts = self.n * self.blocks * depth * row_cuts * lane_cuts * column_cuts;
+        let together = (PART_BYTES / (row_bytes * rows).max(1)).max(1);
         let out = SyncPtr::new(dst);
         parallel_for(parts.div_ceil(together), |task| {
             let mut state = state();
             for i in task * together..((task + 1) * together).min(parts) {
-                let (rest, cut) = (i / cuts, i % cuts);
-                let (lane_cut, column_cut) = (cut % lane_cuts, cut / lane_cuts);
-                let (rest, h) = (rest / h, rest % h);
-                let (rest, d) = (rest / d, rest % d);
-                let row = Row { n: rest / self.blocks, block: rest % self.blocks, d, h };
-                // The last part of lanes takes the rest, so that none is narrower than `MIN_PART_LANES`.
+                let (rest, lane_cut) = (i / lane_cuts, i % lane_cuts);
+                let (rest, column_cut) = (rest / column_cuts, rest % column_cuts);
+                let (rest, row_cut) = (rest / row_cuts, rest % row_cuts);
+                let (rest, d) = (rest / depth, rest % depth);
+                let plane = Row { n: rest / self.blocks, block: rest % self.blocks, d, h: 0 };
+                // The last part of the lanes takes the rest, so that none is narrower than `MIN_PART_LANES`.
                 let wide = self.lanes / lane_cuts;
-                let end = if lane_cut + 1 == lane_cuts { self.lanes } else { (lane_cut + 1) * wide };
-                f(
-                    &mut state,
-                    &mut Part {
-                        row,
-                        columns: w * column_cut / column_cuts..w * (column_cut + 1) / column_cuts,
-                        lanes: lane_cut * wide..end,
-                        pixel: self.lanes,
-                        // SAFETY: the row lies inside `dst`, whose length was checked above.
-                        start: unsafe { out.get().add(self.offset(row)) },
-                        lifetime: PhantomData,
-                    },
-                );
+                let lane_end = if lane_cut + 1 == lane_cuts { self.lanes } else { (lane_cut + 1) * wide };
+                let mut part = Part {
+                    plane,
+                    rows: row_cut * rows..((row_cut + 1) * rows).min(height),
+                    columns: width * column_cut / column_cuts..width * (column_cut + 1) / column_cuts,
+                    lanes: lane_cut * wide..lane_end,
+                    pixel: self.lanes,
+                    row_stride: self.stride_h,
+                    // SAFETY: the plane lies inside `dst`, whose length was checked above.
+                    start: unsafe { out.get().add(self.offset(plane)) },
+                    lifetime: PhantomData,
+                };
+                f(&mut state, &mut part);
             }
         });
     }
@@ -312,37 +313,42 @@ impl Lanes {
     }
 }
 
-/// Part of one row of a result, which one task alone writes.
+/// Part of one plane of a result, which one task alone writes.
 pub(crate) struct Part<'a> {
-    pub row: Row,
-    /// The pixels of the row that the part has.
+    /// Image, block and D; `h` is 0.
+    pub plane: Row,
+    /// The rows (H) that the part has.
+    pub rows: Range<usize>,
+    /// The pixels of these rows that it has.
     pub columns: Range<usize>,
     /// The lanes of these pixels that it has.
     pub lanes: Range<usize>,
-    /// Elements from one pixel to the next.
+    /// Elements from one pixel to the next, and from one row to the next.
     pixel: usize,
-    /// The first lane of the row's first pixel.
+    row_stride: usize,
+    /// The first element of the plane.
     start: *mut f32,
     lifetime: PhantomData<&'a mut [f32]>,
 }
 
 impl Part<'_> {
-    /// The elements of these pixels and lanes, which lie together: of one pixel, or all lanes of several.
+    /// The elements of these pixels and lanes of one row, which lie together: of one pixel, or all lanes of several.
     ///
     /// # Panics
     /// When they do not lie together, or are not the part's.
     #[inline(always)]
-    pub fn elements(&mut self, columns: Range<usize>, lanes: Range<usize>) -> &mut [f32] {
-        let inside = self.columns.start <= columns.start
+    pub fn elements(&mut self, row: usize, columns: Range<usize>, lanes: Range<usize>) -> &mut [f32] {
+        let inside = self.rows.contains(&row)
+            && self.columns.start <= columns.start
             && columns.end <= self.columns.end
             && self.lanes.start <= lanes.start
             && lanes.end <= self.lanes.end;
         let (count, wide) = (columns.len(), lanes.len());
         assert!(inside && (count == 1 || wide == self.pixel), "elements of another part");
-        // SAFETY: the elements lie in the part's row, between pixels and lanes that no other part has; they lie
+        // SAFETY: the elements lie in the part's plane, in rows, pixels and lanes that no other part has; they lie
         // together, as was just checked; `self` is borrowed for as long as they are.
         unsafe {
-            let first = self.start.add(columns.start * self.pixel + lanes.start);
+            let first = self.start.add(row * self.row_stride + columns.start * self.pixel + lanes.start);
             std::slice::from_raw_parts_mut(first, count * wide)
         }
     }

@@ -163,6 +163,14 @@ impl StridedTensor {
         super::formats::Described(&self.dims, &self.strides).to_string()
     }
 
+    /// The whole storage of a result that was just made, in bytes.
+    ///
+    /// # Panics
+    /// When another tensor shares it.
+    pub(crate) fn result_bytes(&mut self) -> &mut [u8] {
+        Arc::get_mut(&mut self.storage).expect("a result that was just made").as_bytes_mut()
+    }
+
     /// The storage of a result that was just made.
     ///
     /// # Panics

@@ -31,6 +31,8 @@ pub(crate) struct Spans {
     pub run: Range<usize>,
     /// That step.
     pub step: usize,
+    /// Whether some span has no taps.
+    pub has_empty: bool,
 }
 
 impl Spans {
@@ -53,7 +55,8 @@ impl Spans {
                 step = if run.len() > 1 { (list[i].start - list[i - 1].start) as usize } else { 1 };
             }
         }
-        Spans { list, dilation, run, step }
+        let has_empty = list.iter().any(|s| s.taps == 0);
+        Spans { list, dilation, run, step, has_empty }
     }
 
     /// One window over each element: an axis that the tensor does not have.

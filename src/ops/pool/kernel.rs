@@ -2,6 +2,8 @@
 //! columns, then along W. The first fold runs over whole rows, so its vectors are full in any layout; neighbouring
 //! windows share its results. The order is the same in every layout, and so are the bits.
 
+use std::ops::Range;
+
 use super::geometry::{Span, Windows};
 use crate::error::Result;
 use crate::ops::lanes::{Lanes, Part};
@@ -9,9 +11,9 @@ use crate::ops::spatial::{Work, tile_end};
 use crate::simd::{self, Loop};
 
 /// Elements of the row of folded columns, which stays in the first-level cache.
-const SCRATCH: usize = 4096;
+const SCRATCH: usize = 2048;
 /// Lanes that are folded at once where there are many.
-const MANY_LANES: usize = 128;
+const MANY_LANES: usize = 64;
 
 /// What a window's elements are folded into.
 pub(crate) trait Fold: 'static {
@@ -37,9 +39,10 @@ impl Fold for Max {
     }
     #[inline(always)]
     fn join(a: f32, b: f32) -> f32 {
-        // The machine's own maximum keeps `a` where it is NaN.
-        let larger = if b > a { b } else { a };
-        if b.is_nan() { b } else { larger }
+        // Each is one instruction, and gives its second operand where either is NaN. So one of them is NaN then, and
+        // their bits together are; else they agree. (Of zeros with both signs -0 is left.) In any order of joins.
+        let (one, other) = (if a > b { a } else { b }, if b > a { b } else { a });
+        f32::from_bits(one.to_bits() | other.to_bits())
     }
     #[inline(always)]
     fn finish(a: f32, _: f64) -> f32 {
@@ -113,22 +116,22 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
     let row_bytes = 4 * (to.row_len() + from.row_len() * taps(&d.list) * taps(&h.list));
     let state = || (vec![F::Acc::default(); SCRATCH], Vec::new());
     to.for_each_part(dst, row_bytes, state, |(scratch, rows), part| {
-        let row = part.row;
-        let (ds, hs) = (&d.list[row.d], &h.list[row.h]);
-        let image = row.n * from.stride_n + row.block * from.stride_block;
-        rows.clear();
-        for i in 0..ds.taps as usize {
-            let plane = image + (ds.start as usize + i * d.dilation) * from.stride_d;
-            let row = |j: usize| plane + (hs.start as usize + j * h.dilation) * from.stride_h;
-            rows.extend((0..hs.taps as usize).map(row));
-        }
-        let count = f64::from(ds.count) * f64::from(hs.count);
-        let lanes = from.lanes_in(row.block);
-        simd::dispatch(PartLoop::<F> { src, from: &from, windows, part, lanes, rows, count, scratch });
+        let lanes = from.lanes_in(part.plane.block);
+        simd::dispatch(PartLoop::<F> {
+            src,
+            from: &from,
+            windows,
+            part,
+            lanes,
+            rows,
+            row: 0,
+            count: 0.0,
+            scratch,
+        });
     });
 }
 
-/// One part of a row of the result.
+/// One part of the result.
 struct PartLoop<'a, 'p, F: Fold> {
     src: &'a [f32],
     from: &'a Lanes,
@@ -136,9 +139,10 @@ struct PartLoop<'a, 'p, F: Fold> {
     part: &'a mut Part<'p>,
     /// Logical lanes of the block.
     lanes: usize,
-    /// Where the rows of the windows begin in `src`.
-    rows: &'a [usize],
-    /// What D and H contribute to the count of an average.
+    /// The row of the result, where the source rows of its windows begin in `src`, and what D and H contribute to
+    /// the count of an average.
+    row: usize,
+    rows: &'a mut Vec<usize>,
     count: f64,
     scratch: &'a mut [F::Acc],
 }
@@ -148,18 +152,34 @@ impl<F: Fold> Loop for PartLoop<'_, '_, F> {
 
     #[inline(always)]
     fn run(mut self) {
-        let all = self.part.lanes.clone();
-        let mut first = all.start;
-        while first < all.end {
-            let wide = if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
-            self.lanes(first, wide);
-            first += wide;
+        let (from, plane) = (self.from, self.part.plane);
+        let [d, h, _] = &self.windows.axes;
+        let ds = d.list[plane.d];
+        let image = plane.n * from.stride_n + plane.block * from.stride_block;
+        for row in self.part.rows.clone() {
+            let hs = h.list[row];
+            self.rows.clear();
+            for i in 0..ds.taps as usize {
+                let plane = image + (ds.start as usize + i * d.dilation) * from.stride_d;
+                for j in 0..hs.taps as usize {
+                    self.rows.push(plane + (hs.start as usize + j * h.dilation) * from.stride_h);
+                }
+            }
+            self.count = f64::from(ds.count) * f64::from(hs.count);
+            self.row = row;
+            let all = self.part.lanes.clone();
+            let mut first = all.start;
+            while first < all.end {
+                let wide = if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
+                self.lanes(first, wide);
+                first += wide;
+            }
         }
     }
 }
 
 impl<F: Fold> PartLoop<'_, '_, F> {
-    /// All columns of the part, some of its lanes.
+    /// All columns of a row, some of its lanes.
     #[inline(always)]
     fn lanes(&mut self, lane: usize, wide: usize) {
         let w = &self.windows.axes[2];
@@ -168,7 +188,7 @@ impl<F: Fold> PartLoop<'_, '_, F> {
         let mut at = columns.start;
         while at < columns.end {
             let (from, to) = w.reach(at);
-            if self.rows.is_empty() || from == to || w.list[at].taps == 0 {
+            if self.rows.is_empty() || w.list[at].taps == 0 {
                 self.empty(at, lane, wide);
                 at += 1;
             } else if to - from > room {
@@ -177,25 +197,19 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             } else {
                 let end = tile_end(at, columns.end, room, |i| w.reach(i));
                 // A window without elements ends the tile.
-                let end = (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end);
-                let to = w.reach(end - 1).1;
-                self.columns(from, to, lane, wide);
-                if wide >= 16 {
-                    self.windows::<16>(at..end, from, lane, wide);
-                } else if wide >= 8 {
-                    self.windows::<8>(at..end, from, lane, wide);
-                } else {
-                    self.narrow(at..end, from);
-                }
+                let end =
+                    if w.has_empty { (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end) } else { end };
+                self.columns(from, w.reach(end - 1).1, lane, wide);
+                self.windows(at..end, from, lane, wide);
                 at = end;
             }
         }
     }
 
     /// A window without elements; padding lanes stay zero.
-    #[inline(always)]
+    #[cold]
     fn empty(&mut self, at: usize, lane: usize, wide: usize) {
-        let dst = self.part.elements(at..at + 1, lane..lane + wide);
+        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
         let logical = self.lanes.saturating_sub(lane).min(wide);
         dst[..logical].fill(F::EMPTY);
         dst[logical..].fill(0.0);
@@ -236,127 +250,163 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             tap += more;
         }
         let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(at..at + 1, lane..lane + wide);
+        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
         dst.iter_mut().zip(acc).for_each(|(d, a)| *d = F::finish(*a, count));
     }
 
-    /// Folds the columns of the scratch row, which begins at source column `from`, for pixels of at least `L` lanes.
+    /// Folds the columns of the scratch row, which begins at source column `from`.
     #[inline(always)]
-    fn windows<const L: usize>(&mut self, at: std::ops::Range<usize>, from: usize, lane: usize, wide: usize) {
+    fn windows(&mut self, at: Range<usize>, from: usize, lane: usize, wide: usize) {
         let w = &self.windows.axes[2];
-        let step = w.dilation * wide;
-        for i in at {
-            let span = w.list[i];
-            let begin = (span.start as usize - from) * wide;
-            let taps = span.taps as usize;
-            let count = self.count * f64::from(span.count);
-            let dst = self.part.elements(i..i + 1, lane..lane + wide);
-            let columns = &self.scratch[begin..begin + (taps - 1) * step + wide];
-            let mut l = 0;
-            loop {
-                let mut acc = load::<F, L>(columns, l);
-                match taps {
-                    1 => {}
-                    2 => acc = join::<F, L>(acc, load::<F, L>(columns, step + l)),
-                    3 => {
-                        acc = join::<F, L>(acc, load::<F, L>(columns, step + l));
-                        acc = join::<F, L>(acc, load::<F, L>(columns, 2 * step + l));
-                    }
-                    _ => {
-                        for k in 1..taps {
-                            acc = join::<F, L>(acc, load::<F, L>(columns, k * step + l));
-                        }
-                    }
-                }
-                for (d, a) in dst[l..l + L].iter_mut().zip(acc) {
-                    *d = F::finish(a, count);
-                }
-                if l + L == wide {
-                    break;
-                }
-                // The last lanes overlap those before, with the same results.
-                l = (l + L).min(wide - L);
-            }
-        }
-    }
-
-    /// As `windows`, for pixels of few lanes: vectors along W where neighbouring windows are alike.
-    #[inline(always)]
-    fn narrow(&mut self, at: std::ops::Range<usize>, from: usize) {
-        let w = &self.windows.axes[2];
-        let wide = self.from.lanes;
         let run = w.run.start.max(at.start)..w.run.end.min(at.end);
-        let vectors = run.len() * wide >= 16 && (w.step == 1 || w.step <= 4 && wide == 1);
-        if !vectors {
-            return self.one_by_one(at, from);
+        let dense = w.dilation == 1 && wide == self.from.lanes;
+        let blocks = dense && (wide == 16 || wide == 8) && (run.len() > 1);
+        let pixels = wide == 1 && w.step <= 4 && run.len() >= 4;
+        if !(blocks || pixels) {
+            at.for_each(|i| self.window(i, from, lane, wide));
+            return;
         }
-        self.one_by_one(at.start..run.start, from);
-        let span = w.list[run.start];
-        let scratch = &self.scratch[(span.start as usize - from) * wide..];
-        let (taps, step) = (span.taps as usize, w.dilation * wide);
+        (at.start..run.start).for_each(|i| self.window(i, from, lane, wide));
+        let (span, step) = (w.list[run.start], w.step);
         let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(run.clone(), 0..wide);
-        match w.step {
-            1 => even::<F, 1>(scratch, dst, taps, step, count),
-            2 => even::<F, 2>(scratch, dst, taps, step, count),
-            3 => even::<F, 3>(scratch, dst, taps, step, count),
-            _ => even::<F, 4>(scratch, dst, taps, step, count),
+        let src = &self.scratch[(span.start as usize - from) * wide..];
+        let dst = self.part.elements(self.row, run.clone(), 0..self.from.lanes);
+        let taps = span.taps as usize;
+        match (wide, taps, step) {
+            (16, 2, _) => even_blocks::<F, 16, 2>(src, dst, taps, step, count),
+            (16, 3, _) => even_blocks::<F, 16, 3>(src, dst, taps, step, count),
+            (16, ..) => even_blocks::<F, 16, 0>(src, dst, taps, step, count),
+            (8, ..) => even_blocks::<F, 8, 0>(src, dst, taps, step, count),
+            (_, _, 1) => even_pixels::<F, 1>(src, dst, taps, w.dilation, count),
+            (_, _, 2) => even_pixels::<F, 2>(src, dst, taps, w.dilation, count),
+            (_, _, 3) => even_pixels::<F, 3>(src, dst, taps, w.dilation, count),
+            _ => even_pixels::<F, 4>(src, dst, taps, w.dilation, count),
         }
-        self.one_by_one(run.end..at.end, from);
+        (run.end..at.end).for_each(|i| self.window(i, from, lane, wide));
     }
 
+    /// Folds the columns of one window.
     #[inline(always)]
-    fn one_by_one(&mut self, at: std::ops::Range<usize>, from: usize) {
+    fn window(&mut self, at: usize, from: usize, lane: usize, wide: usize) {
         let w = &self.windows.axes[2];
-        let wide = self.from.lanes;
-        for i in at {
-            let span = w.list[i];
-            let scratch = &self.scratch[(span.start as usize - from) * wide..];
-            let count = self.count * f64::from(span.count);
-            for (l, d) in self.part.elements(i..i + 1, 0..wide).iter_mut().enumerate() {
-                let taps = (1..span.taps as usize).map(|k| scratch[k * w.dilation * wide + l]);
-                *d = F::finish(taps.fold(scratch[l], F::join), count);
-            }
+        let span = w.list[at];
+        let step = w.dilation * wide;
+        let columns = &self.scratch[(span.start as usize - from) * wide..];
+        let count = self.count * f64::from(span.count);
+        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
+        let taps = span.taps as usize;
+        match (wide, taps) {
+            (16.., 2) => one_window::<F, 16, 2>(columns, dst, taps, step, count),
+            (16.., 3) => one_window::<F, 16, 3>(columns, dst, taps, step, count),
+            (16.., _) => one_window::<F, 16, 0>(columns, dst, taps, step, count),
+            (8.., _) => one_window::<F, 8, 0>(columns, dst, taps, step, count),
+            _ => one_window::<F, 1, 0>(columns, dst, taps, step, count),
         }
     }
 }
 
-/// Windows that all have `taps` columns, `S` elements apart from each other.
+// The loops below go over vectors of `L` elements. `barrier` is no instruction: it keeps the compiler from running
+// several rounds of a loop at once, with one gathered vector for each element of ours.
+
+/// Windows of `taps` pixels of `L` lanes, side by side, each `step` pixels after the other. `K` is `taps`, or 0.
 #[inline(always)]
-fn even<F: Fold, const S: usize>(src: &[F::Acc], dst: &mut [f32], taps: usize, step: usize, count: f64) {
-    const L: usize = 16;
+fn even_blocks<F: Fold, const L: usize, const K: usize>(
+    src: &[F::Acc],
+    dst: &mut [f32],
+    taps: usize,
+    step: usize,
+    count: f64,
+) {
+    let taps = if K == 0 { taps } else { K };
+    let src = src.as_chunks::<L>().0;
+    for (i, dst) in dst.as_chunks_mut::<L>().0.iter_mut().enumerate() {
+        barrier();
+        let pixels = &src[i * step..i * step + taps];
+        let mut acc = pixels[0];
+        for pixel in &pixels[1..] {
+            join_all::<F, L>(&mut acc, pixel);
+        }
+        finish_all::<F, L>(dst, &acc, count);
+    }
+}
+
+/// Windows of `taps` pixels of one lane, `dilation` apart, each `S` pixels after the other; four at least.
+#[inline(always)]
+fn even_pixels<F: Fold, const S: usize>(
+    src: &[F::Acc],
+    dst: &mut [f32],
+    taps: usize,
+    dilation: usize,
+    count: f64,
+) {
+    match dst.len() {
+        16.. => even_vectors::<F, S, 16>(src, dst, taps, dilation, count),
+        8.. => even_vectors::<F, S, 8>(src, dst, taps, dilation, count),
+        _ => even_vectors::<F, S, 4>(src, dst, taps, dilation, count),
+    }
+}
+
+#[inline(always)]
+fn even_vectors<F: Fold, const S: usize, const L: usize>(
+    src: &[F::Acc],
+    dst: &mut [f32],
+    taps: usize,
+    dilation: usize,
+    count: f64,
+) {
+    let n = dst.len();
     let mut at = 0;
     loop {
         let mut acc = [F::Acc::default(); L];
-        let columns = &src[at * S..][..(L - 1) * S + 1];
-        for l in 0..L {
-            acc[l] = columns[l * S];
-        }
-        for k in 1..taps {
-            let columns = &src[at * S + k * step..][..(L - 1) * S + 1];
+        for k in 0..taps {
+            barrier();
+            let pixels = &src[at * S + k * dilation..][..(L - 1) * S + 1];
+            let mut tap = [F::Acc::default(); L];
             for l in 0..L {
-                acc[l] = F::join(acc[l], columns[l * S]);
+                tap[l] = pixels[l * S];
             }
+            if k == 0 { acc = tap } else { join_all::<F, L>(&mut acc, &tap) }
         }
-        for (d, a) in dst[at..at + L].iter_mut().zip(acc) {
-            *d = F::finish(a, count);
+        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
+        match next_vector::<L>(at, n) {
+            Some(next) => at = next,
+            None => return,
         }
-        if at + L == dst.len() {
-            return;
-        }
-        at = (at + L).min(dst.len() - L);
     }
 }
 
+/// One window of `taps` pixels of at least `L` lanes, which begin `step` elements apart. `K` is `taps`, or 0.
 #[inline(always)]
-fn load<F: Fold, const L: usize>(from: &[F::Acc], at: usize) -> [F::Acc; L] {
-    let from = &from[at..at + L];
-    std::array::from_fn(|l| from[l])
+fn one_window<F: Fold, const L: usize, const K: usize>(
+    src: &[F::Acc],
+    dst: &mut [f32],
+    taps: usize,
+    step: usize,
+    count: f64,
+) {
+    let taps = if K == 0 { taps } else { K };
+    let n = dst.len();
+    let mut at = 0;
+    loop {
+        barrier();
+        let mut acc = *vector::<F, L>(src, at);
+        for k in 1..taps {
+            barrier();
+            join_all::<F, L>(&mut acc, vector::<F, L>(src, k * step + at));
+        }
+        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
+        match next_vector::<L>(at, n) {
+            Some(next) => at = next,
+            None => return,
+        }
+    }
 }
 
+/// Where the vector after the one at `at` begins; the last one of `n` elements may overlap that before it, with the
+/// same results again.
 #[inline(always)]
-fn join<F: Fold, const L: usize>(a: [F::Acc; L], b: [F::Acc; L]) -> [F::Acc; L] {
-    std::array::from_fn(|l| F::join(a[l], b[l]))
+fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
+    if at + L == n { None } else { Some((at + L).min(n - L)) }
 }
 
 /// Folds `acc.len()` elements from `at` on of every row into `acc`.
@@ -381,27 +431,66 @@ fn fold_rows<F: Fold>(src: &[f32], rows: &[usize], at: usize, acc: &mut [F::Acc]
 /// Folds `R` rows into `acc`, which `FIRST` sets; gives `R`.
 #[inline(always)]
 fn some_rows<F: Fold, const R: usize, const FIRST: bool>(rows: [&[f32]; R], acc: &mut [F::Acc]) -> usize {
-    const L: usize = 16;
-    let n = acc.len();
-    let rows = rows.map(|r| &r[..n]);
-    let one = |a: F::Acc, i: usize| {
-        let mut a = if FIRST { F::load(rows[0][i]) } else { a };
-        for row in &rows[usize::from(FIRST)..] {
-            a = F::join(a, F::load(row[i]));
-        }
-        a
-    };
-    let whole = n / L * L;
-    let mut at = 0;
-    while at < whole {
-        let acc = &mut acc[at..at + L];
-        for l in 0..L {
-            acc[l] = one(acc[l], at + l);
-        }
-        at += L;
-    }
-    for i in whole..n {
-        acc[i] = one(acc[i], i);
-    }
+    let (rows, acc) = row_vectors::<F, R, 16, FIRST>(rows, acc);
+    let (rows, acc) = row_vectors::<F, R, 4, FIRST>(rows, acc);
+    row_vectors::<F, R, 1, FIRST>(rows, acc);
     R
+}
+
+/// Folds as many elements as there are whole vectors of `L`; gives the rest.
+#[inline(always)]
+fn row_vectors<'r, 'a, F: Fold, const R: usize, const L: usize, const FIRST: bool>(
+    rows: [&'r [f32]; R],
+    acc: &'a mut [F::Acc],
+) -> ([&'r [f32]; R], &'a mut [F::Acc]) {
+    let (whole, rest) = acc.as_chunks_mut::<L>();
+    let n = whole.len();
+    let vectors = rows.map(|r| &r.as_chunks::<L>().0[..n]);
+    for (i, acc) in whole.iter_mut().enumerate() {
+        barrier();
+        let mut a = if FIRST { load_all::<F, L>(&vectors[0][i]) } else { *acc };
+        for row in &vectors[usize::from(FIRST)..] {
+            join_all::<F, L>(&mut a, &load_all::<F, L>(&row[i]));
+        }
+        *acc = a;
+    }
+    (rows.map(|r| &r[n * L..]), rest)
+}
+
+#[inline(always)]
+fn barrier() {
+    std::hint::black_box(());
+}
+
+#[inline(always)]
+fn vector<F: Fold, const L: usize>(src: &[F::Acc], at: usize) -> &[F::Acc; L] {
+    src[at..].first_chunk().expect("a vector's elements")
+}
+
+#[inline(always)]
+fn vector_mut<const L: usize>(dst: &mut [f32], at: usize) -> &mut [f32; L] {
+    dst[at..].first_chunk_mut().expect("a vector's elements")
+}
+
+#[inline(always)]
+fn load_all<F: Fold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
+    let mut a = [F::Acc::default(); L];
+    for l in 0..L {
+        a[l] = F::load(x[l]);
+    }
+    a
+}
+
+#[inline(always)]
+fn join_all<F: Fold, const L: usize>(a: &mut [F::Acc; L], b: &[F::Acc; L]) {
+    for l in 0..L {
+        a[l] = F::join(a[l], b[l]);
+    }
+}
+
+#[inline(always)]
+fn finish_all<F: Fold, const L: usize>(dst: &mut [f32; L], a: &[F::Acc; L], count: f64) {
+    for l in 0..L {
+        dst[l] = F::finish(a[l], count);
+    }
 }

@@ -25,20 +25,23 @@ pub(super) fn nearest(work: Work<'_>, axes: &[Vec<u32>; 3]) {
         8 * to.row_len(),
         || (),
         |(), part| {
-            let row = part.row;
-            let start = row_start(&from, row, d[row.d] as usize, h[row.h] as usize);
-            let row = &src[start..start + from.row_len()];
-            simd::dispatch(NearestPart { row, pixel: from.lanes, columns: w, part });
+            for row in part.rows.clone() {
+                let start = row_start(&from, part.plane, d[part.plane.d] as usize, h[row] as usize);
+                let src = &src[start..start + from.row_len()];
+                simd::dispatch(NearestPart { src, pixel: from.lanes, columns: w, part, row });
+            }
         },
     );
 }
 
 struct NearestPart<'a, 'p> {
-    row: &'a [f32],
+    /// The source row.
+    src: &'a [f32],
     /// Elements from one source pixel to the next.
     pixel: usize,
     columns: &'a [u32],
     part: &'a mut Part<'p>,
+    row: usize,
 }
 
 impl Loop for NearestPart<'_, '_> {
@@ -46,20 +49,20 @@ impl Loop for NearestPart<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
-        let NearestPart { row, pixel, columns, part } = self;
+        let NearestPart { src, pixel, columns, part, row } = self;
         let (all, lanes) = (part.columns.clone(), part.lanes.clone());
         let columns = &columns[all.clone()];
         match pixel {
             1 => {
-                let dst = part.elements(all, lanes);
-                dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = row[i as usize]);
+                let dst = part.elements(row, all, lanes);
+                dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = src[i as usize]);
             }
-            8 => copy_pixels::<8>(row, columns, part.elements(all, lanes)),
-            16 => copy_pixels::<16>(row, columns, part.elements(all, lanes)),
+            8 => copy_pixels::<8>(src, columns, part.elements(row, all, lanes)),
+            16 => copy_pixels::<16>(src, columns, part.elements(row, all, lanes)),
             _ => {
                 for (w, &i) in all.zip(columns) {
-                    let pixel = &row[i as usize * pixel..][..pixel];
-                    part.elements(w..w + 1, lanes.clone()).copy_from_slice(&pixel[lanes.clone()]);
+                    let pixel = &src[i as usize * pixel..][..pixel];
+                    part.elements(row, w..w + 1, lanes.clone()).copy_from_slice(&pixel[lanes.clone()]);
                 }
             }
         }
@@ -81,18 +84,21 @@ pub(super) fn linear(work: Work<'_>, axes: &[Axis; 3]) {
         row_bytes,
         || vec![0f32; SCRATCH],
         |scratch, part| {
-            let row = part.row;
-            let (d, h) = (axes[0].pair(row.d), axes[1].pair(row.h));
-            let start = |d: u32, h: u32| row_start(&from, row, d as usize, h as usize);
-            let rows =
-                [start(d.low, h.low), start(d.low, h.high), start(d.high, h.low), start(d.high, h.high)];
-            let blend = match axes {
-                [Axis::Same, Axis::Same, _] => Blend::One(rows[0]),
-                [Axis::Same, ..] => Blend::Two([rows[0], rows[1]], h.weights),
-                [_, Axis::Same, _] => Blend::Two([rows[0], rows[2]], d.weights),
-                _ => Blend::Four(rows, h.weights, d.weights),
-            };
-            simd::dispatch(LinearPart { src, pixel: from.lanes, blend, axis: &axes[2], part, scratch });
+            let plane = part.plane;
+            for row in part.rows.clone() {
+                let (d, h) = (axes[0].pair(plane.d), axes[1].pair(row));
+                let start = |d: u32, h: u32| row_start(&from, plane, d as usize, h as usize);
+                let rows =
+                    [start(d.low, h.low), start(d.low, h.high), start(d.high, h.low), start(d.high, h.high)];
+                let blend = match axes {
+                    [Axis::Same, Axis::Same, _] => Blend::One(rows[0]),
+                    [Axis::Same, ..] => Blend::Two([rows[0], rows[1]], h.weights),
+                    [_, Axis::Same, _] => Blend::Two([rows[0], rows[2]], d.weights),
+                    _ => Blend::Four(rows, h.weights, d.weights),
+                };
+                let pixel = from.lanes;
+                simd::dispatch(LinearPart { src, pixel, blend, axis: &axes[2], part, row, scratch });
+            }
         },
     );
 }
@@ -112,6 +118,7 @@ struct LinearPart<'a, 'p> {
     blend: Blend,
     axis: &'a Axis,
     part: &'a mut Part<'p>,
+    row: usize,
     scratch: &'a mut [f32],
 }
 
@@ -141,13 +148,13 @@ impl LinearPart<'_, '_> {
             let (from, to) = (self.axis.reach(at).0, self.axis.reach(end - 1).1);
             if let Blend::One(row) = self.blend {
                 let columns = &self.src[row + from * self.pixel..row + to * self.pixel];
-                along_w(self.part, self.axis, at..end, columns, from, self.pixel, lane, wide);
+                along_w(self.part, self.row, self.axis, at..end, columns, from, self.pixel, lane, wide);
             } else {
                 self.blend(from, to, lane, wide);
                 let columns = &self.scratch[..(to - from) * wide];
                 // The scratch row begins with the first of these lanes.
                 let at = at..end;
-                along_w(self.part, self.axis, at, columns, from, wide, lane, wide);
+                along_w(self.part, self.row, self.axis, at, columns, from, wide, lane, wide);
             }
             at = end;
         }
@@ -197,6 +204,7 @@ fn blend(a: f32, b: f32, weights: [f32; 2]) -> f32 {
 #[inline(always)]
 fn along_w(
     part: &mut Part<'_>,
+    row: usize,
     axis: &Axis,
     at: std::ops::Range<usize>,
     columns: &[f32],
@@ -210,12 +218,12 @@ fn along_w(
     let Axis::Pairs(pairs) = axis else {
         for i in at {
             let column = &columns[(i - from) * pixel + skip..][..wide];
-            part.elements(i..i + 1, lane..lane + wide).copy_from_slice(column);
+            part.elements(row, i..i + 1, lane..lane + wide).copy_from_slice(column);
         }
         return;
     };
     if pixel == 1 {
-        let dst = part.elements(at.clone(), 0..1);
+        let dst = part.elements(row, at.clone(), 0..1);
         for (d, p) in dst.iter_mut().zip(&pairs[at]) {
             *d = blend(columns[p.low as usize - from], columns[p.high as usize - from], p.weights);
         }
@@ -225,7 +233,7 @@ fn along_w(
         let p = pairs[i];
         let a = &columns[(p.low as usize - from) * pixel + skip..][..wide];
         let b = &columns[(p.high as usize - from) * pixel + skip..][..wide];
-        let dst = part.elements(i..i + 1, lane..lane + wide);
+        let dst = part.elements(row, i..i + 1, lane..lane + wide);
         match wide {
             8 => blend_lanes::<8>(dst, a, b, p.weights),
             16 => blend_lanes::<16>(dst, a, b, p.weights),

@@ -13,7 +13,8 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, Refused};
 use crate::ops::conv::ConvGeometry;
-use crate::ops::conv::onednn::{Operands, PlainWeights, Spec, execute, primitive, without_implementation};
+use crate::ops::conv::onednn::{Operands, Spec, execute, primitive, without_implementation};
+use crate::ops::conv::weights::PlainWeights;
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
@@ -173,10 +174,8 @@ impl<const N: usize> ConvPacker<N> {
             Ok(executable) => executable,
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(reason)) => {
-                return match (source.layout, to) {
-                    (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location),
-                    _ => Err(refusal(g, source, to, reason)),
-                };
+                let rust = self.rust_weights(g, source, to, location)?;
+                return rust.ok_or_else(|| refusal(g, source, to, reason));
             }
         };
         let bytes = PlainWeights::new(g, &self.weights).pack(g, main.desc(1), location)?;
@@ -190,12 +189,7 @@ fn refusal(g: &ConvGeometry, source: &Source, to: SourceLayout, reason: Unsuppor
             "a stem reads contiguous NCHW of fewer channels than a block in one group; pack for a blocked source \
              and reorder with `to_blocked`"
         }
-        SourceLayout::Blocked(l) if g.groups == 1 && g.c < l.block_of(1) => {
-            "use `pack_stem`, which reads the plain source and writes blocked"
-        }
-        SourceLayout::Blocked(_) => {
-            "pack for a channels_last source, and reorder with `to_strided(MemoryFormat::ChannelsLast)`"
-        }
+        SourceLayout::Blocked(_) => "pack for the layout of the source",
     };
     Error::UnsupportedOp(Box::new(UnsupportedOp {
         op: g.op.into(),

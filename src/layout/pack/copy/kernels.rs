@@ -60,10 +60,22 @@ impl Patch<'_> {
     /// Calls `f` with where each row begins on either side.
     #[inline(always)]
     fn for_each_row(&self, mut f: impl FnMut(usize, usize)) {
-        for i in self.start[0]..self.start[0] + self.count[0] {
-            let (s, d) = (self.src[0].at(i), self.dst[0].at(i));
-            for j in self.start[1]..self.start[1] + self.count[1] {
-                f(s + self.src[1].at(j), d + self.dst[1].at(j));
+        let ends = [self.start[0] + self.count[0], self.start[1] + self.count[1]];
+        match (self.src, self.dst) {
+            // What is common, in a loop without a question.
+            ([Steps::Even(s0), Steps::Even(s1)], [Steps::Even(d0), Steps::Even(d1)]) => {
+                for i in self.start[0]..ends[0] {
+                    for j in self.start[1]..ends[1] {
+                        f(i * s0 + j * s1, i * d0 + j * d1);
+                    }
+                }
+            }
+            (src, dst) => {
+                for i in self.start[0]..ends[0] {
+                    for j in self.start[1]..ends[1] {
+                        f(src[0].at(i) + src[1].at(j), dst[0].at(i) + dst[1].at(j));
+                    }
+                }
             }
         }
     }
@@ -76,9 +88,8 @@ impl Patch<'_> {
 /// and they do not overlap. `valid <= store <= L`.
 pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 4 && strip.store == L && strip.count >= 4 && L >= 4 {
-        // SAFETY: the caller's promise; T has the size of u32 and any bit pattern is one of either.
-        unsafe { x86::gather::<L>(src.cast(), dst.cast(), strip) };
+    // SAFETY: the caller's promise.
+    if strip.store == L && unsafe { x86::gather::<T, L>(src, dst, strip) } {
         return;
     }
     for x in strip.start..strip.start + strip.count {
@@ -100,9 +111,8 @@ pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T,
 /// and they do not overlap. `valid <= L`. Whole rows of `L` lanes may be read where `store` is `L`.
 pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 4 && strip.store == L && strip.count >= 4 && L >= 4 {
-        // SAFETY: as in `gather`.
-        unsafe { x86::scatter::<L>(src.cast(), dst.cast(), strip) };
+    // SAFETY: the caller's promise.
+    if strip.store == L && unsafe { x86::scatter::<T, L>(src, dst, strip) } {
         return;
     }
     for x in strip.start..strip.start + strip.count {

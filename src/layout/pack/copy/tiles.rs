@@ -58,8 +58,8 @@ pub(super) fn scatter<T: Bits>(
 struct Shape<'a> {
     lane: &'a Pair,
     lanes: usize,
-    lines: fn(&Pair) -> &Map,
-    rows: fn(&Pair) -> &Map,
+    lines: Side,
+    rows: Side,
     /// Lanes to visit, padding included where it is written.
     size: usize,
     run: &'a [Pair],
