@@ -361,7 +361,7 @@ macro_rules! convolutions {
         ///
         /// # Shapes
         #[doc = concat!("`x` ", $x, ", `weights` [O, C/groups, ", $w, "] or, with their groups apart, \
-            [groups, O/groups, C/groups, ", $w, "] (blocked grouped weights are the latter), `bias` [O].")]
+            [groups, O/groups, C/groups, ", $w, "] (blocked grouped weights are the latter), `bias` `[O]`.")]
         ///
         /// # Dtypes
         /// f32.
