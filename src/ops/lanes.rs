@@ -352,6 +352,89 @@ impl Part<'_> {
             std::slice::from_raw_parts_mut(first, count * wide)
         }
     }
+
+    /// The `L` lanes from `lane` on, of every column of one row.
+    ///
+    /// # Panics
+    /// When row or lanes are not the part's.
+    #[inline(always)]
+    pub fn vectors<const L: usize>(&mut self, row: usize, lane: usize) -> VectorsMut<'_, L> {
+        let inside = self.lanes.start <= lane && lane <= self.lanes.end && L <= self.lanes.end - lane;
+        assert!(inside && self.rows.contains(&row), "elements of another part");
+        // SAFETY: row and lanes lie in the part's plane, whose column 0 exists.
+        let first = unsafe { self.start.add(row * self.row_stride + lane) };
+        VectorsMut { first, stride: self.pixel, columns: self.columns.clone(), lifetime: PhantomData }
+    }
+}
+
+/// Vectors of `L` elements, the same distance apart: the same lanes of the pixels of a source row.
+#[derive(Clone, Copy)]
+pub(crate) struct Vectors<'a, const L: usize> {
+    first: *const f32,
+    stride: usize,
+    count: usize,
+    lifetime: PhantomData<&'a [f32]>,
+}
+
+impl<const L: usize> Default for Vectors<'_, L> {
+    /// None at all.
+    #[inline(always)]
+    fn default() -> Self {
+        Vectors { first: std::ptr::null(), stride: 0, count: 0, lifetime: PhantomData }
+    }
+}
+
+impl<'a, const L: usize> Vectors<'a, L> {
+    /// `count` vectors, at least one, the first at `at`, each `stride` elements after the other.
+    ///
+    /// # Panics
+    /// When they are not all in `src`.
+    #[inline(always)]
+    pub fn new(src: &'a [f32], at: usize, stride: usize, count: usize) -> Self {
+        let end = (count - 1).saturating_mul(stride).saturating_add(at).saturating_add(L);
+        assert!(count > 0 && end <= src.len(), "vectors outside the source");
+        // SAFETY: `at` lies inside `src`.
+        Vectors { first: unsafe { src.as_ptr().add(at) }, stride, count, lifetime: PhantomData }
+    }
+
+    /// Vector number `i`.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[inline(always)]
+    pub fn get(&self, i: usize) -> &'a [f32; L] {
+        assert!(i < self.count, "a vector outside the row");
+        // SAFETY: `new` checked that all of its vectors lie in the slice that it borrowed.
+        unsafe { &*self.first.add(i * self.stride).cast() }
+    }
+}
+
+/// As [`Vectors`], of a part of a result.
+pub(crate) struct VectorsMut<'a, const L: usize> {
+    /// Where the vector of column 0 is, which need not be the part's.
+    first: *mut f32,
+    stride: usize,
+    columns: Range<usize>,
+    lifetime: PhantomData<&'a mut [f32]>,
+}
+
+impl<const L: usize> VectorsMut<'_, L> {
+    /// The same vectors, for a while.
+    #[inline(always)]
+    pub fn reborrow(&mut self) -> VectorsMut<'_, L> {
+        VectorsMut { columns: self.columns.clone(), ..*self }
+    }
+
+    /// The vector of column `i`.
+    ///
+    /// # Panics
+    /// When the column is not the part's.
+    #[inline(always)]
+    pub fn get_mut(&mut self, i: usize) -> &mut [f32; L] {
+        assert!(self.columns.contains(&i), "a column of another part");
+        // SAFETY: `Part::vectors` checked the lanes, and this the column; `self` is borrowed for as long as the vector.
+        unsafe { &mut *self.first.add(i * self.stride).cast() }
+    }
 }
 
 /// Calls `f(i, elements)` for chunk number `i` of `dst`, each `chunk` long (the last may be shorter); the team

@@ -5,6 +5,7 @@ use super::batch_norm::channel_values;
 use super::batch_norm_train::check_eps;
 use super::group_norm::NormParams;
 use super::lanes::{Lanes, Piece};
+use super::lines::{TRANSPOSE as GROUP, transpose};
 use super::moments::{Moments, moments};
 use super::same::{Same, format_of, param_arg};
 use super::scale::{Scale, Scales};
@@ -234,9 +235,7 @@ struct Weighted<'a> {
 }
 
 /// Pixels whose weights are gathered at once.
-const STRIP: usize = 16;
-/// Lanes that are handled at once.
-const GROUP: usize = 16;
+const STRIP: usize = GROUP;
 
 impl Loop for Weighted<'_> {
     type Out = ();
@@ -263,6 +262,12 @@ impl Loop for Weighted<'_> {
             // Zero for padding, so that the result is zero there.
             let (mut w, mut b) = ([0f32; STRIP * GROUP], [0f32; STRIP * GROUP]);
             let width = GROUP.min(lanes - lane);
+            let part = |v: &[f32]| {
+                let mut part = [0f32; GROUP];
+                part[..width].copy_from_slice(&v[lane..lane + width]);
+                part
+            };
+            let scales = [part(center), part(scale), part(shift)];
             let filled = GROUP.min(used.saturating_sub(lane));
             for (strip, y) in dst.chunks_mut(STRIP * lanes).enumerate() {
                 let x = &src[strip * STRIP * lanes..];
@@ -274,7 +279,13 @@ impl Loop for Weighted<'_> {
                     }
                     if problem.all_channels {
                         let channel = piece.n % problem.images * view.c + piece.block * lanes + lane;
-                        gather(to, &from[channel * view.pixels() + first..], view.pixels(), pixels, filled);
+                        transpose(
+                            to,
+                            &from[channel * view.pixels() + first..],
+                            view.pixels(),
+                            pixels,
+                            filled,
+                        );
                     } else {
                         for (to, &v) in to.chunks_exact_mut(GROUP).zip(&from[first..first + pixels]) {
                             to[..filled].fill(v);
@@ -283,23 +294,35 @@ impl Loop for Weighted<'_> {
                 }
                 for p in 0..pixels {
                     let at = p * lanes + lane;
-                    let params = w[p * GROUP..].iter().zip(&b[p * GROUP..]);
-                    let scales = center[lane..].iter().zip(&scale[lane..]).zip(&shift[lane..]);
-                    let y = y[at..at + width].iter_mut().zip(&x[at..at + width]);
-                    for (((y, &x), (w, b)), ((&center, &scale), &shift)) in y.zip(params).zip(scales) {
-                        *y = Scale { center, scale, shift }.apply(x) * w + b;
+                    let (x, y) = (&x[at..at + width], &mut y[at..at + width]);
+                    let (Some(&w), Some(&b)) = (w[p * GROUP..].first_chunk(), b[p * GROUP..].first_chunk())
+                    else {
+                        continue;
+                    };
+                    if let (Some(x), Some(y)) = (x.first_chunk(), y.first_chunk_mut()) {
+                        *y = weighted(&scales, *x, w, b);
+                        continue;
                     }
+                    let mut row = [0f32; GROUP];
+                    row[..width].copy_from_slice(x);
+                    y.copy_from_slice(&weighted(&scales, row, w, b)[..width]);
                 }
             }
         }
     }
 }
 
-/// `to[p][l] = from[l * stride + p]` for so many pixels and lanes: rows of [`GROUP`], whose other lanes stay.
 #[inline(always)]
-fn gather(to: &mut [f32; STRIP * GROUP], from: &[f32], stride: usize, pixels: usize, lanes: usize) {
-    for l in 0..lanes {
-        let row = &from[l * stride..l * stride + pixels];
-        row.iter().enumerate().for_each(|(p, &v)| to[p * GROUP + l] = v);
+fn weighted(
+    [center, scale, shift]: &[[f32; GROUP]; 3],
+    x: [f32; GROUP],
+    w: [f32; GROUP],
+    b: [f32; GROUP],
+) -> [f32; GROUP] {
+    let mut y = [0f32; GROUP];
+    for l in 0..GROUP {
+        let scale = Scale { center: center[l], scale: scale[l], shift: shift[l] };
+        y[l] = scale.apply(x[l]) * w[l] + b[l];
     }
+    y
 }

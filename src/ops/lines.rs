@@ -2,6 +2,7 @@
 //! together as the columns of a vector loop.
 
 use super::lanes::Lanes;
+use crate::simd;
 use crate::threads::{SyncPtr, parallel_for};
 
 /// Lines that a kernel takes side by side at most.
@@ -158,5 +159,29 @@ impl PaddingColumns {
     /// Writes zeros to the columns that are padding.
     pub fn clear(&self, columns: &Columns<'_>, to: &mut ColumnsMut<f32>) {
         self.for_each(columns, |range| (0..to.rows).for_each(|a| to.row(a)[range.clone()].fill(0.0)));
+    }
+}
+
+/// Edge of the largest square that [`transpose`] turns.
+pub(crate) const TRANSPOSE: usize = 16;
+
+/// `to[c][r] = from[r * stride + c]` for so many rows and columns, at most [`TRANSPOSE`] each; what else `to` holds stays.
+#[inline(always)]
+pub(crate) fn transpose(
+    to: &mut [f32; TRANSPOSE * TRANSPOSE],
+    from: &[f32],
+    stride: usize,
+    columns: usize,
+    rows: usize,
+) {
+    let whole = (rows, columns) == (TRANSPOSE, TRANSPOSE);
+    if whole && simd::transpose_edge(size_of::<f32>()) == Some(TRANSPOSE) {
+        assert!((rows - 1) * stride + columns <= from.len());
+        // SAFETY: 16 rows of 16 elements in `from`, by the assertion, and in `to`, by its type.
+        return unsafe { simd::transpose(from.as_ptr(), stride, to.as_mut_ptr(), TRANSPOSE, false) };
+    }
+    for r in 0..rows {
+        let row = &from[r * stride..r * stride + columns];
+        row.iter().enumerate().for_each(|(c, &v)| to[c * TRANSPOSE + r] = v);
     }
 }

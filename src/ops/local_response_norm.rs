@@ -116,11 +116,11 @@ struct Window {
 }
 
 impl Window {
-    /// `x / (k + factor * sum)^beta`; the exponents that models use need no logarithm.
+    /// `(k + factor * sum)^beta`; the exponents that models use need no logarithm.
     #[inline(always)]
-    fn divide<const QUARTERS: u8>(&self, x: f32, sum: f32) -> f32 {
+    fn divisor<const QUARTERS: u8>(&self, sum: f32) -> f32 {
         let base = sum * self.factor + self.k;
-        x / match QUARTERS {
+        match QUARTERS {
             2 => base.sqrt(),
             3 => base.sqrt() * base.sqrt().sqrt(),
             4 => base,
@@ -169,9 +169,8 @@ impl SideBySide<'_, '_> {
             for other in c.saturating_sub(window.before)..(c + window.after + 1).min(from.len) {
                 sum.iter_mut().zip(from.row(other)).for_each(|(s, &x)| *s += x * x);
             }
-            for ((y, &x), &s) in to.row(c).iter_mut().zip(from.row(c)).zip(&sum) {
-                *y = window.divide::<QUARTERS>(x, s);
-            }
+            sum.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
+            to.row(c).iter_mut().zip(from.row(c)).zip(&sum).for_each(|((y, x), s)| *y = x / s);
         }
     }
 }
@@ -217,12 +216,11 @@ impl Pixels<'_> {
             for shift in 1..=window.before + window.after {
                 sums.iter_mut().zip(&squares[shift..]).for_each(|(s, q)| *s += q);
             }
-            for (block, sums) in sums.chunks_exact(view.lanes).enumerate() {
+            sums.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
+            for (block, divisors) in sums.chunks_exact(view.lanes).enumerate() {
                 let x = &src[start + block * view.stride_block + at..][..view.lanes];
                 let y = &mut tile.block(block)[at..][..view.lanes];
-                for ((y, &x), &s) in y.iter_mut().zip(x).zip(sums) {
-                    *y = window.divide::<QUARTERS>(x, s);
-                }
+                y.iter_mut().zip(x).zip(divisors).for_each(|((y, x), d)| *y = x / d);
                 let used = view.lanes_in(block);
                 y[used..].fill(0.0);
             }

@@ -60,7 +60,8 @@ impl Scales {
         let images = if per_image { view.n } else { 1 };
         // Few channels side by side: repeat them, so that a vector loop has a whole stretch.
         let alone = matches!(view.lanes, 0 | 1 | 8 | 16) || view.lanes >= PATTERN;
-        let times = if alone { 1 } else { PATTERN.div_ceil(view.lanes) };
+        let even = GROUP >> view.lanes.trailing_zeros().min(GROUP.trailing_zeros());
+        let times = if alone { 1 } else { PATTERN.div_ceil(view.lanes).next_multiple_of(even) };
         let channels = view.padded_channels() * times;
         let zeros = || vec![0f32; images * channels];
         let (mut center, mut scale, mut shift) = (zeros(), zeros(), zeros());
@@ -105,43 +106,71 @@ struct Affine<'a> {
     shift: &'a [f32],
 }
 
+/// Elements that a vector loop takes at once.
+const GROUP: usize = 16;
+
+impl<const L: usize> Group<L> {
+    #[inline(always)]
+    fn apply(&self, src: &[f32; L], dst: &mut [f32; L]) {
+        // Whole arrays in and out: the compiler need not fear that the two overlap.
+        let x = *src;
+        let mut y = [0f32; L];
+        for l in 0..L {
+            let scale = Scale { center: self.center[l], scale: self.scale[l], shift: self.shift[l] };
+            y[l] = scale.apply(x[l]);
+        }
+        *dst = y;
+    }
+}
+
+/// Scales of some channels.
+struct Group<const L: usize> {
+    center: [f32; L],
+    scale: [f32; L],
+    shift: [f32; L],
+}
+
 impl Affine<'_> {
     #[inline(always)]
-    fn at(&self, i: usize) -> Scale {
-        Scale { center: self.center[i], scale: self.scale[i], shift: self.shift[i] }
+    fn group<const L: usize>(&self, at: usize) -> Group<L> {
+        let part = |v: &[f32]| {
+            let mut part = [0f32; L];
+            part.copy_from_slice(&v[at..at + L]);
+            part
+        };
+        Group { center: part(self.center), scale: part(self.scale), shift: part(self.shift) }
     }
 
+    /// Every `L` elements have the same scales.
     #[inline(always)]
     fn lanes<const L: usize>(self) {
-        let scales: [Scale; L] = std::array::from_fn(|l| self.at(l));
-        let (center, scale, shift) =
-            (scales.map(|s| s.center), scales.map(|s| s.scale), scales.map(|s| s.shift));
-        let (dst, _) = self.dst.as_chunks_mut::<L>();
-        let (src, _) = self.src.as_chunks::<L>();
-        for (d, x) in dst.iter_mut().zip(src) {
-            for l in 0..L {
-                d[l] = Scale { center: center[l], scale: scale[l], shift: shift[l] }.apply(x[l]);
-            }
-        }
+        let group = self.group::<L>(0);
+        let src = self.src.as_chunks::<L>().0;
+        self.dst.as_chunks_mut::<L>().0.iter_mut().zip(src).for_each(|(y, x)| group.apply(x, y));
     }
 }
 
 impl Loop for Affine<'_> {
     type Out = ();
     #[inline(always)]
-    fn run(self) {
+    fn run(mut self) {
         match self.scale.len() {
             1 => {
-                let s = self.at(0);
+                let s = Scale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
                 self.dst.iter_mut().zip(self.src).for_each(|(d, &x)| *d = s.apply(x));
             }
             8 => self.lanes::<8>(),
-            16 => self.lanes::<16>(),
+            16 => self.lanes::<GROUP>(),
             n => {
-                for (dst, src) in self.dst.chunks_mut(n).zip(self.src.chunks(n)) {
-                    let params = self.center.iter().zip(self.scale).zip(self.shift);
-                    for ((d, &x), ((&center, &scale), &shift)) in dst.iter_mut().zip(src).zip(params) {
-                        *d = Scale { center, scale, shift }.apply(x);
+                let dst = std::mem::take(&mut self.dst);
+                for (dst, src) in dst.chunks_mut(n).zip(self.src.chunks(n)) {
+                    let (dst, dst_rest) = dst.as_chunks_mut::<GROUP>();
+                    let (src, src_rest) = src.as_chunks::<GROUP>();
+                    for (i, (y, x)) in dst.iter_mut().zip(src).enumerate() {
+                        self.group::<GROUP>(i * GROUP).apply(x, y);
+                    }
+                    for (i, (y, x)) in dst_rest.iter_mut().zip(src_rest).enumerate() {
+                        self.group::<1>(dst.len() * GROUP + i).apply(&[*x], std::array::from_mut(y));
                     }
                 }
             }

@@ -156,6 +156,20 @@ const LANES: usize = 16;
 /// Pixels of a tile whose channels are gathered.
 const TILE: usize = 16;
 
+/// Those of the differences from `max`, which are also added to `sum`.
+#[inline(always)]
+fn exponentials<const V: usize>(x: &[f32; V], max: &[f32; V], sum: &mut [f64; V]) -> [f32; V] {
+    let x = *x;
+    let mut e = [0f32; V];
+    for l in 0..V {
+        e[l] = math::exp(x[l] - max[l]);
+    }
+    for l in 0..V {
+        sum[l] += f64::from(e[l]);
+    }
+    e
+}
+
 #[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if b > a { b } else { a }
@@ -209,18 +223,14 @@ impl Loop for Line<'_> {
         let (whole_dst, rest_dst) = dst.as_chunks_mut::<LANES>();
         let mut sum = [0f64; LANES];
         for (y, x) in whole_dst.iter_mut().zip(whole) {
-            for l in 0..LANES {
-                let e = math::exp(x[l] - max);
-                sum[l] += f64::from(e);
-                y[l] = e;
+            let e = exponentials(x, &[max; LANES], &mut sum);
+            if !log {
+                *y = e;
             }
         }
         let mut last_e = [0f32; LANES];
         if !rest.is_empty() {
-            for l in 0..LANES {
-                last_e[l] = math::exp(last[l] - max);
-                sum[l] += f64::from(last_e[l]);
-            }
+            last_e = exponentials(&last, &[max; LANES], &mut sum);
         }
         let mut half = LANES / 2;
         while half > 0 {
@@ -231,7 +241,8 @@ impl Loop for Line<'_> {
         }
         let d = Denominator::new(sum[0], log);
         if log {
-            src.iter().zip(dst).for_each(|(x, y)| *y = x - max - d.log_sum);
+            whole_dst.as_flattened_mut().iter_mut().zip(src).for_each(|(y, x)| *y = x - max - d.log_sum);
+            rest_dst.iter_mut().zip(rest).for_each(|(y, x)| *y = x - max - d.log_sum);
         } else {
             whole_dst.as_flattened_mut().iter_mut().for_each(|y| *y *= d.inverse);
             rest_dst.iter_mut().zip(&last_e).for_each(|(y, e)| *y = e * d.inverse);
@@ -295,31 +306,18 @@ impl Loop for SideBySide<'_, '_> {
 /// Columns `at..at + width`, of at most `V`.
 #[inline(always)]
 fn columns<const V: usize>(from: &Columns<'_>, to: &mut ColumnsMut<f32>, at: usize, width: usize, log: bool) {
-    let load = |a: usize| -> [f32; V] {
-        let row = &from.row(a)[at..at + width];
-        <[f32; V]>::try_from(row).unwrap_or_else(|_| {
-            let mut x = [0f32; V];
-            x[..width].copy_from_slice(row);
-            x
-        })
-    };
     let mut max = [f32::NEG_INFINITY; V];
     for a in 0..from.len {
-        let x = load(a);
+        let x = load::<V>(&from.row(a)[at..at + width]);
         for l in 0..V {
             max[l] = larger(max[l], x[l]);
         }
     }
     let mut sum = [0f64; V];
     for a in 0..from.len {
-        let x = load(a);
-        let mut e = [0f32; V];
-        for l in 0..V {
-            e[l] = math::exp(x[l] - max[l]);
-            sum[l] += f64::from(e[l]);
-        }
+        let e = exponentials(&load::<V>(&from.row(a)[at..at + width]), &max, &mut sum);
         if !log {
-            to.row(a)[at..at + width].copy_from_slice(&e[..width]);
+            store(&mut to.row(a)[at..at + width], &e);
         }
     }
     let (mut inverse, mut log_sum) = ([0f32; V], [0f32; V]);
@@ -328,15 +326,32 @@ fn columns<const V: usize>(from: &Columns<'_>, to: &mut ColumnsMut<f32>, at: usi
         (inverse[l], log_sum[l]) = (d.inverse, d.log_sum);
     }
     for a in 0..from.len {
-        let mut y = if log { load(a) } else { [0f32; V] };
-        let row = &mut to.row(a)[at..at + width];
-        if log {
-            for l in 0..V {
-                y[l] = y[l] - max[l] - log_sum[l];
-            }
-            row.copy_from_slice(&y[..width]);
-        } else {
-            row.iter_mut().zip(&inverse).for_each(|(y, i)| *y *= i);
+        let to = &mut to.row(a)[at..at + width];
+        let mut y = if log { load::<V>(&from.row(a)[at..at + width]) } else { load::<V>(to) };
+        for l in 0..V {
+            y[l] = if log { y[l] - max[l] - log_sum[l] } else { y[l] * inverse[l] };
         }
+        store(to, &y);
+    }
+}
+
+/// A row of at most `V`, filled up with zeros.
+#[inline(always)]
+fn load<const V: usize>(row: &[f32]) -> [f32; V] {
+    match row.first_chunk::<V>() {
+        Some(row) => *row,
+        None => {
+            let mut x = [0f32; V];
+            x[..row.len()].copy_from_slice(row);
+            x
+        }
+    }
+}
+
+#[inline(always)]
+fn store<const V: usize>(row: &mut [f32], y: &[f32; V]) {
+    match row.first_chunk_mut::<V>() {
+        Some(row) => *row = *y,
+        None => row.copy_from_slice(&y[..row.len()]),
     }
 }

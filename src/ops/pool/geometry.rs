@@ -71,6 +71,12 @@ impl Spans {
         (s.from as usize, s.to as usize)
     }
 
+    /// Taps of every span of the run.
+    #[inline(always)]
+    pub fn run_taps(&self) -> usize {
+        self.list.get(self.run.start).map_or(0, |s| s.taps as usize)
+    }
+
     fn most_taps(&self) -> usize {
         self.list.iter().map(|s| s.taps as usize).max().unwrap_or(0)
     }

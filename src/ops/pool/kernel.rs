@@ -1,94 +1,14 @@
-//! The kernel of all pooling: a window of every result element is folded, first along D and H into one row of source
-//! columns, then along W. The first fold runs over whole rows, so its vectors are full in any layout; neighbouring
-//! windows share its results. The order is the same in every layout, and so are the bits.
+//! The kernel of all pooling: the elements of every window are folded, first along D and H into columns, then along
+//! W. That order is the same in every layout and on every path, and so are the bits.
 
-use std::ops::Range;
-
+use super::direct;
+use super::fold::{Fold, Max, MeanOfFew, MeanOfMany};
 use super::geometry::{Span, Windows};
+use super::scratch::MANY_LANES;
 use crate::error::Result;
 use crate::ops::lanes::{Lanes, Part};
-use crate::ops::spatial::{Work, tile_end};
+use crate::ops::spatial::Work;
 use crate::simd::{self, Loop};
-
-/// Elements of the row of folded columns, which stays in the first-level cache.
-const SCRATCH: usize = 2048;
-/// Lanes that are folded at once where there are many.
-const MANY_LANES: usize = 64;
-
-/// What a window's elements are folded into.
-pub(crate) trait Fold: 'static {
-    /// State on the way.
-    type Acc: Copy + Default + Send + Sync;
-    /// The result of a window without elements.
-    const EMPTY: f32;
-    fn load(x: f32) -> Self::Acc;
-    fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// The result of a window that counts `count` elements.
-    fn finish(a: Self::Acc, count: f64) -> f32;
-}
-
-/// The largest element; NaN where there is one.
-pub(crate) struct Max;
-
-impl Fold for Max {
-    type Acc = f32;
-    const EMPTY: f32 = f32::NEG_INFINITY;
-    #[inline(always)]
-    fn load(x: f32) -> f32 {
-        x
-    }
-    #[inline(always)]
-    fn join(a: f32, b: f32) -> f32 {
-        // Each is one instruction, and gives its second operand where either is NaN. So one of them is NaN then, and
-        // their bits together are; else they agree. (Of zeros with both signs -0 is left.) In any order of joins.
-        let (one, other) = (if a > b { a } else { b }, if b > a { b } else { a });
-        f32::from_bits(one.to_bits() | other.to_bits())
-    }
-    #[inline(always)]
-    fn finish(a: f32, _: f64) -> f32 {
-        a
-    }
-}
-
-/// The mean of a window of few elements.
-struct MeanOfFew;
-
-impl Fold for MeanOfFew {
-    type Acc = f32;
-    const EMPTY: f32 = 0.0;
-    #[inline(always)]
-    fn load(x: f32) -> f32 {
-        x
-    }
-    #[inline(always)]
-    fn join(a: f32, b: f32) -> f32 {
-        a + b
-    }
-    #[inline(always)]
-    fn finish(a: f32, count: f64) -> f32 {
-        a / count as f32
-    }
-}
-
-/// The mean of a window of many elements: the sum is f64.
-struct MeanOfMany;
-
-impl Fold for MeanOfMany {
-    type Acc = f64;
-    const EMPTY: f32 = 0.0;
-    #[inline(always)]
-    fn load(x: f32) -> f64 {
-        f64::from(x)
-    }
-    #[inline(always)]
-    fn join(a: f64, b: f64) -> f64 {
-        a + b
-    }
-    #[inline(always)]
-    fn finish(a: f64, count: f64) -> f32 {
-        (a / count) as f32
-    }
-}
 
 /// Windows of at most this many elements are summed in f32.
 const FEW: usize = 64;
@@ -114,7 +34,8 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
     let [d, h, _] = &windows.axes;
     let taps = |spans: &[Span]| spans.iter().map(|s| s.taps as usize).max().unwrap_or(0);
     let row_bytes = 4 * (to.row_len() + from.row_len() * taps(&d.list) * taps(&h.list));
-    let state = || (vec![F::Acc::default(); SCRATCH], Vec::new());
+    let state = || (Vec::new(), Vec::new());
+    let direct = from.lanes >= 8 && direct::suits(windows, from.spatial[2]);
     to.for_each_part(dst, row_bytes, state, |(scratch, rows), part| {
         let lanes = from.lanes_in(part.plane.block);
         simd::dispatch(PartLoop::<F> {
@@ -127,24 +48,28 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
             row: 0,
             count: 0.0,
             scratch,
+            direct,
         });
     });
 }
 
 /// One part of the result.
-struct PartLoop<'a, 'p, F: Fold> {
-    src: &'a [f32],
-    from: &'a Lanes,
-    windows: &'a Windows,
-    part: &'a mut Part<'p>,
+pub(super) struct PartLoop<'a, 'p, F: Fold> {
+    pub src: &'a [f32],
+    pub from: &'a Lanes,
+    pub windows: &'a Windows,
+    pub part: &'a mut Part<'p>,
     /// Logical lanes of the block.
     lanes: usize,
     /// The row of the result, where the source rows of its windows begin in `src`, and what D and H contribute to
     /// the count of an average.
-    row: usize,
-    rows: &'a mut Vec<usize>,
-    count: f64,
-    scratch: &'a mut [F::Acc],
+    pub row: usize,
+    pub rows: &'a mut Vec<usize>,
+    pub count: f64,
+    /// Empty until the first use.
+    pub scratch: &'a mut Vec<F::Acc>,
+    /// Whether windows are folded straight from the source.
+    direct: bool,
 }
 
 impl<F: Fold> Loop for PartLoop<'_, '_, F> {
@@ -168,329 +93,29 @@ impl<F: Fold> Loop for PartLoop<'_, '_, F> {
             self.count = f64::from(ds.count) * f64::from(hs.count);
             self.row = row;
             let all = self.part.lanes.clone();
-            let mut first = all.start;
-            while first < all.end {
-                let wide = if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
-                self.lanes(first, wide);
-                first += wide;
+            if self.rows.is_empty() {
+                self.part.columns.clone().for_each(|i| self.empty(i, all.start, all.len()));
+            } else if self.direct && self.rows.len() <= direct::MAX_ROWS {
+                self.direct();
+            } else {
+                let mut first = all.start;
+                while first < all.end {
+                    let wide = if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
+                    self.folded(first, wide);
+                    first += wide;
+                }
             }
         }
     }
 }
 
 impl<F: Fold> PartLoop<'_, '_, F> {
-    /// All columns of a row, some of its lanes.
-    #[inline(always)]
-    fn lanes(&mut self, lane: usize, wide: usize) {
-        let w = &self.windows.axes[2];
-        let columns = self.part.columns.clone();
-        let room = SCRATCH / wide;
-        let mut at = columns.start;
-        while at < columns.end {
-            let (from, to) = w.reach(at);
-            if self.rows.is_empty() || w.list[at].taps == 0 {
-                self.empty(at, lane, wide);
-                at += 1;
-            } else if to - from > room {
-                self.long(at, lane, wide);
-                at += 1;
-            } else {
-                let end = tile_end(at, columns.end, room, |i| w.reach(i));
-                // A window without elements ends the tile.
-                let end =
-                    if w.has_empty { (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end) } else { end };
-                self.columns(from, w.reach(end - 1).1, lane, wide);
-                self.windows(at..end, from, lane, wide);
-                at = end;
-            }
-        }
-    }
-
     /// A window without elements; padding lanes stay zero.
     #[cold]
-    fn empty(&mut self, at: usize, lane: usize, wide: usize) {
+    pub(super) fn empty(&mut self, at: usize, lane: usize, wide: usize) {
         let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
         let logical = self.lanes.saturating_sub(lane).min(wide);
         dst[..logical].fill(F::EMPTY);
         dst[logical..].fill(0.0);
-    }
-
-    /// Folds the rows of source columns `from..to` into the scratch row.
-    #[inline(always)]
-    fn columns(&mut self, from: usize, to: usize, lane: usize, wide: usize) {
-        let pixel = self.from.lanes;
-        if wide == pixel {
-            fold_rows::<F>(self.src, self.rows, from * pixel, &mut self.scratch[..(to - from) * pixel]);
-            return;
-        }
-        for (i, acc) in self.scratch[..(to - from) * wide].chunks_exact_mut(wide).enumerate() {
-            fold_rows::<F>(self.src, self.rows, (from + i) * pixel + lane, acc);
-        }
-    }
-
-    /// A window that does not fit into the scratch row.
-    #[inline(always)]
-    fn long(&mut self, at: usize, lane: usize, wide: usize) {
-        let w = &self.windows.axes[2];
-        let span = w.list[at];
-        let (room, dilation) = (SCRATCH / wide, w.dilation);
-        let mut acc = [F::Acc::default(); 2 * MANY_LANES];
-        let acc = &mut acc[..wide];
-        let (mut tap, taps) = (0, span.taps as usize);
-        while tap < taps {
-            let more = ((room - 1) / dilation + 1).min(taps - tap);
-            let from = span.start as usize + tap * dilation;
-            self.columns(from, from + (more - 1) * dilation + 1, lane, wide);
-            for i in 0..more {
-                let column = &self.scratch[i * dilation * wide..][..wide];
-                for (a, &c) in acc.iter_mut().zip(column) {
-                    *a = if tap + i == 0 { c } else { F::join(*a, c) };
-                }
-            }
-            tap += more;
-        }
-        let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
-        dst.iter_mut().zip(acc).for_each(|(d, a)| *d = F::finish(*a, count));
-    }
-
-    /// Folds the columns of the scratch row, which begins at source column `from`.
-    #[inline(always)]
-    fn windows(&mut self, at: Range<usize>, from: usize, lane: usize, wide: usize) {
-        let w = &self.windows.axes[2];
-        let run = w.run.start.max(at.start)..w.run.end.min(at.end);
-        let dense = w.dilation == 1 && wide == self.from.lanes;
-        let blocks = dense && (wide == 16 || wide == 8) && (run.len() > 1);
-        let pixels = wide == 1 && w.step <= 4 && run.len() >= 4;
-        if !(blocks || pixels) {
-            at.for_each(|i| self.window(i, from, lane, wide));
-            return;
-        }
-        (at.start..run.start).for_each(|i| self.window(i, from, lane, wide));
-        let (span, step) = (w.list[run.start], w.step);
-        let count = self.count * f64::from(span.count);
-        let src = &self.scratch[(span.start as usize - from) * wide..];
-        let dst = self.part.elements(self.row, run.clone(), 0..self.from.lanes);
-        let taps = span.taps as usize;
-        match (wide, taps, step) {
-            (16, 2, _) => even_blocks::<F, 16, 2>(src, dst, taps, step, count),
-            (16, 3, _) => even_blocks::<F, 16, 3>(src, dst, taps, step, count),
-            (16, ..) => even_blocks::<F, 16, 0>(src, dst, taps, step, count),
-            (8, ..) => even_blocks::<F, 8, 0>(src, dst, taps, step, count),
-            (_, _, 1) => even_pixels::<F, 1>(src, dst, taps, w.dilation, count),
-            (_, _, 2) => even_pixels::<F, 2>(src, dst, taps, w.dilation, count),
-            (_, _, 3) => even_pixels::<F, 3>(src, dst, taps, w.dilation, count),
-            _ => even_pixels::<F, 4>(src, dst, taps, w.dilation, count),
-        }
-        (run.end..at.end).for_each(|i| self.window(i, from, lane, wide));
-    }
-
-    /// Folds the columns of one window.
-    #[inline(always)]
-    fn window(&mut self, at: usize, from: usize, lane: usize, wide: usize) {
-        let w = &self.windows.axes[2];
-        let span = w.list[at];
-        let step = w.dilation * wide;
-        let columns = &self.scratch[(span.start as usize - from) * wide..];
-        let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
-        let taps = span.taps as usize;
-        match (wide, taps) {
-            (16.., 2) => one_window::<F, 16, 2>(columns, dst, taps, step, count),
-            (16.., 3) => one_window::<F, 16, 3>(columns, dst, taps, step, count),
-            (16.., _) => one_window::<F, 16, 0>(columns, dst, taps, step, count),
-            (8.., _) => one_window::<F, 8, 0>(columns, dst, taps, step, count),
-            _ => one_window::<F, 1, 0>(columns, dst, taps, step, count),
-        }
-    }
-}
-
-// The loops below go over vectors of `L` elements. `barrier` is no instruction: it keeps the compiler from running
-// several rounds of a loop at once, with one gathered vector for each element of ours.
-
-/// Windows of `taps` pixels of `L` lanes, side by side, each `step` pixels after the other. `K` is `taps`, or 0.
-#[inline(always)]
-fn even_blocks<F: Fold, const L: usize, const K: usize>(
-    src: &[F::Acc],
-    dst: &mut [f32],
-    taps: usize,
-    step: usize,
-    count: f64,
-) {
-    let taps = if K == 0 { taps } else { K };
-    let src = src.as_chunks::<L>().0;
-    for (i, dst) in dst.as_chunks_mut::<L>().0.iter_mut().enumerate() {
-        barrier();
-        let pixels = &src[i * step..i * step + taps];
-        let mut acc = pixels[0];
-        for pixel in &pixels[1..] {
-            join_all::<F, L>(&mut acc, pixel);
-        }
-        finish_all::<F, L>(dst, &acc, count);
-    }
-}
-
-/// Windows of `taps` pixels of one lane, `dilation` apart, each `S` pixels after the other; four at least.
-#[inline(always)]
-fn even_pixels<F: Fold, const S: usize>(
-    src: &[F::Acc],
-    dst: &mut [f32],
-    taps: usize,
-    dilation: usize,
-    count: f64,
-) {
-    match dst.len() {
-        16.. => even_vectors::<F, S, 16>(src, dst, taps, dilation, count),
-        8.. => even_vectors::<F, S, 8>(src, dst, taps, dilation, count),
-        _ => even_vectors::<F, S, 4>(src, dst, taps, dilation, count),
-    }
-}
-
-#[inline(always)]
-fn even_vectors<F: Fold, const S: usize, const L: usize>(
-    src: &[F::Acc],
-    dst: &mut [f32],
-    taps: usize,
-    dilation: usize,
-    count: f64,
-) {
-    let n = dst.len();
-    let mut at = 0;
-    loop {
-        let mut acc = [F::Acc::default(); L];
-        for k in 0..taps {
-            barrier();
-            let pixels = &src[at * S + k * dilation..][..(L - 1) * S + 1];
-            let mut tap = [F::Acc::default(); L];
-            for l in 0..L {
-                tap[l] = pixels[l * S];
-            }
-            if k == 0 { acc = tap } else { join_all::<F, L>(&mut acc, &tap) }
-        }
-        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
-        match next_vector::<L>(at, n) {
-            Some(next) => at = next,
-            None => return,
-        }
-    }
-}
-
-/// One window of `taps` pixels of at least `L` lanes, which begin `step` elements apart. `K` is `taps`, or 0.
-#[inline(always)]
-fn one_window<F: Fold, const L: usize, const K: usize>(
-    src: &[F::Acc],
-    dst: &mut [f32],
-    taps: usize,
-    step: usize,
-    count: f64,
-) {
-    let taps = if K == 0 { taps } else { K };
-    let n = dst.len();
-    let mut at = 0;
-    loop {
-        barrier();
-        let mut acc = *vector::<F, L>(src, at);
-        for k in 1..taps {
-            barrier();
-            join_all::<F, L>(&mut acc, vector::<F, L>(src, k * step + at));
-        }
-        finish_all::<F, L>(vector_mut(dst, at), &acc, count);
-        match next_vector::<L>(at, n) {
-            Some(next) => at = next,
-            None => return,
-        }
-    }
-}
-
-/// Where the vector after the one at `at` begins; the last one of `n` elements may overlap that before it, with the
-/// same results again.
-#[inline(always)]
-fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
-    if at + L == n { None } else { Some((at + L).min(n - L)) }
-}
-
-/// Folds `acc.len()` elements from `at` on of every row into `acc`.
-#[inline(always)]
-fn fold_rows<F: Fold>(src: &[f32], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
-    let n = acc.len();
-    let row = |i: usize| &src[rows[i] + at..][..n];
-    let mut done = match rows.len() {
-        1 => some_rows::<F, 1, true>([row(0)], acc),
-        2 => some_rows::<F, 2, true>([row(0), row(1)], acc),
-        _ => some_rows::<F, 3, true>([row(0), row(1), row(2)], acc),
-    };
-    while done < rows.len() {
-        done += match rows.len() - done {
-            1 => some_rows::<F, 1, false>([row(done)], acc),
-            2 | 3 => some_rows::<F, 2, false>([row(done), row(done + 1)], acc),
-            _ => some_rows::<F, 4, false>([row(done), row(done + 1), row(done + 2), row(done + 3)], acc),
-        };
-    }
-}
-
-/// Folds `R` rows into `acc`, which `FIRST` sets; gives `R`.
-#[inline(always)]
-fn some_rows<F: Fold, const R: usize, const FIRST: bool>(rows: [&[f32]; R], acc: &mut [F::Acc]) -> usize {
-    let (rows, acc) = row_vectors::<F, R, 16, FIRST>(rows, acc);
-    let (rows, acc) = row_vectors::<F, R, 4, FIRST>(rows, acc);
-    row_vectors::<F, R, 1, FIRST>(rows, acc);
-    R
-}
-
-/// Folds as many elements as there are whole vectors of `L`; gives the rest.
-#[inline(always)]
-fn row_vectors<'r, 'a, F: Fold, const R: usize, const L: usize, const FIRST: bool>(
-    rows: [&'r [f32]; R],
-    acc: &'a mut [F::Acc],
-) -> ([&'r [f32]; R], &'a mut [F::Acc]) {
-    let (whole, rest) = acc.as_chunks_mut::<L>();
-    let n = whole.len();
-    let vectors = rows.map(|r| &r.as_chunks::<L>().0[..n]);
-    for (i, acc) in whole.iter_mut().enumerate() {
-        barrier();
-        let mut a = if FIRST { load_all::<F, L>(&vectors[0][i]) } else { *acc };
-        for row in &vectors[usize::from(FIRST)..] {
-            join_all::<F, L>(&mut a, &load_all::<F, L>(&row[i]));
-        }
-        *acc = a;
-    }
-    (rows.map(|r| &r[n * L..]), rest)
-}
-
-#[inline(always)]
-fn barrier() {
-    std::hint::black_box(());
-}
-
-#[inline(always)]
-fn vector<F: Fold, const L: usize>(src: &[F::Acc], at: usize) -> &[F::Acc; L] {
-    src[at..].first_chunk().expect("a vector's elements")
-}
-
-#[inline(always)]
-fn vector_mut<const L: usize>(dst: &mut [f32], at: usize) -> &mut [f32; L] {
-    dst[at..].first_chunk_mut().expect("a vector's elements")
-}
-
-#[inline(always)]
-fn load_all<F: Fold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
-    let mut a = [F::Acc::default(); L];
-    for l in 0..L {
-        a[l] = F::load(x[l]);
-    }
-    a
-}
-
-#[inline(always)]
-fn join_all<F: Fold, const L: usize>(a: &mut [F::Acc; L], b: &[F::Acc; L]) {
-    for l in 0..L {
-        a[l] = F::join(a[l], b[l]);
-    }
-}
-
-#[inline(always)]
-fn finish_all<F: Fold, const L: usize>(dst: &mut [f32; L], a: &[F::Acc; L], count: f64) {
-    for l in 0..L {
-        dst[l] = F::finish(a[l], count);
     }
 }

@@ -1,7 +1,10 @@
 //! Max and average pooling: 1-D, 2-D and 3-D.
 
+mod direct;
+mod fold;
 pub(crate) mod geometry;
 pub(crate) mod kernel;
+mod scratch;
 
 use super::{Entry, spatial};
 use crate::dispatch::schema::{data, flag, ints, required_ints};

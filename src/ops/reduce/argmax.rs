@@ -214,9 +214,16 @@ impl Loop for Holds<'_> {
     type Out = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        let Holds { piece, largest } = self;
-        let nan = largest.is_nan();
-        piece.iter().fold(false, |found, x| found | (*x == largest) | (nan & x.is_nan()))
+        let nan = u32::from(self.largest.is_nan());
+        let equal = |x: f32| u32::from(x == self.largest) | (nan & u32::from(x.is_nan()));
+        let (whole, rest) = self.piece.as_chunks::<16>();
+        let mut found = [0u32; 16];
+        for x in whole {
+            for l in 0..16 {
+                found[l] |= equal(x[l]);
+            }
+        }
+        found.iter().any(|&f| f != 0) || rest.iter().any(|&x| equal(x) != 0)
     }
 }
 
@@ -233,7 +240,58 @@ fn along(lines: &Lines, src: &[f32], dst: &mut [i32]) {
     });
 }
 
-/// One line whose elements follow each other: its largest first, then the place of the first that equals it.
+/// The largest so far of each of 16 lanes, and the chunk that it was in.
+struct Best {
+    value: [f32; 16],
+    chunk: [i32; 16],
+}
+
+impl Best {
+    #[inline(always)]
+    fn new() -> Best {
+        Best { value: [f32::NEG_INFINITY; 16], chunk: [0; 16] }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, chunk: usize, x: [f32; 16]) {
+        for l in 0..16 {
+            let better = beats(x[l], self.value[l]);
+            self.value[l] = if better { x[l] } else { self.value[l] };
+            self.chunk[l] = if better { chunk as i32 } else { self.chunk[l] };
+        }
+    }
+
+    /// The first place of the largest, where a chunk has so many elements. Lanes that had none are beyond the places of
+    /// all that had.
+    #[inline(always)]
+    fn place(&self, chunk: usize) -> i32 {
+        let mut most = self.value;
+        let mut half = 8;
+        while half > 0 {
+            for l in 0..half {
+                most[l] = larger(most[l], most[l + half]);
+            }
+            half /= 2;
+        }
+        let (most, nan) = (most[0], most[0].is_nan());
+        let mut place = [i32::MAX; 16];
+        for l in 0..16 {
+            let is_most = (self.value[l] == most) | (nan & self.value[l].is_nan());
+            let at = self.chunk[l] * chunk as i32 + l as i32;
+            place[l] = if is_most { at } else { i32::MAX };
+        }
+        let mut half = 8;
+        while half > 0 {
+            for l in 0..half {
+                place[l] = place[l].min(place[l + half]);
+            }
+            half /= 2;
+        }
+        place[0]
+    }
+}
+
+/// One line whose elements follow each other.
 struct Line<'a>(&'a [f32]);
 
 impl Loop for Line<'_> {
@@ -241,18 +299,14 @@ impl Loop for Line<'_> {
     #[inline(always)]
     fn run(self) -> i32 {
         let (whole, rest) = self.0.as_chunks::<16>();
-        let mut lanes = [f32::NEG_INFINITY; 16];
-        for x in whole {
-            for l in 0..16 {
-                lanes[l] = larger(lanes[l], x[l]);
-            }
+        let mut best = Best::new();
+        for (chunk, x) in whole.iter().enumerate() {
+            best.take(chunk, *x);
         }
-        let best = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| larger(a, b));
-        let nan = best.is_nan();
-        let is_best = |x: &f32| (*x == best) | (nan & x.is_nan());
-        let chunk = whole.iter().position(|c| c.iter().fold(false, |found, x| found | is_best(x)));
-        let start = chunk.unwrap_or(whole.len()) * 16;
-        (start + self.0[start..].iter().position(is_best).unwrap_or(0)) as i32
+        let mut last = [f32::NEG_INFINITY; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        best.take(whole.len(), last);
+        best.place(16)
     }
 }
 
@@ -270,7 +324,7 @@ impl SideBySide<'_, '_> {
         best[..width].copy_from_slice(&from.row(0)[at..at + width]);
         for a in 1..from.len {
             let row = &from.row(a)[at..at + width];
-            if let Some(row) = row.first_chunk::<V>() {
+            if let Some(&row) = row.first_chunk::<V>() {
                 for l in 0..V {
                     let better = beats(row[l], best[l]);
                     best[l] = if better { row[l] } else { best[l] };
@@ -320,18 +374,46 @@ impl Loop for Channels<'_> {
         let lanes = view.lanes;
         for (pixel, out) in out.chunks_exact_mut(lanes).enumerate() {
             let start = image * view.stride_n + (first + pixel) * lanes;
-            let (mut best, mut place) = (src[start], 0);
-            for block in 0..view.blocks {
-                let x = &src[start + block * view.stride_block..][..view.lanes_in(block)];
-                // The largest of the block first: where it changes nothing, no place is looked for.
-                let most = x.iter().fold(f32::NEG_INFINITY, |a, &b| larger(a, b));
-                if beats(most, best) {
-                    let at = x.iter().position(|&v| v == most || v.is_nan() && most.is_nan());
-                    (best, place) = (most, block * lanes + at.unwrap_or(0));
+            let mut found: Option<(f32, i32)> = None;
+            for group in (0..lanes).step_by(16) {
+                let mut best = Best::new();
+                for block in 0..view.blocks {
+                    let at = start + block * view.stride_block + group;
+                    let used = view.lanes_in(block).saturating_sub(group);
+                    best.take(block, lanes_of(&src[at..], 16.min(lanes - group), used));
                 }
+                let place = best.place(lanes) + group as i32;
+                if lanes <= 16 {
+                    found = Some((0.0, place));
+                    break;
+                }
+                // Wide blocks: the groups' places interleave, and the first of equal ones wins.
+                let channel = place as usize;
+                let at = start + channel / lanes * view.stride_block + channel % lanes;
+                let Some(&value) = src.get(at).filter(|_| channel < view.c) else { continue };
+                found = match found {
+                    Some((v, p)) if !(beats(value, v) || !beats(v, value) && place < p) => Some((v, p)),
+                    _ => Some((value, place)),
+                };
             }
             out.fill(0);
-            out[0] = place as i32;
+            out[0] = found.map_or(0, |(_, place)| place);
         }
     }
+}
+
+/// The first `used` of `width` lanes, filled up with -inf.
+#[inline(always)]
+fn lanes_of(src: &[f32], width: usize, used: usize) -> [f32; 16] {
+    let mut x = [f32::NEG_INFINITY; 16];
+    match src.first_chunk::<16>() {
+        Some(row) if width == 16 => x = *row,
+        _ => x[..width].copy_from_slice(&src[..width]),
+    }
+    if used < 16 {
+        for l in 0..16 {
+            x[l] = if l < used { x[l] } else { f32::NEG_INFINITY };
+        }
+    }
+    x
 }

@@ -81,6 +81,9 @@ impl Walk {
     /// result.
     #[inline(always)]
     fn stretch(&self, at: usize, end: usize) -> (usize, usize, usize) {
+        if self.sizes.len() == 1 {
+            return (end.min(self.sizes[0]) - at, at * self.src[0], at * self.dst[0]);
+        }
         let (inner, mut rest) = (at % self.sizes[0], at / self.sizes[0]);
         let (mut src, mut dst) = (inner * self.src[0], inner * self.dst[0]);
         for d in 1..self.sizes.len() {
@@ -169,6 +172,9 @@ impl Job {
             let together = (TASK / per_unit.max(1)).max(1);
             return parallel_for(units.div_ceil(together), |task| {
                 let units = task * together..((task + 1) * together).min(units);
+                if self.lanes_reduced && self.side_by_side == 16 {
+                    return simd::dispatch(Pixels { job: self, fold, src, units, out: &out });
+                }
                 simd::dispatch(Units { job: self, fold, src, units, out: &out });
             });
         }
@@ -314,20 +320,79 @@ impl Job {
             return;
         }
         for at in (0..part.used).step_by(16) {
-            let used = 16.min(part.used - at);
             let width = 16.min(self.side_by_side - at);
-            let mut part = lanes(fold, &src[at..], &part.walk, range.clone(), width);
-            part[used..].fill(fold.identity());
-            let mut half = 8;
-            while half > 0 {
-                for l in 0..half {
-                    part[l] = fold.merge(part[l], part[l + half]);
-                }
-                half /= 2;
-            }
-            accs[0] = fold.merge(accs[0], part[0]);
+            let part_lanes = lanes(fold, &src[at..], &part.walk, range.clone(), width);
+            let merged = merged_lanes(fold, part_lanes, 16.min(part.used - at));
+            accs[0] = fold.merge(accs[0], merged);
         }
     }
+}
+
+/// Whole results over the channels, where a block is one vector: pixel after pixel, without a detour through memory.
+struct Pixels<'a, F: Fold> {
+    job: &'a Job,
+    fold: &'a F,
+    src: &'a [f32],
+    units: std::ops::Range<usize>,
+    out: &'a SyncPtr<f32>,
+}
+
+impl<F: Fold<In = f32, Out = f32>> Pixels<'_, F> {
+    #[inline(always)]
+    fn with<const U: usize>(self) {
+        let Pixels { job, fold, src, units, out } = self;
+        let mut unit = units.start;
+        while unit < units.end {
+            let (count, from, to) = job.kept.stretch(unit, units.end);
+            for i in 0..count {
+                let src = &src[from + i * job.kept.src[0]..];
+                let of = |part: &Part| {
+                    vectors::<F, 16, U>(fold, &src[part.base..], &part.walk, 0..part.walk.len(), 16)
+                };
+                let mut total = of(&job.parts[0]);
+                let mut used = job.parts[0].used;
+                if let Some(last) = job.parts.get(1) {
+                    let part = of(last);
+                    for l in 0..16 {
+                        let both = fold.merge(total[l], part[l]);
+                        total[l] = if l < last.used { both } else { total[l] };
+                    }
+                    used = 16;
+                }
+                let mut y = [0f32; 16];
+                y[0] = fold.finish(merged_lanes(fold, total, used), job.count);
+                // SAFETY: a block of the result, that no other task has.
+                unsafe { out.get().add(to + i * job.kept.dst[0]).cast::<[f32; 16]>().write(y) };
+            }
+            unit += count;
+        }
+    }
+}
+
+impl<F: Fold<In = f32, Out = f32>> Loop for Pixels<'_, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        if self.job.parts[0].walk.sizes[0] >= 8 * APART { self.with::<APART>() } else { self.with::<1>() }
+    }
+}
+
+/// The first `used` lanes, merged pairwise.
+#[inline(always)]
+fn merged_lanes<F: Fold>(fold: &F, mut lanes: [F::Acc; 16], used: usize) -> F::Acc {
+    if used < 16 {
+        for l in 0..16 {
+            lanes[l] = if l < used { lanes[l] } else { fold.identity() };
+        }
+    }
+    let mut half = 8;
+    while half > 0 {
+        for l in 0..half {
+            lanes[l] = fold.merge(lanes[l], lanes[l + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
 }
 
 /// As [`vectors`], for at most 16 elements side by side.
@@ -392,7 +457,7 @@ fn accumulate<F: Fold<In = f32>, const V: usize>(
     src: &[f32],
     width: usize,
 ) {
-    if let Some(x) = src.first_chunk::<V>().filter(|_| width == V) {
+    if let Some(&x) = src.first_chunk::<V>().filter(|_| width == V) {
         for l in 0..V {
             accs[l] = fold.step(accs[l], x[l]);
         }
