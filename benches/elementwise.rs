@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use blocktensor::elementwise::copy_into;
+use blocktensor::ops::PadMode;
 use blocktensor::{Layout, MemoryFormat, Operand, StridedTensor, ops, run};
 use criterion::{Criterion, Throughput};
 
@@ -21,6 +22,8 @@ struct Operands<T> {
     channel: T,
     /// N x 1 x H x W.
     spatial: T,
+    /// One value a channel.
+    values: StridedTensor,
 }
 
 impl Operands<StridedTensor> {
@@ -35,6 +38,7 @@ impl Operands<StridedTensor> {
             same: make(&dims),
             channel: make(&[n, c, 1, 1]),
             spatial: make(&[n, 1, h, w]),
+            values: StridedTensor::full(&[c], 0.5f32, MemoryFormat::Contiguous).unwrap(),
         }
     }
 }
@@ -51,6 +55,16 @@ fn cases<T: Operand>() -> Vec<Case<T>> {
         ("add", 3.0, |o| ops::add(&o.x, &o.same).unwrap()),
         ("mul NxCx1x1", 2.0, |o| ops::mul(&o.x, &o.channel).unwrap()),
         ("mul Nx1xHxW", 2.0, |o| ops::mul(&o.x, &o.spatial).unwrap()),
+        ("mul_channel", 2.0, |o| ops::mul_channel(&o.x, &o.values).unwrap()),
+        ("cat along C", 4.0, |o| ops::cat(&[&o.x, &o.same], 1).unwrap()),
+        ("cat along W", 4.0, |o| ops::cat(&[&o.x, &o.same], 3).unwrap()),
+        ("chunk in 3", 2.0, |o| ops::chunk(&o.x, 3, 1).unwrap().remove(0)),
+        ("pad by 1", 2.0, |o| ops::pad(&o.x, &[1, 1, 1, 1], PadMode::Constant(0.0)).unwrap()),
+        ("reflect by 1", 2.0, |o| ops::pad(&o.x, &[1, 1, 1, 1], PadMode::Reflect).unwrap()),
+        ("flip W", 2.0, |o| ops::flip(&o.x, &[3]).unwrap()),
+        ("pixel_shuffle by 2", 2.0, |o| ops::pixel_shuffle(&o.x, 2).unwrap()),
+        ("channel_shuffle in 4", 2.0, |o| ops::channel_shuffle(&o.x, 4).unwrap()),
+        ("dropout", 2.0, |o| ops::dropout(&o.x, 0.5, 1, true).unwrap()),
     ]
 }
 
@@ -94,6 +108,7 @@ fn table() {
             same: blocked(&nchw.same),
             channel: blocked(&nchw.channel),
             spatial: blocked(&nchw.spatial),
+            values: nchw.values.clone(),
         };
         for (on_blocked, on_strided) in cases().iter().zip(&cases()) {
             let results = [

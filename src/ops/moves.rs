@@ -87,7 +87,8 @@ impl Program {
         let mut program = Program { runs: vec![Run { way: Way::Forward, from: 0, len: 1 }], elements: 1 };
         let mut first = true;
         while let Some(axis) = axes.last() {
-            let dense = matches!(axis, Axis::Whole { step, .. } if *step == program.elements && program.runs.len() == 1);
+            let one = program.runs.len() == 1 && program.runs[0].way == Way::Forward;
+            let dense = one && matches!(axis, Axis::Whole { step, .. } if *step == program.elements);
             let (runs, elements) = (program.runs.len() * axis.size(), program.elements * axis.size());
             if !(first || elements <= MAX_ELEMENTS && (dense || runs <= MAX_RUNS)) {
                 break;

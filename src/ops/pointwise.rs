@@ -11,6 +11,9 @@ use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
+/// What the ledger calls these kernels.
+const IMPLEMENTATION: &str = "blocktensor:elementwise";
+
 /// The numbers that follow the first operand.
 pub(super) fn numbers<const N: usize>(args: &Args<'_>) -> Result<[f64; N]> {
     let mut all = [0.0; N];
@@ -31,7 +34,7 @@ pub(super) fn recorded(
         format!("{} -> {}", from.join(", "), dst.tensor_ref().layout_name())
     };
     let layouts = if crate::ledger::is_recording() { layouts() } else { String::new() };
-    super::timed(args, "blocktensor:elementwise", || layouts, || work(dst.tensor_mut()))?;
+    super::timed(args, IMPLEMENTATION, || layouts, || work(dst.tensor_mut()))?;
     Ok(dst.into())
 }
 
@@ -96,8 +99,10 @@ pub(super) fn into1<T: Operand, O: Element>(
     f: impl Function<f32, O>,
 ) -> Result<()> {
     let (name, x) = (op.schema().name, x.tensor_ref());
+    let layout = dst.tensor_ref().layout_name();
     let dst = destination::<T, O>(op, &[("x", x)], dst)?;
-    write1(name, x, dst, f)
+    let layouts = || format!("{} -> {layout}", x.layout_name());
+    super::timed_as(name, x.key(), IMPLEMENTATION, layouts, || write1(name, x, dst, f))
 }
 
 /// The kernel of a function of two operands that broadcast against each other, on both keys.
@@ -136,8 +141,10 @@ pub(super) fn into2<T: Operand, O: Element>(
     f: impl Fn(f32, f32) -> O + Sync,
 ) -> Result<()> {
     let (name, a, b) = (op.schema().name, a.tensor_ref(), b.tensor_ref());
+    let layout = dst.tensor_ref().layout_name();
     let dst = destination::<T, O>(op, &[("a", a), ("b", b)], dst)?;
-    write2(name, a, b, dst, f)
+    let layouts = || format!("{}, {} -> {layout}", a.layout_name(), b.layout_name());
+    super::timed_as(name, a.key(), IMPLEMENTATION, layouts, || write2(name, a, b, dst, f))
 }
 
 /// `where`: the kernel on both keys. The first operand is u8.
@@ -247,14 +254,8 @@ fn destination<'a, T: Operand, O: Element>(
         if let TensorRef::Blocked(dst) = got {
             blocks::check_destination(name, dst, &dims, &layout, O::DTYPE)?;
         }
-        return Ok(dst.tensor_mut());
     }
-    let views: Vec<_> = all_strided(operands).iter().map(|t| t.operand()).collect();
-    let dims = crate::layout::iterator::broadcast(name, &views)?;
-    if got.dims() != &*dims {
-        let rule = format!("the result has sizes {dims}");
-        fail!(ShapeMismatch, name, "dst", got.describe(), rule, "pass a destination of that shape");
-    }
+    // The engine checks a strided destination.
     Ok(dst.tensor_mut())
 }
 

@@ -1,6 +1,12 @@
 //! Mirrors src/ops.
 
+mod binary;
+mod cat;
 mod conv;
+mod dropout;
+mod moves;
 mod norm;
 mod reduce;
 mod softmax;
+mod strided_only;
+mod unary;

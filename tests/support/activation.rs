@@ -56,7 +56,7 @@ fn with_gaps(x: &StridedTensor) -> StridedTensor {
     StridedTensor::from_slice(&data, &dims).unwrap().narrow(rank, 0, 1).unwrap().squeeze_axis(rank).unwrap()
 }
 
-/// Row-major elements of a result, whose padding is checked; s32 as numbers.
+/// Row-major elements of a result, whose padding is checked; s32 and u8 as numbers.
 #[track_caller]
 pub fn elements(t: &Tensor) -> Vec<f32> {
     let strided = match t {
@@ -69,6 +69,7 @@ pub fn elements(t: &Tensor) -> Vec<f32> {
     };
     match strided.dtype() {
         DType::S32 => strided.to_vec::<i32>().unwrap().into_iter().map(|v| v as f32).collect(),
+        DType::U8 => strided.to_vec::<u8>().unwrap().into_iter().map(f32::from).collect(),
         _ => strided.to_vec::<f32>().unwrap(),
     }
 }

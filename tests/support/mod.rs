@@ -2,6 +2,7 @@
 
 pub mod activation;
 pub mod conv;
+pub mod elementwise;
 pub mod norm;
 
 /// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.

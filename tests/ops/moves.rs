@@ -1,0 +1,220 @@
+//! Padding, flipping, rolling and shuffling on every form, exactly.
+
+use blocktensor::dispatch;
+use blocktensor::ops::{self, PadMode};
+use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor};
+
+use crate::support::Rng;
+use crate::support::activation::{elements, forms, index, same_bits_for_all_threads, sizes};
+
+/// Checks a result, element by element: where each comes from (`None`: from nowhere, then it is `fill`).
+fn check(
+    what: &str,
+    y: &Tensor,
+    dims: &[usize],
+    x: (&[usize], &[f32]),
+    fill: f32,
+    from: impl Fn(&[usize]) -> Option<Vec<usize>>,
+) {
+    assert_eq!(y.tensor_ref().dims(), dims, "{what}");
+    for (i, v) in elements(y).into_iter().enumerate() {
+        let at = index(dims, i);
+        let want = from(&at).map_or(fill, |from| {
+            x.1[from.iter().zip(x.0).fold(0, |offset, (&i, &d)| {
+                assert!(i < d, "{what}: {from:?}");
+                offset * d + i
+            })]
+        });
+        assert_eq!(v.to_bits(), want.to_bits(), "{what}: element {at:?}");
+    }
+}
+
+#[test]
+fn padded_on_each_side() {
+    let mut rng = Rng(61);
+    for case in 0..400 {
+        let dims = sizes(&mut rng);
+        let rank = dims.len();
+        let axes = rng.below(rank + 1);
+        let which = rng.below(3);
+        let value = rng.pick(&[0.0, -0.0, 1.5]);
+        let mode = [PadMode::Constant(f64::from(value)), PadMode::Reflect, PadMode::Replicate][which];
+        let mut padding = Vec::new();
+        for i in 0..axes {
+            let size = dims[rank - 1 - i];
+            for _ in 0..2 {
+                let most = [4, size.saturating_sub(1).min(4), if size == 0 { 0 } else { 4 }][which];
+                padding.push(rng.below(most + 1));
+            }
+        }
+        let mut out = dims.clone();
+        let mut before = vec![0; rank];
+        for (i, p) in padding.chunks(2).enumerate() {
+            out[rank - 1 - i] += p[0] + p[1];
+            before[rank - 1 - i] = p[0];
+        }
+        let data = rng.reals(dims.iter().product());
+        for (form, x) in forms(&StridedTensor::from_slice(&data, &dims).unwrap()) {
+            let what = format!("case {case} {dims:?} {padding:?} {mode:?} {form}");
+            let y = ops::pad(&x, &padding, mode).unwrap_or_else(|e| panic!("{what}: {e}"));
+            check(&what, &y, &out, (&dims, &data), value, |at| {
+                let one = |d: usize| {
+                    let (i, n) = (at[d] as i64 - before[d] as i64, dims[d] as i64);
+                    match which {
+                        0 => (0..n).contains(&i).then_some(i as usize),
+                        1 => Some(if i < 0 {
+                            -i
+                        } else if i >= n {
+                            2 * (n - 1) - i
+                        } else {
+                            i
+                        } as usize),
+                        _ => Some(i.clamp(0, n - 1) as usize),
+                    }
+                };
+                (0..rank).map(one).collect()
+            });
+        }
+    }
+}
+
+#[test]
+fn flipped_and_rolled() {
+    let mut rng = Rng(62);
+    for case in 0..300 {
+        let dims = sizes(&mut rng);
+        let rank = dims.len();
+        let axes: Vec<usize> = (0..rank).filter(|_| rng.below(2) == 0).collect();
+        let shifts: Vec<i64> = axes.iter().map(|_| rng.below(80) as i64 - 40).collect();
+        let data = rng.reals(dims.iter().product());
+        for (form, x) in forms(&StridedTensor::from_slice(&data, &dims).unwrap()) {
+            let what = format!("case {case} {dims:?} {axes:?} {shifts:?} {form}");
+            check(&what, &ops::flip(&x, &axes).unwrap(), &dims, (&dims, &data), 0.0, |at| {
+                let one = |d: usize| if axes.contains(&d) { dims[d] - 1 - at[d] } else { at[d] };
+                Some((0..rank).map(one).collect())
+            });
+            check(&what, &ops::roll(&x, &shifts, &axes).unwrap(), &dims, (&dims, &data), 0.0, |at| {
+                let one = |d: usize| {
+                    let shift = axes.iter().position(|&a| a == d).map_or(0, |i| shifts[i]);
+                    (at[d] as i64 - shift).rem_euclid(dims[d] as i64) as usize
+                };
+                Some((0..rank).map(one).collect())
+            });
+        }
+    }
+}
+
+#[test]
+fn shuffled() {
+    let mut rng = Rng(63);
+    for case in 0..300 {
+        let r = rng.pick(&[1, 2, 2, 3, 4]);
+        let (n, c) = (rng.pick(&[1, 2, 0]), rng.pick(&[1, 3, 5, 16, 17]));
+        let (h, w) = (1 + rng.below(6), 1 + rng.below(9));
+        let coarse = [n, c * r * r, h, w];
+        let fine = [n, c, h * r, w * r];
+        let data = rng.reals(coarse.iter().product());
+        for (form, x) in forms(&StridedTensor::from_slice(&data, &coarse).unwrap()) {
+            let what = format!("case {case} {coarse:?} by {r} {form}");
+            check(&what, &ops::pixel_shuffle(&x, r).unwrap(), &fine, (&coarse, &data), 0.0, |at| {
+                Some(vec![at[0], at[1] * r * r + at[2] % r * r + at[3] % r, at[2] / r, at[3] / r])
+            });
+        }
+        for (form, x) in forms(&StridedTensor::from_slice(&data, &fine).unwrap()) {
+            let what = format!("case {case} {fine:?} by {r} {form}");
+            check(&what, &ops::pixel_unshuffle(&x, r).unwrap(), &coarse, (&fine, &data), 0.0, |at| {
+                let (c, i, j) = (at[1] / (r * r), at[1] / r % r, at[1] % r);
+                Some(vec![at[0], c, at[2] * r + i, at[3] * r + j])
+            });
+        }
+        let groups = rng.pick(&[1, 2, 3, 4, 8]);
+        let mut dims = sizes(&mut rng);
+        dims[1] = groups * (1 + rng.below(9));
+        let each = dims[1] / groups;
+        let data = rng.reals(dims.iter().product());
+        for (form, x) in forms(&StridedTensor::from_slice(&data, &dims).unwrap()) {
+            let what = format!("case {case} {dims:?} in {groups} groups {form}");
+            check(&what, &ops::channel_shuffle(&x, groups).unwrap(), &dims, (&dims, &data), 0.0, |at| {
+                let mut from = at.to_vec();
+                from[1] = at[1] % groups * each + at[1] / groups;
+                Some(from)
+            });
+        }
+    }
+}
+
+#[test]
+fn every_dtype_moves() {
+    fn check<E: blocktensor::Element>(make: impl Fn(u8) -> E) {
+        let data: Vec<E> = (0..17 * 6).map(|i| make(i as u8 + 1)).collect();
+        let x = StridedTensor::from_slice(&data, &[1, 17, 2, 3]).unwrap();
+        let want = ops::pad(&x, &[1, 0], PadMode::Constant(2.0)).unwrap();
+        assert_eq!(want.get::<E>(&[0, 16, 1, 0]), Some(make(2)));
+        assert_eq!(want.get::<E>(&[0, 16, 1, 3]), Some(data[16 * 6 + 5]));
+        let blocked = x.to_blocked(&Layout::NCHW16C).unwrap();
+        let same = |a: StridedTensor, b: blocktensor::BlockedTensor| {
+            b.check_tail().unwrap();
+            let b = b.to_strided(MemoryFormat::Contiguous).unwrap();
+            assert_eq!(a.to_vec::<E>().unwrap(), b.to_vec::<E>().unwrap());
+        };
+        same(want, ops::pad(&blocked, &[1, 0], PadMode::Constant(2.0)).unwrap());
+        same(ops::flip(&x, &[1, 3]).unwrap(), ops::flip(&blocked, &[1, 3]).unwrap());
+        same(ops::roll(&x, &[1], &[2]).unwrap(), ops::roll(&blocked, &[1], &[2]).unwrap());
+    }
+    check(f32::from);
+    check(i32::from);
+    check(|v| v);
+    check(|v| v as i8);
+}
+
+#[test]
+fn what_cannot_be_moved_is_told() {
+    let x = StridedTensor::from_slice(&[1f32; 96], &[1, 6, 4, 4]).unwrap();
+    for x in [Tensor::from(x.clone()), x.to_blocked(&Layout::NCHW16C).unwrap().into()] {
+        let invalid = |e: Error, word: &str| {
+            assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains(word), "{e}");
+        };
+        invalid(ops::pad(&x, &[1], PadMode::Replicate).unwrap_err(), "two values an axis");
+        invalid(ops::pad(&x, &[1; 10], PadMode::Replicate).unwrap_err(), "4 axes");
+        invalid(ops::pad(&x, &[4, 0], PadMode::Reflect).unwrap_err(), "reflection");
+        let call = |op, args: Vec<(&str, dispatch::Value)>| {
+            let args: Vec<_> = [("x", x.clone().into())].into_iter().chain(args).collect();
+            dispatch::call(op, &args).unwrap_err()
+        };
+        invalid(call("pad", vec![("padding", vec![-1i64, 0].into())]), "negative");
+        invalid(
+            call("pad", vec![("padding", vec![1i64, 0].into()), ("mode", "circular".into())]),
+            "circular",
+        );
+        invalid(ops::flip(&x, &[4]).unwrap_err(), "axis 4");
+        invalid(ops::flip(&x, &[2, 2]).unwrap_err(), "twice");
+        invalid(ops::roll(&x, &[1, 2], &[2]).unwrap_err(), "2 shifts");
+        invalid(ops::pixel_shuffle(&x, 2).unwrap_err(), "divide");
+        invalid(ops::pixel_shuffle(&x, 0).unwrap_err(), "divisor");
+        invalid(ops::pixel_unshuffle(&x, 3).unwrap_err(), "divide");
+        invalid(ops::channel_shuffle(&x, 4).unwrap_err(), "divide");
+        let e = ops::pad(&x, &[usize::MAX / 2, usize::MAX / 2], PadMode::Constant(0.0)).unwrap_err();
+        assert!(matches!(e, Error::Overflow(_) | Error::OutOfMemory { .. }), "{e}");
+        let e = ops::pad(&x, &[1 << 40, 0], PadMode::Constant(0.0)).unwrap_err();
+        assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
+    }
+    let empty = StridedTensor::zeros(&[1, 6, 0, 4], DType::F32, MemoryFormat::Contiguous).unwrap();
+    let e = ops::pad(&empty, &[0, 0, 1, 0], PadMode::Replicate).unwrap_err();
+    assert!(matches!(e, Error::ShapeMismatch(_)), "{e}");
+    let filled = ops::pad(&empty, &[0, 0, 1, 0], PadMode::Constant(3.0)).unwrap();
+    assert_eq!(filled.to_vec::<f32>().unwrap(), [3.0; 24]);
+    let e = ops::pixel_shuffle(&x.squeeze_axis(0).unwrap(), 2).unwrap_err();
+    assert!(matches!(e, Error::RankMismatch(_)), "{e}");
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let x = StridedTensor::from_slice(&Rng(64).reals(2 * 36 * 40 * 30), &[2, 36, 40, 30]).unwrap();
+    for (form, x) in forms(&x) {
+        same_bits_for_all_threads(form, || {
+            let y = ops::pad(&x, &[1, 2, 3, 0], PadMode::Reflect).unwrap();
+            let y = ops::pixel_shuffle(&ops::flip(&y, &[2, 3]).unwrap(), 3).unwrap();
+            elements(&ops::channel_shuffle(&y, 4).unwrap())
+        });
+    }
+}
