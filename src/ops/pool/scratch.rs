@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use super::fold::{Fold, barrier, finish_all, join_all, load_all};
+use super::fold::{Fold, finish_all, join_all, load_all};
 use super::kernel::PartLoop;
 use crate::ops::spatial::tile_end;
+use crate::simd::barrier;
 
 /// Elements of the row of folded columns, which stays in the first-level cache.
 const SCRATCH: usize = 2048;
