@@ -1,6 +1,9 @@
 //! What tests share: data, oracles written from the definitions in f64, comparisons.
 
 pub mod conv;
+pub mod forms;
+pub mod pool;
+pub mod resample;
 
 /// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.
 pub struct Rng(pub u64);

@@ -67,11 +67,15 @@ impl Loop for NearestPart<'_, '_> {
                 for (d, &x) in twins.iter_mut().zip(src) {
                     *d = [x; 2];
                 }
-                last.iter_mut().zip(&src[twins.len()..]).for_each(|(d, &x)| *d = x);
+                for (d, &x) in last.iter_mut().zip(&src[twins.len()..]) {
+                    *d = x;
+                }
             }
             1 => {
                 let dst = part.elements(row, all, lanes);
-                dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = src[i as usize]);
+                for (d, &i) in dst.iter_mut().zip(columns) {
+                    *d = src[i as usize];
+                }
             }
             8 => copy_pixels::<8>(src, columns, part.elements(row, all, lanes)),
             16 => copy_pixels::<16>(src, columns, part.elements(row, all, lanes)),
@@ -88,7 +92,9 @@ impl Loop for NearestPart<'_, '_> {
 #[inline(always)]
 fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
     let (row, dst) = (row.as_chunks::<L>().0, dst.as_chunks_mut::<L>().0);
-    dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = row[i as usize]);
+    for (d, &i) in dst.iter_mut().zip(columns) {
+        *d = row[i as usize];
+    }
 }
 
 /// Interpolates between the neighbours that `axes` names.
@@ -98,7 +104,7 @@ pub(super) fn linear(work: Work<'_>, axes: &[Axis; 3]) {
     to.for_each_part(
         dst,
         row_bytes,
-        || vec![0f32; SCRATCH],
+        || vec![0f32; SCRATCH.min(from.row_len())],
         |scratch, part| {
             let plane = part.plane;
             for row in part.rows.clone() {
@@ -182,7 +188,9 @@ impl LinearPart<'_, '_> {
         if wide == self.pixel {
             self.blend_run(from * wide, 0, (to - from) * wide);
         } else {
-            (from..to).for_each(|i| self.blend_run(i * self.pixel + lane, (i - from) * wide, wide));
+            for i in from..to {
+                self.blend_run(i * self.pixel + lane, (i - from) * wide, wide);
+            }
         }
     }
 
@@ -256,8 +264,8 @@ fn along_w(
         return;
     }
     match wide {
-        8 => blend_pixels::<8>(part, row, pairs, at, columns, from, pixel, skip, lane),
-        16 => blend_pixels::<16>(part, row, pairs, at, columns, from, pixel, skip, lane),
+        8 if pixel == 8 => blend_pixels::<8>(part, row, pairs, at, columns, from),
+        16 if pixel == 16 => blend_pixels::<16>(part, row, pairs, at, columns, from),
         _ => {
             for i in at {
                 let p = pairs[i];
@@ -269,7 +277,7 @@ fn along_w(
     }
 }
 
-#[allow(clippy::too_many_arguments)]
+/// As `along_w`, for pixels of `L` lanes.
 #[inline(always)]
 fn blend_pixels<const L: usize>(
     part: &mut Part<'_>,
@@ -278,17 +286,12 @@ fn blend_pixels<const L: usize>(
     at: std::ops::Range<usize>,
     columns: &[f32],
     from: usize,
-    pixel: usize,
-    skip: usize,
-    lane: usize,
 ) {
-    let vector = |i: u32| -> &[f32; L] {
-        columns[(i as usize - from) * pixel + skip..].first_chunk().expect("a pixel's lanes")
-    };
+    let columns = columns.as_chunks::<L>().0;
     let pairs = &pairs[at.clone()];
-    for (dst, p) in part.vectors::<L>(row, at, lane).zip(pairs) {
+    for (dst, p) in part.vectors::<L>(row, at, 0).zip(pairs) {
         barrier();
-        let (a, b) = (vector(p.low), vector(p.high));
+        let (a, b) = (&columns[p.low as usize - from], &columns[p.high as usize - from]);
         // By way of a value: the compiler does not know that `dst` is apart from the columns.
         let mut pixel = [0.0; L];
         for l in 0..L {
