@@ -1,7 +1,7 @@
 //! Strided kernels: the ratios that the project promises, then criterion's own measurements.
 //!
-//! A ratio compares two kernels that ran in turns within one process, best time of each: noise of the machine meets both.
-//! `cargo bench --bench strided` prints them; nothing here fails on a slow machine.
+//! A ratio compares two kernels that ran in turns within one process, best time of each: noise of the machine
+//! meets both. `cargo bench --bench strided` prints them; nothing here fails on a slow machine.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ fn plain_relu(dst: &mut [f32], src: &[f32]) {
 /// Best times of the two, in turns.
 fn in_turns(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
     let mut best = (Duration::MAX, Duration::MAX);
-    for _ in 0..7 {
+    for _ in 0..15 {
         let start = Instant::now();
         a();
         let middle = Instant::now();

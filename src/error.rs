@@ -62,6 +62,11 @@ pub enum Unsupported {
     /// The engine has no implementation at all for this configuration. Its status cannot be told from a masked
     /// allocation failure.
     NoImplementation,
+    /// The op has a kernel under this key, but none for this layout.
+    Layout {
+        /// The layout's name.
+        layout: String,
+    },
     /// The kernel exists in the oneDNN engine, and this build has none.
     EngineNotBuilt,
 }
@@ -98,6 +103,9 @@ impl std::fmt::Display for UnsupportedOp {
                 "op `{op}` on dispatch key `{key}`: the engine has no implementation for this configuration \
                  (status unimplemented; possibly an allocation failure)"
             )?,
+            Unsupported::Layout { layout } => {
+                write!(f, "op `{op}` on dispatch key `{key}` has no kernel for layout `{layout}`")?
+            }
             Unsupported::EngineNotBuilt => {
                 write!(f, "op `{op}` on dispatch key `{key}` runs on oneDNN, which this build leaves out")?
             }

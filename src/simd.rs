@@ -1,9 +1,12 @@
 //! One loop, compiled for AVX-512, AVX2 and the baseline; the machine picks.
 //!
-//! A [`Loop`] holds what the loop needs; [`dispatch`] runs it with the widest vectors that this machine has. Its
-//! `run`, and everything that it calls, must be `#[inline(always)]` (or small enough that the compiler inlines it):
-//! what is not inlined keeps the baseline's instructions. A closure cannot carry that attribute, a function can.
-//! Loops are plain Rust over slices; only the block transpose below uses intrinsics.
+//! A [`Loop`] holds what the loop needs; [`dispatch`] runs it with the widest vectors that this machine has.
+//! Its `run`, and everything that it calls, must be `#[inline(always)]` (or small enough that the compiler
+//! inlines it): what is not inlined keeps the baseline's instructions. A closure cannot carry that attribute,
+//! a function can. Loops are plain Rust over slices; only the block transpose below and
+//! [`vectors`] use intrinsics.
+
+pub(crate) mod vectors;
 
 /// Work whose inner loop the compiler vectorises. `run` is `#[inline(always)]`.
 pub(crate) trait Loop {
@@ -61,8 +64,8 @@ fn level() -> Level {
     })
 }
 
-/// The edge of the square block that [`transpose`] moves at once for elements of this size, or `None` where this
-/// machine has no such kernel.
+/// The edge of the square block that [`transpose`] moves at once for elements of this size, or `None` where
+/// this machine has no such kernel.
 pub(crate) fn transpose_edge(element_bytes: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     match (element_bytes, level()) {
@@ -76,12 +79,12 @@ pub(crate) fn transpose_edge(element_bytes: usize) -> Option<usize> {
 }
 
 /// Moves one square block: `dst[i * dst_stride + j] = src[j * src_stride + i]` for `i`, `j` below
-/// [`transpose_edge`]. With `stream`, stores of whole cache lines go past the cache where the machine can; the caller ends
-/// such work with [`stream_fence`].
+/// [`transpose_edge`]. With `stream`, stores of whole cache lines go past the cache where the machine can;
+/// the caller ends such work with [`stream_fence`].
 ///
 /// # Safety
-/// `transpose_edge(size_of::<T>())` is `Some(edge)`; `src` is valid for reading and `dst` for writing at the elements above, and
-/// the two do not overlap.
+/// `transpose_edge(size_of::<T>())` is `Some(edge)`; `src` is valid for reading and `dst` for writing at the
+/// elements above, and the two do not overlap.
 #[inline]
 pub(crate) unsafe fn transpose<T: Copy>(
     src: *const T,
@@ -104,6 +107,32 @@ pub(crate) unsafe fn transpose<T: Copy>(
     {
         let _ = (src, src_stride, dst, dst_stride, stream);
         unreachable!("transpose_edge is None")
+    }
+}
+
+/// Copies `src` to `dst` past the cache where the machine can; the caller ends such work with
+/// [`stream_fence`].
+///
+/// # Safety
+/// `dst` is valid for writing `src.len()` bytes and does not overlap `src`.
+pub(crate) unsafe fn stream_copy(src: &[u8], dst: *mut u8) {
+    // Up to the first whole line as usual, whole 16 bytes past the cache, and the rest as usual again.
+    let head = dst.align_offset(64).min(src.len());
+    let whole = if cfg!(target_arch = "x86_64") { (src.len() - head) / 16 * 16 } else { 0 };
+    let (first, rest) = src.split_at(head);
+    let (streamed, last) = rest.split_at(whole);
+    // SAFETY: the three parts of `src` go to the same offsets of `dst`; the second starts at a multiple of
+    // 16.
+    unsafe {
+        std::ptr::copy_nonoverlapping(first.as_ptr(), dst, head);
+        #[cfg(target_arch = "x86_64")]
+        for at in (0..whole).step_by(16) {
+            use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+            let piece = _mm_loadu_si128(streamed.as_ptr().add(at).cast());
+            _mm_stream_si128(dst.add(head + at).cast(), piece);
+        }
+        let _ = streamed;
+        std::ptr::copy_nonoverlapping(last.as_ptr(), dst.add(head + whole), last.len());
     }
 }
 
@@ -141,8 +170,11 @@ mod x86 {
     /// As [`super::transpose`], with an edge of 16, and the machine has AVX-512.
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn t16x32(s: *const i32, ss: usize, d: *mut i32, ds: usize, stream: bool) {
-        // SAFETY: 16 rows of 16 elements at `s`, by the caller's promise.
-        let r: [__m512i; 16] = std::array::from_fn(|j| unsafe { _mm512_loadu_si512(s.add(j * ss).cast()) });
+        let mut r = [_mm512_setzero_si512(); 16];
+        for (j, row) in r.iter_mut().enumerate() {
+            // SAFETY: 16 rows of 16 elements at `s`, by the caller's promise.
+            *row = unsafe { _mm512_loadu_si512(s.add(j * ss).cast()) };
+        }
         let mut t = r;
         for i in 0..8 {
             t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
@@ -168,7 +200,7 @@ mod x86 {
             o[12 + k] = _mm512_shuffle_i32x4::<0xdd>(ab_odd, cd_odd);
         }
         let aligned = (d as usize).is_multiple_of(64) && ds.is_multiple_of(16);
-        for (i, row) in o.into_iter().enumerate() {
+        for (i, &row) in o.iter().enumerate() {
             // SAFETY: 16 rows of 16 elements at `d`, by the caller's promise; aligned where streamed.
             unsafe {
                 let to = d.add(i * ds);
@@ -187,8 +219,11 @@ mod x86 {
     /// As [`super::transpose`], with an edge of 8, and the machine has AVX2.
     #[target_feature(enable = "avx2")]
     pub(super) unsafe fn t8x32(s: *const i32, ss: usize, d: *mut i32, ds: usize) {
-        // SAFETY: 8 rows of 8 elements at `s`, by the caller's promise.
-        let r: [__m256i; 8] = std::array::from_fn(|j| unsafe { _mm256_loadu_si256(s.add(j * ss).cast()) });
+        let mut r = [_mm256_setzero_si256(); 8];
+        for (j, row) in r.iter_mut().enumerate() {
+            // SAFETY: 8 rows of 8 elements at `s`, by the caller's promise.
+            *row = unsafe { _mm256_loadu_si256(s.add(j * ss).cast()) };
+        }
         let mut t = r;
         for i in 0..4 {
             t[2 * i] = _mm256_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
@@ -266,6 +301,21 @@ mod tests {
         for stream in [false, true] {
             check(|i| i as u32, stream);
             check(|i| i as u16, stream);
+        }
+    }
+
+    #[test]
+    fn streamed_copies_are_whole_at_every_alignment() {
+        let src: Vec<u8> = (0..=255).collect();
+        for start in 0..70 {
+            for length in [0, 1, 15, 16, 63, 64, 100, 186] {
+                let mut dst = vec![7u8; 256];
+                // SAFETY: start + length is at most 255.
+                unsafe { stream_copy(&src[..length], dst.as_mut_ptr().add(start)) };
+                stream_fence();
+                assert_eq!(dst[start..start + length], src[..length]);
+                assert!(dst[..start].iter().chain(&dst[start + length..]).all(|&b| b == 7));
+            }
         }
     }
 

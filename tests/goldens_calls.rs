@@ -31,18 +31,123 @@ fn pools(c: &Case<'_>) -> Option<Call> {
 }
 
 /// Norms, softmax, reductions.
-fn norms(_c: &Case<'_>) -> Option<Call> {
-    None
+fn norms(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "batch_norm_infer" => (
+            "batch_norm",
+            vec![
+                ("x", c.data("x")),
+                ("mean", c.param("mean")),
+                ("var", c.param("var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "batch_norm_train" => (
+            "batch_norm_train",
+            vec![
+                ("x", c.data("x")),
+                ("running_mean", c.param("running_mean")),
+                ("running_var", c.param("running_var")),
+                ("weight", c.param("w")),
+                ("bias", c.param("b")),
+                ("momentum", c.float("momentum")),
+                ("eps", c.float("eps")),
+            ],
+        ),
+        "group_norm" | "layer_norm" => {
+            let (op, arg) = match c.op.as_str() {
+                "group_norm" => ("group_norm", ("groups", c.int("groups"))),
+                _ => ("layer_norm", ("normalized_shape", c.ints("normalized_shape"))),
+            };
+            let params = [("weight", c.param("w")), ("bias", c.param("b")), ("eps", c.float("eps"))];
+            (op, [("x", c.data("x")), arg].into_iter().chain(params).collect())
+        }
+        "instance_norm" => ("instance_norm", vec![("x", c.data("x")), ("eps", c.float("eps"))]),
+        "local_response_norm" => (
+            "local_response_norm",
+            vec![
+                ("x", c.data("x")),
+                ("size", c.int("size")),
+                ("alpha", c.float("alpha")),
+                ("beta", c.float("beta")),
+                ("k", c.float("k")),
+            ],
+        ),
+        "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        "mean" | "sum" | "amax" => {
+            let op = ["mean", "sum", "amax"].into_iter().find(|&op| op == c.op)?;
+            (op, vec![("x", c.data("x")), ("axes", c.ints("dims")), ("keepdim", c.flag("keepdim"))])
+        }
+        "log_softmax" => ("log_softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
+        _ => return None,
+    })
 }
 
 /// Unary and binary.
-fn elementwise(_c: &Case<'_>) -> Option<Call> {
-    None
+fn elementwise(c: &Case<'_>) -> Option<Call> {
+    const UNARY: &[&str] = &[
+        "relu",
+        "relu6",
+        "leaky_relu",
+        "elu",
+        "gelu",
+        "gelu_tanh",
+        "silu",
+        "mish",
+        "sigmoid",
+        "hardsigmoid",
+        "hardswish",
+        "tanh",
+        "hardtanh",
+        "softplus",
+        "exp",
+        "log",
+        "sqrt",
+        "abs",
+        "neg",
+        "square",
+        "reciprocal",
+        "round",
+    ];
+    const BINARY: &[&str] = &["add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ge"];
+    let op = c.op.as_str();
+    if let Some(&name) = UNARY.iter().find(|&&n| n == op) {
+        return Some((name, vec![("x", c.data("x"))]));
+    }
+    if let Some(&name) = BINARY.iter().find(|&&n| n == op) {
+        return Some((name, vec![("a", c.data("x")), ("b", c.data("z"))]));
+    }
+    Some(match op {
+        "clamp" => ("clamp", vec![("x", c.data("x")), ("min", c.float("min")), ("max", c.float("max"))]),
+        "prelu" => ("prelu", vec![("x", c.data("x")), ("weights", c.param("w"))]),
+        _ => return None,
+    })
 }
 
 /// Cat, chunk, pad, shuffles.
-fn shapes(_c: &Case<'_>) -> Option<Call> {
-    None
+fn shapes(c: &Case<'_>) -> Option<Call> {
+    Some(match c.op.as_str() {
+        "cat" => {
+            let names = c.shapes.keys().filter(|n| n.starts_with('x'));
+            let tensors = names.map(|n| c.tensor(n)).collect();
+            ("cat", vec![("tensors", Value::Tensors(tensors)), ("axis", c.int("dim"))])
+        }
+        "chunk" => ("chunk", vec![("x", c.data("x")), ("chunks", c.int("chunks")), ("axis", c.int("dim"))]),
+        "pad" => (
+            "pad",
+            vec![
+                ("x", c.data("x")),
+                ("padding", c.ints("left_right_top_bottom")),
+                ("mode", c.word("mode")),
+                ("value", c.float("value")),
+            ],
+        ),
+        "pixel_shuffle" => ("pixel_shuffle", vec![("x", c.data("x")), ("factor", c.int("factor"))]),
+        "channel_shuffle" => ("channel_shuffle", vec![("x", c.data("x")), ("groups", c.int("groups"))]),
+        _ => return None,
+    })
 }
 
 /// Linear, matmul, transposed convolution.

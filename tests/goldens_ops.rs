@@ -55,7 +55,7 @@ impl Case<'_> {
                 .into(),
             Form::Blocked => {
                 // A lower rank broadcasts as if it had leading dimensions of 1.
-                let rank = self.shapes["x"].len();
+                let rank = self.shapes.get("x").map_or(t.rank(), Vec::len);
                 let mut t = t;
                 while t.rank() < rank {
                     t = t.unsqueeze(0).unwrap();
@@ -67,7 +67,12 @@ impl Case<'_> {
 
     /// A data operand.
     pub fn data(&self, name: &str) -> Value {
-        Value::Tensor(self.in_form(self.plain(name)))
+        Value::Tensor(self.tensor(name))
+    }
+
+    /// A data operand of a list.
+    pub fn tensor(&self, name: &str) -> Tensor {
+        self.in_form(self.plain(name))
     }
 
     /// The weights of a convolution: with their groups apart, in the layout that goes with the data.

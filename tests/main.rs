@@ -1,11 +1,18 @@
 //! One binary, so that the engine links once. The modules mirror `src`.
 
+mod dispatch;
 mod elementwise;
 mod goldens_calls;
 mod goldens_ops;
 mod goldens_strides;
 mod layout;
+mod nets;
+#[cfg(feature = "onednn")]
+mod onednn;
 mod ops;
+mod pack;
 mod random;
+mod readme;
 mod support;
 mod tensor;
+mod threads;

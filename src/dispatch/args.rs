@@ -72,6 +72,61 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
+    /// The arguments of one call, checked: as many as the schema has, of its kinds, data operands of one key,
+    /// parameters 1-D and strided. What a host framework makes before it runs a kernel.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `KeyMismatch`, `RankMismatch`.
+    #[track_caller]
+    pub fn new(schema: &'static Schema, values: &'a [Arg<'a>]) -> Result<Args<'a>> {
+        if values.len() != schema.args.len() {
+            fail!(
+                InvalidArgument,
+                schema.name,
+                "arguments",
+                format!("{} values", values.len()),
+                format!("the schema has {}", schema.args.len()),
+                "pass one value for each"
+            );
+        }
+        let mut first: Option<(&'static str, TensorRef<'_>)> = None;
+        for (spec, value) in schema.args.iter().zip(values) {
+            if !fits(spec.kind, value) {
+                let got = match value {
+                    Arg::Absent => "nothing".to_string(),
+                    Arg::Tensor(t) => t.describe(),
+                    other => format!("{other:?}"),
+                };
+                let rule = format!("it is {}", spec.kind.describe());
+                fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
+            }
+            match (spec.kind, value) {
+                (ArgKind::Param | ArgKind::OptionalParam, Arg::Tensor(t)) => {
+                    check_param(schema, spec.name, *t)?
+                }
+                (ArgKind::ParamList, Arg::Tensors(list)) => {
+                    list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
+                }
+                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec.name, *t)?,
+                (kind, Arg::Tensors(list)) if kind.is_data() => {
+                    list.iter().try_for_each(|&t| same_key(schema, &mut first, spec.name, t))?;
+                }
+                _ => {}
+            }
+        }
+        let Some((_, operand)) = first else {
+            fail!(
+                InvalidArgument,
+                schema.name,
+                schema.args.first().map_or("data", |a| a.name),
+                "no tensors",
+                "the data operands choose the kernel",
+                "pass at least one tensor"
+            );
+        };
+        Ok(Args { schema, key: operand.key(), values, location: Location::caller() })
+    }
+
     /// The op's name.
     pub fn op(&self) -> &'static str {
         self.schema.name
@@ -306,4 +361,57 @@ pub(super) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
         (ArgKind::Str(_), Arg::Str(_)) => true,
         _ => false,
     }
+}
+
+fn same_key<'a>(
+    schema: &'static Schema,
+    first: &mut Option<(&'static str, TensorRef<'a>)>,
+    name: &'static str,
+    t: TensorRef<'a>,
+) -> Result<()> {
+    let Some((first_name, one)) = first else {
+        *first = Some((name, t));
+        return Ok(());
+    };
+    if one.key() == t.key() {
+        return Ok(());
+    }
+    let (a, b) = (one.key(), t.key());
+    let remedy = if b == DispatchKey::STRIDED {
+        format!("reorder `{name}` with `{}`", a.spec().from_strided)
+    } else {
+        format!("reorder `{name}` with `{}`", b.spec().to_strided)
+    };
+    fail!(
+        KeyMismatch,
+        schema.name,
+        name,
+        format!("{} of key `{b}`", t.describe()),
+        format!("`{first_name}` is {} of key `{a}`, and data operands must agree", one.describe()),
+        remedy
+    )
+}
+
+fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {
+    let TensorRef::Strided(s) = t else {
+        fail!(
+            KeyMismatch,
+            schema.name,
+            name,
+            format!("{} of key `{}`", t.describe(), t.key()),
+            "parameters are plain strided tensors, whatever the key of the data",
+            format!("pass it strided: `{}`", t.key().spec().to_strided)
+        );
+    };
+    if s.rank() > 1 {
+        fail!(
+            RankMismatch,
+            schema.name,
+            name,
+            t.describe(),
+            "parameters have one dimension",
+            "flatten it, one value for each channel"
+        );
+    }
+    Ok(())
 }

@@ -1,13 +1,12 @@
 //! One op: its schema, its kernels by key, and the way of a call.
 
-use std::panic::Location;
 use std::sync::OnceLock;
 
-use super::args::{Arg, Args, data_operands, fits};
+use super::args::{Arg, Args, data_operands};
 use super::key::{DispatchKey, MAX_KEYS};
-use super::schema::{ArgKind, Schema};
+use super::schema::Schema;
 use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
+use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 
 /// What a kernel gives back: nearly always one tensor.
@@ -20,6 +19,18 @@ pub enum Outputs {
 }
 
 impl Outputs {
+    /// Looks at the tails of blocked results, where the user switched that on.
+    fn check_tails(&self) -> Result<()> {
+        let list = match self {
+            Outputs::One(t) => std::slice::from_ref(t),
+            Outputs::Many(list) => list,
+        };
+        list.iter().try_for_each(|t| match t {
+            Tensor::Blocked(t) => t.check_tail_if_asked(),
+            _ => Ok(()),
+        })
+    }
+
     /// The results as a list.
     pub fn into_vec(self) -> Vec<Tensor> {
         match self {
@@ -155,53 +166,8 @@ impl Op {
     #[track_caller]
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
         super::registry::ready();
-        let schema = self.schema;
-        if values.len() != schema.args.len() {
-            fail!(
-                InvalidArgument,
-                schema.name,
-                "arguments",
-                format!("{} values", values.len()),
-                format!("the schema has {}", schema.args.len()),
-                "pass one value for each"
-            );
-        }
-        let mut first: Option<(&'static str, TensorRef<'_>)> = None;
-        for (spec, value) in schema.args.iter().zip(values) {
-            if !fits(spec.kind, value) {
-                let got = match value {
-                    Arg::Absent => "nothing".to_string(),
-                    Arg::Tensor(t) => t.describe(),
-                    other => format!("{other:?}"),
-                };
-                let rule = format!("it is {}", spec.kind.describe());
-                fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
-            }
-            match (spec.kind, value) {
-                (ArgKind::Param | ArgKind::OptionalParam, Arg::Tensor(t)) => {
-                    check_param(schema, spec.name, *t)?
-                }
-                (ArgKind::ParamList, Arg::Tensors(list)) => {
-                    list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
-                }
-                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec.name, *t)?,
-                (kind, Arg::Tensors(list)) if kind.is_data() => {
-                    list.iter().try_for_each(|&t| same_key(schema, &mut first, spec.name, t))?;
-                }
-                _ => {}
-            }
-        }
-        let Some((_, operand)) = first else {
-            fail!(
-                InvalidArgument,
-                schema.name,
-                schema.args.first().map_or("data", |a| a.name),
-                "no tensors",
-                "the data operands choose the kernel",
-                "pass at least one tensor"
-            );
-        };
-        let key = operand.key();
+        let args = Args::new(self.schema, values)?;
+        let (schema, key) = (self.schema, args.key());
         let Some(kernel) = self.kernel(key) else {
             return Err(self.unsupported(key, Unsupported::NoKernel, values, None));
         };
@@ -214,7 +180,11 @@ impl Op {
                 return Err(unsupported_dtype(schema.name, name, key, t, kernel.dtypes));
             }
         }
-        (kernel.run)(&Args { schema, key, values, location: Location::caller() })
+        let outputs = (kernel.run)(&args)?;
+        if key == DispatchKey::BLOCKED {
+            outputs.check_tails()?;
+        }
+        Ok(outputs)
     }
 
     /// `call`, for the typed functions: one result, of the operands' type.
@@ -291,59 +261,6 @@ fn remedy_for(key: DispatchKey, available: &[DispatchKey]) -> String {
         ),
         None => "register a kernel for it".into(),
     }
-}
-
-fn same_key<'a>(
-    schema: &'static Schema,
-    first: &mut Option<(&'static str, TensorRef<'a>)>,
-    name: &'static str,
-    t: TensorRef<'a>,
-) -> Result<()> {
-    let Some((first_name, one)) = first else {
-        *first = Some((name, t));
-        return Ok(());
-    };
-    if one.key() == t.key() {
-        return Ok(());
-    }
-    let (a, b) = (one.key(), t.key());
-    let remedy = if b == DispatchKey::STRIDED {
-        format!("reorder `{name}` with `{}`", a.spec().from_strided)
-    } else {
-        format!("reorder `{name}` with `{}`", b.spec().to_strided)
-    };
-    fail!(
-        KeyMismatch,
-        schema.name,
-        name,
-        format!("{} of key `{b}`", t.describe()),
-        format!("`{first_name}` is {} of key `{a}`, and data operands must agree", one.describe()),
-        remedy
-    )
-}
-
-fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-    let TensorRef::Strided(s) = t else {
-        fail!(
-            KeyMismatch,
-            schema.name,
-            name,
-            format!("{} of key `{}`", t.describe(), t.key()),
-            "parameters are plain strided tensors, whatever the key of the data",
-            format!("pass it strided: `{}`", t.key().spec().to_strided)
-        );
-    };
-    if s.rank() > 1 {
-        fail!(
-            RankMismatch,
-            schema.name,
-            name,
-            t.describe(),
-            "parameters have one dimension",
-            "flatten it, one value for each channel"
-        );
-    }
-    Ok(())
 }
 
 fn unsupported_dtype(

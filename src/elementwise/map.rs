@@ -1,19 +1,25 @@
 //! Maps over one to three operands.
 
+use std::marker::PhantomData;
+
+use super::loops::{Function, Map1, Map2, Map3};
 use super::plan::Nest;
 use super::run::{self, Rows, Source};
-use crate::dtype::Element;
+use super::tail::Tail;
+use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
-use crate::simd::{self, Loop};
+use crate::layout::memory_format::MemoryFormat;
+use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::{StridedTensor, for_each_offset};
 use crate::threads::SyncPtr;
 
 /// `f` of every element of `a`. The result's strides are those that [`FormatRule::ElementWise`] gives.
 ///
-/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector loop.
+/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector
+/// loop.
 ///
 /// # Errors
 /// `DTypeMismatch` when the operand's elements are not `A`; `OutOfMemory`.
@@ -61,19 +67,33 @@ pub fn map3<A: Element, B: Element, C: Element, O: Element>(
 /// As [`map1`], into a tensor that keeps its strides.
 ///
 /// # Errors
-/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when elements of `dst` share
-/// memory; `Aliasing` when another tensor shares its storage. `dst` is then as it was.
+/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when
+/// elements of `dst` share memory; `Aliasing` when another tensor shares its storage. `dst` is then as it
+/// was.
 pub fn map1_into<A: Element, O: Element>(
     op: &'static str,
     dst: &mut StridedTensor,
     a: &StridedTensor,
     f: impl Fn(A) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE)])?;
-    let Some((nest, to)) = ready else { return Ok(()) };
-    let kernel = |rows: &Rows| simd::dispatch(Map1 { rows, f: &f, of: std::marker::PhantomData::<(A, O)> });
-    // SAFETY: `prepare` checked shapes, dtypes, overlap and sharing; tensors reach no element outside their storage.
-    unsafe { run::run(&nest, to, size_of::<O>(), &[source::<A>(a)], &kernel) };
+    map1_to(op, Target::<O>::of(op, dst)?, a, f)
+}
+
+/// As [`map1_into`], to any target.
+pub(crate) fn map1_to<A: Element, O: Element>(
+    op: &'static str,
+    dst: Target<'_, O>,
+    a: &StridedTensor,
+    f: impl Function<A, O>,
+) -> Result<()> {
+    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)], false)? else { return Ok(()) };
+    let kernel = |rows: &Rows| {
+        simd::dispatch(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
+        ready.finish(rows);
+    };
+    // SAFETY: `prepare` checked shapes and dtypes, the target overlap and sharing; tensors reach no element outside
+    // their storage.
+    unsafe { run::run(&ready.nest, to, size_of::<O>(), &[source::<A>(a)], &kernel) };
     Ok(())
 }
 
@@ -88,12 +108,25 @@ pub fn map2_into<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Fn(A, B) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)])?;
-    let Some((nest, to)) = ready else { return Ok(()) };
-    let kernel =
-        |rows: &Rows| simd::dispatch(Map2 { rows, f: &f, of: std::marker::PhantomData::<(A, B, O)> });
-    // SAFETY: as in `map1_into`.
-    unsafe { run::run(&nest, to, size_of::<O>(), &[source::<A>(a), source::<B>(b)], &kernel) };
+    map2_to(op, Target::<O>::of(op, dst)?, a, b, f)
+}
+
+/// As [`map2_into`], to any target.
+pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
+    op: &'static str,
+    dst: Target<'_, O>,
+    a: &StridedTensor,
+    b: &StridedTensor,
+    f: impl Fn(A, B) -> O + Sync,
+) -> Result<()> {
+    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)? else { return Ok(()) };
+    let kernel = |rows: &Rows| {
+        simd::dispatch(Map2 { rows, f: &f, of: PhantomData::<(A, B, O)> });
+        ready.finish(rows);
+    };
+    let sources = [source::<A>(a), source::<B>(b)];
+    // SAFETY: as in `map1_to`.
+    unsafe { run::run(&ready.nest, to, size_of::<O>(), &sources, &kernel) };
     Ok(())
 }
 
@@ -109,24 +142,38 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     c: &StridedTensor,
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
-    let ready = prepare::<O>(op, dst, &[(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)])?;
-    let Some((nest, to)) = ready else { return Ok(()) };
-    let kernel =
-        |rows: &Rows| simd::dispatch(Map3 { rows, f: &f, of: std::marker::PhantomData::<(A, B, C, O)> });
+    map3_to(op, Target::<O>::of(op, dst)?, a, b, c, f)
+}
+
+/// As [`map3_into`], to any target.
+pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
+    op: &'static str,
+    dst: Target<'_, O>,
+    a: &StridedTensor,
+    b: &StridedTensor,
+    c: &StridedTensor,
+    f: impl Fn(A, B, C) -> O + Sync,
+) -> Result<()> {
+    let srcs = [(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)];
+    let Some((ready, to)) = prepare(op, dst, &srcs, false)? else { return Ok(()) };
+    let kernel = |rows: &Rows| {
+        simd::dispatch(Map3 { rows, f: &f, of: PhantomData::<(A, B, C, O)> });
+        ready.finish(rows);
+    };
     let sources = [source::<A>(a), source::<B>(b), source::<C>(c)];
-    // SAFETY: as in `map1_into`.
-    unsafe { run::run(&nest, to, size_of::<O>(), &sources, &kernel) };
+    // SAFETY: as in `map1_to`.
+    unsafe { run::run(&ready.nest, to, size_of::<O>(), &sources, &kernel) };
     Ok(())
 }
 
-/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted. PyTorch's `copy_`.
+/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted.
+/// PyTorch's `copy_`.
 ///
 /// This is not a reorder in the ledger: the caller says what it is (`contiguous` and its like do).
 ///
 /// # Errors
 /// As [`map1_into`].
 pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    use crate::dtype::DType;
     match dst.dtype() {
         DType::F32 => copy_elements::<f32>(op, dst, src),
         DType::S32 => copy_elements::<i32>(op, dst, src),
@@ -138,9 +185,14 @@ pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor)
 }
 
 fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    if let Some((nest, to)) = prepare::<E>(op, dst, &[(src, E::DTYPE)])? {
-        // SAFETY: as in `map1_into`.
-        unsafe { run::copy(&nest, to, source::<E>(src)) };
+    copy_to(op, Target::<E>::of(op, dst)?, src)
+}
+
+/// As [`copy_into`], to any target.
+fn copy_to<E: Element>(op: &'static str, dst: Target<'_, E>, src: &StridedTensor) -> Result<()> {
+    if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)], true)? {
+        // SAFETY: as in `map1_to`.
+        unsafe { run::copy(&ready.nest, to, source::<E>(src)) };
     }
     Ok(())
 }
@@ -155,21 +207,157 @@ fn source<E: Element>(of: &StridedTensor) -> Source<'_> {
     Source { bytes: bytemuck::cast_slice(of.data::<E>()), size: size_of::<E>() }
 }
 
-/// Checks everything that can be wrong; `None` when there is nothing to do.
+/// Where a map writes: a strided tensor that nobody shares, or the storage of a blocked result.
+pub(crate) struct Target<'a, O> {
+    dims: Dims,
+    strides: Dims,
+    data: &'a mut [O],
+    tail: Option<Tail>,
+}
+
+impl<'a, O: Element> Target<'a, O> {
+    /// The elements of a tensor.
+    pub(crate) fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<Target<'a, O>> {
+        check_dtype(op, "dst", dst, O::DTYPE)?;
+        check_no_overlap(op, dst)?;
+        let (dims, strides) = (dst.dims, dst.strides);
+        match dst.data_mut::<O>() {
+            Some(data) => Ok(Target { dims, strides, data, tail: None }),
+            None => fail!(
+                Aliasing,
+                op,
+                "dst",
+                "storage that another tensor shares",
+                "a destination is written, and must be the only owner",
+                "drop the other tensor, or pass a copy"
+            ),
+        }
+    }
+
+    /// Elements that lie densely in the order of `dims`; afterwards those of `tail` are zero.
+    ///
+    /// # Panics
+    /// When `data` is too short.
+    pub(crate) fn dense(
+        op: &'static str,
+        dims: Dims,
+        data: &'a mut [O],
+        tail: Option<Tail>,
+    ) -> Result<Target<'a, O>> {
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        assert!(dims.iter().product::<usize>() <= data.len(), "{dims} in {} elements", data.len());
+        Ok(Target { dims, strides, data, tail })
+    }
+}
+
+/// Sizes, strides and offset within some storage, in **elements**.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub dims: Dims,
+    pub strides: Dims,
+    pub offset: usize,
+}
+
+impl Place {
+    /// Where the elements of a view lie.
+    pub fn of(view: &StridedTensor) -> Place {
+        Place { dims: view.dims, strides: view.strides, offset: view.offset }
+    }
+}
+
+impl<'a, O: Element> Target<'a, O> {
+    /// Part of a storage. No two elements of `place` may share memory.
+    ///
+    /// # Panics
+    /// When `place` reaches past the storage.
+    fn part(op: &'static str, storage: &'a mut [O], place: Place) -> Result<Target<'a, O>> {
+        let Place { dims, strides, offset } = place;
+        if !has_own_memory(&dims, &strides) {
+            fail!(
+                OverlappingOutput,
+                op,
+                "dst",
+                format!("{dims} with strides {strides}"),
+                "they overlap",
+                "copy"
+            );
+        }
+        let reach: usize = dims.iter().zip(&strides).map(|(d, s)| d.saturating_sub(1) * s).sum();
+        let data = storage.get_mut(offset..).unwrap_or_default();
+        assert!(dims.contains(&0) || reach < data.len(), "{dims} with strides {strides} from {offset}");
+        Ok(Target { dims, strides, data, tail: None })
+    }
+}
+
+/// Copies `src` into part of a storage, given in bytes. No dtype is converted.
+///
+/// # Errors
+/// As [`copy_into`].
+pub(crate) fn copy_part(
+    op: &'static str,
+    storage: &mut [u8],
+    place: Place,
+    src: &StridedTensor,
+) -> Result<()> {
+    fn typed<E: Element>(op: &'static str, s: &mut [u8], place: Place, src: &StridedTensor) -> Result<()> {
+        copy_to(op, Target::<E>::part(op, bytemuck::cast_slice_mut(s), place)?, src)
+    }
+    match src.dtype() {
+        DType::F32 => typed::<f32>(op, storage, place, src),
+        DType::S32 => typed::<i32>(op, storage, place, src),
+        DType::BF16 => typed::<half::bf16>(op, storage, place, src),
+        DType::F16 => typed::<half::f16>(op, storage, place, src),
+        DType::U8 => typed::<u8>(op, storage, place, src),
+        DType::S8 => typed::<i8>(op, storage, place, src),
+    }
+}
+
+/// A map that was checked.
+struct Ready {
+    nest: Nest,
+    tail: Option<Tail>,
+    /// Address of the destination, and **bytes** of an element.
+    start: usize,
+    size: usize,
+}
+
+impl Ready {
+    /// Zeroes the tail of rows that were just written.
+    fn finish(&self, rows: &Rows) {
+        let Some(tail) = &self.tail else { return };
+        let (pieces, length) = match rows.dst_stride == rows.length {
+            true => (1, rows.rows * rows.length),
+            false => (rows.rows, rows.length),
+        };
+        for r in 0..pieces {
+            // SAFETY: the rows lie in the destination, which is dense where it has a tail, and only this task has
+            // them.
+            unsafe {
+                let row = rows.dst.add(r * rows.dst_stride * self.size);
+                let at = (row as usize - self.start) / self.size;
+                tail.zero(at, std::slice::from_raw_parts_mut(row, length * self.size), self.size);
+            }
+        }
+    }
+}
+
+/// Checks the sources against the target; `None` when there is nothing to do.
 fn prepare<O: Element>(
     op: &'static str,
-    dst: &mut StridedTensor,
-    srcs: &[(&StridedTensor, crate::DType)],
-) -> Result<Option<(Nest, SyncPtr<u8>)>> {
-    check_dtype(op, "dst", dst, O::DTYPE)?;
+    dst: Target<'_, O>,
+    srcs: &[(&StridedTensor, DType)],
+    stretch: bool,
+) -> Result<Option<(Ready, SyncPtr<u8>)>> {
     for &(src, dtype) in srcs {
         check_dtype(op, "operand", src, dtype)?;
     }
     let views: Vec<Operand<'_>> = srcs.iter().map(|(s, _)| s.operand()).collect();
     let shape = iterator::broadcast(op, &views)?;
-    // The destination may be larger than the operands, never smaller.
-    let all: Vec<Operand<'_>> = views.iter().copied().chain([dst.operand()]).collect();
-    if iterator::broadcast(op, &all).ok().is_none_or(|s| s != dst.dims) {
+    // A copy may be stretched to its destination, as PyTorch's `copy_` does; an op's result has the common shape.
+    let whole = Operand { dims: &dst.dims, strides: &dst.strides };
+    let all: Vec<Operand<'_>> = views.iter().copied().chain([whole]).collect();
+    let wanted = if stretch { iterator::broadcast(op, &all).ok() } else { Some(shape) };
+    if wanted != Some(dst.dims) {
         fail!(
             ShapeMismatch,
             op,
@@ -179,31 +367,22 @@ fn prepare<O: Element>(
             "pass a destination of that shape"
         );
     }
-    check_no_overlap(op, dst)?;
-    let mut strides = vec![dst.strides];
-    strides.extend(views.iter().map(|&v| iterator::stretched(&dst.dims, v)));
-    let dims = dst.dims;
-    let Some(data) = dst.data_mut::<O>() else {
-        fail!(
-            Aliasing,
-            op,
-            "dst",
-            "storage that another tensor shares",
-            "a destination is written, and must be the only owner",
-            "drop the other tensor, or pass a copy"
-        )
-    };
-    if dims.contains(&0) {
+    if dst.dims.contains(&0) {
         return Ok(None);
     }
-    Ok(Some((Nest::new(&dims, &strides), SyncPtr::new(bytemuck::cast_slice_mut(data)))))
+    let mut strides = vec![dst.strides];
+    strides.extend(views.iter().map(|&v| iterator::stretched(&dst.dims, v)));
+    let nest = Nest::new(&dst.dims, &strides);
+    let to = SyncPtr::new(bytemuck::cast_slice_mut(dst.data));
+    let ready = Ready { nest, tail: dst.tail, start: to.get() as usize, size: size_of::<O>() };
+    Ok(Some((ready, to)))
 }
 
 pub(super) fn check_dtype(
     op: &'static str,
     argument: &'static str,
     tensor: &StridedTensor,
-    wanted: crate::DType,
+    wanted: DType,
 ) -> Result<()> {
     if tensor.dtype() == wanted {
         return Ok(());
@@ -258,100 +437,6 @@ fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
         taken[at / 64] |= bit;
     });
     own
-}
-
-/// Row `r` of an operand.
-///
-/// # Safety
-/// The operand has elements of type `E` there, `rows.length` of them, and nobody writes them meanwhile.
-#[inline(always)]
-unsafe fn row<'a, E>(rows: &'a Rows, operand: usize, r: usize) -> &'a [E] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let start = rows.src[operand].cast::<E>().add(r * rows.src_strides[operand]);
-        std::slice::from_raw_parts(start, rows.length)
-    }
-}
-
-/// Row `r` of the destination.
-///
-/// # Safety
-/// As [`row`], and nobody else touches them meanwhile.
-#[inline(always)]
-unsafe fn dst_row<E>(rows: &Rows, r: usize) -> &mut [E] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let start = rows.dst.cast::<E>().add(r * rows.dst_stride);
-        std::slice::from_raw_parts_mut(start, rows.length)
-    }
-}
-
-struct Map1<'a, F, T> {
-    rows: &'a Rows,
-    f: &'a F,
-    of: std::marker::PhantomData<T>,
-}
-
-impl<A: Element, O: Element, F: Fn(A) -> O> Loop for Map1<'_, F, (A, O)> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for r in 0..self.rows.rows {
-            // SAFETY: `run::run` gives rows of the operands' types, the destination's to this task alone.
-            let (d, a) = unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r)) };
-            for (d, &a) in d.iter_mut().zip(a) {
-                *d = (self.f)(a);
-            }
-        }
-    }
-}
-
-struct Map2<'a, F, T> {
-    rows: &'a Rows,
-    f: &'a F,
-    of: std::marker::PhantomData<T>,
-}
-
-impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, (A, B, O)> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for r in 0..self.rows.rows {
-            // SAFETY: as in `Map1`.
-            let (d, a, b) =
-                unsafe { (dst_row::<O>(self.rows, r), row::<A>(self.rows, 0, r), row::<B>(self.rows, 1, r)) };
-            for ((d, &a), &b) in d.iter_mut().zip(a).zip(b) {
-                *d = (self.f)(a, b);
-            }
-        }
-    }
-}
-
-struct Map3<'a, F, T> {
-    rows: &'a Rows,
-    f: &'a F,
-    of: std::marker::PhantomData<T>,
-}
-
-impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop for Map3<'_, F, (A, B, C, O)> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        for r in 0..self.rows.rows {
-            // SAFETY: as in `Map1`.
-            let (d, a, b, c) = unsafe {
-                (
-                    dst_row::<O>(self.rows, r),
-                    row::<A>(self.rows, 0, r),
-                    row::<B>(self.rows, 1, r),
-                    row::<C>(self.rows, 2, r),
-                )
-            };
-            for (((d, &a), &b), &c) in d.iter_mut().zip(a).zip(b).zip(c) {
-                *d = (self.f)(a, b, c);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
-//! How an element-wise loop walks memory: coalesced dimensions, cut into tiles that fit the first-level cache.
+//! How an element-wise loop walks memory: coalesced dimensions, cut into tiles that fit the first-level
+//! cache.
 //!
-//! Operand 0 is the destination. Dimensions are in the order of its strides, densest first; sizes of 1 are gone, and
-//! neighbours that are dense to each other for every operand are one. A tile is a number of equal **rows**:
+//! Operand 0 is the destination. Dimensions are in the order of its strides, densest first; sizes of 1 are
+//! gone, and neighbours that are dense to each other for every operand are one. A tile is a number of equal
+//! **rows**:
 //!
 //! - a row runs along dimension 0, or along the first few where dimension 0 is short;
-//! - the rows of a tile run along one further dimension: the one that is densest for an operand that lies across
-//!   (NHWC beside NCHW), else the next.
+//! - the rows of a tile run along one further dimension: the one that is densest for an operand that lies
+//!   across (NHWC beside NCHW), else the next.
 //!
-//! An operand whose rows are dense is read or written in place; others go through a scratch tile.
+//! An operand whose rows are dense, or one value each, is used in place; others go through a scratch tile. Rows of
+//! one vector (8 or 16 elements, a block of channels) over which some operands repeat need none: the loop writes out a
+//! few rows at a time.
 
 use crate::layout::dims::Dims;
 
@@ -16,10 +20,13 @@ pub(super) const MAX_OPERANDS: usize = 4;
 
 /// A row of at least this many elements is worth a vector loop.
 const GOOD_ROW: usize = 32;
-/// Edge of a tile in which an operand lies across, in elements.
-const ACROSS_EDGE: usize = 64;
+/// Longest row of a tile in which an operand lies across: rows of the destination are written whole, or in
+/// long pieces.
+const ACROSS_ROW: usize = 256;
 /// Elements of a tile that goes through scratch.
 const SCRATCH_TILE: usize = 4096;
+/// Lengths of a row that is one vector.
+const VECTORS: [usize; 2] = [8, 16];
 /// Elements of a tile whose operands are all used in place.
 const DIRECT_TILE: usize = 16 << 10;
 
@@ -70,21 +77,37 @@ pub(super) struct Tiling {
     pub across: Option<usize>,
     /// Indices of each dimension in a full tile; 1 outside the row and `across`.
     pub extents: Dims,
-    /// Whether an operand's rows are dense.
+    /// Whether an operand is one value along each row.
+    pub single: [bool; MAX_OPERANDS],
+    /// Whether an operand's rows are dense or single, so that they need no scratch.
     pub in_place: [bool; MAX_OPERANDS],
+    /// Whether the rows are single vectors.
+    pub vectors: bool,
 }
 
 impl Tiling {
     pub fn new(nest: &Nest) -> Tiling {
         let rank = nest.sizes.len();
         let dst = &nest.strides[0];
+        if is_of_vectors(nest) {
+            let mut extents = Dims::filled(1, rank);
+            extents[0] = nest.sizes[0];
+            extents[1] = nest.sizes[1].min(DIRECT_TILE / nest.sizes[0]);
+            let single = std::array::from_fn(|k| (1..nest.operands).contains(&k) && nest.strides[k][0] == 0);
+            let in_place = [true; MAX_OPERANDS];
+            return Tiling { row_dims: 1, across: Some(1), extents, single, in_place, vectors: true };
+        }
         let mut row_dims = 1;
         let mut row = nest.sizes[0];
         while row < GOOD_ROW && row_dims < rank && (dst[0] != 1 || dst[row_dims] == row) {
             row *= nest.sizes[row_dims];
             row_dims += 1;
         }
-        let in_place = std::array::from_fn(|k| k < nest.operands && is_dense_row(nest, k, row_dims));
+        let single: [bool; MAX_OPERANDS] = std::array::from_fn(|k| {
+            (1..nest.operands).contains(&k) && nest.strides[k][..row_dims].iter().all(|&s| s == 0)
+        });
+        let in_place: [bool; MAX_OPERANDS] =
+            std::array::from_fn(|k| k < nest.operands && (single[k] || is_dense_row(nest, k, row_dims)));
         let lies_across = |k: &usize| {
             let s = &nest.strides[*k];
             let densest = (0..rank).filter(|&d| s[d] != 0).min_by_key(|&d| s[d]);
@@ -94,20 +117,38 @@ impl Tiling {
         let across = crossing.or((row_dims < rank).then_some(row_dims));
         let all_in_place = in_place[..nest.operands].iter().all(|&b| b);
         let (row_limit, tile) = match (crossing, all_in_place) {
-            (Some(_), _) => (ACROSS_EDGE, SCRATCH_TILE),
+            (Some(_), _) => (ACROSS_ROW, SCRATCH_TILE),
             (None, false) => (SCRATCH_TILE, SCRATCH_TILE),
             (None, true) => (DIRECT_TILE, DIRECT_TILE),
         };
         let mut extents = Dims::filled(1, rank);
         let inner: usize = nest.sizes[..row_dims - 1].iter().product();
         extents[..row_dims - 1].copy_from_slice(&nest.sizes[..row_dims - 1]);
-        extents[row_dims - 1] = nest.sizes[row_dims - 1].min((row_limit / inner).max(1));
+        extents[row_dims - 1] = evenly(nest.sizes[row_dims - 1], row_limit / inner);
         if let Some(a) = across {
             let row: usize = inner * extents[row_dims - 1];
-            extents[a] = nest.sizes[a].min((tile / row).max(1));
+            extents[a] = evenly(nest.sizes[a], tile / row);
         }
-        Tiling { row_dims, across, extents, in_place }
+        Tiling { row_dims, across, extents, single, in_place, vectors: false }
     }
+}
+
+/// Whether rows of one vector serve best: several sources of which some repeat, and all lie along the row.
+fn is_of_vectors(nest: &Nest) -> bool {
+    let strides = &nest.strides[..nest.operands];
+    nest.operands > 2
+        && nest.sizes.len() > 1
+        && VECTORS.contains(&nest.sizes[0])
+        && strides[0][..2] == [1, nest.sizes[0]]
+        && strides[1..].iter().all(|s| s[0] <= 1)
+        && strides[1..].iter().any(|s| s[0] == 0 || s[1] == 0)
+}
+
+/// The extent of tiles that cover `size` with at most `limit` each, as equal as multiples of 16 allow: a last
+/// tile that is a sliver would be slow.
+fn evenly(size: usize, limit: usize) -> usize {
+    let tiles = size.div_ceil(limit.max(1));
+    size.div_ceil(tiles).next_multiple_of(16).min(limit.max(1)).min(size)
 }
 
 fn is_dense_row(nest: &Nest, operand: usize, row_dims: usize) -> bool {
@@ -196,11 +237,11 @@ mod tests {
     }
 
     #[test]
-    fn an_operand_that_lies_across_gets_square_tiles() {
+    fn an_operand_that_lies_across_gets_tiles_of_whole_lines() {
         let nest = Nest::new(&[2, 256, 3136], &[dims(&[256 * 3136, 1, 256]), dims(&[256 * 3136, 3136, 1])]);
         let tiling = Tiling::new(&nest);
         assert_eq!((tiling.row_dims, tiling.across), (1, Some(1)));
-        assert_eq!(*tiling.extents, [64, 64, 1]);
+        assert_eq!(*tiling.extents, [256, 16, 1]);
         assert!(tiling.in_place[0] && !tiling.in_place[1]);
     }
 
@@ -210,6 +251,18 @@ mod tests {
         let tiling = Tiling::new(&nest);
         assert_eq!((tiling.row_dims, tiling.across), (2, None));
         assert_eq!(tiling.in_place, [true, true, false, false]);
+    }
+
+    #[test]
+    fn blocks_of_channels_over_which_an_operand_repeats_are_rows_of_one_vector() {
+        let (full, channel) = (dims(&[16 * 9, 16, 1]), dims(&[16, 0, 1]));
+        let tiling = Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, channel]));
+        assert!(tiling.vectors && tiling.row_dims == 1);
+        assert_eq!((&*tiling.extents, tiling.across), (&[16, 9, 1][..], Some(1)));
+        let pixel = dims(&[0, 16, 0]);
+        assert!(Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, pixel])).vectors);
+        assert!(!Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, full])).vectors);
+        assert!(!Tiling::new(&Nest::new(&[3, 9, 12], &[full, full, pixel])).vectors);
     }
 
     #[test]

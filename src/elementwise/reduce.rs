@@ -1,9 +1,10 @@
 //! Reductions over any set of axes.
 //!
-//! The reduced elements of each result are taken in the order of the source's memory and cut into chunks whose length depends on the
-//! sizes and strides alone. A chunk is folded in blocks: along a dense reduced axis into a fixed number of lanes, across one
-//! into a row of accumulators. Blocks and chunks merge pairwise. Which thread folds a chunk changes nothing, so the
-//! result is bit-identical whatever the number of threads; the error of a sum grows with the logarithm of its length.
+//! The reduced elements of each result are taken in the order of the source's memory and cut into chunks
+//! whose length depends on the sizes and strides alone. A chunk is folded in blocks: along a dense reduced
+//! axis into a fixed number of lanes, across one into a row of accumulators. Blocks and chunks merge
+//! pairwise. Which thread folds a chunk changes nothing, so the result is bit-identical whatever the number
+//! of threads; the error of a sum grows with the logarithm of its length.
 
 use super::map::check_dtype;
 use super::run::in_parallel;
@@ -17,8 +18,9 @@ use crate::threads::SyncPtr;
 
 /// A reduction: accumulators that start at an identity, take elements, and merge.
 ///
-/// `merge` must be associative up to rounding, with `identity` neutral; neither needs to be commutative in rounding, since the order is
-/// fixed. Mark the methods `#[inline(always)]`: they are compiled into vector loops.
+/// `merge` must be associative up to rounding, with `identity` neutral; neither needs to be commutative in
+/// rounding, since the order is fixed. Mark the methods `#[inline(always)]`: they are compiled into vector
+/// loops.
 pub trait Fold: Sync {
     /// Type of the elements.
     type In: Element;
@@ -45,8 +47,8 @@ const LANES: usize = 64;
 /// Accumulators of a row across a reduced axis.
 const ROW: usize = 512;
 
-/// Folds the elements of `x` over `axes`; an empty list means all of them, as in PyTorch. With `keep_dims` the reduced axes stay with size
-/// 1. The result is row-major, or has the format that `x` is tagged with.
+/// Folds the elements of `x` over `axes`; an empty list means all of them, as in PyTorch. With `keep_dims`
+/// the reduced axes stay with size 1. The result is row-major, or has the format that `x` is tagged with.
 ///
 /// # Errors
 /// `InvalidArgument` for an axis out of range or named twice; `DTypeMismatch`; `OutOfMemory`.
@@ -158,7 +160,8 @@ impl Walk {
 struct Plan {
     kept: Walk,
     reduced: Walk,
-    /// Results that are accumulated side by side: 1 along a dense reduced axis, else a stretch of the densest kept dimension.
+    /// Results that are accumulated side by side: 1 along a dense reduced axis, else a stretch of the densest
+    /// kept dimension.
     width: usize,
     /// Reduced elements of one chunk.
     chunk: usize,
@@ -191,7 +194,8 @@ impl Plan {
         let out = SyncPtr::new(out);
         let finish = |dst: usize, accs: &[F::Acc]| {
             for (i, &acc) in accs.iter().enumerate() {
-                // SAFETY: each group writes its own results, and the offset is that of an element of the result.
+                // SAFETY: each group writes its own results, and the offset is that of an element of the
+                // result.
                 unsafe { out.get().add(dst + i * self.kept.dst[0]).write(fold.finish(acc, count)) };
             }
         };
@@ -388,14 +392,19 @@ impl<F: Fold> Loop for Across<'_, F> {
         while at < range.end {
             let end = (at + BLOCK).min(range.end);
             accs[..width].fill(fold.identity());
-            for i in at..end {
-                let (start, _) = reduced.offsets(i);
-                for (acc, &x) in accs[..width].iter_mut().zip(&src[start..start + width]) {
-                    *acc = fold.step(*acc, x);
+            while at < end {
+                // As far as the densest reduced dimension goes.
+                let run = (reduced.sizes[0] - at % reduced.sizes[0]).min(end - at);
+                let (start, _) = reduced.offsets(at);
+                for i in 0..run {
+                    let row = &src[start + i * reduced.src[0]..][..width];
+                    for (acc, &x) in accs[..width].iter_mut().zip(row) {
+                        *acc = fold.step(*acc, x);
+                    }
                 }
+                at += run;
             }
             cascade.push(fold, &accs[..width]);
-            at = end;
         }
     }
 }

@@ -13,14 +13,18 @@ const STREAM_FROM_BYTES: usize = 32 << 20;
 /// Elements of one piece of a dense copy.
 const DENSE_PIECE: usize = 256 << 10;
 
-/// Dense rows of every operand: what a kernel works on. Strides are in elements from row to row.
+/// Rows of every operand: what a kernel works on. A row is dense, or a single value that stands for all of
+/// it. Strides are in elements from row to row.
 pub(super) struct Rows {
     pub dst: *mut u8,
     pub src: [*const u8; MAX_OPERANDS - 1],
     pub dst_stride: usize,
     pub src_strides: [usize; MAX_OPERANDS - 1],
+    pub single: [bool; MAX_OPERANDS - 1],
     pub rows: usize,
     pub length: usize,
+    /// Rows are single vectors, of 8 or 16 elements.
+    pub vectors: bool,
 }
 
 /// A source's storage from its first element on, and the size of its elements in **bytes**.
@@ -43,9 +47,10 @@ pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Ra
 /// Calls `kernel` until every element of the destination is written.
 ///
 /// # Safety
-/// `dst` and `srcs` are valid for the elements that the nest names, of these sizes (1, 2 or 4 bytes) and aligned to them; no two elements
-/// of `dst` share memory with each other or with a source, and nobody else touches `dst` meanwhile. `kernel` writes `rows * length`
-/// elements at `dst` and reads as many of each source, at the strides given, and nothing else.
+/// `dst` and `srcs` are valid for the elements that the nest names, of these sizes (1, 2 or 4 bytes) and
+/// aligned to them; no two elements of `dst` share memory with each other or with a source, and nobody else
+/// touches `dst` meanwhile. `kernel` writes `rows * length` elements at `dst` and reads as many of each
+/// source, or `rows` of a single one, at the strides given, and nothing else.
 pub(super) unsafe fn run(
     nest: &Nest,
     dst: SyncPtr<u8>,
@@ -66,8 +71,10 @@ pub(super) unsafe fn run(
                 src: [std::ptr::null(); MAX_OPERANDS - 1],
                 dst_stride: length,
                 src_strides: [length; MAX_OPERANDS - 1],
+                single: std::array::from_fn(|k| tiling.single[k + 1]),
                 rows,
                 length,
+                vectors: tiling.vectors,
             };
             for (k, src) in srcs.iter().enumerate() {
                 let step = tiling.across.map_or(0, |a| nest.strides[k + 1][a]);
@@ -183,19 +190,41 @@ pub(super) unsafe fn copy(nest: &Nest, dst: SyncPtr<u8>, src: Source<'_>) {
     }
     let stream = nest.numel() * src.size >= STREAM_FROM_BYTES;
     let tiles = Tiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
+    // Rows that start inside a cache line cannot be streamed one by one, but a whole tile of them may be.
+    let rows_step = tiling.across.map_or(0, |a| nest.strides[0][a] * src.size);
+    let staged = stream && !rows_step.is_multiple_of(crate::ALIGN);
     in_parallel(tiles.count(), nest.numel(), |range| {
+        let mut stage = vec![0u64; if staged { tiling.extents.iter().product() } else { 0 }];
         tiles.walk(range, |t| {
-            // SAFETY: the tile lies in both tensors, and no other task has it.
+            let strides = &nest.strides[0];
+            // SAFETY: the tile lies in both tensors, and no other task has it; the stage holds a full one.
             unsafe {
                 let from = src.bytes.as_ptr().add(t.offsets[1] * src.size);
                 let to = dst.get().add(t.offsets[0] * src.size);
-                copy_sized(src.size, &t.extents, from, &nest.strides[1], to, &nest.strides[0], stream);
+                if staged && is_dense(&t.extents, strides) {
+                    let stage = stage.as_mut_ptr().cast();
+                    copy_sized(src.size, &t.extents, from, &nest.strides[1], stage, strides, false);
+                    let bytes = t.extents.iter().product::<usize>() * src.size;
+                    simd::stream_copy(std::slice::from_raw_parts(stage, bytes), to);
+                } else {
+                    copy_sized(src.size, &t.extents, from, &nest.strides[1], to, strides, stream);
+                }
             }
         });
         if stream {
             simd::stream_fence();
         }
     });
+}
+
+/// Whether a tile is one stretch of memory; dimensions are in the order of the strides.
+fn is_dense(extents: &[usize], strides: &[usize]) -> bool {
+    let mut expected = 1;
+    extents.iter().zip(strides).filter(|&(&n, _)| n > 1).all(|(&n, &stride)| {
+        let fits = stride == expected;
+        expected *= n;
+        fits
+    })
 }
 
 /// # Safety

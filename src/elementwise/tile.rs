@@ -13,8 +13,9 @@ pub(super) struct Place<'a, P> {
 /// Copies a tile of these extents. `stream` stores whole cache lines past the cache where the kernel can.
 ///
 /// # Safety
-/// Every element of the tile lies in memory that is valid for reading (`src`) and writing (`dst`); no two elements of `dst`
-/// share memory with each other or with `src`, and nobody else writes them or reads `dst` meanwhile.
+/// Every element of the tile lies in memory that is valid for reading (`src`) and writing (`dst`); no two
+/// elements of `dst` share memory with each other or with `src`, and nobody else writes them or reads `dst`
+/// meanwhile.
 pub(super) unsafe fn copy<T: Copy>(
     extents: &[usize],
     src: Place<'_, *const T>,
@@ -92,30 +93,23 @@ unsafe fn along<T: Copy>(line: Line, src: *const T, dst: *mut T) {
 /// As [`copy`], for the two lines.
 unsafe fn across<T: Copy>(row: Line, column: Line, src: *const T, dst: *mut T, stream: bool) {
     let edge = match simd::transpose_edge(size_of::<T>()) {
-        Some(edge) if row.dst == 1 && column.src == 1 => edge,
-        _ => 0,
+        Some(edge) if row.dst == 1 && column.src == 1 && row.n >= edge && column.n >= edge => edge,
+        _ => {
+            for c in 0..column.n {
+                // SAFETY: line c of the tile; the caller's promise.
+                unsafe { along(row, src.add(c * column.src), dst.add(c * column.dst)) };
+            }
+            return;
+        }
     };
-    let (whole_rows, whole_columns) = match edge {
-        0 => (0, 0),
-        e => (row.n / e * e, column.n / e * e),
-    };
-    for c in (0..whole_columns).step_by(edge.max(1)) {
-        for r in (0..whole_rows).step_by(edge.max(1)) {
+    // The last block of a line starts early where the edge does not divide it: it writes some elements twice,
+    // the same. Columns go fastest: the source is read line by line, as the prefetcher likes it.
+    for r in (0..row.n).step_by(edge).map(|r| r.min(row.n - edge)) {
+        for c in (0..column.n).step_by(edge).map(|c| c.min(column.n - edge)) {
             // SAFETY: the block at (r, c) lies within the tile; the caller's promise.
             unsafe {
                 let (from, to) = (src.add(r * row.src + c), dst.add(c * column.dst + r));
                 simd::transpose(from, row.src, to, column.dst, stream);
-            }
-        }
-    }
-    for c in 0..column.n {
-        let first = if c < whole_columns { whole_rows } else { 0 };
-        let rest = Line { n: row.n - first, ..row };
-        if rest.n > 0 {
-            // SAFETY: the rest of line c of the tile; the caller's promise.
-            unsafe {
-                let (from, to) = (src.add(c * column.src), dst.add(c * column.dst));
-                along(rest, from.add(first * row.src), to.add(first * row.dst));
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The shape and strides of an element-wise result: PyTorch's `TensorIterator`.
 //!
-//! **Broadcasting.** Shapes are aligned at their last dimension; a missing dimension or one of size 1 takes the
-//! other's size. An operand's stride counts as 0 along a dimension that it is stretched over; along a size of 1 that stays
-//! 1 it counts as it is.
+//! **Broadcasting.** Shapes are aligned at their last dimension; a missing dimension or one of size 1 takes
+//! the other's size. An operand's stride counts as 0 along a dimension that it is stretched over; along a
+//! size of 1 that stays 1 it counts as it is.
 //!
 //! **Fast set-up**, when all operands have the same shape. The first line that holds decides:
 //!
@@ -12,11 +12,11 @@
 //! | contiguous as channels-last (rank 4) | channels-last |
 //! | non-overlapping and dense, with equal strides | the same strides |
 //!
-//! So where a tensor is contiguous both ways (C = 1, or H = W = 1), the result is contiguous. Rank 5 has no line of its
-//! own: its channels-last tensors meet the third.
+//! So where a tensor is contiguous both ways (C = 1, or H = W = 1), the result is contiguous. Rank 5 has no
+//! line of its own: its channels-last tensors meet the third.
 //!
-//! **Permutation**, in every other case. The dimensions, last first, go through an insertion sort; two of them
-//! are compared by the operands in order, and the first that can tell decides:
+//! **Permutation**, in every other case. The dimensions, last first, go through an insertion sort; two of
+//! them are compared by the operands in order, and the first that can tell decides:
 //!
 //! | the operand's two strides | outcome |
 //! |---|---|
@@ -25,9 +25,9 @@
 //! | equal, and the earlier (so far denser) dimension is larger | swap them |
 //! | equal otherwise | ask the next operand |
 //!
-//! When no operand can tell, the pair stays, and the sort goes on past it. The result is dense in that order. If the order is
-//! row-major, the strides are exactly those of a contiguous tensor; otherwise a size of 0 makes all further
-//! strides 0.
+//! When no operand can tell, the pair stays, and the sort goes on past it. The result is dense in that order.
+//! If the order is row-major, the strides are exactly those of a contiguous tensor; otherwise a size of 0
+//! makes all further strides 0.
 //!
 //! **Which operand wins**, then:
 //!

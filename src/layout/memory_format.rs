@@ -3,19 +3,19 @@
 //! The definitions are those of PyTorch's `c10/core/MemoryFormat.h`, `c10/core/Contiguity.h` and
 //! `infer_dense_strides`, by their names there:
 //!
-//! - **contiguous** (`is_contiguous`): walked from the densest dimension of the format to the outermost, every
-//!   size other than 1 has the stride of a dense tensor. A tensor without elements is contiguous in row-major order
-//!   whatever its strides; the channels-last formats make no such exception, and there a size of 0 makes all
-//!   further strides 0.
-//! - **strides like channels-last** (`is_channels_last_strides_2d`, `_3d`): the strides grow in the order C, W, H,
-//!   (D,) N, with room for each size. Gaps are allowed, sizes of 0 and a stride of 0 for C are not, and N111 with equal strides
-//!   stays contiguous. This, not density, is what `suggest_memory_format` goes by.
+//! - **contiguous** (`is_contiguous`): walked from the densest dimension of the format to the outermost,
+//!   every size other than 1 has the stride of a dense tensor. A tensor without elements is contiguous in
+//!   row-major order whatever its strides; the channels-last formats make no such exception, and there a size
+//!   of 0 makes all further strides 0.
+//! - **strides like channels-last** (`is_channels_last_strides_2d`, `_3d`): the strides grow in the order C,
+//!   W, H, (D,) N, with room for each size. Gaps are allowed, sizes of 0 and a stride of 0 for C are not, and
+//!   N111 with equal strides stays contiguous. This, not density, is what `suggest_memory_format` goes by.
 //! - **non-overlapping and dense**: some order of the dimensions makes the tensor dense.
-//! - **dense strides** (`infer_dense_strides`): the strides of a dense tensor whose dimensions have the order of
-//!   the given strides. Stride 0 compares equal to everything, equal strides are put in order by size.
+//! - **dense strides** (`infer_dense_strides`): the strides of a dense tensor whose dimensions have the order
+//!   of the given strides. Stride 0 compares equal to everything, equal strides are put in order by size.
 //!
-//! A tensor with C = 1, or with H = W = 1, is contiguous both ways; PyTorch cannot say which one was meant. Here a
-//! tensor may carry a format tag that does (`StridedTensor::with_format_tag`).
+//! A tensor with C = 1, or with H = W = 1, is contiguous both ways; PyTorch cannot say which one was meant.
+//! Here a tensor may carry a format tag that does (`StridedTensor::with_format_tag`).
 
 use super::dims::Dims;
 use super::iterator;
@@ -31,15 +31,16 @@ pub enum MemoryFormat {
     ChannelsLast,
     /// Rank 5, channels densest (NDHWC).
     ChannelsLast3d,
-    /// Rank 3, channels densest (NWC). PyTorch has no such format: it exists only where it is asked for, and is
-    /// never inferred from strides.
+    /// Rank 3, channels densest (NWC). PyTorch has no such format: it exists only where it is asked for, and
+    /// is never inferred from strides.
     ChannelsLast1d,
     /// The format of the input, as PyTorch's `torch.preserve_format`.
     Preserve,
 }
 
 impl MemoryFormat {
-    /// PyTorch's name: `contiguous`, `channels_last`, `channels_last_3d`, `preserve`; `channels_last_1d` is ours.
+    /// PyTorch's name: `contiguous`, `channels_last`, `channels_last_3d`, `preserve`; `channels_last_1d` is
+    /// ours.
     pub const fn name(self) -> &'static str {
         match self {
             MemoryFormat::Contiguous => "contiguous",
@@ -88,8 +89,8 @@ impl MemoryFormat {
     /// A size of 0 counts as 1 in row-major order, and as 0 in the channels-last formats: so PyTorch does it.
     ///
     /// # Errors
-    /// `RankMismatch` for a channels-last format of another rank; `InvalidArgument` for `Preserve`, which names no
-    /// format of its own; `Overflow` when the strides do not fit.
+    /// `RankMismatch` for a channels-last format of another rank; `InvalidArgument` for `Preserve`, which
+    /// names no format of its own; `Overflow` when the strides do not fit.
     pub fn strides(self, op: &'static str, dims: &[usize]) -> Result<Dims> {
         let dims = &Dims::new(op, "dims", dims)?;
         if self == MemoryFormat::Preserve {
@@ -210,9 +211,9 @@ fn is_strides_like(dims: &[usize], strides: &[usize], format: MemoryFormat) -> b
     true
 }
 
-/// The format that the strides suggest: `ChannelsLast` (rank 4), `ChannelsLast3d` (rank 5), else `Contiguous`.
-/// With `exact`, the strides must also be those of a dense channels-last tensor, sizes of 1 included.
-/// PyTorch's `suggest_memory_format(channels_last_strides_exact_match)`.
+/// The format that the strides suggest: `ChannelsLast` (rank 4), `ChannelsLast3d` (rank 5), else
+/// `Contiguous`. With `exact`, the strides must also be those of a dense channels-last tensor, sizes of 1
+/// included. PyTorch's `suggest_memory_format(channels_last_strides_exact_match)`.
 pub(crate) fn suggest(dims: &[usize], strides: &[usize], exact: bool) -> MemoryFormat {
     let format = match dims.len() {
         4 => MemoryFormat::ChannelsLast,

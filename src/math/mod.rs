@@ -2,7 +2,8 @@
 //!
 //! Every kernel, strided or blocked, calls these and nothing else for its arithmetic, so the two worlds agree bit
 //! by bit. Four rules keep it so:
-//! - no branch, no table, no call: each body is arithmetic, integer arithmetic on the bits, and selects;
+//! - no branch, no table, no call: each body is arithmetic, integer arithmetic on the bits, and selects ([`round`],
+//!   [`floor`] and [`ceil`] are one instruction from SSE4.1 on and a call below);
 //! - no fused multiply-add: without the hardware it is a slow call, with it the bits would differ. Hence the same
 //!   bits on every instruction set, at every vector width and in every remainder loop;
 //! - a result depends on its own element alone;
@@ -12,6 +13,12 @@
 //! Definitions are PyTorch's and each function names its own. NaN in gives NaN out, but for [`sign`] and for
 //! the two cases of [`pow`] that IEEE 754 exempts. Where PyTorch's formula has `-inf * 0`, in [`silu`], [`gelu`],
 //! [`gelu_tanh`], [`mish`] and [`hardswish`], `-inf` gives NaN here as it does there.
+//!
+//! A condition selects once where its choice feeds a polynomial: LLVM turns two selects on one condition into a
+//! branch, and then a vector loop pays for both sides of it.
+//!
+//! Call them by name, from functions that are `#[inline(always)]` themselves: behind a closure or a function that
+//! several loops share, [`sin`] and [`cos`] are too large to be inlined, and those loops stay scalar.
 //!
 //! *Error* below is `|result - exact| / max(|exact|, f32::MIN_POSITIVE)`; one ulp is between 6e-8 and 1.2e-7 of a
 //! number. The bounds are those that `tests.rs` holds each function to.

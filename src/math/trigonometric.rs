@@ -11,14 +11,16 @@ const TWO_OVER_PI: [u32; 8] =
 /// Below this the argument is its own remainder: the bits of `pi / 4`.
 const QUARTER_PI: u32 = 0x3f49_0fdb;
 
-/// Word `start + skip` of [`TWO_OVER_PI`] for `start` from 0 to 4: selects, because a table would be a gather.
+/// Word `start + skip` of [`TWO_OVER_PI`] for `start` from 0 to 4, whose three bits come as masks `m`. A table
+/// would be a gather, and selects between constants are taken apart by AVX2.
 #[inline(always)]
-fn word(start: u32, skip: usize) -> u32 {
+fn word(m: [u32; 3], skip: usize) -> u32 {
     let w = |i: usize| TWO_OVER_PI[i + skip];
-    let low = if start & 1 == 0 { w(0) } else { w(1) };
-    let high = if start & 1 == 0 { w(2) } else { w(3) };
-    let inside = if start & 2 == 0 { low } else { high };
-    if start & 4 == 0 { inside } else { w(4) }
+    let second = (w(0) ^ w(1)) & m[0];
+    let third = (w(0) ^ w(2)) & m[1];
+    let fourth = (w(0) ^ w(1) ^ w(2) ^ w(3)) & (m[0] & m[1]);
+    let fifth = (w(0) ^ w(4)) & m[2];
+    w(0) ^ second ^ third ^ fourth ^ fifth
 }
 
 /// `|x| = quadrant * pi/2 + r` with `|r| <= pi/4`: gives `(r, quadrant mod 4)`. Nothing of use for inf and NaN.
@@ -28,8 +30,10 @@ fn reduce(x: f32) -> (f32, u32) {
     let mantissa = bits & 0x007f_ffff | 0x0080_0000;
     // 2/pi * 2^(shift + 38), modulo 2^64 and with 32 bits more below: a window that begins at bit `shift`.
     let shift = (bits >> 23).wrapping_sub(126);
-    let (start, shift) = (shift >> 5 & 7, shift & 31);
-    let words = [word(start, 0), word(start, 1), word(start, 2), word(start, 3)];
+    let mask = |bit: u32| 0u32.wrapping_sub(shift >> bit & 1);
+    let masks = [mask(5), mask(6), mask(7)];
+    let shift = shift & 31;
+    let words = [word(masks, 0), word(masks, 1), word(masks, 2), word(masks, 3)];
     let window = |i: usize| words[i] << shift | words[i + 1] >> 1 >> (31 - shift);
     let (top, middle, low) = (window(0), window(1), window(2));
     // |x| * 2/pi * 2^62 modulo 2^64.

@@ -7,12 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use once_cell::sync::Lazy;
 use quick_cache::sync::Cache;
 
+use super::Refused;
 use super::primitive::Executable;
+use crate::error::Unsupported;
 
 /// How many primitives the cache keeps.
 pub const CAPACITY: usize = 1024;
 
-static CACHE: Lazy<Cache<Vec<u64>, Arc<Executable>>> = Lazy::new(|| Cache::new(CAPACITY));
+/// What oneDNN answered for a key.
+#[derive(Clone)]
+enum Entry {
+    Ready(Arc<Executable>),
+    Refused(Unsupported),
+}
+
+static CACHE: Lazy<Cache<Vec<u64>, Entry>> = Lazy::new(|| Cache::new(CAPACITY));
 static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 
@@ -23,7 +32,7 @@ pub struct CacheStats {
     pub hits: u64,
     /// Calls that had oneDNN make one.
     pub misses: u64,
-    /// Primitives held now.
+    /// Primitives held now, and refusals.
     pub len: usize,
     /// The most that are held.
     pub capacity: usize,
@@ -44,11 +53,12 @@ pub fn clear_cache() {
     CACHE.clear();
 }
 
-/// The primitive of this key; a miss makes it. `write_key` appends everything that decides the primitive.
-pub(crate) fn get<E>(
+/// The primitive of this key; a miss makes it. `write_key` appends everything that decides the primitive. That
+/// oneDNN has only `ref` for a configuration is kept as well: asking costs as much as making.
+pub(super) fn get(
     write_key: impl FnOnce(&mut Vec<u64>),
-    create: impl FnOnce() -> Result<Executable, E>,
-) -> Result<Arc<Executable>, E> {
+    create: impl FnOnce() -> Result<Executable, Refused>,
+) -> Result<Arc<Executable>, Refused> {
     thread_local! {
         static KEY: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     }
@@ -56,12 +66,19 @@ pub(crate) fn get<E>(
     key.clear();
     write_key(&mut key);
     let mut made = false;
-    let result = CACHE.get_or_insert_with(&key, || {
+    let entry = CACHE.get_or_insert_with(&key, || {
         made = true;
-        create().map(Arc::new)
+        match create() {
+            Ok(executable) => Ok(Entry::Ready(Arc::new(executable))),
+            Err(Refused::Unsupported(reason @ Unsupported::RefOnly { .. })) => Ok(Entry::Refused(reason)),
+            Err(other) => Err(other),
+        }
     });
     KEY.set(key);
     let counter = if made { &MISSES } else { &HITS };
     counter.fetch_add(1, Relaxed);
-    result
+    match entry? {
+        Entry::Ready(executable) => Ok(executable),
+        Entry::Refused(reason) => Err(reason.into()),
+    }
 }

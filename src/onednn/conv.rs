@@ -12,6 +12,10 @@ use super::{Refused, cache, to_c_dims};
 use crate::dtype::DType;
 use crate::error::Unsupported;
 
+/// An NCHW 1x1 convolution without post-ops runs as a matrix product that reads its bias from the wrong place:
+/// wrong numbers, seen with oneDNN 3.14.1. Any post-op makes oneDNN choose another implementation.
+const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
+
 /// One post-op as a value: what goes into the key, and what becomes an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum PostSpec<'a> {
@@ -62,6 +66,15 @@ impl ConvSpec<'_> {
 
     /// A primitive of its own, for weights that are described by a descriptor instead of a value.
     pub(crate) fn create(&self) -> Result<Executable, Refused> {
+        let executable = self.create_with(self.post_ops)?;
+        if self.bias.is_some() && executable.implementation().starts_with(BAD_WITH_BIAS) {
+            let identity = PostSpec::Eltwise { alg: sys::dnnl_eltwise_linear, alpha: 1.0, beta: 0.0 };
+            return self.create_with(&[identity]);
+        }
+        Ok(executable)
+    }
+
+    fn create_with(&self, post_ops: &[PostSpec<'_>]) -> Result<Executable, Refused> {
         let src = self.src.describe()?;
         let weights = self.weights.describe()?;
         let dst = self.dst.describe()?;
@@ -69,15 +82,14 @@ impl ConvSpec<'_> {
             Some(o) => MemoryDesc::strided(&[o], &[1], DType::F32)?,
             None => MemoryDesc::none(),
         };
-        let others: Vec<MemoryDescSlot> = self
-            .post_ops
+        let others: Vec<MemoryDescSlot> = post_ops
             .iter()
             .filter_map(|op| match op {
                 PostSpec::Binary { other, .. } => Some(other.describe().map(MemoryDescSlot)),
                 _ => None,
             })
             .collect::<Result<_, _>>()?;
-        let fused = fused_of(self.post_ops, &others);
+        let fused = fused_of(post_ops, &others);
         let strides = to_c_dims(self.strides);
         let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
         let (pad_l, pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
@@ -126,7 +138,7 @@ impl ConvSpec<'_> {
             args.push(sys::DNNL_ARG_BIAS as c_int);
         }
         args.push(sys::DNNL_ARG_DST as c_int);
-        for (i, op) in self.post_ops.iter().enumerate() {
+        for (i, op) in post_ops.iter().enumerate() {
             if let PostSpec::Binary { .. } = op {
                 args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1 as c_int);
             }

@@ -20,9 +20,9 @@ pub use engine::{effective_isa, version};
 pub(crate) use conv::{ConvSpec, PostSpec};
 pub(crate) use engine::has_avx512;
 pub(crate) use matmul::MatmulSpec;
-pub(crate) use memory::{Blocking, MemoryDesc, Spec};
+pub(crate) use memory::{MemoryDesc, Spec};
 pub(crate) use primitive::{Executable, RunArg, reorders_inside};
-pub(crate) use reorder::{pack, reorder, unpack};
+pub(crate) use reorder::{pack, unpack};
 
 use crate::error::{Error, Unsupported};
 use crate::layout::dims::MAX_RANK;

@@ -1,30 +1,14 @@
 //! oneDNN's reorder: between descriptors, so also into layouts that have no name.
 
-use std::sync::Arc;
-
 use onednn_sys as sys;
 
+use super::Refused;
 use super::engine::engine;
 use super::memory::{MemoryDesc, Spec};
 use super::primitive::{Answer, Executable, PrimitiveDesc, RunArg};
-use super::{Refused, cache};
 use crate::buffer::Buffer;
 use crate::error::{Result, Unsupported};
 use crate::threads;
-
-/// Reorders between two stated layouts through the primitive cache.
-pub(crate) fn reorder(from: Spec<'_>, src: &[u8], to: Spec<'_>, dst: &mut [u8]) -> Result<(), Refused> {
-    let executable: Arc<Executable> = cache::get(
-        |key| {
-            key.extend([4, threads::current_threads() as u64]);
-            from.push_key(key);
-            to.push_key(key);
-        },
-        || create(&from.describe()?, &to.describe()?),
-    )?;
-    executable.run(&mut [RunArg::In(src), RunArg::Out(dst)])?;
-    Ok(())
-}
 
 /// Packs plain weights into the layout that a primitive chose. Not cached: a descriptor that oneDNN chose cannot
 /// be compared as a value, and packing happens once.
@@ -56,5 +40,89 @@ fn create(from: &MemoryDesc, to: &MemoryDesc) -> Result<Executable, Refused> {
             Ok(Executable::new(&desc, &[sys::DNNL_ARG_FROM as i32, sys::DNNL_ARG_TO as i32])?)
         }
         Answer::Unimplemented => Err(Unsupported::NoImplementation.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::blocked::Layout;
+    use crate::layout::memory_format::MemoryFormat;
+    use crate::onednn::memory::format_tag;
+    use crate::tensor::blocked::BlockedTensor;
+    use crate::tensor::strided::StridedTensor;
+    use crate::{DType, Dims};
+
+    /// oneDNN's reorder of a strided tensor.
+    fn by_onednn(x: &StridedTensor, layout: &Layout) -> Vec<u8> {
+        let from = Spec::Strided { dims: x.dims(), strides: x.strides(), dtype: x.dtype() };
+        let to = Spec::Layout { dims: x.dims(), layout, dtype: x.dtype() }.describe().unwrap();
+        let packed = pack(from, bytemuck::cast_slice(x.data::<f32>()), &to).unwrap();
+        packed.as_bytes().to_vec()
+    }
+
+    #[test]
+    fn our_reorders_and_onednns_give_the_same_bytes() {
+        let names = [
+            "nCw8c",
+            "nCw16c",
+            "nChw4c",
+            "nChw8c",
+            "nChw16c",
+            "nChw32c",
+            "nCdhw8c",
+            "nCdhw16c",
+            "OIw16i16o",
+            "OIhw8i8o",
+            "OIhw16i16o",
+            "OIdhw16i16o",
+            "gOIhw16i16o",
+            "Goihw8g",
+            "Goihw16g",
+            "Ohwi16o",
+            "Ohwi8o",
+        ];
+        let sizes = [33, 17, 3, 5, 2, 1];
+        for name in names {
+            let layout: Layout = name.parse().unwrap();
+            assert!(format_tag(&layout.tag()).is_some(), "{name}: oneDNN has no tag {}", layout.tag());
+            let dims = &sizes[..layout.rank()];
+            let n: usize = dims.iter().product();
+            let values: Vec<f32> = (0..n).map(|i| i as f32 + 1.0).collect();
+            let x = StridedTensor::from_slice(&values, dims).unwrap();
+            let mut forms = vec![x.clone()];
+            if let Some(f) = MemoryFormat::channels_last_of(dims.len()) {
+                forms.push(x.contiguous(f).unwrap());
+            }
+            for x in forms {
+                let ours: BlockedTensor = x.to_blocked(&layout).unwrap();
+                assert_eq!(ours.storage_bytes(), by_onednn(&x, &layout), "{name} from {:?}", x.strides());
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_agree_with_dnnl_memory_desc_get_size() {
+        for c in [1, 3, 15, 16, 17, 31, 33] {
+            for (name, dims) in [
+                ("nChw16c", vec![2, c, 3, 5]),
+                ("OIhw16i16o", vec![c, c + 1, 3, 1]),
+                ("OIhw4i16o4i", vec![c, c, 1, 2]),
+            ] {
+                let layout: Layout = name.parse().unwrap();
+                for dtype in DType::ALL {
+                    let desc = Spec::Layout { dims: &dims, layout: &layout, dtype }.describe().unwrap();
+                    assert_eq!(
+                        layout.size_bytes(&dims, dtype).unwrap(),
+                        desc.size_bytes(),
+                        "{name} {dims:?} {dtype}"
+                    );
+                    let blocking = desc.blocking().unwrap();
+                    assert_eq!(blocking.to_string(), layout.tag());
+                    let (padded, dims) = (layout.padded_dims(&dims).unwrap(), Dims::from_slice(&dims));
+                    assert_eq!((blocking.dims, blocking.padded_dims), (dims.to_vec(), padded.to_vec()));
+                }
+            }
+        }
     }
 }

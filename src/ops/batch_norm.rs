@@ -1,8 +1,16 @@
 //! Batch normalisation with given statistics.
 
+use super::Entry;
+use super::lanes::Lanes;
+use super::same::{Same, param_arg, strided_lanes};
+use super::scale::{Scale, Scales};
+use crate::dispatch::schema::{data, float, optional_param, param};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::dtype::DType;
+use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::tensor::any::TensorRef;
+use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 /// Statistics and affine parameters of a batch norm, each 1-D with one f32 value for each channel.
@@ -23,38 +31,189 @@ pub struct BatchNorm<'a> {
 impl BatchNorm<'_> {
     /// `s` and `t` of `y = x * s + t`, in f64: `s = weight / sqrt(var + eps)`, `t = bias - mean * s`.
     pub(crate) fn scale_and_shift(&self, op: &'static str, channels: usize) -> Result<(Vec<f64>, Vec<f64>)> {
-        let read = |name: &'static str, t: Option<&StridedTensor>, default: f32| -> Result<Vec<f32>> {
-            let Some(t) = t else { return Ok(vec![default; channels]) };
-            let got = || TensorRef::Strided(t).describe();
-            if t.dims() != [channels] {
-                let rule = format!("it has one value for each of the {channels} channels");
-                fail!(ShapeMismatch, op, name, got(), rule, format!("pass {channels} values"));
-            }
-            if t.dtype() != DType::F32 {
-                fail!(UnsupportedDType, op, name, got(), "parameters are f32", "convert it to f32 first");
-            }
-            t.to_vec::<f32>()
-        };
-        let (mean, var) = (read("mean", Some(self.mean), 0.0)?, read("var", Some(self.var), 1.0)?);
-        let (weight, bias) = (read("weight", self.weight, 1.0)?, read("bias", self.bias, 0.0)?);
-        let mut scale = Vec::with_capacity(channels);
-        let mut shift = Vec::with_capacity(channels);
-        for c in 0..channels {
-            let variance = f64::from(var[c]) + self.eps;
-            if variance.is_nan() && !var[c].is_nan() || variance <= 0.0 {
+        let values = self.values(op, channels)?;
+        let scale: Vec<f64> =
+            values.inverse.iter().zip(&values.weight).map(|(i, &w)| i * f64::from(w)).collect();
+        let shift = |c: usize| f64::from(values.bias[c]) - f64::from(values.mean[c]) * scale[c];
+        let shift = (0..channels).map(shift).collect();
+        Ok((scale, shift))
+    }
+
+    fn values(&self, op: &'static str, channels: usize) -> Result<Values> {
+        let mean = channel_values(op, "mean", Some(self.mean), channels, 0.0)?;
+        let var = channel_values(op, "var", Some(self.var), channels, 1.0)?;
+        let weight = channel_values(op, "weight", self.weight, channels, 1.0)?;
+        let bias = channel_values(op, "bias", self.bias, channels, 0.0)?;
+        let mut inverse = Vec::with_capacity(channels);
+        for (c, &v) in var.iter().enumerate() {
+            let variance = f64::from(v) + self.eps;
+            if variance.is_nan() && !v.is_nan() || variance <= 0.0 {
                 fail!(
                     InvalidArgument,
                     op,
                     "eps",
-                    format!("{} with a variance of {} in channel {c}", self.eps, var[c]),
+                    format!("{} with a variance of {v} in channel {c}", self.eps),
                     "variance + eps is positive",
                     "pass a larger eps, or a variance that is not negative"
                 );
             }
-            let s = f64::from(weight[c]) / variance.sqrt();
-            scale.push(s);
-            shift.push(f64::from(bias[c]) - f64::from(mean[c]) * s);
+            inverse.push(1.0 / variance.sqrt());
         }
-        Ok((scale, shift))
+        Ok(Values { mean, inverse, weight, bias })
     }
+}
+
+/// A batch norm's parameters, read and checked.
+struct Values {
+    mean: Vec<f32>,
+    /// 1 / sqrt(variance + eps).
+    inverse: Vec<f64>,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+/// The values of a parameter with one f32 for each channel, or `default` where it is left out.
+pub(super) fn channel_values(
+    op: &'static str,
+    name: &'static str,
+    t: Option<&StridedTensor>,
+    channels: usize,
+    default: f32,
+) -> Result<Vec<f32>> {
+    let Some(t) = t else { return Ok(vec![default; channels]) };
+    let got = || TensorRef::Strided(t).describe();
+    if t.dims() != [channels] {
+        let rule = format!("it has one value for each of the {channels} channels");
+        fail!(ShapeMismatch, op, name, got(), rule, format!("pass {channels} values"));
+    }
+    if t.dtype() != DType::F32 {
+        fail!(UnsupportedDType, op, name, got(), "parameters are f32", "convert it to f32 first");
+    }
+    t.to_vec::<f32>()
+}
+
+/// The channels of an activation, of rank 2 to 5 where it is strided.
+pub(super) fn channels_of(op: &'static str, x: TensorRef<'_>) -> Result<usize> {
+    let dims = x.dims();
+    if !(2..=5).contains(&dims.len()) {
+        fail!(
+            RankMismatch,
+            op,
+            "x",
+            x.describe(),
+            "it has images and channels, and at most three spatial dimensions: rank 2 to 5",
+            "reshape it"
+        );
+    }
+    if dims[1] == 0 {
+        fail!(
+            InvalidArgument,
+            op,
+            "x",
+            x.describe(),
+            "axis 1, the channels, is not empty",
+            "pass at least one channel"
+        );
+    }
+    Ok(dims[1])
+}
+
+const ARGS: &[crate::dispatch::ArgSpec] = &[
+    data("x"),
+    param("mean"),
+    param("var"),
+    optional_param("weight"),
+    optional_param("bias"),
+    float("eps", 1e-5),
+];
+static SCHEMA: Schema = Schema::new("batch_norm", ARGS);
+static OP: Op = Op::new(&SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] =
+    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+
+/// Batch normalisation with given statistics: `(x - mean) / sqrt(var + eps) * weight + bias`, each channel with its
+/// own. `torch.nn.functional.batch_norm(training=False)`.
+///
+/// # Shapes
+/// `x` [N, C, ...] of rank 2 to 5 (blocked: 3 to 5); each parameter \[C\]. The result has the sizes of `x`.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided: any strides, which the result takes over as element-wise ops do. Blocked: any layout that blocks the
+/// channels alone; the result keeps it.
+///
+/// # Errors
+/// `ShapeMismatch` for a parameter that has not C values; `InvalidArgument` for variance + eps that is not
+/// positive, and for C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
+#[track_caller]
+pub fn batch_norm<T: Operand>(x: &T, params: &BatchNorm<'_>) -> Result<T> {
+    OP.call_one(&[
+        Arg::Tensor(x.tensor_ref()),
+        Arg::Tensor(TensorRef::Strided(params.mean)),
+        Arg::Tensor(TensorRef::Strided(params.var)),
+        param_arg(params.weight),
+        param_arg(params.bias),
+        Arg::Float(params.eps),
+    ])
+}
+
+fn kernel(args: &Args<'_>) -> Result<Outputs> {
+    let op = args.op();
+    let channels = channels_of(op, args.tensor(0)?)?;
+    let params = BatchNorm {
+        mean: args.strided(1)?,
+        var: args.strided(2)?,
+        weight: args.optional_strided(3)?,
+        bias: args.optional_strided(4)?,
+        eps: args.float(5)?,
+    };
+    let v = params.values(op, channels)?;
+    normalise(args, |c| Scale::new(f64::from(v.mean[c]), v.inverse[c], v.weight[c], v.bias[c]))
+}
+
+/// Operand 0 with these scales, in the format that batch norm's results have.
+pub(super) fn normalise(args: &Args<'_>, of: impl Fn(usize) -> Scale) -> Result<Outputs> {
+    let op = args.op();
+    if let TensorRef::Strided(x) = args.tensor(0)? {
+        let mut dst = FormatRule::ElementWise.empty_result(op, &[x], x.dims(), x.dtype())?;
+        if x.strides() != dst.strides() || Lanes::of_strided(x).is_none() {
+            map(op, &mut dst, x, of)?;
+            return Ok(dst.into());
+        }
+        let view = strided_lanes(op, x)?;
+        let scales = Scales::new(&view, of);
+        let layouts = || x.format_name();
+        super::timed(args, "blocktensor:scale", layouts, || {
+            scales.apply(&view, x.data(), dst.result_data());
+        });
+        return Ok(dst.into());
+    }
+    let mut same = Same::new(args, FormatRule::ElementWise)?;
+    let view = same.lanes(op)?;
+    let scales = Scales::new(&view, of);
+    let name = same.layout_name();
+    let (src, dst) = same.slices();
+    super::timed(args, "blocktensor:scale", || name, || scales.apply(&view, src, dst));
+    Ok(same.into_result().into())
+}
+
+/// As [`Scales::apply`], for any strides and without a copy: with the same operations, so the same bits.
+fn map(
+    op: &'static str,
+    dst: &mut StridedTensor,
+    x: &StridedTensor,
+    of: impl Fn(usize) -> Scale,
+) -> Result<()> {
+    let channels = x.dims()[1];
+    let mut dims = vec![1; x.rank() - 1];
+    dims[0] = channels;
+    let vector = |part: fn(Scale) -> f32| {
+        StridedTensor::from_slice(&(0..channels).map(|c| part(of(c))).collect::<Vec<_>>(), &dims)
+    };
+    let center = elementwise::map2(op, x, &vector(|s| s.center)?, |x: f32, c: f32| x - c)?;
+    let (scale, shift) = (vector(|s| s.scale)?, vector(|s| s.shift)?);
+    elementwise::map3_into(op, dst, &center, &scale, &shift, |x: f32, s: f32, t: f32| x * s + t)
 }

@@ -9,15 +9,14 @@
 //! A kernel written once over rows and lanes serves all three, with the same bits: its vector loop runs along the
 //! lanes, the team shares the rows.
 
-use std::marker::PhantomData;
-use std::ops::Range;
-
 use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::{SyncPtr, parallel_for};
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Bytes of result that one task of a parallel section writes at least.
 const TASK_BYTES: usize = 32 << 10;
@@ -46,6 +45,41 @@ pub(crate) struct Lanes {
     /// Of D and H. Neighbours along W are `lanes` apart.
     pub stride_d: usize,
     pub stride_h: usize,
+}
+
+/// Some pixels of one block of one image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub n: usize,
+    pub block: usize,
+    /// The first pixel, counted over D, H and W.
+    pub first: usize,
+}
+
+/// The same pixels of every block of one image of a result.
+pub(crate) struct Tile {
+    pub n: usize,
+    /// The first pixel, counted over D, H and W.
+    pub first: usize,
+    pub pixels: usize,
+    start: *mut f32,
+    stride_block: usize,
+    blocks: usize,
+    lanes: usize,
+}
+
+impl Tile {
+    /// The pixels of one block, side by side.
+    #[inline(always)]
+    pub fn block(&mut self, block: usize) -> &mut [f32] {
+        assert!(block < self.blocks);
+        // SAFETY: `for_each_tile` made this of pixels inside the result that no other task has, and `&mut self` lends
+        // one block at a time.
+        unsafe {
+            let start = self.start.add(block * self.stride_block);
+            std::slice::from_raw_parts_mut(start, self.pixels * self.lanes)
+        }
+    }
 }
 
 /// One row of pixels of a result.
@@ -133,6 +167,24 @@ impl Lanes {
         self.spatial.iter().product::<usize>() * self.lanes
     }
 
+    /// Pixels of an image.
+    pub fn pixels(&self) -> usize {
+        self.spatial.iter().product()
+    }
+
+    /// Channels of an image, those of the padding included.
+    pub fn padded_channels(&self) -> usize {
+        self.blocks * self.lanes
+    }
+
+    /// Images of one pixel as what they are in memory whatever the format: one group of all channels.
+    pub fn with_points_as_lanes(self) -> Lanes {
+        if self.lanes == 1 && self.pixels() == 1 {
+            return Lanes { lanes: self.c, blocks: 1, stride_block: self.c, ..self };
+        }
+        self
+    }
+
     /// Elements in all, padding included.
     pub fn len(&self) -> usize {
         self.n * self.stride_n
@@ -152,6 +204,54 @@ impl Lanes {
     /// Calls `f(n, block, elements)` for every plane (all pixels of one block of one image) of `dst`.
     pub fn for_each_plane(&self, dst: &mut [f32], f: impl Fn(usize, usize, &mut [f32]) + Sync) {
         self.for_each_chunk(dst, self.plane_len(), |i, chunk| f(i / self.blocks, i % self.blocks, chunk));
+    }
+
+    /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
+    /// them.
+    pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
+        let dst = &mut dst[..self.len()];
+        if dst.is_empty() {
+            return;
+        }
+        let per_plane = (self.plane_len() * size_of::<E>()).div_ceil(TASK_BYTES).min(self.pixels());
+        let pieces = self.n * self.blocks * per_plane;
+        let together = (TASK_BYTES * pieces / size_of_val(dst)).max(1);
+        let out = SyncPtr::new(dst);
+        parallel_for(pieces.div_ceil(together), |task| {
+            for i in task * together..((task + 1) * together).min(pieces) {
+                let (plane, part) = (i / per_plane, i % per_plane);
+                let [first, end] = [part, part + 1].map(|p| self.pixels() * p / per_plane);
+                let offset = plane * self.plane_len() + first * self.lanes;
+                // SAFETY: planes of a dense view follow each other, and the pieces of one are ranges of its pixels
+                // that do not overlap; no other task has this `i`.
+                let elements = unsafe {
+                    std::slice::from_raw_parts_mut(out.get().add(offset), (end - first) * self.lanes)
+                };
+                f(Piece { n: plane / self.blocks, block: plane % self.blocks, first }, elements);
+            }
+        });
+    }
+
+    /// Calls `f` for tiles of up to `pixels` pixels with all their channels; the team shares them.
+    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile) + Sync) {
+        let dst = &mut dst[..self.len()];
+        if dst.is_empty() {
+            return;
+        }
+        let per_image = self.pixels().div_ceil(pixels);
+        let tiles = self.n * per_image;
+        let together = (TASK_BYTES * tiles / size_of_val(dst)).max(1);
+        let out = SyncPtr::new(dst);
+        parallel_for(tiles.div_ceil(together), |task| {
+            for i in task * together..((task + 1) * together).min(tiles) {
+                let (n, first) = (i / per_image, i % per_image * pixels);
+                // SAFETY: the offset of a pixel of the view, whose every block begins inside `dst`.
+                let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
+                let (stride_block, blocks, lanes) = (self.stride_block, self.blocks, self.lanes);
+                let pixels = pixels.min(self.pixels() - first);
+                f(Tile { n, first, pixels, start, stride_block, blocks, lanes });
+            }
+        });
     }
 
     /// Calls `f(state, part)` until the parts cover `dst`; the team shares them. `row_bytes` is what one row costs:
@@ -341,8 +441,18 @@ impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
 /// Calls `f(i, elements)` for chunk number `i` of `dst`, each `chunk` long (the last may be shorter); the team
 /// shares the chunks, small ones several at a time.
 pub(crate) fn for_each_chunk<E: Send>(dst: &mut [E], chunk: usize, f: impl Fn(usize, &mut [E]) + Sync) {
+    for_each_chunk_by(dst, chunk, chunk * size_of::<E>(), f);
+}
+
+/// As [`for_each_chunk`], for chunks whose making touches this many **bytes** of anything.
+pub(crate) fn for_each_chunk_by<E: Send>(
+    dst: &mut [E],
+    chunk: usize,
+    bytes: usize,
+    f: impl Fn(usize, &mut [E]) + Sync,
+) {
     let chunks = dst.len().div_ceil(chunk);
-    let together = (TASK_BYTES / (chunk * size_of::<E>()).max(1)).max(1);
+    let together = (TASK_BYTES / bytes.max(1)).max(1);
     let len = dst.len();
     let out = SyncPtr::new(dst);
     parallel_for(chunks.div_ceil(together), |task| {
@@ -379,6 +489,11 @@ mod tests {
                 elements.iter_mut().enumerate().for_each(|(i, e)| *e += (v.offset(row) + i) as f32);
             });
             assert!(data.iter().enumerate().all(|(i, &e)| e == i as f32), "{v:?}");
+            v.for_each_piece(&mut data, |p, elements| {
+                let start = p.n * v.stride_n + p.block * v.stride_block + p.first * v.lanes;
+                elements.iter_mut().enumerate().for_each(|(i, e)| *e -= (start + i) as f32);
+            });
+            assert!(data.iter().all(|&e| e == 0.0), "{v:?}");
         }
     }
 

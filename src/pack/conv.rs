@@ -3,14 +3,18 @@
 use std::panic::Location;
 
 use super::source::{Source, SourceLayout};
+use crate::buffer::Buffer;
 use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::ops::conv::blocked::{OTHER_LAYOUT, elements};
+use crate::ops::conv::direct::{self, Plan};
+use crate::ops::conv::weights::{PlainWeights, unpack_direct};
 use crate::ops::conv::{Conv, ConvGeometry, Fusion, GemmConv, check_fusion, gemm_conv, op_of, strided};
-use crate::ops::{BatchNorm, PostOps};
+use crate::ops::{BatchNorm, PostOps, timed_as};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -52,13 +56,22 @@ pub type PackedConv3d = PackedConv<3>;
 
 /// A packed convolution that crosses keys on purpose: it reads a plain NCHW source of few channels and writes a
 /// blocked result, and no reorder is paid.
+#[derive(Debug)]
 pub struct PackedStem<const N: usize>(PackedConv<N>);
 
 enum Weights {
     #[cfg(feature = "onednn")]
     Packed(Packed),
-    /// Dense and row-major, for the kernel in Rust.
+    /// Dense and row-major, for the strided kernel in Rust.
     Plain(StridedTensor),
+    /// For the blocked kernel in Rust.
+    Direct(DirectWeights),
+}
+
+struct DirectWeights {
+    data: Buffer,
+    /// For the batch that was packed for.
+    plan: Plan,
 }
 
 impl<const N: usize> PackedConv<N> {
@@ -103,12 +116,14 @@ impl<const N: usize> PackedConv<N> {
         &self.source
     }
 
-    /// Name of the weights' layout: oneDNN's letters where it chose, `dense` for the kernel in Rust.
+    /// Name of the weights' layout: oneDNN's letters where it chose; `dense` for the strided kernel in Rust; for the
+    /// blocked one a layout's name, or `direct` where it lies in an order of its own.
     pub fn weights_layout(&self) -> String {
         match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.layout_name(),
             Weights::Plain(_) => "dense".into(),
+            Weights::Direct(d) => d.plan.weights_name(&self.g),
         }
     }
 
@@ -118,8 +133,23 @@ impl<const N: usize> PackedConv<N> {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.bytes(),
             Weights::Plain(t) => t.numel() * t.dtype().size_bytes(),
+            Weights::Direct(d) => d.data.len(),
         };
         weights + self.bias.as_ref().map_or(0, |b| b.len() * 4)
+    }
+
+    /// A plain copy of the packed weights, as they run: with a folded batch norm in them, groups apart.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn unpack_weights(&self) -> Result<StridedTensor> {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.unpack(&self.g, Location::caller()),
+            Weights::Plain(t) => t.reshape(&self.g.weight_dims()),
+            Weights::Direct(d) => unpack_direct(&self.g, &d.plan, d.data.as_slice(), Location::caller()),
+        }
     }
 
     /// Name of the implementation that runs it.
@@ -128,6 +158,7 @@ impl<const N: usize> PackedConv<N> {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.implementation().to_string(),
             Weights::Plain(_) => "blocktensor:gemm".into(),
+            Weights::Direct(_) => direct::NAME.into(),
         }
     }
 
@@ -243,9 +274,25 @@ impl<const N: usize> PackedConv<N> {
         if g.dst_dims().checked_product() == Some(0) {
             return Ok(());
         }
+        self.compute(g, x, residual, &channel, bytes, location)?;
+        match dst.tensor_ref() {
+            TensorRef::Blocked(t) => t.check_tail_if_asked(),
+            _ => Ok(()),
+        }
+    }
+
+    fn compute(
+        &self,
+        g: &ConvGeometry,
+        x: TensorRef<'_>,
+        residual: Option<TensorRef<'_>>,
+        channel: &[TensorRef<'_>],
+        bytes: &mut [u8],
+        location: &'static Location<'static>,
+    ) -> Result<()> {
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.run(self, g, x, residual, &channel, bytes, location),
+            Weights::Packed(p) => p.run(self, g, x, residual, channel, bytes, location),
             Weights::Plain(w) => {
                 let SourceLayout::Strided(format) = self.to else { return Err(not_built(g)) };
                 let TensorRef::Strided(x) = x else { return Err(not_built(g)) };
@@ -260,10 +307,37 @@ impl<const N: usize> PackedConv<N> {
                     dst_strides: &strides,
                     post_ops: &self.post_ops,
                     residual: residual.and_then(strided::plain),
-                    channel: &strided::channel_vectors(&channel)?,
+                    channel: &strided::channel_vectors(channel)?,
                 };
-                gemm_conv(&conv, bytemuck::cast_slice_mut(bytes))
+                let layouts = || format!("{} -> {}", self.source.layout, self.to);
+                timed_as(g.op, DispatchKey::STRIDED, "blocktensor:gemm", layouts, || {
+                    gemm_conv(&conv, bytemuck::cast_slice_mut(bytes))
+                })
             }
+            Weights::Direct(d) => {
+                let operands = direct::Operands {
+                    src: elements(x).unwrap_or(&[]),
+                    weights: d.data.as_slice(),
+                    bias: self.bias.as_deref(),
+                    residual: residual.and_then(elements),
+                    channel: &strided::channel_vectors(channel)?,
+                    post_ops: &self.post_ops,
+                };
+                let other = if g.n == self.g.n { None } else { self.plan_for(g) };
+                let plan = other.as_ref().unwrap_or(&d.plan);
+                let layouts = || format!("{} -> {}", self.source.layout, self.to);
+                timed_as(g.op, x.key(), direct::NAME, layouts, || {
+                    plan.run(&operands, bytemuck::cast_slice_mut(bytes))
+                })
+            }
+        }
+    }
+
+    /// The plan of the blocked kernel in Rust for another batch.
+    fn plan_for(&self, g: &ConvGeometry) -> Option<Plan> {
+        match &self.source.layout {
+            SourceLayout::Blocked(layout) => Plan::new(g, layout),
+            SourceLayout::Strided(_) => None,
         }
     }
 
@@ -295,6 +369,17 @@ fn wrong_dst(g: &ConvGeometry, t: TensorRef<'_>, to: &SourceLayout) -> Error {
         rule,
         "reorder it, or pass a tensor in that layout",
     ))
+}
+
+fn no_kernel(g: &ConvGeometry, source: &Source, layout: &Layout) -> Error {
+    Error::UnsupportedOp(Box::new(UnsupportedOp {
+        op: g.op.into(),
+        key: DispatchKey::BLOCKED.name().into(),
+        reason: Unsupported::Layout { layout: layout.to_string() },
+        operands: vec![format!("x {source}")],
+        available: vec![DispatchKey::STRIDED.name().into()],
+        remedy: OTHER_LAYOUT.into(),
+    }))
 }
 
 fn not_built(g: &ConvGeometry) -> Error {
@@ -383,7 +468,7 @@ impl<const N: usize> ConvPacker<N> {
     /// As [`pack_for`](Self::pack_for).
     #[track_caller]
     pub fn pack_stem(&self, source: &Source, to: &Layout) -> Result<PackedStem<N>> {
-        if to.rank() != N + 2 || to.block_of(1) == 1 {
+        if !Layout::blocked_activation(N + 2, to.block_of(1)).is_ok_and(|l| l == *to) {
             fail!(
                 LayoutMismatch,
                 op_of(N).schema().name,
@@ -443,10 +528,26 @@ impl<const N: usize> ConvPacker<N> {
         to: SourceLayout,
         location: &'static Location<'static>,
     ) -> Result<Weights> {
-        if matches!((source.layout, to), (SourceLayout::Strided(_), SourceLayout::Strided(_))) {
-            return self.plain_weights(g, location);
+        self.rust_weights(g, source, to, location)?.ok_or_else(|| not_built(g))
+    }
+
+    /// Weights for a kernel in Rust, where there is one for source and result in these layouts.
+    fn rust_weights(
+        &self,
+        g: &ConvGeometry,
+        source: &Source,
+        to: SourceLayout,
+        location: &'static Location<'static>,
+    ) -> Result<Option<Weights>> {
+        match (source.layout, to) {
+            (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location).map(Some),
+            (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
+                let Some(plan) = Plan::new(g, &to) else { return Err(no_kernel(g, source, &to)) };
+                let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
+                Ok(Some(Weights::Direct(DirectWeights { data, plan })))
+            }
+            _ => Ok(None),
         }
-        Err(not_built(g))
     }
 
     fn plain_weights(&self, g: &ConvGeometry, location: &'static Location<'static>) -> Result<Weights> {

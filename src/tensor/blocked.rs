@@ -131,6 +131,25 @@ impl BlockedTensor {
         Ok(BlockedTensor { storage: Arc::new(Buffer::for_result(bytes)?), dims, layout: *layout, dtype })
     }
 
+    /// The storage, padding included, as a dense strided tensor with these sizes: the outer dimensions and the inner
+    /// blocks in the order of memory.
+    pub(crate) fn storage_view(&self, op: &'static str, dims: Dims) -> Result<StridedTensor> {
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        debug_assert!(dims.iter().product::<usize>() * self.dtype.size_bytes() <= self.bytes());
+        let storage = Arc::clone(&self.storage);
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype: self.dtype, format_tag: None })
+    }
+
+    /// [`check_tail`](Self::check_tail) where `BLOCKTENSOR_CHECK_TAILS` is set: a switch for users who write kernels, or
+    /// doubt ours. Every blocked result of an op and of a packed convolution is then read once more.
+    pub(crate) fn check_tail_if_asked(&self) -> Result<()> {
+        static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        let asked = *ASKED.get_or_init(|| {
+            std::env::var_os("BLOCKTENSOR_CHECK_TAILS").is_some_and(|v| !v.is_empty() && v != "0")
+        });
+        if asked { self.check_tail() } else { Ok(()) }
+    }
+
     /// Every byte, padding included, for a kernel to read.
     pub(crate) fn storage_bytes(&self) -> &[u8] {
         self.storage.as_bytes()
@@ -444,6 +463,65 @@ impl std::fmt::Display for Strided {
         match formats.into_iter().flatten().find(dense) {
             Some(format) => format.fmt(f),
             None => write!(f, "strides {}", self.strides),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers 1 to 24 in a storage, and views of it.
+    fn view(dims: &[usize], strides: &[usize], offset: usize) -> StridedTensor {
+        let data: Vec<f32> = (1..=24).map(|i| i as f32).collect();
+        let mut x = StridedTensor::from_slice(&data, &[24]).unwrap();
+        (x.dims, x.strides, x.offset) = (Dims::from_slice(dims), Dims::from_slice(strides), offset);
+        x
+    }
+
+    #[test]
+    fn a_dirty_tail_is_found_and_told() {
+        let mut x = BlockedTensor::full(1f32, &[1, 3, 2, 2], &Layout::NCHW16C).unwrap();
+        x.check_tail().unwrap();
+        x.data_mut::<f32>().unwrap()[16 + 5] = f32::NAN;
+        let e = x.check_tail().unwrap_err().to_string();
+        assert!(e.contains("element 21") && e.contains("nChw16c"), "{e}");
+        assert_eq!(x.data::<f32>()[16], 1.0);
+        let shared = x.clone();
+        assert!(x.data_mut::<f32>().is_none());
+        drop(shared);
+    }
+
+    #[test]
+    fn any_view_is_copied_once_from_where_it_lies() {
+        for (dims, strides, offset) in [
+            ([1, 2, 3, 4], [24, 12, 4, 1], 0),
+            ([2, 3, 2, 1], [12, 1, 3, 7], 5),
+            ([2, 3, 2, 2], [0, 4, 0, 1], 3),
+            ([2, 3, 2, 2], [0, 0, 0, 0], 23),
+        ] {
+            let x = view(&dims, &strides, offset);
+            for layout in [Layout::NCHW16C, Layout::CHWN4] {
+                let y = x.to_blocked(&layout).unwrap();
+                y.check_tail().unwrap();
+                let back = y.to_strided(MemoryFormat::Contiguous).unwrap();
+                assert_eq!(back.to_vec::<f32>().unwrap(), x.to_vec::<f32>().unwrap(), "{x:?} {layout}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_may_have_holes_but_no_two_elements_in_one_place() {
+        let x = BlockedTensor::full(0f32, &[1, 2, 2, 2], &Layout::NCHW16C).unwrap();
+        let mut holes = view(&[1, 2, 2, 2], &[0, 8, 4, 2], 1);
+        x.to_strided_into(&mut holes).unwrap();
+        let written: Vec<usize> = (0..24).filter(|&i| holes.storage.as_slice::<f32>()[i] == 0.0).collect();
+        assert_eq!(written, [1, 3, 5, 7, 9, 11, 13, 15]);
+        for strides in [[8, 0, 2, 1], [8, 1, 2, 1], [8, 3, 2, 1]] {
+            let mut dst = view(&[1, 2, 2, 2], &strides, 0);
+            let e = x.to_strided_into(&mut dst).unwrap_err();
+            assert!(matches!(e, crate::Error::OverlappingOutput(_)), "{strides:?}: {e}");
+            assert_eq!(dst.storage.as_slice::<f32>()[0], 1.0);
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Memory formats of tensors: questions, conversions, and tensors made like others.
 //!
-//! The answers are PyTorch's (`layout::memory_format` has the rules). A conversion that copies is a reorder: it
-//! stands in the ledger, and `deny_reorders` refuses it.
+//! The answers are PyTorch's (`layout::memory_format` has the rules). A conversion that copies is a reorder:
+//! it stands in the ledger, and `deny_reorders` refuses it.
 //!
 //! # Format tags
-//! [`with_format_tag`](StridedTensor::with_format_tag) states a format where strides leave it open. The tag is
-//! then what [`suggest_memory_format`](StridedTensor::suggest_memory_format) answers and what results follow; see
-//! [`FormatRule`](crate::FormatRule) for ops and `tensor::views` for views. `channels_last_1d` exists only so.
+//! [`with_format_tag`](StridedTensor::with_format_tag) states a format where strides leave it open. The tag
+//! is then what [`suggest_memory_format`](StridedTensor::suggest_memory_format) answers and what results
+//! follow; see [`FormatRule`](crate::FormatRule) for ops and `tensor::views` for views. `channels_last_1d`
+//! exists only so.
 
 use std::fmt;
 use std::panic::Location;
@@ -23,8 +24,8 @@ use crate::layout::memory_format::{self, MemoryFormat};
 use crate::ledger::{self, Cause, Move};
 
 impl StridedTensor {
-    /// Whether the elements lie densely in this format; sizes of 1 may have any stride. False for a channels-last
-    /// format of another rank. PyTorch's `is_contiguous(memory_format)`.
+    /// Whether the elements lie densely in this format; sizes of 1 may have any stride. False for a
+    /// channels-last format of another rank. PyTorch's `is_contiguous(memory_format)`.
     pub fn is_contiguous(&self, format: MemoryFormat) -> bool {
         memory_format::is_contiguous(&self.dims, &self.strides, format)
     }
@@ -34,8 +35,9 @@ impl StridedTensor {
         memory_format::is_non_overlapping_and_dense(&self.dims, &self.strides)
     }
 
-    /// The format that results should have: the tag if there is one, else what the strides suggest. With `exact`, channels-last
-    /// strides must also be dense, sizes of 1 included. PyTorch's `suggest_memory_format(channels_last_strides_exact_match)`.
+    /// The format that results should have: the tag if there is one, else what the strides suggest. With
+    /// `exact`, channels-last strides must also be dense, sizes of 1 included. PyTorch's
+    /// `suggest_memory_format(channels_last_strides_exact_match)`.
     pub fn suggest_memory_format(&self, exact: bool) -> MemoryFormat {
         self.format_tag.unwrap_or_else(|| memory_format::suggest(&self.dims, &self.strides, exact))
     }
@@ -45,11 +47,13 @@ impl StridedTensor {
         self.format_tag
     }
 
-    /// This tensor with a stated format. Nothing moves: the elements must already lie in that format, and only the
-    /// strides of sizes of 1, which no element uses, are set to the format's own. `Preserve` takes a tag away.
+    /// This tensor with a stated format. Nothing moves: the elements must already lie in that format, and
+    /// only the strides of sizes of 1, which no element uses, are set to the format's own. `Preserve` takes a
+    /// tag away.
     ///
     /// # Errors
-    /// `RankMismatch` for a channels-last format of another rank; `LayoutMismatch` when the elements do not lie so.
+    /// `RankMismatch` for a channels-last format of another rank; `LayoutMismatch` when the elements do not
+    /// lie so.
     pub fn with_format_tag(&self, format: MemoryFormat) -> Result<StridedTensor> {
         let op = "with_format_tag";
         let mut tagged = self.clone();
@@ -82,8 +86,8 @@ impl StridedTensor {
     /// PyTorch's `contiguous(memory_format)`.
     ///
     /// # Errors
-    /// `InvalidArgument` for `Preserve`; `RankMismatch` for a channels-last format of another rank; `ReorderDenied`,
-    /// `OutOfMemory`.
+    /// `InvalidArgument` for `Preserve`; `RankMismatch` for a channels-last format of another rank;
+    /// `ReorderDenied`, `OutOfMemory`.
     #[track_caller]
     pub fn contiguous(&self, format: MemoryFormat) -> Result<StridedTensor> {
         let op = "contiguous";
@@ -95,8 +99,9 @@ impl StridedTensor {
         self.moved(op, strides, tag, Cause::Call, Location::caller())
     }
 
-    /// The tensor itself if this is the format that [`suggest_memory_format`](Self::suggest_memory_format) names (it may
-    /// still have gaps), else a dense copy in it. `Preserve` is always the tensor itself. PyTorch's `to(memory_format=...)`.
+    /// The tensor itself if this is the format that [`suggest_memory_format`](Self::suggest_memory_format)
+    /// names (it may still have gaps), else a dense copy in it. `Preserve` is always the tensor itself.
+    /// PyTorch's `to(memory_format=...)`.
     ///
     /// # Errors
     /// `RankMismatch` for a channels-last format of another rank; `ReorderDenied`, `OutOfMemory`.
@@ -110,8 +115,8 @@ impl StridedTensor {
         self.moved(op, strides, self.tag_after_conversion(format), Cause::Call, Location::caller())
     }
 
-    /// A copy with storage of its own. `Preserve` keeps dense strides as they are and closes the gaps of others. A copy
-    /// whose strides differ is a reorder. PyTorch's `clone(memory_format)`.
+    /// A copy with storage of its own. `Preserve` keeps dense strides as they are and closes the gaps of
+    /// others. A copy whose strides differ is a reorder. PyTorch's `clone(memory_format)`.
     ///
     /// # Errors
     /// `RankMismatch` for a channels-last format of another rank; `ReorderDenied`, `OutOfMemory`.
@@ -180,8 +185,8 @@ impl StridedTensor {
         }
     }
 
-    /// The tensor itself if it is contiguous in this format, else a copy that is, for a kernel that needs dense input:
-    /// the ledger counts it as a dense copy of `op`, made at `caller`.
+    /// The tensor itself if it is contiguous in this format, else a copy that is, for a kernel that needs
+    /// dense input: the ledger counts it as a dense copy of `op`, made at `caller`.
     pub(crate) fn dense_at(
         &self,
         op: &'static str,

@@ -9,8 +9,9 @@
 //! | `Like` | clone, prelu, `empty_like` | `empty_like(preserve)` of the first operand |
 //! | `Contiguous` | softmax, log-softmax, layer norm, instance norm, mean, sum, amax | row-major |
 //!
-//! **Tags.** The first operand of the result's rank that carries a format tag decides, whatever the rule; and the
-//! result carries that tag. So a softmax, or a stage with one channel or one pixel, loses no format on the way.
+//! **Tags.** The first operand of the result's rank that carries a format tag decides, whatever the rule; and
+//! the result carries that tag. So a softmax, or a stage with one channel or one pixel, loses no format on
+//! the way.
 
 use super::formats::stated_only;
 use super::strided::StridedTensor;
@@ -31,7 +32,8 @@ pub enum FormatRule {
     AnySuggests,
     /// Channels-last when every operand suggests it: `cat`.
     AllSuggest,
-    /// The strides that PyTorch's `TensorIterator` infers from all operands: element-wise ops, batch norm, dropout.
+    /// The strides that PyTorch's `TensorIterator` infers from all operands: element-wise ops, batch norm,
+    /// dropout.
     ElementWise,
     /// Those of `empty_like(preserve)` of the first operand: `prelu`.
     Like,
@@ -46,8 +48,8 @@ impl FormatRule {
     /// For `ElementWise`, `dims` are the operands' common shape; for `Like`, the first operand's; else any.
     ///
     /// # Errors
-    /// `InvalidArgument` without operands; `ShapeMismatch` where `dims` is not as above; `Overflow`. A channels-last format
-    /// of another rank than the result's is not passed on.
+    /// `InvalidArgument` without operands; `ShapeMismatch` where `dims` is not as above; `Overflow`. A
+    /// channels-last format of another rank than the result's is not passed on.
     pub fn strides(
         self,
         op: &'static str,
@@ -96,7 +98,8 @@ impl FormatRule {
         Ok((format.strides(op, dims)?, tag.or(stated_only(format))))
     }
 
-    /// A result with sizes `dims` whose content is **unspecified**: the kernel that asked writes every element.
+    /// A result with sizes `dims` whose content is **unspecified**: the kernel that asked writes every
+    /// element.
     ///
     /// # Errors
     /// As [`strides`](Self::strides), and `OutOfMemory`.

@@ -10,8 +10,8 @@ use crate::layout::memory_format::MemoryFormat;
 
 /// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
 ///
-/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero allowed.
-/// Clones and views share the storage; data is written only while one tensor owns it.
+/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero
+/// allowed. Clones and views share the storage; data is written only while one tensor owns it.
 #[derive(Clone)]
 pub struct StridedTensor {
     pub(crate) storage: Arc<Buffer>,
@@ -130,8 +130,8 @@ impl StridedTensor {
     /// A copy of the elements in logical (row-major) order.
     ///
     /// # Errors
-    /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can reach
-    /// with little storage.
+    /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can
+    /// reach with little storage.
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
         if E::DTYPE != self.dtype {
             fail!(
@@ -161,6 +161,14 @@ impl StridedTensor {
     /// Memory format by name, or the strides where they are no format's: what errors and the ledger print.
     pub(crate) fn format_name(&self) -> String {
         super::formats::Described(&self.dims, &self.strides).to_string()
+    }
+
+    /// The whole storage of a result that was just made, in bytes.
+    ///
+    /// # Panics
+    /// When another tensor shares it.
+    pub(crate) fn result_bytes(&mut self) -> &mut [u8] {
+        Arc::get_mut(&mut self.storage).expect("a result that was just made").as_bytes_mut()
     }
 
     /// The storage of a result that was just made.

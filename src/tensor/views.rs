@@ -1,13 +1,13 @@
 //! Views: tensors that share storage. Sizes, strides and offset are PyTorch's, function by function.
 //!
-//! Axes count from 0 in logical order. A view keeps a format tag while its dimensions still mean what they did
-//! (`narrow`, `slice`, `chunk`, `split`, `expand` to the same rank); one that renames or regroups them drops it.
+//! Axes count from 0 in logical order. A view keeps a format tag while its dimensions still mean what they
+//! did (`narrow`, `slice`, `chunk`, `split`, `expand` to the same rank); one that renames or regroups them
+//! drops it.
 
-use std::panic::Location;
 use std::sync::Arc;
 
 use super::strided::StridedTensor;
-use crate::error::{Error, Result, fail};
+use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 
@@ -16,7 +16,7 @@ const MAX_PIECES: usize = 1 << 20;
 
 impl StridedTensor {
     /// The same storage under other sizes, strides and offset.
-    fn with_geometry(
+    pub(super) fn with_geometry(
         &self,
         dims: Dims,
         strides: Dims,
@@ -27,11 +27,12 @@ impl StridedTensor {
         StridedTensor { storage, dims, strides, offset, dtype: self.dtype, format_tag: tag }
     }
 
-    /// The dimensions in another order: dimension `i` of the result is dimension `axes[i]`. PyTorch's `permute`.
+    /// The dimensions in another order: dimension `i` of the result is dimension `axes[i]`. PyTorch's
+    /// `permute`.
     ///
     /// # Errors
-    /// `RankMismatch` when `axes` has not one entry a dimension; `InvalidArgument` when an axis is out of range or named
-    /// twice.
+    /// `RankMismatch` when `axes` has not one entry a dimension; `InvalidArgument` when an axis is out of
+    /// range or named twice.
     pub fn permute(&self, axes: &[usize]) -> Result<StridedTensor> {
         let op = "permute";
         let rank = self.rank();
@@ -103,8 +104,8 @@ impl StridedTensor {
         }
     }
 
-    /// Every `step`-th index of one axis from `start` up to, not including, `end`. Both are cut to the size, and an
-    /// `end` before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
+    /// Every `step`-th index of one axis from `start` up to, not including, `end`. Both are cut to the size,
+    /// and an `end` before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range or step 0.
@@ -155,7 +156,8 @@ impl StridedTensor {
     /// Sizes of 1 stretched to `dims` with stride 0, and new dimensions put in front. PyTorch's `expand`.
     ///
     /// # Errors
-    /// `RankMismatch` when `dims` is shorter than the rank; `ShapeMismatch` when another size than 1 would change; `Overflow`.
+    /// `RankMismatch` when `dims` is shorter than the rank; `ShapeMismatch` when another size than 1 would
+    /// change; `Overflow`.
     pub fn expand(&self, dims: &[usize]) -> Result<StridedTensor> {
         let op = "expand";
         let to = Dims::new(op, "dims", dims)?;
@@ -202,7 +204,8 @@ impl StridedTensor {
     /// A new dimension of size 1 before `axis`. PyTorch's `unsqueeze`.
     ///
     /// # Errors
-    /// `InvalidArgument` when `axis` is greater than the rank; `RankMismatch` when the rank would pass [`MAX_RANK`](crate::MAX_RANK).
+    /// `InvalidArgument` when `axis` is greater than the rank; `RankMismatch` when the rank would pass
+    /// [`MAX_RANK`](crate::MAX_RANK).
     pub fn unsqueeze(&self, axis: usize) -> Result<StridedTensor> {
         let op = "unsqueeze";
         check_axis(op, "axis", axis, self.rank() + 1)?;
@@ -232,7 +235,8 @@ impl StridedTensor {
         self.with_geometry(dims, strides, self.offset, tag)
     }
 
-    /// Without this dimension if its size is 1, else unchanged. PyTorch's `squeeze(dim)`; a scalar has axis 0 here.
+    /// Without this dimension if its size is 1, else unchanged. PyTorch's `squeeze(dim)`; a scalar has axis 0
+    /// here.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range.
@@ -244,89 +248,8 @@ impl StridedTensor {
         self.select(axis, 0)
     }
 
-    /// The same elements in logical order under other sizes, without a copy. PyTorch's `view`.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when the number of elements differs; `UnsupportedStride` when no strides express it: then
-    /// [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
-    pub fn view(&self, dims: &[usize]) -> Result<StridedTensor> {
-        let op = "view";
-        let to = self.check_reshape(op, dims)?;
-        match view_strides(&self.dims, &self.strides, &to) {
-            Some(strides) => Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to))),
-            None => fail!(
-                UnsupportedStride,
-                op,
-                "dims",
-                to.to_string(),
-                format!("sizes {} with strides {} do not merge that way", self.dims, self.strides),
-                "call reshape(), which copies where it must"
-            ),
-        }
-    }
-
-    /// [`view`](Self::view) where strides express it, else a contiguous copy, which stands in the ledger as a dense copy.
-    /// PyTorch's `reshape`.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when the number of elements differs; `ReorderDenied`, `RankMismatch`, `Overflow`, `OutOfMemory`.
-    #[track_caller]
-    pub fn reshape(&self, dims: &[usize]) -> Result<StridedTensor> {
-        self.reshaped("reshape", dims, Location::caller())
-    }
-
-    #[track_caller]
-    fn reshaped(
-        &self,
-        op: &'static str,
-        dims: &[usize],
-        caller: &'static Location<'static>,
-    ) -> Result<StridedTensor> {
-        let to = self.check_reshape(op, dims)?;
-        if let Some(strides) = view_strides(&self.dims, &self.strides, &to) {
-            return Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to)));
-        }
-        let dense = self.dense_at(op, MemoryFormat::Contiguous, caller)?;
-        let strides = MemoryFormat::Contiguous.strides(op, &to)?;
-        Ok(dense.with_geometry(to, strides, 0, None))
-    }
-
-    /// Dimensions `start` to `end`, both included, merged into one: [`reshape`](Self::reshape) to those sizes.
-    /// PyTorch's `flatten(start_dim, end_dim)`; a scalar becomes rank 1.
-    ///
-    /// # Errors
-    /// `InvalidArgument` for an axis out of range or `end` before `start`; as `reshape`.
-    #[track_caller]
-    pub fn flatten(&self, start: usize, end: usize) -> Result<StridedTensor> {
-        let op = "flatten";
-        let rank = self.rank().max(1);
-        check_axis(op, "start", start, rank)?;
-        check_axis(op, "end", end, rank)?;
-        if end < start {
-            fail!(
-                InvalidArgument,
-                op,
-                "end",
-                end.to_string(),
-                format!("the range starts at axis {start}"),
-                "pass an end at or after the start"
-            );
-        }
-        if self.rank() == 0 {
-            return self.reshaped(op, &[1], Location::caller());
-        }
-        if start == end {
-            return Ok(self.clone());
-        }
-        let merged: usize = self.dims[start..=end].iter().product();
-        let mut dims = Dims::from_slice(&self.dims[..start]);
-        dims.push(merged);
-        self.dims[end + 1..].iter().for_each(|&d| dims.push(d));
-        self.reshaped(op, &dims, Location::caller())
-    }
-
-    /// At most `chunks` pieces along `axis`, all but the last of the same size. PyTorch's `chunk`: the size is rounded
-    /// up, so that there may be fewer pieces.
+    /// At most `chunks` pieces along `axis`, all but the last of the same size. PyTorch's `chunk`: the size
+    /// is rounded up, so that there may be fewer pieces.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
@@ -346,7 +269,8 @@ impl StridedTensor {
     /// Pieces of `size` indices along `axis`; the last may be smaller. PyTorch's `split(split_size)`.
     ///
     /// # Errors
-    /// `InvalidArgument` for an axis out of range, size 0 of an axis that is not empty, or more than 2^20 pieces.
+    /// `InvalidArgument` for an axis out of range, size 0 of an axis that is not empty, or more than 2^20
+    /// pieces.
     pub fn split(&self, size: usize, axis: usize) -> Result<Vec<StridedTensor>> {
         let op = "split";
         check_axis(op, "axis", axis, self.rank())?;
@@ -383,12 +307,13 @@ impl StridedTensor {
         Ok((0..count).map(piece).collect())
     }
 
-    /// Any sizes, strides and offset (from the start of the storage, in **elements**) that stay within the storage.
-    /// PyTorch's `as_strided`.
+    /// Any sizes, strides and offset (from the start of the storage, in **elements**) that stay within the
+    /// storage. PyTorch's `as_strided`.
     ///
     /// # Errors
-    /// `RankMismatch` when the lists differ in length; `OutOfBounds` when an element would lie outside the storage;
-    /// `UnsupportedStride` for a stride or offset past `isize::MAX`, as a negative one would be; `Overflow`.
+    /// `RankMismatch` when the lists differ in length; `OutOfBounds` when an element would lie outside the
+    /// storage; `UnsupportedStride` for a stride or offset past `isize::MAX`, as a negative one would be;
+    /// `Overflow`.
     pub fn as_strided(&self, dims: &[usize], strides: &[usize], offset: usize) -> Result<StridedTensor> {
         let op = "as_strided";
         let d = Dims::new(op, "dims", dims)?;
@@ -431,33 +356,14 @@ impl StridedTensor {
         }
         Ok(self.with_geometry(d, s, offset, None))
     }
-
-    fn check_reshape(&self, op: &'static str, dims: &[usize]) -> Result<Dims> {
-        let to = Dims::new(op, "dims", dims)?;
-        check_extent(op, &to)?;
-        if to.iter().product::<usize>() != self.numel() {
-            return Err(Error::ShapeMismatch(crate::error::Complaint::new(
-                op,
-                "dims",
-                to.to_string(),
-                format!("the tensor has {} elements (sizes {})", self.numel(), self.dims),
-                "pass sizes with that product",
-            )));
-        }
-        Ok(to)
-    }
-
-    fn tag_for(&self, to: &Dims) -> Option<MemoryFormat> {
-        self.format_tag.filter(|_| *to == self.dims)
-    }
 }
 
 /// The stride of a new dimension of size 1 in front of one; nothing steps along it, so that it may saturate.
-fn unused_stride(size: usize, stride: usize) -> usize {
+pub(super) fn unused_stride(size: usize, stride: usize) -> usize {
     size.saturating_mul(stride).min(isize::MAX as usize)
 }
 
-fn check_axis(op: &'static str, argument: &'static str, axis: usize, limit: usize) -> Result<()> {
+pub(super) fn check_axis(op: &'static str, argument: &'static str, axis: usize, limit: usize) -> Result<()> {
     if axis < limit {
         return Ok(());
     }
@@ -466,48 +372,4 @@ fn check_axis(op: &'static str, argument: &'static str, axis: usize, limit: usiz
         n => format!("it must be below {n}"),
     };
     fail!(InvalidArgument, op, argument, format!("axis {axis}"), rule, "name an axis that is there")
-}
-
-/// Strides under which the same elements have the sizes `to` (of the same product), or `None`. PyTorch's `computeStride`.
-///
-/// The old dimensions fall into runs that are dense within themselves; each run must be a whole number of new dimensions.
-fn view_strides(dims: &[usize], strides: &[usize], to: &[usize]) -> Option<Dims> {
-    if dims.is_empty() {
-        return Some(Dims::filled(1, to.len()));
-    }
-    if dims.contains(&0) {
-        if dims == to {
-            return Some(Dims::from_slice(strides));
-        }
-        let mut out = Dims::filled(1, to.len());
-        for i in (0..to.len().saturating_sub(1)).rev() {
-            out[i] = out[i + 1] * to[i + 1].max(1);
-        }
-        return Some(out);
-    }
-    let mut out = Dims::filled(0, to.len());
-    let mut left = to.len();
-    let mut base = strides[dims.len() - 1];
-    let mut run = 1usize;
-    for d in (0..dims.len()).rev() {
-        run *= dims[d];
-        let run_ends = d == 0 || (dims[d - 1] != 1 && strides[d - 1] != run.saturating_mul(base));
-        if !run_ends {
-            continue;
-        }
-        let mut covered = 1usize;
-        while left > 0 && (covered < run || to[left - 1] == 1) {
-            left -= 1;
-            out[left] = unused_stride(covered, base);
-            covered *= to[left];
-        }
-        if covered != run {
-            return None;
-        }
-        if d > 0 {
-            base = strides[d - 1];
-            run = 1;
-        }
-    }
-    (left == 0).then_some(out)
 }

@@ -2,8 +2,9 @@
 
 mod team;
 
-pub use team::run;
-pub(crate) use team::{current_threads, in_task, parallel_for};
+#[cfg(onednn_threadpool)]
+pub(crate) use team::in_task;
+pub use team::{current_threads, parallel_for, run};
 
 /// A pointer that the tasks of one section write through, each its own elements.
 ///

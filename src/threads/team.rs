@@ -204,8 +204,11 @@ pub fn run<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Calls `task(i)` once for every `i < tasks`, on any thread of the team and in any order; returns when all are
-/// done. Inside a task it runs them one after the other.
-pub(crate) fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
+/// done. Inside a task it runs them one after the other. For kernels, also those of other crates.
+///
+/// # Panics
+/// When a task panicked; the other tasks are done first.
+pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
     if tasks <= 1 || IN_TASK.get() || current_threads() == 1 {
         (0..tasks).for_each(task);
         return;
@@ -217,12 +220,13 @@ pub(crate) fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
     }
 }
 
-/// How many threads a section is cut for here.
-pub(crate) fn current_threads() -> usize {
+/// How many threads a section is cut for here: those of the run, else of the caller's rayon pool.
+pub fn current_threads() -> usize {
     LEADING.with_borrow(|t| t.as_ref().map_or_else(rayon::current_num_threads, |t| t.threads))
 }
 
 /// Whether this thread is inside a task of a section.
+#[cfg(any(onednn_threadpool, test))]
 pub(crate) fn in_task() -> bool {
     IN_TASK.get()
 }

@@ -131,6 +131,11 @@ fn bad_input_is_answered_and_leaves_the_destination() {
     let mut small = StridedTensor::full(&[3], 9f32, MemoryFormat::Contiguous).unwrap();
     let e = map2_into("add", &mut small, &x, &x, add).unwrap_err();
     assert!(matches!(e, Error::ShapeMismatch(_)), "{e}");
+    let row = StridedTensor::full(&[3], 4f32, MemoryFormat::Contiguous).unwrap();
+    let e = map1_into("relu", &mut dst, &row, |a: f32| a).unwrap_err();
+    assert!(matches!(e, Error::ShapeMismatch(_)), "{e}");
+    copy_into("copy", &mut dst, &row).unwrap();
+    assert_eq!(dst.to_vec::<f32>().unwrap(), [4.0; 6]);
     let e = copy_into("copy", &mut small, &x).unwrap_err();
     assert!(matches!(e, Error::ShapeMismatch(_)), "{e}");
     let mut stretched = small.expand(&[2, 3]).unwrap();

@@ -5,7 +5,8 @@ use blocktensor::{Element, MemoryFormat, StridedTensor};
 
 use crate::random::Random;
 
-/// A tensor of these sizes with random strides: permuted, stepped, stretched along some axes where `stretch`, and of any format.
+/// A tensor of these sizes with random strides: permuted, stepped, stretched along some axes where `stretch`,
+/// and of any format.
 pub fn strided<E: Element>(
     r: &mut Random,
     dims: &[usize],

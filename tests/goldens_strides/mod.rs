@@ -1,6 +1,7 @@
 //! PyTorch's own answers about sizes, strides and formats: `$GOLDENS_DIR/strides/*.jsonl`, else the copies in
 //! `tests/data/strides`. Every line runs; each one that fails is printed.
 
+mod calls;
 mod iterator;
 mod ops;
 mod queries;

@@ -1,7 +1,8 @@
 //! What tests share: data, oracles written from the definitions in f64, comparisons.
 
+pub mod activation;
 pub mod conv;
-pub mod forms;
+pub mod norm;
 pub mod pool;
 pub mod resample;
 

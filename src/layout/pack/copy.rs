@@ -1,6 +1,6 @@
 //! The copies themselves, on raw pointers: the tasks of one copy write elements of `dst` that interleave.
 
-use super::map::{self, Map, Pair};
+use super::map::{self, Map, Pair, Side};
 use super::plan::Plan;
 use crate::threads::{SyncPtr, current_threads, parallel_for};
 use kernels::Steps;
@@ -13,8 +13,11 @@ mod tiles;
 /// Below this many **bytes** a copy runs on the calling thread: waking another costs more.
 const INLINE_BYTES: usize = 64 << 10;
 
-/// From this size on a copy writes past the caches: the result would not stay in them.
-const STREAM_BYTES: usize = 32 << 20;
+/// Below this many **bytes** a copy may find its data in the threads' own caches.
+const CACHED_BYTES: usize = 4 << 20;
+
+/// From this many **bytes** on a copy writes past the caches: the result would not stay in them. Tests stream sooner.
+const STREAM_BYTES: usize = if cfg!(test) { 256 << 10 } else { 32 << 20 };
 
 /// An element, by its size.
 pub(super) trait Bits: bytemuck::Pod + Send + Sync {}
@@ -66,11 +69,26 @@ fn typed<T: Bits>(plan: &Plan, src: &[T], dst: &mut [T]) {
 /// Calls `work` with ranges that together cover `0..units` once, in parallel where `bytes` are many.
 fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     let threads = current_threads();
+    let work = |range| {
+        work(range);
+        if bytes >= STREAM_BYTES {
+            kernels::fence();
+        }
+    };
     if bytes <= INLINE_BYTES || units <= 1 || threads == 1 {
         return work(0..units);
     }
-    let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, threads * 4).min(units);
+    // A large copy is cut finer, so that a thread that is held up leaves its share to the others; a small one is not,
+    // so that a thread meets the same elements in its own cache again.
+    let finest = if bytes < CACHED_BYTES { threads } else { threads * 4 };
+    let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, finest).min(units);
     parallel_for(tasks, |t| work(units * t / tasks..units * (t + 1) / tasks));
+}
+
+/// Parts of about the same size, a multiple of `step` and near `most`, that cover `0..n`: how many, and their size.
+fn even_parts(n: usize, most: usize, step: usize) -> (usize, usize) {
+    let size = n.div_ceil(n.div_ceil(most)).next_multiple_of(step);
+    (n.div_ceil(size), size)
 }
 
 /// How the positions of a run step through one side.
@@ -80,7 +98,7 @@ enum Offsets {
 }
 
 impl Offsets {
-    fn of(run: &[Pair], side: fn(&Pair) -> &Map) -> Offsets {
+    fn of(run: &[Pair], side: Side) -> Offsets {
         match run {
             [] => Offsets::Even(0),
             [one] if side(one).is_plain() => Offsets::Even(side(one).stride),
@@ -88,6 +106,15 @@ impl Offsets {
                 let positions = run.iter().map(|p| p.size).product();
                 Offsets::Table((0..positions).map(|x| offset(run, side, x)).collect())
             }
+        }
+    }
+
+    /// Where groups of `lanes` begin along one dimension.
+    fn of_groups(map: &Map, lanes: usize, groups: usize) -> Offsets {
+        match map.block {
+            1 => Offsets::Even(map.stride * lanes),
+            block if block == lanes => Offsets::Even(map.stride),
+            _ => Offsets::Table((0..groups).map(|g| map.at(g * lanes)).collect()),
         }
     }
 
@@ -100,7 +127,7 @@ impl Offsets {
 }
 
 /// Where the `n`-th index of these dimensions lies on one side; the last dimension turns fastest.
-fn offset(pairs: &[Pair], side: fn(&Pair) -> &Map, n: usize) -> usize {
+fn offset(pairs: &[Pair], side: Side, n: usize) -> usize {
     let mut rest = n;
     let mut at = 0;
     for pair in pairs.iter().rev() {

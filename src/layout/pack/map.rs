@@ -58,6 +58,9 @@ pub(super) struct Pair {
     pub dst: Map,
 }
 
+/// One of the two maps of a dimension.
+pub(super) type Side = fn(&Pair) -> &Map;
+
 impl Pair {
     /// The size with the padding of the result.
     pub(super) fn padded(&self) -> usize {

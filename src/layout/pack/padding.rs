@@ -12,11 +12,11 @@ fn walk(layout: &Layout, dims: &[usize], mut visit: impl FnMut(std::ops::Range<u
         return;
     }
     let inner = layout.inner_elements();
-    for dim in 0..dims.len() {
-        if extent.padded[dim] == dims[dim] {
+    for (dim, &size) in dims.iter().enumerate() {
+        if extent.padded[dim] == size {
             continue;
         }
-        let runs = padding_of_block(layout, dim, dims[dim]);
+        let runs = padding_of_block(layout, dim, size);
         let last = extent.outer_strides[dim];
         let whole = last * (extent.padded[dim] / layout.block_of(dim));
         for start in (0..extent.elements).step_by(whole) {

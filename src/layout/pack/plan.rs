@@ -1,6 +1,6 @@
 //! Which way a copy goes.
 
-use super::map::{Map, Pair};
+use super::map::{Map, Pair, Side};
 
 /// The most positions whose offsets are tabled.
 const MAX_TABLE: usize = 1 << 16;
@@ -22,7 +22,7 @@ pub(super) enum Plan {
 
 impl Plan {
     pub(super) fn of(pairs: Vec<Pair>) -> Plan {
-        let dense = |side: fn(&Pair) -> &Map| pairs.iter().position(|p| side(p).run(p.size) > 1);
+        let dense = |side: Side| pairs.iter().position(|p| side(p).run(p.size) > 1);
         match (dense(|p| &p.src), dense(|p| &p.dst)) {
             (Some(s), Some(d)) if s == d => rows(pairs, d),
             (Some(s), Some(d)) => {
@@ -85,7 +85,7 @@ fn rows(mut pairs: Vec<Pair>, lane: usize) -> Plan {
 }
 
 fn tiles(mut pairs: Vec<Pair>, gather: bool, lane: usize, other: usize) -> Plan {
-    let (rows, lines): (fn(&Pair) -> &Map, fn(&Pair) -> &Map) =
+    let (rows, lines): (Side, Side) =
         if gather { (|p| &p.dst, |p| &p.src) } else { (|p| &p.src, |p| &p.dst) };
     let size = pairs[lane].size;
     let lanes = match row_of(rows(&pairs[lane]), size) {

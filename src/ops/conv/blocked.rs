@@ -1,73 +1,117 @@
-//! Convolution on blocked tensors: oneDNN's kernels for the layouts as they come.
+//! Convolution on blocked tensors: oneDNN's kernels where it has fast ones, else our own.
 
-use crate::dispatch::Kernel;
+use super::direct::{self, Plan};
+use super::strided::channel_vectors;
+use super::{Call, op_of, weights};
+use crate::dispatch::{Args, DispatchKey, Outputs};
+use crate::error::{Result, Unsupported, fail};
+use crate::tensor::any::TensorRef;
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::strided::StridedTensor;
 
-#[cfg(not(feature = "onednn"))]
-pub(super) const KERNEL: Kernel = Kernel::NOT_BUILT;
+/// The way out for layouts that no kernel takes.
+pub(crate) const OTHER_LAYOUT: &str = "reorder with `reorder_to(&Layout::native_activation(rank)?)`";
 
-#[cfg(feature = "onednn")]
-pub(super) const KERNEL: Kernel = Kernel::rust(&engine::kernel).with_engine(crate::dispatch::Engine::OneDnn);
+pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
+    let call = Call::new(args)?;
+    let g = &call.g;
+    let (x, w) = (args.blocked(0)?, args.blocked(1)?);
+    if w.rank() != g.weight_dims().len() {
+        fail!(
+            RankMismatch,
+            g.op,
+            "weights",
+            TensorRef::Blocked(w).describe(),
+            format!("blocked weights of {} groups are {}", g.groups, g.weight_dims()),
+            "view them with their groups apart before `to_blocked`"
+        );
+    }
+    if let Some(TensorRef::Blocked(r)) = call.residual
+        && r.layout() != x.layout()
+    {
+        fail!(
+            LayoutMismatch,
+            g.op,
+            "residual",
+            TensorRef::Blocked(r).describe(),
+            format!("the result is in {}", x.layout()),
+            format!("reorder it with `reorder_to(&Layout)` to {}", x.layout())
+        );
+    }
+    let mut dst = BlockedTensor::for_result(g.op, &g.dst_dims(), x.layout(), x.dtype())?;
+    if dst.numel() == 0 {
+        return Ok(dst.into());
+    }
+    #[cfg(feature = "onednn")]
+    if engine::run(args, &call, x, w, &mut dst)? {
+        return Ok(dst.into());
+    }
+    let Some(plan) = Plan::new(g, x.layout()) else {
+        let reason = Unsupported::Layout { layout: x.layout().to_string() };
+        let remedy = OTHER_LAYOUT.to_string();
+        return Err(op_of(g.input.len()).unsupported(
+            DispatchKey::BLOCKED,
+            reason,
+            args.values(),
+            Some(remedy),
+        ));
+    };
+    let packed = match plan.takes(g, w.layout()) {
+        true => None,
+        false => Some(weights::pack_blocked(g, &plan, w, args.location())?),
+    };
+    let bias = call.bias.map(StridedTensor::to_vec::<f32>).transpose()?;
+    let operands = direct::Operands {
+        src: x.data(),
+        weights: packed.as_ref().map_or(w.data(), |p| p.as_slice()),
+        bias: bias.as_deref(),
+        residual: call.residual.and_then(elements),
+        channel: &channel_vectors(call.channel)?,
+        post_ops: &call.post_ops,
+    };
+    let layouts = || format!("{} -> {}", x.layout(), x.layout());
+    crate::ops::timed(args, direct::NAME, layouts, || {
+        plan.run(&operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()))
+    })?;
+    Ok(dst.into())
+}
+
+/// Every element of a blocked tensor, its padding too.
+pub(crate) fn elements(t: TensorRef<'_>) -> Option<&[f32]> {
+    match t {
+        TensorRef::Blocked(t) => Some(t.data()),
+        _ => None,
+    }
+}
 
 #[cfg(feature = "onednn")]
 mod engine {
-    use super::super::{Call, op_of};
-    use crate::dispatch::{Args, DispatchKey, Outputs};
-    use crate::error::{Error, Result, Unsupported, fail};
-    use crate::layout::blocked::Layout;
+    use super::super::Call;
+    use super::*;
     use crate::onednn::{Refused, Spec};
     use crate::ops::conv::onednn::{Operands, bias_values, execute, primitive};
-    use crate::tensor::any::TensorRef;
-    use crate::tensor::blocked::BlockedTensor;
     use crate::threads::current_threads;
 
-    pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
-        let call = Call::new(args)?;
+    /// `false` where oneDNN has nothing fast, and our own kernel takes over.
+    pub(super) fn run(
+        args: &Args<'_>,
+        call: &Call<'_>,
+        x: &BlockedTensor,
+        w: &BlockedTensor,
+        dst: &mut BlockedTensor,
+    ) -> Result<bool> {
         let g = &call.g;
-        let (x, w) = (args.blocked(0)?, args.blocked(1)?);
-        if w.rank() != g.weight_dims().len() {
-            fail!(
-                RankMismatch,
-                g.op,
-                "weights",
-                TensorRef::Blocked(w).describe(),
-                format!("blocked weights of {} groups are {}", g.groups, g.weight_dims()),
-                "view them with their groups apart before `to_blocked`"
-            );
-        }
-        if let Some(TensorRef::Blocked(r)) = call.residual
-            && r.layout() != x.layout()
-        {
-            fail!(
-                LayoutMismatch,
-                g.op,
-                "residual",
-                TensorRef::Blocked(r).describe(),
-                format!("the result is in {}", x.layout()),
-                format!("reorder it with `reorder_to(&Layout)` to {}", x.layout())
-            );
-        }
         let dst_dims = g.dst_dims();
-        let mut dst = BlockedTensor::for_result(g.op, &dst_dims, x.layout(), x.dtype())?;
-        if dst.numel() == 0 {
-            return Ok(dst.into());
-        }
         let dst_spec = Spec::Layout { dims: &dst_dims, layout: x.layout(), dtype: x.dtype() };
         let src = Spec::Layout { dims: x.dims(), layout: x.layout(), dtype: x.dtype() };
         let weights = Spec::Layout { dims: w.dims(), layout: w.layout(), dtype: w.dtype() };
-        let has_bias = call.bias.is_some();
-        let executable = match primitive(
-            g,
-            src,
-            weights,
-            dst_spec,
-            has_bias,
-            &call.post_ops,
-            call.allow_reference,
-            current_threads(),
-        ) {
+        let (has_bias, threads) = (call.bias.is_some(), current_threads());
+        let made =
+            primitive(g, src, weights, dst_spec, has_bias, &call.post_ops, call.allow_reference, threads);
+        let executable = match made {
             Ok(executable) => executable,
             Err(Refused::Failed(e)) => return Err(e),
-            Err(Refused::Unsupported(reason)) => return Err(refusal(args, &call, x, w, reason)),
+            Err(Refused::Unsupported(_)) => return Ok(false),
         };
         let bias = call.bias.map(bias_values).transpose()?;
         let operands = Operands {
@@ -86,31 +130,6 @@ mod engine {
             location: args.location(),
         };
         execute(&executable, g, &operands, dst.storage_bytes_mut())?;
-        Ok(dst.into())
-    }
-
-    /// The error that names the way out of a configuration that oneDNN has nothing fast for.
-    fn refusal(
-        args: &Args<'_>,
-        call: &Call<'_>,
-        x: &BlockedTensor,
-        w: &BlockedTensor,
-        reason: Unsupported,
-    ) -> Error {
-        let g = &call.g;
-        let block = x.layout().block_of(1);
-        let fitting = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, block);
-        let remedy = if fitting.as_ref().is_ok_and(|l| l != w.layout()) && g.c / g.groups >= block {
-            format!("reorder the weights to {}", fitting.map(|l| l.to_string()).unwrap_or_default())
-        } else if g.groups == 1 && g.c < block {
-            "pack it with `PackedConv2d::new(..)?.pack_stem(..)`, which reads the plain source and writes blocked, or \
-             reorder with `to_strided(MemoryFormat::ChannelsLast)` and call it there"
-                .to_string()
-        } else {
-            "reorder with `to_strided(MemoryFormat::ChannelsLast)` and call it there, or allow the reference \
-             implementation with `allow_reference`"
-                .to_string()
-        };
-        op_of(g.input.len()).unsupported(DispatchKey::BLOCKED, reason, args.values(), Some(remedy))
+        Ok(true)
     }
 }

@@ -1,11 +1,13 @@
 //! Convolution: 1-D, 2-D and 3-D, grouped, depthwise, dilated, with post-ops.
 
-mod blocked;
+pub(crate) mod blocked;
+pub(crate) mod direct;
 mod gemm;
 pub(crate) mod geometry;
 #[cfg(feature = "onednn")]
 pub(crate) mod onednn;
 pub(crate) mod strided;
+pub(crate) mod weights;
 
 pub(crate) use gemm::{GemmConv, gemm_conv};
 pub(crate) use geometry::{ConvGeometry, ConvNumbers};
@@ -140,6 +142,7 @@ impl<const N: usize> Conv<N> {
         self.post_ops.parse()
     }
 
+    #[cfg(feature = "onednn")]
     pub(crate) fn allows_reference(&self) -> bool {
         self.allow_reference
     }
@@ -191,16 +194,18 @@ static CONV1D: Op = Op::new(&CONV1D_SCHEMA);
 static CONV2D: Op = Op::new(&CONV2D_SCHEMA);
 static CONV3D: Op = Op::new(&CONV3D_SCHEMA);
 
-const STRIDED: Kernel = if cfg!(feature = "onednn") {
-    Kernel::rust(&strided::kernel).with_engine(Engine::Both)
-} else {
-    Kernel::rust(&strided::kernel)
-};
+/// A kernel that asks oneDNN first, in a build that has it.
+const fn with_onednn(kernel: Kernel) -> Kernel {
+    if cfg!(feature = "onednn") { kernel.with_engine(Engine::Both) } else { kernel }
+}
+
+const STRIDED: Kernel = with_onednn(Kernel::rust(&strided::kernel));
+const BLOCKED: Kernel = with_onednn(Kernel::rust(&blocked::kernel));
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &CONV1D, strided: Some(STRIDED), blocked: Some(blocked::KERNEL) },
-    Entry { op: &CONV2D, strided: Some(STRIDED), blocked: Some(blocked::KERNEL) },
-    Entry { op: &CONV3D, strided: Some(STRIDED), blocked: Some(blocked::KERNEL) },
+    Entry { op: &CONV1D, strided: Some(STRIDED), blocked: Some(BLOCKED) },
+    Entry { op: &CONV2D, strided: Some(STRIDED), blocked: Some(BLOCKED) },
+    Entry { op: &CONV3D, strided: Some(STRIDED), blocked: Some(BLOCKED) },
 ];
 
 /// The op with this many spatial dimensions.
@@ -219,6 +224,7 @@ struct Call<'a> {
     residual: Option<TensorRef<'a>>,
     channel: &'a [TensorRef<'a>],
     post_ops: PostOps,
+    #[cfg(feature = "onednn")]
     allow_reference: bool,
 }
 
@@ -262,7 +268,15 @@ impl<'a> Call<'a> {
         };
         let channel = args.tensors(4)?;
         check_fusion(args.op(), &g, &post_ops, residual, channel)?;
-        Ok(Call { g, bias, residual, channel, post_ops, allow_reference: args.flag(10)? })
+        Ok(Call {
+            g,
+            bias,
+            residual,
+            channel,
+            post_ops,
+            #[cfg(feature = "onednn")]
+            allow_reference: args.flag(10)?,
+        })
     }
 }
 
@@ -355,12 +369,13 @@ macro_rules! convolutions {
         /// # Layouts
         /// Strided: any; the result is channels-last when `x` or `weights` is. Weights are packed on every call:
         /// a packed convolution packs them once. Blocked: `x` and the result share a layout, weights are in the
-        /// layout that goes with it (`Layout::native`).
+        /// layout that goes with it (`Layout::native_weights`); where oneDNN has nothing fast, our own kernel runs, and
+        /// weights that it wants otherwise (narrow groups) are packed on every call.
         ///
         /// # Errors
         /// `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
-        /// `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` where oneDNN has
-        /// no fast implementation, with the way out.
+        /// `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` for blocks of other than
+        /// 8 or 16 channels, with the way out.
         #[track_caller]
         pub fn $name<T: Operand>(
             x: &T,

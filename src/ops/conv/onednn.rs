@@ -7,6 +7,7 @@ use std::sync::Arc;
 use onednn_sys as sys;
 
 use super::ConvGeometry;
+use super::weights::PlainWeights;
 use crate::buffer::Buffer;
 use crate::dispatch::DispatchKey;
 use crate::error::{Error, Result};
@@ -111,26 +112,7 @@ fn eltwise(a: Activation) -> PostSpec<'static> {
     PostSpec::Eltwise { alg, alpha, beta }
 }
 
-/// Plain weights seen as oneDNN sees them: with their groups apart.
-pub(crate) struct PlainWeights<'a> {
-    tensor: &'a StridedTensor,
-    dims: Dims,
-    strides: Dims,
-}
-
-impl<'a> PlainWeights<'a> {
-    /// `w` is `[O, C/g, k...]` or `[g, O/g, C/g, k...]`, of any strides; the geometry has checked it.
-    pub(crate) fn new(g: &ConvGeometry, w: &'a StridedTensor) -> PlainWeights<'a> {
-        let dims = g.weight_dims();
-        let mut strides = Dims::from_slice(w.strides());
-        if w.rank() < dims.len() {
-            strides.insert(0, w.strides()[0] * (g.o / g.groups));
-        } else if w.rank() > dims.len() {
-            strides.remove(0);
-        }
-        PlainWeights { tensor: w, dims, strides }
-    }
-
+impl PlainWeights<'_> {
     fn spec(&self) -> Spec<'_> {
         Spec::Strided { dims: &self.dims, strides: &self.strides, dtype: self.tensor.dtype() }
     }

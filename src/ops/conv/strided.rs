@@ -91,7 +91,8 @@ pub(crate) fn plain(t: TensorRef<'_>) -> Option<(&[f32], &[usize])> {
 mod engine {
     use super::*;
     use crate::dispatch::DispatchKey;
-    use crate::ops::conv::onednn::{self as conv, Operands, PlainWeights};
+    use crate::ops::conv::onednn::{self as conv, Operands};
+    use crate::ops::conv::weights::PlainWeights;
 
     /// `false` where oneDNN has nothing fast, and the matrix product takes over.
     pub(super) fn run(

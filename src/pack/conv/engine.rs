@@ -9,11 +9,15 @@ use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::layout::dims::Dims;
-use crate::onednn::{Executable, Refused};
+use crate::layout::memory_format::MemoryFormat;
+use crate::ledger::{self, Cause, Move};
+use crate::onednn::{self, Executable, Refused};
 use crate::ops::conv::ConvGeometry;
-use crate::ops::conv::onednn::{Operands, PlainWeights, Spec, execute, primitive};
+use crate::ops::conv::onednn::{Operands, Spec, execute, primitive, without_implementation};
+use crate::ops::conv::weights::PlainWeights;
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
+use crate::tensor::strided::StridedTensor;
 
 /// How many batch sizes beside the one packed for keep their primitive.
 const OTHER_BATCHES: usize = 16;
@@ -38,6 +42,27 @@ impl Packed {
 
     pub(super) fn implementation(&self) -> &str {
         self.main.implementation()
+    }
+
+    pub(super) fn unpack(
+        &self,
+        g: &ConvGeometry,
+        location: &'static Location<'static>,
+    ) -> Result<StridedTensor> {
+        let dims = g.weight_dims();
+        let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
+        let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
+        let (from, to) = (self.layout_name(), "contiguous");
+        let bytes = plain.numel() * DType::F32.size_bytes();
+        let what =
+            Move { op: g.op, cause: Cause::Packing, from: &from, to: &to, dims: &dims, bytes, location };
+        ledger::reorder(what, || {
+            let spec = Spec::Strided { dims: &dims, strides: &strides, dtype: DType::F32 };
+            let dst = bytemuck::cast_slice_mut(plain.result_data::<f32>());
+            onednn::unpack(self.main.desc(1), self.bytes.as_bytes(), spec, dst)
+                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+        })?;
+        Ok(plain)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -149,10 +174,8 @@ impl<const N: usize> ConvPacker<N> {
             Ok(executable) => executable,
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(reason)) => {
-                return match (source.layout, to) {
-                    (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location),
-                    _ => Err(refusal(g, source, to, reason)),
-                };
+                let rust = self.rust_weights(g, source, to, location)?;
+                return rust.ok_or_else(|| refusal(g, source, to, reason));
             }
         };
         let bytes = PlainWeights::new(g, &self.weights).pack(g, main.desc(1), location)?;
@@ -166,12 +189,7 @@ fn refusal(g: &ConvGeometry, source: &Source, to: SourceLayout, reason: Unsuppor
             "a stem reads contiguous NCHW of fewer channels than a block in one group; pack for a blocked source \
              and reorder with `to_blocked`"
         }
-        SourceLayout::Blocked(l) if g.groups == 1 && g.c < l.block_of(1) => {
-            "use `pack_stem`, which reads the plain source and writes blocked"
-        }
-        SourceLayout::Blocked(_) => {
-            "pack for a channels_last source, and reorder with `to_strided(MemoryFormat::ChannelsLast)`"
-        }
+        SourceLayout::Blocked(_) => "pack for the layout of the source",
     };
     Error::UnsupportedOp(Box::new(UnsupportedOp {
         op: g.op.into(),

@@ -12,9 +12,10 @@ endif()
 
 # Never referenced, or only by code that is configured out.
 set(ONEDNN_SYS_DROP
-    # RNN and attention: not in ONEDNN_ENABLE_PRIMITIVE.
+    # RNN and attention: not in ONEDNN_ENABLE_PRIMITIVE. (common/rnn.cpp stays: it is the C functions, which then say
+    # "unimplemented".)
     "/cpu/rnn/" "/cpu/x64/rnn/"
-    "/common/rnn\\.cpp$" "/common/sdpa_test_iface\\.cpp$" "/common/gated_mlp_iface\\.cpp$"
+    "/common/sdpa_test_iface\\.cpp$" "/common/gated_mlp_iface\\.cpp$"
     # The micro-kernel API: ONEDNN_EXPERIMENTAL_UKERNEL is off.
     "/ukernel/"
     # AMX: not in ONEDNN_ENABLE_PRIMITIVE_CPU_ISA. (The brgemm parts are referenced, and stay.)
@@ -34,13 +35,21 @@ set(ONEDNN_SYS_DROP
 set(ONEDNN_SYS_UNLIST
     "CPU_INSTANCE(_AVX512)?\\(gemm_[a-z0-9_]+(<[a-z0-9_]+>)?\\)")
 
-# Compiled with the optimisation that CMAKE_BUILD_TYPE gives: plain C++ that touches every element. Everything
+# Compiled with -O3: plain C++ that touches every element. Everything
 # else either generates code, once for each primitive, or hands blocks to generated code, and gets -O1.
 set(ONEDNN_SYS_HOT
     "/cpu/(ref|simple|nchw|nhwc|ncsp|nspc)_"
     "/cpu/matmul/ref_"
     "/cpu/gemm/"
     "/cpu/reorder/cpu_reorder_(comp|regular_(f32|bf16|f16|s8|u8|s32))")
+
+# Parsed once for each target.
+set(ONEDNN_SYS_HEADERS_dnnl_common
+    common/c_types_map.hpp common/dnnl_thread.hpp common/primitive.hpp common/type_helpers.hpp common/utils.hpp)
+set(ONEDNN_SYS_HEADERS_dnnl_cpu ${ONEDNN_SYS_HEADERS_dnnl_common} cpu/cpu_primitive.hpp)
+set(ONEDNN_SYS_HEADERS_dnnl_cpu_x64
+    ${ONEDNN_SYS_HEADERS_dnnl_cpu} cpu/x64/jit_generator.hpp cpu/x64/injectors/jit_uni_postops_injector.hpp
+    cpu/x64/brgemm/brgemm.hpp)
 
 function(onednn_sys_matches out path)
     set(${out} FALSE PARENT_SCOPE)
@@ -78,26 +87,32 @@ function(onednn_sys_trim)
     foreach(target dnnl_common dnnl_cpu dnnl_cpu_x64)
         get_target_property(sources ${target} SOURCES)
         set(wanted)
-        set(quick)
+        set(hot)
         foreach(source IN LISTS sources)
             onednn_sys_matches(drop "${source}" ${ONEDNN_SYS_DROP})
             if(drop AND source MATCHES "\\.(c|cpp)$")
                 math(EXPR dropped "${dropped} + 1")
                 continue()
             endif()
-            onednn_sys_matches(hot "${source}" ${ONEDNN_SYS_HOT})
+            onednn_sys_matches(runs "${source}" ${ONEDNN_SYS_HOT})
             onednn_sys_unlist(source "${source}")
             list(APPEND wanted "${source}")
             if(source MATCHES "\\.(c|cpp)$")
                 math(EXPR kept "${kept} + 1")
-                if(NOT hot)
-                    list(APPEND quick "${source}")
+                if(runs)
+                    list(APPEND hot "${source}")
                 endif()
             endif()
         endforeach()
         set_target_properties(${target} PROPERTIES SOURCES "${wanted}")
-        if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang" AND CMAKE_BUILD_TYPE STREQUAL "Release")
-            set_property(SOURCE ${quick} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS "-O1")
+        if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+            target_compile_options(${target} PRIVATE "-O1")
+            # A third of the time of a file at -O1 goes into parsing the same headers.
+            list(TRANSFORM ONEDNN_SYS_HEADERS_${target} PREPEND "${PROJECT_SOURCE_DIR}/src/" OUTPUT_VARIABLE headers)
+            target_precompile_headers(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:$<JOIN:${headers},$<SEMICOLON>>>")
+            # The parsed headers belong to one level of optimisation, so these files parse their own.
+            set_property(SOURCE ${hot} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS "-O3")
+            set_property(SOURCE ${hot} TARGET_DIRECTORY ${target} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
         endif()
     endforeach()
     message(STATUS "onednn-sys: ${kept} sources to compile, ${dropped} left out")

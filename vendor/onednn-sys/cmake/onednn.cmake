@@ -21,6 +21,9 @@ set(ONEDNN_ENABLE_PRIMITIVE_CPU_ISA AVX512 CACHE STRING "" FORCE)
 # No implementation built on these kernels accepts a thread pool; matmul and inner product use brgemm.
 set(ONEDNN_ENABLE_GEMM_KERNELS_ISA NONE CACHE STRING "" FORCE)
 
+# Whatever Cargo's profile says: a Debug build of oneDNN is of no use to anybody here.
+set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+
 set(ONEDNN_BUILD_GRAPH OFF CACHE BOOL "" FORCE)
 set(ONEDNN_ENABLE_JIT_PROFILING OFF CACHE BOOL "" FORCE)
 set(ONEDNN_ENABLE_ITT_TASKS OFF CACHE BOOL "" FORCE)

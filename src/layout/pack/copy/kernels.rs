@@ -41,19 +41,44 @@ pub(super) struct Strip<'a> {
     pub stream: bool,
 }
 
-/// Rows that are dense on both sides, at some positions.
+/// Rows that are dense on both sides: `count[1]` rows at each of `count[0]` places.
 #[derive(Clone, Copy)]
 pub(super) struct Patch<'a> {
-    /// Where the rows begin on either side.
-    pub src: Steps<'a>,
-    pub dst: Steps<'a>,
-    /// First position, and the one after the last.
-    pub start: usize,
-    pub end: usize,
+    /// Where the places begin on either side, and the rows of a place.
+    pub src: [Steps<'a>; 2],
+    pub dst: [Steps<'a>; 2],
+    /// First place and first row, and how many of each.
+    pub start: [usize; 2],
+    pub count: [usize; 2],
     /// As in [`Strip`].
     pub valid: usize,
     pub store: usize,
     pub stream: bool,
+}
+
+impl Patch<'_> {
+    /// Calls `f` with where each row begins on either side.
+    #[inline(always)]
+    fn for_each_row(&self, mut f: impl FnMut(usize, usize)) {
+        let ends = [self.start[0] + self.count[0], self.start[1] + self.count[1]];
+        match (self.src, self.dst) {
+            // What is common, in a loop without a question.
+            ([Steps::Even(s0), Steps::Even(s1)], [Steps::Even(d0), Steps::Even(d1)]) => {
+                for i in self.start[0]..ends[0] {
+                    for j in self.start[1]..ends[1] {
+                        f(i * s0 + j * s1, i * d0 + j * d1);
+                    }
+                }
+            }
+            (src, dst) => {
+                for i in self.start[0]..ends[0] {
+                    for j in self.start[1]..ends[1] {
+                        f(src[0].at(i) + src[1].at(j), dst[0].at(i) + dst[1].at(j));
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Reads lines, writes rows of `L` lanes.
@@ -63,9 +88,8 @@ pub(super) struct Patch<'a> {
 /// and they do not overlap. `valid <= store <= L`.
 pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 4 && strip.store == L && strip.count >= 4 && L >= 4 {
-        // SAFETY: the caller's promise; T has the size of u32 and any bit pattern is one of either.
-        unsafe { x86::gather::<L>(src.cast(), dst.cast(), strip) };
+    // SAFETY: the caller's promise.
+    if strip.store == L && unsafe { x86::gather::<T, L>(src, dst, strip) } {
         return;
     }
     for x in strip.start..strip.start + strip.count {
@@ -87,9 +111,8 @@ pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T,
 /// and they do not overlap. `valid <= L`. Whole rows of `L` lanes may be read where `store` is `L`.
 pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
     #[cfg(target_arch = "x86_64")]
-    if size_of::<T>() == 4 && strip.store == L && strip.count >= 4 && L >= 4 {
-        // SAFETY: as in `gather`.
-        unsafe { x86::scatter::<L>(src.cast(), dst.cast(), strip) };
+    // SAFETY: the caller's promise.
+    if strip.store == L && unsafe { x86::scatter::<T, L>(src, dst, strip) } {
         return;
     }
     for x in strip.start..strip.start + strip.count {
@@ -104,18 +127,15 @@ pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T
 /// Copies rows of `L` elements, or of `store` where `L` is 0.
 ///
 /// # Safety
-/// At each position `src` is good for reading `valid`, `dst` for writing `store` elements, and they do not overlap.
+/// At each row `src` is good for reading `valid`, `dst` for writing `store` elements, and they do not overlap.
 /// `valid <= store <= L`, unless L is 0.
 pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
     if L == 0 || patch.valid < L {
-        for x in patch.start..patch.end {
-            // SAFETY: the caller's promise for this position.
-            unsafe {
-                let to = dst.add(patch.dst.at(x));
-                to.copy_from_nonoverlapping(src.add(patch.src.at(x)), patch.valid);
-                to.add(patch.valid).write_bytes(0, patch.store - patch.valid);
-            }
-        }
+        // SAFETY: the caller's promise for this row.
+        patch.for_each_row(|s, d| unsafe {
+            dst.add(d).copy_from_nonoverlapping(src.add(s), patch.valid);
+            dst.add(d + patch.valid).write_bytes(0, patch.store - patch.valid);
+        });
         return;
     }
     #[cfg(target_arch = "x86_64")]
@@ -134,11 +154,18 @@ pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, p
 /// As [`rows`], with `valid == L`.
 #[inline(always)]
 unsafe fn whole_rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
-    for x in patch.start..patch.end {
-        // SAFETY: the caller's promise for this position.
-        unsafe {
-            let row = src.add(patch.src.at(x)).cast::<[T; L]>().read_unaligned();
-            dst.add(patch.dst.at(x)).cast::<[T; L]>().write_unaligned(row);
-        }
+    // SAFETY: the caller's promise for this row.
+    patch.for_each_row(|s, d| unsafe {
+        let row = src.add(s).cast::<[T; L]>().read_unaligned();
+        dst.add(d).cast::<[T; L]>().write_unaligned(row);
+    });
+}
+
+/// Ends a task that may have streamed: other threads learn of its end by ordinary stores, which must come after.
+pub(super) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
     }
 }

@@ -58,8 +58,8 @@ pub(super) fn scatter<T: Bits>(
 struct Shape<'a> {
     lane: &'a Pair,
     lanes: usize,
-    lines: fn(&Pair) -> &Map,
-    rows: fn(&Pair) -> &Map,
+    lines: Side,
+    rows: Side,
     /// Lanes to visit, padding included where it is written.
     size: usize,
     run: &'a [Pair],
@@ -73,10 +73,11 @@ impl Shape<'_> {
         let blocked = !rows(lane).is_plain();
         let offsets = Offsets::of(run, rows);
         let positions = count(run);
-        let (strips, groups) = (positions.div_ceil(STRIP), size.div_ceil(lanes));
+        let (strips, strip_positions) = even_parts(positions, STRIP, 16);
+        let groups = size.div_ceil(lanes);
         in_tasks(count(outer) * groups * strips, bytes, |range| {
             for unit in range {
-                let start = unit % strips * STRIP;
+                let start = unit % strips * strip_positions;
                 let first = unit / strips % groups * lanes;
                 let index = unit / strips / groups;
                 let valid = lane.size.saturating_sub(first).min(lanes);
@@ -84,7 +85,7 @@ impl Shape<'_> {
                     rows: offsets.steps(),
                     line: lines(lane).stride,
                     start,
-                    count: (positions - start).min(STRIP),
+                    count: (positions - start).min(strip_positions),
                     valid,
                     store: if blocked { lanes } else { valid },
                     stream: bytes >= STREAM_BYTES,

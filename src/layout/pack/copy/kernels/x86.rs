@@ -1,4 +1,4 @@
-//! The loops in vector instructions: elements of four bytes are moved in square tiles, rows whole.
+//! The loops in vector instructions: square tiles are transposed in registers, rows moved whole.
 
 use std::arch::x86_64::*;
 
@@ -8,10 +8,11 @@ use super::{Bits, Patch, Steps, Strip, whole_rows};
 const LINE: usize = 64;
 
 /// Stands in for the lines of lanes that hold no elements.
-static ZEROS: [u32; 16] = [0; 16];
+static ZEROS: [u32; LINE / 4] = [0; LINE / 4];
 
 /// A square tile that fits the registers.
 trait Tile {
+    type Element;
     const SIDE: usize;
 
     /// Writes the `i`-th elements of all rows `src(0)`, `src(1)`, ... to the row `dst(i)`.
@@ -22,51 +23,66 @@ trait Tile {
     ///
     /// Past the caches if `STREAM`, where the machine has that: then every `dst(i)` begins a cache line.
     unsafe fn transpose<const STREAM: bool>(
-        src: impl Fn(usize) -> *const u32,
-        dst: impl Fn(usize) -> *mut u32,
+        src: impl Fn(usize) -> *const Self::Element,
+        dst: impl Fn(usize) -> *mut Self::Element,
     );
 }
 
+/// Moves the strip, if there are tiles for it.
+///
 /// # Safety
-/// As [`super::gather`], with `store == L`, at least four lanes and four positions.
-pub(super) unsafe fn gather<const L: usize>(src: *const u32, dst: *mut u32, strip: Strip<'_>) {
-    let lines = || dst.addr().is_multiple_of(LINE) && keeps_lines::<u32>(strip.rows);
-    // SAFETY: each branch has checked for its instructions; the rest is the caller's promise.
+/// As [`super::gather`], with `store == L`.
+pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) -> bool {
+    let lines = || dst.addr().is_multiple_of(LINE) && keeps_lines::<T>(strip.rows);
+    let fits = |side: usize| L >= side && strip.count >= side;
+    // SAFETY: each branch has checked the size of elements and for its instructions; the rest is the caller's
+    // promise.
     unsafe {
-        if L >= 16 && strip.count >= 16 && is_x86_feature_detected!("avx512f") {
-            match strip.stream && lines() {
-                true => gather_avx512::<L, true>(src, dst, strip),
-                false => gather_avx512::<L, false>(src, dst, strip),
-            }
-        } else if L >= 8 && strip.count >= 8 && is_x86_feature_detected!("avx") {
-            gather_avx::<L>(src, dst, strip);
-        } else {
-            gather_tiles::<Sse, L, false>(src, dst, strip);
+        match size_of::<T>() {
+            4 if fits(16) && is_x86_feature_detected!("avx512f") => match strip.stream && lines() {
+                true => gather_avx512::<L, true>(src.cast(), dst.cast(), strip),
+                false => gather_avx512::<L, false>(src.cast(), dst.cast(), strip),
+            },
+            4 if fits(8) && is_x86_feature_detected!("avx") => gather_avx::<L>(src.cast(), dst.cast(), strip),
+            4 if fits(4) => gather_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
+            2 if fits(8) => gather_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
+            1 if fits(16) => gather_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),
+            _ => return false,
         }
     }
+    true
 }
 
+/// Moves the strip, if there are tiles for it.
+///
 /// # Safety
-/// As [`super::scatter`], with `store == L`, at least four lanes and four positions.
-pub(super) unsafe fn scatter<const L: usize>(src: *const u32, dst: *mut u32, strip: Strip<'_>) {
+/// As [`super::scatter`], with `store == L`.
+pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) -> bool {
     let lines = || {
-        dst.wrapping_add(strip.start).addr().is_multiple_of(LINE)
-            && strip.line.is_multiple_of(16)
-            && strip.count.is_multiple_of(16)
+        let first = dst.wrapping_add(strip.start).addr();
+        [first, strip.line * size_of::<T>(), strip.count * size_of::<T>()]
+            .iter()
+            .all(|n| n.is_multiple_of(LINE))
     };
-    // SAFETY: as in `gather`.
+    let fits = |side: usize| L >= side && strip.count >= side;
+    // SAFETY: each branch has checked the size of elements and for its instructions; the rest is the caller's
+    // promise.
     unsafe {
-        if L >= 16 && strip.count >= 16 && is_x86_feature_detected!("avx512f") {
-            match strip.stream && lines() {
-                true => scatter_avx512::<L, true>(src, dst, strip),
-                false => scatter_avx512::<L, false>(src, dst, strip),
+        match size_of::<T>() {
+            4 if fits(16) && is_x86_feature_detected!("avx512f") => match strip.stream && lines() {
+                true => scatter_avx512::<L, true>(src.cast(), dst.cast(), strip),
+                false => scatter_avx512::<L, false>(src.cast(), dst.cast(), strip),
+            },
+            4 if fits(8) && is_x86_feature_detected!("avx") => {
+                scatter_avx::<L>(src.cast(), dst.cast(), strip)
             }
-        } else if L >= 8 && strip.count >= 8 && is_x86_feature_detected!("avx") {
-            scatter_avx::<L>(src, dst, strip);
-        } else {
-            scatter_tiles::<Sse, L, false>(src, dst, strip);
+            4 if fits(4) => scatter_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
+            2 if fits(8) => scatter_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
+            1 if fits(16) => scatter_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),
+            _ => return false,
         }
     }
+    true
 }
 
 #[target_feature(enable = "avx512f")]
@@ -77,10 +93,6 @@ unsafe fn gather_avx512<const L: usize, const STREAM: bool>(
 ) {
     // SAFETY: this function is compiled for the tile's instructions.
     unsafe { gather_tiles::<Avx512, L, STREAM>(src, dst, strip) }
-    if STREAM {
-        // Other threads are told that the task is done by ordinary stores; these come after.
-        _mm_sfence();
-    }
 }
 
 #[target_feature(enable = "avx")]
@@ -97,10 +109,6 @@ unsafe fn scatter_avx512<const L: usize, const STREAM: bool>(
 ) {
     // SAFETY: as above.
     unsafe { scatter_tiles::<Avx512, L, STREAM>(src, dst, strip) }
-    if STREAM {
-        // Other threads are told that the task is done by ordinary stores; these come after.
-        _mm_sfence();
-    }
 }
 
 #[target_feature(enable = "avx")]
@@ -121,8 +129,8 @@ fn tiles(strip: &Strip<'_>, side: usize) -> impl Iterator<Item = usize> + use<> 
 /// As [`gather`], for a strip of at least SIDE positions, on a machine with the tile's instructions.
 #[inline(always)]
 unsafe fn gather_tiles<K: Tile, const L: usize, const STREAM: bool>(
-    src: *const u32,
-    dst: *mut u32,
+    src: *const K::Element,
+    dst: *mut K::Element,
     strip: Strip<'_>,
 ) {
     for x in tiles(&strip, K::SIDE) {
@@ -136,7 +144,7 @@ unsafe fn gather_tiles<K: Tile, const L: usize, const STREAM: bool>(
                 } else {
                     let line = |lane: usize| match half + lane {
                         lane if lane < strip.valid => src.add(lane * strip.line + x),
-                        _ => ZEROS.as_ptr(),
+                        _ => ZEROS.as_ptr().cast(),
                     };
                     K::transpose::<STREAM>(line, row);
                 }
@@ -149,18 +157,18 @@ unsafe fn gather_tiles<K: Tile, const L: usize, const STREAM: bool>(
 /// As [`scatter`], for a strip of at least SIDE positions, on a machine with the tile's instructions.
 #[inline(always)]
 unsafe fn scatter_tiles<K: Tile, const L: usize, const STREAM: bool>(
-    src: *const u32,
-    dst: *mut u32,
+    src: *const K::Element,
+    dst: *mut K::Element,
     strip: Strip<'_>,
 ) {
     #[repr(align(64))]
-    struct Nowhere([u32; 16]);
-    let mut nowhere = Nowhere([0; 16]);
-    let nowhere = nowhere.0.as_mut_ptr();
+    struct Nowhere([u32; LINE / 4]);
+    let mut nowhere = Nowhere([0; LINE / 4]);
+    let nowhere = nowhere.0.as_mut_ptr().cast();
     for x in tiles(&strip, K::SIDE) {
         for half in (0..L).step_by(K::SIDE) {
             // SAFETY: the rows have L lanes to read; lanes below `valid` have lines, the others are written
-            // to the SIDE or more elements of `nowhere`. The tile ends inside the strip.
+            // to the line of `nowhere`. The tile ends inside the strip.
             unsafe {
                 let row = |i: usize| src.add(strip.rows.at(x + i) + half);
                 if strip.valid >= half + K::SIDE {
@@ -177,9 +185,42 @@ unsafe fn scatter_tiles<K: Tile, const L: usize, const STREAM: bool>(
     }
 }
 
+/// A tile by repeated interleaving of the first half of the rows with the second.
+macro_rules! interleaved {
+    ($name:ident, $element:ty, $side:literal, $stages:literal, $low:ident, $high:ident) => {
+        struct $name;
+
+        impl Tile for $name {
+            type Element = $element;
+            const SIDE: usize = $side;
+
+            #[inline(always)]
+            unsafe fn transpose<const STREAM: bool>(
+                src: impl Fn(usize) -> *const $element,
+                dst: impl Fn(usize) -> *mut $element,
+            ) {
+                // SAFETY: SSE2 is part of x86-64; the pointers are the caller's promise.
+                unsafe {
+                    let mut r = std::array::from_fn::<__m128i, $side, _>(|i| _mm_loadu_si128(src(i).cast()));
+                    for _ in 0..$stages {
+                        r = std::array::from_fn(|i| match i % 2 {
+                            0 => $low(r[i / 2], r[i / 2 + $side / 2]),
+                            _ => $high(r[i / 2], r[i / 2 + $side / 2]),
+                        });
+                    }
+                    r.iter().enumerate().for_each(|(i, v)| _mm_storeu_si128(dst(i).cast(), *v));
+                }
+            }
+        }
+    };
+}
+interleaved!(Words, u16, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16);
+interleaved!(Bytes, u8, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
+
 struct Sse;
 
 impl Tile for Sse {
+    type Element = u32;
     const SIDE: usize = 4;
 
     #[inline(always)]
@@ -203,6 +244,7 @@ impl Tile for Sse {
 struct Avx;
 
 impl Tile for Avx {
+    type Element = u32;
     const SIDE: usize = 8;
 
     #[inline(always)]
@@ -237,6 +279,7 @@ impl Tile for Avx {
 struct Avx512;
 
 impl Tile for Avx512 {
+    type Element = u32;
     const SIDE: usize = 16;
 
     #[inline(always)]
@@ -259,14 +302,18 @@ impl Tile for Avx512 {
                 ]
             };
             let q = [quad(0), quad(4), quad(8), quad(12)];
+            let mut out = [_mm512_setzero_ps(); 16];
             for j in 0..4 {
-                let even = |a: usize| _mm512_shuffle_f32x4::<0x88>(q[a][j], q[a + 1][j]);
-                let odd = |a: usize| _mm512_shuffle_f32x4::<0xdd>(q[a][j], q[a + 1][j]);
-                let (e0, e1, o0, o1) = (even(0), even(2), odd(0), odd(2));
-                store::<STREAM>(dst(j), _mm512_shuffle_f32x4::<0x88>(e0, e1));
-                store::<STREAM>(dst(4 + j), _mm512_shuffle_f32x4::<0x88>(o0, o1));
-                store::<STREAM>(dst(8 + j), _mm512_shuffle_f32x4::<0xdd>(e0, e1));
-                store::<STREAM>(dst(12 + j), _mm512_shuffle_f32x4::<0xdd>(o0, o1));
+                let [a, b, c, d] = q.map(|columns| columns[j]);
+                let (e0, o0) = (_mm512_shuffle_f32x4::<0x88>(a, b), _mm512_shuffle_f32x4::<0xdd>(a, b));
+                let (e1, o1) = (_mm512_shuffle_f32x4::<0x88>(c, d), _mm512_shuffle_f32x4::<0xdd>(c, d));
+                out[j] = _mm512_shuffle_f32x4::<0x88>(e0, e1);
+                out[4 + j] = _mm512_shuffle_f32x4::<0x88>(o0, o1);
+                out[8 + j] = _mm512_shuffle_f32x4::<0xdd>(e0, e1);
+                out[12 + j] = _mm512_shuffle_f32x4::<0xdd>(o0, o1);
+            }
+            for (i, v) in out.into_iter().enumerate() {
+                store::<STREAM>(dst(i), v);
             }
         }
     }
@@ -294,7 +341,7 @@ fn keeps_lines<T>(steps: Steps<'_>) -> bool {
 /// # Safety
 /// As [`super::rows`], with `valid == L`.
 pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
-    let lines = || dst.addr().is_multiple_of(LINE) && keeps_lines::<T>(patch.dst);
+    let lines = || dst.addr().is_multiple_of(LINE) && patch.dst.iter().all(|&s| keeps_lines::<T>(s));
     // SAFETY: each branch has checked for its instructions; the rest is the caller's promise.
     unsafe {
         if L * size_of::<T>() == LINE && is_x86_feature_detected!("avx512f") {
@@ -314,17 +361,11 @@ pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, p
 /// As [`rows`], for rows of one cache line, which begin one if `STREAM`.
 #[target_feature(enable = "avx512f")]
 unsafe fn rows_avx512<T: Bits, const STREAM: bool>(src: *const T, dst: *mut T, patch: Patch<'_>) {
-    for x in patch.start..patch.end {
-        // SAFETY: the caller's promise for this position.
-        unsafe {
-            let row = _mm512_loadu_ps(src.add(patch.src.at(x)).cast());
-            store::<STREAM>(dst.add(patch.dst.at(x)).cast(), row);
-        }
-    }
-    if STREAM {
-        // Other threads are told that the task is done by ordinary stores; these come after.
-        _mm_sfence();
-    }
+    // SAFETY: the caller's promise for this row.
+    patch.for_each_row(|s, d| unsafe {
+        let row = _mm512_loadu_ps(src.add(s).cast());
+        store::<STREAM>(dst.add(d).cast(), row);
+    });
 }
 
 /// # Safety

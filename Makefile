@@ -1,0 +1,60 @@
+# `make demo` and `make test` need Rust and make, and install the rest on Debian and Ubuntu.
+#
+# ONEDNN_DIR=/prefix links that oneDNN instead of compiling one. Everything uses Cargo's dev profile, which is
+# optimised (see Cargo.toml), so that oneDNN is compiled once and not again for tests or benchmarks.
+
+# Outside the checkout, so that a fresh clone finds the compiled oneDNN of the last one.
+export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/blocktensor/target
+
+ifdef ONEDNN_DIR
+export ONEDNN_DIR
+SOURCE := system
+FEATURES := --no-default-features --features system
+else
+SOURCE := bundled
+FEATURES :=
+endif
+
+PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
+FULL := --workspace $(FEATURES)
+CARGO := scripts/with-progress.sh cargo
+
+.PHONY: help demo test bench doc fmt setup clean-cache
+
+help:
+	@echo "make demo          ResNet-50 on blocked tensors"
+	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
+	@echo "make bench         benchmarks"
+	@echo "make doc           documentation, in $(CARGO_TARGET_DIR)/doc"
+	@echo "make fmt           format the code"
+	@echo "make clean-cache   throw away everything compiled, oneDNN too"
+	@echo "With ONEDNN_DIR=/prefix an installed oneDNN 3 is linked, and nothing of it compiled."
+
+setup:
+	@scripts/setup.sh $(SOURCE)
+
+demo: setup
+	@$(CARGO) run $(FEATURES) --example resnet50 -- --image examples/data/house.png
+
+# The part that needs no C++ first: it is quick to fail.
+test:
+	@scripts/setup.sh $(SOURCE) lint
+	cargo fmt --all --check
+	cargo clippy $(PLAIN) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
+	cargo test $(PLAIN)
+	$(CARGO) clippy $(FULL) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
+	$(CARGO) test $(FULL)
+
+bench: setup
+	@$(CARGO) bench $(FEATURES) --profile dev
+
+doc: setup
+	@$(CARGO) doc $(FEATURES) --no-deps
+
+fmt:
+	cargo fmt --all
+
+clean-cache:
+	cargo clean

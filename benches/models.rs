@@ -1,0 +1,261 @@
+//! Whole networks: ours, against a bare loop over the same oneDNN primitives and against their convolutions alone.
+//!
+//! All in one run and interleaved, so that the machine's moods meet every side; ratios of medians.
+//! `cargo bench --bench models [resnet50|mobilenet_v2 ...]`
+
+mod bare;
+#[path = "../examples/nets/mod.rs"]
+mod nets;
+
+use std::time::{Duration, Instant};
+
+use bare::{Adapter, Bare, Primitive, attributes};
+use nets::{Arch, ConvSpec, Mode, Network, Unit, Weights};
+use onednn_sys::*;
+
+const ROUNDS: usize = 15;
+
+fn main() {
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    println!(
+        "{:<14} {:>5} {:<8} {:>10} {:>11} {:>11} {:>11}",
+        "network", "batch", "layout", "ours", "/ bare team", "/ bare join", "/ convs alone"
+    );
+    for name in ["resnet50", "mobilenet_v2"] {
+        if !chosen.is_empty() && !chosen.iter().any(|c| c == name) {
+            continue;
+        }
+        let arch = Arch::by_name(name).expect("a known network");
+        for batch in [1, 16] {
+            for mode in [Mode::Blocked, Mode::Nhwc] {
+                compare(&arch, batch, mode);
+            }
+        }
+    }
+}
+
+fn compare(arch: &Arch, batch: usize, mode: Mode) {
+    let mut weights = Weights::random(arch, 1).expect("weights");
+    let network = Network::pack(arch, &mut weights, mode, batch, 224).expect("packed");
+    let image = nets::noise(batch, 224, 7).and_then(|t| t.contiguous(mode.image_format())).expect("an image");
+    let team = Bare::new(Adapter::Team);
+    let join = Bare::new(Adapter::Join);
+    let chain = Chain::new(&team, arch, batch, mode);
+    let mut times = [const { Vec::new() }; 3];
+    let mut alone = vec![Vec::new(); chain.convs.len()];
+    for _ in 0..ROUNDS {
+        times[0].push(blocktensor::run(|| time(|| drop(network.run(&image).expect("a run")))));
+        times[1].push(blocktensor::run(|| time(|| chain.execute(&team))));
+        times[2].push(rayon::scope(|_| time(|| chain.execute(&join))));
+        blocktensor::run(|| {
+            for (conv, times) in chain.convs.iter().zip(&mut alone) {
+                chain.primitives[*conv].execute(&team);
+                times.push(time(|| chain.primitives[*conv].execute(&team)));
+            }
+        });
+    }
+    let [ours, bare, joined] = times.map(median);
+    let convs: Duration = alone.into_iter().map(median).sum();
+    let ratio = |d: Duration| ours.as_secs_f64() / d.as_secs_f64();
+    println!(
+        "{:<14} {batch:>5} {:<8} {:>7.2} ms {:>11.3} {:>11.3} {:>11.3}",
+        arch.name,
+        mode.name(),
+        ours.as_secs_f64() * 1e3,
+        ratio(bare),
+        ratio(joined),
+        ratio(convs)
+    );
+}
+
+fn time(f: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    f();
+    start.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// The network's primitives in order, each reading what the one before wrote.
+struct Chain {
+    primitives: Vec<Primitive>,
+    /// Which of them are convolutions.
+    convs: Vec<usize>,
+}
+
+impl Chain {
+    fn execute(&self, bare: &Bare) {
+        self.primitives.iter().for_each(|p| p.execute(bare));
+    }
+
+    fn new(bare: &Bare, arch: &Arch, batch: usize, mode: Mode) -> Chain {
+        let tag = if mode == Mode::Blocked { dnnl_nChw16c } else { dnnl_nhwc };
+        let mut chain = Chain { primitives: Vec::new(), convs: Vec::new() };
+        let image_tag = if mode == Mode::Blocked { dnnl_nchw } else { dnnl_nhwc };
+        let mut side = 224;
+        let mut push_conv = |chain: &mut Chain,
+                             spec: &ConvSpec,
+                             side: usize,
+                             from: u32,
+                             src: Option<dnnl_memory_t>,
+                             residual| {
+            let p = conv(bare, spec, batch, side, from, tag, src, residual);
+            chain.convs.push(chain.primitives.len());
+            chain.primitives.push(p);
+            chain.primitives.last().expect("just pushed").memory(DNNL_ARG_DST)
+        };
+        let mut x = push_conv(&mut chain, &arch.stem, side, image_tag, None, None);
+        side = (side - 1) / arch.stem.stride + 1;
+        for unit in &arch.units {
+            match unit {
+                Unit::MaxPool => {
+                    let to = (side - 1) / 2 + 1;
+                    let p = pool(bare, [batch, 64, side, side], to, 3, 2, 1, tag, dnnl_pooling_max, x);
+                    x = p.memory(DNNL_ARG_DST);
+                    chain.primitives.push(p);
+                    side = to;
+                }
+                Unit::Block { convs, project, residual } => {
+                    let mut saved = x;
+                    if let Some(p) = project {
+                        saved = push_conv(&mut chain, p, side, tag, Some(x), None);
+                    }
+                    for (i, spec) in convs.iter().enumerate() {
+                        let add = (*residual && i + 1 == convs.len()).then_some(saved);
+                        x = push_conv(&mut chain, spec, side, tag, Some(x), add);
+                        side = (side - 1) / spec.stride + 1;
+                    }
+                }
+            }
+        }
+        let features = arch.features();
+        let p = pool(
+            bare,
+            [batch, features, side, side],
+            1,
+            side,
+            1,
+            0,
+            tag,
+            dnnl_pooling_avg_include_padding,
+            x,
+        );
+        chain.primitives.push(p);
+        let (src, weights) =
+            (bare.md(&[batch, features], dnnl_ab), bare.md(&[features, 1000], dnnl_format_tag_any));
+        let (bias, dst) = (bare.md(&[1, 1000], dnnl_ab), bare.md(&[batch, 1000], dnnl_ab));
+        let mut pd = std::ptr::null_mut();
+        // SAFETY: live descriptors and attributes.
+        let status = unsafe {
+            dnnl_matmul_primitive_desc_create(
+                &mut pd,
+                bare.engine,
+                src,
+                weights,
+                bias,
+                dst,
+                attributes(None, None),
+            )
+        };
+        assert_eq!(status, dnnl_success);
+        let args = [DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST];
+        chain.primitives.push(Primitive::new(bare, pd, &args, &[]));
+        chain
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn conv(
+    bare: &Bare,
+    c: &ConvSpec,
+    batch: usize,
+    side: usize,
+    from: dnnl_format_tag_t,
+    to: dnnl_format_tag_t,
+    src: Option<dnnl_memory_t>,
+    residual: Option<dnnl_memory_t>,
+) -> Primitive {
+    let out = (side - 1) / c.stride + 1;
+    let src_md = bare.md(&[batch, c.c, side, side], from);
+    let k = c.kernel;
+    let weights = match c.groups {
+        1 => bare.md(&[c.o, c.c, k, k], dnnl_format_tag_any),
+        g => bare.md(&[g, c.o / g, c.c / g, k, k], dnnl_format_tag_any),
+    };
+    let (bias, dst) = (bare.md(&[c.o], dnnl_a), bare.md(&[batch, c.o, out, out], to));
+    let eltwise = c.activation.map(|a| match a {
+        blocktensor::ops::Activation::Clip(low, high) => (dnnl_eltwise_clip, low, high),
+        _ => (dnnl_eltwise_relu, 0.0, 0.0),
+    });
+    let attr = attributes(residual.map(|_| dst), eltwise);
+    let (stride, pad) = ([c.stride as i64; 2], [(k / 2) as i64; 2]);
+    let mut pd = std::ptr::null_mut();
+    // SAFETY: live descriptors and attributes, arrays of two values.
+    let status = unsafe {
+        dnnl_convolution_forward_primitive_desc_create(
+            &mut pd,
+            bare.engine,
+            dnnl_forward_inference,
+            dnnl_convolution_direct,
+            src_md,
+            weights,
+            bias,
+            dst,
+            stride.as_ptr(),
+            [0i64; 2].as_ptr(),
+            pad.as_ptr(),
+            pad.as_ptr(),
+            attr,
+        )
+    };
+    assert_eq!(status, dnnl_success, "{c:?}");
+    let mut args = vec![DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST];
+    let mut shared: Vec<(u32, dnnl_memory_t)> = src.map(|m| (DNNL_ARG_SRC, m)).into_iter().collect();
+    if let Some(r) = residual {
+        let arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) as u32 | DNNL_ARG_SRC_1;
+        args.push(arg);
+        shared.push((arg, r));
+    }
+    let p = Primitive::new(bare, pd, &args, &shared);
+    assert!(!p.implementation.starts_with("ref"), "{c:?}: {}", p.implementation);
+    p
+}
+
+#[allow(clippy::too_many_arguments)]
+fn pool(
+    bare: &Bare,
+    dims: [usize; 4],
+    out: usize,
+    kernel: usize,
+    stride: usize,
+    pad: usize,
+    tag: dnnl_format_tag_t,
+    alg: dnnl_alg_kind_t,
+    src: dnnl_memory_t,
+) -> Primitive {
+    let (src_md, dst) = (bare.md(&dims, tag), bare.md(&[dims[0], dims[1], out, out], tag));
+    let two = |v: usize| [v as i64; 2];
+    let mut pd = std::ptr::null_mut();
+    // SAFETY: live descriptors and attributes, arrays of two values.
+    let status = unsafe {
+        dnnl_pooling_forward_primitive_desc_create(
+            &mut pd,
+            bare.engine,
+            dnnl_forward_inference,
+            alg,
+            src_md,
+            dst,
+            two(stride).as_ptr(),
+            two(kernel).as_ptr(),
+            two(0).as_ptr(),
+            two(pad).as_ptr(),
+            two((out - 1) * stride + kernel - dims[2] - pad).as_ptr(),
+            attributes(None, None),
+        )
+    };
+    assert_eq!(status, dnnl_success);
+    Primitive::new(bare, pd, &[DNNL_ARG_SRC, DNNL_ARG_DST], &[(DNNL_ARG_SRC, src)])
+}

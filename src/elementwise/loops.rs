@@ -1,0 +1,290 @@
+//! The innermost loops: rows of operands under a function of elements.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use super::run::Rows;
+use crate::dtype::Element;
+use crate::simd::Loop;
+
+/// A function of one element that a loop inlines: a function marked `#[inline(always)]`, a *small* closure, or
+/// [`With`].
+pub(crate) trait Function<A, O>: Sync {
+    /// The function's value.
+    fn of(&self, a: A) -> O;
+}
+
+impl<A, O, F: Fn(A) -> O + Sync> Function<A, O> for F {
+    #[inline(always)]
+    fn of(&self, a: A) -> O {
+        self(a)
+    }
+}
+
+/// A function marked `#[inline(always)]` with its parameters: what a closure over them is, but inlined whatever its
+/// size.
+#[derive(Clone, Copy)]
+pub(crate) struct With<F, P>(pub F, pub P);
+
+impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for With<F, P> {
+    #[inline(always)]
+    fn of(&self, a: A) -> O {
+        (self.0)(a, self.1)
+    }
+}
+
+/// Row `r` of an operand: `rows.length` elements, or one that stands for all of them.
+///
+/// # Safety
+/// The operand has elements of type `E` there, and nobody writes them meanwhile.
+#[inline(always)]
+unsafe fn row<E>(rows: &Rows, operand: usize, r: usize) -> &[E] {
+    let length = if rows.single[operand] { 1 } else { rows.length };
+    // SAFETY: the caller's promise.
+    unsafe {
+        let start = rows.src[operand].cast::<E>().add(r * rows.src_strides[operand]);
+        std::slice::from_raw_parts(start, length)
+    }
+}
+
+/// `n` rows of the destination from row `r` on, which follow each other where there are several.
+///
+/// # Safety
+/// The rows lie in the destination, and nobody else touches them meanwhile.
+#[inline(always)]
+#[allow(clippy::mut_from_ref)]
+unsafe fn dst_rows<E>(rows: &Rows, r: usize, n: usize) -> &mut [E] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let start = rows.dst.cast::<E>().add(r * rows.dst_stride);
+        std::slice::from_raw_parts_mut(start, n * rows.length)
+    }
+}
+
+/// Elements that are written out at a time where an operand repeats.
+const GROUP: usize = 512;
+
+/// An operand's rows of one vector each (see [`Rows::vectors`]), several at a time: where they lie, or written out.
+struct Vectors<E> {
+    written: [MaybeUninit<E>; GROUP],
+    ready: bool,
+}
+
+impl<E: Element> Vectors<E> {
+    #[inline(always)]
+    fn new() -> Self {
+        Vectors { written: [const { MaybeUninit::uninit() }; GROUP], ready: false }
+    }
+
+    /// `n` rows from row `first` on, one after the other; at most [`GROUP`] elements.
+    ///
+    /// # Safety
+    /// The operand has elements of type `E` in these rows, and nobody writes them meanwhile.
+    #[inline(always)]
+    unsafe fn rows<'a>(&'a mut self, rows: &'a Rows, operand: usize, first: usize, n: usize) -> &'a [E] {
+        let (length, step) = (rows.length, rows.src_strides[operand]);
+        let single = rows.single[operand];
+        // SAFETY: the caller's promise; what is read of `written` was written, now or by the first call.
+        unsafe {
+            let start = rows.src[operand].cast::<E>().add(first * step);
+            if step == length && !single {
+                return std::slice::from_raw_parts(start, n * length);
+            }
+            let to = self.written.as_mut_ptr().cast::<E>();
+            let repeats = step == 0;
+            if !(repeats && self.ready) {
+                let n = if repeats { GROUP / length } else { n };
+                match length {
+                    16 => write_out::<E, 16>(start, step, single, n, to),
+                    _ => write_out::<E, 8>(start, step, single, n, to),
+                }
+                self.ready = true;
+            }
+            std::slice::from_raw_parts(to, n * length)
+        }
+    }
+}
+
+/// Writes `n` rows of `L` elements, or of one value each, one after the other.
+///
+/// # Safety
+/// The rows can be read, and `n * L` elements written at `to`.
+#[inline(always)]
+unsafe fn write_out<E: Copy, const L: usize>(
+    from: *const E,
+    step: usize,
+    single: bool,
+    n: usize,
+    to: *mut E,
+) {
+    let to = to.cast::<[E; L]>();
+    // SAFETY: the caller's promise; an array has the alignment of its elements.
+    unsafe {
+        if single {
+            for r in 0..n {
+                *to.add(r) = [*from.add(r * step); L];
+            }
+        } else {
+            for r in 0..n {
+                *to.add(r) = *from.add(r * step).cast::<[E; L]>();
+            }
+        }
+    }
+}
+
+/// Rows of one vector each that are worked on together.
+#[inline(always)]
+fn group_of(rows: &Rows) -> usize {
+    debug_assert!(rows.dst_stride == rows.length && matches!(rows.length, 8 | 16));
+    if rows.length == 16 { GROUP / 16 } else { GROUP / 8 }
+}
+
+pub(super) struct Map1<'a, F, T> {
+    pub rows: &'a Rows,
+    pub f: &'a F,
+    pub of: PhantomData<T>,
+}
+
+impl<A: Element, O: Element, F: Function<A, O>> Loop for Map1<'_, F, (A, O)> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Map1 { rows, f, .. } = self;
+        for r in 0..rows.rows {
+            // SAFETY: `run::run` gives rows of the operands' types, the destination's to this task alone.
+            let (dst, a) = unsafe { (dst_rows::<O>(rows, r, 1), row::<A>(rows, 0, r)) };
+            if rows.single[0] {
+                dst.fill(f.of(a[0]));
+                continue;
+            }
+            for (d, &a) in dst.iter_mut().zip(a) {
+                *d = f.of(a);
+            }
+        }
+    }
+}
+
+pub(super) struct Map2<'a, F, T> {
+    pub rows: &'a Rows,
+    pub f: &'a F,
+    pub of: PhantomData<T>,
+}
+
+impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, (A, B, O)> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Map2 { rows, f, .. } = self;
+        if rows.vectors {
+            let (mut va, mut vb) = (Vectors::<A>::new(), Vectors::<B>::new());
+            let mut r = 0;
+            while r < rows.rows {
+                let n = group_of(rows).min(rows.rows - r);
+                // SAFETY: as in `Map1`.
+                let (dst, a, b) =
+                    unsafe { (dst_rows(rows, r, n), va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n)) };
+                zip2(dst, (a, false), (b, false), f);
+                r += n;
+            }
+            return;
+        }
+        for r in 0..rows.rows {
+            // SAFETY: as in `Map1`.
+            let (dst, a, b) =
+                unsafe { (dst_rows::<O>(rows, r, 1), row::<A>(rows, 0, r), row::<B>(rows, 1, r)) };
+            zip2(dst, (a, rows.single[0]), (b, rows.single[1]), f);
+        }
+    }
+}
+
+/// One row of two operands, either of which may be single.
+#[inline(always)]
+fn zip2<A: Copy, B: Copy, O: Copy>(
+    dst: &mut [O],
+    (a, a_single): (&[A], bool),
+    (b, b_single): (&[B], bool),
+    f: impl Fn(A, B) -> O,
+) {
+    match (a_single, b_single) {
+        (false, false) => {
+            for ((d, &a), &b) in dst.iter_mut().zip(a).zip(b) {
+                *d = f(a, b);
+            }
+        }
+        (false, true) => {
+            let b = b[0];
+            for (d, &a) in dst.iter_mut().zip(a) {
+                *d = f(a, b);
+            }
+        }
+        (true, false) => {
+            let a = a[0];
+            for (d, &b) in dst.iter_mut().zip(b) {
+                *d = f(a, b);
+            }
+        }
+        (true, true) => dst.fill(f(a[0], b[0])),
+    }
+}
+
+pub(super) struct Map3<'a, F, T> {
+    pub rows: &'a Rows,
+    pub f: &'a F,
+    pub of: PhantomData<T>,
+}
+
+impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop for Map3<'_, F, (A, B, C, O)> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Map3 { rows, f, .. } = self;
+        if rows.vectors {
+            let (mut va, mut vb, mut vc) = (Vectors::<A>::new(), Vectors::<B>::new(), Vectors::<C>::new());
+            let mut r = 0;
+            while r < rows.rows {
+                let n = group_of(rows).min(rows.rows - r);
+                // SAFETY: as in `Map1`.
+                let (dst, a, b, c) = unsafe {
+                    let (a, b) = (va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n));
+                    (dst_rows::<O>(rows, r, n), a, b, vc.rows(rows, 2, r, n))
+                };
+                zip3(dst, a, b, c, f);
+                r += n;
+            }
+            return;
+        }
+        let [a_single, b_single, c_single] = rows.single;
+        for r in 0..rows.rows {
+            // SAFETY: as in `Map1`.
+            let (dst, a, b, c) = unsafe {
+                (dst_rows::<O>(rows, r, 1), row::<A>(rows, 0, r), row::<B>(rows, 1, r), row::<C>(rows, 2, r))
+            };
+            if c_single {
+                let c = c[0];
+                zip2(dst, (a, a_single), (b, b_single), |a, b| f(a, b, c));
+            } else if b_single {
+                let b = b[0];
+                zip2(dst, (a, a_single), (c, false), |a, c| f(a, b, c));
+            } else if a_single {
+                let a = a[0];
+                zip2(dst, (b, false), (c, false), |b, c| f(a, b, c));
+            } else {
+                zip3(dst, a, b, c, f);
+            }
+        }
+    }
+}
+
+/// One row of three operands.
+#[inline(always)]
+fn zip3<A: Copy, B: Copy, C: Copy, O: Copy>(
+    dst: &mut [O],
+    a: &[A],
+    b: &[B],
+    c: &[C],
+    f: impl Fn(A, B, C) -> O,
+) {
+    for (((d, &a), &b), &c) in dst.iter_mut().zip(a).zip(b).zip(c) {
+        *d = f(a, b, c);
+    }
+}

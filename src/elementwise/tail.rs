@@ -1,0 +1,116 @@
+//! The channel tail of a blocked result, zeroed by the pass that writes it.
+
+use crate::simd::{self, Loop};
+
+/// The padding lanes in the last block of channels of each image. The destination is dense: images, blocks, pixels,
+/// lanes. Sizes in **elements**.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tail {
+    /// Lanes of a pixel.
+    pub lanes: usize,
+    /// Lanes of the last block that hold channels.
+    pub used: usize,
+    /// All pixels of one block of one image.
+    pub plane: usize,
+    /// Blocks of an image.
+    pub blocks: usize,
+}
+
+impl Tail {
+    /// Zeroes what belongs to the tail among elements of `size` **bytes** that begin with element `at` of the
+    /// destination.
+    pub fn zero(&self, at: usize, piece: &mut [u8], size: usize) {
+        let len = piece.len() / size;
+        let mut from = 0;
+        while from < len {
+            let plane = (at + from) / self.plane;
+            let end = ((plane + 1) * self.plane - at).min(len);
+            if plane % self.blocks == self.blocks - 1 {
+                let elements = &mut piece[from * size..end * size];
+                let lane = (at + from) % self.lanes;
+                simd::dispatch(Zero {
+                    elements,
+                    first: lane * size,
+                    used: self.used * size,
+                    pixel: self.lanes * size,
+                });
+            }
+            from = end;
+        }
+    }
+}
+
+/// Everything in **bytes**; `first` is where `elements` begins within its pixel.
+struct Zero<'a> {
+    elements: &'a mut [u8],
+    first: usize,
+    used: usize,
+    pixel: usize,
+}
+
+impl Loop for Zero<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Zero { elements, first, used, pixel } = self;
+        let whole = match first {
+            0 => elements,
+            f => {
+                let (begun, whole) = elements.split_at_mut((pixel - f).min(elements.len()));
+                let skip = used.saturating_sub(f).min(begun.len());
+                begun[skip..].fill(0);
+                whole
+            }
+        };
+        match pixel {
+            64 => pixels::<64>(whole, used),
+            32 => pixels::<32>(whole, used),
+            16 => pixels::<16>(whole, used),
+            _ => whole.chunks_mut(pixel).for_each(|p| {
+                let used = used.min(p.len());
+                p[used..].fill(0);
+            }),
+        }
+    }
+}
+
+/// The same for pixels of a size that the compiler knows: a load, a mask, a store.
+#[inline(always)]
+fn pixels<const BYTES: usize>(whole: &mut [u8], used: usize) {
+    let mask: [u8; BYTES] = std::array::from_fn(|i| if i < used { 0xff } else { 0 });
+    let (pixels, rest) = whole.as_chunks_mut::<BYTES>();
+    for p in pixels {
+        for i in 0..BYTES {
+            p[i] &= mask[i];
+        }
+    }
+    let used = used.min(rest.len());
+    rest[used..].fill(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_any_length_zero_the_tail_and_nothing_else() {
+        for (lanes, size) in [(16, 4), (8, 4), (16, 1), (4, 2), (5, 1), (64, 4)] {
+            for used in [1, lanes - 1] {
+                let tail = Tail { lanes, used, plane: 3 * lanes, blocks: 2 };
+                let len = 2 * 2 * tail.plane;
+                for step in [1, 3, lanes - 1, lanes, 2 * lanes + 1, len] {
+                    let mut data = vec![1u8; len * size];
+                    for at in (0..len).step_by(step) {
+                        let end = (at + step).min(len);
+                        tail.zero(at, &mut data[at * size..end * size], size);
+                    }
+                    for (i, &v) in data.iter().enumerate() {
+                        let e = i / size;
+                        let padding = e / tail.plane % 2 == 1 && e % lanes >= used;
+                        assert_eq!(v == 0, padding, "{tail:?} step {step} element {e}");
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Batch normalisation with the statistics of the batch.
+
+use super::Entry;
+use super::batch_norm::{channel_values, channels_of, normalise};
+use super::lanes::Lanes;
+use super::moments::{Moments, moments};
+use super::same::{param_arg, strided_lanes};
+use super::scale::Scale;
+use crate::dispatch::schema::{data, float, optional_param, param};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::error::{Result, fail};
+use crate::layout::memory_format::MemoryFormat;
+use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::tensor::strided::StridedTensor;
+
+/// Statistics so far and affine parameters of a batch norm in training, each 1-D with one f32 value for each channel.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchNormTrain<'a> {
+    /// Running mean before this batch.
+    pub running_mean: &'a StridedTensor,
+    /// Running variance before this batch.
+    pub running_var: &'a StridedTensor,
+    /// Scale (gamma); 1 where left out.
+    pub weight: Option<&'a StridedTensor>,
+    /// Shift (beta); 0 where left out.
+    pub bias: Option<&'a StridedTensor>,
+    /// How much this batch counts in the running statistics.
+    pub momentum: f64,
+    /// Added to the variance.
+    pub eps: f64,
+}
+
+/// What [`batch_norm_train`] gives back.
+#[derive(Clone, Debug)]
+pub struct BatchNormTrained<T> {
+    /// The normalised data.
+    pub y: T,
+    /// Running mean after this batch, \[C\].
+    pub running_mean: StridedTensor,
+    /// Running variance after this batch, \[C\].
+    pub running_var: StridedTensor,
+}
+
+const ARGS: &[crate::dispatch::ArgSpec] = &[
+    data("x"),
+    param("running_mean"),
+    param("running_var"),
+    optional_param("weight"),
+    optional_param("bias"),
+    float("momentum", 0.1),
+    float("eps", 1e-5),
+];
+static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS);
+static OP: Op = Op::new(&SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] =
+    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+
+/// Batch normalisation with the statistics of the batch, which also move the running ones.
+/// `torch.nn.functional.batch_norm(training=True)`.
+///
+/// Each channel is normalised with its own mean and biased variance over all images and pixels. The running statistics
+/// become `(1 - momentum) * running + momentum * batch`, with the unbiased variance. A batch without elements leaves
+/// them as they are.
+///
+/// # Shapes
+/// `x` [N, C, ...] of rank 2 to 5 (blocked: 3 to 5), with N times pixels not 1; each parameter \[C\]. `y` has the sizes of
+/// `x`, the new running statistics \[C\] each. The call by name gives the three in this order.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided: any strides, which the result takes over as element-wise ops do; a view that is dense in neither format is
+/// copied for the statistics, which the ledger counts. Blocked: any layout that blocks the channels alone; the
+/// result keeps it. Running statistics are strided, whatever the key.
+///
+/// # Errors
+/// `ShapeMismatch` for a parameter that has not C values; `InvalidArgument` for an eps that is NaN or negative, one value
+/// for each channel, or C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
+#[track_caller]
+pub fn batch_norm_train<T: Operand>(x: &T, params: &BatchNormTrain<'_>) -> Result<BatchNormTrained<T>> {
+    let results = OP.call(&[
+        Arg::Tensor(x.tensor_ref()),
+        Arg::Tensor(TensorRef::Strided(params.running_mean)),
+        Arg::Tensor(TensorRef::Strided(params.running_var)),
+        param_arg(params.weight),
+        param_arg(params.bias),
+        Arg::Float(params.momentum),
+        Arg::Float(params.eps),
+    ])?;
+    let mut results = results.into_vec().into_iter();
+    if let (Some(y), Some(Tensor::Strided(running_mean)), Some(Tensor::Strided(running_var))) =
+        (results.next(), results.next(), results.next())
+        && let Ok(y) = T::from_tensor(y)
+    {
+        return Ok(BatchNormTrained { y, running_mean, running_var });
+    }
+    fail!(
+        KeyMismatch,
+        SCHEMA.name,
+        "result",
+        "other results",
+        "the kernel gives y and two strided vectors",
+        "mend the kernel, or call the op by name"
+    )
+}
+
+/// `eps` of a norm that takes its variance from the data.
+pub(super) fn check_eps(op: &'static str, eps: f64) -> Result<f64> {
+    if eps >= 0.0 {
+        return Ok(eps);
+    }
+    fail!(
+        InvalidArgument,
+        op,
+        "eps",
+        eps.to_string(),
+        "it is a number that is not negative: variance + eps has a root",
+        "pass 1e-5, for example"
+    )
+}
+
+fn kernel(args: &Args<'_>) -> Result<Outputs> {
+    let op = args.op();
+    let x = args.tensor(0)?;
+    let channels = channels_of(op, x)?;
+    let mean = channel_values(op, "running_mean", Some(args.strided(1)?), channels, 0.0)?;
+    let var = channel_values(op, "running_var", Some(args.strided(2)?), channels, 1.0)?;
+    let weight = channel_values(op, "weight", args.optional_strided(3)?, channels, 1.0)?;
+    let bias = channel_values(op, "bias", args.optional_strided(4)?, channels, 0.0)?;
+    let (momentum, eps) = (args.float(5)?, check_eps(op, args.float(6)?)?);
+    let count = x.dims().iter().product::<usize>() / channels;
+    if count == 1 {
+        fail!(
+            InvalidArgument,
+            op,
+            "x",
+            x.describe(),
+            "a variance takes more than one value for each channel",
+            "pass more images or pixels, or use batch_norm with given statistics"
+        );
+    }
+    let stats = if count == 0 { Vec::new() } else { statistics(args, channels)? };
+    let scale = |c: usize| match stats.get(c) {
+        Some(m) => Scale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
+        None => Scale::new(0.0, 1.0, weight[c], bias[c]),
+    };
+    let y = normalise(args, scale)?.into_vec();
+    let running = |old: &[f32], of: fn(&Moments) -> f64| {
+        let moved = |(c, &old): (usize, &f32)| match stats.get(c) {
+            Some(m) => ((1.0 - momentum) * f64::from(old) + momentum * of(m)) as f32,
+            None => old,
+        };
+        StridedTensor::from_slice(&old.iter().enumerate().map(moved).collect::<Vec<_>>(), &[channels])
+    };
+    let running_mean = running(&mean, |m| m.mean)?;
+    let running_var = running(&var, |m| m.squares / (m.count - 1.0))?;
+    Ok(Outputs::Many(y.into_iter().chain([running_mean.into(), running_var.into()]).collect()))
+}
+
+/// The moments of each channel over all images and pixels.
+fn statistics(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
+    let op = args.op();
+    let of = |view: Lanes, src: &[f32]| {
+        let layouts = || args.data_operands().map(|(_, x)| x.layout_name()).collect();
+        super::timed(args, "blocktensor:moments", layouts, || {
+            let parts = moments(&view, src, view.pixels());
+            let mut merged = vec![Moments::default(); channels];
+            for image in parts.chunks_exact(view.padded_channels()) {
+                merged.iter_mut().zip(image).for_each(|(a, &b)| *a = a.merge(b));
+            }
+            merged
+        })
+    };
+    match args.tensor(0)? {
+        TensorRef::Strided(x) => {
+            let dense = if Lanes::of_strided(x).is_some() {
+                x.clone()
+            } else {
+                x.dense_at(op, MemoryFormat::Contiguous, args.location())?
+            };
+            let view = strided_lanes(op, &dense)?;
+            // Points of all images are one image of as many pixels.
+            let view = match view.pixels() {
+                1 => Lanes { n: 1, spatial: [1, 1, view.n], ..view },
+                _ => view,
+            };
+            Ok(of(view, dense.data()))
+        }
+        _ => {
+            let x = args.blocked(0)?;
+            Ok(of(Lanes::of_blocked(op, x)?, x.data()))
+        }
+    }
+}

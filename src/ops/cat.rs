@@ -1,0 +1,385 @@
+//! Joining and cutting: `cat`, `stack`, `chunk`, `split`.
+//!
+//! Along the channels of blocked tensors, pieces that begin and end at blocks are plain copies; others shift lanes.
+
+use super::blocks;
+use super::lane_moves::{self, Channel};
+use super::pointwise::recorded;
+use super::{ALL_DTYPES, Entry, check_axis};
+use crate::dispatch::schema::{data, data_list, int, required_int, required_ints};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::elementwise::{Place, copy_part};
+use crate::error::{Result, fail};
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::check_extent;
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+static CAT_SCHEMA: Schema = Schema::new("cat", &[data_list("tensors"), int("axis", 0)]);
+static CAT: Op = Op::new(&CAT_SCHEMA);
+static STACK_SCHEMA: Schema = Schema::new("stack", &[data_list("tensors"), int("axis", 0)]);
+static STACK: Op = Op::new(&STACK_SCHEMA);
+static CHUNK_SCHEMA: Schema = Schema::new("chunk", &[data("x"), required_int("chunks"), int("axis", 0)]);
+static CHUNK: Op = Op::new(&CHUNK_SCHEMA);
+static SPLIT_SCHEMA: Schema = Schema::new("split", &[data("x"), required_ints("sizes"), int("axis", 0)]);
+static SPLIT: Op = Op::new(&SPLIT_SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    moving(&CAT, &cat_kernel),
+    moving(&STACK, &stack_kernel),
+    moving(&CHUNK, &chunk_kernel),
+    moving(&SPLIT, &split_kernel),
+];
+
+/// An op that moves elements of any dtype, with one kernel for both keys.
+pub(super) const fn moving(op: &'static Op, kernel: &'static crate::dispatch::KernelFn) -> Entry {
+    let kernel = Kernel::rust(kernel).with_dtypes(ALL_DTYPES);
+    Entry { op, strided: Some(kernel), blocked: Some(kernel) }
+}
+
+/// Tensors joined along an axis that is there, as `torch.cat`.
+///
+/// # Shapes
+/// One or more tensors of the same sizes, except along `axis`; the result's size there is their sum.
+///
+/// # Dtypes
+/// Any, the same for all.
+///
+/// # Layouts
+/// Strided: any strides; the result is channels-last when every operand suggests it. Blocked: one layout for all, any
+/// axis, any number of channels; along the channels it is fastest where every operand but the last fills its blocks.
+///
+/// # Errors
+/// `InvalidArgument` without tensors or for an axis out of range; `RankMismatch`, `ShapeMismatch`, `DTypeMismatch`,
+/// `LayoutMismatch` for operands that do not go together; `Overflow`.
+#[track_caller]
+pub fn cat<T: Operand>(tensors: &[&T], axis: usize) -> Result<T> {
+    let list: Vec<TensorRef<'_>> = tensors.iter().map(|t| t.tensor_ref()).collect();
+    CAT.call_one(&[Arg::Tensors(&list), super::axis_arg(axis)])
+}
+
+/// Tensors of one shape joined along a new axis, as `torch.stack`.
+///
+/// # Shapes
+/// One or more tensors of the same sizes; `axis` is the new one's place in the result.
+///
+/// # Dtypes
+/// Any, the same for all.
+///
+/// # Layouts
+/// Strided: any strides. Blocked: one layout for all; the new axis comes after the channels, and the result has rank 5
+/// at most.
+///
+/// # Errors
+/// As [`cat`]; on blocked `InvalidArgument` for an axis before the spatial ones, which would move the channels, and
+/// `RankMismatch` for a result of rank 6.
+#[track_caller]
+pub fn stack<T: Operand>(tensors: &[&T], axis: usize) -> Result<T> {
+    let list: Vec<TensorRef<'_>> = tensors.iter().map(|t| t.tensor_ref()).collect();
+    STACK.call_one(&[Arg::Tensors(&list), super::axis_arg(axis)])
+}
+
+/// At most `chunks` pieces along an axis, all but the last of the same size, as `torch.chunk`.
+///
+/// # Shapes
+/// Any `x`; the pieces' size along `axis` is its size over `chunks`, rounded up, so that there may be fewer.
+///
+/// # Dtypes
+/// Any.
+///
+/// # Layouts
+/// Strided: the pieces are views that share the storage. Blocked: copies in the layout of `x`, at any channel.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
+#[track_caller]
+pub fn chunk<T: Operand>(x: &T, chunks: usize, axis: usize) -> Result<Vec<T>> {
+    CHUNK.call_many(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(chunks), super::axis_arg(axis)])
+}
+
+/// Pieces of the given sizes along an axis, as `torch.split`.
+///
+/// # Shapes
+/// Any `x`. `sizes` sum up to its size along `axis`; a single one stands for as many as there are, the last of which may
+/// be smaller.
+///
+/// # Dtypes
+/// Any.
+///
+/// # Layouts
+/// As [`chunk`].
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range, a single size of 0, or more than 2^20 pieces; `ShapeMismatch` for sizes
+/// with another sum.
+#[track_caller]
+pub fn split<T: Operand>(x: &T, sizes: &[usize], axis: usize) -> Result<Vec<T>> {
+    let sizes: Vec<i64> = sizes.iter().map(|&s| i64::try_from(s).unwrap_or(i64::MAX)).collect();
+    SPLIT.call_many(&[Arg::Tensor(x.tensor_ref()), Arg::Ints(&sizes), super::axis_arg(axis)])
+}
+
+/// Checks operands against the first, `axis` aside.
+fn check_alike(op: &'static str, list: &[TensorRef<'_>], axis: Option<usize>) -> Result<()> {
+    let first = list[0];
+    for (i, t) in list.iter().enumerate().skip(1) {
+        let got = || format!("number {i}, {}", t.describe());
+        let rule = || format!("number 0 is {}", first.describe());
+        if t.dims().len() != first.dims().len() {
+            fail!(RankMismatch, op, "tensors", got(), rule(), "pass tensors of one rank");
+        }
+        if (0..first.dims().len()).any(|d| Some(d) != axis && t.dims()[d] != first.dims()[d]) {
+            let remedy = match axis {
+                Some(a) => format!("pass sizes that agree except along axis {a}"),
+                None => "pass tensors of one shape".into(),
+            };
+            fail!(ShapeMismatch, op, "tensors", got(), rule(), remedy);
+        }
+        if t.dtype() != first.dtype() {
+            fail!(DTypeMismatch, op, "tensors", got(), rule(), "pass tensors of one dtype");
+        }
+        if let (TensorRef::Blocked(a), TensorRef::Blocked(b)) = (first, t)
+            && a.layout() != b.layout()
+        {
+            let remedy = format!("reorder it with `reorder_to(\"{}\".parse()?)`", a.layout());
+            fail!(LayoutMismatch, op, "tensors", got(), rule(), remedy);
+        }
+    }
+    Ok(())
+}
+
+fn strided_list<'a>(list: &[TensorRef<'a>]) -> Vec<&'a StridedTensor> {
+    list.iter().filter_map(|t| if let TensorRef::Strided(s) = t { Some(*s) } else { None }).collect()
+}
+
+fn blocked_list<'a>(list: &[TensorRef<'a>]) -> Vec<&'a BlockedTensor> {
+    list.iter().filter_map(|t| if let TensorRef::Blocked(b) = t { Some(*b) } else { None }).collect()
+}
+
+fn cat_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, list, axis) = (args.op(), args.tensors(0)?, args.count(1)?);
+    check_axis(op, list[0].dims(), axis)?;
+    check_alike(op, list, Some(axis))?;
+    let mut dims = Dims::from_slice(list[0].dims());
+    dims[axis] = list.iter().try_fold(0usize, |sum, t| sum.checked_add(t.dims()[axis])).unwrap_or(usize::MAX);
+    check_extent(op, &dims)?;
+    let strided = strided_list(list);
+    if !strided.is_empty() {
+        let dst = FormatRule::AllSuggest.empty_result(op, &strided, &dims, strided[0].dtype())?;
+        return recorded(args, dst.into(), |dst| match dst {
+            TensorMut::Strided(dst) => join(op, dst, &strided, axis),
+            _ => unreachable!("it was made strided"),
+        });
+    }
+    let blocked = blocked_list(list);
+    if axis == 1 {
+        let channels: Vec<Channel> = blocked
+            .iter()
+            .enumerate()
+            .flat_map(|(source, t)| (0..t.dims()[1]).map(move |channel| Channel::Of { source, channel }))
+            .collect();
+        return lanes_recorded(args, || lane_moves::channels(op, &blocked, &channels, 0.0));
+    }
+    let dst = BlockedTensor::for_result(op, &dims, blocked[0].layout(), blocked[0].dtype())?;
+    recorded(args, dst.into(), |dst| match dst {
+        TensorMut::Blocked(dst) => {
+            let views = blocked.iter().map(|t| blocks::view(op, t)).collect::<Result<Vec<_>>>()?;
+            join_blocked(op, dst, &views, axis)
+        }
+        _ => unreachable!("it was made blocked"),
+    })
+}
+
+/// A blocked result that its maker allocates, in the ledger.
+pub(super) fn lanes_recorded(
+    args: &Args<'_>,
+    make: impl FnOnce() -> Result<BlockedTensor>,
+) -> Result<Outputs> {
+    let layouts = || args.data_operands().map(|(_, t)| t.layout_name()).collect::<Vec<_>>().join(", ");
+    Ok(super::timed(args, "blocktensor:lanes", layouts, make)?.into())
+}
+
+fn join(op: &'static str, dst: &mut StridedTensor, list: &[&StridedTensor], axis: usize) -> Result<()> {
+    let mut at = 0;
+    for t in list {
+        let place = Place::of(&dst.narrow(axis, at, t.dims()[axis])?);
+        copy_part(op, dst.result_bytes(), place, t)?;
+        at += t.dims()[axis];
+    }
+    Ok(())
+}
+
+fn join_blocked(
+    op: &'static str,
+    dst: &mut BlockedTensor,
+    list: &[StridedTensor],
+    axis: usize,
+) -> Result<()> {
+    let mut at = 0;
+    for t in list {
+        let place = Place::of(&blocks::view(op, dst)?.narrow(axis, at, t.dims()[axis])?);
+        copy_part(op, dst.storage_bytes_mut(), place, t)?;
+        at += t.dims()[axis];
+    }
+    Ok(())
+}
+
+fn stack_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, list, axis) = (args.op(), args.tensors(0)?, args.count(1)?);
+    let rank = list[0].dims().len();
+    if axis > rank {
+        let got = format!("axis {axis}");
+        fail!(
+            InvalidArgument,
+            op,
+            "axis",
+            got,
+            format!("the result has rank {}", rank + 1),
+            "name a place in it"
+        );
+    }
+    check_alike(op, list, None)?;
+    let strided = strided_list(list);
+    if !strided.is_empty() {
+        let list = strided.iter().map(|t| t.unsqueeze(axis)).collect::<Result<Vec<_>>>()?;
+        let refs: Vec<&StridedTensor> = list.iter().collect();
+        let mut dims = list[0].dims;
+        dims[axis] = list.len();
+        check_extent(op, &dims)?;
+        let dst = FormatRule::AllSuggest.empty_result(op, &refs, &dims, list[0].dtype())?;
+        return recorded(args, dst.into(), |dst| match dst {
+            TensorMut::Strided(dst) => join(op, dst, &refs, axis),
+            _ => unreachable!("it was made strided"),
+        });
+    }
+    let blocked = blocked_list(list);
+    if axis < 2 {
+        fail!(
+            InvalidArgument,
+            op,
+            "axis",
+            format!("axis {axis}"),
+            "on blocked tensors the channels stay axis 1, so that the new axis comes after them",
+            "stack along axis 2 or later, or reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
+        );
+    }
+    if rank == 5 {
+        fail!(
+            RankMismatch,
+            op,
+            "tensors",
+            list[0].describe(),
+            "the result would have rank 6, and blocked activations have rank 3 to 5",
+            "reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
+        );
+    }
+    let views = blocked.iter().map(|t| blocks::view(op, t)?.unsqueeze(axis)).collect::<Result<Vec<_>>>()?;
+    let mut dims = Dims::from_slice(list[0].dims());
+    dims.insert(axis, list.len());
+    let layout = Layout::blocked_activation(rank + 1, blocked[0].layout().block_of(1))?;
+    let dst = BlockedTensor::for_result(op, &dims, &layout, blocked[0].dtype())?;
+    recorded(args, dst.into(), |dst| match dst {
+        TensorMut::Blocked(dst) => join_blocked(op, dst, &views, axis),
+        _ => unreachable!("it was made blocked"),
+    })
+}
+
+fn chunk_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, chunks, axis) = (args.op(), args.tensor(0)?, args.count(1)?, args.count(2)?);
+    if let TensorRef::Strided(x) = x {
+        return Ok(many(x.chunk(chunks, axis)?));
+    }
+    check_axis(op, x.dims(), axis)?;
+    if chunks == 0 {
+        fail!(InvalidArgument, op, "chunks", "0", "there is at least one piece", "pass 1 or more");
+    }
+    let whole = x.dims()[axis];
+    let size = whole.div_ceil(chunks);
+    cut(args, axis, &pieces_of(op, whole, size, if size == 0 { chunks } else { whole.div_ceil(size) })?)
+}
+
+fn split_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, axis) = (args.op(), args.tensor(0)?, args.count(2)?);
+    check_axis(op, x.dims(), axis)?;
+    let sizes = match args.values()[1] {
+        Arg::Ints(list) if list.len() > 1 => super::counts(args, 1, list)?,
+        _ => {
+            let size = args.sizes(1)?.first().copied().unwrap_or(0);
+            if let TensorRef::Strided(x) = x {
+                return Ok(many(x.split(size, axis)?));
+            }
+            let whole = x.dims()[axis];
+            if size == 0 && whole != 0 {
+                let got = "0";
+                let rule = format!("axis {axis} has size {whole}, which no number of empty pieces makes up");
+                fail!(InvalidArgument, op, "sizes", got, rule, "pass 1 or more");
+            }
+            pieces_of(op, whole, size, if size == 0 { 1 } else { whole.div_ceil(size).max(1) })?
+        }
+    };
+    let sum = sizes.iter().try_fold(0usize, |sum, &s| sum.checked_add(s));
+    if sum != Some(x.dims()[axis]) {
+        fail!(
+            ShapeMismatch,
+            op,
+            "sizes",
+            format!("{sizes:?}"),
+            format!("axis {axis} of x has size {} (sizes {:?})", x.dims()[axis], x.dims()),
+            "pass sizes with that sum"
+        );
+    }
+    cut(args, axis, &sizes)
+}
+
+/// Sizes of `count` pieces of `whole`.
+fn pieces_of(op: &'static str, whole: usize, size: usize, count: usize) -> Result<Vec<usize>> {
+    const MAX_PIECES: usize = 1 << 20;
+    if count > MAX_PIECES {
+        let got = format!("{count} pieces");
+        fail!(
+            InvalidArgument,
+            op,
+            "axis",
+            got,
+            format!("at most {MAX_PIECES} are given"),
+            "take larger pieces"
+        );
+    }
+    Ok((0..count).map(|i| size.min(whole - (i * size).min(whole))).collect())
+}
+
+fn many<T: Into<Tensor>>(list: Vec<T>) -> Outputs {
+    Outputs::Many(list.into_iter().map(Into::into).collect())
+}
+
+/// Pieces of the given sizes, which sum up to the whole.
+fn cut(args: &Args<'_>, axis: usize, sizes: &[usize]) -> Result<Outputs> {
+    let op = args.op();
+    let mut start = 0;
+    let mut pieces: Vec<Tensor> = Vec::with_capacity(sizes.len());
+    for &size in sizes {
+        let piece = match args.tensor(0)? {
+            TensorRef::Strided(x) => x.narrow(axis, start, size)?.into(),
+            TensorRef::Blocked(x) if axis == 1 => {
+                let channels: Vec<Channel> =
+                    (start..start + size).map(|channel| Channel::Of { source: 0, channel }).collect();
+                lane_moves::channels(op, &[x], &channels, 0.0)?.into()
+            }
+            TensorRef::Blocked(x) => {
+                let mut dims = Dims::from_slice(x.dims());
+                dims[axis] = size;
+                let mut dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
+                let place = Place::of(&blocks::view(op, &dst)?);
+                let part = blocks::view(op, x)?.narrow(axis, start, size)?;
+                copy_part(op, dst.storage_bytes_mut(), place, &part)?;
+                dst.into()
+            }
+            TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+        };
+        pieces.push(piece);
+        start += size;
+    }
+    Ok(Outputs::Many(pieces))
+}

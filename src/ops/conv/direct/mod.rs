@@ -1,0 +1,248 @@
+//! Convolution of blocked activations in Rust: any channels, any groups, any padding.
+//!
+//! Vectors run over the lanes of an output block. A tile of up to 14 pixels by two blocks keeps its sums in
+//! registers while source values are broadcast to them; lanes that read channels of their own (depthwise, narrow
+//! groups) take whole vectors instead. No tap is ever tested for the border: a tile that meets padding reads a copy
+//! of its part of the source with zeros around it, a window, which is small next to its use.
+//!
+//! The bits of a result depend on shapes and on the machine's instructions, never on the number of threads: each
+//! pixel's sum has one order.
+
+mod finish;
+mod kernel;
+mod plan;
+mod weights;
+mod window;
+
+pub(crate) use plan::Plan;
+pub(crate) use weights::Plain;
+
+use std::sync::OnceLock;
+
+use self::finish::Finish;
+use self::kernel::{Grid, Out, Tile};
+use self::plan::{Axis, Form, Phase};
+use self::window::{Fill, Place, Shape, Sizes};
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::ops::lanes::Row;
+use crate::ops::post_ops::PostOps;
+use crate::simd::vectors::{VectorWidth, Width};
+use crate::threads::{SyncPtr, current_threads, parallel_for};
+
+/// The name of these kernels in the ledger.
+pub(crate) const NAME: &str = "blocktensor:direct";
+
+/// What one run reads.
+pub(crate) struct Operands<'a> {
+    pub src: &'a [f32],
+    /// As [`Plan::pack`] lays them.
+    pub weights: &'a [f32],
+    pub bias: Option<&'a [f32]>,
+    /// In the result's layout.
+    pub residual: Option<&'a [f32]>,
+    pub channel: &'a [Vec<f32>],
+    pub post_ops: &'a PostOps,
+}
+
+/// Outputs that a tile has along W at most: a few times what the registers hold.
+const WIDTH: usize = 64;
+/// **Bytes** of a window, which should stay in a core's second cache beside the weights.
+const WINDOW_BYTES: usize = 192 << 10;
+/// **Bytes** of result that a tile has at most.
+const TILE_BYTES: usize = 64 << 10;
+/// Tasks for each thread of the team at least, so that a slow one costs little.
+const TASKS_PER_THREAD: usize = 4;
+
+impl Plan {
+    /// Writes every element of the result, its padding lanes too.
+    pub(crate) fn run(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
+        match self.block {
+            16 => run::<16>(self, operands, dst),
+            _ => run::<8>(self, operands, dst),
+        }
+    }
+}
+
+/// One phase, cut into tasks: output blocks fastest, so that tasks that follow each other read the same source.
+struct Cut<'a> {
+    phase: &'a Phase,
+    /// For windows of shared and own blocks, and for gathered ones.
+    shapes: [Shape; 2],
+    rows: usize,
+    width: usize,
+    rows_count: usize,
+    width_count: usize,
+}
+
+fn run<const B: usize>(plan: &Plan, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()>
+where
+    Width<B>: VectorWidth<B>,
+{
+    let padded = |values: Option<&[f32]>| {
+        let mut lanes = vec![[0.0; B]; plan.dst.blocks];
+        if let Some(values) = values {
+            lanes.as_flattened_mut()[..values.len()].copy_from_slice(values);
+        }
+        lanes
+    };
+    let bias = padded(operands.bias);
+    let channel: Vec<Vec<[f32; B]>> = operands.channel.iter().map(|c| padded(Some(c))).collect();
+    let units = plan.units(kernel::blocks_at_once(Width::<B>::registers()));
+    let len = plan.dst.len();
+    let dst = SyncPtr::new(&mut dst[..len]);
+    let out = Out { data: &dst, len };
+    let failed = OnceLock::new();
+    for phase in &plan.phases {
+        let cut = Cut::new(plan, phase, units.len());
+        let depth = phase.axes[0].count;
+        let tasks = plan.dst.n * depth * cut.rows_count * cut.width_count * units.len();
+        parallel_for(tasks, |task| {
+            let (rest, unit) = (task / units.len(), units[task % units.len()]);
+            let (rest, w) = (rest / cut.width_count, rest % cut.width_count * cut.width);
+            let (rest, h) = (rest / cut.rows_count, rest % cut.rows_count * cut.rows);
+            let place = Place {
+                n: rest / depth,
+                first: [rest % depth, h, w],
+                rows: cut.rows.min(phase.axes[1].count - h),
+                width: cut.width.min(phase.axes[2].count - w),
+            };
+            if let Err(e) = cut.tile::<B>(plan, operands, &bias, &channel, unit, place, out) {
+                let _ = failed.set(e);
+            }
+        });
+    }
+    failed.into_inner().map_or(Ok(()), Err)
+}
+
+impl<'a> Cut<'a> {
+    fn new(plan: &Plan, phase: &'a Phase, units: usize) -> Cut<'a> {
+        let shapes = [Form::Own, Form::Gathered].map(|f| Shape::new(plan, phase, f));
+        let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count.max(1));
+        let width = all_width.div_ceil(all_width.div_ceil(WIDTH));
+        let width_count = all_width.div_ceil(width);
+        // As many rows as the window has room for, by the two sizes that show what a row costs.
+        let planes = (0..plan.blocks.len()).map(|b| {
+            let shape = &shapes[usize::from(plan.blocks[b].form == Form::Gathered)];
+            let bytes = |rows| {
+                let sizes = shape.sizes(plan, phase, rows, width);
+                shape.elements(&sizes, window::planes(plan, b)) * size_of::<f32>()
+            };
+            let (one, two) = (bytes(1), bytes(2));
+            if two == one { height } else { 1 + WINDOW_BYTES.saturating_sub(one) / (two - one) }
+        });
+        let by_window = planes.min().unwrap_or(height);
+        let by_result = (TILE_BYTES / (width * plan.block * size_of::<f32>())).max(1);
+        let others = plan.dst.n * depth * width_count * units;
+        let wanted = (TASKS_PER_THREAD * current_threads()).div_ceil(others.max(1));
+        let rows = by_window.min(by_result).min(height.div_ceil(wanted)).max(1);
+        let rows = height.div_ceil(height.div_ceil(rows));
+        Cut { phase, shapes, rows, width, rows_count: height.div_ceil(rows), width_count }
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn tile<const B: usize>(
+        &self,
+        plan: &Plan,
+        operands: &Operands<'_>,
+        bias: &[[f32; B]],
+        channel: &[Vec<[f32; B]>],
+        (block, count): (usize, usize),
+        place: Place,
+        out: Out<'_>,
+    ) -> Result<()>
+    where
+        Width<B>: VectorWidth<B>,
+    {
+        let form = plan.blocks[block].form;
+        let shape = &self.shapes[usize::from(form == Form::Gathered)];
+        let sizes = shape.sizes(plan, self.phase, place.rows, place.width);
+        let (taps, plane, window_row) = shape.layout(plan, self.phase, &sizes);
+        let copy;
+        let window = if shape.in_place {
+            let origin = shape.origin(plan, self.phase, &place, window::first_block(plan, block));
+            &operands.src[origin..]
+        } else {
+            copy = self.filled::<B>(plan, operands.src, shape, sizes, place, block)?;
+            copy.as_slice::<f32>()
+        };
+        let tile = Tile {
+            window,
+            window_row,
+            taps: &taps,
+            kernel: plan.taps(),
+            rows: place.rows,
+            width: place.width,
+            out,
+        };
+        let grid = |block: usize| self.grid(plan, &place, block);
+        let weights = |at: usize| &operands.weights.as_chunks::<B>().0[at..];
+        if form == Form::Shared {
+            let first = window::first_block(plan, block);
+            for part in plan.parts(block) {
+                let runs = window::runs(plan, &part, first, plane);
+                let next = plan.blocks[block + count - 1].weights;
+                let both = [
+                    (weights(part.weights), &bias[block], grid(block)),
+                    (weights(next), &bias[block + count - 1], grid(block + count - 1)),
+                ];
+                kernel::shared::<B>(tile, &runs, &both[..count], part.lanes);
+            }
+        } else {
+            let planes = window::planes(plan, block);
+            let weights = weights(plan.blocks[block].weights);
+            kernel::own::<B>(tile, (planes, plane), (weights, &bias[block], grid(block)));
+        }
+        for block in block..block + count {
+            let lanes = plan.dst.lanes_in(block);
+            if lanes == B && operands.post_ops.is_empty() {
+                continue;
+            }
+            let channel: Vec<&[f32; B]> = channel.iter().map(|c| &c[block]).collect();
+            crate::simd::dispatch(Finish {
+                out,
+                grid: grid(block),
+                rows: place.rows,
+                width: place.width,
+                post_ops: operands.post_ops,
+                residual: operands.residual,
+                channel: &channel,
+                lanes,
+            });
+        }
+        Ok(())
+    }
+
+    fn filled<const B: usize>(
+        &self,
+        plan: &Plan,
+        src: &[f32],
+        shape: &Shape,
+        sizes: Sizes,
+        place: Place,
+        block: usize,
+    ) -> Result<Buffer>
+    where
+        Width<B>: VectorWidth<B>,
+    {
+        let elements = shape.elements(&sizes, window::planes(plan, block));
+        let mut copy = Buffer::for_result(elements * size_of::<f32>())?;
+        let to = copy.as_mut_slice::<f32>();
+        window::fill::<B>(Fill { plan, phase: self.phase, shape, sizes, place, block, src, to });
+        Ok(copy)
+    }
+
+    /// Where the tile lies in the result.
+    fn grid(&self, plan: &Plan, place: &Place, block: usize) -> Grid {
+        let at = |a: usize| {
+            let axis: &Axis = &self.phase.axes[a];
+            axis.out_start + place.first[a] * axis.out_step
+        };
+        let dst = &plan.dst;
+        Grid {
+            at: dst.offset(Row { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,
+            row: self.phase.axes[1].out_step * dst.stride_h,
+            pixel: self.phase.axes[2].out_step * plan.block,
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! What a direct convolution has to do, worked out from its shapes: which input channels each block of output
+//! lanes reads, and which source position each tap meets.
+
+use std::ops::Range;
+
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::ops::conv::ConvGeometry;
+use crate::ops::lanes::Lanes;
+
+/// The whole work of one convolution.
+pub(crate) struct Plan {
+    /// Lanes of a block, of source and result: 8 or 16.
+    pub block: usize,
+    /// Channels of a group.
+    pub cg: usize,
+    pub og: usize,
+    pub o: usize,
+    pub kernel: [usize; 3],
+    pub src: Lanes,
+    pub dst: Lanes,
+    /// Packed weights, in vectors of `block` lanes.
+    pub weight_vectors: usize,
+    /// One for each block of the result.
+    pub blocks: Vec<OutBlock>,
+    pub phases: Vec<Phase>,
+}
+
+/// How one block of output lanes is computed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OutBlock {
+    /// Where its weights begin, in vectors of `block` lanes.
+    pub weights: usize,
+    pub form: Form,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    /// Lanes of one group, or of few: those of a group read the same input channels, each broadcast to all of them.
+    /// Weights, group after group, `[source block][tap][source lane][lane]`.
+    Shared,
+    /// Depthwise: lane l reads lane l of the same source block. Weights `[tap][lane]`.
+    Own,
+    /// Lanes of many groups: lane l reads channel number j of its own group, for every j. The channels are gathered
+    /// first. Weights `[j][tap][lane]`.
+    Gathered,
+}
+
+/// The lanes of one group in a shared block.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Part {
+    pub lanes: Range<usize>,
+    pub channels: Range<usize>,
+    /// Where its weights begin, in vectors.
+    pub weights: usize,
+}
+
+/// Output positions that meet the same taps: all of them, but for a transposed convolution with a stride.
+#[derive(Clone, Debug)]
+pub(crate) struct Phase {
+    /// D, H, W.
+    pub axes: [Axis; 3],
+}
+
+/// One axis of a phase. Output number `i` lies at `out_start + i * out_step`; a tap meets it at source position
+/// `i * step + at`, which may be outside the source: padding.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Axis {
+    pub count: usize,
+    pub step: usize,
+    pub out_start: usize,
+    pub out_step: usize,
+    pub taps: Vec<AxisTap>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct AxisTap {
+    /// Number in the kernel.
+    pub k: usize,
+    pub at: isize,
+}
+
+impl Axis {
+    /// The lowest source position of output 0, and how many positions its taps span.
+    pub fn reach(&self) -> (isize, usize) {
+        let low = self.taps.iter().map(|t| t.at).min().unwrap_or(0);
+        let high = self.taps.iter().map(|t| t.at).max().unwrap_or(0);
+        (low, (high - low) as usize + 1)
+    }
+
+    /// Whether every tap of every output meets the source, which is `size` long.
+    pub fn is_inside(&self, size: usize) -> bool {
+        let (low, span) = self.reach();
+        low >= 0 && low as usize + self.count.saturating_sub(1) * self.step + span <= size
+    }
+}
+
+/// The spatial sizes of any rank as D, H, W, with `fill` in front.
+fn cube(sizes: &Dims, fill: usize) -> [usize; 3] {
+    let mut cube = [fill; 3];
+    cube[3 - sizes.len()..].copy_from_slice(sizes);
+    cube
+}
+
+impl Plan {
+    /// The plan for activations in this layout; `None` where there is no kernel for it: only blocks of 8 or 16
+    /// channels, and nothing else blocked.
+    pub fn new(g: &ConvGeometry, layout: &Layout) -> Option<Plan> {
+        let block = layout.block_of(1);
+        if block != 8 && block != 16 {
+            return None;
+        }
+        let src = Lanes::of_layout(g.op, &g.src_dims(), layout).ok()?;
+        let dst = Lanes::of_layout(g.op, &g.dst_dims(), layout).ok()?;
+        let (cg, og) = (g.c / g.groups, g.o / g.groups);
+        let kernel = cube(&g.kernel, 1);
+        let taps: usize = kernel.iter().product();
+        let depthwise = g.groups > 1 && cg == 1 && og == 1;
+        let mut plan = Plan {
+            block,
+            cg,
+            og,
+            o: g.o,
+            kernel,
+            src,
+            dst,
+            weight_vectors: 0,
+            blocks: Vec::with_capacity(dst.blocks),
+            phases: Vec::new(),
+        };
+        for i in 0..dst.blocks {
+            let groups = plan.groups_of(i).len();
+            // Every group of a shared block costs a pass of its own; gathering costs a few moves a channel, which a
+            // kernel of one tap does not win back.
+            let form = match groups {
+                _ if depthwise => Form::Own,
+                1 | 2 => Form::Shared,
+                3 | 4 if taps == 1 => Form::Shared,
+                _ => Form::Gathered,
+            };
+            plan.blocks.push(OutBlock { weights: plan.weight_vectors, form });
+            plan.weight_vectors = match form {
+                Form::Own => plan.weight_vectors + taps,
+                Form::Gathered => plan.weight_vectors + cg * taps,
+                Form::Shared => plan
+                    .parts(i)
+                    .last()
+                    .map_or(0, |p| p.weights + source_blocks(&p.channels, block).len() * taps * block),
+            };
+        }
+        plan.phases = plan.phases_of(g);
+        Some(plan)
+    }
+
+    /// The parts of a shared block, one for each group.
+    pub fn parts(&self, block: usize) -> impl Iterator<Item = Part> {
+        let mut weights = self.blocks[block].weights;
+        let first = block * self.block;
+        self.groups_of(block).map(move |group| {
+            let channels = group * self.cg..(group + 1) * self.cg;
+            let lanes = (group * self.og).max(first) - first..((group + 1) * self.og - first).min(self.block);
+            let part = Part { lanes, channels, weights };
+            weights += source_blocks(&part.channels, self.block).len() * self.taps() * self.block;
+            part
+        })
+    }
+
+    /// The input channels of all groups of an output block.
+    pub fn channels_of(&self, block: usize) -> Range<usize> {
+        let groups = self.groups_of(block);
+        groups.start * self.cg..groups.end * self.cg
+    }
+
+    fn phases_of(&self, g: &ConvGeometry) -> Vec<Phase> {
+        let (stride, dilation, pad) = (cube(&g.stride, 1), cube(&g.dilation, 1), cube(&g.pad_begin, 0));
+        let axis = |a: usize| Axis {
+            count: self.dst.spatial[a],
+            step: stride[a],
+            out_start: 0,
+            out_step: 1,
+            taps: (0..self.kernel[a])
+                .map(|k| AxisTap { k, at: (k * dilation[a]) as isize - pad[a] as isize })
+                .collect(),
+        };
+        vec![Phase { axes: std::array::from_fn(axis) }]
+    }
+
+    /// The groups of an output block's lanes.
+    pub fn groups_of(&self, block: usize) -> Range<usize> {
+        block * self.block / self.og..((block + 1) * self.block).min(self.o).div_ceil(self.og)
+    }
+
+    /// Taps of the kernel.
+    pub fn taps(&self) -> usize {
+        self.kernel.iter().product()
+    }
+
+    /// Whether weights in this layout lie as the kernel wants them, so that nothing is packed.
+    pub fn takes(&self, g: &ConvGeometry, layout: &Layout) -> bool {
+        let whole = self.cg.is_multiple_of(self.block) && self.og.is_multiple_of(self.block);
+        let alike = g.groups == 1 || whole || self.blocks.iter().all(|b| b.form == Form::Own);
+        alike
+            && Layout::weights_for(g.input.len(), g.groups, g.c, g.o, self.block).is_ok_and(|l| l == *layout)
+    }
+
+    /// What packed weights are called: the name of the layout that they happen to have, else `direct`.
+    pub fn weights_name(&self, g: &ConvGeometry) -> String {
+        match Layout::weights_for(g.input.len(), g.groups, g.c, g.o, self.block) {
+            Ok(layout) if self.takes(g, &layout) => layout.to_string(),
+            _ => "direct".into(),
+        }
+    }
+
+    /// Blocks of the result that are computed together: (first, how many). Neighbours that read the same channels
+    /// share each broadcast, where the machine has the registers.
+    pub fn units(&self, most: usize) -> Vec<(usize, usize)> {
+        let mut units: Vec<(usize, usize)> = Vec::new();
+        for (i, b) in self.blocks.iter().enumerate() {
+            match units.last_mut() {
+                Some((first, count))
+                    if *count < most
+                        && b.form == Form::Shared
+                        && self.groups_of(i).len() == 1
+                        && self.groups_of(*first) == self.groups_of(i) =>
+                {
+                    *count += 1;
+                }
+                _ => units.push((i, 1)),
+            }
+        }
+        units
+    }
+}
+
+/// The source blocks that hold these channels.
+pub(crate) fn source_blocks(channels: &Range<usize>, block: usize) -> Range<usize> {
+    channels.start / block..channels.end.div_ceil(block)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(c: usize, o: usize, groups: usize) -> Plan {
+        let one = Dims::from_slice(&[1]);
+        let g = ConvGeometry {
+            op: "conv1d",
+            n: 1,
+            c,
+            o,
+            groups,
+            input: one,
+            kernel: one,
+            output: one,
+            stride: one,
+            dilation: one,
+            pad_begin: Dims::from_slice(&[0]),
+            pad_end: Dims::from_slice(&[0]),
+        };
+        Plan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn blocks_know_their_groups() {
+        let forms = |p: &Plan| p.blocks.iter().map(|b| b.form).collect::<Vec<_>>();
+        assert_eq!(forms(&plan(3, 17, 1)), [Form::Shared, Form::Shared]);
+        assert_eq!(forms(&plan(17, 17, 17)), [Form::Own, Form::Own]);
+        assert_eq!(forms(&plan(40, 40, 20)), [Form::Gathered, Form::Gathered, Form::Shared]);
+        let p = plan(48, 48, 2);
+        assert_eq!(forms(&p), [Form::Shared; 3]);
+        // Channels 0 to 23 lie in two source blocks, and so do 24 to 47; the middle block reads both.
+        assert_eq!(p.blocks.iter().map(|b| b.weights).collect::<Vec<_>>(), [0, 32, 96]);
+        assert_eq!(p.weight_vectors, 128);
+        let parts = [
+            Part { lanes: 0..8, channels: 0..24, weights: 32 },
+            Part { lanes: 8..16, channels: 24..48, weights: 64 },
+        ];
+        assert_eq!(p.parts(1).collect::<Vec<_>>(), parts);
+        assert_eq!(plan(32, 80, 1).units(2), [(0, 2), (2, 2), (4, 1)]);
+        assert_eq!(p.units(2), [(0, 1), (1, 1), (2, 1)]);
+    }
+}

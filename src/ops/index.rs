@@ -1,0 +1,237 @@
+//! Running sums and selection by indices: strided only.
+
+use super::lanes::for_each_chunk;
+use super::moves::{self, Picks};
+use super::{ALL_DTYPES, Entry, check_axis};
+use crate::dispatch::schema::{data, param, required_int};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+static CUMSUM_SCHEMA: Schema = Schema::new("cumsum", &[data("x"), required_int("axis")]);
+static CUMSUM: Op = Op::new(&CUMSUM_SCHEMA);
+static GATHER_SCHEMA: Schema = Schema::new("gather", &[data("x"), required_int("axis"), data("index")]);
+static GATHER: Op = Op::new(&GATHER_SCHEMA);
+static INDEX_SELECT_SCHEMA: Schema =
+    Schema::new("index_select", &[data("x"), required_int("axis"), param("index")]);
+static INDEX_SELECT: Op = Op::new(&INDEX_SELECT_SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry { op: &CUMSUM, strided: Some(Kernel::rust(&cumsum_kernel)), blocked: None },
+    Entry {
+        op: &GATHER,
+        strided: Some(Kernel::rust(&gather_kernel).with_dtypes(&[DType::F32, DType::S32])),
+        blocked: None,
+    },
+    Entry {
+        op: &INDEX_SELECT,
+        strided: Some(Kernel::rust(&index_select_kernel).with_dtypes(ALL_DTYPES)),
+        blocked: None,
+    },
+];
+
+/// Running sums along an axis, as `torch.cumsum`; summed in f64.
+///
+/// # Shapes
+/// Any; the result has that of `x`, and is contiguous.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn cumsum<T: Operand>(x: &T, axis: usize) -> Result<T> {
+    CUMSUM.call_one(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(axis)])
+}
+
+/// Elements picked along an axis: `x[i][index[i][j][k]][k]` for axis 1, as `torch.gather`.
+///
+/// # Shapes
+/// `index` has the rank of `x`, and is no larger along the other axes; the result has its sizes, and is contiguous.
+///
+/// # Dtypes
+/// `x` f32, `index` s32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument`, `RankMismatch`, `ShapeMismatch`, `DTypeMismatch`; `OutOfBounds` for an index past the size;
+/// `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn gather<T: Operand>(x: &T, axis: usize, index: &T) -> Result<T> {
+    GATHER.call_one(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(axis), Arg::Tensor(index.tensor_ref())])
+}
+
+/// The given indices of an axis, in their order, as `torch.index_select`.
+///
+/// # Shapes
+/// `index` [K]; the result has size K along `axis`, and is contiguous.
+///
+/// # Dtypes
+/// `x` any, `index` s32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range; `DTypeMismatch`; `OutOfBounds` for an index past the size;
+/// `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn index_select<T: Operand>(x: &T, axis: usize, index: &StridedTensor) -> Result<T> {
+    INDEX_SELECT.call_one(&[
+        Arg::Tensor(x.tensor_ref()),
+        super::axis_arg(axis),
+        Arg::Tensor(TensorRef::Strided(index)),
+    ])
+}
+
+/// The lines of a tensor along one axis, in the logical order of the others.
+pub(super) struct LinesAlong {
+    /// Sizes and strides of the other axes.
+    dims: Dims,
+    strides: Dims,
+    pub length: usize,
+    pub step: usize,
+}
+
+impl LinesAlong {
+    pub fn new(x: &StridedTensor, axis: usize) -> LinesAlong {
+        let (mut dims, mut strides) = (x.dims, x.strides);
+        let (length, step) = (dims.remove(axis), strides.remove(axis));
+        LinesAlong { dims, strides, length, step }
+    }
+
+    /// Where line `i` begins, in **elements**.
+    pub fn start(&self, i: usize) -> usize {
+        let mut rest = i;
+        self.dims.iter().zip(&self.strides).rev().fold(0, |at, (&d, &s)| {
+            let index = rest % d;
+            rest /= d;
+            at + index * s
+        })
+    }
+}
+
+/// A tensor of lines, `data` one after the other, with their axis put in its place; the result has `rule`'s format.
+pub(super) fn of_lines(
+    op: &'static str,
+    lines: &StridedTensor,
+    axis: usize,
+    like: &StridedTensor,
+    rule: FormatRule,
+) -> Result<StridedTensor> {
+    let last = lines.rank() - 1;
+    let order: Vec<usize> = (0..last).take(axis).chain([last]).chain(axis..last).collect();
+    let placed = lines.permute(&order)?;
+    let mut dst = match rule {
+        FormatRule::Like if placed.dims() == like.dims() => {
+            rule.empty_result(op, &[like], placed.dims(), lines.dtype())?
+        }
+        _ => FormatRule::Contiguous.empty_result(op, &[like], placed.dims(), lines.dtype())?,
+    };
+    crate::elementwise::copy_into(op, &mut dst, &placed)?;
+    Ok(dst)
+}
+
+/// A contiguous tensor of lines of `length` elements, each written by `f(i, line)`; the team shares them.
+pub(super) fn write_lines<E: crate::Element>(
+    op: &'static str,
+    lines: &LinesAlong,
+    length: usize,
+    f: impl Fn(usize, &mut [E]) + Sync,
+) -> Result<StridedTensor> {
+    let mut dims = lines.dims;
+    dims.push(length);
+    let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+    let mut out = StridedTensor::for_result(op, dims, strides, E::DTYPE)?;
+    let numel = out.numel();
+    if numel > 0 {
+        for_each_chunk(&mut out.result_data::<E>()[..numel], length, f);
+    }
+    Ok(out)
+}
+
+fn cumsum_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, axis) = (args.op(), args.strided(0)?, args.count(1)?);
+    check_axis(op, x.dims(), axis)?;
+    let (lines, data) = (LinesAlong::new(x, axis), x.data::<f32>());
+    let sums = write_lines(op, &lines, lines.length, |i, line: &mut [f32]| {
+        let start = lines.start(i);
+        let mut sum = 0f64;
+        for (j, v) in line.iter_mut().enumerate() {
+            sum += f64::from(data[start + j * lines.step]);
+            *v = sum as f32;
+        }
+    })?;
+    Ok(of_lines(op, &sums, axis, x, FormatRule::Contiguous)?.into())
+}
+
+/// `OutOfBounds` for an index that is negative or past the size.
+fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usize) -> Result<()> {
+    if let Some(bad) = index.to_vec::<i32>()?.into_iter().find(|&i| i < 0 || i as usize >= size) {
+        let rule = format!("axis {axis} of x has size {size}");
+        fail!(OutOfBounds, op, "index", bad.to_string(), rule, "pass indices from 0 up to the size");
+    }
+    Ok(())
+}
+
+fn check_index_dtype(op: &'static str, index: &StridedTensor) -> Result<()> {
+    if index.dtype() != DType::S32 {
+        let got = TensorRef::Strided(index).describe();
+        fail!(DTypeMismatch, op, "index", got, "indices are s32", "pass a tensor of that dtype");
+    }
+    Ok(())
+}
+
+fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, axis, index) = (args.op(), args.strided(0)?, args.count(1)?, args.strided(2)?);
+    check_axis(op, x.dims(), axis)?;
+    check_index_dtype(op, index)?;
+    if x.dtype() != DType::F32 {
+        let got = TensorRef::Strided(x).describe();
+        fail!(UnsupportedDType, op, "x", got, "it is f32", "convert it to f32 first");
+    }
+    let got = || TensorRef::Strided(index).describe();
+    let rule = || format!("x is {:?}", x.dims());
+    if index.rank() != x.rank() {
+        fail!(RankMismatch, op, "index", got(), rule(), "pass indices of the rank of x");
+    }
+    if (0..x.rank()).any(|d| d != axis && index.dims()[d] > x.dims()[d]) {
+        let remedy = format!("pass indices that are no larger except along axis {axis}");
+        fail!(ShapeMismatch, op, "index", got(), rule(), remedy);
+    }
+    check_indices(op, index, axis, x.dims()[axis])?;
+    let of_index = LinesAlong::new(index, axis);
+    // The lines of x that stand where those of the index do.
+    let mut of_x = LinesAlong::new(x, axis);
+    of_x.dims = of_index.dims;
+    let (data, indices) = (x.data::<f32>(), index.data::<i32>());
+    let picked = write_lines(op, &of_index, of_index.length, |i, line: &mut [f32]| {
+        let (from, at) = (of_x.start(i), of_index.start(i));
+        for (j, v) in line.iter_mut().enumerate() {
+            *v = data[from + indices[at + j * of_index.step] as usize * of_x.step];
+        }
+    })?;
+    Ok(of_lines(op, &picked, axis, x, FormatRule::Contiguous)?.into())
+}
+
+fn index_select_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, axis, index) = (args.op(), args.strided(0)?, args.count(1)?, args.strided(2)?);
+    check_axis(op, x.dims(), axis)?;
+    check_index_dtype(op, index)?;
+    check_indices(op, index, axis, x.dims()[axis])?;
+    let list = index.to_vec::<i32>()?;
+    let mut picks: Vec<Option<Picks<'_>>> = x.dims().iter().map(|_| None).collect();
+    picks[axis] = Some(Picks { size: list.len(), from: Box::new(|i| Some(list[i] as usize)) });
+    moves::recorded(args, &picks, 0.0, FormatRule::Contiguous)
+}

@@ -1,0 +1,235 @@
+//! Moves of channels between blocks: what `cat`, `split` and the shuffles do to a blocked tensor.
+//!
+//! Channels that lie together on both sides make a *segment* of lanes, which moves pixel by pixel. A segment of a whole
+//! block is a plain copy of rows.
+
+use super::lanes::{Lanes, for_each_chunk};
+use super::moves::{bits, by_size};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::tensor::blocked::BlockedTensor;
+
+/// Where a channel of the result comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Channel {
+    /// A channel of one of the sources.
+    Of { source: usize, channel: usize },
+    /// The fill value.
+    Fill,
+    /// Another layer.
+    Nothing,
+}
+
+/// Pixels that move together when segments are short: source and result of so many stay in the first-level cache.
+const PIXELS: usize = 64;
+
+/// Lanes of one block of the result.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// The source, and where in its image the first lane of the first pixel lies; `None` fills.
+    from: Option<(usize, usize)>,
+    /// Where in the block of the result it goes: lane plus pixels.
+    to: usize,
+    len: usize,
+}
+
+/// The pixels that a segment moves: rows of them, and the steps on both sides, in **elements**.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    pub rows: usize,
+    pub columns: usize,
+    pub src: (usize, usize),
+    pub dst: (usize, usize),
+    /// Pixels in all: the last row may be shorter.
+    pub pixels: usize,
+}
+
+/// One way to fill the channels of a result: all pixels of a grid, from one pixel offset on each side.
+pub(super) struct Layer<'a> {
+    pub channels: &'a [Channel],
+    /// Offsets of the first pixel in **pixels**.
+    pub src_pixel: usize,
+    pub dst_pixel: usize,
+}
+
+/// A tensor of the given channels, its other sizes those of the sources, which share layout and dtype.
+pub(super) fn channels(
+    op: &'static str,
+    sources: &[&BlockedTensor],
+    from: &[Channel],
+    value: f32,
+) -> Result<BlockedTensor> {
+    let mut dims = sources[0].dims().to_vec();
+    dims[1] = from.len();
+    let dst = BlockedTensor::for_result(op, &dims, sources[0].layout(), sources[0].dtype())?;
+    channels_into(op, sources, dst, from, value)
+}
+
+/// The same, into a result that was just made.
+pub(super) fn channels_into(
+    op: &'static str,
+    sources: &[&BlockedTensor],
+    dst: BlockedTensor,
+    from: &[Channel],
+    value: f32,
+) -> Result<BlockedTensor> {
+    let view = Lanes::of_blocked(op, &dst)?;
+    let pixels = view.spatial.iter().product::<usize>();
+    let step = view.lanes;
+    let rows = pixels.div_ceil(PIXELS);
+    let side = (PIXELS * step, step);
+    let grid = Grid { rows, columns: PIXELS, src: side, dst: side, pixels };
+    layers(op, sources, dst, &[Layer { channels: from, src_pixel: 0, dst_pixel: 0 }], grid, value)
+}
+
+/// Fills `dst` with every layer's channels. Lanes that no layer names become zero.
+pub(super) fn layers(
+    op: &'static str,
+    sources: &[&BlockedTensor],
+    mut dst: BlockedTensor,
+    layers: &[Layer<'_>],
+    grid: Grid,
+    value: f32,
+) -> Result<BlockedTensor> {
+    let to = Lanes::of_blocked(op, &dst)?;
+    let views = sources.iter().map(|s| Lanes::of_blocked(op, s)).collect::<Result<Vec<_>>>()?;
+    if dst.dims().contains(&0) {
+        return Ok(dst);
+    }
+    let blocks: Vec<Vec<Segment>> = (0..to.blocks)
+        .map(|b| {
+            let first = b * to.lanes;
+            let mut segments = Vec::new();
+            for layer in layers {
+                let own = &layer.channels[first..(first + to.lanes_in(b))];
+                push_segments(&mut segments, own, &views, layer);
+            }
+            segments
+        })
+        .collect();
+    let (dtype, data) = (dst.dtype(), dst.storage_bytes_mut());
+    let bytes: Vec<&[u8]> = sources.iter().map(|s| s.storage_bytes()).collect();
+    let call = Moving { to, views: &views, blocks: &blocks, grid, value, dtype };
+    by_size!(dtype, typed(&call, &bytes, data));
+    Ok(dst)
+}
+
+fn push_segments(segments: &mut Vec<Segment>, own: &[Channel], views: &[Lanes], layer: &Layer<'_>) {
+    let mut last: Option<Segment> = None;
+    for (lane, channel) in own.iter().enumerate() {
+        let from = match *channel {
+            Channel::Nothing => {
+                segments.extend(last.take());
+                continue;
+            }
+            Channel::Fill => None,
+            Channel::Of { source, channel } => {
+                let v = &views[source];
+                let at = channel / v.lanes * v.stride_block + channel % v.lanes;
+                Some((source, at + layer.src_pixel * v.lanes))
+            }
+        };
+        let goes_on = match (last.map(|l| (l.from, l.len)), from) {
+            (Some((None, _)), None) => true,
+            (Some((Some((s, at)), len)), Some((source, here))) => {
+                // The next lane of the same block: never the first of another.
+                s == source && here == at + len && !here.is_multiple_of(views[source].lanes)
+            }
+            _ => false,
+        };
+        match last.as_mut() {
+            Some(l) if goes_on => l.len += 1,
+            _ => {
+                segments.extend(last);
+                let lanes = views.first().map_or(0, |v| v.lanes);
+                last = Some(Segment { from, to: lane + layer.dst_pixel * lanes, len: 1 });
+            }
+        }
+    }
+    segments.extend(last);
+}
+
+struct Moving<'a> {
+    to: Lanes,
+    views: &'a [Lanes],
+    blocks: &'a [Vec<Segment>],
+    grid: Grid,
+    value: f32,
+    dtype: DType,
+}
+
+fn typed<E: bytemuck::Pod + Send + Sync>(call: &Moving<'_>, sources: &[&[u8]], dst: &mut [u8]) {
+    let Moving { to, views, blocks, grid, .. } = call;
+    let sources: Vec<&[E]> = sources.iter().map(|s| bytemuck::cast_slice(s)).collect();
+    let dst: &mut [E] = bytemuck::cast_slice_mut(dst);
+    let value: E = bits(call.value, call.dtype);
+    for_each_chunk(dst, to.plane_len(), |i, plane| {
+        let (n, block) = (i / to.blocks, i % to.blocks);
+        if to.lanes_in(block) < to.lanes {
+            plane.fill(E::zeroed());
+        }
+        let segments = &blocks[block];
+        if let ([one], true) = (segments.as_slice(), grid.src == grid.dst)
+            && one.len == to.lanes
+            && let Some((source, at)) = one.from
+            && grid.pixels * to.lanes == plane.len()
+        {
+            let at = at + n * views[source].stride_n;
+            plane.copy_from_slice(&sources[source][at..at + plane.len()]);
+            return;
+        }
+        for row in 0..grid.rows {
+            let pixels = grid.columns.min(grid.pixels - row * grid.columns);
+            for s in segments {
+                let dst = &mut plane[s.to + row * grid.dst.0..];
+                match s.from {
+                    None => dst.chunks_mut(grid.dst.1).take(pixels).for_each(|p| p[..s.len].fill(value)),
+                    Some((source, at)) => {
+                        let src = &sources[source][at + n * views[source].stride_n + row * grid.src.0..];
+                        move_lanes(src, grid.src.1, dst, grid.dst.1, pixels, s.len);
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Moves `len` lanes of each of `pixels` pixels.
+fn move_lanes<E: Copy>(
+    src: &[E],
+    src_step: usize,
+    dst: &mut [E],
+    dst_step: usize,
+    pixels: usize,
+    len: usize,
+) {
+    macro_rules! of_length {
+        ($($n:literal)*) => {
+            match len {
+                $($n => move_fixed::<E, $n>(src, src_step, dst, dst_step, pixels),)*
+                _ => {
+                    for p in 0..pixels {
+                        dst[p * dst_step..][..len].copy_from_slice(&src[p * src_step..][..len]);
+                    }
+                }
+            }
+        };
+    }
+    of_length!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16)
+}
+
+/// The same for a length that the compiler knows.
+fn move_fixed<E: Copy, const N: usize>(
+    src: &[E],
+    src_step: usize,
+    dst: &mut [E],
+    dst_step: usize,
+    pixels: usize,
+) {
+    for p in 0..pixels {
+        let (s, d) = (&src[p * src_step..], &mut dst[p * dst_step..]);
+        if let (Some(s), Some(d)) = (s.first_chunk::<N>(), d.first_chunk_mut::<N>()) {
+            *d = *s;
+        }
+    }
+}

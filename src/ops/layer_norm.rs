@@ -1,0 +1,328 @@
+//! Layer norm: normalisation over the last dimensions.
+
+use super::Entry;
+use super::batch_norm::channel_values;
+use super::batch_norm_train::check_eps;
+use super::group_norm::NormParams;
+use super::lanes::{Lanes, Piece};
+use super::lines::{TRANSPOSE as GROUP, transpose};
+use super::moments::{Moments, moments};
+use super::same::{Same, format_of, param_arg};
+use super::scale::{Scale, Scales};
+use crate::dispatch::schema::{data, float, optional_param, required_ints};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::error::{Result, fail};
+use crate::layout::memory_format::MemoryFormat;
+use crate::simd::{self, Loop};
+use crate::tensor::any::Operand;
+use crate::tensor::result_format::FormatRule;
+
+static SCHEMA: Schema = Schema::new(
+    "layer_norm",
+    &[
+        data("x"),
+        required_ints("normalized_shape"),
+        optional_param("weight"),
+        optional_param("bias"),
+        float("eps", 1e-5),
+    ],
+);
+static OP: Op = Op::new(&SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] =
+    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+
+/// Layer norm over the last dimensions, whose sizes are `normalized_shape`: mean and biased variance over them, and one
+/// weight and bias for each of their elements. `torch.nn.functional.layer_norm`.
+///
+/// # Shapes
+/// `x` of any rank that ends in `normalized_shape` (which is not empty); weight and bias 1-D, with its elements in
+/// row-major order. The result has the sizes of `x`.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided: the result is row-major, or in the format that `x` is tagged with; an `x` that lies otherwise is copied, which
+/// the ledger counts. Blocked: any layout that blocks the channels alone, and any `normalized_shape`; the result keeps
+/// the layout.
+///
+/// # Errors
+/// `ShapeMismatch` where `x` does not end in `normalized_shape`, and for parameters of another length;
+/// `InvalidArgument` for an empty `normalized_shape`, and for an eps that is NaN or negative; `UnsupportedDType`,
+/// `LayoutMismatch`.
+#[track_caller]
+pub fn layer_norm<T: Operand>(x: &T, normalized_shape: &[usize], params: &NormParams<'_>) -> Result<T> {
+    OP.call_one(&[
+        Arg::Tensor(x.tensor_ref()),
+        Arg::Sizes(normalized_shape),
+        param_arg(params.weight),
+        param_arg(params.bias),
+        Arg::Float(params.eps),
+    ])
+}
+
+fn kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, shape) = (args.op(), args.tensor(0)?, args.sizes(1)?);
+    let dims = x.dims();
+    if shape.is_empty() {
+        fail!(
+            InvalidArgument,
+            op,
+            "normalized_shape",
+            "no sizes",
+            "it names at least one dimension",
+            "pass the sizes of the last dimensions"
+        );
+    }
+    if !dims.ends_with(&shape) {
+        fail!(
+            ShapeMismatch,
+            op,
+            "normalized_shape",
+            shape.to_string(),
+            format!("x is {}, and ends in other sizes", x.describe()),
+            "pass the sizes of the last dimensions of x"
+        );
+    }
+    let elements = shape.iter().product();
+    let values = |i: usize, name: &'static str, default: f32| match args.optional_strided(i)? {
+        None => Ok(None),
+        given => channel_values(op, name, given, elements, default).map(Some),
+    };
+    let (weight, bias) = (values(2, "weight", 1.0)?, values(3, "bias", 0.0)?);
+    let eps = check_eps(op, args.float(4)?)?;
+    let mut same = Same::new(args, FormatRule::Contiguous)?;
+    if dims.contains(&0) {
+        return Ok(same.into_result().into());
+    }
+    let affine = match (weight, bias) {
+        (None, None) => None,
+        (w, b) => Some((w.unwrap_or_else(|| vec![1.0; elements]), b.unwrap_or_else(|| vec![0.0; elements]))),
+    };
+    let problem = match &same {
+        Same::Strided(_, dst) if format_of(dst) == MemoryFormat::Contiguous => {
+            Problem::rows(dims.iter().product::<usize>() / elements, elements)
+        }
+        _ => Problem::new(&same.lanes(op)?, dims.len(), shape.len()),
+    };
+    let name = same.layout_name();
+    let (src, dst) = same.slices();
+    super::timed(args, "blocktensor:moments", || name, || problem.run(src, dst, affine.as_ref(), eps));
+    Ok(same.into_result().into())
+}
+
+/// What is normalised together, as images of a view.
+struct Problem {
+    /// Its images are what lies together in memory and has statistics of its own, or a part of it.
+    view: Lanes,
+    /// Pixels of a statistic.
+    run: usize,
+    /// Images of the view that are normalised together.
+    images: usize,
+    /// Whether the channels of an image are normalised together.
+    all_channels: bool,
+    /// Where the images are runs of pixels of one block of channels: the blocks of a real image and its channels.
+    part_of: Option<(usize, usize)>,
+}
+
+/// One channel of so many images, in one stretch each.
+fn stretches(n: usize, pixels: usize, lanes: usize) -> Lanes {
+    let stride_n = pixels * lanes;
+    Lanes {
+        n,
+        c: lanes,
+        spatial: [1, 1, pixels],
+        lanes,
+        blocks: 1,
+        stride_n,
+        stride_block: stride_n,
+        stride_d: stride_n,
+        stride_h: stride_n,
+    }
+}
+
+impl Problem {
+    /// Rows of a row-major tensor: images of one channel.
+    fn rows(rows: usize, length: usize) -> Problem {
+        Problem {
+            view: stretches(rows, length, 1),
+            run: length,
+            images: 1,
+            all_channels: true,
+            part_of: None,
+        }
+    }
+
+    /// The last `axes` dimensions of a tensor of rank `rank` that lies as `view` says.
+    fn new(view: &Lanes, rank: usize, axes: usize) -> Problem {
+        let pixels = view.pixels();
+        if axes + 1 >= rank {
+            let images = if axes == rank { view.n } else { 1 };
+            return Problem { view: *view, run: pixels, images, all_channels: true, part_of: None };
+        }
+        let run = view.spatial[3 - axes..].iter().product();
+        let images = view.n * view.blocks * (pixels / run);
+        Problem {
+            view: stretches(images, run, view.lanes),
+            run,
+            images: 1,
+            all_channels: false,
+            part_of: Some((view.blocks * (pixels / run), view.c)),
+        }
+    }
+
+    /// Logical lanes of an image that is a run of pixels of one block.
+    fn lanes_of(&self, image: usize) -> usize {
+        let lanes = self.view.lanes;
+        match self.part_of {
+            Some((per_image, c)) => {
+                let block = image % per_image / (per_image / c.div_ceil(lanes));
+                lanes.min(c - block * lanes)
+            }
+            None => lanes,
+        }
+    }
+
+    fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&(Vec<f32>, Vec<f32>)>, eps: f64) {
+        let view = &self.view;
+        let parts = moments(view, src, self.run);
+        let scale = |m: Moments| Scale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
+        let scales = if self.all_channels {
+            let padded = view.padded_channels();
+            let together: Vec<Scale> = parts
+                .chunks_exact(padded * self.images)
+                .map(|images| {
+                    let logical = images.chunks_exact(padded).flat_map(|image| &image[..view.c]);
+                    scale(logical.fold(Moments::default(), |a, &b| a.merge(b)))
+                })
+                .collect();
+            Scales::per_image(view, |n, _| together[n / self.images])
+        } else {
+            Scales::per_image(view, |n, c| match c < self.lanes_of(n) {
+                true => scale(parts[n * view.lanes + c]),
+                false => Scale::new(0.0, 0.0, 0.0, 0.0),
+            })
+        };
+        match affine {
+            None => scales.apply(view, src, dst),
+            Some((weight, bias)) => {
+                let elementwise = Elementwise { problem: self, scales: &scales, weight, bias };
+                view.for_each_piece(dst, |p, dst| {
+                    let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
+                    let src = &src[start..start + dst.len()];
+                    simd::dispatch(Weighted { e: &elementwise, piece: p, src, dst });
+                });
+            }
+        }
+    }
+}
+
+/// Scales of the statistics, and a weight and bias for each element that is normalised together.
+struct Elementwise<'a> {
+    problem: &'a Problem,
+    scales: &'a Scales,
+    weight: &'a [f32],
+    bias: &'a [f32],
+}
+
+/// Pixels of one block of one image.
+struct Weighted<'a> {
+    e: &'a Elementwise<'a>,
+    piece: Piece,
+    src: &'a [f32],
+    dst: &'a mut [f32],
+}
+
+/// Pixels whose weights are gathered at once.
+const STRIP: usize = GROUP;
+
+impl Loop for Weighted<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Weighted { e: Elementwise { problem, scales, weight, bias }, piece, src, dst } = self;
+        let view = &problem.view;
+        let lanes = view.lanes;
+        let [center, scale, shift] = scales.of(piece.n, piece.block, lanes);
+        if lanes == 1 {
+            let at = (piece.n % problem.images * view.c + piece.block) * view.pixels() + piece.first;
+            let s = Scale { center: center[0], scale: scale[0], shift: shift[0] };
+            let params = weight[at..].iter().zip(&bias[at..]);
+            for ((y, &x), (w, b)) in dst.iter_mut().zip(src).zip(params) {
+                *y = s.apply(x) * w + b;
+            }
+            return;
+        }
+        let used = match problem.part_of {
+            Some(_) => problem.lanes_of(piece.n),
+            None => view.lanes_in(piece.block),
+        };
+        for lane in (0..lanes).step_by(GROUP) {
+            // Zero for padding, so that the result is zero there.
+            let (mut w, mut b) = ([0f32; STRIP * GROUP], [0f32; STRIP * GROUP]);
+            let width = GROUP.min(lanes - lane);
+            let part = |v: &[f32]| {
+                let mut part = [0f32; GROUP];
+                part[..width].copy_from_slice(&v[lane..lane + width]);
+                part
+            };
+            let scales = [part(center), part(scale), part(shift)];
+            let filled = GROUP.min(used.saturating_sub(lane));
+            for (strip, y) in dst.chunks_mut(STRIP * lanes).enumerate() {
+                let x = &src[strip * STRIP * lanes..];
+                let pixels = y.len() / lanes;
+                let first = piece.first + strip * STRIP;
+                for (to, from) in [(&mut w, weight), (&mut b, bias)] {
+                    if filled == 0 {
+                        continue;
+                    }
+                    if problem.all_channels {
+                        let channel = piece.n % problem.images * view.c + piece.block * lanes + lane;
+                        transpose(
+                            to,
+                            &from[channel * view.pixels() + first..],
+                            view.pixels(),
+                            pixels,
+                            filled,
+                        );
+                    } else {
+                        for (to, &v) in to.chunks_exact_mut(GROUP).zip(&from[first..first + pixels]) {
+                            to[..filled].fill(v);
+                        }
+                    }
+                }
+                for p in 0..pixels {
+                    let at = p * lanes + lane;
+                    let (x, y) = (&x[at..at + width], &mut y[at..at + width]);
+                    let (Some(&w), Some(&b)) = (w[p * GROUP..].first_chunk(), b[p * GROUP..].first_chunk())
+                    else {
+                        continue;
+                    };
+                    if let (Some(x), Some(y)) = (x.first_chunk(), y.first_chunk_mut()) {
+                        *y = weighted(&scales, *x, w, b);
+                        continue;
+                    }
+                    let mut row = [0f32; GROUP];
+                    row[..width].copy_from_slice(x);
+                    y.copy_from_slice(&weighted(&scales, row, w, b)[..width]);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn weighted(
+    [center, scale, shift]: &[[f32; GROUP]; 3],
+    x: [f32; GROUP],
+    w: [f32; GROUP],
+    b: [f32; GROUP],
+) -> [f32; GROUP] {
+    let mut y = [0f32; GROUP];
+    for l in 0..GROUP {
+        let scale = Scale { center: center[l], scale: scale[l], shift: shift[l] };
+        y[l] = scale.apply(x[l]) * w[l] + b[l];
+    }
+    y
+}

@@ -1,0 +1,339 @@
+//! Moves along axes: each index of an axis of the result comes from an index of the source, or is filled. Padding,
+//! flipping and rolling are such moves, on any layout.
+//!
+//! The moves of the inner axes become one *program* of runs (copy so many elements from here, fill so many), which is
+//! the same for every index of the outer axes; the team shares those.
+
+use super::blocks;
+use super::lane_moves::{self, Channel};
+use super::lanes::{Lanes, for_each_chunk};
+use crate::dispatch::{Args, Outputs};
+use crate::dtype::DType;
+use crate::elementwise::Tail;
+use crate::error::Result;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::check_extent;
+use crate::tensor::any::{Tensor, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::result_format::FormatRule;
+
+/// Where the indices of one axis of the result come from.
+pub(super) struct Picks<'a> {
+    /// The axis's size in the result.
+    pub size: usize,
+    /// The source's index; `None` is the fill.
+    pub from: Box<dyn Fn(usize) -> Option<usize> + 'a>,
+}
+
+/// The longest program, in runs, and how many **elements** of result it may write before the team gets no share.
+const MAX_RUNS: usize = 8192;
+const MAX_ELEMENTS: usize = 64 << 10;
+/// A program that copies forwards or backwards, or fills.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Forward,
+    Backward,
+    Fill,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run {
+    way: Way,
+    /// The first element's offset in the source.
+    from: usize,
+    len: usize,
+}
+
+/// One axis of the result: its size, and where in the source its indices lie.
+enum Axis {
+    /// All of them, at this distance.
+    Whole { size: usize, step: usize },
+    /// Offsets; `None` is the fill.
+    Picked(Vec<Option<usize>>),
+}
+
+impl Axis {
+    fn new(picks: Option<&Picks<'_>>, size: usize, step: usize) -> Axis {
+        match picks {
+            None => Axis::Whole { size, step },
+            Some(p) => Axis::Picked((0..p.size).map(|i| (p.from)(i).map(|i| i * step)).collect()),
+        }
+    }
+
+    fn size(&self) -> usize {
+        match self {
+            Axis::Whole { size, .. } => *size,
+            Axis::Picked(p) => p.len(),
+        }
+    }
+
+    fn from(&self, i: usize) -> Option<usize> {
+        match self {
+            Axis::Whole { step, .. } => Some(i * step),
+            Axis::Picked(p) => p[i],
+        }
+    }
+}
+
+/// What a number of consecutive elements of the result are made of.
+struct Program {
+    runs: Vec<Run>,
+    elements: usize,
+}
+
+impl Program {
+    /// The program of as many inner axes as it may hold; they are taken off `axes`, which come outermost first.
+    fn take(axes: &mut Vec<Axis>) -> Program {
+        let mut program = Program { runs: vec![Run { way: Way::Forward, from: 0, len: 1 }], elements: 1 };
+        let mut first = true;
+        while let Some(axis) = axes.last() {
+            let dense = matches!(axis, Axis::Whole { step, .. } if *step == program.elements && program.runs.len() == 1);
+            let (runs, elements) = (program.runs.len() * axis.size(), program.elements * axis.size());
+            if !(first || elements <= MAX_ELEMENTS && (dense || runs <= MAX_RUNS)) {
+                break;
+            }
+            program = if dense {
+                Program { runs: vec![Run { len: elements, ..program.runs[0] }], elements }
+            } else {
+                program.repeated(axis)
+            };
+            first = false;
+            axes.pop();
+        }
+        program
+    }
+
+    fn repeated(&self, axis: &Axis) -> Program {
+        let mut runs: Vec<Run> = Vec::new();
+        for i in 0..axis.size() {
+            match axis.from(i) {
+                None => push(&mut runs, Run { way: Way::Fill, from: 0, len: self.elements }),
+                Some(base) => {
+                    self.runs.iter().for_each(|r| push(&mut runs, Run { from: base + r.from, ..*r }));
+                }
+            }
+        }
+        Program { runs, elements: self.elements * axis.size() }
+    }
+
+    fn run<E: Copy>(&self, src: &[E], base: usize, dst: &mut [E], value: E) {
+        let mut at = 0;
+        for run in &self.runs {
+            let to = &mut dst[at..at + run.len];
+            at += run.len;
+            let from = base + run.from;
+            match (run.way, run.len) {
+                (Way::Fill, _) => to.fill(value),
+                (Way::Forward, 16) => copy_short::<E, 16>(&src[from..], to),
+                (Way::Forward, 8) => copy_short::<E, 8>(&src[from..], to),
+                (Way::Forward, n) => to.copy_from_slice(&src[from..from + n]),
+                (Way::Backward, n) => {
+                    to.iter_mut().zip(src[from + 1 - n..=from].iter().rev()).for_each(|(d, s)| *d = *s);
+                }
+            }
+        }
+    }
+}
+
+/// A copy whose length the compiler knows: one pixel of a blocked tensor.
+fn copy_short<E: Copy, const N: usize>(src: &[E], dst: &mut [E]) {
+    if let (Some(s), Some(d)) = (src.first_chunk::<N>(), dst.first_chunk_mut::<N>()) {
+        *d = *s;
+    }
+}
+
+/// Appends a run, or lengthens the last one.
+fn push(runs: &mut Vec<Run>, next: Run) {
+    if let Some(last) = runs.last_mut() {
+        let single = last.len == 1 && next.len == 1;
+        let goes_on = match (last.way, next.way) {
+            (Way::Fill, Way::Fill) => true,
+            (Way::Forward, Way::Forward) if next.from == last.from + last.len => true,
+            (Way::Forward, Way::Forward) if single && next.from + 1 == last.from => {
+                last.way = Way::Backward;
+                true
+            }
+            (Way::Backward, Way::Forward) => next.len == 1 && next.from + last.len == last.from,
+            _ => false,
+        };
+        if goes_on {
+            last.len += next.len;
+            return;
+        }
+    }
+    runs.push(next);
+}
+
+/// Writes all of `dst`, which lies densely in the order of `axes`.
+fn write<E: Copy + Send + Sync>(
+    mut axes: Vec<Axis>,
+    src: &[E],
+    dst: &mut [E],
+    value: E,
+    done: impl Fn(usize, &mut [E]) + Sync,
+) {
+    let program = Program::take(&mut axes);
+    for_each_chunk(dst, program.elements, |i, chunk| {
+        let mut rest = i;
+        let base = axes.iter().rev().try_fold(0, |at, axis| {
+            let index = rest % axis.size();
+            rest /= axis.size();
+            axis.from(index).map(|from| at + from)
+        });
+        match base {
+            Some(base) => program.run(src, base, chunk, value),
+            None => chunk.fill(value),
+        }
+        done(i * program.elements, chunk);
+    });
+}
+
+/// The sizes of the result.
+fn picked_dims(op: &'static str, dims: &[usize], picks: &[Option<Picks<'_>>]) -> Result<Dims> {
+    let dims: Dims = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, |p| p.size)).collect();
+    check_extent(op, &dims)?;
+    Ok(dims)
+}
+
+/// Calls `$f::<E>` with the unsigned type of the dtype's size: moves do not look into elements.
+macro_rules! by_size {
+    ($dtype:expr, $f:ident($($arg:expr),*)) => {
+        match $dtype.size_bytes() {
+            1 => $f::<u8>($($arg),*),
+            2 => $f::<u16>($($arg),*),
+            _ => $f::<u32>($($arg),*),
+        }
+    };
+}
+pub(super) use by_size;
+
+/// The bits of a number as an element; 0 where the dtype is no f32, which `pad` alone fills with others.
+pub(super) fn bits<E: bytemuck::Pod>(value: f32, dtype: DType) -> E {
+    let mut out = E::zeroed();
+    let bytes: Vec<u8> = match dtype {
+        DType::F32 => value.to_ne_bytes().to_vec(),
+        DType::BF16 => half::bf16::from_f32(value).to_ne_bytes().to_vec(),
+        DType::F16 => half::f16::from_f32(value).to_ne_bytes().to_vec(),
+        DType::U8 => vec![value as u8],
+        DType::S8 => vec![value as i8 as u8],
+        DType::S32 => (value as i32).to_ne_bytes().to_vec(),
+    };
+    bytemuck::bytes_of_mut(&mut out).copy_from_slice(&bytes);
+    out
+}
+
+/// Moves along every axis that has picks. The result's format is `rule`'s; a blocked result keeps the layout.
+fn along_axes(
+    op: &'static str,
+    x: TensorRef<'_>,
+    picks: &[Option<Picks<'_>>],
+    value: f32,
+    rule: FormatRule,
+) -> Result<Tensor> {
+    let dims = picked_dims(op, x.dims(), picks)?;
+    match x {
+        TensorRef::Strided(x) => {
+            let mut dst = rule.empty_result(op, &[x], &dims, x.dtype())?;
+            if dst.numel() == 0 {
+                return Ok(dst.into());
+            }
+            let mut order: Vec<usize> =
+                (0..x.rank()).filter(|&d| dims[d] != 1 || picks[d].is_some()).collect();
+            order.sort_by_key(|&d| (std::cmp::Reverse(dst.strides()[d]), d));
+            // Among equal strides, what is of size 1 has no say.
+            let axes: Vec<Axis> =
+                order.iter().map(|&d| Axis::new(picks[d].as_ref(), dims[d], x.strides()[d])).collect();
+            fn typed<E: bytemuck::Pod + Send + Sync>(
+                axes: Vec<Axis>,
+                src: &[u8],
+                offset: usize,
+                dst: &mut [u8],
+                value: f32,
+                dtype: DType,
+            ) {
+                let dst: &mut [E] = bytemuck::cast_slice_mut(dst);
+                let elements: usize = axes.iter().map(Axis::size).product();
+                let src = whole_elements::<E>(src).get(offset..).unwrap_or_default();
+                write(axes, src, &mut dst[..elements], bits(value, dtype), |_, _| {});
+            }
+            let src = x.storage.as_bytes();
+            by_size!(x.dtype(), typed(axes, src, x.offset(), dst.result_bytes(), value, x.dtype()));
+            Ok(dst.into())
+        }
+        TensorRef::Blocked(x) => {
+            let dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
+            if dst.numel() == 0 {
+                return Ok(dst.into());
+            }
+            let Some(own) = &picks[1] else { return Ok(blocked(op, x, picks, dst, value)?.into()) };
+            let pick = |i| (own.from)(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
+            let channels: Vec<Channel> = (0..own.size).map(pick).collect();
+            if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {
+                return Ok(lane_moves::channels_into(op, &[x], dst, &channels, value)?.into());
+            }
+            let x = lane_moves::channels(op, &[x], &channels, value)?;
+            Ok(blocked(op, &x, picks, dst, value)?.into())
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    }
+}
+
+/// The same for an op's call, in the ledger.
+pub(super) fn recorded(
+    args: &Args<'_>,
+    picks: &[Option<Picks<'_>>],
+    value: f32,
+    rule: FormatRule,
+) -> Result<Outputs> {
+    let x = args.tensor(0)?;
+    let work = || along_axes(args.op(), x, picks, value, rule);
+    Ok(super::timed(args, "blocktensor:moves", || x.layout_name(), work)?.into())
+}
+
+fn whole_elements<E: bytemuck::Pod>(bytes: &[u8]) -> &[E] {
+    bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<E>() * size_of::<E>()])
+}
+
+/// Along other axes than the channels.
+fn blocked(
+    op: &'static str,
+    x: &BlockedTensor,
+    picks: &[Option<Picks<'_>>],
+    mut dst: BlockedTensor,
+    value: f32,
+) -> Result<BlockedTensor> {
+    let lanes = Lanes::of_blocked(op, &dst)?;
+    let dense = blocks::view(op, x)?;
+    let mut axes: Vec<Axis> = (0..dense.rank())
+        .map(|d| {
+            let picks = picks.get(d).and_then(Option::as_ref).filter(|_| d != 1);
+            Axis::new(picks, dense.dims()[d], dense.strides()[d])
+        })
+        .collect();
+    axes.retain(|a| !matches!(a, Axis::Whole { size: 1, .. }));
+    let tail = Tail {
+        lanes: lanes.lanes,
+        used: lanes.c % lanes.lanes,
+        plane: lanes.plane_len(),
+        blocks: lanes.blocks,
+    };
+    let tail = Some(tail).filter(|t| t.used != 0 && value.to_bits() != 0);
+    fn typed<E: bytemuck::Pod + Send + Sync>(
+        axes: Vec<Axis>,
+        src: &[u8],
+        dst: &mut [u8],
+        value: f32,
+        dtype: DType,
+        tail: Option<Tail>,
+    ) {
+        let dst: &mut [E] = bytemuck::cast_slice_mut(dst);
+        write(axes, bytemuck::cast_slice(src), dst, bits(value, dtype), |at, chunk| {
+            if let Some(tail) = &tail {
+                tail.zero(at, bytemuck::cast_slice_mut(chunk), size_of::<E>());
+            }
+        });
+    }
+    let src = x.storage_bytes();
+    by_size!(x.dtype(), typed(axes, src, dst.storage_bytes_mut(), value, x.dtype(), tail));
+    Ok(dst)
+}

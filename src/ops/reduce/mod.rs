@@ -1,0 +1,153 @@
+//! Reductions over any set of axes: sum, mean, product, largest, smallest, and where the largest is.
+
+mod argmax;
+#[allow(unsafe_code)]
+mod blocked;
+mod folds;
+
+pub use argmax::argmax;
+
+use super::Entry;
+use crate::dispatch::schema::{data, flag, ints};
+use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Outputs, Schema};
+use crate::elementwise::{self, Fold};
+use crate::error::{Result, fail};
+use crate::layout::dims::{Dims, MAX_RANK};
+use crate::tensor::any::Operand;
+use folds::{Amax, Amin, Mean, Prod, Sum};
+
+const ARGS: &[crate::dispatch::ArgSpec] = &[data("x"), ints("axes", &[]), flag("keepdim", false)];
+
+macro_rules! reductions {
+    ($($name:ident $op:ident $schema:ident $kernel:ident $fold:ident $empty:literal $what:literal $of_none:literal;)*) => {
+        $(
+            static $schema: Schema = Schema::new(stringify!($name), ARGS);
+            static $op: Op = Op::new(&$schema);
+            const $kernel: Kernel = Kernel::rust(&|args| kernel(args, &$fold, $empty));
+
+            #[doc = concat!($what, " over `axes`; over all of them where none are named. `torch.", stringify!($name), "`.")]
+            ///
+            #[doc = concat!("Of no elements: ", $of_none, ".")]
+            ///
+            /// # Shapes
+            /// Any `x`, any axes, each once. With `keepdim` the reduced axes stay with size 1, else they go.
+            ///
+            /// # Dtypes
+            /// f32; sums and products are accumulated in f64 and rounded once.
+            ///
+            /// # Layouts
+            /// Strided: any strides, without a copy; the result is row-major, or with `keepdim` in the format that `x` is
+            /// tagged with. Blocked: any layout that blocks the channels alone, and any axes. A blocked tensor's axes are
+            /// part of its layout, so `keepdim` must be true, and the result keeps the layout (with C = 1 where the
+            /// channels are reduced); padding takes no part.
+            ///
+            /// # Errors
+            /// `InvalidArgument` for an axis that is not there or named twice, and for an extreme of no elements;
+            /// `OpaqueLayout` for a blocked `x` without `keepdim`; `UnsupportedDType`, `LayoutMismatch`.
+            #[track_caller]
+            pub fn $name<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+                $op.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(axes), Arg::Bool(keepdim)])
+            }
+        )*
+        pub(super) const ENTRIES: &[Entry] = &[
+            $(Entry { op: &$op, strided: Some($kernel), blocked: Some($kernel) },)*
+            argmax::ENTRY,
+        ];
+    };
+}
+reductions! {
+    sum SUM SUM_SCHEMA SUM_KERNEL Sum true "The sum" "0";
+    mean MEAN MEAN_SCHEMA MEAN_KERNEL Mean true "The mean" "NaN";
+    prod PROD PROD_SCHEMA PROD_KERNEL Prod true "The product" "1";
+    amax AMAX AMAX_SCHEMA AMAX_KERNEL Amax false "The largest element (NaN if one is NaN)" "an error";
+    amin AMIN AMIN_SCHEMA AMIN_KERNEL Amin false "The smallest element (NaN if one is NaN)" "an error";
+}
+
+fn kernel<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, fold: &F, may_be_empty: bool) -> Result<Outputs> {
+    let (op, keepdim) = (args.op(), args.flag(2)?);
+    let axes = Axes::new(args, 1)?;
+    if !may_be_empty {
+        axes.check_not_empty(args)?;
+    }
+    if args.key() == DispatchKey::STRIDED {
+        let x = args.strided(0)?;
+        let layouts = || x.format_name();
+        let reduce = || elementwise::reduce(op, x, &axes.list, keepdim, fold);
+        return super::timed(args, "blocktensor:reduce", layouts, reduce).map(Outputs::from);
+    }
+    axes.check_keepdim(args, keepdim)?;
+    let x = args.blocked(0)?;
+    let layouts = || x.layout().to_string();
+    super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold))
+        .map(Outputs::from)
+}
+
+/// The axes of a reduction, checked.
+struct Axes {
+    /// As they were named; none for all.
+    list: Dims,
+    is_reduced: [bool; MAX_RANK],
+}
+
+impl Axes {
+    /// Those of argument `i`.
+    fn new(args: &Args<'_>, i: usize) -> Result<Axes> {
+        let (list, rank) = (args.sizes(i)?, args.tensor(0)?.dims().len());
+        let mut is_reduced = [false; MAX_RANK];
+        is_reduced[..rank].fill(list.is_empty());
+        for &axis in &list {
+            let rule = match is_reduced.get_mut(axis).filter(|_| axis < rank) {
+                Some(reduced) if !*reduced => {
+                    *reduced = true;
+                    continue;
+                }
+                Some(_) => format!("axis {axis} is there twice"),
+                None => format!("the tensor has rank {rank}"),
+            };
+            fail!(
+                InvalidArgument,
+                args.op(),
+                args.name(i),
+                list.to_string(),
+                rule,
+                "name axes that are there, each once, or none for all"
+            );
+        }
+        Ok(Axes { list, is_reduced })
+    }
+
+    /// No elements have no extreme.
+    fn check_not_empty(&self, args: &Args<'_>) -> Result<()> {
+        let x = args.tensor(0)?;
+        let empty = (0..x.dims().len()).find(|&d| self.is_reduced[d] && x.dims()[d] == 0);
+        let Some(axis) = empty else { return Ok(()) };
+        fail!(
+            InvalidArgument,
+            args.op(),
+            args.name(1),
+            format!("axis {axis} of {}", x.describe()),
+            "it is empty, and no elements have no extreme",
+            "reduce axes that are not empty"
+        )
+    }
+
+    /// The axes of a blocked tensor are part of its layout.
+    fn check_keepdim(&self, args: &Args<'_>, keepdim: bool) -> Result<()> {
+        if keepdim {
+            return Ok(());
+        }
+        fail!(
+            OpaqueLayout,
+            args.op(),
+            "keepdim",
+            format!("false for x {}", args.tensor(0)?.describe()),
+            format!("axes {} cannot be taken out of a blocked layout", self.list),
+            "pass keepdim = true, or reorder with `to_strided` first"
+        )
+    }
+
+    /// The sizes of the result, reduced axes as 1.
+    fn kept_sizes(&self, dims: &[usize]) -> Dims {
+        dims.iter().zip(self.is_reduced).map(|(&d, reduced)| if reduced { 1 } else { d }).collect()
+    }
+}

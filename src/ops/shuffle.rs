@@ -1,0 +1,267 @@
+//! Pixel shuffle and unshuffle, channel shuffle: permutations of channels and pixels.
+
+use super::Entry;
+use super::cat::{lanes_recorded, moving};
+use super::lane_moves::{self, Channel, Grid, Layer};
+use super::lanes::Lanes;
+use super::pointwise::recorded;
+use crate::dispatch::schema::{data, required_int};
+use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
+use crate::elementwise::{Place, copy_part};
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", &[data("x"), required_int("factor")]);
+static PIXEL_SHUFFLE: Op = Op::new(&PIXEL_SHUFFLE_SCHEMA);
+static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", &[data("x"), required_int("factor")]);
+static PIXEL_UNSHUFFLE: Op = Op::new(&PIXEL_UNSHUFFLE_SCHEMA);
+static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", &[data("x"), required_int("groups")]);
+static CHANNEL_SHUFFLE: Op = Op::new(&CHANNEL_SHUFFLE_SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    moving(&PIXEL_SHUFFLE, &pixel_shuffle_kernel),
+    moving(&PIXEL_UNSHUFFLE, &pixel_unshuffle_kernel),
+    moving(&CHANNEL_SHUFFLE, &channel_shuffle_kernel),
+];
+
+/// Channels spread over pixels: `[N, C r^2, H, W]` to `[N, C, H r, W r]`, as `torch.nn.functional.pixel_shuffle`.
+///
+/// # Shapes
+/// `x` [N, C, H, W], where `factor^2` divides C.
+///
+/// # Dtypes
+/// Any.
+///
+/// # Layouts
+/// Strided: any strides; the result has the format that `x` suggests. Blocked: the layout of `x`.
+///
+/// # Errors
+/// `RankMismatch` for another rank, `InvalidArgument` for a factor of 0 or one that does not divide, `Overflow`.
+#[track_caller]
+pub fn pixel_shuffle<T: Operand>(x: &T, factor: usize) -> Result<T> {
+    PIXEL_SHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(factor)])
+}
+
+/// The inverse of [`pixel_shuffle`], as `torch.nn.functional.pixel_unshuffle`.
+///
+/// # Shapes
+/// `x` [N, C, H, W], where `factor` divides H and W.
+///
+/// # Dtypes
+/// Any.
+///
+/// # Layouts
+/// As [`pixel_shuffle`].
+///
+/// # Errors
+/// As [`pixel_shuffle`].
+#[track_caller]
+pub fn pixel_unshuffle<T: Operand>(x: &T, factor: usize) -> Result<T> {
+    PIXEL_UNSHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(factor)])
+}
+
+/// Channels in groups, dealt out in turns: channel `c` of the result is channel `c % groups * (C / groups) + c / groups`
+/// of `x`, as `torch.nn.functional.channel_shuffle`.
+///
+/// # Shapes
+/// `x` [N, C, ...] of rank 3 or more, where `groups` divides C.
+///
+/// # Dtypes
+/// Any.
+///
+/// # Layouts
+/// As [`pixel_shuffle`].
+///
+/// # Errors
+/// `RankMismatch`; `InvalidArgument` for 0 groups or a number that does not divide C.
+#[track_caller]
+pub fn channel_shuffle<T: Operand>(x: &T, groups: usize) -> Result<T> {
+    CHANNEL_SHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(groups)])
+}
+
+/// Checks that `divisor` divides the size of every one of `axes`.
+fn check_divides(args: &Args<'_>, divisor: usize, of: usize, axes: &[usize]) -> Result<()> {
+    let x = args.tensor(0)?;
+    if divisor == 0 || of == 0 || axes.iter().any(|&a| !x.dims()[a].is_multiple_of(of)) {
+        fail!(
+            InvalidArgument,
+            args.op(),
+            args.name(1),
+            divisor.to_string(),
+            format!("x is {}, and {of} must divide its size along {axes:?}", x.describe()),
+            "pass a divisor, 1 or more"
+        );
+    }
+    Ok(())
+}
+
+fn check_rank(args: &Args<'_>, fits: bool, rule: &str) -> Result<()> {
+    if !fits {
+        let got = args.tensor(0)?.describe();
+        fail!(RankMismatch, args.op(), "x", got, rule, "add or merge dimensions first");
+    }
+    Ok(())
+}
+
+/// A place or a view with axis `axis` split in two, the outer of size `outer`.
+fn split_axis(dims: &mut Vec<usize>, strides: &mut Vec<usize>, axis: usize, outer: usize) {
+    let inner = dims[axis] / outer;
+    dims[axis] = inner;
+    dims.insert(axis, outer);
+    strides.insert(axis, strides[axis] * inner);
+}
+
+/// Copies `x` to a new result of sizes `dims`, each side seen as `src` and `dst` say: axes to split with the outer
+/// size, from the last to the first, and the order in which the parts then stand.
+fn permuted(
+    args: &Args<'_>,
+    x: &StridedTensor,
+    dims: &[usize],
+    src: (&[(usize, usize)], &[usize]),
+    dst: (&[(usize, usize)], &[usize]),
+) -> Result<Outputs> {
+    let op = args.op();
+    let result = FormatRule::Suggested.empty_result(op, &[x], dims, x.dtype())?;
+    if result.numel() == 0 {
+        return Ok(result.into());
+    }
+    let seen = |t: &StridedTensor, (splits, order): (&[(usize, usize)], &[usize])| -> Place {
+        let (mut d, mut s) = (t.dims().to_vec(), t.strides().to_vec());
+        splits.iter().for_each(|&(axis, outer)| split_axis(&mut d, &mut s, axis, outer));
+        Place {
+            dims: order.iter().map(|&i| d[i]).collect(),
+            strides: order.iter().map(|&i| s[i]).collect(),
+            offset: t.offset(),
+        }
+    };
+    let from = seen(x, src);
+    let view = x.as_strided(&from.dims, &from.strides, from.offset)?;
+    recorded(args, result.into(), |to| match to {
+        TensorMut::Strided(to) => {
+            let place = seen(to, dst);
+            copy_part(op, to.result_bytes(), place, &view)
+        }
+        _ => unreachable!("it was made strided"),
+    })
+}
+
+fn pixel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
+    check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
+    let square = r.checked_mul(r).unwrap_or(0);
+    check_divides(args, r, square, &[1])?;
+    let d = x.dims();
+    let dims = [d[0], d[1] / square, d[2].saturating_mul(r), d[3].saturating_mul(r)];
+    crate::layout::memory_format::check_extent(op, &dims)?;
+    match x {
+        TensorRef::Strided(x) => {
+            // C = (C', i, j); H = (h, i), W = (w, j).
+            let src = ([(1, d[1] / r), (1, d[1] / square)], [0, 1, 4, 2, 5, 3]);
+            let dst = ([(3, d[3]), (2, d[2])], [0, 1, 2, 3, 4, 5]);
+            permuted(args, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
+        }
+        TensorRef::Blocked(x) => lanes_recorded(args, || pixels(op, x, &dims, r, true)),
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    }
+}
+
+fn pixel_unshuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
+    check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
+    check_divides(args, r, r, &[2, 3])?;
+    let d = x.dims();
+    let dims = [d[0], d[1].saturating_mul(r.saturating_mul(r)), d[2] / r, d[3] / r];
+    crate::layout::memory_format::check_extent(op, &dims)?;
+    match x {
+        TensorRef::Strided(x) => {
+            let src = ([(3, d[3] / r), (2, d[2] / r)], [0, 1, 3, 5, 2, 4]);
+            let dst = ([(1, dims[1] / r), (1, d[1])], [0, 1, 2, 3, 4, 5]);
+            permuted(args, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
+        }
+        TensorRef::Blocked(x) => lanes_recorded(args, || pixels(op, x, &dims, r, false)),
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    }
+}
+
+/// Both pixel shuffles on blocked: for each place (i, j) of a cell of `r` by `r` pixels, a layer of channels.
+fn pixels(
+    op: &'static str,
+    x: &BlockedTensor,
+    dims: &[usize],
+    r: usize,
+    spread: bool,
+) -> Result<BlockedTensor> {
+    let dst = BlockedTensor::for_result(op, dims, x.layout(), x.dtype())?;
+    if dst.numel() == 0 {
+        return Ok(dst);
+    }
+    let (from, to) = (Lanes::of_blocked(op, x)?, Lanes::of_blocked(op, &dst)?);
+    let (fine, coarse) = if spread { (&to, &from) } else { (&from, &to) };
+    let [_, h, w] = coarse.spatial;
+    let in_cells = (fine.stride_h * r, fine.lanes * r);
+    let whole = (coarse.stride_h, coarse.lanes);
+    let (src, dst_steps) = if spread { (whole, in_cells) } else { (in_cells, whole) };
+    let grid = Grid { rows: h, columns: w, src, dst: dst_steps, pixels: h * w };
+    let cells: Vec<(usize, usize)> = (0..r).flat_map(|i| (0..r).map(move |j| (i, j))).collect();
+    let none = Channel::Nothing;
+    let channels: Vec<Vec<Channel>> = cells
+        .iter()
+        .enumerate()
+        .map(|(k, _)| {
+            let of = |channel| Channel::Of { source: 0, channel };
+            match spread {
+                true => (0..dims[1]).map(|c| of(c * r * r + k)).collect(),
+                false => {
+                    (0..dims[1]).map(|c| if c % (r * r) == k { of(c / (r * r)) } else { none }).collect()
+                }
+            }
+        })
+        .collect();
+    let layers: Vec<Layer<'_>> = cells
+        .iter()
+        .zip(&channels)
+        .map(|(&(i, j), channels)| {
+            let pixel = i * fine.spatial[2] + j;
+            let (src_pixel, dst_pixel) = if spread { (0, pixel) } else { (pixel, 0) };
+            Layer { channels, src_pixel, dst_pixel }
+        })
+        .collect();
+    lane_moves::layers(op, &[x], dst, &layers, grid, 0.0)
+}
+
+fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, groups) = (args.op(), args.tensor(0)?, args.count(1)?);
+    check_rank(args, x.dims().len() >= 3, "it is [N, C, ...]")?;
+    check_divides(args, groups, groups, &[1])?;
+    let c = x.dims()[1];
+    match x {
+        TensorRef::Strided(x) if x.rank() < crate::MAX_RANK => {
+            let order: Dims = (0..=x.rank()).collect();
+            let mut turned = order;
+            turned.swap(1, 2);
+            let each = (c / groups).max(1);
+            permuted(args, x, x.dims(), (&[(1, groups)], &turned), (&[(1, each)], &order))
+        }
+        TensorRef::Strided(x) => {
+            fail!(
+                RankMismatch,
+                op,
+                "x",
+                TensorRef::Strided(x).describe(),
+                format!("it is of rank {} at most", crate::MAX_RANK - 1),
+                "merge dimensions first"
+            )
+        }
+        TensorRef::Blocked(x) => {
+            let each = c / groups;
+            let channels: Vec<Channel> =
+                (0..c).map(|c| Channel::Of { source: 0, channel: c % groups * each + c / groups }).collect();
+            lanes_recorded(args, || lane_moves::channels(op, &[x], &channels, 0.0))
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    }
+}

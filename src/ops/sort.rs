@@ -1,0 +1,131 @@
+//! Sorting along an axis: strided only.
+
+use std::cmp::Ordering;
+
+use super::index::{LinesAlong, of_lines, write_lines};
+use super::{Entry, check_axis};
+use crate::dispatch::schema::{data, flag, required_int};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::error::{Result, fail};
+use crate::tensor::any::Operand;
+use crate::tensor::result_format::FormatRule;
+
+static SORT_SCHEMA: Schema =
+    Schema::new("sort", &[data("x"), required_int("axis"), flag("descending", false)]);
+static SORT: Op = Op::new(&SORT_SCHEMA);
+static TOPK_SCHEMA: Schema =
+    Schema::new("topk", &[data("x"), required_int("k"), required_int("axis"), flag("largest", true)]);
+static TOPK: Op = Op::new(&TOPK_SCHEMA);
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry { op: &SORT, strided: Some(Kernel::rust(&sort_kernel)), blocked: None },
+    Entry { op: &TOPK, strided: Some(Kernel::rust(&topk_kernel)), blocked: None },
+];
+
+/// Elements in order along an axis, and where each of them stood, as `torch.sort(stable=True)`. NaN counts as the
+/// largest.
+///
+/// # Shapes
+/// Any; both results have that of `x`.
+///
+/// # Dtypes
+/// f32; the indices are s32.
+///
+/// # Layouts
+/// Strided only, any strides; the results lie as `empty_like(x)` does.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range; `Overflow` for an axis that s32 cannot count; `UnsupportedOp` on blocked
+/// tensors.
+#[track_caller]
+pub fn sort<T: Operand>(x: &T, axis: usize, descending: bool) -> Result<(T, T)> {
+    pair(SORT.call_many(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(axis), Arg::Bool(descending)])?)
+}
+
+/// The `k` largest (or smallest) elements along an axis, in order, and where they stood, as `torch.topk`. Of equal
+/// elements the first come first. NaN counts as the largest.
+///
+/// # Shapes
+/// Any; the results have size `k` along `axis`, and are contiguous.
+///
+/// # Dtypes
+/// f32; the indices are s32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range or a `k` past its size; `Overflow`; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn topk<T: Operand>(x: &T, k: usize, axis: usize, largest: bool) -> Result<(T, T)> {
+    pair(TOPK.call_many(&[
+        Arg::Tensor(x.tensor_ref()),
+        super::axis_arg(k),
+        super::axis_arg(axis),
+        Arg::Bool(largest),
+    ])?)
+}
+
+fn pair<T>(list: Vec<T>) -> Result<(T, T)> {
+    match <[T; 2]>::try_from(list) {
+        Ok([values, indices]) => Ok((values, indices)),
+        Err(list) => fail!(
+            InvalidArgument,
+            "sort",
+            "result",
+            format!("{} results", list.len()),
+            "the kernel gives values and indices",
+            "mend the kernel"
+        ),
+    }
+}
+
+/// NaN last.
+fn order(a: f32, b: f32) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+fn sort_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let axis = args.count(1)?;
+    check_axis(args.op(), args.tensor(0)?.dims(), axis)?;
+    first(args, axis, args.tensor(0)?.dims()[axis], args.flag(2)?, FormatRule::Like)
+}
+
+fn topk_kernel(args: &Args<'_>) -> Result<Outputs> {
+    let (op, x, k, axis) = (args.op(), args.tensor(0)?, args.count(1)?, args.count(2)?);
+    check_axis(op, x.dims(), axis)?;
+    if k > x.dims()[axis] {
+        let rule = format!("axis {axis} has size {} (x is {:?})", x.dims()[axis], x.dims());
+        fail!(InvalidArgument, op, "k", k.to_string(), rule, "pass the size or less");
+    }
+    first(args, axis, k, args.flag(3)?, FormatRule::Contiguous)
+}
+
+/// The first `k` elements of each line in order.
+fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatRule) -> Result<Outputs> {
+    let (op, x) = (args.op(), args.strided(0)?);
+    let (lines, data) = (LinesAlong::new(x, axis), x.data::<f32>());
+    if i32::try_from(lines.length).is_err() {
+        let got = format!("axis {axis} of size {}", lines.length);
+        fail!(Overflow, op, "x", got, "s32 indices count it", "cut it first");
+    }
+    let value = |start: usize, i: i32| data[start + i as usize * lines.step];
+    let indices = write_lines(op, &lines, k, |i, line: &mut [i32]| {
+        let start = lines.start(i);
+        let mut all: Vec<i32> = (0..lines.length as i32).collect();
+        all.sort_by(|&a, &b| {
+            let (a, b) = (value(start, a), value(start, b));
+            if descending { order(b, a) } else { order(a, b) }
+        });
+        line.copy_from_slice(&all[..k]);
+    })?;
+    let of_line = indices.data::<i32>();
+    let values = write_lines(op, &lines, k, |i, line: &mut [f32]| {
+        let start = lines.start(i);
+        line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j));
+    })?;
+    Ok(Outputs::Many(vec![
+        of_lines(op, &values, axis, x, rule)?.into(),
+        of_lines(op, &indices, axis, x, rule)?.into(),
+    ]))
+}

@@ -1,0 +1,340 @@
+//! Vectors of `B` f32 lanes, for kernels whose accumulators have to stay in registers.
+//!
+//! A loop over one slice vectorises by itself ([`super::dispatch`]). A tile of 28 accumulators does not: the
+//! compiler picks the wrong loop, and gathers. So a [`VectorLoop`] is written over a [`Vector`], and
+//! [`VectorWidth::dispatch`] runs it with the widest one of this machine.
+
+/// `B` f32 lanes in as many registers as they take. Made and used inside [`VectorWidth::dispatch`] alone, which has
+/// found the instructions that the methods need.
+pub(crate) trait Vector<const B: usize>: Copy {
+    /// How many of them the machine holds.
+    const REGISTERS: usize;
+    fn splat(x: f32) -> Self;
+    fn load(x: &[f32; B]) -> Self;
+    fn store(self, to: &mut [f32; B]);
+    /// `self + a * b`, rounded once where the machine can.
+    fn add_product(self, a: Self, b: Self) -> Self;
+    /// Lane l is lane `index[l]` of `src`, or of `self` where `index[l]` is [`KEEP`].
+    fn pick(self, src: Self, index: &[i32; B]) -> Self;
+}
+
+/// The lane index that keeps what is there. Every other index is below `B`.
+pub(crate) const KEEP: i32 = -1;
+
+/// Work over vectors of `B` lanes. `run`, and all that it calls, is `#[inline(always)]`.
+pub(crate) trait VectorLoop<const B: usize> {
+    /// The loop.
+    fn run<V: Vector<B>>(self);
+}
+
+/// The widths that have vectors: `Width<8>` and `Width<16>`.
+pub(crate) struct Width<const B: usize>;
+
+/// Runs loops over vectors of `B` lanes.
+pub(crate) trait VectorWidth<const B: usize> {
+    /// Runs the loop with the best vectors of this machine.
+    fn dispatch<L: VectorLoop<B>>(l: L);
+
+    /// [`Vector::REGISTERS`] of the vectors that `dispatch` takes.
+    fn registers() -> usize {
+        let mut count = 0;
+        Self::dispatch(Count(&mut count));
+        count
+    }
+}
+
+struct Count<'a>(&'a mut usize);
+
+impl<const B: usize> VectorLoop<B> for Count<'_> {
+    #[inline(always)]
+    fn run<V: Vector<B>>(self) {
+        *self.0 = V::REGISTERS;
+    }
+}
+
+/// Vectors without instructions of their own: the compiler makes what it can of them.
+#[cfg(not(target_arch = "x86_64"))]
+impl<const B: usize> Vector<B> for [f32; B] {
+    const REGISTERS: usize = 32 * 4 / B;
+    #[inline(always)]
+    fn splat(x: f32) -> Self {
+        [x; B]
+    }
+    #[inline(always)]
+    fn load(x: &[f32; B]) -> Self {
+        *x
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32; B]) {
+        *to = self;
+    }
+    #[inline(always)]
+    fn add_product(self, a: Self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] + a[l] * b[l])
+    }
+    #[inline(always)]
+    fn pick(self, src: Self, index: &[i32; B]) -> Self {
+        std::array::from_fn(|l| if index[l] == KEEP { self[l] } else { src[index[l] as usize] })
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl<const B: usize> VectorWidth<B> for Width<B> {
+    fn dispatch<L: VectorLoop<B>>(l: L) {
+        l.run::<[f32; B]>();
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+    use std::marker::PhantomData;
+
+    use super::super::{Level, Loop, level, x86};
+    use super::{KEEP, Vector, VectorLoop, VectorWidth, Width};
+
+    /// A loop with its vector chosen.
+    struct With<L, V, const B: usize>(L, PhantomData<V>);
+
+    impl<L: VectorLoop<B>, V: Vector<B>, const B: usize> Loop for With<L, V, B> {
+        type Out = ();
+        #[inline(always)]
+        fn run(self) {
+            self.0.run::<V>();
+        }
+    }
+
+    macro_rules! width {
+        ($b:literal: $avx512:ty, $avx2:ty, $baseline:ty) => {
+            impl VectorWidth<$b> for Width<$b> {
+                #[inline]
+                fn dispatch<L: VectorLoop<$b>>(l: L) {
+                    match level() {
+                        // SAFETY: `level` found every feature that the function enables.
+                        Level::Avx512 => unsafe { x86::avx512(With::<L, $avx512, $b>(l, PhantomData)) },
+                        // SAFETY: as above.
+                        Level::Avx2 => unsafe { x86::avx2(With::<L, $avx2, $b>(l, PhantomData)) },
+                        Level::Baseline => l.run::<$baseline>(),
+                    }
+                }
+            }
+        };
+    }
+    width!(16: __m512, Two, Four);
+    width!(8: Wide, __m256, TwoOfFour);
+
+    impl Vector<16> for __m512 {
+        const REGISTERS: usize = 32;
+        #[inline(always)]
+        fn splat(x: f32) -> Self {
+            // SAFETY: this type is used under AVX-512 alone.
+            unsafe { _mm512_set1_ps(x) }
+        }
+        #[inline(always)]
+        fn load(x: &[f32; 16]) -> Self {
+            // SAFETY: as above; 16 elements.
+            unsafe { _mm512_loadu_ps(x.as_ptr()) }
+        }
+        #[inline(always)]
+        fn store(self, to: &mut [f32; 16]) {
+            // SAFETY: as above; 16 elements.
+            unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self) }
+        }
+        #[inline(always)]
+        fn add_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm512_fmadd_ps(a, b, self) }
+        }
+        #[inline(always)]
+        fn pick(self, src: Self, index: &[i32; 16]) -> Self {
+            // SAFETY: as above; 16 indices.
+            unsafe {
+                let index = _mm512_loadu_si512(index.as_ptr().cast());
+                _mm512_mask_permutexvar_ps(self, !_mm512_movepi32_mask(index), index, src)
+            }
+        }
+    }
+
+    impl Vector<8> for __m256 {
+        const REGISTERS: usize = 16;
+        #[inline(always)]
+        fn splat(x: f32) -> Self {
+            // SAFETY: this type is used under AVX2 and FMA, or AVX-512, alone.
+            unsafe { _mm256_set1_ps(x) }
+        }
+        #[inline(always)]
+        fn load(x: &[f32; 8]) -> Self {
+            // SAFETY: as above; 8 elements.
+            unsafe { _mm256_loadu_ps(x.as_ptr()) }
+        }
+        #[inline(always)]
+        fn store(self, to: &mut [f32; 8]) {
+            // SAFETY: as above; 8 elements.
+            unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self) }
+        }
+        #[inline(always)]
+        fn add_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm256_fmadd_ps(a, b, self) }
+        }
+        #[inline(always)]
+        fn pick(self, src: Self, index: &[i32; 8]) -> Self {
+            // SAFETY: as above; 8 indices. The sign of an index is its `KEEP`.
+            unsafe {
+                let index = _mm256_loadu_si256(index.as_ptr().cast());
+                _mm256_blendv_ps(_mm256_permutevar8x32_ps(src, index), self, _mm256_castsi256_ps(index))
+            }
+        }
+    }
+
+    /// A vector made of `$n` parts of another width.
+    macro_rules! parts {
+        ($(#[$doc:meta])* $name:ident: $b:literal lanes, $n:literal x $part:ty, $registers:literal, $pick:expr) => {
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            struct $name([$part; $n]);
+
+            impl Vector<$b> for $name {
+                const REGISTERS: usize = $registers;
+                #[inline(always)]
+                fn splat(x: f32) -> Self {
+                    $name([<$part as Vector<{ $b / $n }>>::splat(x); $n])
+                }
+                #[inline(always)]
+                fn load(x: &[f32; $b]) -> Self {
+                    let parts = x.as_chunks::<{ $b / $n }>().0;
+                    $name(std::array::from_fn(|i| <$part>::load(&parts[i])))
+                }
+                #[inline(always)]
+                fn store(self, to: &mut [f32; $b]) {
+                    for (part, to) in self.0.into_iter().zip(to.as_chunks_mut::<{ $b / $n }>().0) {
+                        part.store(to);
+                    }
+                }
+                #[inline(always)]
+                fn add_product(self, a: Self, b: Self) -> Self {
+                    $name(std::array::from_fn(|i| self.0[i].add_product(a.0[i], b.0[i])))
+                }
+                #[inline(always)]
+                fn pick(self, src: Self, index: &[i32; $b]) -> Self {
+                    $pick(self, src, index)
+                }
+            }
+        };
+    }
+    parts!(
+        /// 8 lanes where AVX-512 gives 32 registers.
+        Wide: 8 lanes, 1 x __m256, 32, |this: Wide, src: Wide, index: &[i32; 8]| {
+            Wide([this.0[0].pick(src.0[0], index)])
+        }
+    );
+    parts!(
+        /// 16 lanes of AVX2.
+        Two: 16 lanes, 2 x __m256, 8, pick_of_two
+    );
+    parts!(
+        /// 16 lanes of the baseline's SSE2.
+        Four: 16 lanes, 4 x __m128, 4, pick_by_loop::<Four, 16>
+    );
+    parts!(
+        /// 8 lanes of the baseline's SSE2.
+        TwoOfFour: 8 lanes, 2 x __m128, 8, pick_by_loop::<TwoOfFour, 8>
+    );
+
+    impl Vector<4> for __m128 {
+        const REGISTERS: usize = 16;
+        #[inline(always)]
+        fn splat(x: f32) -> Self {
+            // SAFETY: SSE2 is in the baseline of x86-64.
+            unsafe { _mm_set1_ps(x) }
+        }
+        #[inline(always)]
+        fn load(x: &[f32; 4]) -> Self {
+            // SAFETY: as above; 4 elements.
+            unsafe { _mm_loadu_ps(x.as_ptr()) }
+        }
+        #[inline(always)]
+        fn store(self, to: &mut [f32; 4]) {
+            // SAFETY: as above; 4 elements.
+            unsafe { _mm_storeu_ps(to.as_mut_ptr(), self) }
+        }
+        #[inline(always)]
+        fn add_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm_add_ps(self, _mm_mul_ps(a, b)) }
+        }
+        #[inline(always)]
+        fn pick(self, src: Self, index: &[i32; 4]) -> Self {
+            pick_by_loop(self, src, index)
+        }
+    }
+
+    #[inline(always)]
+    fn pick_by_loop<V: Vector<B>, const B: usize>(this: V, src: V, index: &[i32; B]) -> V {
+        let (mut to, mut from) = ([0.0; B], [0.0; B]);
+        this.store(&mut to);
+        src.store(&mut from);
+        for (to, &i) in to.iter_mut().zip(index) {
+            if i != KEEP {
+                *to = from[i as usize];
+            }
+        }
+        V::load(&to)
+    }
+
+    #[inline(always)]
+    fn pick_of_two(this: Two, src: Two, index: &[i32; 16]) -> Two {
+        let halves = index.as_chunks::<8>().0;
+        Two(std::array::from_fn(|i| {
+            // SAFETY: this type is used under AVX2 alone; 8 indices. Bit 3 of an index chooses the half of the
+            // source, its sign is its `KEEP`.
+            unsafe {
+                let index = _mm256_loadu_si256(halves[i].as_ptr().cast());
+                let low = _mm256_permutevar8x32_ps(src.0[0], index);
+                let high = _mm256_permutevar8x32_ps(src.0[1], index);
+                let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index));
+                let picked = _mm256_blendv_ps(low, high, half);
+                _mm256_blendv_ps(picked, this.0[i], _mm256_castsi256_ps(index))
+            }
+        }))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        struct Check<const B: usize>;
+
+        impl<const B: usize> VectorLoop<B> for Check<B> {
+            #[inline(always)]
+            fn run<V: Vector<B>>(self) {
+                let numbers = |from: f32| std::array::from_fn(|l| from + l as f32);
+                let (a, b): ([f32; B], [f32; B]) = (numbers(1.0), numbers(100.0));
+                let mut index: [i32; B] = std::array::from_fn(|l| (l * 7 % B) as i32);
+                index[3] = KEEP;
+                let mut got = [0.0; B];
+                V::load(&a).pick(V::load(&b), &index).store(&mut got);
+                let want: [f32; B] =
+                    std::array::from_fn(|l| if l == 3 { a[l] } else { b[index[l] as usize] });
+                assert_eq!(got, want);
+                V::load(&a).add_product(V::splat(2.0), V::load(&b)).store(&mut got);
+                assert_eq!(got, std::array::from_fn(|l| a[l] + 2.0 * b[l]));
+            }
+        }
+
+        #[test]
+        fn every_vector_agrees_with_its_definition() {
+            Width::<16>::dispatch(Check::<16>);
+            Width::<8>::dispatch(Check::<8>);
+            Check::<16>.run::<Four>();
+            Check::<8>.run::<TwoOfFour>();
+            if level() != Level::Baseline {
+                // SAFETY: AVX2 and FMA were found.
+                unsafe {
+                    x86::avx2(With::<_, Two, 16>(Check::<16>, PhantomData));
+                    x86::avx2(With::<_, __m256, 8>(Check::<8>, PhantomData));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Views and copies with other sizes: `view`, `reshape`, `flatten`.
+
+use std::panic::Location;
+
+use super::strided::StridedTensor;
+use super::views::{check_axis, unused_stride};
+use crate::error::{Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::{MemoryFormat, check_extent};
+
+impl StridedTensor {
+    /// The same elements in logical order under other sizes, without a copy. PyTorch's `view`.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when the number of elements differs; `UnsupportedStride` when no strides express it:
+    /// then [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
+    pub fn view(&self, dims: &[usize]) -> Result<StridedTensor> {
+        let op = "view";
+        let to = self.check_reshape(op, dims)?;
+        match view_strides(&self.dims, &self.strides, &to) {
+            Some(strides) => Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to))),
+            None => fail!(
+                UnsupportedStride,
+                op,
+                "dims",
+                to.to_string(),
+                format!("sizes {} with strides {} do not merge that way", self.dims, self.strides),
+                "call reshape(), which copies where it must"
+            ),
+        }
+    }
+
+    /// [`view`](Self::view) where strides express it, else a contiguous copy, which stands in the ledger as a
+    /// dense copy. PyTorch's `reshape`.
+    ///
+    /// # Errors
+    /// `ShapeMismatch` when the number of elements differs; `ReorderDenied`, `RankMismatch`, `Overflow`,
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn reshape(&self, dims: &[usize]) -> Result<StridedTensor> {
+        self.reshaped("reshape", dims, Location::caller())
+    }
+
+    #[track_caller]
+    fn reshaped(
+        &self,
+        op: &'static str,
+        dims: &[usize],
+        caller: &'static Location<'static>,
+    ) -> Result<StridedTensor> {
+        let to = self.check_reshape(op, dims)?;
+        if let Some(strides) = view_strides(&self.dims, &self.strides, &to) {
+            return Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to)));
+        }
+        let dense = self.dense_at(op, MemoryFormat::Contiguous, caller)?;
+        let strides = MemoryFormat::Contiguous.strides(op, &to)?;
+        Ok(dense.with_geometry(to, strides, 0, None))
+    }
+
+    /// Dimensions `start` to `end`, both included, merged into one: [`reshape`](Self::reshape) to those
+    /// sizes. PyTorch's `flatten(start_dim, end_dim)`; a scalar becomes rank 1.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis out of range or `end` before `start`; as `reshape`.
+    #[track_caller]
+    pub fn flatten(&self, start: usize, end: usize) -> Result<StridedTensor> {
+        let op = "flatten";
+        let rank = self.rank().max(1);
+        check_axis(op, "start", start, rank)?;
+        check_axis(op, "end", end, rank)?;
+        if end < start {
+            fail!(
+                InvalidArgument,
+                op,
+                "end",
+                end.to_string(),
+                format!("the range starts at axis {start}"),
+                "pass an end at or after the start"
+            );
+        }
+        if self.rank() == 0 {
+            return self.reshaped(op, &[1], Location::caller());
+        }
+        if start == end {
+            return Ok(self.clone());
+        }
+        let merged: usize = self.dims[start..=end].iter().product();
+        let mut dims = Dims::from_slice(&self.dims[..start]);
+        dims.push(merged);
+        self.dims[end + 1..].iter().for_each(|&d| dims.push(d));
+        self.reshaped(op, &dims, Location::caller())
+    }
+
+    fn check_reshape(&self, op: &'static str, dims: &[usize]) -> Result<Dims> {
+        let to = Dims::new(op, "dims", dims)?;
+        check_extent(op, &to)?;
+        if to.iter().product::<usize>() != self.numel() {
+            fail!(
+                ShapeMismatch,
+                op,
+                "dims",
+                to.to_string(),
+                format!("the tensor has {} elements (sizes {})", self.numel(), self.dims),
+                "pass sizes with that product",
+            );
+        }
+        Ok(to)
+    }
+
+    fn tag_for(&self, to: &Dims) -> Option<MemoryFormat> {
+        self.format_tag.filter(|_| *to == self.dims)
+    }
+}
+
+/// Strides under which the same elements have the sizes `to` (of the same product), or `None`. PyTorch's
+/// `computeStride`.
+///
+/// The old dimensions fall into runs that are dense within themselves; each run must be a whole number of new
+/// dimensions.
+fn view_strides(dims: &[usize], strides: &[usize], to: &[usize]) -> Option<Dims> {
+    if dims.is_empty() {
+        return Some(Dims::filled(1, to.len()));
+    }
+    if dims.contains(&0) {
+        if dims == to {
+            return Some(Dims::from_slice(strides));
+        }
+        let mut out = Dims::filled(1, to.len());
+        for i in (0..to.len().saturating_sub(1)).rev() {
+            out[i] = out[i + 1] * to[i + 1].max(1);
+        }
+        return Some(out);
+    }
+    let mut out = Dims::filled(0, to.len());
+    let mut left = to.len();
+    let mut base = strides[dims.len() - 1];
+    let mut run = 1usize;
+    for d in (0..dims.len()).rev() {
+        run *= dims[d];
+        let run_ends = d == 0 || (dims[d - 1] != 1 && strides[d - 1] != run.saturating_mul(base));
+        if !run_ends {
+            continue;
+        }
+        let mut covered = 1usize;
+        while left > 0 && (covered < run || to[left - 1] == 1) {
+            left -= 1;
+            out[left] = unused_stride(covered, base);
+            covered *= to[left];
+        }
+        if covered != run {
+            return None;
+        }
+        if d > 0 {
+            base = strides[d - 1];
+            run = 1;
+        }
+    }
+    (left == 0).then_some(out)
+}

@@ -1,0 +1,5 @@
+//! Mirrors src/dispatch.
+
+mod registry;
+mod third_backend;
+mod unsupported;

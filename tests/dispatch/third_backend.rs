@@ -1,0 +1,62 @@
+//! Another crate's backend, through the same door as ours.
+
+use blocktensor::dispatch::{self, Kernel, KeySpec, register_backend};
+use blocktensor::{Error, Operand, StridedTensor, Tensor, ops};
+use blocktensor_third_backend::{Reversed, key};
+
+fn reversed(values: &[f32]) -> Reversed {
+    Reversed::from_strided(&StridedTensor::from_slice(values, &[values.len()]).unwrap()).unwrap()
+}
+
+#[test]
+fn typed_calls_and_calls_by_name_reach_its_kernels() {
+    let x = reversed(&[-1.0, 2.0, -3.0]);
+    let y: Reversed = ops::relu(&x).unwrap();
+    assert_eq!(y.to_strided().unwrap().to_vec::<f32>().unwrap(), [0.0, 2.0, 0.0]);
+    let t = x.tensor_ref().to_tensor();
+    let y = dispatch::call("reversed_shift", &[("x", t.into()), ("by", 0.5.into())]).unwrap();
+    let y = Reversed::from_tensor(y[0].clone()).unwrap();
+    assert_eq!(y.to_strided().unwrap().to_vec::<f32>().unwrap(), [-0.5, 2.5, -2.5]);
+}
+
+#[test]
+fn its_tensors_do_not_mix_with_ours() {
+    let x = reversed(&[1.0]).tensor_ref().to_tensor();
+    let y: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
+    let e = dispatch::call("add", &[("a", x.into()), ("b", y.into())]).unwrap_err();
+    assert!(matches!(e, Error::KeyMismatch(_)), "{e}");
+    for part in ["`add`", "`reversed`", "`strided`", "Reversed::from_strided(&t)"] {
+        assert!(e.to_string().contains(part), "{e} lacks {part}");
+    }
+}
+
+#[test]
+fn what_it_does_not_have_names_the_keys_that_have_it() {
+    let e = ops::linear(&reversed(&[1.0]), &reversed(&[1.0]), None).unwrap_err();
+    let text = e.to_string();
+    assert!(
+        text.contains("`reversed`") && text.contains("strided") && text.contains("Reversed::to_strided()"),
+        "{text}"
+    );
+}
+
+#[test]
+fn nothing_is_registered_twice_and_a_clash_leaves_no_trace() {
+    let k = key();
+    let spec = |name| KeySpec { name, to_strided: "a", from_strided: "b" };
+    for name in ["reversed", "strided", "blocked"] {
+        let e = register_backend(|r| r.key(spec(name)).map(|_| ())).unwrap_err();
+        assert!(matches!(e, Error::Registration(_)) && e.to_string().contains(name), "{e}");
+    }
+    let before = dispatch::DispatchKey::all().len();
+    let e = register_backend(|r| {
+        let fresh = r.key(spec("fresh"))?;
+        r.kernel("add", fresh, Kernel::NOT_BUILT)?;
+        r.kernel("relu", k, Kernel::NOT_BUILT)
+    })
+    .unwrap_err();
+    assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("relu"), "{e}");
+    assert_eq!(dispatch::DispatchKey::all().len(), before, "the key of a failed registration is not there");
+    let e = register_backend(|r| r.kernel("no_such_op", k, Kernel::NOT_BUILT)).unwrap_err();
+    assert!(e.to_string().contains("no_such_op"), "{e}");
+}

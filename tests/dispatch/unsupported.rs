@@ -1,0 +1,113 @@
+//! Every op under every key: where there is no kernel, the call says so, and nothing moves.
+
+use blocktensor::dispatch::schema::ArgKind;
+use blocktensor::dispatch::{self, DispatchKey, Op, Value};
+use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ledger};
+use blocktensor_third_backend::{Reversed, key};
+
+const DIMS: [usize; 4] = [1, 17, 2, 3];
+
+fn plain() -> StridedTensor {
+    let values: Vec<f32> = (0..DIMS.iter().product::<usize>()).map(|i| i as f32 - 40.0).collect();
+    StridedTensor::from_slice(&values, &DIMS).unwrap()
+}
+
+fn tensor_of(k: DispatchKey) -> Tensor {
+    match k {
+        DispatchKey::STRIDED => plain().into(),
+        DispatchKey::BLOCKED => plain().to_blocked(&Layout::native().0).unwrap().into(),
+        k if k == key() => {
+            use blocktensor::Operand;
+            Reversed::from_strided(&plain()).unwrap().tensor_ref().to_tensor()
+        }
+        k => panic!("no tensor of key {k}"),
+    }
+}
+
+fn values_of(t: &Tensor) -> Vec<f32> {
+    use blocktensor::Operand;
+    let strided = match t {
+        Tensor::Strided(t) => t.clone(),
+        Tensor::Blocked(t) => t.to_strided(MemoryFormat::Contiguous).unwrap(),
+        other => Reversed::from_tensor(other.clone()).unwrap().to_strided().unwrap(),
+    };
+    strided.to_vec::<f32>().unwrap()
+}
+
+/// Values of the kinds that the schema asks for, with `t` for every data operand.
+fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
+    let vector = StridedTensor::from_slice(&[1f32; 17], &[17]).unwrap();
+    let mut values = Vec::new();
+    for a in op.schema().args {
+        let value: Value = match a.kind {
+            ArgKind::Data => t.clone().into(),
+            ArgKind::DataList => vec![t.clone(), t.clone()].into(),
+            ArgKind::Param => vector.clone().into(),
+            ArgKind::Int(None) => 1i64.into(),
+            ArgKind::Ints(None) => vec![1i64].into(),
+            ArgKind::Float(None) => 1f64.into(),
+            ArgKind::Bool(None) => false.into(),
+            ArgKind::Str(None) => "".into(),
+            _ => continue,
+        };
+        values.push((a.name, value));
+    }
+    values
+}
+
+#[test]
+fn unsupported_pairs_are_refused_with_a_remedy_and_nothing_moves() {
+    key();
+    let (mut refused, mut supported) = (Vec::new(), 0);
+    for op in dispatch::ops() {
+        let name = op.schema().name;
+        for k in DispatchKey::all() {
+            if op.kernel(k).is_some() {
+                supported += 1;
+                continue;
+            }
+            let t = tensor_of(k);
+            let before = values_of(&t);
+            let args = arguments(op, &t);
+            let (outcome, book) = ledger::record(|| dispatch::call(name, &args));
+            let error = outcome.expect_err(name);
+            let Error::UnsupportedOp(u) = &error else { panic!("{name} on {k}: {error}") };
+            assert_eq!((&*u.op, &*u.key, &u.reason), (name, k.name(), &Unsupported::NoKernel));
+            let available: Vec<String> = op.keys().iter().map(|k| k.name().to_string()).collect();
+            assert_eq!(u.available, available, "{name} on {k}");
+            assert!(!u.remedy.is_empty(), "{error}");
+            let text = error.to_string();
+            for part in [name, k.name(), "[1, 17, 2, 3] f32", &u.remedy] {
+                assert!(text.contains(part), "`{text}` lacks `{part}`");
+            }
+            let layout = match k {
+                DispatchKey::STRIDED => "contiguous".to_string(),
+                DispatchKey::BLOCKED => Layout::native().0.to_string(),
+                _ => "back_to_front".into(),
+            };
+            assert!(text.contains(&layout), "`{text}` lacks the layout {layout}");
+            assert!(available.iter().all(|k| text.contains(k.as_str())), "{text}");
+            assert!(book.reorders.is_empty() && book.runs.is_empty(), "{name} on {k}: {book}");
+            assert_eq!(values_of(&t), before, "{name} on {k} changed its operand");
+            refused.push(format!("{name} on {k}"));
+        }
+    }
+    println!("{} pairs refused, {supported} supported; refused: {}", refused.len(), refused.join(", "));
+    let of_ours = refused.iter().filter(|r| !r.ends_with("reversed")).count();
+    assert!(of_ours >= 12, "only {of_ours} pairs of our own keys to refuse");
+}
+
+#[test]
+fn unsupported_reads_as_one_sentence_with_the_way_out() {
+    let t = tensor_of(DispatchKey::BLOCKED);
+    let e = dispatch::call("matmul", &[("a", t.clone().into()), ("b", t.into())]).unwrap_err();
+    let layout = Layout::native().0;
+    assert_eq!(
+        e.to_string(),
+        format!(
+            "op `matmul` has no kernel for dispatch key `blocked` (operands: a [1, 17, 2, 3] f32 {layout}, b [1, 17, \
+             2, 3] f32 {layout}; keys with a kernel: strided); reorder with `to_strided(MemoryFormat::Contiguous)`, \
+             call it there, and come back with `to_blocked(&Layout::native().0)`"
+        )
+    );
+}

@@ -1,0 +1,71 @@
+//! The networks of the examples: all layouts agree, and nothing is reordered on the way.
+
+#[path = "../examples/nets/mod.rs"]
+mod nets;
+
+use blocktensor::ledger::{self, Cause};
+use nets::{Arch, Mode, Network, Weights};
+
+fn relative_l2(a: &[f32], b: &[f32]) -> f64 {
+    let square = |v: f64| v * v;
+    let difference: f64 = a.iter().zip(b).map(|(x, y)| square(f64::from(x - y))).sum();
+    (difference / a.iter().map(|&x| square(f64::from(x))).sum::<f64>()).sqrt()
+}
+
+#[test]
+fn layouts_agree_and_weights_are_reordered_once() {
+    for name in ["resnet18", "mobilenet_v2"] {
+        let arch = Arch::by_name(name).unwrap();
+        let weights = Weights::random(&arch, 1).unwrap();
+        let image = nets::noise(2, 64, 5).unwrap();
+        let mut logits: Vec<Vec<f32>> = Vec::new();
+        for mode in Mode::ALL {
+            if mode == Mode::Blocked && !cfg!(feature = "onednn") {
+                continue;
+            }
+            let (network, packing) =
+                ledger::record(|| Network::pack(&arch, &mut weights.share(), mode, 2, 64).unwrap());
+            assert!(packing.reorders.iter().all(|r| r.cause == Cause::Packing), "{packing}");
+            assert!(network.packed_bytes() > 4_000_000);
+            let image = image.contiguous(mode.image_format()).unwrap();
+            let (y, book) = ledger::record(|| blocktensor::run(|| network.run(&image).unwrap()));
+            let moved: Vec<_> = book.reorders.iter().filter(|r| r.cause != Cause::Internal).collect();
+            match mode {
+                // One reorder out, none in: the stem reads the plain image.
+                Mode::Blocked => assert!(moved.len() == 1 && &*moved[0].op == "to_strided", "{name}: {book}"),
+                _ => assert!(moved.is_empty(), "{name}: {book}"),
+            }
+            assert!(book.runs.iter().all(|r| !r.implementation.starts_with("ref")));
+            logits.push(y.to_vec::<f32>().unwrap());
+        }
+        for other in &logits[1..] {
+            let distance = relative_l2(&logits[0], other);
+            assert!(distance < 1e-5, "{name}: {distance:e}");
+        }
+    }
+}
+
+#[test]
+fn weights_that_do_not_fit_are_named() {
+    let arch = Arch::by_name("resnet18").unwrap();
+    let mut other = Weights::random(&Arch::by_name("resnet50").unwrap(), 1).unwrap();
+    let e = Network::pack(&arch, &mut other, Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
+    let text = e.to_string();
+    assert!(text.contains("layer1.0.conv1.weight") && text.contains("[64, 64, 3, 3]"), "{text}");
+    let dir = std::env::temp_dir().join(format!("blocktensor-nets-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let path = dir.join("cut.safetensors");
+    std::fs::write(&path, [9, 0, 0, 0, 0, 0, 0, 0, b'{']).unwrap();
+    let e = Weights::load(&path).map(|_| ()).unwrap_err();
+    assert!(matches!(e, blocktensor::Error::CorruptFile(_)), "{e}");
+    let e = Weights::load(&dir.join("none.safetensors")).map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("none.safetensors"), "{e}");
+    // A whole file that lacks a tensor.
+    let bytes = 1f32.to_le_bytes();
+    let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![1], &bytes).unwrap();
+    safetensors::serialize_to_file([("bn1.weight", view)], None, &path).unwrap();
+    let e =
+        Network::pack(&arch, &mut Weights::load(&path).unwrap(), Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("conv1.weight") && e.to_string().contains("cut.safetensors"), "{e}");
+    std::fs::remove_dir_all(&dir).unwrap();
+}

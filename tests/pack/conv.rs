@@ -1,0 +1,277 @@
+//! Packed convolutions: what they were packed for, what they refuse, what they fold.
+
+use blocktensor::ledger::{self, Cause};
+use blocktensor::ops::{self, BatchNorm, Conv2d, Fusion};
+use blocktensor::{DType, Error, Layout, MemoryFormat, PackedConv2d, Source, StridedTensor};
+
+use crate::support::conv::Problem;
+use crate::support::{Rng, assert_close};
+
+fn random(rng: &mut Rng, dims: &[usize]) -> StridedTensor {
+    StridedTensor::from_slice(&rng.reals(dims.iter().product()), dims).unwrap()
+}
+
+fn nhwc(t: &StridedTensor) -> StridedTensor {
+    t.contiguous(MemoryFormat::ChannelsLast).unwrap()
+}
+
+#[test]
+fn another_source_is_refused_with_what_it_was_packed_for() {
+    let mut rng = Rng(1);
+    let w = random(&mut rng, &[32, 32, 3, 3]);
+    let x = nhwc(&random(&mut rng, &[1, 32, 8, 6]));
+    let conv = PackedConv2d::new(&w, None, Conv2d::new().padding(1))
+        .unwrap()
+        .pack_for(&Source::of(&x).unwrap())
+        .unwrap();
+    let packed_for = conv.source().to_string();
+    let refused = |x: &StridedTensor, part: &str| {
+        let e = conv.run(x).unwrap_err();
+        assert!(matches!(e, Error::PackMismatch(_)), "{e}");
+        let text = e.to_string();
+        assert!(
+            text.contains(&packed_for) && text.contains(part) && text.contains("pack_for"),
+            "{text}: {part}"
+        );
+    };
+    refused(&x.contiguous(MemoryFormat::Contiguous).unwrap(), "contiguous");
+    refused(&nhwc(&random(&mut rng, &[1, 32, 6, 8])), "[1, 32, 6, 8]");
+    refused(&random(&mut rng, &[1, 32, 8]), "[1, 32, 8]");
+    refused(&StridedTensor::zeros(&[1, 32, 8, 6], DType::S8, MemoryFormat::ChannelsLast).unwrap(), "s8");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(5).build().unwrap();
+    pool.install(|| refused(&x, "5 threads"));
+    conv.run(&x).unwrap();
+}
+
+#[test]
+fn every_batch_runs_on_the_same_weights() {
+    let mut rng = Rng(2);
+    let w = random(&mut rng, &[32, 32, 3, 3]);
+    let (act, _) = Layout::native();
+    let packer = PackedConv2d::new(&w, None, Conv2d::new().padding(1)).unwrap();
+    for blocked in [false, true] {
+        let one = nhwc(&random(&mut rng, &[1, 32, 7, 5]));
+        let source =
+            if blocked { Source::of(&one.to_blocked(&act).unwrap()) } else { Source::of(&one) }.unwrap();
+        let conv = packer.pack_for(&source).unwrap();
+        for n in [1, 3, 2, 3, 0] {
+            let x = nhwc(&random(&mut rng, &[n, 32, 7, 5]));
+            let want: Vec<f64> = ops::conv2d(&x, &w, None, &Conv2d::new().padding(1))
+                .unwrap()
+                .to_vec::<f32>()
+                .unwrap()
+                .iter()
+                .map(|&v| v.into())
+                .collect();
+            let y = if blocked {
+                conv.run(&x.to_blocked(&act).unwrap()).unwrap().to_strided(MemoryFormat::Contiguous).unwrap()
+            } else {
+                conv.run(&x).unwrap()
+            };
+            assert_close(&format!("batch {n}"), &y.to_vec::<f32>().unwrap(), &want, |_| 1e-4);
+        }
+    }
+}
+
+#[test]
+fn packing_is_in_the_ledger_once_and_running_is_not() {
+    let mut rng = Rng(3);
+    let w = random(&mut rng, &[16, 16, 1, 1]);
+    let x = nhwc(&random(&mut rng, &[1, 16, 4, 4]));
+    let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();
+    let (conv, book) = ledger::record(|| packer.pack_for(&Source::of(&x).unwrap()).unwrap());
+    assert!(book.reorders.iter().all(|r| r.cause == Cause::Packing) && book.reorders.len() <= 1, "{book}");
+    let (_, book) = ledger::record(|| ledger::deny_reorders(|| conv.run(&x).unwrap()));
+    assert!(book.reorders.is_empty() && book.runs.len() <= 1, "{book}");
+    // A strided call with plain weights packs them every time, and says so.
+    for _ in 0..2 {
+        let (_, book) = ledger::record(|| ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap());
+        if cfg!(feature = "onednn") {
+            assert_eq!(book.reorders.len(), 1, "{book}");
+            assert_eq!(book.reorders[0].cause, Cause::Packing);
+            assert!(book.reorders[0].location.file().ends_with("tests/pack/conv.rs"), "{book}");
+            let e = ledger::deny_reorders(|| ops::conv2d(&x, &w, None, &Conv2d::new())).unwrap_err();
+            assert!(
+                matches!(e, Error::ReorderDenied(_)) && e.to_string().contains("tests/pack/conv.rs"),
+                "{e}"
+            );
+        }
+    }
+}
+
+#[test]
+fn unpacking_gives_the_weights_back() {
+    let mut rng = Rng(4);
+    for (dims, groups) in [([20, 24, 3, 3], 1), ([32, 1, 3, 3], 32), ([32, 16, 1, 2], 2)] {
+        let w = random(&mut rng, &dims);
+        let x = nhwc(&random(&mut rng, &[1, dims[1] * groups, 9, 9]));
+        let packer = PackedConv2d::new(&w, None, Conv2d::new().groups(groups)).unwrap();
+        let conv = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
+        let back = conv.unpack_weights().unwrap();
+        assert_eq!(
+            back.to_vec::<f32>().unwrap(),
+            w.to_vec::<f32>().unwrap(),
+            "{dims:?} as {}",
+            conv.weights_layout()
+        );
+        assert!(conv.bytes() >= w.numel() * 4 && !conv.implementation().starts_with("ref"), "{conv:?}");
+    }
+}
+
+#[test]
+fn a_folded_batch_norm_equals_its_definition() {
+    let mut rng = Rng(5);
+    let (o, c) = (18, 16);
+    let w = random(&mut rng, &[o, c, 3, 3]);
+    let b = random(&mut rng, &[o]);
+    let x = random(&mut rng, &[2, c, 5, 4]);
+    let (mean, scale, shift) = (random(&mut rng, &[o]), random(&mut rng, &[o]), random(&mut rng, &[o]));
+    let var: Vec<f32> = rng.reals(o).iter().map(|v| v.abs() + 0.1).collect();
+    let var = StridedTensor::from_slice(&var, &[o]).unwrap();
+    let eps = 1e-3;
+    let bn = BatchNorm { mean: &mean, var: &var, weight: Some(&scale), bias: Some(&shift), eps };
+    let p = Problem {
+        n: 2,
+        c,
+        o,
+        groups: 1,
+        input: [1, 5, 4],
+        kernel: [1, 3, 3],
+        stride: [1; 3],
+        dilation: [1; 3],
+        pad_begin: [0, 1, 1],
+        pad_end: [0, 1, 1],
+    };
+    let (conv, _) =
+        p.solve(&x.to_vec::<f32>().unwrap(), &w.to_vec::<f32>().unwrap(), Some(&b.to_vec::<f32>().unwrap()));
+    let at = |t: &StridedTensor, c: usize| f64::from(t.get::<f32>(&[c]).unwrap());
+    let want: Vec<f64> = conv
+        .iter()
+        .enumerate()
+        .map(|(i, v)| {
+            let c = i / 20 % o;
+            let y = (v - at(&mean, c)) / (at(&var, c) + eps).sqrt() * at(&scale, c) + at(&shift, c);
+            y.max(0.0)
+        })
+        .collect();
+    let packer = PackedConv2d::new(&w, Some(&b), Conv2d::new().padding(1).relu())
+        .unwrap()
+        .fold_batch_norm(&bn)
+        .unwrap();
+    let x = nhwc(&x);
+    let y = packer.pack_for(&Source::of(&x).unwrap()).unwrap().run(&x).unwrap();
+    assert_close("folded", &y.to_vec::<f32>().unwrap(), &want, |_| 2e-4);
+    let bad = StridedTensor::from_slice(&[-1f32; 18], &[o]).unwrap();
+    let e = PackedConv2d::new(&w, None, Conv2d::new())
+        .unwrap()
+        .fold_batch_norm(&BatchNorm { var: &bad, ..bn })
+        .unwrap_err();
+    assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("variance"), "{e}");
+}
+
+#[test]
+fn a_stem_reads_the_plain_image_and_writes_blocked() {
+    if !cfg!(feature = "onednn") {
+        return;
+    }
+    let mut rng = Rng(6);
+    let w = random(&mut rng, &[40, 3, 7, 7]);
+    let x = random(&mut rng, &[2, 3, 33, 30]);
+    let params = Conv2d::new().stride(2).padding(3).relu();
+    let packer = PackedConv2d::new(&w, None, params.clone()).unwrap();
+    let (act, _) = Layout::native();
+    let stem = packer.pack_stem(&Source::of(&x).unwrap(), &act).unwrap();
+    let (y, book) = ledger::record(|| ledger::deny_reorders(|| stem.run(&x).unwrap()));
+    assert!(book.reorders.is_empty(), "{book}");
+    y.check_tail().unwrap();
+    let want: Vec<f64> = ops::conv2d(&nhwc(&x), &w, None, &params)
+        .unwrap()
+        .to_vec::<f32>()
+        .unwrap()
+        .iter()
+        .map(|&v| v.into())
+        .collect();
+    let y = y.to_strided(MemoryFormat::Contiguous).unwrap();
+    assert_close("stem", &y.to_vec::<f32>().unwrap(), &want, |_| 1e-4);
+    let e = packer.pack_for(&Source::blocked(&[1, 3, 8, 8], &act).unwrap());
+    if let Err(e) = e {
+        assert!(matches!(e, Error::UnsupportedOp(_)) && e.to_string().contains("pack_stem"), "{e}");
+    }
+    let e = packer.pack_stem(&Source::of(&x).unwrap(), &Layout::native().1).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
+}
+
+#[test]
+fn fused_operands_and_callers_tensors() {
+    let mut rng = Rng(7);
+    let w = random(&mut rng, &[16, 16, 3, 3]);
+    let x = nhwc(&random(&mut rng, &[1, 16, 6, 5]));
+    let r = nhwc(&random(&mut rng, &[1, 16, 6, 5]));
+    let (m, a) = (random(&mut rng, &[16]), random(&mut rng, &[16]));
+    let plain = Conv2d::new().padding(1);
+    let fused =
+        plain.clone().post_op(ops::PostOp::MulChannel).post_op(ops::PostOp::AddChannel).residual().relu();
+    let y = ops::conv2d(&x, &w, None, &plain).unwrap().to_vec::<f32>().unwrap();
+    let rv = r.to_vec::<f32>().unwrap();
+    let (mv, av) = (m.to_vec::<f32>().unwrap(), a.to_vec::<f32>().unwrap());
+    let want: Vec<f64> =
+        (0..y.len()).map(|i| f64::from((y[i] * mv[i / 30] + av[i / 30] + rv[i]).max(0.0))).collect();
+    let packer = PackedConv2d::new(&w, None, fused).unwrap();
+    let (act, _) = Layout::native();
+    let conv = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
+    let channel = [&m, &a];
+    let fusion = || Fusion { residual: Some(&r), channel: &channel };
+    let mut dst = StridedTensor::zeros(&[1, 16, 6, 5], DType::F32, MemoryFormat::ChannelsLast).unwrap();
+    conv.run_into(&x, fusion(), &mut dst).unwrap();
+    assert_close("nhwc", &dst.to_vec::<f32>().unwrap(), &want, |_| 1e-4);
+    let (xb, rb) = (x.to_blocked(&act).unwrap(), r.to_blocked(&act).unwrap());
+    if let Ok(conv) = packer.pack_for(&Source::of(&xb).unwrap()) {
+        let y = conv.run_fused(&xb, Fusion { residual: Some(&rb), channel: &[&m, &a] }).unwrap();
+        assert_close(
+            "blocked",
+            &y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(),
+            &want,
+            |_| 1e-4,
+        );
+    }
+    let shared = dst.clone();
+    let before = shared.to_vec::<f32>().unwrap();
+    let e = conv.run_into(&x, fusion(), &mut dst).unwrap_err();
+    assert!(matches!(e, Error::Aliasing(_)), "{e}");
+    assert_eq!(shared.to_vec::<f32>().unwrap(), before);
+    let mut plain_dst = StridedTensor::zeros(&[1, 16, 6, 5], DType::F32, MemoryFormat::Contiguous).unwrap();
+    let e = conv.run_into(&x, fusion(), &mut plain_dst).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
+    let e = conv.run(&x).unwrap_err();
+    assert!(e.to_string().contains("residual"), "{e}");
+    let e = conv.run_fused(&x, Fusion { residual: Some(&r), channel: &[&m] }).unwrap_err();
+    assert!(e.to_string().contains("channel"), "{e}");
+}
+
+#[test]
+fn packing_validates_first() {
+    let t = |d: &[usize]| StridedTensor::zeros(d, DType::F32, MemoryFormat::Contiguous).unwrap();
+    let new =
+        |w: &StridedTensor, b: Option<&StridedTensor>, p| PackedConv2d::new(w, b, p).map(|_| ()).unwrap_err();
+    let cases = [
+        (new(&t(&[8, 4, 3, 3]), None, Conv2d::new().stride(0)), "stride"),
+        (new(&t(&[8, 4, 3, 3]), None, Conv2d::new().dilation(0)), "dilation"),
+        (new(&t(&[8, 4, 3, 3]), None, Conv2d::new().groups(3)), "groups"),
+        (new(&t(&[8, 4, 3, 3]), None, Conv2d::new().groups(0)), "groups"),
+        (new(&t(&[8, 4, 0, 3]), None, Conv2d::new()), "kernel"),
+        (new(&t(&[0, 4, 3, 3]), None, Conv2d::new()), "channel"),
+        (new(&t(&[8, 4, 3]), None, Conv2d::new()), "rank"),
+        (new(&t(&[8, 4, 3, 3]), Some(&t(&[7])), Conv2d::new()), "bias"),
+        (new(&t(&[8, 4, 3, 3]), None, Conv2d::new().dilation(usize::MAX)), "dilation"),
+        (new(&t(&[8, 4, 3, 3]), None, Conv2d::new().padding(usize::MAX)), "padding"),
+    ];
+    for (e, part) in cases {
+        assert!(e.to_string().contains(part), "{e}: {part}");
+    }
+    let w = PackedConv2d::new(&t(&[8, 4, 3, 3]), None, Conv2d::new()).unwrap();
+    let source = |d: &[usize]| Source::strided(d, MemoryFormat::ChannelsLast).unwrap();
+    let e = w.pack_for(&source(&[1, 5, 8, 8])).unwrap_err();
+    assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("5 channels"), "{e}");
+    let e = w.pack_for(&source(&[1, 4, 2, 8])).unwrap_err();
+    assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("padded input"), "{e}");
+}

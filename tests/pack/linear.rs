@@ -1,0 +1,75 @@
+//! Packed linear layers against loops from the definition.
+
+use blocktensor::{Error, PackedLinear, StridedTensor, ledger, ops};
+
+use crate::support::{Rng, assert_close};
+
+fn problem(
+    rng: &mut Rng,
+    rows: usize,
+    k: usize,
+    o: usize,
+) -> (StridedTensor, StridedTensor, StridedTensor, Vec<f64>) {
+    let (x, w, b) = (rng.integers(rows * k), rng.integers(o * k), rng.integers(o));
+    let mut want = Vec::new();
+    for r in 0..rows {
+        for j in 0..o {
+            let sum: f64 = (0..k).map(|i| f64::from(x[r * k + i]) * f64::from(w[j * k + i])).sum();
+            want.push(sum + f64::from(b[j]));
+        }
+    }
+    let t = |v: &[f32], d: &[usize]| StridedTensor::from_slice(v, d).unwrap();
+    (t(&x, &[rows, k]), t(&w, &[o, k]), t(&b, &[o]), want)
+}
+
+#[test]
+fn integers_are_exact_packed_and_not() {
+    let mut rng = Rng(3);
+    for (rows, k, o) in
+        [(1, 1, 1), (1, 33, 10), (3, 16, 17), (2, 100, 31), (17, 5, 64), (0, 4, 3), (2, 0, 3), (130, 7, 300)]
+    {
+        let (x, w, b, want) = problem(&mut rng, rows, k, o);
+        let y = ops::linear(&x, &w, Some(&b)).unwrap();
+        assert_close(&format!("{rows} {k} {o}"), &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+        // Weights as a transposed view.
+        let turned = w.transpose(0, 1).unwrap().contiguous(blocktensor::MemoryFormat::Contiguous).unwrap();
+        let y = ops::linear(&x, &turned.transpose(0, 1).unwrap(), Some(&b)).unwrap();
+        assert_close(&format!("view {rows} {k} {o}"), &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+        let layer = PackedLinear::new(&w, Some(&b), rows).unwrap();
+        let (y, book) = ledger::record(|| layer.run(&x).unwrap());
+        assert!(book.reorders.is_empty(), "{book}");
+        assert_close(&format!("packed {rows} {k} {o}"), &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+        assert!(layer.bytes() >= 4 * (o * k + o));
+    }
+}
+
+#[test]
+fn other_numbers_of_rows_run_on_the_same_weights() {
+    let mut rng = Rng(4);
+    let (_, w, b, _) = problem(&mut rng, 1, 64, 48);
+    let layer = PackedLinear::new(&w, Some(&b), 1).unwrap();
+    for rows in [1, 2, 5, 16, 2, 1] {
+        let x = StridedTensor::from_slice(&rng.integers(rows * 64), &[rows, 64]).unwrap();
+        let want = ops::linear(&x, &w, Some(&b)).unwrap().to_vec::<f32>().unwrap();
+        assert_eq!(layer.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let t = |d: &[usize]| {
+        StridedTensor::zeros(d, blocktensor::DType::F32, blocktensor::MemoryFormat::Contiguous).unwrap()
+    };
+    let layer = PackedLinear::new(&t(&[4, 8]), None, 2).unwrap();
+    let e = layer.run(&t(&[2, 7])).unwrap_err();
+    assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("8 inputs"), "{e}");
+    let e = layer.run(&t(&[8, 2]).transpose(0, 1).unwrap()).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)) && e.to_string().contains("contiguous"), "{e}");
+    let e = PackedLinear::new(&t(&[4, 8]), Some(&t(&[5])), 2).map(|_| ()).unwrap_err();
+    assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("bias"), "{e}");
+    let e = PackedLinear::new(&t(&[4]), None, 2).map(|_| ()).unwrap_err();
+    assert!(matches!(e, Error::RankMismatch(_)), "{e}");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(7).build().unwrap();
+    let e = pool.install(|| layer.run(&t(&[2, 8]))).unwrap_err();
+    assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("7 threads"), "{e}");
+}

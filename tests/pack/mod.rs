@@ -1,0 +1,4 @@
+//! Mirrors src/pack.
+
+mod conv;
+mod linear;
