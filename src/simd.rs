@@ -16,6 +16,13 @@ pub(crate) trait Loop {
     fn run(self) -> Self::Out;
 }
 
+/// No instruction: it keeps the compiler from running several rounds of the loop that it stands in at once, with one
+/// gathered vector for each element of the vectors that the loop goes over.
+#[inline(always)]
+pub(crate) fn barrier() {
+    std::hint::black_box(());
+}
+
 /// Runs the loop with the widest vectors of this machine.
 #[inline]
 pub(crate) fn dispatch<L: Loop>(l: L) -> L::Out {

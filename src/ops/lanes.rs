@@ -329,87 +329,88 @@ impl Part<'_> {
         }
     }
 
-    /// The `L` lanes from `lane` on, of every column of one row.
+    /// Copies one row of a part that has all lanes to another.
     ///
     /// # Panics
-    /// When row or lanes are not the part's.
+    /// When it has not, or the rows are not the part's.
+    pub fn copy_row(&mut self, from: usize, to: usize) {
+        let (columns, lanes) = (self.columns.clone(), self.lanes.clone());
+        let src: *const [f32] = self.elements(from, columns.clone(), lanes.clone());
+        let dst = self.elements(to, columns, lanes);
+        assert!(from != to, "a row onto itself");
+        // SAFETY: two rows of the part, whose elements `elements` checked; different ones do not overlap.
+        dst.copy_from_slice(unsafe { &*src });
+    }
+
+    /// The `L` lanes from `lane` on, of some columns of one row.
+    ///
+    /// # Panics
+    /// When they are not the part's.
     #[inline(always)]
-    pub fn vectors<const L: usize>(&mut self, row: usize, lane: usize) -> VectorsMut<'_, L> {
-        let inside = self.lanes.start <= lane && lane <= self.lanes.end && L <= self.lanes.end - lane;
-        assert!(inside && self.rows.contains(&row), "elements of another part");
-        // SAFETY: row and lanes lie in the part's plane, whose column 0 exists.
+    pub fn vectors<const L: usize>(
+        &mut self,
+        row: usize,
+        columns: Range<usize>,
+        lane: usize,
+    ) -> impl Iterator<Item = &mut [f32; L]> {
+        let inside = self.rows.contains(&row)
+            && self.columns.start <= columns.start
+            && columns.end <= self.columns.end
+            && self.lanes.start <= lane
+            && lane <= self.lanes.end
+            && L <= self.lanes.end - lane;
+        assert!(inside, "elements of another part");
+        let pixel = self.pixel;
+        // SAFETY: the row lies in the part's plane.
         let first = unsafe { self.start.add(row * self.row_stride + lane) };
-        VectorsMut { first, stride: self.pixel, columns: self.columns.clone(), lifetime: PhantomData }
+        columns.map(move |i| {
+            // SAFETY: row, column and lanes are the part's, as was just checked, and no two columns overlap; `self`
+            // is borrowed for as long as the vectors.
+            unsafe { &mut *first.add(i * pixel).cast() }
+        })
     }
 }
 
-/// Vectors of `L` elements, the same distance apart: the same lanes of the pixels of a source row.
+/// `L` lanes of the pixels of `R` source rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Vectors<'a, const L: usize> {
-    first: *const f32,
+pub(crate) struct Columns<'a, const L: usize, const R: usize> {
+    first: [*const f32; R],
     stride: usize,
     count: usize,
     lifetime: PhantomData<&'a [f32]>,
 }
 
-impl<const L: usize> Default for Vectors<'_, L> {
-    /// None at all.
-    #[inline(always)]
-    fn default() -> Self {
-        Vectors { first: std::ptr::null(), stride: 0, count: 0, lifetime: PhantomData }
-    }
-}
-
-impl<'a, const L: usize> Vectors<'a, L> {
-    /// `count` vectors, at least one, the first at `at`, each `stride` elements after the other.
+impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
+    /// `count` columns, at least one, each `stride` elements after the other. Row `r` begins at `starts[r] + lane`.
     ///
     /// # Panics
-    /// When they are not all in `src`.
+    /// When they are not all in `src`, or there are fewer than `R` starts.
     #[inline(always)]
-    pub fn new(src: &'a [f32], at: usize, stride: usize, count: usize) -> Self {
-        let end = (count - 1).saturating_mul(stride).saturating_add(at).saturating_add(L);
-        assert!(count > 0 && end <= src.len(), "vectors outside the source");
-        // SAFETY: `at` lies inside `src`.
-        Vectors { first: unsafe { src.as_ptr().add(at) }, stride, count, lifetime: PhantomData }
+    pub fn new(src: &'a [f32], starts: &[usize], lane: usize, stride: usize, count: usize) -> Self {
+        let reach = (count - 1).saturating_mul(stride).saturating_add(L);
+        let mut first = [std::ptr::null(); R];
+        for r in 0..R {
+            let at = starts[r] + lane;
+            assert!(count > 0 && reach.saturating_add(at) <= src.len(), "columns outside the source");
+            // SAFETY: `at` lies inside `src`.
+            first[r] = unsafe { src.as_ptr().add(at) };
+        }
+        Columns { first, stride, count, lifetime: PhantomData }
     }
 
-    /// Vector number `i`.
+    /// Column `i`: a vector of each row.
     ///
     /// # Panics
     /// When there is none.
     #[inline(always)]
-    pub fn get(&self, i: usize) -> &'a [f32; L] {
-        assert!(i < self.count, "a vector outside the row");
-        // SAFETY: `new` checked that all of its vectors lie in the slice that it borrowed.
-        unsafe { &*self.first.add(i * self.stride).cast() }
-    }
-}
-
-/// As [`Vectors`], of a part of a result.
-pub(crate) struct VectorsMut<'a, const L: usize> {
-    /// Where the vector of column 0 is, which need not be the part's.
-    first: *mut f32,
-    stride: usize,
-    columns: Range<usize>,
-    lifetime: PhantomData<&'a mut [f32]>,
-}
-
-impl<const L: usize> VectorsMut<'_, L> {
-    /// The same vectors, for a while.
-    #[inline(always)]
-    pub fn reborrow(&mut self) -> VectorsMut<'_, L> {
-        VectorsMut { columns: self.columns.clone(), ..*self }
-    }
-
-    /// The vector of column `i`.
-    ///
-    /// # Panics
-    /// When the column is not the part's.
-    #[inline(always)]
-    pub fn get_mut(&mut self, i: usize) -> &mut [f32; L] {
-        assert!(self.columns.contains(&i), "a column of another part");
-        // SAFETY: `Part::vectors` checked the lanes, and this the column; `self` is borrowed for as long as the vector.
-        unsafe { &mut *self.first.add(i * self.stride).cast() }
+    pub fn get(&self, i: usize) -> [&'a [f32; L]; R] {
+        assert!(i < self.count, "a column outside the rows");
+        let mut column = [&[0.0; L]; R];
+        for r in 0..R {
+            // SAFETY: `new` checked that all of these vectors lie in the slice that it borrowed.
+            column[r] = unsafe { &*self.first[r].add(i * self.stride).cast() };
+        }
+        column
     }
 }
 

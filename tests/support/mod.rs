@@ -4,6 +4,8 @@ pub mod activation;
 pub mod conv;
 pub mod elementwise;
 pub mod norm;
+pub mod pool;
+pub mod resample;
 
 /// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.
 pub struct Rng(pub u64);

@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use super::fold::{Fold, barrier, finish_all, join_all, load_all};
-use super::geometry::{Spans, Windows};
+use super::fold::{Fold, finish_all, join_all, load_all};
+use super::geometry::Windows;
 use super::kernel::PartLoop;
-use crate::ops::lanes::{Vectors, VectorsMut};
+use crate::ops::lanes::Columns;
+use crate::simd::barrier;
 
 /// The most rows of a window that are read side by side.
-pub(super) const MAX_ROWS: usize = 16;
+pub(super) const MAX_ROWS: usize = 8;
 
 /// Whether this is the better way: few columns are read twice. `width` is that of the source.
 pub(super) fn suits(windows: &Windows, width: usize) -> bool {
@@ -30,17 +31,10 @@ impl<F: Fold> PartLoop<'_, '_, F> {
 
     #[inline(always)]
     fn direct_row<const L: usize>(&mut self) {
-        let (all, columns) = (self.part.lanes.clone(), self.part.columns.clone());
-        let (pixel, width) = (self.from.lanes, self.from.spatial[2]);
+        let all = self.part.lanes.clone();
         let mut lane = all.start;
         loop {
-            let mut rows = [Vectors::<L>::default(); MAX_ROWS];
-            for (place, &start) in rows.iter_mut().zip(self.rows.iter()) {
-                *place = Vectors::new(self.src, start + lane, pixel, width);
-            }
-            let rows = &rows[..self.rows.len()];
-            let dst = self.part.vectors::<L>(self.row, lane);
-            row::<F, L>(&self.windows.axes[2], rows, columns.clone(), dst, self.count);
+            self.direct_lanes::<L>(lane);
             if lane + L == all.end {
                 return;
             }
@@ -48,105 +42,105 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             lane = (lane + L).min(all.end - L);
         }
     }
-}
 
-/// The windows of one row of the result, `L` lanes of it. `count` is what D and H contribute.
-#[inline(always)]
-fn row<F: Fold, const L: usize>(
-    w: &Spans,
-    rows: &[Vectors<'_, L>],
-    columns: Range<usize>,
-    mut dst: VectorsMut<'_, L>,
-    count: f64,
-) {
-    let run = w.run.start.max(columns.start)..w.run.end.min(columns.end);
-    let shape = (w.run_taps(), w.step, rows.len());
-    if w.dilation != 1 || run.len() < 2 || !matches!(shape, (2, 2, 2) | (3, 1 | 2, 2 | 3) | (5, 1, 3..=5)) {
-        columns.for_each(|i| one::<F, L>(w, rows, i, &mut dst, count));
-        return;
+    /// One row of the part, `L` lanes of it.
+    #[inline(always)]
+    fn direct_lanes<const L: usize>(&mut self, lane: usize) {
+        match self.rows.len() {
+            1 => self.direct_rows::<L, 1>(lane),
+            2 => self.direct_rows::<L, 2>(lane),
+            3 => self.direct_rows::<L, 3>(lane),
+            4 => self.direct_rows::<L, 4>(lane),
+            5 => self.direct_rows::<L, 5>(lane),
+            6 => self.direct_rows::<L, 6>(lane),
+            7 => self.direct_rows::<L, 7>(lane),
+            _ => self.direct_rows::<L, MAX_ROWS>(lane),
+        }
     }
-    for i in columns.start..run.start {
-        one::<F, L>(w, rows, i, &mut dst, count);
-    }
-    let first = w.list[run.start];
-    let (at, even_count) = (first.start as usize, count * f64::from(first.count));
-    let end = run.end;
-    let even_dst = dst.reborrow();
-    match shape {
-        (2, 2, _) => even::<F, L, 2, 2, 2>(rows, at, run, even_dst, even_count),
-        (3, 2, 3) => even::<F, L, 3, 3, 2>(rows, at, run, even_dst, even_count),
-        (3, 2, _) => even::<F, L, 2, 3, 2>(rows, at, run, even_dst, even_count),
-        (3, 1, 3) => even::<F, L, 3, 3, 1>(rows, at, run, even_dst, even_count),
-        (3, 1, _) => even::<F, L, 2, 3, 1>(rows, at, run, even_dst, even_count),
-        (5, 1, 5) => even::<F, L, 5, 5, 1>(rows, at, run, even_dst, even_count),
-        (5, 1, 4) => even::<F, L, 4, 5, 1>(rows, at, run, even_dst, even_count),
-        _ => even::<F, L, 3, 5, 1>(rows, at, run, even_dst, even_count),
-    }
-    for i in end..columns.end {
-        one::<F, L>(w, rows, i, &mut dst, count);
-    }
-}
 
-/// Windows of `K` columns, each `S` after the other, over `R` rows, from source column `at` on.
-#[inline(always)]
-fn even<F: Fold, const L: usize, const R: usize, const K: usize, const S: usize>(
-    rows: &[Vectors<'_, L>],
-    mut at: usize,
-    run: Range<usize>,
-    mut dst: VectorsMut<'_, L>,
-    count: f64,
-) {
-    // Of a known number, so that they stay in registers.
-    let mut some = [Vectors::default(); R];
-    some.copy_from_slice(&rows[..R]);
-    let rows = &some;
-    // Column `k` of a window is column `k - S` of the next.
-    let mut columns = [[F::Acc::default(); L]; K];
-    for k in S..K {
-        columns[k] = column::<F, L>(rows, at + k - S);
+    /// The same, of windows over `R` rows.
+    #[inline(always)]
+    fn direct_rows<const L: usize, const R: usize>(&mut self, lane: usize) {
+        let w = &self.windows.axes[2];
+        let (pixel, width) = (self.from.lanes, self.from.spatial[2]);
+        let src = Columns::<L, R>::new(self.src, self.rows, lane, pixel, width);
+        let columns = self.part.columns.clone();
+        let run = w.run.start.max(columns.start)..w.run.end.min(columns.end);
+        if w.dilation != 1 || run.len() < 2 {
+            return self.any(src, columns, lane);
+        }
+        match (w.run_taps(), w.step) {
+            (2, 2) if R == 2 => self.even::<L, R, 2, 2>(src, run.clone(), lane),
+            (3, 2) if R == 2 || R == 3 => self.even::<L, R, 3, 2>(src, run.clone(), lane),
+            (3, 1) if R == 2 || R == 3 => self.even::<L, R, 3, 1>(src, run.clone(), lane),
+            (5, 1) if 3 <= R && R <= 5 => self.even::<L, R, 5, 1>(src, run.clone(), lane),
+            _ => return self.any(src, columns, lane),
+        }
+        self.any(src, columns.start..run.start, lane);
+        self.any(src, run.end..columns.end, lane);
     }
-    for i in run {
-        barrier();
+
+    /// Windows of `K` columns, each `S` after the other, over `R` rows.
+    #[inline(always)]
+    fn even<const L: usize, const R: usize, const K: usize, const S: usize>(
+        &mut self,
+        src: Columns<'_, L, R>,
+        run: Range<usize>,
+        lane: usize,
+    ) {
+        let span = self.windows.axes[2].list[run.start];
+        let count = self.count * f64::from(span.count);
+        let mut at = span.start as usize;
+        // Column `k` of a window is column `k - S` of the next.
+        let mut columns = [[F::Acc::default(); L]; K];
         for k in S..K {
-            columns[k - S] = columns[k];
+            columns[k] = column::<F, L, R>(src.get(at + k - S));
         }
-        for k in K - S..K {
-            columns[k] = column::<F, L>(rows, at + k);
+        for dst in self.part.vectors::<L>(self.row, run, lane) {
+            barrier();
+            for k in S..K {
+                columns[k - S] = columns[k];
+            }
+            for k in K - S..K {
+                columns[k] = column::<F, L, R>(src.get(at + k));
+            }
+            let mut acc = columns[0];
+            for column in &columns[1..] {
+                join_all::<F, L>(&mut acc, column);
+            }
+            finish_all::<F, L>(dst, &acc, count);
+            at += S;
         }
-        let mut acc = columns[0];
-        for column in &columns[1..] {
-            join_all::<F, L>(&mut acc, column);
+    }
+
+    /// Windows of any kind.
+    #[inline(always)]
+    fn any<const L: usize, const R: usize>(
+        &mut self,
+        src: Columns<'_, L, R>,
+        columns: Range<usize>,
+        lane: usize,
+    ) {
+        let w = &self.windows.axes[2];
+        let spans = &w.list[columns.clone()];
+        for (dst, span) in self.part.vectors::<L>(self.row, columns, lane).zip(spans) {
+            let start = span.start as usize;
+            let mut acc = column::<F, L, R>(src.get(start));
+            for k in 1..span.taps as usize {
+                barrier();
+                join_all::<F, L>(&mut acc, &column::<F, L, R>(src.get(start + k * w.dilation)));
+            }
+            finish_all::<F, L>(dst, &acc, self.count * f64::from(span.count));
         }
-        finish_all::<F, L>(dst.get_mut(i), &acc, count);
-        at += S;
     }
 }
 
-/// Any window.
+/// The vectors of one column, folded.
 #[inline(always)]
-fn one<F: Fold, const L: usize>(
-    w: &Spans,
-    rows: &[Vectors<'_, L>],
-    at: usize,
-    dst: &mut VectorsMut<'_, L>,
-    count: f64,
-) {
-    let span = w.list[at];
-    let start = span.start as usize;
-    let mut acc = column::<F, L>(rows, start);
-    for k in 1..span.taps as usize {
-        barrier();
-        join_all::<F, L>(&mut acc, &column::<F, L>(rows, start + k * w.dilation));
-    }
-    finish_all::<F, L>(dst.get_mut(at), &acc, count * f64::from(span.count));
-}
-
-/// Source column `at` of all rows, folded.
-#[inline(always)]
-fn column<F: Fold, const L: usize>(rows: &[Vectors<'_, L>], at: usize) -> [F::Acc; L] {
-    let mut acc = load_all::<F, L>(rows[0].get(at));
+fn column<F: Fold, const L: usize, const R: usize>(rows: [&[f32; L]; R]) -> [F::Acc; L] {
+    let mut acc = load_all::<F, L>(rows[0]);
     for row in &rows[1..] {
-        join_all::<F, L>(&mut acc, &load_all::<F, L>(row.get(at)));
+        join_all::<F, L>(&mut acc, &load_all::<F, L>(row));
     }
     acc
 }

@@ -75,13 +75,6 @@ impl Fold for MeanOfMany {
     }
 }
 
-/// No instruction: it keeps the compiler from running several rounds of the loop that it stands in at once, with one
-/// gathered vector for each element of a vector of ours.
-#[inline(always)]
-pub(super) fn barrier() {
-    std::hint::black_box(());
-}
-
 #[inline(always)]
 pub(super) fn load_all<F: Fold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
     let mut a = [F::Acc::default(); L];

@@ -3,9 +3,10 @@
 
 use std::ops::Range;
 
-use super::fold::{Fold, barrier, finish_all, join_all, load_all};
+use super::fold::{Fold, finish_all, join_all, load_all};
 use super::kernel::PartLoop;
 use crate::ops::spatial::tile_end;
+use crate::simd::barrier;
 
 /// Elements of the row of folded columns, which stays in the first-level cache.
 const SCRATCH: usize = 2048;
@@ -19,7 +20,7 @@ impl<F: Fold> PartLoop<'_, '_, F> {
         let w = &self.windows.axes[2];
         let columns = self.part.columns.clone();
         let room = SCRATCH / wide;
-        self.scratch.resize(SCRATCH, F::Acc::default());
+        self.scratch.resize(SCRATCH.min(self.from.row_len()), F::Acc::default());
         let mut at = columns.start;
         while at < columns.end {
             let (from, to) = w.reach(at);
@@ -77,7 +78,9 @@ impl<F: Fold> PartLoop<'_, '_, F> {
         }
         let count = self.count * f64::from(span.count);
         let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
-        dst.iter_mut().zip(acc).for_each(|(d, a)| *d = F::finish(*a, count));
+        for (d, a) in dst.iter_mut().zip(acc) {
+            *d = F::finish(*a, count);
+        }
     }
 
     /// Folds the columns of the scratch row, which begins at source column `from`.
@@ -89,10 +92,14 @@ impl<F: Fold> PartLoop<'_, '_, F> {
         let blocks = dense && (wide == 16 || wide == 8) && (run.len() > 1);
         let pixels = wide == 1 && w.step <= 4 && run.len() >= 4;
         if !(blocks || pixels) {
-            at.for_each(|i| self.window(i, from, lane, wide));
+            for i in at {
+                self.window(i, from, lane, wide);
+            }
             return;
         }
-        (at.start..run.start).for_each(|i| self.window(i, from, lane, wide));
+        for i in at.start..run.start {
+            self.window(i, from, lane, wide);
+        }
         let (span, step) = (w.list[run.start], w.step);
         let count = self.count * f64::from(span.count);
         let src = &self.scratch[(span.start as usize - from) * wide..];
@@ -108,7 +115,9 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             (_, _, 3) => even_pixels::<F, 3>(src, dst, taps, w.dilation, count),
             _ => even_pixels::<F, 4>(src, dst, taps, w.dilation, count),
         }
-        (run.end..at.end).for_each(|i| self.window(i, from, lane, wide));
+        for i in run.end..at.end {
+            self.window(i, from, lane, wide);
+        }
     }
 
     /// Folds the columns of one window.

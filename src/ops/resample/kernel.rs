@@ -1,15 +1,15 @@
 //! The kernels of resampling. Linear interpolation blends the source rows of a result row into one row of columns,
 //! whole vectors in any layout, then its columns along W; the order is the same in every layout, and so are the bits.
 
-use super::geometry::Axis;
+use super::geometry::{Axis, Pair};
 use crate::ops::lanes::{Lanes, Part, Row};
 use crate::ops::spatial::{Work, tile_end};
-use crate::simd::{self, Loop};
+use crate::simd::{self, Loop, barrier};
 
 /// Elements of the row of blended columns, which stays in the first-level cache.
-const SCRATCH: usize = 4096;
+const SCRATCH: usize = 2048;
 /// Lanes that are blended at once where there are many.
-const MANY_LANES: usize = 128;
+const MANY_LANES: usize = 64;
 
 /// Where a row of image `row.n` and block `row.block` begins in the source.
 fn row_start(from: &Lanes, row: Row, d: usize, h: usize) -> usize {
@@ -20,15 +20,21 @@ fn row_start(from: &Lanes, row: Row, d: usize, h: usize) -> usize {
 pub(super) fn nearest(work: Work<'_>, axes: &[Vec<u32>; 3]) {
     let Work { src, from, dst, to } = work;
     let [d, h, w] = axes;
+    let doubles = w.len() == 2 * from.spatial[2] && w.iter().enumerate().all(|(i, &at)| at as usize == i / 2);
     to.for_each_part(
         dst,
         8 * to.row_len(),
         || (),
         |(), part| {
-            for row in part.rows.clone() {
+            let rows = part.rows.clone();
+            for row in rows.clone() {
+                if from.lanes == 1 && row > rows.start && h[row] == h[row - 1] {
+                    part.copy_row(row - 1, row);
+                    continue;
+                }
                 let start = row_start(&from, part.plane, d[part.plane.d] as usize, h[row] as usize);
                 let src = &src[start..start + from.row_len()];
-                simd::dispatch(NearestPart { src, pixel: from.lanes, columns: w, part, row });
+                simd::dispatch(NearestPart { src, pixel: from.lanes, columns: w, doubles, part, row });
             }
         },
     );
@@ -40,6 +46,8 @@ struct NearestPart<'a, 'p> {
     /// Elements from one source pixel to the next.
     pixel: usize,
     columns: &'a [u32],
+    /// Whether every source pixel comes twice.
+    doubles: bool,
     part: &'a mut Part<'p>,
     row: usize,
 }
@@ -49,13 +57,25 @@ impl Loop for NearestPart<'_, '_> {
 
     #[inline(always)]
     fn run(self) {
-        let NearestPart { src, pixel, columns, part, row } = self;
+        let NearestPart { src, pixel, columns, doubles, part, row } = self;
         let (all, lanes) = (part.columns.clone(), part.lanes.clone());
         let columns = &columns[all.clone()];
         match pixel {
+            1 if doubles && all.start % 2 == 0 => {
+                let src = &src[all.start / 2..];
+                let (twins, last) = part.elements(row, all, lanes).as_chunks_mut::<2>();
+                for (d, &x) in twins.iter_mut().zip(src) {
+                    *d = [x; 2];
+                }
+                for (d, &x) in last.iter_mut().zip(&src[twins.len()..]) {
+                    *d = x;
+                }
+            }
             1 => {
                 let dst = part.elements(row, all, lanes);
-                dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = src[i as usize]);
+                for (d, &i) in dst.iter_mut().zip(columns) {
+                    *d = src[i as usize];
+                }
             }
             8 => copy_pixels::<8>(src, columns, part.elements(row, all, lanes)),
             16 => copy_pixels::<16>(src, columns, part.elements(row, all, lanes)),
@@ -72,7 +92,9 @@ impl Loop for NearestPart<'_, '_> {
 #[inline(always)]
 fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
     let (row, dst) = (row.as_chunks::<L>().0, dst.as_chunks_mut::<L>().0);
-    dst.iter_mut().zip(columns).for_each(|(d, &i)| *d = row[i as usize]);
+    for (d, &i) in dst.iter_mut().zip(columns) {
+        *d = row[i as usize];
+    }
 }
 
 /// Interpolates between the neighbours that `axes` names.
@@ -82,7 +104,7 @@ pub(super) fn linear(work: Work<'_>, axes: &[Axis; 3]) {
     to.for_each_part(
         dst,
         row_bytes,
-        || vec![0f32; SCRATCH],
+        || vec![0f32; SCRATCH.min(from.row_len())],
         |scratch, part| {
             let plane = part.plane;
             for row in part.rows.clone() {
@@ -166,7 +188,9 @@ impl LinearPart<'_, '_> {
         if wide == self.pixel {
             self.blend_run(from * wide, 0, (to - from) * wide);
         } else {
-            (from..to).for_each(|i| self.blend_run(i * self.pixel + lane, (i - from) * wide, wide));
+            for i in from..to {
+                self.blend_run(i * self.pixel + lane, (i - from) * wide, wide);
+            }
         }
     }
 
@@ -177,19 +201,29 @@ impl LinearPart<'_, '_> {
         let row = |start: usize| &self.src[start + at..][..len];
         match self.blend {
             Blend::One(start) => out.copy_from_slice(row(start)),
-            Blend::Two(starts, weights) => {
-                let [a, b] = starts.map(row);
-                for i in 0..len {
-                    out[i] = blend(a[i], b[i], weights);
-                }
-            }
-            Blend::Four(starts, inner, outer) => {
-                let [a, b, c, d] = starts.map(row);
-                for i in 0..len {
-                    out[i] = blend(blend(a[i], b[i], inner), blend(c[i], d[i], inner), outer);
-                }
+            Blend::Two([a, b], weights) => blend_two(out, row(a), row(b), weights),
+            Blend::Four([a, b, c, d], inner, outer) => {
+                blend_four(out, [row(a), row(b), row(c), row(d)], inner, outer);
             }
         }
+    }
+}
+
+#[inline(always)]
+fn blend_two(out: &mut [f32], a: &[f32], b: &[f32], weights: [f32; 2]) {
+    let n = out.len();
+    let (a, b) = (&a[..n], &b[..n]);
+    for i in 0..n {
+        out[i] = blend(a[i], b[i], weights);
+    }
+}
+
+#[inline(always)]
+fn blend_four(out: &mut [f32], rows: [&[f32]; 4], inner: [f32; 2], outer: [f32; 2]) {
+    let n = out.len();
+    let [a, b, c, d] = [&rows[0][..n], &rows[1][..n], &rows[2][..n], &rows[3][..n]];
+    for i in 0..n {
+        out[i] = blend(blend(a[i], b[i], inner), blend(c[i], d[i], inner), outer);
     }
 }
 
@@ -229,27 +263,40 @@ fn along_w(
         }
         return;
     }
-    for i in at {
-        let p = pairs[i];
-        let a = &columns[(p.low as usize - from) * pixel + skip..][..wide];
-        let b = &columns[(p.high as usize - from) * pixel + skip..][..wide];
-        let dst = part.elements(row, i..i + 1, lane..lane + wide);
-        match wide {
-            8 => blend_lanes::<8>(dst, a, b, p.weights),
-            16 => blend_lanes::<16>(dst, a, b, p.weights),
-            _ => {
-                for l in 0..wide {
-                    dst[l] = blend(a[l], b[l], p.weights);
-                }
+    match wide {
+        8 if pixel == 8 => blend_pixels::<8>(part, row, pairs, at, columns, from),
+        16 if pixel == 16 => blend_pixels::<16>(part, row, pairs, at, columns, from),
+        _ => {
+            for i in at {
+                let p = pairs[i];
+                let a = &columns[(p.low as usize - from) * pixel + skip..][..wide];
+                let b = &columns[(p.high as usize - from) * pixel + skip..][..wide];
+                blend_two(part.elements(row, i..i + 1, lane..lane + wide), a, b, p.weights);
             }
         }
     }
 }
 
+/// As `along_w`, for pixels of `L` lanes.
 #[inline(always)]
-fn blend_lanes<const L: usize>(dst: &mut [f32], a: &[f32], b: &[f32], weights: [f32; 2]) {
-    let (dst, a, b) = (&mut dst[..L], &a[..L], &b[..L]);
-    for l in 0..L {
-        dst[l] = blend(a[l], b[l], weights);
+fn blend_pixels<const L: usize>(
+    part: &mut Part<'_>,
+    row: usize,
+    pairs: &[Pair],
+    at: std::ops::Range<usize>,
+    columns: &[f32],
+    from: usize,
+) {
+    let columns = columns.as_chunks::<L>().0;
+    let pairs = &pairs[at.clone()];
+    for (dst, p) in part.vectors::<L>(row, at, 0).zip(pairs) {
+        barrier();
+        let (a, b) = (&columns[p.low as usize - from], &columns[p.high as usize - from]);
+        // By way of a value: the compiler does not know that `dst` is apart from the columns.
+        let mut pixel = [0.0; L];
+        for l in 0..L {
+            pixel[l] = blend(a[l], b[l], p.weights);
+        }
+        *dst = pixel;
     }
 }
