@@ -75,14 +75,16 @@ fn cached_convolution() {
     let bare = Bare::new(Adapter::Team);
     let primitive =
         bare_convolution(&bare, side, if block == Layout::NCHW16C { dnnl_nChw16c } else { dnnl_nChw8c });
-    let [bare, op, run, into] = compare([
+    let join = Bare::new(Adapter::Join);
+    let [bare, joined, op, run, into] = compare([
         &mut || primitive.execute(&bare),
+        &mut || primitive.execute(&join),
         &mut || drop(black_box(ops::conv2d(&xb, &wb, None, &params))),
         &mut || drop(black_box(packed.run(&xb))),
         &mut || packed.run_into(&xb, ops::Fusion::default(), &mut dst).expect("a run"),
     ]);
     println!(
-        "conv2d 1x1 32 -> 32 at {side} x {side}, blocked: bare execute {bare:.0} ns ({}); ops::conv2d + {:.0} ns; packed + \
+        "conv2d 1x1 32 -> 32 at {side} x {side}, blocked: bare execute {bare:.0} ns on the team, {joined:.0} ns on rayon::join ({}); ops::conv2d + {:.0} ns; packed + \
          {:.0} ns; packed into a caller's tensor + {:.0} ns",
         primitive.implementation,
         op - bare,

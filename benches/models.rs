@@ -4,13 +4,11 @@
 //! `cargo bench --bench models [resnet50|mobilenet_v2 ...]`
 
 mod bare;
-#[path = "../examples/nets/mod.rs"]
-mod nets;
 
 use std::time::{Duration, Instant};
 
 use bare::{Adapter, Bare, Primitive, attributes};
-use nets::{Arch, ConvSpec, Mode, Network, Unit, Weights};
+use blocktensor_nets::{Arch, ConvSpec, Mode, Network, Unit, Weights};
 use onednn_sys::*;
 
 const ROUNDS: usize = 15;
@@ -37,7 +35,9 @@ fn main() {
 fn compare(arch: &Arch, batch: usize, mode: Mode) {
     let mut weights = Weights::random(arch, 1).expect("weights");
     let network = Network::pack(arch, &mut weights, mode, batch, 224).expect("packed");
-    let image = nets::noise(batch, 224, 7).and_then(|t| t.contiguous(mode.image_format())).expect("an image");
+    let image = blocktensor_nets::noise(batch, 224, 7)
+        .and_then(|t| t.contiguous(mode.image_format()))
+        .expect("an image");
     let team = Bare::new(Adapter::Team);
     let join = Bare::new(Adapter::Join);
     let chain = Chain::new(&team, arch, batch, mode);
@@ -68,6 +68,10 @@ fn compare(arch: &Arch, batch: usize, mode: Mode) {
     );
 }
 
+fn dst_of(p: &Primitive) -> dnnl_memory_t {
+    p.args.iter().find(|a| a.arg == DNNL_ARG_DST).expect("a destination").memory
+}
+
 fn time(f: impl FnOnce()) -> Duration {
     let start = Instant::now();
     f();
@@ -96,16 +100,16 @@ impl Chain {
         let mut chain = Chain { primitives: Vec::new(), convs: Vec::new() };
         let image_tag = if mode == Mode::Blocked { dnnl_nchw } else { dnnl_nhwc };
         let mut side = 224;
-        let mut push_conv = |chain: &mut Chain,
-                             spec: &ConvSpec,
-                             side: usize,
-                             from: u32,
-                             src: Option<dnnl_memory_t>,
-                             residual| {
+        let push_conv = |chain: &mut Chain,
+                         spec: &ConvSpec,
+                         side: usize,
+                         from: u32,
+                         src: Option<dnnl_memory_t>,
+                         residual| {
             let p = conv(bare, spec, batch, side, from, tag, src, residual);
             chain.convs.push(chain.primitives.len());
             chain.primitives.push(p);
-            chain.primitives.last().expect("just pushed").memory(DNNL_ARG_DST)
+            dst_of(chain.primitives.last().expect("just pushed"))
         };
         let mut x = push_conv(&mut chain, &arch.stem, side, image_tag, None, None);
         side = (side - 1) / arch.stem.stride + 1;
@@ -114,7 +118,7 @@ impl Chain {
                 Unit::MaxPool => {
                     let to = (side - 1) / 2 + 1;
                     let p = pool(bare, [batch, 64, side, side], to, 3, 2, 1, tag, dnnl_pooling_max, x);
-                    x = p.memory(DNNL_ARG_DST);
+                    x = dst_of(&p);
                     chain.primitives.push(p);
                     side = to;
                 }
@@ -213,9 +217,9 @@ fn conv(
     };
     assert_eq!(status, dnnl_success, "{c:?}");
     let mut args = vec![DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST];
-    let mut shared: Vec<(u32, dnnl_memory_t)> = src.map(|m| (DNNL_ARG_SRC, m)).into_iter().collect();
+    let mut shared: Vec<(i32, dnnl_memory_t)> = src.map(|m| (DNNL_ARG_SRC, m)).into_iter().collect();
     if let Some(r) = residual {
-        let arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) as u32 | DNNL_ARG_SRC_1;
+        let arg = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;
         args.push(arg);
         shared.push((arg, r));
     }

@@ -1,10 +1,7 @@
 //! The networks of the examples: all layouts agree, and nothing is reordered on the way.
 
-#[path = "../examples/nets/mod.rs"]
-mod nets;
-
 use blocktensor::ledger::{self, Cause};
-use nets::{Arch, Mode, Network, Weights};
+use blocktensor_nets::{Arch, Mode, Network, Weights};
 
 fn relative_l2(a: &[f32], b: &[f32]) -> f64 {
     let square = |v: f64| v * v;
@@ -14,10 +11,10 @@ fn relative_l2(a: &[f32], b: &[f32]) -> f64 {
 
 #[test]
 fn layouts_agree_and_weights_are_reordered_once() {
-    for name in ["resnet18", "mobilenet_v2"] {
+    for name in Arch::NAMES.into_iter().filter(|n| ["resnet18", "mobilenet_v2"].contains(n)) {
         let arch = Arch::by_name(name).unwrap();
         let weights = Weights::random(&arch, 1).unwrap();
-        let image = nets::noise(2, 64, 5).unwrap();
+        let image = blocktensor_nets::noise(2, 64, 5).unwrap();
         let mut logits: Vec<Vec<f32>> = Vec::new();
         for mode in Mode::ALL {
             if mode == Mode::Blocked && !cfg!(feature = "onednn") {
@@ -33,14 +30,14 @@ fn layouts_agree_and_weights_are_reordered_once() {
             match mode {
                 // One reorder out, none in: the stem reads the plain image.
                 Mode::Blocked => assert!(moved.len() == 1 && &*moved[0].op == "to_strided", "{name}: {book}"),
-                _ => assert!(moved.is_empty(), "{name}: {book}"),
+                _ => assert!(moved.is_empty(), "{name} {}: {book}", mode.name()),
             }
             assert!(book.runs.iter().all(|r| !r.implementation.starts_with("ref")));
             logits.push(y.to_vec::<f32>().unwrap());
         }
         for other in &logits[1..] {
             let distance = relative_l2(&logits[0], other);
-            assert!(distance < 1e-5, "{name}: {distance:e}");
+            assert!(distance < 1e-5, "{}: {distance:e}", arch.name);
         }
     }
 }

@@ -31,7 +31,9 @@ unsafe extern "C" fn in_parallel(_: *mut c_void) -> c_int {
 
 #[derive(Clone, Copy)]
 struct Ctx(*mut c_void);
+// SAFETY: oneDNN made the context to be read by all tasks of a section, on any thread.
 unsafe impl Sync for Ctx {}
+// SAFETY: as above.
 unsafe impl Send for Ctx {}
 
 fn inside(f: impl FnOnce()) {
@@ -44,6 +46,7 @@ unsafe extern "C" fn team_for(_: *mut c_void, n: c_int, task: threadpool::Task, 
     let ctx = Ctx(ctx);
     blocktensor::parallel_for(n as usize, |i| {
         let ctx = { ctx };
+        // SAFETY: each task runs once, with the original n, before the section ends.
         inside(|| unsafe { task(ctx.0, i as c_int, n) });
     });
 }
@@ -52,6 +55,7 @@ unsafe extern "C" fn join_for(_: *mut c_void, n: c_int, task: threadpool::Task, 
     fn split(from: c_int, to: c_int, n: c_int, task: threadpool::Task, ctx: Ctx) {
         match to - from {
             0 => {}
+            // SAFETY: as in `team_for`.
             1 => inside(|| unsafe { task({ ctx }.0, from, n) }),
             len => {
                 let middle = from + len / 2;
@@ -61,6 +65,15 @@ unsafe extern "C" fn join_for(_: *mut c_void, n: c_int, task: threadpool::Task, 
     }
     split(0, n, n, task, Ctx(ctx));
 }
+
+// SAFETY: handles only; benches use them from one thread at a time.
+unsafe impl Send for Bare {}
+// SAFETY: as above.
+unsafe impl Sync for Bare {}
+// SAFETY: as above.
+unsafe impl Send for Primitive {}
+// SAFETY: as above.
+unsafe impl Sync for Primitive {}
 
 /// An engine and a stream on one adapter.
 pub struct Bare {
@@ -96,7 +109,7 @@ impl Bare {
 /// A primitive with memory of its own for each argument.
 pub struct Primitive {
     primitive: dnnl_primitive_t,
-    args: Vec<dnnl_exec_arg_t>,
+    pub args: Vec<dnnl_exec_arg_t>,
     pub implementation: String,
 }
 
@@ -105,8 +118,8 @@ impl Primitive {
     pub fn new(
         bare: &Bare,
         pd: dnnl_primitive_desc_t,
-        args: &[u32],
-        shared: &[(u32, dnnl_memory_t)],
+        args: &[c_int],
+        shared: &[(c_int, dnnl_memory_t)],
     ) -> Primitive {
         let mut primitive = null_mut();
         let mut text: *const std::ffi::c_char = std::ptr::null();
@@ -122,7 +135,7 @@ impl Primitive {
                 let memory = given.unwrap_or_else(|| {
                     // SAFETY: the descriptor is borrowed from `pd`, which is alive; the memory owns its buffer.
                     unsafe {
-                        let md = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg as c_int);
+                        let md = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
                         let mut memory = null_mut();
                         ok(dnnl_memory_create(&mut memory, md, bare.engine, DNNL_MEMORY_ALLOCATE));
                         let mut data = null_mut();
@@ -136,16 +149,12 @@ impl Primitive {
                         memory
                     }
                 });
-                dnnl_exec_arg_t { arg: arg as c_int, memory }
+                dnnl_exec_arg_t { arg, memory }
             })
             .collect();
         // SAFETY: the string belongs to `pd`, which is alive.
         let implementation = unsafe { std::ffi::CStr::from_ptr(text) }.to_string_lossy().into_owned();
         Primitive { primitive, args, implementation }
-    }
-
-    pub fn memory(&self, arg: u32) -> dnnl_memory_t {
-        self.args.iter().find(|a| a.arg == arg as c_int).expect("an argument of the primitive").memory
     }
 
     pub fn execute(&self, bare: &Bare) {

@@ -2,9 +2,6 @@
 //!
 //! `cargo run --example resnet50 -- --help`
 
-#[path = "../nets/mod.rs"]
-mod nets;
-
 mod image;
 
 use std::path::PathBuf;
@@ -12,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use blocktensor::ledger::{self, Cause};
 use blocktensor::{Complaint, Error, MemoryFormat, Result, StridedTensor};
+use blocktensor_nets::{Arch, Mode, Network, Weights};
 use clap::Parser;
-use nets::{Arch, Mode, Network, Weights};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
 
 /// Runs an image classifier in blocked, NHWC or NCHW layout: weights are reordered once, and nothing after.
@@ -160,7 +157,7 @@ fn input(cli: &Cli) -> Result<StridedTensor> {
     let one = match (&cli.image, &cli.input) {
         (Some(path), _) => image::load(path)?,
         (None, Some(path)) => read_tensor(path)?,
-        (None, None) => nets::noise(1, 224, 7)?,
+        (None, None) => blocktensor_nets::noise(1, 224, 7)?,
     };
     if cli.batch == 1 {
         return Ok(one);

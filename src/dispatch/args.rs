@@ -34,6 +34,8 @@ pub enum Arg<'a> {
 }
 
 /// An owned argument, for calls by name.
+// A tensor is moved once on its way in; a box would cost more than the copy.
+#[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Value {
@@ -265,7 +267,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    fn to_sizes(&self, i: usize, values: &[i64]) -> Result<Dims> {
+    fn to_sizes(self, i: usize, values: &[i64]) -> Result<Dims> {
         let mut sizes = [0; MAX_RANK];
         for (place, &v) in sizes.iter_mut().zip(values) {
             match usize::try_from(v) {
@@ -348,19 +350,17 @@ pub(super) fn data_operands<'a>(
 
 /// Whether a value may stand for an argument of this kind.
 pub(super) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
-    match (kind, value) {
-        (ArgKind::Data | ArgKind::Param | ArgKind::OptionalData | ArgKind::OptionalParam, Arg::Tensor(_)) => {
-            true
-        }
-        (ArgKind::DataList | ArgKind::ParamList, Arg::Tensors(_)) => true,
-        (ArgKind::OptionalData | ArgKind::OptionalParam | ArgKind::ParamList, Arg::Absent) => true,
-        (ArgKind::Int(_), Arg::Int(_)) => true,
-        (ArgKind::Ints(_), Arg::Int(_) | Arg::Ints(_) | Arg::Sizes(_)) => true,
-        (ArgKind::Float(_), Arg::Float(_) | Arg::Int(_)) => true,
-        (ArgKind::Bool(_), Arg::Bool(_)) => true,
-        (ArgKind::Str(_), Arg::Str(_)) => true,
-        _ => false,
-    }
+    matches!(
+        (kind, value),
+        (ArgKind::Data | ArgKind::Param | ArgKind::OptionalData | ArgKind::OptionalParam, Arg::Tensor(_))
+            | (ArgKind::DataList | ArgKind::ParamList, Arg::Tensors(_))
+            | (ArgKind::OptionalData | ArgKind::OptionalParam | ArgKind::ParamList, Arg::Absent)
+            | (ArgKind::Int(_), Arg::Int(_))
+            | (ArgKind::Ints(_), Arg::Int(_) | Arg::Ints(_) | Arg::Sizes(_))
+            | (ArgKind::Float(_), Arg::Float(_) | Arg::Int(_))
+            | (ArgKind::Bool(_), Arg::Bool(_))
+            | (ArgKind::Str(_), Arg::Str(_))
+    )
 }
 
 fn same_key<'a>(

@@ -10,6 +10,8 @@ use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 
 /// What a kernel gives back: nearly always one tensor.
+// The large variant is the usual one.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
 pub enum Outputs {
     /// One result.

@@ -142,14 +142,14 @@ impl ConvSpec<'_> {
         if is_reference(&implementation) && !self.allow_reference {
             return Err(Unsupported::RefOnly { implementation }.into());
         }
-        let mut args = vec![sys::DNNL_ARG_SRC as c_int, sys::DNNL_ARG_WEIGHTS as c_int];
+        let mut args = vec![sys::DNNL_ARG_SRC, sys::DNNL_ARG_WEIGHTS];
         if self.bias.is_some() {
-            args.push(sys::DNNL_ARG_BIAS as c_int);
+            args.push(sys::DNNL_ARG_BIAS);
         }
-        args.push(sys::DNNL_ARG_DST as c_int);
+        args.push(sys::DNNL_ARG_DST);
         for (i, op) in post_ops.iter().enumerate() {
             if let PostSpec::Binary { .. } = op {
-                args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1 as c_int);
+                args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1);
             }
         }
         Ok(Executable::new(&desc, &args)?)

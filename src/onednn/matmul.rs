@@ -70,11 +70,11 @@ impl MatmulSpec<'_> {
         if is_reference(&implementation) {
             return Err(Unsupported::RefOnly { implementation }.into());
         }
-        let mut args = vec![sys::DNNL_ARG_SRC as i32, sys::DNNL_ARG_WEIGHTS as i32];
+        let mut args = vec![sys::DNNL_ARG_SRC, sys::DNNL_ARG_WEIGHTS];
         if self.bias.is_some() {
-            args.push(sys::DNNL_ARG_BIAS as i32);
+            args.push(sys::DNNL_ARG_BIAS);
         }
-        args.push(sys::DNNL_ARG_DST as i32);
+        args.push(sys::DNNL_ARG_DST);
         Ok(Executable::new(&desc, &args)?)
     }
 }

@@ -196,8 +196,8 @@ impl MemoryDesc {
 
 impl Drop for MemoryDesc {
     fn drop(&mut self) {
-        // SAFETY: owned and destroyed once; null is skipped.
         if !self.0.is_null() {
+            // SAFETY: owned and destroyed once.
             unsafe { sys::dnnl_memory_desc_destroy(self.0) };
         }
     }

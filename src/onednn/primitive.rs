@@ -137,7 +137,7 @@ impl Executable {
             scratchpad_bytes: 0,
             spare: Mutex::new(Vec::new()),
         };
-        for arg in args.iter().copied().chain([sys::DNNL_ARG_SCRATCHPAD as c_int]) {
+        for arg in args.iter().copied().chain([sys::DNNL_ARG_SCRATCHPAD]) {
             let desc = desc.argument(arg)?;
             let bytes = desc.size_bytes();
             executable.slots.push(Slot { arg, desc, bytes });
@@ -183,17 +183,19 @@ impl Executable {
             unsafe { memory.set(data)? };
             exec[i] = sys::dnnl_exec_arg_t { arg: slot.arg, memory: memory.raw() };
         }
-        // SAFETY: every argument is set and long enough; inputs are only read by oneDNN; the stream is this
-        // thread's; the THREADPOOL stream is synchronous, and for other runtimes the wait below ends the run.
         threads::run(|| {
-            with_stream(|stream| unsafe {
-                let status =
-                    sys::dnnl_primitive_execute(self.primitive, stream, count as c_int, exec.as_ptr());
+            with_stream(|stream| {
+                // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this
+                // thread's. A THREADPOOL stream is synchronous; for other runtimes the wait ends the run.
+                let status = unsafe {
+                    sys::dnnl_primitive_execute(self.primitive, stream, count as c_int, exec.as_ptr())
+                };
                 check("dnnl_primitive_execute", status)?;
-                if !cfg!(onednn_threadpool) {
-                    check("dnnl_stream_wait", sys::dnnl_stream_wait(stream))?;
+                if cfg!(onednn_threadpool) {
+                    return Ok(());
                 }
-                Ok(())
+                // SAFETY: as above.
+                check("dnnl_stream_wait", unsafe { sys::dnnl_stream_wait(stream) })
             })
         })?;
         self.spare.lock().unwrap_or_else(|e| e.into_inner()).push(memories);

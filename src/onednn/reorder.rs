@@ -36,9 +36,7 @@ fn create(from: &MemoryDesc, to: &MemoryDesc) -> Result<Executable, Refused> {
         })?
     };
     match answer {
-        Answer::Found(desc) => {
-            Ok(Executable::new(&desc, &[sys::DNNL_ARG_FROM as i32, sys::DNNL_ARG_TO as i32])?)
-        }
+        Answer::Found(desc) => Ok(Executable::new(&desc, &[sys::DNNL_ARG_FROM, sys::DNNL_ARG_TO])?),
         Answer::Unimplemented => Err(Unsupported::NoImplementation.into()),
     }
 }

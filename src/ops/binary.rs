@@ -111,7 +111,7 @@ pointwise::pointwise_docs! {
 
 pointwise::pointwise_docs! {
     /// Adds to each element the value of its channel: `x + values.view(1, C, 1, 1)` in PyTorch.
-    => "`x` any, its channels axis 1; `values` [C] or one value.", "f32.",
+    => "`x` any, its channels axis 1; `values` `[C]` or one value.", "f32.",
     "`ShapeMismatch` when `values` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn add_channel<T: Operand>(x: &T, values: &StridedTensor) -> Result<T> {
         ADD_CHANNEL.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(values))])
@@ -120,7 +120,7 @@ pointwise::pointwise_docs! {
 
 pointwise::pointwise_docs! {
     /// Multiplies each element by the value of its channel: `x * values.view(1, C, 1, 1)` in PyTorch.
-    => "`x` any, its channels axis 1; `values` [C] or one value.", "f32.",
+    => "`x` any, its channels axis 1; `values` `[C]` or one value.", "f32.",
     "`ShapeMismatch` when `values` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn mul_channel<T: Operand>(x: &T, values: &StridedTensor) -> Result<T> {
         MUL_CHANNEL.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(values))])

@@ -75,7 +75,7 @@ pub fn gather<T: Operand>(x: &T, axis: usize, index: &T) -> Result<T> {
 /// The given indices of an axis, in their order, as `torch.index_select`.
 ///
 /// # Shapes
-/// `index` [K]; the result has size K along `axis`, and is contiguous.
+/// `index` `[K]`; the result has size K along `axis`, and is contiguous.
 ///
 /// # Dtypes
 /// `x` any, `index` s32.

@@ -190,22 +190,6 @@ impl Lanes {
         self.n * self.stride_n
     }
 
-    /// Calls `f(row, elements)` for every row of `dst`, which lies as `self` says; the team shares the rows. The
-    /// rows of a dense view follow each other in memory, so each is a slice of its own.
-    pub fn for_each_row(&self, dst: &mut [f32], f: impl Fn(Row, &mut [f32]) + Sync) {
-        let [d, h, _] = self.spatial;
-        self.for_each_chunk(dst, self.row_len(), |i, chunk| {
-            let (rest, h) = (i / h, i % h);
-            let (rest, d) = (rest / d, rest % d);
-            f(Row { n: rest / self.blocks, block: rest % self.blocks, d, h }, chunk);
-        });
-    }
-
-    /// Calls `f(n, block, elements)` for every plane (all pixels of one block of one image) of `dst`.
-    pub fn for_each_plane(&self, dst: &mut [f32], f: impl Fn(usize, usize, &mut [f32]) + Sync) {
-        self.for_each_chunk(dst, self.plane_len(), |i, chunk| f(i / self.blocks, i % self.blocks, chunk));
-    }
-
     /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
     /// them.
     pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
@@ -302,14 +286,6 @@ impl Lanes {
                 f(&mut state, &mut part);
             }
         });
-    }
-
-    fn for_each_chunk(&self, dst: &mut [f32], chunk: usize, f: impl Fn(usize, &mut [f32]) + Sync) {
-        let dst = &mut dst[..self.len()];
-        if chunk == 0 || dst.is_empty() {
-            return;
-        }
-        for_each_chunk(dst, chunk, f);
     }
 }
 
@@ -470,7 +446,7 @@ mod tests {
     use crate::DType;
 
     #[test]
-    fn rows_of_all_three_layouts_cover_every_element_once() {
+    fn pieces_of_all_three_layouts_cover_every_element_once() {
         let dims = [2, 17, 3, 5];
         let strided = |f| StridedTensor::zeros(&dims, DType::F32, f).unwrap();
         let views = [
@@ -483,11 +459,7 @@ mod tests {
         assert_eq!(len, [510, 510, 960, 720]);
         assert_eq!((views[2].blocks, views[2].lanes_in(0), views[2].lanes_in(1)), (2, 16, 1));
         for v in views {
-            let mut data = vec![0f32; v.len()];
-            v.for_each_row(&mut data, |row, elements| {
-                elements.iter_mut().enumerate().for_each(|(i, e)| *e += (v.offset(row) + i) as f32);
-            });
-            assert!(data.iter().enumerate().all(|(i, &e)| e == i as f32), "{v:?}");
+            let mut data: Vec<f32> = (0..v.len()).map(|i| i as f32).collect();
             v.for_each_piece(&mut data, |p, elements| {
                 let start = p.n * v.stride_n + p.block * v.stride_block + p.first * v.lanes;
                 elements.iter_mut().enumerate().for_each(|(i, e)| *e -= (start + i) as f32);

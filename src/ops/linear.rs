@@ -31,7 +31,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 /// `x W^T + b`, as `torch.nn.functional.linear`.
 ///
 /// # Shapes
-/// `x` [..., K], `weights` [O, K], `bias` [O]; the result is [..., O], contiguous.
+/// `x` [..., K], `weights` [O, K], `bias` `[O]`; the result is [..., O], contiguous.
 ///
 /// # Dtypes
 /// f32.
@@ -78,7 +78,7 @@ pub(crate) struct LinearShape {
 }
 
 impl LinearShape {
-    /// Checks `x` [..., K] against `weights` [O, K] and `bias` [O].
+    /// Checks `x` [..., K] against `weights` [O, K] and `bias` `[O]`.
     pub fn new(x: &[usize], weights: &[usize], bias: Option<&[usize]>) -> Result<LinearShape> {
         let op = "linear";
         let &[o, k] = weights else {

@@ -1,6 +1,22 @@
 //! The operators, one file an op or family: docs, parameters, shape rules, public function, kernels, table entry.
 //!
-//! A new op is one file here and its line in [`ALL`].
+//! A new op is one file here and its line in `ALL`.
+//!
+//! Operands of one typed call are of one type, so that a mix of backends does not compile; with
+//! [`Tensor`](crate::Tensor), which decides at run time, it is a `KeyMismatch`.
+//!
+//! ```
+//! # use blocktensor::{Layout, MemoryFormat, StridedTensor, ops};
+//! # let strided = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous).unwrap();
+//! # let blocked = strided.to_blocked(&Layout::native().0).unwrap();
+//! ops::add(&blocked, &blocked).unwrap();
+//! ```
+//! ```compile_fail,E0308
+//! # use blocktensor::{Layout, MemoryFormat, StridedTensor, ops};
+//! # let strided = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous).unwrap();
+//! # let blocked = strided.to_blocked(&Layout::native().0).unwrap();
+//! ops::add(&blocked, &strided).unwrap();
+//! ```
 
 pub(crate) mod adaptive;
 pub(crate) mod batch_norm;

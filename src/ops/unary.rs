@@ -124,7 +124,7 @@ pointwise::pointwise_docs! {
     ///
     /// The slopes are a parameter, strided on both keys. (oneDNN has only its reference implementation for a plain operand
     /// beside a blocked one; this kernel is our own.)
-    => "`x` any, its channels axis 1; `weights` [C] or one value.", "f32.",
+    => "`x` any, its channels axis 1; `weights` `[C]` or one value.", "f32.",
     "`ShapeMismatch` when `weights` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn prelu<T: Operand>(x: &T, weights: &StridedTensor) -> Result<T> {
         PRELU.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(weights))])

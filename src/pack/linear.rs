@@ -29,7 +29,7 @@ enum Weights {
 }
 
 impl PackedLinear {
-    /// Packs weights [O, K] and bias [O] for inputs of `rows` rows, on the threads that a run here would have.
+    /// Packs weights [O, K] and bias `[O]` for inputs of `rows` rows, on the threads that a run here would have.
     ///
     /// # Errors
     /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch` when weights and bias do not fit.

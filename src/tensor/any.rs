@@ -108,6 +108,8 @@ pub enum TensorMut<'a> {
 
 /// A type that an op can be called on: the operands of one call are of one such type, so that a mix of backends
 /// does not compile. [`Tensor`] decides at run time, where a mix is an error.
+// The tensor that is given back is no failure to be carried far.
+#[allow(clippy::result_large_err)]
 pub trait Operand: Sized {
     /// Borrows the tensor.
     fn tensor_ref(&self) -> TensorRef<'_>;

@@ -130,7 +130,7 @@ fn group_and_instance_norm_are_their_definitions_on_every_form() {
         let c = dims[1];
         let x = data(&mut rng, dims.iter().product());
         let (weight, bias) = affine(&mut rng, c);
-        let divisors: Vec<usize> = (1..=c).filter(|g| c % g == 0).collect();
+        let divisors: Vec<usize> = (1..=c).filter(|g| c.is_multiple_of(*g)).collect();
         let groups = rng.pick(&divisors);
         let eps = 1e-5;
         let of_groups = normalise(&dims, &x, eps, |i| vec![i[0], i[1] / (c / groups)]);

@@ -291,14 +291,14 @@ macro_rules! shapes {
             $w,
             "] or, with their groups apart, [groups, O/groups, C/groups, ",
             $w,
-            "] (blocked grouped weights are the latter), `bias` [O]."
+            "] (blocked grouped weights are the latter), `bias` `[O]`."
         )
     };
     (transposed $x:literal, $w:literal) => {
         concat!(
             "`x` ",
             $x,
-            ", `bias` [O]. Strided `weights` [C, O/groups, ",
+            ", `bias` `[O]`. Strided `weights` [C, O/groups, ",
             $w,
             "], as PyTorch has them, or with their \
             groups apart, [groups, O/groups, C/groups, ",

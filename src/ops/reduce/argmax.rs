@@ -12,7 +12,6 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::lanes::Lanes;
 use crate::ops::lines::{Columns, ColumnsMut, Lines, PaddingColumns, WIDTH};
-use crate::ops::same::format_of;
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::blocked::BlockedTensor;

@@ -60,6 +60,7 @@ fn conv(conv: String, norm: String, c: usize, o: usize, kernel: usize, stride: u
 }
 
 impl Arch {
+    /// The names that `by_name` knows.
     pub const NAMES: [&str; 4] = ["resnet18", "resnet50", "resnet101", "mobilenet_v2"];
 
     pub fn by_name(name: &str) -> Option<Arch> {

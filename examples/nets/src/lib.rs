@@ -1,6 +1,6 @@
 //! Image classifiers out of packed convolutions: ResNets and MobileNetV2, in any layout.
 //!
-//! Shared by `examples/resnet50` and `benches/models.rs`.
+//! Shared by `examples/resnet50`, `benches/models.rs` and the tests.
 
 mod arch;
 mod weights;
