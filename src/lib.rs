@@ -95,7 +95,8 @@ pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use layout::native::WeightsKind;
 pub use pack::{
-    ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedLinear, PackedStem, Source,
+    ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedConvTranspose,
+    PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d, PackedLinear, PackedStem, Source,
 };
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;

@@ -155,6 +155,21 @@ fn products(c: &Case<'_>) -> Option<Call> {
     Some(match c.op.as_str() {
         "linear" => ("linear", vec![("x", c.data("x")), ("weights", c.data("w")), ("bias", c.param("b"))]),
         "matmul" => ("matmul", vec![("a", c.data("x")), ("b", c.data("z"))]),
+        "conv_transpose2d" => {
+            let mut args = vec![
+                ("x", c.data("x")),
+                ("weights", c.weights(true)),
+                ("stride", c.ints("stride")),
+                ("padding", c.ints("padding")),
+                ("dilation", c.ints("dilation")),
+                ("groups", c.int("groups")),
+                ("output_padding", c.ints("output_padding")),
+            ];
+            if c.has("b") {
+                args.push(("bias", c.param("b")));
+            }
+            ("conv_transpose2d", args)
+        }
         _ => return None,
     })
 }

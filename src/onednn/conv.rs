@@ -37,6 +37,8 @@ pub(crate) struct ConvSpec<'a> {
     pub dilation: &'a [usize],
     pub pad_begin: &'a [usize],
     pub pad_end: &'a [usize],
+    /// Of a transposed convolution; 0 for the other.
+    pub output_padding: &'a [usize],
     pub post_ops: &'a [PostSpec<'a>],
     /// Whether a reference implementation may run.
     pub allow_reference: bool,
@@ -52,7 +54,7 @@ impl ConvSpec<'_> {
         self.weights.push_key(key);
         self.dst.push_key(key);
         key.push(self.bias.map_or(0, |b| b as u64 + 1) << 1 | u64::from(self.allow_reference));
-        for list in [self.strides, self.dilation, self.pad_begin, self.pad_end] {
+        for list in [self.strides, self.dilation, self.pad_begin, self.pad_end, self.output_padding] {
             key.extend(list.iter().map(|&v| v as u64));
         }
         push_post_key(self.post_ops, key);
@@ -92,7 +94,14 @@ impl ConvSpec<'_> {
         let fused = fused_of(post_ops, &others);
         let strides = to_c_dims(self.strides);
         let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
-        let (pad_l, pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
+        let (pad_l, mut pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
+        // oneDNN knows no output padding: it is padding that is not cut off, and may leave less than none.
+        for ((pad, more), stride) in pad_r.iter_mut().zip(to_c_dims(self.output_padding)).zip(strides) {
+            *pad -= more;
+            if *pad < 0 && *pad + stride <= 0 {
+                return Err(Unsupported::NoImplementation.into());
+            }
+        }
         let (call, create): (_, CreateConv) = if self.transposed {
             (
                 "dnnl_deconvolution_forward_primitive_desc_create",

@@ -88,7 +88,8 @@ pub(crate) fn is_reference(implementation: &str) -> bool {
 
 /// Whether an implementation changes the layout of its data inside itself.
 pub(crate) fn reorders_inside(implementation: &str) -> bool {
-    implementation.starts_with("jit_uni_ncsp")
+    // A deconvolution names the convolution that it stands on: `conv:any+jit_uni_ncsp:...`.
+    implementation.contains("jit_uni_ncsp")
 }
 
 /// One argument of a run.
@@ -222,5 +223,26 @@ impl Drop for Executable {
     fn drop(&mut self) {
         // SAFETY: owned and destroyed once; no run is under way, as a run borrows self.
         unsafe { sys::dnnl_primitive_destroy(self.primitive) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_reference_loops_and_inner_reorders() {
+        let names = [
+            ("jit:avx512_core", false, false),
+            ("ref:any", true, false),
+            ("conv:any+jit:avx512_core", false, false),
+            ("conv:any+ref:any", true, false),
+            ("brg_deconv:avx512_core+brgconv_strided:avx512_core", false, false),
+            ("jit_uni_ncsp:conv+brg_conv_fwd:avx512_core", false, true),
+            ("conv:any+jit_uni_ncsp:conv+brgconv_strided:avx512_core", false, true),
+        ];
+        for (name, reference, reorders) in names {
+            assert_eq!((is_reference(name), reorders_inside(name)), (reference, reorders), "{name}");
+        }
     }
 }

@@ -65,7 +65,10 @@ pub use batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
 pub use binary::*;
 pub use cat::{cat, chunk, split, stack};
 pub use conv::{
-    Conv, Conv1d, Conv2d, Conv3d, Fusion, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
+    Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
+    Direction, Forward, Fusion, Transposed, conv_transpose1d, conv_transpose1d_fused, conv_transpose2d,
+    conv_transpose2d_fused, conv_transpose3d, conv_transpose3d_fused, conv1d, conv1d_fused, conv2d,
+    conv2d_fused, conv3d, conv3d_fused,
 };
 pub use dropout::{dropout, feature_dropout};
 pub use flip::{flip, roll};

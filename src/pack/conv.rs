@@ -1,5 +1,6 @@
 //! Packed convolutions: weights validated, batch norm folded in, and reordered once.
 
+use std::marker::PhantomData;
 use std::panic::Location;
 
 use super::source::{Source, SourceLayout};
@@ -9,12 +10,13 @@ use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::layout::memory_format::MemoryFormat;
 use crate::ops::conv::blocked::{OTHER_LAYOUT, elements};
 use crate::ops::conv::direct::{self, Plan};
-use crate::ops::conv::weights::{PlainWeights, unpack_direct};
-use crate::ops::conv::{Conv, ConvGeometry, Fusion, GemmConv, check_fusion, gemm_conv, op_of, strided};
-use crate::ops::{BatchNorm, PostOps, timed_as};
+use crate::ops::conv::weights::unpack_direct;
+use crate::ops::conv::{
+    ConvGeometry, Direction, Forward, Fusion, GemmConv, Transposed, check_fusion, gemm_conv, strided,
+};
+use crate::ops::{PostOps, timed_as};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -22,21 +24,13 @@ use crate::threads;
 
 #[cfg(feature = "onednn")]
 use engine::Packed;
-
-/// Plain weights on their way to being packed: checked, and folded with what follows the convolution.
-#[derive(Clone, Debug)]
-pub struct ConvPacker<const N: usize> {
-    weights: StridedTensor,
-    bias: Option<Vec<f32>>,
-    params: Conv<N>,
-    post_ops: PostOps,
-}
+pub use packer::ConvPacker;
 
 /// A convolution whose weights lie as its kernel wants them. Running it reorders nothing.
 ///
 /// It is for one source: sizes (of any batch), dtype, layout and number of threads. Cheap to share between
 /// threads, which may all run it at once.
-pub struct PackedConv<const N: usize> {
+pub struct PackedConv<const N: usize, D: Direction = Forward> {
     g: ConvGeometry,
     source: Source,
     to: SourceLayout,
@@ -45,6 +39,7 @@ pub struct PackedConv<const N: usize> {
     #[cfg(feature = "onednn")]
     allow_reference: bool,
     weights: Weights,
+    direction: PhantomData<D>,
 }
 
 /// A packed 1-D convolution.
@@ -53,6 +48,15 @@ pub type PackedConv1d = PackedConv<1>;
 pub type PackedConv2d = PackedConv<2>;
 /// A packed 3-D convolution.
 pub type PackedConv3d = PackedConv<3>;
+
+/// A packed transposed convolution.
+pub type PackedConvTranspose<const N: usize> = PackedConv<N, Transposed>;
+/// A packed 1-D transposed convolution.
+pub type PackedConvTranspose1d = PackedConvTranspose<1>;
+/// A packed 2-D transposed convolution.
+pub type PackedConvTranspose2d = PackedConvTranspose<2>;
+/// A packed 3-D transposed convolution.
+pub type PackedConvTranspose3d = PackedConvTranspose<3>;
 
 /// A packed convolution that crosses keys on purpose: it reads a plain NCHW source of few channels and writes a
 /// blocked result, and no reorder is paid.
@@ -74,43 +78,7 @@ struct DirectWeights {
     plan: Plan,
 }
 
-impl<const N: usize> PackedConv<N> {
-    /// Takes plain weights `[O, C/groups, k...]` or `[groups, O/groups, C/groups, k...]`, and the bias `[O]`. The
-    /// result still has to be packed, for a source.
-    ///
-    /// # Errors
-    /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch`, `InvalidArgument` for weights, bias or
-    /// parameters that do not go together.
-    #[allow(clippy::new_ret_no_self)]
-    pub fn new(
-        weights: &StridedTensor,
-        bias: Option<&StridedTensor>,
-        params: Conv<N>,
-    ) -> Result<ConvPacker<N>> {
-        let op = op_of(N).schema().name;
-        for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
-            if let Some(t) = t
-                && t.dtype() != DType::F32
-            {
-                let got = TensorRef::Strided(t).describe();
-                fail!(UnsupportedDType, op, name, got, "kernels take f32", "convert it to f32 first");
-            }
-        }
-        let numbers = params.numbers();
-        // Any source that fits shows whether weights, bias and parameters fit each other.
-        let grouped = weights.rank() == N + 3;
-        let cg = weights.dims().get(if grouped { 2 } else { 1 }).copied().unwrap_or(1);
-        let mut probe = Dims::from_slice(&[1, cg.saturating_mul(numbers.groups)]);
-        for axis in 0..N {
-            let k = weights.dims().get(weights.rank().saturating_sub(N) + axis).copied().unwrap_or(1);
-            let reach = numbers.dilation[axis].saturating_mul(k.saturating_sub(1)).saturating_add(1);
-            probe.push(reach);
-        }
-        ConvGeometry::new(op, N, &probe, weights.dims(), bias.map(StridedTensor::dims), &numbers)?;
-        let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-        Ok(ConvPacker { weights: weights.clone(), bias, post_ops: params.post_ops()?, params })
-    }
-
+impl<const N: usize, D: Direction> PackedConv<N, D> {
     /// What it was packed for.
     pub fn source(&self) -> &Source {
         &self.source
@@ -393,7 +361,7 @@ fn not_built(g: &ConvGeometry) -> Error {
     }))
 }
 
-impl<const N: usize> std::fmt::Debug for PackedConv<N> {
+impl<const N: usize, D: Direction> std::fmt::Debug for PackedConv<N, D> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -428,132 +396,6 @@ impl<const N: usize> PackedStem<N> {
     }
 }
 
-impl<const N: usize> ConvPacker<N> {
-    /// Folds a batch norm that follows the convolution into weights and bias, in f64: `w * s` and
-    /// `(b - mean) * s + beta` with `s = gamma / sqrt(var + eps)`. Before any post-op.
-    ///
-    /// # Errors
-    /// `ShapeMismatch` when a vector has not one value for each output channel; `InvalidArgument` when `var + eps`
-    /// is not positive.
-    pub fn fold_batch_norm(mut self, bn: &BatchNorm<'_>) -> Result<Self> {
-        let grouped = self.weights.rank() == N + 3;
-        let dims = self.weights.dims().to_vec();
-        let o = if grouped { dims[0] * dims[1] } else { dims[0] };
-        let (scale, shift) = bn.scale_and_shift(op_of(N).schema().name, o)?;
-        let mut values = self.weights.to_vec::<f32>()?;
-        let row = values.len() / o;
-        for (row, s) in values.chunks_mut(row.max(1)).zip(&scale) {
-            row.iter_mut().for_each(|w| *w = (f64::from(*w) * s) as f32);
-        }
-        self.weights = StridedTensor::from_slice(&values, &dims)?;
-        let bias = self.bias.unwrap_or_else(|| vec![0.0; o]);
-        let folded = bias.iter().zip(&scale).zip(&shift).map(|((&b, s), t)| (f64::from(b) * s + t) as f32);
-        self.bias = Some(folded.collect());
-        Ok(self)
-    }
-
-    /// Packs for a source; the result of a run has the source's layout.
-    ///
-    /// # Errors
-    /// `ShapeMismatch`, `RankMismatch`, `UnsupportedDType` when the weights do not fit the source; `UnsupportedOp`
-    /// where oneDNN has no fast implementation for a blocked source, with the way out.
-    #[track_caller]
-    pub fn pack_for(&self, source: &Source) -> Result<PackedConv<N>> {
-        self.pack(source, source.layout, Location::caller())
-    }
-
-    /// Packs for a plain NCHW source of fewer channels than a block, and a blocked result: a network's stem.
-    ///
-    /// # Errors
-    /// As [`pack_for`](Self::pack_for).
-    #[track_caller]
-    pub fn pack_stem(&self, source: &Source, to: &Layout) -> Result<PackedStem<N>> {
-        if !Layout::blocked_activation(N + 2, to.block_of(1)).is_ok_and(|l| l == *to) {
-            fail!(
-                LayoutMismatch,
-                op_of(N).schema().name,
-                "to",
-                to.to_string(),
-                format!("a stem writes blocked activations of rank {}", N + 2),
-                "pass `Layout::native_activation(rank)?`"
-            );
-        }
-        self.pack(source, SourceLayout::Blocked(*to), Location::caller()).map(PackedStem)
-    }
-
-    fn pack(
-        &self,
-        source: &Source,
-        to: SourceLayout,
-        location: &'static Location<'static>,
-    ) -> Result<PackedConv<N>> {
-        let op = op_of(N).schema().name;
-        if source.dtype != DType::F32 {
-            fail!(
-                UnsupportedDType,
-                op,
-                "source",
-                source.to_string(),
-                "kernels take f32",
-                "pack for an f32 source"
-            );
-        }
-        let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
-        let g = ConvGeometry::new(
-            op,
-            N,
-            &source.dims,
-            self.weights.dims(),
-            bias_dims.as_ref().map(|d| &d[..]),
-            &self.params.numbers(),
-        )?;
-        let weights = self.packed_weights(&g, source, to, location)?;
-        Ok(PackedConv {
-            g,
-            source: source.clone(),
-            to,
-            bias: self.bias.clone(),
-            post_ops: self.post_ops,
-            #[cfg(feature = "onednn")]
-            allow_reference: self.params.allows_reference(),
-            weights,
-        })
-    }
-
-    #[cfg(not(feature = "onednn"))]
-    fn packed_weights(
-        &self,
-        g: &ConvGeometry,
-        source: &Source,
-        to: SourceLayout,
-        location: &'static Location<'static>,
-    ) -> Result<Weights> {
-        self.rust_weights(g, source, to, location)?.ok_or_else(|| not_built(g))
-    }
-
-    /// Weights for a kernel in Rust, where there is one for source and result in these layouts.
-    fn rust_weights(
-        &self,
-        g: &ConvGeometry,
-        source: &Source,
-        to: SourceLayout,
-        location: &'static Location<'static>,
-    ) -> Result<Option<Weights>> {
-        match (source.layout, to) {
-            (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location).map(Some),
-            (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
-                let Some(plan) = Plan::new(g, &to) else { return Err(no_kernel(g, source, &to)) };
-                let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
-                Ok(Some(Weights::Direct(DirectWeights { data, plan })))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn plain_weights(&self, g: &ConvGeometry, location: &'static Location<'static>) -> Result<Weights> {
-        Ok(Weights::Plain(self.weights.dense_at(g.op, MemoryFormat::Contiguous, location)?))
-    }
-}
-
 #[cfg(feature = "onednn")]
 mod engine;
+mod packer;

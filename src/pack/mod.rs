@@ -4,6 +4,9 @@ mod conv;
 mod linear;
 mod source;
 
-pub use conv::{ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedStem};
+pub use conv::{
+    ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedConvTranspose,
+    PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d, PackedStem,
+};
 pub use linear::PackedLinear;
 pub use source::Source;

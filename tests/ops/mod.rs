@@ -5,6 +5,7 @@ mod cat;
 mod conv;
 mod dropout;
 mod moves;
+mod conv_transpose;
 mod norm;
 mod pool;
 mod reduce;

@@ -61,3 +61,59 @@ impl Problem {
         (y, magnitude)
     }
 }
+
+/// A transposed convolution problem: the fields of [`Problem`], `input` being the source's sizes.
+#[derive(Clone, Debug)]
+pub struct Transposed {
+    pub of: Problem,
+    pub output_padding: [usize; 3],
+}
+
+impl Transposed {
+    /// The sizes of the result; `None` where padding takes all of it.
+    pub fn output(&self) -> Option<[usize; 3]> {
+        let p = &self.of;
+        let size = |a: usize| {
+            let spread = (p.input[a] - 1) * p.stride[a] + p.dilation[a] * (p.kernel[a] - 1) + 1;
+            (spread + self.output_padding[a]).checked_sub(p.pad_begin[a] + p.pad_end[a]).filter(|&s| s > 0)
+        };
+        Some([size(0)?, size(1)?, size(2)?])
+    }
+
+    /// As [`Problem::solve`]: every source pixel is spread over the result. Weights `[C, O/groups, k...]`.
+    pub fn solve(&self, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> (Vec<f64>, Vec<f64>) {
+        let (p, out) = (&self.of, self.output().unwrap());
+        let (cg, og) = (p.c / p.groups, p.o / p.groups);
+        let (pixels, taps) = (p.input.iter().product::<usize>(), p.kernel.iter().product::<usize>());
+        let plane: usize = out.iter().product();
+        let split = |i: usize, s: &[usize; 3]| [i / (s[1] * s[2]), i / s[2] % s[1], i % s[2]];
+        let mut y: Vec<f64> =
+            (0..p.n * p.o * plane).map(|i| bias.map_or(0.0, |b| f64::from(b[i / plane % p.o]))).collect();
+        let mut magnitude: Vec<f64> = y.iter().map(|v| v.abs()).collect();
+        for n in 0..p.n {
+            for c in 0..p.c {
+                for pixel in 0..pixels {
+                    let from = split(pixel, &p.input);
+                    let v = f64::from(x[(n * p.c + c) * pixels + pixel]);
+                    for tap in 0..taps {
+                        let k = split(tap, &p.kernel);
+                        let to: [isize; 3] = std::array::from_fn(|a| {
+                            (from[a] * p.stride[a] + k[a] * p.dilation[a]) as isize - p.pad_begin[a] as isize
+                        });
+                        if (0..3).any(|a| to[a] < 0 || to[a] >= out[a] as isize) {
+                            continue;
+                        }
+                        let at = (to[0] as usize * out[1] + to[1] as usize) * out[2] + to[2] as usize;
+                        for o in 0..og {
+                            let product = v * f64::from(w[(c * og + o) * taps + tap]);
+                            let i = (n * p.o + c / cg * og + o) * plane + at;
+                            y[i] += product;
+                            magnitude[i] += product.abs();
+                        }
+                    }
+                }
+            }
+        }
+        (y, magnitude)
+    }
+}

@@ -13,9 +13,9 @@ use crate::tensor::strided::StridedTensor;
 pub(crate) const OTHER_LAYOUT: &str = "reorder with `reorder_to(&Layout::native_activation(rank)?)`";
 
 pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
-    let call = Call::new(args)?;
-    let g = &call.g;
     let (x, w) = (args.blocked(0)?, args.blocked(1)?);
+    let call = Call::new(args, w.dims())?;
+    let g = &call.g;
     if w.rank() != g.weight_dims().len() {
         fail!(
             RankMismatch,
@@ -49,7 +49,7 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let Some(plan) = Plan::new(g, x.layout()) else {
         let reason = Unsupported::Layout { layout: x.layout().to_string() };
         let remedy = OTHER_LAYOUT.to_string();
-        return Err(op_of(g.input.len()).unsupported(
+        return Err(op_of(g.input.len(), g.transposed).unsupported(
             DispatchKey::BLOCKED,
             reason,
             args.values(),

@@ -1,4 +1,4 @@
-//! The shape of a convolution: every rule about its operands, checked once, for every key.
+//! The shape of a convolution, transposed or not: every rule about its operands, checked once, for every key.
 
 use crate::dispatch::Args;
 use crate::error::{Complaint, Error, Result, fail};
@@ -8,6 +8,8 @@ use crate::layout::dims::Dims;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConvGeometry {
     pub op: &'static str,
+    /// Whether each source pixel spreads over the result, instead of being gathered into it.
+    pub transposed: bool,
     /// Batch.
     pub n: usize,
     /// Input channels, of all groups.
@@ -24,6 +26,8 @@ pub(crate) struct ConvGeometry {
     pub dilation: Dims,
     pub pad_begin: Dims,
     pub pad_end: Dims,
+    /// Of a transposed convolution; 0 for the other.
+    pub output_padding: Dims,
 }
 
 /// The parameters as they come, before any rule.
@@ -32,6 +36,8 @@ pub(crate) struct ConvNumbers {
     pub padding: Dims,
     pub dilation: Dims,
     pub groups: usize,
+    /// The output padding of a transposed convolution.
+    pub transposed: Option<Dims>,
 }
 
 impl ConvGeometry {
@@ -57,8 +63,14 @@ impl ConvGeometry {
         d
     }
 
-    /// Reads the numbers of a call whose arguments `stride`, `padding`, `dilation`, `groups` begin at `at`.
-    pub fn numbers(args: &Args<'_>, at: usize, spatial: usize) -> Result<ConvNumbers> {
+    /// Reads the numbers of a call whose arguments `stride`, `padding`, `dilation`, `groups` begin at `at`, and whose
+    /// `output_padding`, where it is a transposed one, stands at `output_padding`.
+    pub fn numbers(
+        args: &Args<'_>,
+        at: usize,
+        output_padding: Option<usize>,
+        spatial: usize,
+    ) -> Result<ConvNumbers> {
         let given = args.sizes(at + 1)?;
         let padding = match given.len() {
             1 => Dims::filled(given[0], 2 * spatial),
@@ -78,10 +90,12 @@ impl ConvGeometry {
             padding,
             dilation: args.spatial(at + 2, spatial)?,
             groups: args.count(at + 3)?,
+            transposed: output_padding.map(|i| args.spatial(i, spatial)).transpose()?,
         })
     }
 
-    /// Checks a convolution of `src` by `weights`, which are `[O, C/g, k...]` or `[g, O/g, C/g, k...]`.
+    /// Checks a convolution of `src` by `weights`, which are `[O, C/g, k...]` or `[g, O/g, C/g, k...]`; a transposed one's
+    /// have their groups apart, if it has any.
     pub fn new(
         op: &'static str,
         spatial: usize,
@@ -208,10 +222,14 @@ impl ConvGeometry {
                 pad_begin: pad_begin[axis],
                 pad_end: pad_end[axis],
             };
-            output.push(window.output()?);
+            output.push(match &p.transposed {
+                None => window.output()?,
+                Some(output_padding) => window.transposed_output(output_padding[axis])?,
+            });
         }
         Ok(ConvGeometry {
             op,
+            transposed: p.transposed.is_some(),
             n,
             c,
             o,
@@ -223,6 +241,7 @@ impl ConvGeometry {
             dilation: p.dilation,
             pad_begin: Dims::from_slice(pad_begin),
             pad_end: Dims::from_slice(pad_end),
+            output_padding: p.transposed.unwrap_or(Dims::filled(0, spatial)),
         })
     }
 }
@@ -257,6 +276,58 @@ impl Window {
             );
         }
         Ok((padded - reach) / self.stride + 1)
+    }
+
+    /// (size - 1) * stride + dilation * (kernel - 1) + 1 - paddings + output padding, with every step checked.
+    pub fn transposed_output(&self, output_padding: usize) -> Result<usize> {
+        let (_, reach) = self.reach()?;
+        let Window { op, axis, size, stride, dilation, pad_begin, pad_end, .. } = *self;
+        if output_padding >= stride.max(dilation) {
+            fail!(
+                InvalidArgument,
+                op,
+                "output_padding",
+                format!("{output_padding} along spatial axis {axis}"),
+                format!("it is smaller than the stride ({stride}) or the dilation ({dilation})"),
+                "pass less, or pad the result"
+            );
+        }
+        let Some(steps) = size.checked_sub(1) else {
+            fail!(
+                ShapeMismatch,
+                op,
+                "x",
+                format!("0 pixels along spatial axis {axis}"),
+                "a transposed convolution spreads at least one",
+                "pass an image of 1 or more"
+            );
+        };
+        let spread = steps
+            .checked_mul(stride)
+            .and_then(|s| s.checked_add(reach))
+            .and_then(|s| s.checked_add(output_padding))
+            .filter(|&s| s <= MAX_SIZE);
+        let Some(spread) = spread else {
+            fail!(
+                Overflow,
+                op,
+                "stride",
+                format!("{stride} times {size} pixels along spatial axis {axis}"),
+                format!("sizes stay below {MAX_SIZE}"),
+                "use smaller numbers"
+            );
+        };
+        match spread.checked_sub(pad_begin + pad_end).filter(|&left| left > 0) {
+            Some(left) => Ok(left),
+            None => fail!(
+                ShapeMismatch,
+                op,
+                "padding",
+                format!("{pad_begin} and {pad_end} along spatial axis {axis}"),
+                format!("it takes all of a result of {spread}"),
+                "pad less, or use a larger kernel or stride"
+            ),
+        }
     }
 
     /// Sizes of the padded input and of the dilated kernel.

@@ -1,4 +1,4 @@
-//! Convolution: 1-D, 2-D and 3-D, grouped, depthwise, dilated, with post-ops.
+//! Convolution and transposed convolution: 1-D, 2-D and 3-D, grouped, depthwise, dilated, with post-ops.
 
 pub(crate) mod blocked;
 pub(crate) mod direct;
@@ -6,156 +6,25 @@ mod gemm;
 pub(crate) mod geometry;
 #[cfg(feature = "onednn")]
 pub(crate) mod onednn;
+mod params;
+pub(crate) mod phases;
 pub(crate) mod strided;
 pub(crate) mod weights;
 
 pub(crate) use gemm::{GemmConv, gemm_conv};
 pub(crate) use geometry::{ConvGeometry, ConvNumbers};
+pub use params::{
+    Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
+    Direction, Forward, Transposed,
+};
 
 use super::Entry;
-use super::post_ops::{Activation, PostOp, PostOps};
+use super::post_ops::PostOps;
 use crate::dispatch::schema::{data, flag, int, ints, optional_data, optional_param, param_list, word};
-use crate::dispatch::{Arg, Args, Engine, Kernel, Op, Schema};
+use crate::dispatch::{Arg, ArgSpec, Args, Engine, Kernel, Op, Schema};
 use crate::error::{Result, fail};
-use crate::layout::dims::Dims;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
-
-/// Parameters of a convolution with `N` spatial dimensions. The default is stride 1, no padding, no dilation, one
-/// group, no post-ops.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Conv<const N: usize> {
-    stride: [usize; N],
-    padding_begin: [usize; N],
-    padding_end: [usize; N],
-    dilation: [usize; N],
-    groups: usize,
-    post_ops: String,
-    allow_reference: bool,
-}
-
-/// Parameters of [`conv1d`].
-pub type Conv1d = Conv<1>;
-/// Parameters of [`conv2d`].
-pub type Conv2d = Conv<2>;
-/// Parameters of [`conv3d`].
-pub type Conv3d = Conv<3>;
-
-impl<const N: usize> Default for Conv<N> {
-    fn default() -> Self {
-        Conv {
-            stride: [1; N],
-            padding_begin: [0; N],
-            padding_end: [0; N],
-            dilation: [1; N],
-            groups: 1,
-            post_ops: String::new(),
-            allow_reference: false,
-        }
-    }
-}
-
-impl<const N: usize> Conv<N> {
-    /// The defaults.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The same stride along every axis.
-    pub fn stride(self, stride: usize) -> Self {
-        self.strides([stride; N])
-    }
-
-    /// A stride for each axis.
-    pub fn strides(mut self, stride: [usize; N]) -> Self {
-        self.stride = stride;
-        self
-    }
-
-    /// The same padding on every side, in elements.
-    pub fn padding(self, padding: usize) -> Self {
-        self.paddings([padding; N], [padding; N])
-    }
-
-    /// Padding before and after each axis, in elements.
-    pub fn paddings(mut self, begin: [usize; N], end: [usize; N]) -> Self {
-        self.padding_begin = begin;
-        self.padding_end = end;
-        self
-    }
-
-    /// The same dilation along every axis; 1 is dense, as in PyTorch.
-    pub fn dilation(self, dilation: usize) -> Self {
-        self.dilations([dilation; N])
-    }
-
-    /// A dilation for each axis.
-    pub fn dilations(mut self, dilation: [usize; N]) -> Self {
-        self.dilation = dilation;
-        self
-    }
-
-    /// Number of groups; as many as input channels is a depthwise convolution.
-    pub fn groups(mut self, groups: usize) -> Self {
-        self.groups = groups;
-        self
-    }
-
-    /// Appends a post-op. Their order is the order of work.
-    pub fn post_op(mut self, op: PostOp) -> Self {
-        if !self.post_ops.is_empty() {
-            self.post_ops.push(',');
-        }
-        let word = match op {
-            PostOp::Residual => "residual".to_string(),
-            PostOp::MulChannel => "mul_channel".to_string(),
-            PostOp::AddChannel => "add_channel".to_string(),
-            PostOp::Activation(a) => a.to_string(),
-        };
-        self.post_ops.push_str(&word);
-        self
-    }
-
-    /// Appends a fused activation.
-    pub fn activation(self, activation: Activation) -> Self {
-        self.post_op(PostOp::Activation(activation))
-    }
-
-    /// Appends a fused relu.
-    pub fn relu(self) -> Self {
-        self.activation(Activation::Relu)
-    }
-
-    /// Appends the addition of the `residual` operand.
-    pub fn residual(self) -> Self {
-        self.post_op(PostOp::Residual)
-    }
-
-    /// Lets oneDNN's reference implementation run where it has no other: hundreds of times slower, and in the
-    /// ledger by its name `ref`.
-    pub fn allow_reference(mut self) -> Self {
-        self.allow_reference = true;
-        self
-    }
-
-    pub(crate) fn post_ops(&self) -> Result<PostOps> {
-        self.post_ops.parse()
-    }
-
-    #[cfg(feature = "onednn")]
-    pub(crate) fn allows_reference(&self) -> bool {
-        self.allow_reference
-    }
-
-    pub(crate) fn numbers(&self) -> ConvNumbers {
-        ConvNumbers {
-            stride: Dims::from_slice(&self.stride),
-            padding: self.padding_begin.iter().chain(&self.padding_end).copied().collect(),
-            dilation: Dims::from_slice(&self.dilation),
-            groups: self.groups,
-        }
-    }
-}
 
 /// What a fused convolution reads besides source, weights and bias.
 #[derive(Debug)]
@@ -173,7 +42,11 @@ impl<T> Default for Fusion<'_, T> {
     }
 }
 
-const ARGS: &[crate::dispatch::ArgSpec] = &[
+/// Where the parameters begin, and where a transposed convolution's own stands.
+const STRIDE: usize = 5;
+const OUTPUT_PADDING: usize = 11;
+
+const TRANSPOSED_ARGS: [ArgSpec; OUTPUT_PADDING + 1] = [
     data("x"),
     data("weights"),
     optional_param("bias"),
@@ -185,14 +58,26 @@ const ARGS: &[crate::dispatch::ArgSpec] = &[
     int("groups", 1),
     word("post_ops", ""),
     flag("allow_reference", false),
+    ints("output_padding", &[0]),
 ];
+static ARGS: &[ArgSpec] = TRANSPOSED_ARGS.split_at(OUTPUT_PADDING).0;
 
-static CONV1D_SCHEMA: Schema = Schema::new("conv1d", ARGS);
-static CONV2D_SCHEMA: Schema = Schema::new("conv2d", ARGS);
-static CONV3D_SCHEMA: Schema = Schema::new("conv3d", ARGS);
-static CONV1D: Op = Op::new(&CONV1D_SCHEMA);
-static CONV2D: Op = Op::new(&CONV2D_SCHEMA);
-static CONV3D: Op = Op::new(&CONV3D_SCHEMA);
+static SCHEMAS: [Schema; 6] = [
+    Schema::new("conv1d", ARGS),
+    Schema::new("conv2d", ARGS),
+    Schema::new("conv3d", ARGS),
+    Schema::new("conv_transpose1d", &TRANSPOSED_ARGS),
+    Schema::new("conv_transpose2d", &TRANSPOSED_ARGS),
+    Schema::new("conv_transpose3d", &TRANSPOSED_ARGS),
+];
+static OPS: [Op; 6] = [
+    Op::new(&SCHEMAS[0]),
+    Op::new(&SCHEMAS[1]),
+    Op::new(&SCHEMAS[2]),
+    Op::new(&SCHEMAS[3]),
+    Op::new(&SCHEMAS[4]),
+    Op::new(&SCHEMAS[5]),
+];
 
 /// A kernel that asks oneDNN first, in a build that has it.
 const fn with_onednn(kernel: Kernel) -> Kernel {
@@ -202,19 +87,22 @@ const fn with_onednn(kernel: Kernel) -> Kernel {
 const STRIDED: Kernel = with_onednn(Kernel::rust(&strided::kernel));
 const BLOCKED: Kernel = with_onednn(Kernel::rust(&blocked::kernel));
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &CONV1D, strided: Some(STRIDED), blocked: Some(BLOCKED) },
-    Entry { op: &CONV2D, strided: Some(STRIDED), blocked: Some(BLOCKED) },
-    Entry { op: &CONV3D, strided: Some(STRIDED), blocked: Some(BLOCKED) },
-];
+const fn entry(op: &'static Op) -> Entry {
+    Entry { op, strided: Some(STRIDED), blocked: Some(BLOCKED) }
+}
+
+pub(super) const ENTRIES: &[Entry] =
+    &[entry(&OPS[0]), entry(&OPS[1]), entry(&OPS[2]), entry(&OPS[3]), entry(&OPS[4]), entry(&OPS[5])];
 
 /// The op with this many spatial dimensions.
-pub(crate) fn op_of(spatial: usize) -> &'static Op {
-    match spatial {
-        1 => &CONV1D,
-        2 => &CONV2D,
-        _ => &CONV3D,
-    }
+pub(crate) fn op_of(spatial: usize, transposed: bool) -> &'static Op {
+    &OPS[spatial - 1 + if transposed { 3 } else { 0 }]
+}
+
+/// Spatial dimensions of the op of this name, and whether it is a transposed one.
+fn kind_of(op: &str) -> (usize, bool) {
+    let i = SCHEMAS.iter().position(|s| s.name == op).unwrap_or(0);
+    (i % 3 + 1, i >= 3)
 }
 
 /// A call's operands and parameters, checked.
@@ -229,23 +117,14 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(args: &Args<'a>) -> Result<Call<'a>> {
-        let spatial = match args.op() {
-            "conv1d" => 1,
-            "conv2d" => 2,
-            _ => 3,
-        };
+    /// `weights` are the sizes of the weights: `[O, C/g, k...]`, or with their groups apart.
+    fn new(args: &Args<'a>, weights: &[usize]) -> Result<Call<'a>> {
+        let (spatial, transposed) = kind_of(args.op());
         let bias = args.optional_strided(2)?;
-        let numbers = ConvGeometry::numbers(args, 5, spatial)?;
-        let (x, w) = (args.tensor(0)?, args.tensor(1)?);
-        let g = ConvGeometry::new(
-            args.op(),
-            spatial,
-            x.dims(),
-            w.dims(),
-            bias.map(StridedTensor::dims),
-            &numbers,
-        )?;
+        let numbers = ConvGeometry::numbers(args, STRIDE, transposed.then_some(OUTPUT_PADDING), spatial)?;
+        let x = args.tensor(0)?;
+        let bias_dims = bias.map(StridedTensor::dims);
+        let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
         let post_ops: PostOps = args.word(9)?.parse()?;
         let residual = match args.optional_tensor(3)? {
             None if post_ops.takes_residual() => fail!(
@@ -329,39 +208,39 @@ pub(crate) fn check_fusion(
 }
 
 #[track_caller]
-fn call<const N: usize, T: Operand>(
+fn call<const N: usize, D: Direction, T: Operand>(
     x: &T,
     weights: &T,
     bias: Option<&StridedTensor>,
-    p: &Conv<N>,
+    params: &Conv<N, D>,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    let mut padding = [0; 6];
-    padding[..N].copy_from_slice(&p.padding_begin);
-    padding[N..2 * N].copy_from_slice(&p.padding_end);
+    let p = params.values();
     let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
-    op_of(N).call_one(&[
+    let values = [
         Arg::Tensor(x.tensor_ref()),
         Arg::Tensor(weights.tensor_ref()),
         bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
         fusion.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())),
         Arg::Tensors(&channel),
-        Arg::Sizes(&p.stride),
-        Arg::Sizes(&padding[..2 * N]),
-        Arg::Sizes(&p.dilation),
-        Arg::Int(i64::try_from(p.groups).unwrap_or(i64::MAX)),
-        Arg::Str(&p.post_ops),
+        Arg::Sizes(p.stride),
+        Arg::Sizes(&p.padding),
+        Arg::Sizes(p.dilation),
+        Arg::Int(p.groups),
+        Arg::Str(p.post_ops),
         Arg::Bool(p.allow_reference),
-    ])
+        Arg::Sizes(p.output_padding),
+    ];
+    let op = op_of(N, D::TRANSPOSED);
+    op.call_one(&values[..op.schema().args.len()])
 }
 
 macro_rules! convolutions {
-    ($($n:literal $name:ident $fused:ident $params:ident $x:literal $w:literal;)*) => {$(
-        #[doc = concat!($n, "-D convolution (cross-correlation), as `torch.nn.functional.", stringify!($name), "`.")]
+    ($($n:literal $name:ident $fused:ident $params:ident: $about:expr, $shapes:expr;)*) => {$(
+        #[doc = concat!($n, "-D ", $about, ", as `torch.nn.functional.", stringify!($name), "`.")]
         ///
         /// # Shapes
-        #[doc = concat!("`x` ", $x, ", `weights` [O, C/groups, ", $w, "] or, with their groups apart, \
-            [groups, O/groups, C/groups, ", $w, "] (blocked grouped weights are the latter), `bias` `[O]`.")]
+        #[doc = $shapes]
         ///
         /// # Dtypes
         /// f32.
@@ -374,8 +253,8 @@ macro_rules! convolutions {
         ///
         /// # Errors
         /// `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
-        /// `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` for blocks of other than
-        /// 8 or 16 channels, with the way out.
+        /// `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` for blocks of
+        /// other than 8 or 16 channels, with the way out.
         #[track_caller]
         pub fn $name<T: Operand>(
             x: &T,
@@ -402,8 +281,45 @@ macro_rules! convolutions {
         }
     )*};
 }
+
+macro_rules! shapes {
+    ($x:literal, $w:literal) => {
+        concat!(
+            "`x` ",
+            $x,
+            ", `weights` [O, C/groups, ",
+            $w,
+            "] or, with their groups apart, [groups, O/groups, C/groups, ",
+            $w,
+            "] (blocked grouped weights are the latter), `bias` `[O]`."
+        )
+    };
+    (transposed $x:literal, $w:literal) => {
+        concat!(
+            "`x` ",
+            $x,
+            ", `bias` `[O]`. Strided `weights` [C, O/groups, ",
+            $w,
+            "], as PyTorch has them, or with their \
+            groups apart, [groups, O/groups, C/groups, ",
+            $w,
+            "]. Blocked `weights` are always output channels first: \
+            [O, C, ",
+            $w,
+            "], or with their groups apart. Each axis of the result has (size - 1) * stride + dilation * \
+            (kernel - 1) + 1 - both paddings + output padding elements."
+        )
+    };
+}
+
 convolutions! {
-    "1" conv1d conv1d_fused Conv1d "[N, C, W]" "KW";
-    "2" conv2d conv2d_fused Conv2d "[N, C, H, W]" "KH, KW";
-    "3" conv3d conv3d_fused Conv3d "[N, C, D, H, W]" "KD, KH, KW";
+    "1" conv1d conv1d_fused Conv1d: "convolution (cross-correlation)", shapes!("[N, C, W]", "KW");
+    "2" conv2d conv2d_fused Conv2d: "convolution (cross-correlation)", shapes!("[N, C, H, W]", "KH, KW");
+    "3" conv3d conv3d_fused Conv3d: "convolution (cross-correlation)", shapes!("[N, C, D, H, W]", "KD, KH, KW");
+    "1" conv_transpose1d conv_transpose1d_fused ConvTranspose1d: "transposed convolution",
+        shapes!(transposed "[N, C, W]", "KW");
+    "2" conv_transpose2d conv_transpose2d_fused ConvTranspose2d: "transposed convolution",
+        shapes!(transposed "[N, C, H, W]", "KH, KW");
+    "3" conv_transpose3d conv_transpose3d_fused ConvTranspose3d: "transposed convolution",
+        shapes!(transposed "[N, C, D, H, W]", "KD, KH, KW");
 }

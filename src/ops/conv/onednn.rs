@@ -60,7 +60,7 @@ pub(crate) fn primitive(
         };
     }
     let spec = ConvSpec {
-        transposed: false,
+        transposed: g.transposed,
         src,
         weights,
         bias: bias.then_some(g.o),
@@ -69,6 +69,7 @@ pub(crate) fn primitive(
         dilation: &g.dilation,
         pad_begin: &g.pad_begin,
         pad_end: &g.pad_end,
+        output_padding: &g.output_padding,
         post_ops: &posts[..post_ops.len()],
         allow_reference,
         threads,

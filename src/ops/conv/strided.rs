@@ -1,6 +1,7 @@
-//! Convolution on strided tensors: oneDNN where it has a fast kernel, else patches and a matrix product.
+//! Convolutions on strided tensors: oneDNN where it has a fast kernel, else patches and a matrix product.
 
-use super::{Call, GemmConv, gemm_conv};
+use super::weights::output_first;
+use super::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
 use crate::dispatch::{Args, Outputs};
 use crate::error::Result;
 use crate::layout::memory_format::MemoryFormat;
@@ -9,9 +10,13 @@ use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
-    let call = Call::new(args)?;
-    let (x, w) = (args.strided(0)?, args.strided(1)?);
-    let mut dst = result(&call.g.dst_dims(), call.g.op, x, w)?;
+    let (x, given) = (args.strided(0)?, args.strided(1)?);
+    let w = &match kind_of(args.op()) {
+        (_, false) => given.clone(),
+        (spatial, true) => output_first(args.op(), given, spatial, args.count(STRIDE + 3)?)?,
+    };
+    let call = Call::new(args, w.dims())?;
+    let mut dst = result(&call.g.dst_dims(), call.g.op, x, given)?;
     if dst.numel() == 0 {
         return Ok(dst.into());
     }

@@ -6,7 +6,7 @@ use super::ConvGeometry;
 use super::direct::{Plain, Plan};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
@@ -46,6 +46,39 @@ impl<'a> PlainWeights<'a> {
             plan.pack(&Plain::new(g, self.tensor.data::<f32>(), &self.strides))
         })
     }
+}
+
+/// A transposed convolution's plain weights with output channels first, as a view: `[C, O/groups, k...]` becomes
+/// `[O, C, k...]`, or `[groups, O/groups, C/groups, k...]`. Those that have their groups apart are so already.
+pub(crate) fn output_first(
+    op: &'static str,
+    w: &StridedTensor,
+    spatial: usize,
+    groups: usize,
+) -> Result<StridedTensor> {
+    if w.rank() != spatial + 2 || groups == 0 {
+        // As they should be, or wrong: the geometry checks.
+        return Ok(w.clone());
+    }
+    if groups == 1 {
+        return w.transpose(0, 1);
+    }
+    let c = w.dims()[0];
+    if !c.is_multiple_of(groups) {
+        fail!(
+            InvalidArgument,
+            op,
+            "groups",
+            groups.to_string(),
+            format!("the {c} input channels of the weights do not divide into {groups} groups"),
+            "pass a divisor"
+        );
+    }
+    let mut dims = Dims::from_slice(&[groups, c / groups]);
+    let mut strides = Dims::from_slice(&[w.strides()[0] * (c / groups), w.strides()[0]]);
+    w.dims()[1..].iter().for_each(|&d| dims.push(d));
+    w.strides()[1..].iter().for_each(|&s| strides.push(s));
+    w.as_strided(&dims, &strides, w.offset())?.transpose(1, 2)
 }
 
 /// A copy of blocked weights, in whichever layout, as our own kernel wants them; in the ledger as packing.

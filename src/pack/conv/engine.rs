@@ -12,9 +12,9 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, Refused};
-use crate::ops::conv::ConvGeometry;
 use crate::ops::conv::onednn::{Operands, Spec, execute, primitive, without_implementation};
 use crate::ops::conv::weights::PlainWeights;
+use crate::ops::conv::{ConvGeometry, Direction};
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
@@ -66,9 +66,9 @@ impl Packed {
     }
 
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn run<const N: usize>(
+    pub(super) fn run<const N: usize, D: Direction>(
         &self,
-        conv: &PackedConv<N>,
+        conv: &PackedConv<N, D>,
         g: &ConvGeometry,
         x: TensorRef<'_>,
         residual: Option<TensorRef<'_>>,
@@ -104,9 +104,9 @@ impl Packed {
     }
 
     /// The primitive for another batch, on the weights as they lie.
-    fn for_batch<const N: usize>(
+    fn for_batch<const N: usize, D: Direction>(
         &self,
-        conv: &PackedConv<N>,
+        conv: &PackedConv<N, D>,
         g: &ConvGeometry,
         src: Spec<'_>,
         to: Spec<'_>,
@@ -150,7 +150,7 @@ impl Packed {
     }
 }
 
-impl<const N: usize> ConvPacker<N> {
+impl<const N: usize, D: Direction> ConvPacker<N, D> {
     pub(super) fn packed_weights(
         &self,
         g: &ConvGeometry,

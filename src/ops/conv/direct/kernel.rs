@@ -155,9 +155,7 @@ struct Own<'a, const B: usize, const P: usize, const K: usize> {
     planes: usize,
     /// Elements between two planes of the window.
     plane: usize,
-    weights: &'a [[f32; B]],
-    bias: &'a [f32; B],
-    dst: Grid,
+    block: Target<'a, B>,
 }
 
 impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B, P, K> {
@@ -167,7 +165,7 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
             unreachable!("`pixels_at_once` chose more accumulators than registers");
         }
         let t = &self.tile;
-        let bias = V::load(self.bias);
+        let bias = V::load(self.block.bias);
         for row in 0..t.rows {
             let mut x = 0;
             loop {
@@ -176,7 +174,7 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
                 for plane in 0..self.planes {
                     for tap in t.taps.as_chunks::<K>().0 {
                         let at = origin + plane * self.plane + tap[0].at;
-                        let w = &self.weights[plane * t.kernel + tap[0].k..][..K];
+                        let w = &self.block.weights[plane * t.kernel + tap[0].k..][..K];
                         if K == 3 {
                             let pixels = t.window[at..at + (P + 2) * B].as_chunks::<B>().0;
                             let w = [V::load(&w[0]), V::load(&w[1]), V::load(&w[2])];
@@ -194,11 +192,11 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
                         }
                     }
                 }
-                let mut at = self.dst.offset(row, x);
+                let mut at = self.block.dst.offset(row, x);
                 for_each_pixel!(p < P => {
                     // SAFETY: a pixel of this tile, which one task has.
                     sums[p].store(unsafe { t.out.pixel(at) });
-                    at += self.dst.pixel;
+                    at += self.block.dst.pixel;
                 });
                 if x + P >= t.width {
                     break;
@@ -207,6 +205,14 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
             }
         }
     }
+}
+
+/// One block of output lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a, const B: usize> {
+    pub weights: &'a [[f32; B]],
+    pub bias: &'a [f32; B],
+    pub dst: Grid,
 }
 
 /// Whether the taps come in threes, neighbours along W in window and kernel.
@@ -266,7 +272,7 @@ macro_rules! with_pixels {
 pub(super) fn shared<const B: usize>(
     tile: Tile<'_>,
     runs: &[Run],
-    blocks: &[(&[[f32; B]], &[f32; B], Grid)],
+    blocks: &[Target<'_, B>],
     lanes: Range<usize>,
 ) where
     Width<B>: VectorWidth<B>,
@@ -275,29 +281,31 @@ pub(super) fn shared<const B: usize>(
     let into =
         (lanes.start > 0).then(|| std::array::from_fn(|l| if lanes.contains(&l) { l as i32 } else { KEEP }));
     match *blocks {
-        [(w, b, dst)] => with_pixels!(pixels, P => Width::<B>::dispatch(Shared::<B, P, 1> {
-            tile, runs, weights: [w], bias: [b], dst: [dst], into,
+        [one] => with_pixels!(pixels, P => Width::<B>::dispatch(Shared::<B, P, 1> {
+            tile, runs, weights: [one.weights], bias: [one.bias], dst: [one.dst], into,
         })),
-        [(w, b, dst), (w2, b2, dst2)] => with_pixels!(pixels, P => Width::<B>::dispatch(Shared::<B, P, 2> {
-            tile, runs, weights: [w, w2], bias: [b, b2], dst: [dst, dst2], into: None,
+        [a, b] => with_pixels!(pixels, P => Width::<B>::dispatch(Shared::<B, P, 2> {
+            tile,
+            runs,
+            weights: [a.weights, b.weights],
+            bias: [a.bias, b.bias],
+            dst: [a.dst, b.dst],
+            into: None,
         })),
         _ => unreachable!("`blocks_at_once` is 1 or 2"),
     }
 }
 
 /// Runs a tile of one block whose lanes each read their own.
-pub(super) fn own<const B: usize>(
-    tile: Tile<'_>,
-    (planes, plane): (usize, usize),
-    (weights, bias, dst): (&[[f32; B]], &[f32; B], Grid),
-) where
+pub(super) fn own<const B: usize>(tile: Tile<'_>, (planes, plane): (usize, usize), block: Target<'_, B>)
+where
     Width<B>: VectorWidth<B>,
 {
     let pixels = pixels_at_once(tile.width, 1, Width::<B>::registers());
     if in_threes(tile.taps, B) {
-        with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P, 3> { tile, planes, plane, weights, bias, dst }));
+        with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P, 3> { tile, planes, plane, block }));
     } else {
-        with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P, 1> { tile, planes, plane, weights, bias, dst }));
+        with_pixels!(pixels, P => Width::<B>::dispatch(Own::<B, P, 1> { tile, planes, plane, block }));
     }
 }
 

@@ -7,6 +7,8 @@
 //!
 //! The bits of a result depend on shapes and on the machine's instructions, never on the number of threads: each
 //! pixel's sum has one order.
+//!
+//! A transposed convolution is the same work, phase by phase (`phases.rs`).
 
 mod finish;
 mod kernel;
@@ -20,11 +22,12 @@ pub(crate) use weights::Plain;
 use std::sync::OnceLock;
 
 use self::finish::Finish;
-use self::kernel::{Grid, Out, Tile};
-use self::plan::{Axis, Form, Phase};
+use self::kernel::{Grid, Out, Target, Tile};
+use self::plan::Form;
 use self::window::{Fill, Place, Shape, Sizes};
 use crate::buffer::Buffer;
 use crate::error::Result;
+use crate::ops::conv::phases::{Axis, Phase};
 use crate::ops::lanes::Row;
 use crate::ops::post_ops::PostOps;
 use crate::simd::vectors::{VectorWidth, Width};
@@ -159,7 +162,10 @@ impl<'a> Cut<'a> {
         let sizes = shape.sizes(plan, self.phase, place.rows, place.width);
         let (taps, plane, window_row) = shape.layout(plan, self.phase, &sizes);
         let copy;
-        let window = if shape.in_place {
+        // A phase without taps reads nothing.
+        let window = if taps.is_empty() {
+            &[][..]
+        } else if shape.in_place {
             let origin = shape.origin(plan, self.phase, &place, window::first_block(plan, block));
             &operands.src[origin..]
         } else {
@@ -175,23 +181,22 @@ impl<'a> Cut<'a> {
             width: place.width,
             out,
         };
-        let grid = |block: usize| self.grid(plan, &place, block);
-        let weights = |at: usize| &operands.weights.as_chunks::<B>().0[at..];
+        let target = |block: usize, at: usize| Target {
+            weights: &operands.weights.as_chunks::<B>().0[at..],
+            bias: &bias[block],
+            dst: self.grid(plan, &place, block),
+        };
         if form == Form::Shared {
             let first = window::first_block(plan, block);
             for part in plan.parts(block) {
                 let runs = window::runs(plan, &part, first, plane);
-                let next = plan.blocks[block + count - 1].weights;
-                let both = [
-                    (weights(part.weights), &bias[block], grid(block)),
-                    (weights(next), &bias[block + count - 1], grid(block + count - 1)),
-                ];
-                kernel::shared::<B>(tile, &runs, &both[..count], part.lanes);
+                let last = block + count - 1;
+                let both = [target(block, part.weights), target(last, plan.blocks[last].weights)];
+                kernel::shared(tile, &runs, &both[..count], part.lanes);
             }
         } else {
             let planes = window::planes(plan, block);
-            let weights = weights(plan.blocks[block].weights);
-            kernel::own::<B>(tile, (planes, plane), (weights, &bias[block], grid(block)));
+            kernel::own(tile, (planes, plane), target(block, plan.blocks[block].weights));
         }
         for block in block..block + count {
             let lanes = plan.dst.lanes_in(block);
@@ -201,7 +206,7 @@ impl<'a> Cut<'a> {
             let channel: Vec<&[f32; B]> = channel.iter().map(|c| &c[block]).collect();
             crate::simd::dispatch(Finish {
                 out,
-                grid: grid(block),
+                grid: self.grid(plan, &place, block),
                 rows: place.rows,
                 width: place.width,
                 post_ops: operands.post_ops,

@@ -1,11 +1,11 @@
 //! What a direct convolution has to do, worked out from its shapes: which input channels each block of output
-//! lanes reads, and which source position each tap meets.
+//! lanes reads, and how its weights lie.
 
 use std::ops::Range;
 
 use crate::layout::blocked::Layout;
-use crate::layout::dims::Dims;
 use crate::ops::conv::ConvGeometry;
+use crate::ops::conv::phases::{Phase, cube, phases};
 use crate::ops::lanes::Lanes;
 
 /// The whole work of one convolution.
@@ -55,53 +55,6 @@ pub(crate) struct Part {
     pub weights: usize,
 }
 
-/// Output positions that meet the same taps: all of them, but for a transposed convolution with a stride.
-#[derive(Clone, Debug)]
-pub(crate) struct Phase {
-    /// D, H, W.
-    pub axes: [Axis; 3],
-}
-
-/// One axis of a phase. Output number `i` lies at `out_start + i * out_step`; a tap meets it at source position
-/// `i * step + at`, which may be outside the source: padding.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Axis {
-    pub count: usize,
-    pub step: usize,
-    pub out_start: usize,
-    pub out_step: usize,
-    pub taps: Vec<AxisTap>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct AxisTap {
-    /// Number in the kernel.
-    pub k: usize,
-    pub at: isize,
-}
-
-impl Axis {
-    /// The lowest source position of output 0, and how many positions its taps span.
-    pub fn reach(&self) -> (isize, usize) {
-        let low = self.taps.iter().map(|t| t.at).min().unwrap_or(0);
-        let high = self.taps.iter().map(|t| t.at).max().unwrap_or(0);
-        (low, (high - low) as usize + 1)
-    }
-
-    /// Whether every tap of every output meets the source, which is `size` long.
-    pub fn is_inside(&self, size: usize) -> bool {
-        let (low, span) = self.reach();
-        low >= 0 && low as usize + self.count.saturating_sub(1) * self.step + span <= size
-    }
-}
-
-/// The spatial sizes of any rank as D, H, W, with `fill` in front.
-fn cube(sizes: &Dims, fill: usize) -> [usize; 3] {
-    let mut cube = [fill; 3];
-    cube[3 - sizes.len()..].copy_from_slice(sizes);
-    cube
-}
-
 impl Plan {
     /// The plan for activations in this layout; `None` where there is no kernel for it: only blocks of 8 or 16
     /// channels, and nothing else blocked.
@@ -126,7 +79,7 @@ impl Plan {
             dst,
             weight_vectors: 0,
             blocks: Vec::with_capacity(dst.blocks),
-            phases: Vec::new(),
+            phases: phases(g),
         };
         for i in 0..dst.blocks {
             let groups = plan.groups_of(i).len();
@@ -148,7 +101,6 @@ impl Plan {
                     .map_or(0, |p| p.weights + source_blocks(&p.channels, block).len() * taps * block),
             };
         }
-        plan.phases = plan.phases_of(g);
         Some(plan)
     }
 
@@ -169,20 +121,6 @@ impl Plan {
     pub fn channels_of(&self, block: usize) -> Range<usize> {
         let groups = self.groups_of(block);
         groups.start * self.cg..groups.end * self.cg
-    }
-
-    fn phases_of(&self, g: &ConvGeometry) -> Vec<Phase> {
-        let (stride, dilation, pad) = (cube(&g.stride, 1), cube(&g.dilation, 1), cube(&g.pad_begin, 0));
-        let axis = |a: usize| Axis {
-            count: self.dst.spatial[a],
-            step: stride[a],
-            out_start: 0,
-            out_step: 1,
-            taps: (0..self.kernel[a])
-                .map(|k| AxisTap { k, at: (k * dilation[a]) as isize - pad[a] as isize })
-                .collect(),
-        };
-        vec![Phase { axes: std::array::from_fn(axis) }]
     }
 
     /// The groups of an output block's lanes.
@@ -240,11 +178,13 @@ pub(crate) fn source_blocks(channels: &Range<usize>, block: usize) -> Range<usiz
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::dims::Dims;
 
     fn plan(c: usize, o: usize, groups: usize) -> Plan {
         let one = Dims::from_slice(&[1]);
         let g = ConvGeometry {
             op: "conv1d",
+            transposed: false,
             n: 1,
             c,
             o,
@@ -256,6 +196,7 @@ mod tests {
             dilation: one,
             pad_begin: Dims::from_slice(&[0]),
             pad_end: Dims::from_slice(&[0]),
+            output_padding: Dims::from_slice(&[0]),
         };
         Plan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap()
     }

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::kernel::{Run, Tap};
-use super::plan::{Form, Part, Phase, Plan, source_blocks};
+use super::plan::{Form, Part, Plan, source_blocks};
+use crate::ops::conv::phases::Phase;
 use crate::ops::lanes::Row;
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
