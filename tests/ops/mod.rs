@@ -3,9 +3,9 @@
 mod binary;
 mod cat;
 mod conv;
+mod conv_transpose;
 mod dropout;
 mod moves;
-mod conv_transpose;
 mod norm;
 mod pool;
 mod reduce;

@@ -1,7 +1,9 @@
 //! Pooling on every form against loops from the definition; its errors; threads.
 
 use blocktensor::ops::{self, AvgPool, MaxPool};
-use blocktensor::{BlockedTensor, Error, Layout, MemoryFormat, Result, StridedTensor, Tensor, dispatch, ledger};
+use blocktensor::{
+    BlockedTensor, Error, Layout, MemoryFormat, Result, StridedTensor, Tensor, dispatch, ledger,
+};
 
 use crate::support::activation::{elements, forms, same_bits_for_all_threads};
 use crate::support::pool::{Pool, Window, adaptive, each_window, max, mean};
@@ -130,7 +132,11 @@ fn max_pool_is_exact() {
         let mut data = rng.reals(n * c * p.input.iter().product::<usize>());
         if rng.below(4) == 0 {
             for v in &mut data {
-                *v = if rng.below(9) == 0 { rng.pick(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY]) } else { *v };
+                *v = if rng.below(9) == 0 {
+                    rng.pick(&[f32::NAN, f32::INFINITY, f32::NEG_INFINITY])
+                } else {
+                    *v
+                };
             }
         }
         let x = StridedTensor::from_slice(&data, &dims(n, c, p.input, rank)).unwrap();
@@ -221,7 +227,8 @@ fn global_pools_of_small_and_large_images() {
 
 #[test]
 fn by_hand() {
-    let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], &[1, 1, 3, 3]).unwrap();
+    let x =
+        StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], &[1, 1, 3, 3]).unwrap();
     let xb = x.to_blocked(&Layout::NCHW16C).unwrap();
     let values = |y: BlockedTensor| elements(&y.into());
     let max = MaxPool::new(2).padding(1);
@@ -277,7 +284,7 @@ fn results_keep_layout_and_format_and_copies_are_counted() {
     assert_eq!(ledger.runs[0].implementation, "blocktensor:pool");
     // One pixel fits both formats; the strides say which it is.
     assert_eq!(ops::global_avg_pool(&x).unwrap().strides(), [20, 1, 20, 20]);
-    let view = x.narrow(2, 0, 4).unwrap();
+    let view = x.narrow(3, 0, 4).unwrap();
     let (y, ledger) = ledger::record(|| ops::avg_pool2d(&view, &AvgPool::new(2)).unwrap());
     assert!(y.is_contiguous(MemoryFormat::ChannelsLast), "{y:?}");
     assert_eq!(ledger.reorders.len(), 1, "{ledger}");

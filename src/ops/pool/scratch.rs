@@ -90,7 +90,8 @@ impl<F: Fold> PartLoop<'_, '_, F> {
         let run = w.run.start.max(at.start)..w.run.end.min(at.end);
         let dense = w.dilation == 1 && wide == self.from.lanes;
         let blocks = dense && (wide == 16 || wide == 8) && (run.len() > 1);
-        let pixels = wide == 1 && w.step <= 4 && run.len() >= 4;
+        // Windows of an adaptive pool that enlarges may all begin at one pixel: step 0.
+        let pixels = wide == 1 && (1..=4).contains(&w.step) && run.len() >= 4;
         if !(blocks || pixels) {
             for i in at {
                 self.window(i, from, lane, wide);
