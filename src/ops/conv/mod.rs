@@ -29,9 +29,9 @@ use crate::tensor::strided::StridedTensor;
 /// What a fused convolution reads besides source, weights and bias.
 #[derive(Debug)]
 pub struct Fusion<'a, T> {
-    /// The operand of [`PostOp::Residual`]: shape and layout of the result.
+    /// The operand of [`PostOp::Residual`](crate::ops::PostOp::Residual): shape and layout of the result.
     pub residual: Option<&'a T>,
-    /// The operands of [`PostOp::MulChannel`] and [`PostOp::AddChannel`], in their order: 1-D, one value for each
+    /// The operands of [`PostOp::MulChannel`](crate::ops::PostOp::MulChannel) and [`PostOp::AddChannel`](crate::ops::PostOp::AddChannel), in their order: 1-D, one value for each
     /// output channel.
     pub channel: &'a [&'a StridedTensor],
 }
