@@ -81,14 +81,25 @@ pub struct Bare {
     pub stream: dnnl_stream_t,
 }
 
+/// One engine for all adapters: oneDNN compares engine pointers at execution.
+fn engine() -> dnnl_engine_t {
+    static ENGINE: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *ENGINE.get_or_init(|| {
+        let mut engine = null_mut();
+        // SAFETY: a valid place for the result.
+        unsafe { ok(dnnl_engine_create(&mut engine, dnnl_cpu, 0)) };
+        engine as usize
+    }) as dnnl_engine_t
+}
+
 impl Bare {
     pub fn new(adapter: Adapter) -> Bare {
         let parallel_for = if adapter == Adapter::Team { team_for } else { join_for };
         let callbacks = threadpool::Callbacks { num_threads, in_parallel, parallel_for };
-        let (mut engine, mut stream) = (null_mut(), null_mut());
+        let engine = engine();
+        let mut stream = null_mut();
         // SAFETY: valid places, callbacks without state; everything lives as long as the process.
         unsafe {
-            ok(dnnl_engine_create(&mut engine, dnnl_cpu, 0));
             let pool = threadpool::create(&callbacks, null_mut());
             ok(dnnl_threadpool_interop_stream_create(&mut stream, engine, pool));
             ok(dnnl_threadpool_interop_set_max_concurrency(blocktensor::current_threads() as c_int));
