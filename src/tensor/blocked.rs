@@ -3,6 +3,7 @@
 use std::panic::Location;
 use std::sync::Arc;
 
+use super::formats::Described;
 use super::strided::StridedTensor;
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
@@ -266,7 +267,8 @@ impl BlockedTensor {
             );
         }
         let (strides, start) = (dst.strides, dst.offset * self.dtype.size_bytes());
-        let (location, to) = (Location::caller(), Strided::of(dst));
+        let (location, dims) = (Location::caller(), dst.dims);
+        let to = Described(&dims, &strides);
         let bytes = self.numel() * self.dtype.size_bytes();
         let out = unshared(op, &mut dst.storage)?;
         ledger::reorder(self.moving(op, &to, bytes, location), || {
@@ -332,12 +334,15 @@ impl StridedTensor {
         let op = "to_blocked";
         let (_, bytes) = checked(op, &self.dims, layout, self.dtype)?;
         let location = Location::caller();
-        ledger::reorder(self.packing(op, &Strided::of(self), layout, bytes, location), || {
-            let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
-            let out = unshared(op, &mut dst.storage)?;
-            self.pack(layout, out.as_bytes_mut());
-            Ok(dst)
-        })
+        ledger::reorder(
+            self.packing(op, &Described(&self.dims, &self.strides), layout, bytes, location),
+            || {
+                let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
+                let out = unshared(op, &mut dst.storage)?;
+                self.pack(layout, out.as_bytes_mut());
+                Ok(dst)
+            },
+        )
     }
 
     /// As [`to_blocked`](StridedTensor::to_blocked), into a tensor that is there, in its layout.
@@ -353,10 +358,13 @@ impl StridedTensor {
         let (layout, bytes) = (dst.layout, dst.bytes());
         let out = unshared(op, &mut dst.storage)?;
         let location = Location::caller();
-        ledger::reorder(self.packing(op, &Strided::of(self), &layout, bytes, location), || {
-            self.pack(&layout, out.as_bytes_mut());
-            Ok(())
-        })
+        ledger::reorder(
+            self.packing(op, &Described(&self.dims, &self.strides), &layout, bytes, location),
+            || {
+                self.pack(&layout, out.as_bytes_mut());
+                Ok(())
+            },
+        )
     }
 
     fn packing<'a>(
@@ -441,30 +449,6 @@ fn overlaps(dims: &[usize], strides: &[usize]) -> bool {
         reach += (size - 1) * stride;
         clash
     })
-}
-
-/// How a strided tensor lies, for the ledger: written only when somebody looks.
-struct Strided {
-    dims: Dims,
-    strides: Dims,
-}
-
-impl Strided {
-    fn of(tensor: &StridedTensor) -> Strided {
-        Strided { dims: tensor.dims, strides: tensor.strides }
-    }
-}
-
-impl std::fmt::Display for Strided {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let formats = [Some(MemoryFormat::Contiguous), MemoryFormat::channels_last_of(self.dims.len())];
-        let dense =
-            |format: &MemoryFormat| format.strides("to_blocked", &self.dims).is_ok_and(|s| s == self.strides);
-        match formats.into_iter().flatten().find(dense) {
-            Some(format) => format.fmt(f),
-            None => write!(f, "strides {}", self.strides),
-        }
-    }
 }
 
 #[cfg(test)]
