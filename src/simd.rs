@@ -37,6 +37,13 @@ pub(crate) fn dispatch<L: Loop>(l: L) -> L::Out {
     l.run()
 }
 
+/// Ends the body of a loop over short arrays (the lanes of a block) whose own loops are to become vectors: the
+/// compiler unrolls those first, and would then vectorise the outer loop with gathers and scatters. No instruction.
+#[inline(always)]
+pub(crate) fn end_of_chunk() {
+    std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
+}
+
 /// The instruction set that [`dispatch`] uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg(target_arch = "x86_64")]

@@ -122,7 +122,8 @@ unsafe fn write_out<E: Copy, const L: usize>(
     unsafe {
         if single {
             for r in 0..n {
-                *to.add(r) = [*from.add(r * step); L];
+                // Opaque, or the compiler may turn the loops round: a vector of rows, scattered element by element.
+                *to.add(r) = [std::hint::black_box(*from.add(r * step)); L];
             }
         } else {
             for r in 0..n {

@@ -1,5 +1,7 @@
 //! Batch normalisation with given statistics.
 
+use std::borrow::Cow;
+
 use super::Entry;
 use super::lanes::Lanes;
 use super::same::{Same, param_arg, strided_lanes};
@@ -9,6 +11,7 @@ use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Result, fail};
+use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -33,13 +36,13 @@ impl BatchNorm<'_> {
     pub(crate) fn scale_and_shift(&self, op: &'static str, channels: usize) -> Result<(Vec<f64>, Vec<f64>)> {
         let values = self.values(op, channels)?;
         let scale: Vec<f64> =
-            values.inverse.iter().zip(&values.weight).map(|(i, &w)| i * f64::from(w)).collect();
+            values.inverse.iter().zip(&*values.weight).map(|(i, &w)| i * f64::from(w)).collect();
         let shift = |c: usize| f64::from(values.bias[c]) - f64::from(values.mean[c]) * scale[c];
         let shift = (0..channels).map(shift).collect();
         Ok((scale, shift))
     }
 
-    fn values(&self, op: &'static str, channels: usize) -> Result<Values> {
+    fn values(&self, op: &'static str, channels: usize) -> Result<Values<'_>> {
         let mean = channel_values(op, "mean", Some(self.mean), channels, 0.0)?;
         let var = channel_values(op, "var", Some(self.var), channels, 1.0)?;
         let weight = channel_values(op, "weight", self.weight, channels, 1.0)?;
@@ -64,23 +67,24 @@ impl BatchNorm<'_> {
 }
 
 /// A batch norm's parameters, read and checked.
-struct Values {
-    mean: Vec<f32>,
+struct Values<'a> {
+    mean: Cow<'a, [f32]>,
     /// 1 / sqrt(variance + eps).
     inverse: Vec<f64>,
-    weight: Vec<f32>,
-    bias: Vec<f32>,
+    weight: Cow<'a, [f32]>,
+    bias: Cow<'a, [f32]>,
 }
 
-/// The values of a parameter with one f32 for each channel, or `default` where it is left out.
-pub(super) fn channel_values(
+/// The values of a parameter with one f32 for each channel (or whatever it is that there are so many of), or
+/// `default` where it is left out.
+pub(super) fn channel_values<'a>(
     op: &'static str,
     name: &'static str,
-    t: Option<&StridedTensor>,
+    t: Option<&'a StridedTensor>,
     channels: usize,
     default: f32,
-) -> Result<Vec<f32>> {
-    let Some(t) = t else { return Ok(vec![default; channels]) };
+) -> Result<Cow<'a, [f32]>> {
+    let Some(t) = t else { return Ok(vec![default; channels].into()) };
     let got = || TensorRef::Strided(t).describe();
     if t.dims() != [channels] {
         let rule = format!("it has one value for each of the {channels} channels");
@@ -89,7 +93,10 @@ pub(super) fn channel_values(
     if t.dtype() != DType::F32 {
         fail!(UnsupportedDType, op, name, got(), "parameters are f32", "convert it to f32 first");
     }
-    t.to_vec::<f32>()
+    if t.is_contiguous(MemoryFormat::Contiguous) {
+        return Ok(t.data::<f32>()[..channels].into());
+    }
+    Ok(t.to_vec::<f32>()?.into())
 }
 
 /// The channels of an activation, of rank 2 to 5 where it is strided.

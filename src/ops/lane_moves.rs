@@ -194,7 +194,7 @@ fn typed<E: bytemuck::Pod + Send + Sync>(call: &Moving<'_>, sources: &[&[u8]], d
     });
 }
 
-/// Moves `len` lanes of each of `pixels` pixels.
+/// Moves `len` lanes of each of `pixels` pixels. Both sides begin at the first of the lanes.
 fn move_lanes<E: Copy>(
     src: &[E],
     src_step: usize,
@@ -226,8 +226,10 @@ fn move_fixed<E: Copy, const N: usize>(
     dst_step: usize,
     pixels: usize,
 ) {
-    for p in 0..pixels {
-        let (s, d) = (&src[p * src_step..], &mut dst[p * dst_step..]);
+    let (Some(last), true) = (pixels.checked_sub(1), src_step >= N && dst_step >= N) else { return };
+    // Exactly as far as the last pixel's lanes, so that every chunk but the last is a whole step.
+    let (src, dst) = (&src[..last * src_step + N], &mut dst[..last * dst_step + N]);
+    for (s, d) in src.chunks(src_step).zip(dst.chunks_mut(dst_step)) {
         if let (Some(s), Some(d)) = (s.first_chunk::<N>(), d.first_chunk_mut::<N>()) {
             *d = *s;
         }

@@ -216,6 +216,19 @@ impl Lanes {
         });
     }
 
+    /// Writes zeros to the padding of `dst`.
+    pub fn clear_padding(&self, dst: &mut [f32]) {
+        if self.c.is_multiple_of(self.lanes) {
+            return;
+        }
+        let used = self.lanes_in(self.blocks - 1);
+        self.for_each_piece(dst, |p, dst| {
+            if p.block == self.blocks - 1 {
+                dst.chunks_exact_mut(self.lanes).for_each(|lanes| lanes[used..].fill(0.0));
+            }
+        });
+    }
+
     /// Calls `f` for tiles of up to `pixels` pixels with all their channels; the team shares them.
     pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile) + Sync) {
         let dst = &mut dst[..self.len()];

@@ -1,11 +1,13 @@
 //! Layer norm: normalisation over the last dimensions.
 
+use std::borrow::Cow;
+
 use super::Entry;
 use super::batch_norm::channel_values;
 use super::batch_norm_train::check_eps;
 use super::group_norm::NormParams;
 use super::lanes::{Lanes, Piece};
-use super::lines::{TRANSPOSE as GROUP, transpose};
+use super::lines::transpose;
 use super::moments::{Moments, moments};
 use super::same::{Same, format_of, param_arg};
 use super::scale::{Scale, Scales};
@@ -98,7 +100,10 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     let affine = match (weight, bias) {
         (None, None) => None,
-        (w, b) => Some((w.unwrap_or_else(|| vec![1.0; elements]), b.unwrap_or_else(|| vec![0.0; elements]))),
+        (w, b) => Some((
+            w.unwrap_or_else(|| vec![1.0; elements].into()),
+            b.unwrap_or_else(|| vec![0.0; elements].into()),
+        )),
     };
     let problem = match &same {
         Same::Strided(_, dst) if format_of(dst) == MemoryFormat::Contiguous => {
@@ -184,7 +189,7 @@ impl Problem {
         }
     }
 
-    fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&(Vec<f32>, Vec<f32>)>, eps: f64) {
+    fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&(Cow<'_, [f32]>, Cow<'_, [f32]>)>, eps: f64) {
         let view = &self.view;
         let parts = moments(view, src, self.run);
         let scale = |m: Moments| Scale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
@@ -211,7 +216,8 @@ impl Problem {
                 view.for_each_piece(dst, |p, dst| {
                     let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
                     let src = &src[start..start + dst.len()];
-                    simd::dispatch(Weighted { e: &elementwise, piece: p, src, dst });
+                    let mut weights = vec![0f32; if view.lanes == 1 { 0 } else { 2 * STRIP * view.lanes }];
+                    simd::dispatch(Weighted { e: &elementwise, piece: p, src, dst, weights: &mut weights });
                 });
             }
         }
@@ -232,97 +238,73 @@ struct Weighted<'a> {
     piece: Piece,
     src: &'a [f32],
     dst: &'a mut [f32],
+    /// Room for the weights and biases of a strip.
+    weights: &'a mut [f32],
 }
 
 /// Pixels whose weights are gathered at once.
-const STRIP: usize = GROUP;
+const STRIP: usize = 16;
 
 impl Loop for Weighted<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Weighted { e: Elementwise { problem, scales, weight, bias }, piece, src, dst } = self;
-        let view = &problem.view;
-        let lanes = view.lanes;
-        let [center, scale, shift] = scales.of(piece.n, piece.block, lanes);
-        if lanes == 1 {
-            let at = (piece.n % problem.images * view.c + piece.block) * view.pixels() + piece.first;
-            let s = Scale { center: center[0], scale: scale[0], shift: shift[0] };
-            let params = weight[at..].iter().zip(&bias[at..]);
-            for ((y, &x), (w, b)) in dst.iter_mut().zip(src).zip(params) {
-                *y = s.apply(x) * w + b;
-            }
-            return;
+        let problem = self.e.problem;
+        if !problem.all_channels {
+            return self.for_each_pixel();
         }
-        let used = match problem.part_of {
-            Some(_) => problem.lanes_of(piece.n),
-            None => view.lanes_in(piece.block),
-        };
-        for lane in (0..lanes).step_by(GROUP) {
-            // Zero for padding, so that the result is zero there.
-            let (mut w, mut b) = ([0f32; STRIP * GROUP], [0f32; STRIP * GROUP]);
-            let width = GROUP.min(lanes - lane);
-            let part = |v: &[f32]| {
-                let mut part = [0f32; GROUP];
-                part[..width].copy_from_slice(&v[lane..lane + width]);
-                part
-            };
-            let scales = [part(center), part(scale), part(shift)];
-            let filled = GROUP.min(used.saturating_sub(lane));
-            for (strip, y) in dst.chunks_mut(STRIP * lanes).enumerate() {
-                let x = &src[strip * STRIP * lanes..];
-                let pixels = y.len() / lanes;
-                let first = piece.first + strip * STRIP;
-                for (to, from) in [(&mut w, weight), (&mut b, bias)] {
-                    if filled == 0 {
-                        continue;
-                    }
-                    if problem.all_channels {
-                        let channel = piece.n % problem.images * view.c + piece.block * lanes + lane;
-                        transpose(
-                            to,
-                            &from[channel * view.pixels() + first..],
-                            view.pixels(),
-                            pixels,
-                            filled,
-                        );
-                    } else {
-                        for (to, &v) in to.chunks_exact_mut(GROUP).zip(&from[first..first + pixels]) {
-                            to[..filled].fill(v);
-                        }
-                    }
-                }
-                for p in 0..pixels {
-                    let at = p * lanes + lane;
-                    let (x, y) = (&x[at..at + width], &mut y[at..at + width]);
-                    let (Some(&w), Some(&b)) = (w[p * GROUP..].first_chunk(), b[p * GROUP..].first_chunk())
-                    else {
-                        continue;
-                    };
-                    if let (Some(x), Some(y)) = (x.first_chunk(), y.first_chunk_mut()) {
-                        *y = weighted(&scales, *x, w, b);
-                        continue;
-                    }
-                    let mut row = [0f32; GROUP];
-                    row[..width].copy_from_slice(x);
-                    y.copy_from_slice(&weighted(&scales, row, w, b)[..width]);
-                }
+        let Weighted { e: Elementwise { scales, weight, bias, .. }, piece, src, dst, weights } = self;
+        let view = &problem.view;
+        let (lanes, stride) = (view.lanes, view.pixels());
+        // All channels of an image have the same scale.
+        let [center, scale, shift] = scales.of(piece.n, 0, 1).map(|v| v[0]);
+        let s = Scale { center, scale, shift };
+        let channel = piece.n % problem.images * view.c + piece.block * lanes;
+        let at = channel * stride + piece.first;
+        if lanes == 1 {
+            return s.apply_weighted(src, dst, &weight[at..], &bias[at..]);
+        }
+        let used = view.lanes_in(piece.block);
+        let (w, b) = weights.split_at_mut(STRIP * lanes);
+        for (strip, (y, x)) in dst.chunks_mut(STRIP * lanes).zip(src.chunks(STRIP * lanes)).enumerate() {
+            let pixels = y.len() / lanes;
+            let from = at + strip * STRIP;
+            transpose((&mut *w, lanes), (&weight[from..], stride), pixels, used);
+            transpose((&mut *b, lanes), (&bias[from..], stride), pixels, used);
+            s.apply_weighted(x, y, w, b);
+            if used < lanes {
+                y.chunks_exact_mut(lanes).for_each(|y| y[used..].fill(0.0));
             }
         }
     }
 }
 
-#[inline(always)]
-fn weighted(
-    [center, scale, shift]: &[[f32; GROUP]; 3],
-    x: [f32; GROUP],
-    w: [f32; GROUP],
-    b: [f32; GROUP],
-) -> [f32; GROUP] {
-    let mut y = [0f32; GROUP];
-    for l in 0..GROUP {
-        let scale = Scale { center: center[l], scale: scale[l], shift: shift[l] };
-        y[l] = scale.apply(x[l]) * w[l] + b[l];
+impl Weighted<'_> {
+    /// Each lane has a scale of its own, each pixel one weight and one bias.
+    #[inline(always)]
+    fn for_each_pixel(self) {
+        let Weighted { e: Elementwise { problem, scales, weight, bias }, piece, src, dst, .. } = self;
+        let lanes = problem.view.lanes;
+        let [center, scale, shift] = scales.of(piece.n, piece.block, lanes);
+        let used = problem.lanes_of(piece.n);
+        let params = weight[piece.first..].iter().zip(&bias[piece.first..]);
+        let pixels = dst.chunks_exact_mut(lanes).zip(src.chunks_exact(lanes));
+        for ((y, x), (&w, &b)) in pixels.zip(params) {
+            let scales = center.iter().zip(scale).zip(shift);
+            for ((y, &x), ((&center, &scale), &shift)) in y.iter_mut().zip(x).zip(scales) {
+                *y = Scale { center, scale, shift }.apply(x) * w + b;
+            }
+            y[used..].fill(0.0);
+        }
     }
-    y
+}
+
+impl Scale {
+    #[inline(always)]
+    fn apply_weighted(self, src: &[f32], dst: &mut [f32], weight: &[f32], bias: &[f32]) {
+        let params = weight.iter().zip(bias);
+        for ((y, &x), (w, b)) in dst.iter_mut().zip(src).zip(params) {
+            *y = self.apply(x) * w + b;
+        }
+    }
 }

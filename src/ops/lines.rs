@@ -1,12 +1,14 @@
 //! A dense tensor as lines along one axis: `outer x len x inner` elements, lines that lie side by side taken
 //! together as the columns of a vector loop.
 
-use super::lanes::Lanes;
+use super::lanes::{Lanes, for_each_chunk};
 use crate::simd;
 use crate::threads::{SyncPtr, parallel_for};
 
 /// Lines that a kernel takes side by side at most.
 pub(crate) const WIDTH: usize = 64;
+/// Longest lines that are put side by side in scratch.
+const LONGEST: usize = 4096;
 /// Elements of one task at least.
 const TASK: usize = 8 << 10;
 
@@ -28,9 +30,6 @@ pub(crate) struct Columns<'a> {
     pub stride: usize,
     pub len: usize,
     pub width: usize,
-    /// Which lines: their group, and the first one's place in it.
-    pub outer: usize,
-    pub first: usize,
 }
 
 impl<'a> Columns<'a> {
@@ -38,12 +37,6 @@ impl<'a> Columns<'a> {
     #[inline(always)]
     pub fn row(&self, i: usize) -> &'a [f32] {
         &self.src[i * self.stride..][..self.width]
-    }
-
-    /// The only line of its group; `None` where there are more.
-    #[inline(always)]
-    pub fn line(&self) -> Option<&'a [f32]> {
-        (self.stride == 1).then(|| &self.src[..self.len])
     }
 }
 
@@ -65,11 +58,12 @@ impl<E> ColumnsMut<E> {
         unsafe { std::slice::from_raw_parts_mut(self.start.add(i * self.stride), self.width) }
     }
 
-    /// The only line of its group, whose elements follow each other; `None` where there are more lines.
+    /// Row `i`, to read.
     #[inline(always)]
-    pub fn line(&mut self) -> Option<&mut [E]> {
-        // SAFETY: as above: with a stride of 1 the rows of width 1 are one stretch.
-        (self.stride == 1).then(|| unsafe { std::slice::from_raw_parts_mut(self.start, self.rows) })
+    pub fn get(&self, i: usize) -> &[E] {
+        assert!(i < self.rows);
+        // SAFETY: as above; nobody else writes it.
+        unsafe { std::slice::from_raw_parts(self.start.add(i * self.stride), self.width) }
     }
 }
 
@@ -81,6 +75,13 @@ impl Lines {
             len: sizes[axis],
             inner: sizes[axis + 1..].iter().product(),
         }
+    }
+
+    /// The lines of a blocked activation of this rank along another axis than the channels; lines of padding too.
+    pub fn of_blocked(view: &Lanes, rank: usize, axis: usize) -> Lines {
+        let [d, h, w] = view.spatial;
+        let sizes = [view.n, view.blocks, d, h, w, view.lanes];
+        Lines::new(&sizes, if axis == 0 { 0 } else { axis + 5 - rank })
     }
 
     /// Calls `f` for columns that cover every line; the team shares them. `src` has `outer * len * inner` elements, `dst`
@@ -112,76 +113,137 @@ impl Lines {
                 let start = unsafe { out.get().add(at) };
                 let to = ColumnsMut { start, stride: inner, rows, width };
                 let from = &src[outer * len * inner + first..];
-                f(Columns { src: from, stride: inner, len, width, outer, first }, to);
+                f(Columns { src: from, stride: inner, len, width }, to);
             }
         });
     }
 }
 
-/// The lines of a blocked activation along another axis than the channels, and which of them are padding.
-pub(crate) struct PaddingColumns {
-    pub lines: Lines,
-    view: Lanes,
-    /// Groups of lines in one plane, or `None` where a group holds whole planes.
-    per_plane: Option<usize>,
+/// `to[c * to_stride + r] = from[r * from_stride + c]` for so many columns and rows.
+pub(crate) fn transpose(
+    (to, to_stride): (&mut [f32], usize),
+    (from, from_stride): (&[f32], usize),
+    columns: usize,
+    rows: usize,
+) {
+    if columns == 0 || rows == 0 {
+        return;
+    }
+    assert!((rows - 1) * from_stride + columns <= from.len());
+    assert!((columns - 1) * to_stride + rows <= to.len());
+    // A power of two; without such a kernel larger than any size.
+    let edge = simd::transpose_edge(size_of::<f32>()).unwrap_or(1 << (usize::BITS - 1));
+    let whole = |n: usize| n & !(edge - 1);
+    for r in (0..whole(rows)).step_by(edge) {
+        for c in (0..whole(columns)).step_by(edge) {
+            let (from, to) = (&from[r * from_stride + c..], &mut to[c * to_stride + r..]);
+            // SAFETY: a square of `edge` rows and columns inside both, by the assertions; a shared and an exclusive
+            // borrow do not overlap.
+            unsafe { simd::transpose(from.as_ptr(), from_stride, to.as_mut_ptr(), to_stride, false) };
+        }
+    }
+    for r in 0..rows {
+        let first = if r < whole(rows) { whole(columns) } else { 0 };
+        for c in first..columns {
+            to[c * to_stride + r] = from[r * from_stride + c];
+        }
+    }
 }
 
-impl PaddingColumns {
-    /// `axis` of a tensor of this rank; not 1.
-    pub fn new(view: &Lanes, rank: usize, axis: usize) -> PaddingColumns {
-        let [d, h, w] = view.spatial;
-        let sizes = [view.n, view.blocks, d, h, w, view.lanes];
-        let at = if axis == 0 { 0 } else { axis + 5 - rank };
-        let per_plane = (axis != 0).then(|| sizes[2..at].iter().product());
-        PaddingColumns { lines: Lines::new(&sizes, at), view: *view, per_plane }
+/// Calls `f` with so many elements of **unspecified** content, which the thread keeps for the next caller.
+pub(crate) fn with_scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
+    thread_local! {
+        static SCRATCH: std::cell::RefCell<Vec<f32>> = const { std::cell::RefCell::new(Vec::new()) };
     }
+    // Taken out, so that a caller inside a caller finds none, and makes its own.
+    let mut scratch = SCRATCH.take();
+    if scratch.len() < len {
+        scratch.resize(len, 0.0);
+    }
+    let result = f(&mut scratch[..len]);
+    SCRATCH.set(scratch);
+    result
+}
 
-    /// Calls `f` with the ranges of these columns that are padding.
-    pub fn for_each(&self, columns: &Columns<'_>, mut f: impl FnMut(std::ops::Range<usize>)) {
-        let Lanes { lanes, blocks, .. } = self.view;
-        let used = self.view.lanes_in(blocks - 1);
-        if used == lanes {
+impl Lines {
+    /// As [`for_each`](Self::for_each) with as many rows, but in scratch and in place where a group has few lines: `beside` gets
+    /// rows of [`WIDTH`] elements, `direct` gets the rest.
+    pub fn for_each_wide(
+        &self,
+        src: &[f32],
+        dst: &mut [f32],
+        beside: impl Fn(&mut [f32]) + Sync,
+        direct: impl Fn(Columns<'_>, ColumnsMut<f32>) + Sync,
+    ) {
+        let Some(together) = self.together() else { return self.for_each(src, dst, self.len, direct) };
+        let chunk = together * self.len * self.inner;
+        if dst.is_empty() {
             return;
         }
-        let (first, end) = (columns.first, columns.first + columns.width);
-        for pixel in (first / lanes * lanes..end).step_by(lanes) {
-            let plane = match self.per_plane {
-                Some(groups) => columns.outer / groups,
-                None => pixel / self.view.plane_len(),
-            };
-            let padding = (pixel + used).max(first)..(pixel + lanes).min(end);
-            if plane % blocks == blocks - 1 && !padding.is_empty() {
-                f(padding.start - first..padding.end - first);
+        for_each_chunk(&mut dst[..self.outer * self.len * self.inner], chunk, |i, dst| {
+            with_scratch(self.len * WIDTH, |rows| {
+                self.gather(&src[i * chunk..][..dst.len()], rows);
+                beside(rows);
+                self.scatter(rows, dst);
+            });
+        });
+    }
+
+    /// Groups that together have at most [`WIDTH`] lines, where a group alone has too few for a vector loop and the
+    /// lines are not too long for scratch.
+    pub fn together(&self) -> Option<usize> {
+        (self.inner < WIDTH && self.len <= LONGEST).then_some(WIDTH / self.inner.max(1))
+    }
+
+    /// Puts the lines of some whole groups side by side: row `a` of `to` has element `a` of each.
+    pub fn gather(&self, src: &[f32], to: &mut [f32]) {
+        let Lines { len, inner, .. } = *self;
+        if inner == 1 {
+            return transpose((to, WIDTH), (src, len), len, src.len() / len);
+        }
+        for (group, src) in src.chunks_exact(len * inner).enumerate() {
+            for (row, to) in src.chunks_exact(inner).zip(to.chunks_exact_mut(WIDTH)) {
+                copy_lanes(&mut to[group * inner..][..inner], row);
             }
         }
     }
 
-    /// Writes zeros to the columns that are padding.
-    pub fn clear(&self, columns: &Columns<'_>, to: &mut ColumnsMut<f32>) {
-        self.for_each(columns, |range| (0..to.rows).for_each(|a| to.row(a)[range.clone()].fill(0.0)));
+    /// Puts them back.
+    fn scatter(&self, from: &[f32], dst: &mut [f32]) {
+        let Lines { len, inner, .. } = *self;
+        if inner == 1 {
+            let lines = dst.len() / len;
+            return transpose((dst, len), (from, WIDTH), lines, len);
+        }
+        for (group, dst) in dst.chunks_exact_mut(len * inner).enumerate() {
+            for (row, from) in dst.chunks_exact_mut(inner).zip(from.chunks_exact(WIDTH)) {
+                copy_lanes(row, &from[group * inner..][..inner]);
+            }
+        }
     }
 }
 
-/// Edge of the largest square that [`transpose`] turns.
-pub(crate) const TRANSPOSE: usize = 16;
-
-/// `to[c][r] = from[r * stride + c]` for so many rows and columns, at most [`TRANSPOSE`] each; what else `to` holds stays.
+/// Copies the lanes of a block.
 #[inline(always)]
-pub(crate) fn transpose(
-    to: &mut [f32; TRANSPOSE * TRANSPOSE],
-    from: &[f32],
-    stride: usize,
-    columns: usize,
-    rows: usize,
-) {
-    let whole = (rows, columns) == (TRANSPOSE, TRANSPOSE);
-    if whole && simd::transpose_edge(size_of::<f32>()) == Some(TRANSPOSE) {
-        assert!((rows - 1) * stride + columns <= from.len());
-        // SAFETY: 16 rows of 16 elements in `from`, by the assertion, and in `to`, by its type.
-        return unsafe { simd::transpose(from.as_ptr(), stride, to.as_mut_ptr(), TRANSPOSE, false) };
+pub(crate) fn copy_lanes(to: &mut [f32], from: &[f32]) {
+    match (to.len(), to.first_chunk_mut::<16>(), from.first_chunk::<16>()) {
+        (16, Some(to), Some(from)) => *to = *from,
+        _ => to.copy_from_slice(from),
     }
-    for r in 0..rows {
-        let row = &from[r * stride..r * stride + columns];
-        row.iter().enumerate().for_each(|(c, &v)| to[c * TRANSPOSE + r] = v);
+}
+
+/// The channels of some pixels of a blocked activation, as rows of [`WIDTH`] pixels; padding is left out.
+pub(crate) fn gather_channels(
+    view: &Lanes,
+    src: &[f32],
+    n: usize,
+    first: usize,
+    pixels: usize,
+    to: &mut [f32],
+) {
+    for block in 0..view.blocks {
+        let from = &src[n * view.stride_n + block * view.stride_block + first * view.lanes..];
+        let to = &mut to[block * view.lanes * WIDTH..];
+        transpose((to, WIDTH), (from, view.lanes), view.lanes_in(block), pixels);
     }
 }

@@ -148,8 +148,11 @@ fn run(view: &Lanes, window: &Window, src: &[f32], dst: &mut [f32]) {
             simd::dispatch(SideBySide { window, from: &from, to: &mut to });
         });
     }
+    let halo = window.before + window.after;
+    let room = TILE * (view.padded_channels() + halo);
     view.for_each_tile(dst, TILE, |mut tile| {
-        simd::dispatch(Pixels { view, window, src, tile: &mut tile });
+        let mut room = vec![0f32; 2 * room];
+        simd::dispatch(Pixels { view, window, src, tile: &mut tile, room: &mut room });
     });
 }
 
@@ -194,38 +197,56 @@ struct Pixels<'a> {
     window: &'a Window,
     src: &'a [f32],
     tile: &'a mut Tile,
+    /// Zeros, twice as many as the channels of a tile with what windows have before and after them.
+    room: &'a mut [f32],
 }
 
 impl Pixels<'_> {
     #[inline(always)]
     fn with<const QUARTERS: u8>(self) {
-        let Pixels { view, window, src, tile } = self;
-        let padded = view.padded_channels();
-        let start = tile.n * view.stride_n + tile.first * view.lanes;
-        // Squares with zeros around them, and sums.
-        let mut squares = vec![0f32; window.before + padded + window.after];
-        let mut sums = vec![0f32; padded];
-        for pixel in 0..tile.pixels {
-            let at = pixel * view.lanes;
-            let own = &mut squares[window.before..window.before + padded];
-            for (block, squares) in own.chunks_exact_mut(view.lanes).enumerate() {
-                let x = &src[start + block * view.stride_block + at..][..view.lanes];
-                squares.iter_mut().zip(x).for_each(|(s, &x)| *s = x * x);
+        let Pixels { view, window, src, tile, room } = self;
+        let (lanes, halo) = (view.lanes, window.before + window.after);
+        let step = view.padded_channels() + halo;
+        let start = tile.n * view.stride_n + tile.first * lanes;
+        // Squares, with zeros before and after those of each pixel; then what to divide by, from each pixel's first zero on.
+        let (squares, divisors) = room.split_at_mut(room.len() / 2);
+        for block in 0..view.blocks {
+            let x = &src[start + block * view.stride_block..][..tile.pixels * lanes];
+            for (pixel, x) in x.chunks_exact(lanes).enumerate() {
+                let at = pixel * step + window.before + block * lanes;
+                with_lanes(&mut squares[at..at + lanes], x, x, |a, b| a * b);
             }
-            sums.copy_from_slice(&squares[..padded]);
-            for shift in 1..=window.before + window.after {
-                sums.iter_mut().zip(&squares[shift..]).for_each(|(s, q)| *s += q);
-            }
-            sums.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
-            for (block, divisors) in sums.chunks_exact(view.lanes).enumerate() {
-                let x = &src[start + block * view.stride_block + at..][..view.lanes];
-                let y = &mut tile.block(block)[at..][..view.lanes];
-                y.iter_mut().zip(x).zip(divisors).for_each(|((y, x), d)| *y = x / d);
-                let used = view.lanes_in(block);
+        }
+        let (squares, divisors) =
+            (&squares[..tile.pixels * step], &mut divisors[..tile.pixels * step - halo]);
+        divisors.copy_from_slice(&squares[..divisors.len()]);
+        for shift in 1..=halo {
+            divisors.iter_mut().zip(&squares[shift..]).for_each(|(s, q)| *s += q);
+        }
+        divisors.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
+        for block in 0..view.blocks {
+            let x = &src[start + block * view.stride_block..][..tile.pixels * lanes];
+            let used = view.lanes_in(block);
+            let y = tile.block(block).chunks_exact_mut(lanes);
+            for (pixel, (y, x)) in y.zip(x.chunks_exact(lanes)).enumerate() {
+                let at = pixel * step + block * lanes;
+                with_lanes(y, x, &divisors[at..at + lanes], |x, d| x / d);
                 y[used..].fill(0.0);
             }
         }
     }
+}
+
+/// `y = f(a, b)` over the lanes of a block.
+#[inline(always)]
+fn with_lanes(y: &mut [f32], a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) {
+    if let (16, Some(y), Some(a), Some(b)) =
+        (y.len(), y.first_chunk_mut::<16>(), a.first_chunk::<16>(), b.first_chunk::<16>())
+    {
+        *y = std::array::from_fn(|l| f(a[l], b[l]));
+        return simd::end_of_chunk();
+    }
+    y.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = f(a, b));
 }
 
 impl Loop for Pixels<'_> {

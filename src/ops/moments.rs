@@ -62,7 +62,17 @@ pub(crate) fn moments(view: &Lanes, src: &[f32], run: usize) -> Vec<Moments> {
     for_each_chunk_by(&mut parts, lanes, bytes, |i, out| {
         let (r, chunk) = (i / chunks, i % chunks);
         let [first, end] = [chunk, chunk + 1].map(|c| r * run + run * c / chunks);
-        simd::dispatch(Run { src: &src[first * lanes..end * lanes], out });
+        // The sums are made out here: what comes as a reference stays an array to the compiler, where it would take a
+        // local one apart, and its vectors with it.
+        let (mut one, mut more);
+        let groups = if lanes <= GROUP {
+            one = [Sums::default()];
+            &mut one[..]
+        } else {
+            more = vec![Sums::default(); lanes.div_ceil(GROUP)];
+            &mut more[..]
+        };
+        simd::dispatch(Run { src: &src[first * lanes..end * lanes], groups, out });
     });
     if chunks == 1 {
         return parts;
@@ -79,6 +89,8 @@ pub(crate) fn moments(view: &Lanes, src: &[f32], run: usize) -> Vec<Moments> {
 /// Pixels of `out.len()` lanes.
 struct Run<'a> {
     src: &'a [f32],
+    /// One for every [`GROUP`] lanes.
+    groups: &'a mut [Sums],
     out: &'a mut [Moments],
 }
 
@@ -86,35 +98,36 @@ impl Loop for Run<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Run { src, out } = self;
+        let Run { src, groups, out } = self;
         let lanes = out.len();
-        if lanes == GROUP {
-            let sums = Sums::of(src, GROUP, 0, src.len() / GROUP, Sums::start(&src[..GROUP]));
-            return sums.write(src.len() / GROUP, out);
-        }
         if lanes < GROUP {
-            return few_lanes(src, out);
+            return few_lanes(src, &mut groups[0], out);
         }
         let pixels = src.len() / lanes;
         // The last group overlaps the one before it: lanes there are summed twice, to the same sums.
-        let starts = (0..lanes / GROUP).map(|g| g * GROUP);
-        let starts: Vec<usize> = starts.chain((lanes % GROUP != 0).then(|| lanes - GROUP)).collect();
-        let mut groups: Vec<Sums> = starts.iter().map(|&s| Sums::start(&src[s..s + GROUP])).collect();
+        let start = |group: usize| (group * GROUP).min(lanes - GROUP);
+        for (g, sums) in groups.iter_mut().enumerate() {
+            sums.start(&src[start(g)..]);
+        }
         for first in (0..pixels).step_by(STRIP) {
             let end = (first + STRIP).min(pixels);
-            for (sums, &s) in groups.iter_mut().zip(&starts) {
-                *sums = Sums::of(&src[first * lanes..end * lanes], lanes, s, end - first, *sums);
+            for (g, sums) in groups.iter_mut().enumerate() {
+                sums.add(&src[first * lanes + start(g)..], lanes, end - first);
             }
         }
-        for (sums, &s) in groups.iter().zip(&starts) {
-            sums.write(pixels, &mut out[s..s + GROUP]);
+        for (g, sums) in groups.iter().enumerate() {
+            let (sum, squares) = sums.total();
+            let out = out[start(g)..].iter_mut().zip(&sums.pivot);
+            for ((out, &pivot), (sum, squares)) in out.zip(sum.into_iter().zip(squares)) {
+                *out = around_pivot(pixels, pivot, sum, squares);
+            }
         }
     }
 }
 
 /// Fewer lanes than a vector loop takes: several pixels make one.
 #[inline(always)]
-fn few_lanes(src: &[f32], out: &mut [Moments]) {
+fn few_lanes(src: &[f32], sums: &mut Sums, out: &mut [Moments]) {
     let lanes = out.len();
     let together = GROUP >> lanes.trailing_zeros().min(GROUP.trailing_zeros());
     let wide = together * lanes;
@@ -131,8 +144,11 @@ fn few_lanes(src: &[f32], out: &mut [Moments]) {
     let (mut sum, mut squares) = ([0f64; GROUP], [0f64; GROUP]);
     let mut lane = 0;
     for start in (0..wide).step_by(GROUP) {
-        let sums = Sums::of(src, wide, start, whole, Sums::start(&pivots[start..start + GROUP]));
-        let sums = Sums::of(&row[..wide], wide, start, 1, sums);
+        sums.start(&pivots[start..]);
+        if whole > 0 {
+            sums.add(&src[start..], wide, whole);
+        }
+        sums.add(&row[start..], wide, 1);
         let total = sums.total();
         for i in 0..GROUP {
             sum[lane] += total.0[i];
@@ -156,7 +172,7 @@ fn around_pivot(count: usize, pivot: f32, sum: f64, squares: f64) -> Moments {
 
 /// Sums of the differences from a pivot and of their squares: even pixels and odd pixels apart, so that one
 /// addition need not wait for the one before.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Sums {
     pivot: [f32; GROUP],
     sum: [[f64; GROUP]; 2],
@@ -165,18 +181,18 @@ struct Sums {
 
 impl Sums {
     #[inline(always)]
-    fn start(pivot: &[f32]) -> Sums {
-        let mut sums = Sums { pivot: [0.0; GROUP], sum: [[0.0; GROUP]; 2], squares: [[0.0; GROUP]; 2] };
-        sums.pivot.copy_from_slice(pivot);
-        sums
+    fn start(&mut self, pivot: &[f32]) {
+        *self = Sums::default();
+        self.pivot.copy_from_slice(&pivot[..GROUP]);
+        simd::end_of_chunk();
     }
 
-    /// With lanes `first..first + GROUP` of pixels of `lanes` lanes.
+    /// Adds the first [`GROUP`] lanes of pixels of `lanes` lanes.
     #[inline(always)]
-    fn of(src: &[f32], lanes: usize, first: usize, pixels: usize, sums: Sums) -> Sums {
-        let Sums { pivot, sum: [mut s0, mut s1], squares: [mut q0, mut q1] } = sums;
-        let mut at = first;
-        let pivots = pivot.map(f64::from);
+    fn add(&mut self, src: &[f32], lanes: usize, pixels: usize) {
+        let ([mut s0, mut s1], [mut q0, mut q1]) = (self.sum, self.squares);
+        let pivots = self.pivot.map(f64::from);
+        let mut at = 0;
         for _ in 0..pixels / 2 {
             let (a, b) = (&src[at..at + GROUP], &src[at + lanes..at + lanes + GROUP]);
             for l in 0..GROUP {
@@ -190,6 +206,7 @@ impl Sums {
                 q1[l] += d * d;
             }
             at += 2 * lanes;
+            simd::end_of_chunk();
         }
         if pixels % 2 == 1 {
             let a = &src[at..at + GROUP];
@@ -199,7 +216,7 @@ impl Sums {
                 q0[l] += d * d;
             }
         }
-        Sums { pivot, sum: [s0, s1], squares: [q0, q1] }
+        (self.sum, self.squares) = ([s0, s1], [q0, q1]);
     }
 
     #[inline(always)]
@@ -210,14 +227,6 @@ impl Sums {
             squares[l] += self.squares[1][l];
         }
         (sum, squares)
-    }
-
-    #[inline(always)]
-    fn write(&self, count: usize, out: &mut [Moments]) {
-        let (sum, squares) = self.total();
-        for (l, out) in out.iter_mut().enumerate() {
-            *out = around_pivot(count, self.pivot[l], sum[l], squares[l]);
-        }
     }
 }
 

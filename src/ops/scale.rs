@@ -132,10 +132,10 @@ struct Group<const L: usize> {
 
 impl Affine<'_> {
     #[inline(always)]
-    fn group<const L: usize>(&self, at: usize) -> Group<L> {
+    fn group<const L: usize>(&self) -> Group<L> {
         let part = |v: &[f32]| {
             let mut part = [0f32; L];
-            part.copy_from_slice(&v[at..at + L]);
+            part.copy_from_slice(&v[..L]);
             part
         };
         Group { center: part(self.center), scale: part(self.scale), shift: part(self.shift) }
@@ -144,16 +144,19 @@ impl Affine<'_> {
     /// Every `L` elements have the same scales.
     #[inline(always)]
     fn lanes<const L: usize>(self) {
-        let group = self.group::<L>(0);
+        let group = self.group::<L>();
         let src = self.src.as_chunks::<L>().0;
-        self.dst.as_chunks_mut::<L>().0.iter_mut().zip(src).for_each(|(y, x)| group.apply(x, y));
+        for (y, x) in self.dst.as_chunks_mut::<L>().0.iter_mut().zip(src) {
+            group.apply(x, y);
+            simd::end_of_chunk();
+        }
     }
 }
 
 impl Loop for Affine<'_> {
     type Out = ();
     #[inline(always)]
-    fn run(mut self) {
+    fn run(self) {
         match self.scale.len() {
             1 => {
                 let s = Scale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
@@ -162,15 +165,10 @@ impl Loop for Affine<'_> {
             8 => self.lanes::<8>(),
             16 => self.lanes::<GROUP>(),
             n => {
-                let dst = std::mem::take(&mut self.dst);
-                for (dst, src) in dst.chunks_mut(n).zip(self.src.chunks(n)) {
-                    let (dst, dst_rest) = dst.as_chunks_mut::<GROUP>();
-                    let (src, src_rest) = src.as_chunks::<GROUP>();
-                    for (i, (y, x)) in dst.iter_mut().zip(src).enumerate() {
-                        self.group::<GROUP>(i * GROUP).apply(x, y);
-                    }
-                    for (i, (y, x)) in dst_rest.iter_mut().zip(src_rest).enumerate() {
-                        self.group::<1>(dst.len() * GROUP + i).apply(&[*x], std::array::from_mut(y));
+                for (dst, src) in self.dst.chunks_mut(n).zip(self.src.chunks(n)) {
+                    let params = self.center.iter().zip(self.scale).zip(self.shift);
+                    for ((d, &x), ((&center, &scale), &shift)) in dst.iter_mut().zip(src).zip(params) {
+                        *d = Scale { center, scale, shift }.apply(x);
                     }
                 }
             }

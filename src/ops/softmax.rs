@@ -1,8 +1,8 @@
 //! Softmax and log-softmax over any axis.
 
 use super::Entry;
-use super::lanes::{Lanes, Tile};
-use super::lines::{Columns, ColumnsMut, Lines, PaddingColumns, WIDTH};
+use super::lanes::Lanes;
+use super::lines::{Columns, ColumnsMut, Lines, WIDTH, gather_channels, transpose, with_scratch};
 use super::same::Same;
 use crate::dispatch::schema::{data, required_int};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
@@ -102,7 +102,7 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         let at = order.iter().position(|&d| d == axis).unwrap_or(0);
         let lines = Lines::new(&sizes, at);
         let (src, dst) = same.slices();
-        super::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst, None));
+        super::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst));
     }
     Ok(same.into_result().into())
 }
@@ -111,247 +111,170 @@ fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: 
     if axis == 1 {
         return across_blocks(view, log, src, dst);
     }
-    let padding = PaddingColumns::new(view, rank, axis);
-    along(&padding.lines, log, src, dst, Some(&padding));
+    along(&Lines::of_blocked(view, rank, axis), log, src, dst);
+    view.clear_padding(dst);
 }
 
 /// Softmax along lines of a dense tensor.
-fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32], padding: Option<&PaddingColumns>) {
-    lines.for_each(src, dst, lines.len, |from, mut to| {
-        if let (Some(src), Some(dst)) = (from.line(), to.line()) {
-            return simd::dispatch(Line { src, dst, log });
-        }
-        if lines.inner < LANES / 2 {
-            one_by_one(&from, &mut to, log);
+fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32]) {
+    let beside = |rows: &mut [f32]| {
+        let rows = InPlace(rows.as_chunks_mut().0);
+        simd::dispatch(SideBySide { len: lines.len, rows, log });
+    };
+    lines.for_each_wide(src, dst, beside, |from, to| {
+        let width = from.width;
+        let mut rows = Direct { from, to };
+        if width == WIDTH {
+            simd::dispatch(SideBySide { len: lines.len, rows: &mut rows, log });
         } else {
-            simd::dispatch(SideBySide { from: &from, to: &mut to, log });
-        }
-        if let Some(padding) = padding {
-            padding.clear(&from, &mut to);
+            simd::dispatch(SideBySide { len: lines.len, rows: Narrow(&mut rows), log });
         }
     });
 }
 
-/// Lines that are too few for a vector: each is gathered, and put back.
-fn one_by_one(from: &Columns<'_>, to: &mut ColumnsMut<f32>, log: bool) {
-    let mut line = vec![0f32; 2 * from.len];
-    let (src, dst) = line.split_at_mut(from.len);
-    for i in 0..from.width {
-        src.iter_mut().enumerate().for_each(|(a, x)| *x = from.row(a)[i]);
-        simd::dispatch(Line { src, dst, log });
-        dst.iter().enumerate().for_each(|(a, &y)| to.row(a)[i] = y);
-    }
-}
-
-/// Softmax over the channels of a blocked tensor: those of a pixel are gathered, so that padding takes no part.
+/// Softmax over the channels of a blocked tensor: those of a tile of pixels are put side by side, so that padding takes no part.
 fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
-    view.for_each_tile(dst, TILE, |mut tile| {
-        let mut line = vec![0f32; 2 * view.padded_channels()];
-        simd::dispatch(Pixels { view, src, tile: &mut tile, line: &mut line, log });
+    view.for_each_tile(dst, WIDTH, |mut tile| {
+        with_scratch(view.c * WIDTH, |rows| {
+            gather_channels(view, src, tile.n, tile.first, tile.pixels, rows);
+            let place = InPlace(rows.as_chunks_mut().0);
+            simd::dispatch(SideBySide { len: view.c, rows: place, log });
+            for block in 0..view.blocks {
+                let (used, pixels) = (view.lanes_in(block), tile.pixels);
+                let dst = tile.block(block);
+                transpose(
+                    (&mut *dst, view.lanes),
+                    (&rows[block * view.lanes * WIDTH..], WIDTH),
+                    pixels,
+                    used,
+                );
+                if used < view.lanes {
+                    dst.chunks_exact_mut(view.lanes).for_each(|lanes| lanes[used..].fill(0.0));
+                }
+            }
+        });
     });
 }
 
-/// Elements that a line's loop takes at once, and partial sums that it has: the same for every layout.
-const LANES: usize = 16;
-/// Pixels of a tile whose channels are gathered.
-const TILE: usize = 16;
-
-/// Those of the differences from `max`, which are also added to `sum`.
-#[inline(always)]
-fn exponentials<const V: usize>(x: &[f32; V], max: &[f32; V], sum: &mut [f64; V]) -> [f32; V] {
-    let x = *x;
-    let mut e = [0f32; V];
-    for l in 0..V {
-        e[l] = math::exp(x[l] - max[l]);
-    }
-    for l in 0..V {
-        sum[l] += f64::from(e[l]);
-    }
-    e
+/// Where rows of lines side by side come from, and go to.
+trait Rows {
+    fn load(&self, row: usize) -> [f32; WIDTH];
+    fn store(&mut self, row: usize, y: &[f32; WIDTH]);
+    /// A row that was stored.
+    fn stored(&self, row: usize) -> [f32; WIDTH];
 }
 
-#[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
-    if b > a { b } else { a }
-}
+/// Rows of scratch, which the results replace.
+struct InPlace<'a>(&'a mut [[f32; WIDTH]]);
 
-/// What follows the sum: `exp(x - max) * inverse`, or `x - max - log_sum`.
-#[derive(Clone, Copy)]
-struct Denominator {
-    inverse: f32,
-    log_sum: f32,
-}
-
-impl Denominator {
+impl Rows for InPlace<'_> {
     #[inline(always)]
-    fn new(sum: f64, log: bool) -> Denominator {
-        let inverse = if log { 0.0 } else { (1.0 / sum) as f32 };
-        Denominator { inverse, log_sum: if log { math::log(sum as f32) } else { 0.0 } }
+    fn load(&self, row: usize) -> [f32; WIDTH] {
+        self.0[row]
+    }
+    #[inline(always)]
+    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+        self.0[row] = *y;
+    }
+    #[inline(always)]
+    fn stored(&self, row: usize) -> [f32; WIDTH] {
+        self.0[row]
     }
 }
 
-/// One line whose elements follow each other.
-struct Line<'a> {
-    src: &'a [f32],
-    dst: &'a mut [f32],
+/// Columns of the tensors themselves.
+struct Direct<'a> {
+    from: Columns<'a>,
+    to: ColumnsMut<f32>,
+}
+
+impl Rows for &mut Direct<'_> {
+    #[inline(always)]
+    fn load(&self, row: usize) -> [f32; WIDTH] {
+        *self.from.row(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    }
+    #[inline(always)]
+    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+        self.to.row(row).copy_from_slice(y);
+    }
+    #[inline(always)]
+    fn stored(&self, row: usize) -> [f32; WIDTH] {
+        *self.to.get(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    }
+}
+
+/// Fewer columns than a vector loop takes.
+struct Narrow<'a, 'b>(&'a mut Direct<'b>);
+
+#[inline(always)]
+fn widened(row: &[f32]) -> [f32; WIDTH] {
+    let mut x = [0f32; WIDTH];
+    x[..row.len()].copy_from_slice(row);
+    x
+}
+
+impl Rows for Narrow<'_, '_> {
+    #[inline(always)]
+    fn load(&self, row: usize) -> [f32; WIDTH] {
+        widened(self.0.from.row(row))
+    }
+    #[inline(always)]
+    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+        let to = self.0.to.row(row);
+        to.copy_from_slice(&y[..to.len()]);
+    }
+    #[inline(always)]
+    fn stored(&self, row: usize) -> [f32; WIDTH] {
+        widened(self.0.to.get(row))
+    }
+}
+
+/// [`WIDTH`] lines side by side: vectors run across them. A line's result does not depend on its neighbours, nor on the layout.
+struct SideBySide<R> {
+    rows: R,
+    len: usize,
     log: bool,
 }
 
-impl Loop for Line<'_> {
+impl<R: Rows> Loop for SideBySide<R> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Line { src, dst, log } = self;
-        let (whole, rest) = src.as_chunks::<LANES>();
-        // Lanes beyond the end are -inf: they are no maximum, and their exponential is 0.
-        let mut last = [f32::NEG_INFINITY; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        let mut max = last;
-        for x in whole {
-            for l in 0..LANES {
-                max[l] = larger(max[l], x[l]);
+        let SideBySide { mut rows, len, log } = self;
+        let mut max = [f32::NEG_INFINITY; WIDTH];
+        for row in 0..len {
+            let x = rows.load(row);
+            for l in 0..WIDTH {
+                max[l] = if x[l] > max[l] { x[l] } else { max[l] };
             }
+            simd::end_of_chunk();
         }
-        let mut half = LANES / 2;
-        while half > 0 {
-            for l in 0..half {
-                max[l] = larger(max[l], max[l + half]);
+        let mut sum = [0f64; WIDTH];
+        for row in 0..len {
+            let x = rows.load(row);
+            let mut e = [0f32; WIDTH];
+            for l in 0..WIDTH {
+                e[l] = math::exp(x[l] - max[l]);
             }
-            half /= 2;
-        }
-        let max = max[0];
-        let (whole_dst, rest_dst) = dst.as_chunks_mut::<LANES>();
-        let mut sum = [0f64; LANES];
-        for (y, x) in whole_dst.iter_mut().zip(whole) {
-            let e = exponentials(x, &[max; LANES], &mut sum);
+            for l in 0..WIDTH {
+                sum[l] += f64::from(e[l]);
+            }
             if !log {
-                *y = e;
+                rows.store(row, &e);
             }
+            simd::end_of_chunk();
         }
-        let mut last_e = [0f32; LANES];
-        if !rest.is_empty() {
-            last_e = exponentials(&last, &[max; LANES], &mut sum);
+        let mut last = [0f32; WIDTH];
+        for l in 0..WIDTH {
+            last[l] = if log { math::log(sum[l] as f32) } else { (1.0 / sum[l]) as f32 };
         }
-        let mut half = LANES / 2;
-        while half > 0 {
-            for l in 0..half {
-                sum[l] += sum[l + half];
+        for row in 0..len {
+            let mut y = if log { rows.load(row) } else { rows.stored(row) };
+            for l in 0..WIDTH {
+                y[l] = if log { y[l] - max[l] - last[l] } else { y[l] * last[l] };
             }
-            half /= 2;
+            rows.store(row, &y);
+            simd::end_of_chunk();
         }
-        let d = Denominator::new(sum[0], log);
-        if log {
-            whole_dst.as_flattened_mut().iter_mut().zip(src).for_each(|(y, x)| *y = x - max - d.log_sum);
-            rest_dst.iter_mut().zip(rest).for_each(|(y, x)| *y = x - max - d.log_sum);
-        } else {
-            whole_dst.as_flattened_mut().iter_mut().for_each(|y| *y *= d.inverse);
-            rest_dst.iter_mut().zip(&last_e).for_each(|(y, e)| *y = e * d.inverse);
-        }
-    }
-}
-
-/// The channels of some pixels.
-struct Pixels<'a> {
-    view: &'a Lanes,
-    src: &'a [f32],
-    tile: &'a mut Tile,
-    line: &'a mut [f32],
-    log: bool,
-}
-
-impl Loop for Pixels<'_> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let Pixels { view, src, tile, line, log } = self;
-        let start = tile.n * view.stride_n + tile.first * view.lanes;
-        let (from, to) = line.split_at_mut(view.padded_channels());
-        for pixel in 0..tile.pixels {
-            let at = pixel * view.lanes;
-            for (block, lanes) in from.chunks_exact_mut(view.lanes).enumerate() {
-                lanes.copy_from_slice(&src[start + block * view.stride_block + at..][..view.lanes]);
-            }
-            Line { src: &from[..view.c], dst: &mut to[..view.c], log }.run();
-            for (block, lanes) in to.chunks_exact(view.lanes).enumerate() {
-                tile.block(block)[at..][..view.lanes].copy_from_slice(lanes);
-            }
-        }
-    }
-}
-
-/// Lines side by side: vectors run across them.
-struct SideBySide<'a, 'b> {
-    from: &'a Columns<'b>,
-    to: &'a mut ColumnsMut<f32>,
-    log: bool,
-}
-
-impl Loop for SideBySide<'_, '_> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let SideBySide { from, to, log } = self;
-        if from.width == WIDTH {
-            return columns::<WIDTH>(from, to, 0, WIDTH, log);
-        }
-        if from.width == LANES / 2 {
-            return columns::<{ LANES / 2 }>(from, to, 0, LANES / 2, log);
-        }
-        for at in (0..from.width).step_by(LANES) {
-            columns::<LANES>(from, to, at, LANES.min(from.width - at), log);
-        }
-    }
-}
-
-/// Columns `at..at + width`, of at most `V`.
-#[inline(always)]
-fn columns<const V: usize>(from: &Columns<'_>, to: &mut ColumnsMut<f32>, at: usize, width: usize, log: bool) {
-    let mut max = [f32::NEG_INFINITY; V];
-    for a in 0..from.len {
-        let x = load::<V>(&from.row(a)[at..at + width]);
-        for l in 0..V {
-            max[l] = larger(max[l], x[l]);
-        }
-    }
-    let mut sum = [0f64; V];
-    for a in 0..from.len {
-        let e = exponentials(&load::<V>(&from.row(a)[at..at + width]), &max, &mut sum);
-        if !log {
-            store(&mut to.row(a)[at..at + width], &e);
-        }
-    }
-    let (mut inverse, mut log_sum) = ([0f32; V], [0f32; V]);
-    for l in 0..V {
-        let d = Denominator::new(sum[l], log);
-        (inverse[l], log_sum[l]) = (d.inverse, d.log_sum);
-    }
-    for a in 0..from.len {
-        let to = &mut to.row(a)[at..at + width];
-        let mut y = if log { load::<V>(&from.row(a)[at..at + width]) } else { load::<V>(to) };
-        for l in 0..V {
-            y[l] = if log { y[l] - max[l] - log_sum[l] } else { y[l] * inverse[l] };
-        }
-        store(to, &y);
-    }
-}
-
-/// A row of at most `V`, filled up with zeros.
-#[inline(always)]
-fn load<const V: usize>(row: &[f32]) -> [f32; V] {
-    match row.first_chunk::<V>() {
-        Some(row) => *row,
-        None => {
-            let mut x = [0f32; V];
-            x[..row.len()].copy_from_slice(row);
-            x
-        }
-    }
-}
-
-#[inline(always)]
-fn store<const V: usize>(row: &mut [f32], y: &[f32; V]) {
-    match row.first_chunk_mut::<V>() {
-        Some(row) => *row = *y,
-        None => row.copy_from_slice(&y[..row.len()]),
     }
 }

@@ -10,8 +10,8 @@ use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::ops::lanes::Lanes;
-use crate::ops::lines::{Columns, ColumnsMut, Lines, PaddingColumns, WIDTH};
+use crate::ops::lanes::{Lanes, for_each_chunk_by};
+use crate::ops::lines::{Columns, Lines, WIDTH, gather_channels, with_scratch};
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::blocked::BlockedTensor;
@@ -177,10 +177,8 @@ fn of_blocked(
             out.fill(0);
             out[0] = first_of(src, largest, place) as i32;
         }
-        Some(1) => to.for_each_piece(out, |p, out| {
-            simd::dispatch(Channels { view: &view, src, image: p.n, first: p.first, out });
-        }),
-        Some(axis) => along(&PaddingColumns::new(&view, x.rank(), axis).lines, src, out),
+        Some(1) => over_channels(&view, &to, src, out),
+        Some(axis) => along(&Lines::of_blocked(&view, x.rank(), axis), src, out),
     }
     Ok(dst)
 }
@@ -213,84 +211,57 @@ impl Loop for Holds<'_> {
     type Out = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        let nan = u32::from(self.largest.is_nan());
-        let equal = |x: f32| u32::from(x == self.largest) | (nan & u32::from(x.is_nan()));
-        let (whole, rest) = self.piece.as_chunks::<16>();
-        let mut found = [0u32; 16];
-        for x in whole {
-            for l in 0..16 {
-                found[l] |= equal(x[l]);
-            }
-        }
-        found.iter().any(|&f| f != 0) || rest.iter().any(|&x| equal(x) != 0)
+        let Holds { piece, largest } = self;
+        let count =
+            |equal: fn(f32, f32) -> bool| piece.iter().map(|&x| u32::from(equal(x, largest))).sum::<u32>();
+        let found = if largest.is_nan() { count(|x, _| x.is_nan()) } else { count(|x, y| x == y) };
+        found > 0
     }
-}
-
-/// Whether `x` goes before `best`, which was found earlier.
-#[inline(always)]
-fn beats(x: f32, best: f32) -> bool {
-    (x > best) | (x.is_nan() & !best.is_nan())
 }
 
 fn along(lines: &Lines, src: &[f32], dst: &mut [i32]) {
-    lines.for_each(src, dst, 1, |from, mut to| match from.line() {
-        Some(line) => to.row(0)[0] = simd::dispatch(Line(line)),
-        None => simd::dispatch(SideBySide { from: &from, to: &mut to }),
+    let Lines { len, inner, .. } = *lines;
+    match lines.together() {
+        Some(together) => {
+            let bytes = together * inner * len * size_of::<f32>();
+            for_each_chunk_by(dst, together * inner, bytes, |i, dst| {
+                with_scratch(len * WIDTH, |rows| {
+                    lines.gather(&src[i * together * inner * len..][..dst.len() * len], rows);
+                    dst.copy_from_slice(&simd::dispatch(SideBySide { rows: InPlace(rows) })[..dst.len()]);
+                });
+            });
+        }
+        None if inner == 1 => {
+            let line = |i: usize, dst: &mut [i32]| dst[0] = simd::dispatch(Line(&src[i * len..][..len]));
+            for_each_chunk_by(dst, 1, len * size_of::<f32>(), line);
+        }
+        None => lines.for_each(src, dst, 1, |from, mut to| {
+            let dst = to.row(0);
+            let places = match dst.len() {
+                WIDTH => simd::dispatch(SideBySide { rows: Direct(&from) }),
+                _ => simd::dispatch(SideBySide { rows: Narrow(&from) }),
+            };
+            dst.copy_from_slice(&places[..dst.len()]);
+        }),
+    }
+}
+
+/// Over the channels of a blocked tensor: those of some pixels are put side by side.
+fn over_channels(view: &Lanes, to: &Lanes, src: &[f32], dst: &mut [i32]) {
+    to.for_each_piece(dst, |p, dst| {
+        for (tile, dst) in dst.chunks_mut(WIDTH * to.lanes).enumerate() {
+            let (first, pixels) = (p.first + tile * WIDTH, dst.len() / to.lanes);
+            with_scratch(view.c * WIDTH, |rows| {
+                gather_channels(view, src, p.n, first, pixels, rows);
+                let places = simd::dispatch(SideBySide { rows: InPlace(rows) });
+                dst.fill(0);
+                dst.iter_mut().step_by(to.lanes).zip(places).for_each(|(y, place)| *y = place);
+            });
+        }
     });
 }
 
-/// The largest so far of each of 16 lanes, and the chunk that it was in.
-struct Best {
-    value: [f32; 16],
-    chunk: [i32; 16],
-}
-
-impl Best {
-    #[inline(always)]
-    fn new() -> Best {
-        Best { value: [f32::NEG_INFINITY; 16], chunk: [0; 16] }
-    }
-
-    #[inline(always)]
-    fn take(&mut self, chunk: usize, x: [f32; 16]) {
-        for l in 0..16 {
-            let better = beats(x[l], self.value[l]);
-            self.value[l] = if better { x[l] } else { self.value[l] };
-            self.chunk[l] = if better { chunk as i32 } else { self.chunk[l] };
-        }
-    }
-
-    /// The first place of the largest, where a chunk has so many elements. Lanes that had none are beyond the places of
-    /// all that had.
-    #[inline(always)]
-    fn place(&self, chunk: usize) -> i32 {
-        let mut most = self.value;
-        let mut half = 8;
-        while half > 0 {
-            for l in 0..half {
-                most[l] = larger(most[l], most[l + half]);
-            }
-            half /= 2;
-        }
-        let (most, nan) = (most[0], most[0].is_nan());
-        let mut place = [i32::MAX; 16];
-        for l in 0..16 {
-            let is_most = (self.value[l] == most) | (nan & self.value[l].is_nan());
-            let at = self.chunk[l] * chunk as i32 + l as i32;
-            place[l] = if is_most { at } else { i32::MAX };
-        }
-        let mut half = 8;
-        while half > 0 {
-            for l in 0..half {
-                place[l] = place[l].min(place[l + half]);
-            }
-            half /= 2;
-        }
-        place[0]
-    }
-}
-
-/// One line whose elements follow each other.
+/// One long line: its largest first, then the place of the first that equals it.
 struct Line<'a>(&'a [f32]);
 
 impl Loop for Line<'_> {
@@ -298,121 +269,88 @@ impl Loop for Line<'_> {
     #[inline(always)]
     fn run(self) -> i32 {
         let (whole, rest) = self.0.as_chunks::<16>();
-        let mut best = Best::new();
-        for (chunk, x) in whole.iter().enumerate() {
-            best.take(chunk, *x);
-        }
-        let mut last = [f32::NEG_INFINITY; 16];
-        last[..rest.len()].copy_from_slice(rest);
-        best.take(whole.len(), last);
-        best.place(16)
-    }
-}
-
-/// Lines side by side: vectors run across them.
-struct SideBySide<'a, 'b> {
-    from: &'a Columns<'b>,
-    to: &'a mut ColumnsMut<i32>,
-}
-
-impl SideBySide<'_, '_> {
-    #[inline(always)]
-    fn columns<const V: usize>(from: &Columns<'_>, to: &mut [i32], at: usize) {
-        let width = to.len();
-        let (mut best, mut place) = ([0f32; V], [0i32; V]);
-        best[..width].copy_from_slice(&from.row(0)[at..at + width]);
-        for a in 1..from.len {
-            let row = &from.row(a)[at..at + width];
-            if let Some(&row) = row.first_chunk::<V>() {
-                for l in 0..V {
-                    let better = beats(row[l], best[l]);
-                    best[l] = if better { row[l] } else { best[l] };
-                    place[l] = if better { a as i32 } else { place[l] };
-                }
-            } else {
-                for ((&x, best), place) in row.iter().zip(&mut best).zip(&mut place) {
-                    if beats(x, *best) {
-                        (*best, *place) = (x, a as i32);
-                    }
-                }
+        let mut lanes = [f32::NEG_INFINITY; 16];
+        for x in whole {
+            for l in 0..16 {
+                lanes[l] = larger(lanes[l], x[l]);
             }
         }
-        to.copy_from_slice(&place[..width]);
+        let most = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| larger(a, b));
+        let is_most = |x: &f32| *x == most || x.is_nan() && most.is_nan();
+        self.0.iter().position(is_most).unwrap_or(0) as i32
     }
 }
 
-impl Loop for SideBySide<'_, '_> {
-    type Out = ();
+/// Where rows of lines side by side are.
+trait Rows {
+    fn len(&self) -> usize;
+    fn load(&self, row: usize) -> [f32; WIDTH];
+}
+
+/// In scratch.
+struct InPlace<'a>(&'a [f32]);
+
+impl Rows for InPlace<'_> {
     #[inline(always)]
-    fn run(self) {
-        let SideBySide { from, to } = self;
-        let row = to.row(0);
-        if row.len() == WIDTH {
-            return Self::columns::<WIDTH>(from, row, 0);
-        }
-        for (i, to) in row.chunks_mut(16).enumerate() {
-            Self::columns::<16>(from, to, i * 16);
-        }
+    fn len(&self) -> usize {
+        self.0.len() / WIDTH
+    }
+    #[inline(always)]
+    fn load(&self, row: usize) -> [f32; WIDTH] {
+        *self.0[row * WIDTH..].first_chunk().unwrap_or(&[0.0; WIDTH])
     }
 }
 
-/// Over the channels of some pixels of one image: blocks of lanes, of which the last may have padding.
-struct Channels<'a> {
-    view: &'a Lanes,
-    src: &'a [f32],
-    image: usize,
-    first: usize,
-    out: &'a mut [i32],
+/// In the tensor.
+struct Direct<'a, 'b>(&'a Columns<'b>);
+
+impl Rows for Direct<'_, '_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len
+    }
+    #[inline(always)]
+    fn load(&self, row: usize) -> [f32; WIDTH] {
+        *self.0.row(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    }
 }
 
-impl Loop for Channels<'_> {
-    type Out = ();
+/// In the tensor, and fewer than a vector loop takes.
+struct Narrow<'a, 'b>(&'a Columns<'b>);
+
+impl Rows for Narrow<'_, '_> {
     #[inline(always)]
-    fn run(self) {
-        let Channels { view, src, image, first, out } = self;
-        let lanes = view.lanes;
-        for (pixel, out) in out.chunks_exact_mut(lanes).enumerate() {
-            let start = image * view.stride_n + (first + pixel) * lanes;
-            let mut found: Option<(f32, i32)> = None;
-            for group in (0..lanes).step_by(16) {
-                let mut best = Best::new();
-                for block in 0..view.blocks {
-                    let at = start + block * view.stride_block + group;
-                    let used = view.lanes_in(block).saturating_sub(group);
-                    best.take(block, lanes_of(&src[at..], 16.min(lanes - group), used));
-                }
-                let place = best.place(lanes) + group as i32;
-                if lanes <= 16 {
-                    found = Some((0.0, place));
-                    break;
-                }
-                // Wide blocks: the groups' places interleave, and the first of equal ones wins.
-                let channel = place as usize;
-                let at = start + channel / lanes * view.stride_block + channel % lanes;
-                let Some(&value) = src.get(at).filter(|_| channel < view.c) else { continue };
-                found = match found {
-                    Some((v, p)) if !(beats(value, v) || !beats(v, value) && place < p) => Some((v, p)),
-                    _ => Some((value, place)),
-                };
+    fn len(&self) -> usize {
+        self.0.len
+    }
+    #[inline(always)]
+    fn load(&self, row: usize) -> [f32; WIDTH] {
+        let (mut x, row) = ([0f32; WIDTH], self.0.row(row));
+        x[..row.len()].copy_from_slice(row);
+        x
+    }
+}
+
+/// [`WIDTH`] lines side by side: vectors run across them.
+struct SideBySide<R> {
+    rows: R,
+}
+
+impl<R: Rows> Loop for SideBySide<R> {
+    type Out = [i32; WIDTH];
+    #[inline(always)]
+    fn run(self) -> [i32; WIDTH] {
+        let (mut best, mut place) = (self.rows.load(0), [0i32; WIDTH]);
+        for row in 1..self.rows.len() {
+            let x = self.rows.load(row);
+            for l in 0..WIDTH {
+                // Better than what was found earlier: larger, or the first NaN.
+                let better = (x[l] > best[l]) | (x[l].is_nan() & !best[l].is_nan());
+                best[l] = if better { x[l] } else { best[l] };
+                place[l] = if better { row as i32 } else { place[l] };
             }
-            out.fill(0);
-            out[0] = found.map_or(0, |(_, place)| place);
+            simd::end_of_chunk();
         }
+        place
     }
-}
-
-/// The first `used` of `width` lanes, filled up with -inf.
-#[inline(always)]
-fn lanes_of(src: &[f32], width: usize, used: usize) -> [f32; 16] {
-    let mut x = [f32::NEG_INFINITY; 16];
-    match src.first_chunk::<16>() {
-        Some(row) if width == 16 => x = *row,
-        _ => x[..width].copy_from_slice(&src[..width]),
-    }
-    if used < 16 {
-        for l in 0..16 {
-            x[l] = if l < used { x[l] } else { f32::NEG_INFINITY };
-        }
-    }
-    x
 }

@@ -8,12 +8,11 @@ use crate::elementwise::Fold;
 use crate::error::Result;
 use crate::layout::pack;
 use crate::ops::lanes::Lanes;
+use crate::ops::lines::{WIDTH, gather_channels, with_scratch};
 use crate::simd::{self, Loop};
 use crate::tensor::blocked::BlockedTensor;
 use crate::threads::{SyncPtr, parallel_for};
 
-/// Elements side by side that are accumulated at once, at most.
-const WIDTH: usize = 64;
 /// Reduced elements of a chunk, per element of the result: 64 kB of blocks of 16.
 const CHUNK: usize = 1024;
 /// Elements that one task reads at least.
@@ -40,9 +39,61 @@ pub(super) fn reduce<F: Fold<In = f32, Out = f32>>(
         }
         return Ok(dst);
     }
-    let job = Job::new(&view, &to, x.dims().len(), axes);
-    job.run(fold, x.data(), bytemuck::cast_slice_mut(bytes));
+    let (src, out) = (x.data(), bytemuck::cast_slice_mut(bytes));
+    if (0..x.rank()).all(|d| axes.is_reduced[d] == (d == 1)) {
+        over_channels(&view, &to, fold, src, out);
+    } else {
+        Job::new(&view, &to, x.rank(), axes).run(fold, src, out);
+    }
     Ok(dst)
+}
+
+/// Over the channels alone: those of some pixels are put side by side.
+fn over_channels<F: Fold<In = f32, Out = f32>>(
+    view: &Lanes,
+    to: &Lanes,
+    fold: &F,
+    src: &[f32],
+    dst: &mut [f32],
+) {
+    to.for_each_piece(dst, |p, dst| {
+        for (tile, dst) in dst.chunks_mut(WIDTH * to.lanes).enumerate() {
+            let (first, pixels) = (p.first + tile * WIDTH, dst.len() / to.lanes);
+            with_scratch(view.c * WIDTH, |rows| {
+                gather_channels(view, src, p.n, first, pixels, rows);
+                let results = simd::dispatch(SideBySide { fold, rows });
+                dst.fill(0.0);
+                dst.iter_mut().step_by(to.lanes).zip(results).for_each(|(y, result)| *y = result);
+            });
+        }
+    });
+}
+
+/// Rows of [`WIDTH`] elements, folded into one.
+struct SideBySide<'a, F> {
+    fold: &'a F,
+    rows: &'a [f32],
+}
+
+impl<F: Fold<In = f32, Out = f32>> Loop for SideBySide<'_, F> {
+    type Out = [f32; WIDTH];
+    #[inline(always)]
+    fn run(self) -> [f32; WIDTH] {
+        let SideBySide { fold, rows } = self;
+        let rows = rows.as_chunks::<WIDTH>().0;
+        let mut accs = [fold.identity(); WIDTH];
+        for row in rows {
+            for l in 0..WIDTH {
+                accs[l] = fold.step(accs[l], row[l]);
+            }
+            simd::end_of_chunk();
+        }
+        let mut results = [0f32; WIDTH];
+        for l in 0..WIDTH {
+            results[l] = fold.finish(accs[l], rows.len());
+        }
+        results
+    }
 }
 
 /// Nested loops, the densest first; neighbours that continue each other are one.
@@ -172,9 +223,6 @@ impl Job {
             let together = (TASK / per_unit.max(1)).max(1);
             return parallel_for(units.div_ceil(together), |task| {
                 let units = task * together..((task + 1) * together).min(units);
-                if self.lanes_reduced && self.side_by_side == 16 {
-                    return simd::dispatch(Pixels { job: self, fold, src, units, out: &out });
-                }
                 simd::dispatch(Units { job: self, fold, src, units, out: &out });
             });
         }
@@ -325,55 +373,6 @@ impl Job {
             let merged = merged_lanes(fold, part_lanes, 16.min(part.used - at));
             accs[0] = fold.merge(accs[0], merged);
         }
-    }
-}
-
-/// Whole results over the channels, where a block is one vector: pixel after pixel, without a detour through memory.
-struct Pixels<'a, F: Fold> {
-    job: &'a Job,
-    fold: &'a F,
-    src: &'a [f32],
-    units: std::ops::Range<usize>,
-    out: &'a SyncPtr<f32>,
-}
-
-impl<F: Fold<In = f32, Out = f32>> Pixels<'_, F> {
-    #[inline(always)]
-    fn with<const U: usize>(self) {
-        let Pixels { job, fold, src, units, out } = self;
-        let mut unit = units.start;
-        while unit < units.end {
-            let (count, from, to) = job.kept.stretch(unit, units.end);
-            for i in 0..count {
-                let src = &src[from + i * job.kept.src[0]..];
-                let of = |part: &Part| {
-                    vectors::<F, 16, U>(fold, &src[part.base..], &part.walk, 0..part.walk.len(), 16)
-                };
-                let mut total = of(&job.parts[0]);
-                let mut used = job.parts[0].used;
-                if let Some(last) = job.parts.get(1) {
-                    let part = of(last);
-                    for l in 0..16 {
-                        let both = fold.merge(total[l], part[l]);
-                        total[l] = if l < last.used { both } else { total[l] };
-                    }
-                    used = 16;
-                }
-                let mut y = [0f32; 16];
-                y[0] = fold.finish(merged_lanes(fold, total, used), job.count);
-                // SAFETY: a block of the result, that no other task has.
-                unsafe { out.get().add(to + i * job.kept.dst[0]).cast::<[f32; 16]>().write(y) };
-            }
-            unit += count;
-        }
-    }
-}
-
-impl<F: Fold<In = f32, Out = f32>> Loop for Pixels<'_, F> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        if self.job.parts[0].walk.sizes[0] >= 8 * APART { self.with::<APART>() } else { self.with::<1>() }
     }
 }
 
