@@ -36,16 +36,18 @@ setup:
 demo: setup
 	@$(CARGO) run $(FEATURES) --example resnet50 -- --image examples/data/house.png
 
-# The part that needs no C++ first: it is quick to fail.
+# The part that needs no C++ first: it is quick to fail. Each part again with the kernels of an older machine.
 test:
 	@scripts/setup.sh $(SOURCE) lint
 	cargo fmt --all --check
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
 	cargo test $(PLAIN)
+	ONEDNN_MAX_CPU_ISA=SSE41 cargo test $(PLAIN) --test main
 	$(CARGO) clippy $(FULL) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
+	ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
 
 bench: setup
 	@$(CARGO) bench $(FEATURES) --profile dev

@@ -44,31 +44,51 @@ pub(crate) fn end_of_chunk() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// The instruction set that [`dispatch`] uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg(target_arch = "x86_64")]
-enum Level {
-    Avx512,
-    Avx2,
+/// The vectors that this process uses. They come in order: a wider set has the narrower one's instructions too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// What the target has without asking.
     Baseline,
+    /// 256 bits, with FMA.
+    Avx2,
+    /// 512 bits: F, BW, DQ and VL.
+    Avx512,
+}
+
+/// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable that lowers oneDNN lowers
+/// our kernels with it.
+#[inline]
+pub(crate) fn level() -> Level {
+    static LEVEL: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
+    *LEVEL.get_or_init(|| machine().min(allowed(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref())))
 }
 
 #[cfg(target_arch = "x86_64")]
-#[inline]
-fn level() -> Level {
-    static LEVEL: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
-    *LEVEL.get_or_init(|| {
-        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-        let avx512 = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
-        match (avx2, avx512) {
-            (true, true) => Level::Avx512,
-            (true, false) => Level::Avx2,
-            (false, _) => Level::Baseline,
-        }
-    })
+fn machine() -> Level {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    match (avx2, avx512) {
+        (true, true) => Level::Avx512,
+        (true, false) => Level::Avx2,
+        (false, _) => Level::Baseline,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn machine() -> Level {
+    Level::Baseline
+}
+
+/// The names are oneDNN's; one that it does not know limits nothing there, and nothing here.
+fn allowed(name: Option<&str>) -> Level {
+    match name.map(str::to_ascii_uppercase).as_deref() {
+        Some("SSE41" | "AVX") => Level::Baseline,
+        Some("AVX2" | "AVX2_VNNI" | "AVX2_VNNI_2") => Level::Avx2,
+        _ => Level::Avx512,
+    }
 }
 
 /// The edge of the square block that [`transpose`] moves at once for elements of this size, or `None` where

@@ -2,6 +2,7 @@
 
 use super::blocked::{Layout, Role};
 use crate::error::{Result, fail};
+use crate::simd::{self, Level};
 
 /// Which weights a layout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,23 +105,7 @@ impl Layout {
 
 /// Channels in one block of the native layouts: 16 or 8.
 ///
-/// The engine's effective instruction set decides (`ONEDNN_MAX_CPU_ISA` lowers it); without it the machine's.
+/// The instruction set decides; `ONEDNN_MAX_CPU_ISA` lowers it, for our kernels as for oneDNN's.
 pub(crate) fn native_block() -> usize {
-    #[cfg(feature = "onednn")]
-    return if crate::onednn::has_avx512() { 16 } else { 8 };
-    #[cfg(not(feature = "onednn"))]
-    machine_block()
-}
-
-#[cfg(not(feature = "onednn"))]
-fn machine_block() -> usize {
-    #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl")
-    {
-        return 16;
-    }
-    8
+    if simd::level() == Level::Avx512 { 16 } else { 8 }
 }

@@ -79,13 +79,6 @@ pub(super) fn set_concurrency(threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Whether oneDNN may use AVX-512 here: the machine has it, and `ONEDNN_MAX_CPU_ISA` does not forbid it.
-pub(crate) fn has_avx512() -> bool {
-    // SAFETY: no arguments.
-    let isa = unsafe { sys::dnnl_get_effective_cpu_isa() };
-    isa & sys::dnnl_cpu_isa_avx512_core == sys::dnnl_cpu_isa_avx512_core
-}
-
 /// Name of the instruction set that oneDNN uses, as `dnnl_cpu_isa2str` gives it.
 pub fn effective_isa() -> &'static str {
     // SAFETY: the function returns a static NUL-terminated string for every value.

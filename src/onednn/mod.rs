@@ -18,7 +18,6 @@ pub use cache::{CAPACITY, CacheStats, cache_stats, clear_cache};
 pub use engine::{effective_isa, version};
 
 pub(crate) use conv::{ConvSpec, PostSpec};
-pub(crate) use engine::has_avx512;
 pub(crate) use matmul::MatmulSpec;
 pub(crate) use memory::{MemoryDesc, Spec};
 pub(crate) use primitive::{Executable, RunArg, reorders_inside};
