@@ -11,9 +11,10 @@ use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
 use crate::layout::memory_format::MemoryFormat;
+use crate::layout::overlap::{check_own_memory, has_own_memory};
 use crate::simd;
 use crate::tensor::result_format::FormatRule;
-use crate::tensor::strided::{StridedTensor, for_each_offset};
+use crate::tensor::strided::StridedTensor;
 use crate::threads::SyncPtr;
 
 /// `f` of every element of `a`. The result's strides are those that [`FormatRule::ElementWise`] gives.
@@ -219,7 +220,7 @@ impl<'a, O: Element> Target<'a, O> {
     /// The elements of a tensor.
     pub(crate) fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<Target<'a, O>> {
         check_dtype(op, "dst", dst, O::DTYPE)?;
-        check_no_overlap(op, dst)?;
+        check_own_memory(op, &dst.dims, &dst.strides)?;
         let (dims, strides) = (dst.dims, dst.strides);
         match dst.data_mut::<O>() {
             Some(data) => Ok(Target { dims, strides, data, tail: None }),
@@ -395,62 +396,4 @@ pub(super) fn check_dtype(
         format!("this kernel takes {wanted}"),
         "pass a tensor of that dtype"
     )
-}
-
-/// `OverlappingOutput` unless every element of the tensor has memory of its own.
-pub(super) fn check_no_overlap(op: &'static str, dst: &StridedTensor) -> Result<()> {
-    if has_own_memory(&dst.dims, &dst.strides) {
-        return Ok(());
-    }
-    fail!(
-        OverlappingOutput,
-        op,
-        "dst",
-        format!("sizes {} with strides {}", dst.dims, dst.strides),
-        "some of its elements share memory",
-        "pass a destination without stride 0 or overlap, for example a copy"
-    )
-}
-
-fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
-    if dims.contains(&0) {
-        return true;
-    }
-    let mut used: Dims = (0..dims.len()).filter(|&d| dims[d] > 1).collect();
-    used.sort_by_key(|&d| strides[d]);
-    let mut span = 1usize;
-    let nested = used.iter().all(|&d| {
-        let clear = strides[d] >= span;
-        span += (dims[d] - 1) * strides[d];
-        clear
-    });
-    if nested || used.iter().any(|&d| strides[d] == 0) {
-        return nested;
-    }
-    // Interleaved strides may still miss each other: look at every element.
-    let span = 1 + used.iter().map(|&d| (dims[d] - 1) * strides[d]).sum::<usize>();
-    let mut taken = vec![0u64; span.div_ceil(64)];
-    let mut own = true;
-    for_each_offset(dims, strides, |at| {
-        let bit = 1 << (at % 64);
-        own &= taken[at / 64] & bit == 0;
-        taken[at / 64] |= bit;
-    });
-    own
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn overlap_is_told_exactly() {
-        assert!(has_own_memory(&[2, 3], &[3, 1]));
-        assert!(has_own_memory(&[2, 3], &[1, 2]));
-        assert!(has_own_memory(&[2, 3], &[3, 2]), "interleaved, but apart: 0 2 4, 3 5 7");
-        assert!(!has_own_memory(&[2, 3], &[2, 1]));
-        assert!(!has_own_memory(&[2, 3], &[0, 1]));
-        assert!(has_own_memory(&[1, 3], &[0, 1]));
-        assert!(has_own_memory(&[2, 0], &[0, 0]));
-    }
 }

@@ -6,4 +6,5 @@ pub(crate) mod iterator;
 pub mod memory_format;
 mod name;
 pub mod native;
+pub(crate) mod overlap;
 pub(crate) mod pack;

@@ -3,6 +3,7 @@
 pub mod any;
 pub mod blocked;
 pub mod formats;
+mod reorder;
 pub mod reshape;
 pub mod result_format;
 pub mod strided;

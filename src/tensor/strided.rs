@@ -7,6 +7,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::layout::overlap::for_each_offset;
 
 /// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
 ///
@@ -225,16 +226,4 @@ pub(crate) fn byte_count(op: &'static str, numel: usize, dtype: DType) -> Result
             "use smaller sizes"
         ),
     }
-}
-
-/// Calls `f` with the offset of every element, in logical order.
-pub(crate) fn for_each_offset(dims: &[usize], strides: &[usize], mut f: impl FnMut(usize)) {
-    fn walk(dims: &[usize], strides: &[usize], base: usize, f: &mut impl FnMut(usize)) {
-        match dims {
-            [] => f(base),
-            [n] => (0..*n).for_each(|i| f(base + i * strides[0])),
-            [n, rest @ ..] => (0..*n).for_each(|i| walk(rest, &strides[1..], base + i * strides[0], f)),
-        }
-    }
-    walk(dims, strides, 0, &mut f);
 }

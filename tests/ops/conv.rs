@@ -231,6 +231,27 @@ fn our_own_kernel_gives_the_same_bits_for_every_number_of_threads() {
     }
 }
 
+/// Groups of 20 channels are no multiple of any block: oneDNN has only its reference implementation.
+#[test]
+fn a_reference_implementation_runs_only_where_it_is_allowed() {
+    let mut rng = Rng(7);
+    let p = own_problem((40, 40, 2), 1);
+    let data = Data::new(&p, 2, |n| rng.reals(n));
+    let xb = data.x.to_blocked(&Layout::native().0).unwrap();
+    let wb = data.blocked_weights(&p);
+    let run = |params: blocktensor::ops::Conv2d| {
+        let (y, ledger) = ledger::record(|| ops::conv2d(&xb, &wb, Some(&data.b), &params).unwrap());
+        y.check_tail().unwrap();
+        let y = y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap();
+        assert_close("reference", &y, &data.want, |i| 3e-6 * (1.0 + data.magnitude[i]));
+        ledger.runs.last().unwrap().implementation.to_string()
+    };
+    assert_eq!(run(conv2d(&p)), "blocktensor:direct");
+    let allowed = run(conv2d(&p).allow_reference());
+    let engine = if cfg!(feature = "onednn") { "ref" } else { "blocktensor:direct" };
+    assert!(allowed.starts_with(engine), "{allowed}");
+}
+
 #[test]
 fn our_own_kernel_applies_post_ops_and_leaves_zero_tails() {
     let mut rng = Rng(4);

@@ -74,9 +74,7 @@ pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T
                 true => scatter_avx512::<L, true>(src.cast(), dst.cast(), strip),
                 false => scatter_avx512::<L, false>(src.cast(), dst.cast(), strip),
             },
-            4 if fits(8) && level() >= Level::Avx2 => {
-                scatter_avx::<L>(src.cast(), dst.cast(), strip)
-            }
+            4 if fits(8) && level() >= Level::Avx2 => scatter_avx::<L>(src.cast(), dst.cast(), strip),
             4 if fits(4) => scatter_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
             2 if fits(8) => scatter_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
             1 if fits(16) => scatter_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),

@@ -1,0 +1,74 @@
+//! Which strides give every element memory of its own: a result must have such.
+
+use super::dims::Dims;
+use crate::error::{Result, fail};
+
+/// `OverlappingOutput` unless every element of the tensor has memory of its own.
+pub(crate) fn check_own_memory(op: &'static str, dims: &Dims, strides: &Dims) -> Result<()> {
+    if has_own_memory(dims, strides) {
+        return Ok(());
+    }
+    fail!(
+        OverlappingOutput,
+        op,
+        "dst",
+        format!("sizes {dims} with strides {strides}"),
+        "some of its elements share memory",
+        "pass a destination without stride 0 or overlap, for example a copy"
+    )
+}
+
+pub(crate) fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
+    if dims.contains(&0) {
+        return true;
+    }
+    let mut used: Dims = (0..dims.len()).filter(|&d| dims[d] > 1).collect();
+    used.sort_by_key(|&d| strides[d]);
+    let mut span = 1usize;
+    let nested = used.iter().all(|&d| {
+        let clear = strides[d] >= span;
+        span += (dims[d] - 1) * strides[d];
+        clear
+    });
+    if nested || used.iter().any(|&d| strides[d] == 0) {
+        return nested;
+    }
+    // Interleaved strides may still miss each other: look at every element.
+    let span = 1 + used.iter().map(|&d| (dims[d] - 1) * strides[d]).sum::<usize>();
+    let mut taken = vec![0u64; span.div_ceil(64)];
+    let mut own = true;
+    for_each_offset(dims, strides, |at| {
+        let bit = 1 << (at % 64);
+        own &= taken[at / 64] & bit == 0;
+        taken[at / 64] |= bit;
+    });
+    own
+}
+
+/// Calls `f` with the offset of every element, in logical order.
+pub(crate) fn for_each_offset(dims: &[usize], strides: &[usize], mut f: impl FnMut(usize)) {
+    fn walk(dims: &[usize], strides: &[usize], base: usize, f: &mut impl FnMut(usize)) {
+        match dims {
+            [] => f(base),
+            [n] => (0..*n).for_each(|i| f(base + i * strides[0])),
+            [n, rest @ ..] => (0..*n).for_each(|i| walk(rest, &strides[1..], base + i * strides[0], f)),
+        }
+    }
+    walk(dims, strides, 0, &mut f);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlap_is_told_exactly() {
+        assert!(has_own_memory(&[2, 3], &[3, 1]));
+        assert!(has_own_memory(&[2, 3], &[1, 2]));
+        assert!(has_own_memory(&[2, 3], &[3, 2]), "interleaved, but apart: 0 2 4, 3 5 7");
+        assert!(!has_own_memory(&[2, 3], &[2, 1]));
+        assert!(!has_own_memory(&[2, 3], &[0, 1]));
+        assert!(has_own_memory(&[1, 3], &[0, 1]));
+        assert!(has_own_memory(&[2, 0], &[0, 0]));
+    }
+}
