@@ -257,3 +257,61 @@ fn strides_that_no_element_uses_may_be_absurd() {
     assert!(past.to_vec::<f32>().unwrap().is_empty());
     assert_eq!(past.strides_bytes().len(), 3);
 }
+
+/// PyTorch loses channels_last where strides cannot tell it, and in softmax and layer norm (pytorch#68430, #82060);
+/// a tensor that states its format keeps it through whole operators.
+#[test]
+fn every_network_operator_keeps_a_stated_format() {
+    use blocktensor::ops;
+    for dims in [[2, 16, 1, 1], [2, 1, 4, 4], [1, 1, 1, 1], [2, 16, 4, 4], [8, 1, 1, 1], [0, 3, 2, 2]] {
+        let [_, c, h, w] = dims;
+        let x = StridedTensor::full(&dims, 0.5f32, Contiguous).unwrap();
+        let x = x.to_memory_format(ChannelsLast).unwrap().with_format_tag(ChannelsLast).unwrap();
+        let per_channel = StridedTensor::full(&[c], 1f32, Contiguous).unwrap();
+        let over = |dims: &[usize]| StridedTensor::full(dims, 1f32, Contiguous).unwrap();
+        let norm = ops::NormParams { weight: None, bias: None, eps: 1e-5 };
+        let bn =
+            ops::BatchNorm { mean: &per_channel, var: &per_channel, weight: None, bias: None, eps: 1e-5 };
+        let results = [
+            ("relu", ops::relu(&x)),
+            ("prelu", ops::prelu(&x, &per_channel)),
+            ("add", ops::add(&x, &x)),
+            ("mul", ops::mul(&over(&[1, c, 1, 1]), &x)),
+            ("eq", ops::eq(&x, &x)),
+            ("conv2d", ops::conv2d(&x, &over(&[5, c, 1, 1]), None, &ops::Conv2d::new())),
+            ("conv2d to one channel", ops::conv2d(&x, &over(&[1, c, 1, 1]), None, &ops::Conv2d::new())),
+            ("conv_transpose2d", {
+                ops::conv_transpose2d(&x, &over(&[c, 5, 2, 2]), None, &ops::ConvTranspose2d::new())
+            }),
+            ("max_pool2d", ops::max_pool2d(&x, &ops::MaxPool::new(1))),
+            ("avg_pool2d", ops::avg_pool2d(&x, &ops::AvgPool::new(1))),
+            ("adaptive_avg_pool2d", ops::adaptive_avg_pool2d(&x, [1, 1])),
+            ("adaptive_max_pool2d", ops::adaptive_max_pool2d(&x, [1, 1])),
+            ("global_avg_pool", ops::global_avg_pool(&x)),
+            ("batch_norm", ops::batch_norm(&x, &bn)),
+            ("layer_norm", ops::layer_norm(&x, &[c, h, w], &norm)),
+            ("group_norm", ops::group_norm(&x, 1, &norm)),
+            ("softmax over C", ops::softmax(&x, 1)),
+            ("softmax over W", ops::softmax(&x, 3)),
+            ("log_softmax", ops::log_softmax(&x, 1)),
+            ("dropout", ops::dropout(&x, 0.5, 1, true)),
+            ("pad", ops::pad(&x, &[1, 1], ops::PadMode::Constant(0.0))),
+            ("cat", ops::cat(&[&x, &x], 1)),
+            ("flip", ops::flip(&x, &[2])),
+            ("upsample_nearest", ops::upsample_nearest(&x, &ops::Resample::<2>::by(2.0))),
+            ("upsample_bilinear", ops::upsample_bilinear(&x, &ops::Resample::<2>::by(2.0))),
+            ("mean", ops::mean(&x, &[2, 3], true)),
+            ("pixel_unshuffle", ops::pixel_unshuffle(&x, 1)),
+            ("channel_shuffle", ops::channel_shuffle(&x, 1)),
+        ];
+        for (name, y) in results {
+            let y = y.unwrap_or_else(|e| panic!("{name} {dims:?}: {e}"));
+            let want = zeros(y.dims(), ChannelsLast);
+            assert_eq!(
+                (y.format_tag(), y.strides()),
+                (Some(ChannelsLast), want.strides()),
+                "{name} {dims:?}"
+            );
+        }
+    }
+}
