@@ -1,23 +1,30 @@
 //! Whole networks: ours, against a bare loop over the same oneDNN primitives and against their convolutions alone.
 //!
-//! All in one run and interleaved, so that the machine's moods meet every side; ratios of medians.
-//! `cargo bench --bench models [resnet50|mobilenet_v2 ...]`
+//! All in one run and interleaved, so that the machine's moods meet every side; each side runs twice in a row and the
+//! second counts, so that it finds in the caches what its own last run left there. Ratios of medians. The convolutions
+//! come twice: in the network's order with nothing between them, and each by itself with its weights in the cache.
+//! `cargo bench --profile dev --bench models [-- resnet50|mobilenet_v2 ... --layers]`; with `--layers` also each kernel
+//! of ours beside its bare primitive.
 
 mod bare;
 
 use std::time::{Duration, Instant};
 
 use bare::{Adapter, Bare, Primitive, attributes};
+use blocktensor::{StridedTensor, ledger};
 use blocktensor_nets::{Arch, ConvSpec, Mode, Network, Unit, Weights};
 use onednn_sys::*;
 
-const ROUNDS: usize = 15;
+/// Rounds at batch 1 and at greater batches.
+const ROUNDS: [usize; 2] = [41, 11];
 
 fn main() {
-    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let (options, chosen): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a.starts_with('-'));
+    let layers = options.iter().any(|o| o == "--layers");
     println!(
-        "{:<14} {:>5} {:<8} {:>10} {:>11} {:>11} {:>11}",
-        "network", "batch", "layout", "ours", "/ bare team", "/ bare join", "/ convs alone"
+        "{:<14} {:>5} {:<8} {:>10} {:>11} {:>11} {:>11} {:>11}",
+        "network", "batch", "layout", "ours", "/ bare team", "/ bare join", "/ convs", "/ each warm"
     );
     for name in ["resnet50", "mobilenet_v2"] {
         if !chosen.is_empty() && !chosen.iter().any(|c| c == name) {
@@ -26,13 +33,13 @@ fn main() {
         let arch = Arch::by_name(name).expect("a known network");
         for batch in [1, 16] {
             for mode in [Mode::Blocked, Mode::Nhwc] {
-                compare(&arch, batch, mode);
+                compare(&arch, batch, mode, layers);
             }
         }
     }
 }
 
-fn compare(arch: &Arch, batch: usize, mode: Mode) {
+fn compare(arch: &Arch, batch: usize, mode: Mode, layers: bool) {
     let mut weights = Weights::random(arch, 1).expect("weights");
     let network = Network::pack(arch, &mut weights, mode, batch, 224).expect("packed");
     let image = blocktensor_nets::noise(batch, 224, 7)
@@ -41,35 +48,69 @@ fn compare(arch: &Arch, batch: usize, mode: Mode) {
     let team = Bare::new(Adapter::Team);
     let join = Bare::new(Adapter::Join);
     let chain = Chain::new(&team, arch, batch, mode);
-    let mut times = [const { Vec::new() }; 3];
+    let mut times = [const { Vec::new() }; 4];
     let mut alone = vec![Vec::new(); chain.convs.len()];
-    for _ in 0..ROUNDS {
-        times[0].push(blocktensor::run(|| time(|| drop(network.run(&image).expect("a run")))));
-        times[1].push(blocktensor::run(|| time(|| chain.execute(&team))));
-        times[2].push(rayon::scope(|_| time(|| chain.execute(&join))));
+    let rounds = ROUNDS[usize::from(batch > 1)];
+    for _ in 0..rounds {
+        times[0].push(blocktensor::run(|| second(|| drop(network.run(&image).expect("a run")))));
+        times[1].push(blocktensor::run(|| second(|| chain.execute(&team))));
+        times[2].push(rayon::scope(|_| second(|| chain.execute(&join))));
+        times[3].push(blocktensor::run(|| second(|| chain.convolutions().for_each(|c| c.execute(&team)))));
         blocktensor::run(|| {
-            for (conv, times) in chain.convs.iter().zip(&mut alone) {
-                chain.primitives[*conv].execute(&team);
-                times.push(time(|| chain.primitives[*conv].execute(&team)));
+            for (conv, times) in chain.convolutions().zip(&mut alone) {
+                times.push(second(|| conv.execute(&team)));
             }
         });
     }
-    let [ours, bare, joined] = times.map(median);
-    let convs: Duration = alone.into_iter().map(median).sum();
+    let [ours, bare, joined, convs] = times.map(median);
+    let warm: Duration = alone.into_iter().map(median).sum();
     let ratio = |d: Duration| ours.as_secs_f64() / d.as_secs_f64();
     println!(
-        "{:<14} {batch:>5} {:<8} {:>7.2} ms {:>11.3} {:>11.3} {:>11.3}",
+        "{:<14} {batch:>5} {:<8} {:>7.2} ms {:>11.3} {:>11.3} {:>11.3} {:>11.3}",
         arch.name,
         mode.name(),
         ours.as_secs_f64() * 1e3,
         ratio(bare),
         ratio(joined),
-        ratio(convs)
+        ratio(convs),
+        ratio(warm)
     );
+    if layers {
+        print_layers(&network, &image, &chain, &team);
+    }
+}
+
+/// Each kernel of ours beside its bare primitive, medians, in microseconds.
+fn print_layers(network: &Network, image: &StridedTensor, chain: &Chain, team: &Bare) {
+    let count = chain.primitives.len();
+    let (mut ours, mut bare) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+    let mut names = Vec::new();
+    for _ in 0..ROUNDS[1] {
+        let (_, ledger) = ledger::record(|| blocktensor::run(|| network.run(image).expect("a run")));
+        assert_eq!(ledger.runs.len(), count, "the same kernels on both sides");
+        ours.iter_mut().zip(&ledger.runs).for_each(|(times, run)| times.push(run.time));
+        names = ledger.runs.iter().map(|r| format!("{} {}", r.op, r.implementation)).collect();
+        blocktensor::run(|| {
+            for (p, times) in chain.primitives.iter().zip(&mut bare) {
+                times.push(time(|| p.execute(team)));
+            }
+        });
+    }
+    for (((name, ours), bare), p) in names.iter().zip(ours).zip(bare).zip(&chain.primitives) {
+        let us = |times| median(times).as_secs_f64() * 1e6;
+        let (ours, bare) = (us(ours), us(bare));
+        println!("    {name:<40} {ours:>9.1} {bare:>9.1} {:>7.2}  {}", ours / bare, p.implementation);
+    }
 }
 
 fn dst_of(p: &Primitive) -> dnnl_memory_t {
     p.args.iter().find(|a| a.arg == DNNL_ARG_DST).expect("a destination").memory
+}
+
+/// The time of the second of two runs.
+fn second(f: impl Fn()) -> Duration {
+    f();
+    time(f)
 }
 
 fn time(f: impl FnOnce()) -> Duration {
@@ -93,6 +134,10 @@ struct Chain {
 impl Chain {
     fn execute(&self, bare: &Bare) {
         self.primitives.iter().for_each(|p| p.execute(bare));
+    }
+
+    fn convolutions(&self) -> impl Iterator<Item = &Primitive> {
+        self.convs.iter().map(|&i| &self.primitives[i])
     }
 
     fn new(bare: &Bare, arch: &Arch, batch: usize, mode: Mode) -> Chain {
