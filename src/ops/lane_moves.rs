@@ -1,12 +1,14 @@
 //! Moves of channels between blocks: what `cat`, `split` and the shuffles do to a blocked tensor.
 //!
 //! Channels that lie together on both sides make a *segment* of lanes, which moves pixel by pixel. A segment of a whole
-//! block is a plain copy of rows.
+//! block is a plain copy of rows; for 4-byte elements in blocks of 8 or 16, the others become [`Picks`].
 
+use super::lane_picks::Picks;
 use super::lanes::{Lanes, for_each_chunk};
 use super::moves::{bits, by_size};
 use crate::dtype::DType;
 use crate::error::Result;
+use crate::simd::vectors::{VectorWidth, Width};
 use crate::tensor::blocked::BlockedTensor;
 
 /// Where a channel of the result comes from.
@@ -25,12 +27,12 @@ const PIXELS: usize = 64;
 
 /// Lanes of one block of the result.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+pub(super) struct Segment {
     /// The source, and where in its image the first lane of the first pixel lies; `None` fills.
-    from: Option<(usize, usize)>,
+    pub from: Option<(usize, usize)>,
     /// Where in the block of the result it goes: lane plus pixels.
-    to: usize,
-    len: usize,
+    pub to: usize,
+    pub len: usize,
 }
 
 /// The pixels that a segment moves: rows of them, and the steps on both sides, in **elements**.
@@ -110,7 +112,11 @@ pub(super) fn layers(
     let (dtype, data) = (dst.dtype(), dst.storage_bytes_mut());
     let bytes: Vec<&[u8]> = sources.iter().map(|s| s.storage_bytes()).collect();
     let call = Moving { to, views: &views, blocks: &blocks, grid, value, dtype };
-    by_size!(dtype, typed(&call, &bytes, data));
+    match (dtype.size_bytes(), to.lanes) {
+        (4, 16) => by_vectors::<16>(&call, &bytes, data),
+        (4, 8) => by_vectors::<8>(&call, &bytes, data),
+        _ => by_size!(dtype, typed(&call, &bytes, data)),
+    }
     Ok(dst)
 }
 
@@ -158,6 +164,45 @@ struct Moving<'a> {
     dtype: DType,
 }
 
+impl Moving<'_> {
+    /// Where in which source the whole block `b` of image `n` lies, if it is one.
+    fn whole(&self, n: usize, b: usize) -> Option<(usize, usize)> {
+        let ([one], true) = (self.blocks[b].as_slice(), self.grid.src == self.grid.dst) else { return None };
+        let (source, at) = one.from?;
+        let (all, step) = (self.grid.pixels * self.to.lanes == self.to.plane_len(), self.to.lanes);
+        (all && one.len == step).then(|| (source, at + n * self.views[source].stride_n))
+    }
+
+    /// Pixels of a row of the grid.
+    fn columns(&self, row: usize) -> usize {
+        self.grid.columns.min(self.grid.pixels - row * self.grid.columns)
+    }
+}
+
+fn by_vectors<const B: usize>(call: &Moving<'_>, sources: &[&[u8]], dst: &mut [u8])
+where
+    Width<B>: VectorWidth<B>,
+{
+    let Moving { to, views, grid, .. } = call;
+    // Bits, whatever the dtype: nothing computes with them.
+    let sources: Vec<&[f32]> = sources.iter().map(|s| bytemuck::cast_slice(s)).collect();
+    let dst: &mut [f32] = bytemuck::cast_slice_mut(dst);
+    let value = f32::from_bits(bits(call.value, call.dtype));
+    let picks: Vec<Picks<B>> = call.blocks.iter().map(|segments| Picks::new(segments, value)).collect();
+    for_each_chunk(dst, to.plane_len(), |i, plane| {
+        let (n, block) = (i / to.blocks, i % to.blocks);
+        if let Some((source, at)) = call.whole(n, block) {
+            plane.copy_from_slice(&sources[source][at..at + plane.len()]);
+            return;
+        }
+        for row in 0..grid.rows {
+            let from = |s: usize, at: usize| &sources[s][at + n * views[s].stride_n + row * grid.src.0..];
+            let dst = &mut plane[row * grid.dst.0..];
+            picks[block].run(from, grid.src.1, dst, grid.dst.1, call.columns(row));
+        }
+    });
+}
+
 fn typed<E: bytemuck::Pod + Send + Sync>(call: &Moving<'_>, sources: &[&[u8]], dst: &mut [u8]) {
     let Moving { to, views, blocks, grid, .. } = call;
     let sources: Vec<&[E]> = sources.iter().map(|s| bytemuck::cast_slice(s)).collect();
@@ -168,19 +213,13 @@ fn typed<E: bytemuck::Pod + Send + Sync>(call: &Moving<'_>, sources: &[&[u8]], d
         if to.lanes_in(block) < to.lanes {
             plane.fill(E::zeroed());
         }
-        let segments = &blocks[block];
-        if let ([one], true) = (segments.as_slice(), grid.src == grid.dst)
-            && one.len == to.lanes
-            && let Some((source, at)) = one.from
-            && grid.pixels * to.lanes == plane.len()
-        {
-            let at = at + n * views[source].stride_n;
+        if let Some((source, at)) = call.whole(n, block) {
             plane.copy_from_slice(&sources[source][at..at + plane.len()]);
             return;
         }
         for row in 0..grid.rows {
-            let pixels = grid.columns.min(grid.pixels - row * grid.columns);
-            for s in segments {
+            let pixels = call.columns(row);
+            for s in &blocks[block] {
                 let dst = &mut plane[s.to + row * grid.dst.0..];
                 match s.from {
                     None => dst.chunks_mut(grid.dst.1).take(pixels).for_each(|p| p[..s.len].fill(value)),

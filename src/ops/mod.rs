@@ -31,6 +31,7 @@ mod flip;
 mod group_norm;
 mod index;
 mod lane_moves;
+mod lane_picks;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 mod layer_norm;

@@ -28,20 +28,15 @@ pub(super) struct Picks<'a> {
 /// The longest program, in runs, and how many **elements** of result it may write before the team gets no share.
 const MAX_RUNS: usize = 8192;
 const MAX_ELEMENTS: usize = 64 << 10;
-/// A program that copies forwards or backwards, or fills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Forward,
-    Backward,
-    Fill,
-}
 
+/// Elements of the result that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
-    way: Way,
-    /// The first element's offset in the source.
-    from: usize,
-    len: usize,
+enum Run {
+    /// So many fill values.
+    Fill(usize),
+    /// Pieces of the source, of `len` elements each, that begin `step` apart: one long one, the pixels of a row
+    /// backwards, ...
+    Copy { from: usize, len: usize, count: usize, step: isize },
 }
 
 /// One axis of the result: its size, and where in the source its indices lie.
@@ -84,17 +79,17 @@ struct Program {
 impl Program {
     /// The program of as many inner axes as it may hold; they are taken off `axes`, which come outermost first.
     fn take(axes: &mut Vec<Axis>) -> Program {
-        let mut program = Program { runs: vec![Run { way: Way::Forward, from: 0, len: 1 }], elements: 1 };
+        let mut program = Program { runs: vec![one_piece(0, 1)], elements: 1 };
         let mut first = true;
         while let Some(axis) = axes.last() {
-            let one = program.runs.len() == 1 && program.runs[0].way == Way::Forward;
+            let one = program.runs == [one_piece(0, program.elements)];
             let dense = one && matches!(axis, Axis::Whole { step, .. } if *step == program.elements);
             let (runs, elements) = (program.runs.len() * axis.size(), program.elements * axis.size());
             if !(first || elements <= MAX_ELEMENTS && (dense || runs <= MAX_RUNS)) {
                 break;
             }
             program = if dense {
-                Program { runs: vec![Run { len: elements, ..program.runs[0] }], elements }
+                Program { runs: vec![one_piece(0, elements)], elements }
             } else {
                 program.repeated(axis)
             };
@@ -108,61 +103,89 @@ impl Program {
         let mut runs: Vec<Run> = Vec::new();
         for i in 0..axis.size() {
             match axis.from(i) {
-                None => push(&mut runs, Run { way: Way::Fill, from: 0, len: self.elements }),
-                Some(base) => {
-                    self.runs.iter().for_each(|r| push(&mut runs, Run { from: base + r.from, ..*r }));
-                }
+                None => push(&mut runs, Run::Fill(self.elements)),
+                Some(base) => self.runs.iter().for_each(|&r| push(&mut runs, r.at(base))),
             }
         }
         Program { runs, elements: self.elements * axis.size() }
     }
 
-    fn run<E: Copy>(&self, src: &[E], base: usize, dst: &mut [E], value: E) {
-        let mut at = 0;
+    fn run<E: Copy>(&self, src: &[E], base: usize, mut dst: &mut [E], value: E) {
         for run in &self.runs {
-            let to = &mut dst[at..at + run.len];
-            at += run.len;
-            let from = base + run.from;
-            match (run.way, run.len) {
-                (Way::Fill, _) => to.fill(value),
-                (Way::Forward, 16) => copy_short::<E, 16>(&src[from..], to),
-                (Way::Forward, 8) => copy_short::<E, 8>(&src[from..], to),
-                (Way::Forward, n) => to.copy_from_slice(&src[from..from + n]),
-                (Way::Backward, n) => {
-                    to.iter_mut().zip(src[from + 1 - n..=from].iter().rev()).for_each(|(d, s)| *d = *s);
+            let (to, rest) = dst.split_at_mut(run.elements());
+            dst = rest;
+            match run.at(base) {
+                Run::Fill(_) => to.fill(value),
+                Run::Copy { from, len, count: 1, .. } => to.copy_from_slice(&src[from..from + len]),
+                Run::Copy { from, len: 1, count, step: -1 } => {
+                    to.iter_mut().zip(src[from + 1 - count..=from].iter().rev()).for_each(|(d, s)| *d = *s);
+                }
+                Run::Copy { from, len: 16, step, .. } => copy_pieces::<E, 16>(src, from, step, to),
+                Run::Copy { from, len: 8, step, .. } => copy_pieces::<E, 8>(src, from, step, to),
+                Run::Copy { from, len: 1, step, .. } => copy_pieces::<E, 1>(src, from, step, to),
+                Run::Copy { from, len, step, .. } => {
+                    for (k, to) in to.chunks_exact_mut(len).enumerate() {
+                        let from = from.wrapping_add_signed(step * k as isize);
+                        to.copy_from_slice(&src[from..from + len]);
+                    }
                 }
             }
         }
     }
 }
 
-/// A copy whose length the compiler knows: one pixel of a blocked tensor.
-fn copy_short<E: Copy, const N: usize>(src: &[E], dst: &mut [E]) {
-    if let (Some(s), Some(d)) = (src.first_chunk::<N>(), dst.first_chunk_mut::<N>()) {
-        *d = *s;
+/// Pieces whose length the compiler knows: single elements, or pixels of a blocked tensor.
+#[inline(always)]
+fn copy_pieces<E: Copy, const N: usize>(src: &[E], mut from: usize, step: isize, dst: &mut [E]) {
+    for to in dst.as_chunks_mut::<N>().0 {
+        if let Some(piece) = src.get(from..).and_then(|s| s.first_chunk::<N>()) {
+            *to = *piece;
+        }
+        from = from.wrapping_add_signed(step);
+    }
+}
+
+fn one_piece(from: usize, len: usize) -> Run {
+    Run::Copy { from, len, count: 1, step: 0 }
+}
+
+impl Run {
+    /// The same, that much further on in the source.
+    fn at(self, base: usize) -> Run {
+        match self {
+            Run::Copy { from, len, count, step } => Run::Copy { from: base + from, len, count, step },
+            fill => fill,
+        }
+    }
+
+    /// Elements that it writes.
+    fn elements(&self) -> usize {
+        match *self {
+            Run::Fill(n) => n,
+            Run::Copy { len, count, .. } => len * count,
+        }
     }
 }
 
 /// Appends a run, or lengthens the last one.
 fn push(runs: &mut Vec<Run>, next: Run) {
-    if let Some(last) = runs.last_mut() {
-        let single = last.len == 1 && next.len == 1;
-        let goes_on = match (last.way, next.way) {
-            (Way::Fill, Way::Fill) => true,
-            (Way::Forward, Way::Forward) if next.from == last.from + last.len => true,
-            (Way::Forward, Way::Forward) if single && next.from + 1 == last.from => {
-                last.way = Way::Backward;
-                true
+    let Some(last) = runs.last_mut() else { return runs.push(next) };
+    match (last, next) {
+        (Run::Fill(n), Run::Fill(more)) => *n += more,
+        (
+            Run::Copy { from, len, count, step },
+            Run::Copy { from: next_from, len: next_len, count: 1, .. },
+        ) if *count == 1 && next_from == *from + *len || next_len == *len => {
+            let apart = next_from as isize - *from as isize;
+            match *count {
+                1 if next_from == *from + *len => *len += next_len,
+                1 => (*count, *step) = (2, apart),
+                n if apart == *step * n as isize => *count += 1,
+                _ => runs.push(next),
             }
-            (Way::Backward, Way::Forward) => next.len == 1 && next.from + last.len == last.from,
-            _ => false,
-        };
-        if goes_on {
-            last.len += next.len;
-            return;
         }
+        _ => runs.push(next),
     }
-    runs.push(next);
 }
 
 /// Writes all of `dst`, which lies densely in the order of `axes`.
