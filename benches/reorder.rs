@@ -33,13 +33,13 @@ impl Case {
         for shape in SHAPES {
             for (format, memory_format) in FORMATS {
                 // Written pages: what is zero and never written, the system may keep in one place.
-                let ones = BlockedTensor::full(1f32, &shape, &layout).unwrap();
+                let ones = BlockedTensor::full(&shape, 1f32, &layout).unwrap();
                 let x = ones.to_strided(memory_format).unwrap();
                 cases.push(Case {
                     shape,
                     format,
                     blocked: x.to_blocked(&layout).unwrap(),
-                    to_blocked: BlockedTensor::zeros(&shape, &layout, DType::F32).unwrap(),
+                    to_blocked: BlockedTensor::zeros(&shape, DType::F32, &layout).unwrap(),
                     to_strided: StridedTensor::zeros(&shape, DType::F32, memory_format).unwrap(),
                     from: x,
                 });

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use crate::ledger::Cause;
+
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -129,6 +131,8 @@ pub struct ReorderDenied {
     pub shape: String,
     /// Bytes that would have been written.
     pub bytes: usize,
+    /// Why it would have moved.
+    pub cause: Cause,
     /// Where the caller stands: `file:line:column`.
     pub location: String,
     /// What forbids it: a `deny_reorders` scope, or a budget that is used up.
@@ -186,8 +190,8 @@ pub enum Error {
     PackMismatch(Box<Complaint>),
     /// A reorder inside a scope that forbids it.
     #[error(
-        "op `{}`: reorder of {} from {} to {} ({} bytes) at {}: {}; move the reorder out of the scope, or allow it",
-        .0.op, .0.shape, .0.from, .0.to, .0.bytes, .0.location, .0.rule
+        "op `{}`: reorder of {} from {} to {} ({} bytes; {}) at {}: {}; {}",
+        .0.op, .0.shape, .0.from, .0.to, .0.bytes, .0.cause, .0.location, .0.rule, .0.cause.remedy()
     )]
     ReorderDenied(Box<ReorderDenied>),
     /// A registration that clashes with what is there, or names what is not.
@@ -242,6 +246,18 @@ impl Error {
             | Error::ReorderDenied(_)
             | Error::OutOfMemory { .. }
             | Error::Backend { .. } => None,
+        }
+    }
+
+    /// The same error of another op and argument: of the call that the user made, not of one inside it.
+    pub(crate) fn in_call(self, op: &'static str, argument: &'static str) -> Error {
+        let rename =
+            |c: Box<Complaint>| Box::new(Complaint { op: op.into(), argument: argument.into(), ..*c });
+        match self {
+            Error::RankMismatch(c) => Error::RankMismatch(rename(c)),
+            Error::InvalidArgument(c) => Error::InvalidArgument(rename(c)),
+            Error::UnsupportedDType(c) => Error::UnsupportedDType(rename(c)),
+            other => other,
         }
     }
 

@@ -26,6 +26,18 @@ pub enum Cause {
     Internal,
 }
 
+impl Cause {
+    /// How to do without.
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            Cause::Call => "move the call out of the scope",
+            Cause::Packing => "pack the weights once, before the scope (`PackedConv2d`, `PackedLinear`)",
+            Cause::DenseCopy => "pass a dense tensor: call `contiguous` before the scope",
+            Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing",
+        }
+    }
+}
+
 impl std::fmt::Display for Cause {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -173,6 +185,7 @@ pub(crate) fn reorder<R>(m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Resul
             shape: format!("{:?}", m.dims),
             bytes: m.bytes,
             location: m.location.to_string(),
+            cause: m.cause,
             rule: "a deny_reorders scope is open".into(),
         })));
     }

@@ -209,15 +209,13 @@ fn by_hand(dims: [usize; 4]) -> Vec<Case> {
     case("batch_norm_train", Memory(3.0), {
         let v = values.clone();
         Box::new(move |o| {
-            let (running_mean, running_var, weight, bias) = (&v, &v, Some(&v), Some(&v));
-            let params = BatchNormTrain { running_mean, running_var, weight, bias, momentum: 0.1, eps: 1e-5 };
-            ops::batch_norm_train(&o.x, &params).map(|t| t.y)
+            ops::batch_norm_train(&o.x, &BatchNormTrain::new(&v, &v).affine(&v, &v)).map(|t| t.y)
         })
     });
     case("batch_norm", Memory(2.0), {
         Box::new(move |o| {
             let v = &values;
-            ops::batch_norm(&o.x, &BatchNorm { mean: v, var: v, weight: Some(v), bias: Some(v), eps: 1e-5 })
+            ops::batch_norm(&o.x, &BatchNorm::new(v, v).affine(v, v))
         })
     });
     case("layer_norm CHW", Memory(3.0), {

@@ -369,6 +369,7 @@ fn same_key<'a>(
     name: &'static str,
     t: TensorRef<'a>,
 ) -> Result<()> {
+    check_opaque(schema.name, name, t)?;
     let Some((first_name, one)) = first else {
         *first = Some((name, t));
         return Ok(());
@@ -378,7 +379,7 @@ fn same_key<'a>(
     }
     let (a, b) = (one.key(), t.key());
     let remedy = if b == DispatchKey::STRIDED {
-        format!("reorder `{name}` with `{}`", a.spec().from_strided)
+        format!("reorder `{name}` with `{}`", a.way_in(name, t.dims().len()))
     } else {
         format!("reorder `{name}` with `{}`", b.spec().to_strided)
     };
@@ -390,6 +391,23 @@ fn same_key<'a>(
         format!("`{first_name}` is {} of key `{a}`, and data operands must agree", one.describe()),
         remedy
     )
+}
+
+/// A tensor of another backend does not pass for one of ours: kernels of our keys know their tensors by type.
+pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_>) -> Result<()> {
+    if let TensorRef::Opaque(_) = t
+        && [DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&t.key())
+    {
+        fail!(
+            KeyMismatch,
+            op,
+            name,
+            format!("an opaque tensor that says it is of key `{}`", t.key()),
+            "that key's tensors are this crate's own",
+            "give the backend a key of its own with `register_backend`"
+        );
+    }
+    Ok(())
 }
 
 fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {

@@ -24,7 +24,7 @@ const STRIDED: KeySpec = KeySpec { name: "strided", to_strided: "", from_strided
 const BLOCKED: KeySpec = KeySpec {
     name: "blocked",
     to_strided: "to_strided(MemoryFormat::Contiguous)",
-    from_strided: "to_blocked(&Layout::native().0)",
+    from_strided: "to_blocked",
 };
 
 /// A key whose registration was turned down.
@@ -64,6 +64,19 @@ impl DispatchKey {
     /// The key of this name.
     pub fn by_name(name: &str) -> Option<DispatchKey> {
         DispatchKey::all().into_iter().find(|k| k.name() == name)
+    }
+
+    /// The call that takes the strided argument `name` of a call, of this rank, to the key.
+    pub(crate) fn way_in(self, name: &str, rank: usize) -> String {
+        if self != DispatchKey::BLOCKED {
+            return self.spec().from_strided.into();
+        }
+        match (name, rank) {
+            ("weights", 4) => "to_blocked(&Layout::native().1)".into(),
+            ("weights", rank) => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::Dense)?)"),
+            (_, 4) => "to_blocked(&Layout::native().0)".into(),
+            (_, rank) => format!("to_blocked(&Layout::native_activation({rank})?)"),
+        }
     }
 
     pub(crate) fn index(self) -> usize {

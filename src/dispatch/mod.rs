@@ -3,7 +3,7 @@
 //! One key, one kernel. The data operands of a call choose the key and must agree; a key without a kernel is an
 //! error that names the keys that have one, never a conversion.
 
-mod args;
+pub(crate) mod args;
 mod key;
 mod op;
 mod registry;

@@ -82,7 +82,7 @@ impl std::fmt::Display for Engine {
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// The code. A kernel is registered once and stays for the life of the process.
-    pub run: &'static KernelFn,
+    run: &'static KernelFn,
     /// The dtypes of the data operands that it takes.
     pub dtypes: &'static [DType],
     /// Which code it is.
@@ -93,6 +93,19 @@ impl Kernel {
     /// A kernel for f32 in this crate's own Rust.
     pub const fn rust(run: &'static KernelFn) -> Kernel {
         Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust }
+    }
+
+    /// Runs it on checked arguments: what a host framework calls.
+    ///
+    /// # Errors
+    /// `UnsupportedDType` for data operands of a dtype that it does not take; what the op returns.
+    pub fn call(&self, args: &Args<'_>) -> Result<Outputs> {
+        for (name, t) in args.data_operands() {
+            if !self.dtypes.contains(&t.dtype()) {
+                return Err(unsupported_dtype(args.op(), name, args.key(), t, self.dtypes));
+            }
+        }
+        (self.run)(args)
     }
 
     /// The same, for other dtypes.
@@ -169,7 +182,7 @@ impl Op {
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
         super::registry::ready();
         let args = Args::new(self.schema, values)?;
-        let (schema, key) = (self.schema, args.key());
+        let key = args.key();
         let Some(kernel) = self.kernel(key) else {
             return Err(self.unsupported(key, Unsupported::NoKernel, values, None));
         };
@@ -177,12 +190,7 @@ impl Op {
             let remedy = "build with feature `onednn`, or call it on strided tensors".to_string();
             return Err(self.unsupported(key, Unsupported::EngineNotBuilt, values, Some(remedy)));
         }
-        for (name, t) in data_operands(schema, values) {
-            if !kernel.dtypes.contains(&t.dtype()) {
-                return Err(unsupported_dtype(schema.name, name, key, t, kernel.dtypes));
-            }
-        }
-        let outputs = (kernel.run)(&args)?;
+        let outputs = kernel.call(&args)?;
         if key == DispatchKey::BLOCKED {
             outputs.check_tails()?;
         }
@@ -230,7 +238,8 @@ impl Op {
         let operands =
             data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
         let available: Vec<DispatchKey> = self.keys();
-        let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available));
+        let rank = data_operands(self.schema, values).next().map_or(4, |(_, t)| t.dims().len());
+        let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available, rank));
         Error::UnsupportedOp(Box::new(UnsupportedOp {
             op: self.schema.name.into(),
             key: key.name().into(),
@@ -243,26 +252,31 @@ impl Op {
 }
 
 /// The call that leads from `key` to a key that has the kernel.
-fn remedy_for(key: DispatchKey, available: &[DispatchKey]) -> String {
+fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> String {
     let strided = available.contains(&DispatchKey::STRIDED);
     match available.iter().find(|&&k| k != key) {
         Some(_) if key != DispatchKey::STRIDED && strided => {
             format!(
-                "reorder with `{}`, call it there, and come back with `{}`",
+                "reorder with `{}` and call it there; a result that suits `{key}` comes back with `{}`",
                 key.spec().to_strided,
                 key.spec().from_strided
             )
         }
         Some(other) if key == DispatchKey::STRIDED => {
-            format!("reorder with `{}` and call it there", other.spec().from_strided)
+            format!("reorder with `{}` and call it there", other.way_in("", rank))
         }
         Some(other) => format!(
             "reorder with `{}`, then `{}`, and call it there",
             key.spec().to_strided,
-            other.spec().from_strided
+            other.way_in("", rank)
         ),
         None => "register a kernel for it".into(),
     }
+}
+
+/// How to come to a dtype that a kernel takes.
+pub(crate) fn convert(to: DType) -> String {
+    format!("convert it with `to_dtype(DType::{to:?})`")
 }
 
 fn unsupported_dtype(
@@ -278,6 +292,6 @@ fn unsupported_dtype(
         name,
         t.describe(),
         format!("the kernel for key `{key}` takes {}", list.join(", ")),
-        format!("convert it to {} first", list.first().copied().unwrap_or("a dtype it takes")),
+        dtypes.first().map_or("pass another tensor".into(), |d| convert(*d)),
     ))
 }

@@ -1,5 +1,6 @@
 //! The registry: every op by name. Registering after first use is allowed; nothing is ever replaced.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, RwLock};
 
@@ -59,6 +60,26 @@ pub fn register_backend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) 
 }
 
 fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> {
+    thread_local! {
+        static INSIDE: Cell<bool> = const { Cell::new(false) };
+    }
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            INSIDE.set(false);
+        }
+    }
+    if INSIDE.replace(true) {
+        fail!(
+            Registration,
+            "register_backend",
+            "backend",
+            "a registration inside another",
+            "a backend is added whole before the next",
+            "register one after the other"
+        );
+    }
+    let _leave = Leave;
     let _writing = WRITING.lock().unwrap_or_else(|e| e.into_inner());
     let mut staged = Staged::default();
     backend(&mut staged)?;
@@ -140,6 +161,18 @@ impl Registrar for Staged {
                 "register the op first"
             );
         };
+        // A key of a registration that was turned down belongs to nobody, and may become another backend's.
+        let of_this = (0..self.keys.len()).any(|i| DispatchKey::next(i) == Some(key));
+        if !of_this && !DispatchKey::all().contains(&key) {
+            fail!(
+                Registration,
+                "register_backend",
+                "key",
+                format!("a key that is not registered, for `{op}`"),
+                "a kernel's key is registered, by this backend or before",
+                "register the key first"
+            );
+        }
         let staged = self.kernels.iter().any(|(o, k, _)| std::ptr::eq(*o, known) && *k == key);
         if staged || known.kernel(key).is_some() {
             fail!(

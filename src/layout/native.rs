@@ -15,6 +15,17 @@ pub enum WeightsKind {
     Depthwise,
 }
 
+impl WeightsKind {
+    /// That of a convolution with so many groups and channels of all groups.
+    pub(crate) fn of(groups: usize, c: usize, o: usize) -> WeightsKind {
+        match groups {
+            1 => WeightsKind::Dense,
+            g if g == c && g == o => WeightsKind::Depthwise,
+            _ => WeightsKind::Grouped,
+        }
+    }
+}
+
 impl Layout {
     /// The layouts that suit this machine for 2-D convolutions: activations and weights. `nChw16c` and
     /// `OIhw16i16o` with AVX-512 (F, BW, DQ, VL), else `nChw8c` and `OIhw8i8o`.
@@ -82,11 +93,7 @@ impl Layout {
         o: usize,
         block: usize,
     ) -> Result<Layout> {
-        let kind = match groups {
-            1 => WeightsKind::Dense,
-            g if g == c && g == o => WeightsKind::Depthwise,
-            _ => WeightsKind::Grouped,
-        };
+        let kind = WeightsKind::of(groups, c, o);
         let rank = spatial + if kind == WeightsKind::Dense { 2 } else { 3 };
         Layout::blocked_weights(rank, kind, block)
     }

@@ -31,6 +31,18 @@ pub struct BatchNorm<'a> {
     pub eps: f64,
 }
 
+impl<'a> BatchNorm<'a> {
+    /// No weight, no bias, PyTorch's eps of 1e-5.
+    pub fn new(mean: &'a StridedTensor, var: &'a StridedTensor) -> Self {
+        BatchNorm { mean, var, weight: None, bias: None, eps: 1e-5 }
+    }
+
+    /// With scale (gamma) and shift (beta).
+    pub fn affine(self, weight: &'a StridedTensor, bias: &'a StridedTensor) -> Self {
+        BatchNorm { weight: Some(weight), bias: Some(bias), ..self }
+    }
+}
+
 impl BatchNorm<'_> {
     /// `s` and `t` of `y = x * s + t`, in f64: `s = weight / sqrt(var + eps)`, `t = bias - mean * s`.
     pub(crate) fn scale_and_shift(&self, op: &'static str, channels: usize) -> Result<(Vec<f64>, Vec<f64>)> {
@@ -91,7 +103,14 @@ pub(super) fn channel_values<'a>(
         fail!(ShapeMismatch, op, name, got(), rule, format!("pass {channels} values"));
     }
     if t.dtype() != DType::F32 {
-        fail!(UnsupportedDType, op, name, got(), "parameters are f32", "convert it to f32 first");
+        fail!(
+            UnsupportedDType,
+            op,
+            name,
+            got(),
+            "parameters are f32",
+            "convert it with `to_dtype(DType::F32)`"
+        );
     }
     if t.is_contiguous(MemoryFormat::Contiguous) {
         return Ok(t.data::<f32>()[..channels].into());

@@ -30,6 +30,18 @@ pub struct BatchNormTrain<'a> {
     pub eps: f64,
 }
 
+impl<'a> BatchNormTrain<'a> {
+    /// No weight, no bias, PyTorch's momentum of 0.1 and eps of 1e-5.
+    pub fn new(running_mean: &'a StridedTensor, running_var: &'a StridedTensor) -> Self {
+        BatchNormTrain { running_mean, running_var, weight: None, bias: None, momentum: 0.1, eps: 1e-5 }
+    }
+
+    /// With scale (gamma) and shift (beta).
+    pub fn affine(self, weight: &'a StridedTensor, bias: &'a StridedTensor) -> Self {
+        BatchNormTrain { weight: Some(weight), bias: Some(bias), ..self }
+    }
+}
+
 /// What [`batch_norm_train`] gives back.
 #[derive(Clone, Debug)]
 pub struct BatchNormTrained<T> {

@@ -243,7 +243,8 @@ fn stack_kernel(args: &Args<'_>) -> Result<Outputs> {
     check_alike(op, list, None)?;
     let strided = strided_list(list);
     if !strided.is_empty() {
-        let list = strided.iter().map(|t| t.unsqueeze(axis)).collect::<Result<Vec<_>>>()?;
+        let insert = |t: &&StridedTensor| t.unsqueeze(axis).map_err(|e| e.in_call(op, "tensors"));
+        let list = strided.iter().map(insert).collect::<Result<Vec<_>>>()?;
         let refs: Vec<&StridedTensor> = list.iter().collect();
         let mut dims = list[0].dims;
         dims[axis] = list.len();

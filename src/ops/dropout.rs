@@ -12,6 +12,7 @@ use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -122,8 +123,14 @@ fn features<E: Element>(x: &[usize], value: impl Fn(usize) -> E) -> Result<Strid
     let mut dims = Dims::filled(1, x.len());
     let leading = x.len().min(2);
     dims[..leading].copy_from_slice(&x[..leading]);
-    let values: Vec<E> = (0..dims.iter().product()).map(value).collect();
-    StridedTensor::from_slice(&values, &dims)
+    filled(&dims, value)
+}
+
+/// A contiguous tensor of the value of each index in row-major order.
+fn filled<E: Element>(dims: &Dims, value: impl Fn(usize) -> E) -> Result<StridedTensor> {
+    let mut t = StridedTensor::zeros(dims, E::DTYPE, MemoryFormat::Contiguous)?;
+    t.result_data::<E>().iter_mut().enumerate().for_each(|(i, v)| *v = value(i));
+    Ok(t)
 }
 
 fn kernel(args: &Args<'_>) -> Result<Outputs> {
@@ -179,8 +186,7 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let of_features = features(dims, |i| keep.feature(i))?;
     let mut rest = Dims::from_slice(dims);
     rest.iter_mut().take(2).for_each(|d| *d = 1);
-    let pixels: Vec<i32> = (0..rest.iter().product()).map(|i| keep.pixel(i)).collect();
-    let of_pixels = StridedTensor::from_slice(&pixels, &rest)?;
+    let of_pixels = filled(&rest, |i| keep.pixel(i))?;
     match x {
         TensorRef::Strided(x) => {
             let dst = FormatRule::ElementWise.empty_result(op, &[x], dims, DType::F32)?;

@@ -199,7 +199,7 @@ fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
     check_index_dtype(op, index)?;
     if x.dtype() != DType::F32 {
         let got = TensorRef::Strided(x).describe();
-        fail!(UnsupportedDType, op, "x", got, "it is f32", "convert it to f32 first");
+        fail!(UnsupportedDType, op, "x", got, "it is f32", "convert it with `to_dtype(DType::F32)`");
     }
     let got = || TensorRef::Strided(index).describe();
     let rule = || format!("x is {:?}", x.dims());

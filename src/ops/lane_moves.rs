@@ -18,8 +18,6 @@ pub(super) enum Channel {
     Of { source: usize, channel: usize },
     /// The fill value.
     Fill,
-    /// Another layer.
-    Nothing,
 }
 
 /// Pixels that move together when segments are short: source and result of so many stay in the first-level cache.
@@ -46,13 +44,16 @@ pub(super) struct Grid {
     pub pixels: usize,
 }
 
-/// One way to fill the channels of a result: all pixels of a grid, from one pixel offset on each side.
-pub(super) struct Layer<'a> {
-    pub channels: &'a [Channel],
-    /// Offsets of the first pixel in **pixels**.
+/// A pixel offset on each side, in **pixels**, from which a layer of the grid begins: where pixels become channels, or
+/// channels pixels, there is one for each place of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layer {
     pub src_pixel: usize,
     pub dst_pixel: usize,
 }
+
+/// A lane of a block of the result: the layer that fills it, the lane, and with what.
+type Lane = (usize, usize, Channel);
 
 /// A tensor of the given channels, its other sizes those of the sources, which share layout and dtype.
 pub(super) fn channels(
@@ -81,15 +82,18 @@ pub(super) fn channels_into(
     let rows = pixels.div_ceil(PIXELS);
     let side = (PIXELS * step, step);
     let grid = Grid { rows, columns: PIXELS, src: side, dst: side, pixels };
-    layers(op, sources, dst, &[Layer { channels: from, src_pixel: 0, dst_pixel: 0 }], grid, value)
+    let here = Layer { src_pixel: 0, dst_pixel: 0 };
+    layers(op, sources, dst, &[here], |c, fill| fill(0, from[c]), grid, value)
 }
 
-/// Fills `dst` with every layer's channels. Lanes that no layer names become zero.
+/// Fills `dst`: `of(c, fill)` calls `fill(layer, from)` for every layer that fills channel `c`. Lanes that none fills
+/// become zero.
 pub(super) fn layers(
     op: &'static str,
     sources: &[&BlockedTensor],
     mut dst: BlockedTensor,
-    layers: &[Layer<'_>],
+    layers: &[Layer],
+    of: impl Fn(usize, &mut dyn FnMut(usize, Channel)),
     grid: Grid,
     value: f32,
 ) -> Result<BlockedTensor> {
@@ -98,15 +102,15 @@ pub(super) fn layers(
     if dst.dims().contains(&0) {
         return Ok(dst);
     }
+    let mut own: Vec<Lane> = Vec::new();
     let blocks: Vec<Vec<Segment>> = (0..to.blocks)
         .map(|b| {
-            let first = b * to.lanes;
-            let mut segments = Vec::new();
-            for layer in layers {
-                let own = &layer.channels[first..(first + to.lanes_in(b))];
-                push_segments(&mut segments, own, &views, layer);
+            own.clear();
+            for lane in 0..to.lanes_in(b) {
+                of(b * to.lanes + lane, &mut |layer, channel| own.push((layer, lane, channel)));
             }
-            segments
+            own.sort_by_key(|&(layer, lane, _)| (layer, lane));
+            segments(&own, &views, layers)
         })
         .collect();
     let (dtype, data) = (dst.dtype(), dst.storage_bytes_mut());
@@ -120,14 +124,13 @@ pub(super) fn layers(
     Ok(dst)
 }
 
-fn push_segments(segments: &mut Vec<Segment>, own: &[Channel], views: &[Lanes], layer: &Layer<'_>) {
-    let mut last: Option<Segment> = None;
-    for (lane, channel) in own.iter().enumerate() {
-        let from = match *channel {
-            Channel::Nothing => {
-                segments.extend(last.take());
-                continue;
-            }
+/// The lanes of one block, in the order of layers, as few segments.
+fn segments(own: &[Lane], views: &[Lanes], layers: &[Layer]) -> Vec<Segment> {
+    let lanes = views.first().map_or(0, |v| v.lanes);
+    let mut segments: Vec<Segment> = Vec::new();
+    for &(layer, lane, channel) in own {
+        let layer = layers[layer];
+        let from = match channel {
             Channel::Fill => None,
             Channel::Of { source, channel } => {
                 let v = &views[source];
@@ -135,24 +138,27 @@ fn push_segments(segments: &mut Vec<Segment>, own: &[Channel], views: &[Lanes], 
                 Some((source, at + layer.src_pixel * v.lanes))
             }
         };
-        let goes_on = match (last.map(|l| (l.from, l.len)), from) {
-            (Some((None, _)), None) => true,
-            (Some((Some((s, at)), len)), Some((source, here))) => {
+        let to = lane + layer.dst_pixel * lanes;
+        if let Some(last) = segments.last_mut()
+            && to == last.to + last.len
+            && lane != 0
+        {
+            let goes_on = match (last.from, from) {
+                (None, None) => true,
                 // The next lane of the same block: never the first of another.
-                s == source && here == at + len && !here.is_multiple_of(views[source].lanes)
-            }
-            _ => false,
-        };
-        match last.as_mut() {
-            Some(l) if goes_on => l.len += 1,
-            _ => {
-                segments.extend(last);
-                let lanes = views.first().map_or(0, |v| v.lanes);
-                last = Some(Segment { from, to: lane + layer.dst_pixel * lanes, len: 1 });
+                (Some((s, at)), Some((source, here))) => {
+                    s == source && here == at + last.len && !here.is_multiple_of(lanes)
+                }
+                _ => false,
+            };
+            if goes_on {
+                last.len += 1;
+                continue;
             }
         }
+        segments.push(Segment { from, to, len: 1 });
     }
-    segments.extend(last);
+    segments
 }
 
 struct Moving<'a> {

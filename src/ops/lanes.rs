@@ -142,7 +142,7 @@ impl Lanes {
                 "x",
                 format!("{dims:?} {layout}"),
                 "the kernel takes activations blocked along channels alone, such as nChw16c",
-                "reorder with `reorder_to(&Layout::native_activation(rank)?)`",
+                format!("reorder with `reorder_to(&Layout::native_activation({})?)`", dims.len()),
             ))
         })
     }

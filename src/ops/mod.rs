@@ -92,6 +92,19 @@ use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Registrar};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::ledger::{self, RunRecord};
+use crate::tensor::any::TensorRef;
+use crate::tensor::strided::StridedTensor;
+
+/// `UnsupportedDType` for a parameter that is not f32.
+pub(crate) fn check_f32(op: &'static str, name: &'static str, t: Option<&StridedTensor>) -> Result<()> {
+    if let Some(t) = t
+        && t.dtype() != DType::F32
+    {
+        let got = TensorRef::Strided(t).describe();
+        fail!(UnsupportedDType, op, name, got, "it is f32", "convert it with `to_dtype(DType::F32)`");
+    }
+    Ok(())
+}
 
 /// An op and its kernels for our two keys.
 pub(crate) struct Entry {

@@ -10,7 +10,7 @@ use super::lanes::{Lanes, for_each_chunk};
 use crate::dispatch::{Args, Outputs};
 use crate::dtype::DType;
 use crate::elementwise::Tail;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::check_extent;
 use crate::tensor::any::{Tensor, TensorRef};
@@ -48,11 +48,15 @@ enum Axis {
 }
 
 impl Axis {
-    fn new(picks: Option<&Picks<'_>>, size: usize, step: usize) -> Axis {
-        match picks {
-            None => Axis::Whole { size, step },
-            Some(p) => Axis::Picked((0..p.size).map(|i| (p.from)(i).map(|i| i * step)).collect()),
-        }
+    fn new(picks: Option<&Picks<'_>>, size: usize, step: usize) -> Result<Axis> {
+        let Some(p) = picks else { return Ok(Axis::Whole { size, step }) };
+        let mut offsets = Vec::new();
+        let bytes = p.size.saturating_mul(size_of::<Option<usize>>());
+        offsets
+            .try_reserve_exact(p.size)
+            .map_err(|_| Error::OutOfMemory { bytes, call: "moves along an axis" })?;
+        offsets.extend((0..p.size).map(|i| (p.from)(i).map(|i| i.wrapping_mul(step))));
+        Ok(Axis::Picked(offsets))
     }
 
     fn size(&self) -> usize {
@@ -265,8 +269,10 @@ fn along_axes(
                 (0..x.rank()).filter(|&d| dims[d] != 1 || picks[d].is_some()).collect();
             order.sort_by_key(|&d| (std::cmp::Reverse(dst.strides()[d]), d));
             // Among equal strides, what is of size 1 has no say.
-            let axes: Vec<Axis> =
-                order.iter().map(|&d| Axis::new(picks[d].as_ref(), dims[d], x.strides()[d])).collect();
+            let axes = order
+                .iter()
+                .map(|&d| Axis::new(picks[d].as_ref(), dims[d], x.strides()[d]))
+                .collect::<Result<Vec<Axis>>>()?;
             fn typed<E: bytemuck::Pod + Send + Sync>(
                 axes: Vec<Axis>,
                 src: &[u8],
@@ -333,7 +339,7 @@ fn blocked(
             let picks = picks.get(d).and_then(Option::as_ref).filter(|_| d != 1);
             Axis::new(picks, dense.dims()[d], dense.strides()[d])
         })
-        .collect();
+        .collect::<Result<_>>()?;
     axes.retain(|a| !matches!(a, Axis::Whole { size: 1, .. }));
     let tail = Tail {
         lanes: lanes.lanes,

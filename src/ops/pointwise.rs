@@ -2,6 +2,7 @@
 
 use super::Entry;
 use super::blocks::{self, Source};
+use crate::dispatch::args::check_opaque;
 use crate::dispatch::{Args, DispatchKey, Kernel, KernelFn, Op, Outputs};
 use crate::dtype::{DType, Element};
 use crate::elementwise::{self, Function, Target};
@@ -183,7 +184,14 @@ pub(super) fn run_channels(
     let channels = x.dims().get(1).copied().unwrap_or(1);
     let got = || TensorRef::Strided(values).describe();
     if values.dtype() != DType::F32 {
-        fail!(UnsupportedDType, op, args.name(1), got(), "it is f32", "convert it to f32 first");
+        fail!(
+            UnsupportedDType,
+            op,
+            args.name(1),
+            got(),
+            "it is f32",
+            "convert it with `to_dtype(DType::F32)`"
+        );
     }
     if values.numel() != 1 && values.numel() != channels {
         fail!(
@@ -229,7 +237,8 @@ fn destination<'a, T: Operand, O: Element>(
     let (first_name, first) = operands[0];
     let key = first.key();
     let got = dst.tensor_ref();
-    for (argument, t) in operands[1..].iter().copied().chain([("dst", got)]) {
+    for (argument, t) in operands.iter().copied().chain([("dst", got)]) {
+        check_opaque(name, argument, t)?;
         if t.key() != key {
             fail!(
                 KeyMismatch,
@@ -247,7 +256,14 @@ fn destination<'a, T: Operand, O: Element>(
         return Err(op.unsupported(key, Unsupported::NoKernel, &values, Some(remedy)));
     }
     if let Some((argument, t)) = operands.iter().find(|(_, t)| t.dtype() != DType::F32) {
-        fail!(UnsupportedDType, name, *argument, t.describe(), "it is f32", "convert it to f32 first");
+        fail!(
+            UnsupportedDType,
+            name,
+            *argument,
+            t.describe(),
+            "it is f32",
+            "convert it with `to_dtype(DType::F32)`"
+        );
     }
     if key == DispatchKey::BLOCKED {
         let (dims, layout) = blocks::common(name, &all_blocked(operands))?;

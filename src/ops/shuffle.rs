@@ -207,30 +207,20 @@ fn pixels(
     let (src, dst_steps) = if spread { (whole, in_cells) } else { (in_cells, whole) };
     let grid = Grid { rows: h, columns: w, src, dst: dst_steps, pixels: h * w };
     let cells: Vec<(usize, usize)> = (0..r).flat_map(|i| (0..r).map(move |j| (i, j))).collect();
-    let none = Channel::Nothing;
-    let channels: Vec<Vec<Channel>> = cells
+    let layers: Vec<Layer> = cells
         .iter()
-        .enumerate()
-        .map(|(k, _)| {
-            let of = |channel| Channel::Of { source: 0, channel };
-            match spread {
-                true => (0..dims[1]).map(|c| of(c * r * r + k)).collect(),
-                false => {
-                    (0..dims[1]).map(|c| if c % (r * r) == k { of(c / (r * r)) } else { none }).collect()
-                }
-            }
-        })
-        .collect();
-    let layers: Vec<Layer<'_>> = cells
-        .iter()
-        .zip(&channels)
-        .map(|(&(i, j), channels)| {
+        .map(|&(i, j)| {
             let pixel = i * fine.spatial[2] + j;
             let (src_pixel, dst_pixel) = if spread { (0, pixel) } else { (pixel, 0) };
-            Layer { channels, src_pixel, dst_pixel }
+            Layer { src_pixel, dst_pixel }
         })
         .collect();
-    lane_moves::layers(op, &[x], dst, &layers, grid, 0.0)
+    let square = r * r;
+    let of = |c: usize, fill: &mut dyn FnMut(usize, Channel)| match spread {
+        true => (0..square).for_each(|k| fill(k, Channel::Of { source: 0, channel: c * square + k })),
+        false => fill(c % square, Channel::Of { source: 0, channel: c / square }),
+    };
+    lane_moves::layers(op, &[x], dst, &layers, of, grid, 0.0)
 }
 
 fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {

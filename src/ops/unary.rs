@@ -58,7 +58,8 @@ pointwise::unary_ops! {
             fail!(InvalidArgument, "hardtanh", "min", got, "it cannot be larger than max", "exchange them")
         }
         let (min, max) = (min as f32, max as f32);
-        move |x| math::hardtanh(x, min, max)
+        let bad = min.is_nan() | max.is_nan();
+        move |x| if bad { f32::NAN } else { math::hardtanh(x, min, max) }
     }
     /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`, as `torch.nn.functional.softplus`;
     /// PyTorch's defaults are 1 and 20.

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::ops::conv::blocked::{OTHER_LAYOUT, elements};
+use crate::ops::conv::blocked::{elements, other_layout};
 use crate::ops::conv::direct::{self, Plan};
 use crate::ops::conv::weights::unpack_direct;
 use crate::ops::conv::{
@@ -135,6 +135,11 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         self.g.dst_dims()
     }
 
+    /// The result as the source of the next packed op, for the source that it was packed for.
+    pub fn dst_source(&self) -> Source {
+        Source { dims: self.g.dst_dims(), layout: self.to, ..self.source.clone() }
+    }
+
     /// Runs the convolution.
     ///
     /// # Errors
@@ -184,7 +189,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     fn geometry(&self, x: TensorRef<'_>) -> Result<ConvGeometry> {
         let s = &self.source;
         let layout_fits = match (x, s.layout) {
-            (TensorRef::Strided(t), SourceLayout::Strided(f)) => t.is_contiguous(f),
+            // Without elements there is no layout to get wrong.
+            (TensorRef::Strided(t), SourceLayout::Strided(f)) => t.numel() == 0 || t.is_contiguous(f),
             (TensorRef::Blocked(t), SourceLayout::Blocked(l)) => *t.layout() == l,
             _ => false,
         };
@@ -216,7 +222,11 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         if residual.is_some() != self.post_ops.takes_residual() {
             let got = residual.map_or("nothing".into(), TensorRef::describe);
             let rule = format!("the post-ops are `{}`", self.post_ops);
-            fail!(InvalidArgument, g.op, "residual", got, rule, "pass one where `residual` is among them");
+            let remedy = match residual {
+                Some(_) => "add `.residual()` to the parameters before packing, or leave it out",
+                None => "pass one in `Fusion`, or leave `.residual()` out of the parameters",
+            };
+            fail!(InvalidArgument, g.op, "residual", got, rule, remedy);
         }
         check_fusion(g.op, g, &self.post_ops, residual, &channel)?;
         if let Some(r) = residual {
@@ -316,7 +326,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             fail!(ShapeMismatch, g.op, name, t.describe(), rule, "pass a tensor of that shape");
         }
         match (t, self.to) {
-            (TensorRef::Strided(t), SourceLayout::Strided(f)) if t.is_contiguous(f) => Ok(()),
+            (TensorRef::Strided(t), SourceLayout::Strided(f)) if t.numel() == 0 || t.is_contiguous(f) => {
+                Ok(())
+            }
             (TensorRef::Blocked(t), SourceLayout::Blocked(l)) if *t.layout() == l => Ok(()),
             _ => Err(match wrong_dst(g, t, &self.to) {
                 Error::LayoutMismatch(c) => {
@@ -346,7 +358,7 @@ fn no_kernel(g: &ConvGeometry, source: &Source, layout: &Layout) -> Error {
         reason: Unsupported::Layout { layout: layout.to_string() },
         operands: vec![format!("x {source}")],
         available: vec![DispatchKey::STRIDED.name().into()],
-        remedy: OTHER_LAYOUT.into(),
+        remedy: other_layout(g.input.len() + 2),
     }))
 }
 

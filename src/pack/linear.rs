@@ -40,7 +40,14 @@ impl PackedLinear {
                 && t.dtype() != DType::F32
             {
                 let got = TensorRef::Strided(t).describe();
-                fail!(UnsupportedDType, "linear", name, got, "kernels take f32", "convert it to f32 first");
+                fail!(
+                    UnsupportedDType,
+                    "linear",
+                    name,
+                    got,
+                    "kernels take f32",
+                    "convert it with `to_dtype(DType::F32)`"
+                );
             }
         }
         let k = weights.dims().get(1).copied().unwrap_or(0);
@@ -61,7 +68,14 @@ impl PackedLinear {
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
         let got = || TensorRef::Strided(x).describe();
         if x.dtype() != DType::F32 {
-            fail!(UnsupportedDType, "linear", "x", got(), "the kernel takes f32", "convert it to f32 first");
+            fail!(
+                UnsupportedDType,
+                "linear",
+                "x",
+                got(),
+                "the kernel takes f32",
+                "convert it with `to_dtype(DType::F32)`"
+            );
         }
         if !x.is_contiguous(MemoryFormat::Contiguous) {
             let remedy = "call `contiguous(MemoryFormat::Contiguous)` first";

@@ -42,7 +42,7 @@ impl Source {
                         "x",
                         x.describe(),
                         "weights are packed for a dense source",
-                        "call `contiguous(MemoryFormat::ChannelsLast)` first, or name the source with `Source::strided`"
+                        "call `contiguous` with the memory format that you mean, or name the source with `Source::strided`"
                     );
                 }
                 SourceLayout::Strided(format)
@@ -83,9 +83,9 @@ impl Source {
         Source { dims, dtype, layout, threads: threads::current_threads() }
     }
 
-    /// The same source, on another number of threads than a run here would have.
+    /// The same source, on another number of threads than a run here would have: 1 to 1024, others become the nearest.
     pub fn threads(mut self, threads: usize) -> Source {
-        self.threads = threads.max(1);
+        self.threads = threads.clamp(1, 1024);
         self
     }
 
@@ -111,6 +111,7 @@ impl std::fmt::Display for SourceLayout {
 
 impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {} {} on {} threads", self.dims, self.dtype, self.layout_name(), self.threads)
+        let s = if self.threads == 1 { "" } else { "s" };
+        write!(f, "{} {} {} on {} thread{s}", self.dims, self.dtype, self.layout_name(), self.threads)
     }
 }

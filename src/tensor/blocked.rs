@@ -29,27 +29,27 @@ use crate::layout::pack;
 /// ```
 /// A program that asks for what only strides can answer does not compile:
 /// ```compile_fail,E0599
-/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.strides();
 /// ```
 /// ```compile_fail,E0599
-/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.as_slice::<f32>();
 /// ```
 /// ```compile_fail,E0599
-/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.narrow(1, 0, 8);
 /// ```
 /// ```compile_fail,E0599
-/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.permute(&[0, 2, 3, 1]);
 /// ```
 /// ```compile_fail,E0599
-/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.view(&[16, 4]);
 /// ```
 /// ```compile_fail,E0624
-/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], &blocktensor::Layout::NCHW16C, blocktensor::DType::F32).unwrap();
+/// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.data::<f32>();
 /// ```
 ///
@@ -90,7 +90,7 @@ impl BlockedTensor {
     /// # Errors
     /// `RankMismatch` when the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
     /// `Overflow`, `OutOfMemory`.
-    pub fn zeros(dims: &[usize], layout: &Layout, dtype: DType) -> Result<BlockedTensor> {
+    pub fn zeros(dims: &[usize], dtype: DType, layout: &Layout) -> Result<BlockedTensor> {
         let (dims, bytes) = checked("zeros", dims, layout, dtype)?;
         Ok(BlockedTensor { storage: Arc::new(Buffer::zeroed(bytes)?), dims, layout: *layout, dtype })
     }
@@ -99,7 +99,7 @@ impl BlockedTensor {
     ///
     /// # Errors
     /// As [`zeros`](BlockedTensor::zeros).
-    pub fn full<E: Element>(value: E, dims: &[usize], layout: &Layout) -> Result<BlockedTensor> {
+    pub fn full<E: Element>(dims: &[usize], value: E, layout: &Layout) -> Result<BlockedTensor> {
         let (sizes, bytes) = checked("full", dims, layout, E::DTYPE)?;
         let mut buffer = Buffer::zeroed(bytes)?;
         buffer.as_mut_slice::<E>().fill(value);
@@ -112,7 +112,7 @@ impl BlockedTensor {
     /// # Errors
     /// `OutOfMemory`.
     pub fn zeros_like(&self) -> Result<BlockedTensor> {
-        BlockedTensor::zeros(&self.dims, &self.layout, self.dtype)
+        BlockedTensor::zeros(&self.dims, self.dtype, &self.layout)
     }
 
     /// `value` everywhere, in the same sizes and layout.
@@ -121,7 +121,7 @@ impl BlockedTensor {
     /// `DTypeMismatch` when `value` is not of the tensor's element type, `OutOfMemory`.
     pub fn full_like<E: Element>(&self, value: E) -> Result<BlockedTensor> {
         same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
-        BlockedTensor::full(value, &self.dims, &self.layout)
+        BlockedTensor::full(&self.dims, value, &self.layout)
     }
 
     /// Recycled storage for a result whose every byte, padding included, the caller writes.
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_dirty_tail_is_found_and_told() {
-        let mut x = BlockedTensor::full(1f32, &[1, 3, 2, 2], &Layout::NCHW16C).unwrap();
+        let mut x = BlockedTensor::full(&[1, 3, 2, 2], 1f32, &Layout::NCHW16C).unwrap();
         x.check_tail().unwrap();
         x.data_mut::<f32>().unwrap()[16 + 5] = f32::NAN;
         let e = x.check_tail().unwrap_err().to_string();
@@ -255,7 +255,7 @@ mod tests {
     /// The switch is read once in a process, so the test runs itself once more with it.
     #[test]
     fn the_environment_can_ask_for_a_check_of_every_result() {
-        let mut x = BlockedTensor::full(1f32, &[1, 3, 2, 2], &Layout::NCHW16C).unwrap();
+        let mut x = BlockedTensor::full(&[1, 3, 2, 2], 1f32, &Layout::NCHW16C).unwrap();
         x.data_mut::<f32>().unwrap()[16 + 5] = 7.0;
         if std::env::var_os("BLOCKTENSOR_CHECK_TAILS").is_some() {
             let e = x.check_tail_if_asked().unwrap_err().to_string();

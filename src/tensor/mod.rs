@@ -2,6 +2,8 @@
 
 pub mod any;
 pub mod blocked;
+mod cast;
+mod display;
 pub mod formats;
 mod reorder;
 pub mod reshape;

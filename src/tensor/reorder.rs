@@ -49,7 +49,7 @@ impl BlockedTensor {
         same_shape(op, &dst.dims, &self.dims)?;
         same_dtype(op, "dst", dst.dtype, self.dtype)?;
         check_own_memory(op, &dst.dims, &dst.strides)?;
-        let (strides, start) = (dst.strides, dst.offset * self.dtype.size_bytes());
+        let (strides, start) = (dst.strides, dst.offset.saturating_mul(self.dtype.size_bytes()));
         let (location, dims) = (Location::caller(), dst.dims);
         let to = Described(&dims, &strides);
         let bytes = self.numel() * self.dtype.size_bytes();
@@ -164,7 +164,7 @@ impl StridedTensor {
     fn pack(&self, layout: &Layout, dst: &mut [u8]) {
         let elem = self.dtype.size_bytes();
         let bytes = self.storage.as_bytes();
-        let start = (self.offset * elem).min(bytes.len());
+        let start = self.offset.saturating_mul(elem).min(bytes.len());
         pack::pack(elem, &bytes[start..], &self.dims, &self.strides, layout, dst);
     }
 }
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_result_may_have_holes_but_no_two_elements_in_one_place() {
-        let x = BlockedTensor::full(0f32, &[1, 2, 2, 2], &Layout::NCHW16C).unwrap();
+        let x = BlockedTensor::full(&[1, 2, 2, 2], 0f32, &Layout::NCHW16C).unwrap();
         let mut holes = view(&[1, 2, 2, 2], &[0, 8, 4, 2], 1);
         x.to_strided_into(&mut holes).unwrap();
         let written: Vec<usize> = (0..24).filter(|&i| holes.storage.as_slice::<f32>()[i] == 0.0).collect();

@@ -128,22 +128,46 @@ impl StridedTensor {
         Some(self.storage.as_slice::<E>()[self.offset + at])
     }
 
+    fn check_element<E: Element>(&self, op: &'static str) -> Result<()> {
+        if E::DTYPE != self.dtype {
+            fail!(
+                DTypeMismatch,
+                op,
+                "self",
+                self.dtype.name(),
+                format!("{} was asked for", E::DTYPE),
+                "ask for the tensor's own element type, or convert it with `to_dtype`"
+            );
+        }
+        Ok(())
+    }
+
+    /// The elements in logical (row-major) order, of a tensor that lies so.
+    ///
+    /// # Errors
+    /// `DTypeMismatch` when `E` is not the tensor's element type; `LayoutMismatch` for a tensor that is not contiguous.
+    pub fn as_slice<E: Element>(&self) -> Result<&[E]> {
+        self.check_element::<E>("as_slice")?;
+        if !self.is_contiguous(MemoryFormat::Contiguous) {
+            fail!(
+                LayoutMismatch,
+                "as_slice",
+                "self",
+                format!("sizes {} with strides {}", self.dims, self.strides),
+                "only the elements of a contiguous tensor are one slice",
+                "call `contiguous(MemoryFormat::Contiguous)` first, or `to_vec`"
+            );
+        }
+        Ok(&self.data::<E>()[..self.numel()])
+    }
+
     /// A copy of the elements in logical (row-major) order.
     ///
     /// # Errors
     /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can
     /// reach with little storage.
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
-        if E::DTYPE != self.dtype {
-            fail!(
-                DTypeMismatch,
-                "to_vec",
-                "self",
-                self.dtype.name(),
-                format!("{} was asked for", E::DTYPE),
-                "ask for the tensor's own element type"
-            );
-        }
+        self.check_element::<E>("to_vec")?;
         let data = self.data::<E>();
         let mut out = Vec::new();
         let bytes = self.numel().saturating_mul(self.dtype.size_bytes());

@@ -5,19 +5,21 @@
 //! time takes the workers that are free, and what a section computes never depends on who computed it.
 //!
 //! Why not `rayon::join`: convolutions have sections of 20 to 1500 us, and workers that park between them cost 2
-//! to 25 % of a network. A member of a team spins, then offers itself to rayon, then naps.
+//! to 25 % of a network. A member of a team spins for the next section, and leaves when none comes; the leader calls
+//! for another at its next one.
+//!
+//! Rayon may hand the job of serving to a thread that itself waits inside some other job: of this very leader, of one
+//! of its tasks, or of something that the leader waits for. So nobody serves for ever: a thread that leads or does a
+//! task does not serve at all, and every other comes back as soon as its leader, who may be waiting for it, is idle.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
-/// How long a member spins for the next section before it offers itself to rayon.
+/// How long a member spins for the next section before it lets others have the core.
 const SPINS: usize = 20_000;
-/// How many times it then yields before it naps.
+/// How many times it then yields before it leaves.
 const YIELDS: usize = 200;
-/// The longest nap. A new section ends it at once; the limit is for rayon's own jobs, which do not.
-const NAP: Duration = Duration::from_millis(1);
 
 thread_local! {
     /// The team that this thread leads.
@@ -62,8 +64,8 @@ impl Section<'_> {
 struct Team {
     /// How many threads a section is cut for: the pool's size, the leader included.
     threads: usize,
-    /// Members asked for so far. Written by the leader only.
-    called: AtomicBool,
+    /// Members that the leader may call for: none were yet, or they left.
+    missing: AtomicUsize,
     /// The open section, or null. The lifetime is erased; `Team::section` shows why no member outlives it.
     open: AtomicPtr<Section<'static>>,
     /// Counts sections, so that a member does not enter the same one twice.
@@ -71,34 +73,28 @@ struct Team {
     /// Members inside the open section.
     inside: AtomicUsize,
     closed: AtomicBool,
-    /// Members that nap.
-    napping: AtomicUsize,
-    bed: Mutex<()>,
-    alarm: Condvar,
 }
 
 impl Team {
     fn new(threads: usize) -> Team {
         Team {
             threads,
-            called: AtomicBool::new(false),
+            missing: AtomicUsize::new(threads.saturating_sub(1)),
             open: AtomicPtr::new(std::ptr::null_mut()),
             epoch: AtomicUsize::new(0),
             inside: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
-            napping: AtomicUsize::new(0),
-            bed: Mutex::new(()),
-            alarm: Condvar::new(),
         }
     }
 
-    /// Asks the pool for members, once: at the first section, so that a run of small ops wakes nobody.
+    /// Asks the pool for the members that are missing: at a section, so that a run of small ops wakes nobody.
     fn call_members(self: &Arc<Team>) {
-        if !self.called.swap(true, SeqCst) {
-            for _ in 1..self.threads {
-                let team = Arc::clone(self);
-                rayon::spawn(move || team.serve());
-            }
+        if self.missing.load(SeqCst) == 0 {
+            return;
+        }
+        for _ in 0..self.missing.swap(0, SeqCst) {
+            let team = Arc::clone(self);
+            rayon::spawn(move || team.serve());
         }
     }
 
@@ -109,7 +105,6 @@ impl Team {
         let erased = std::ptr::from_ref(&section).cast_mut().cast::<Section<'static>>();
         self.open.store(erased, SeqCst);
         self.epoch.fetch_add(1, SeqCst);
-        self.wake();
         section.work();
         // Close, then wait for those inside. A member raises `inside` *before* it reads `open`; both are SeqCst,
         // so either it reads null, or this loop sees it. So nobody looks at `section` after this function.
@@ -124,18 +119,19 @@ impl Team {
         }
     }
 
-    fn wake(&self) {
-        if self.napping.load(SeqCst) != 0 {
-            let _bed = self.bed.lock().unwrap_or_else(|e| e.into_inner());
-            self.alarm.notify_all();
+    /// A member's life: wait for a section, work, again, until the team closes or has been idle for long.
+    fn serve(&self) {
+        let busy = IN_TASK.get() || LEADING.with_borrow(Option::is_some);
+        if !busy {
+            self.work_until_idle();
         }
+        self.missing.fetch_add(1, SeqCst);
     }
 
-    /// A member's life: wait for a section, work, again, until the team closes.
-    fn serve(&self) {
+    fn work_until_idle(&self) {
         let mut seen = 0;
         let mut idle = 0;
-        while !self.closed.load(SeqCst) {
+        while !self.closed.load(SeqCst) && idle < SPINS + YIELDS {
             let epoch = self.epoch.load(SeqCst);
             if epoch != seen {
                 seen = epoch;
@@ -151,28 +147,12 @@ impl Team {
                 continue;
             }
             idle += 1;
-            if idle < SPINS {
-                std::hint::spin_loop();
-            } else if rayon::yield_now() != Some(rayon::Yield::Executed) {
-                // Not one job of rayon's waits: let others have the core, then nap.
-                if idle < SPINS + YIELDS { std::thread::yield_now() } else { self.nap(seen) }
-            }
+            if idle < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
-    }
-
-    fn nap(&self, seen: usize) {
-        let bed = self.bed.lock().unwrap_or_else(|e| e.into_inner());
-        self.napping.fetch_add(1, SeqCst);
-        // Looked at after `napping` was raised: a leader that missed the nap has raised the epoch before.
-        if self.epoch.load(SeqCst) == seen && !self.closed.load(SeqCst) {
-            let _ = self.alarm.wait_timeout(bed, NAP);
-        }
-        self.napping.fetch_sub(1, SeqCst);
     }
 
     fn close(&self) {
         self.closed.store(true, SeqCst);
-        self.wake();
     }
 }
 
@@ -284,6 +264,86 @@ mod tests {
                 });
             }
         });
+    }
+
+    /// Runs `f` on a thread of its own, and fails where it does not end.
+    fn ends(what: &str, f: impl FnOnce() + Send + 'static) {
+        let (done, wait) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            f();
+            let _ = done.send(());
+        });
+        assert!(
+            wait.recv_timeout(std::time::Duration::from_secs(60)).is_ok(),
+            "{what} does not end, or panicked"
+        );
+    }
+
+    /// Rayon gives a waiting worker whatever job it finds: also that of serving the leader who waits.
+    #[test]
+    fn leaders_and_tasks_that_wait_for_rayon_do_not_deadlock() {
+        use rayon::prelude::*;
+        for size in [1, 2, 3, 4] {
+            let pool = move || rayon::ThreadPoolBuilder::new().num_threads(size).build().unwrap();
+            ends("join in a run", move || {
+                let p = pool();
+                (0..50).for_each(|_| {
+                    p.install(|| run(|| rayon::join(|| each_once(8), || each_once(9))));
+                });
+            });
+            ends("par_iter in a run", move || {
+                let p = pool();
+                (0..50)
+                    .for_each(|_| p.install(|| run(|| (0..16).into_par_iter().for_each(|_| each_once(8)))));
+            });
+            ends("join inside par_iter in a run", move || {
+                let p = pool();
+                let nested = |_| {
+                    rayon::join(|| each_once(3), || each_once(5));
+                };
+                (0..50).for_each(|_| {
+                    p.install(|| {
+                        run(|| {
+                            each_once(8);
+                            (0..16).into_par_iter().for_each(nested);
+                        })
+                    });
+                });
+            });
+            ends("another pool in a run", move || {
+                let (p, other) = (pool(), pool());
+                (0..50).for_each(|_| {
+                    p.install(|| {
+                        run(|| {
+                            each_once(8);
+                            other.install(|| each_once(8));
+                        })
+                    });
+                });
+            });
+            ends("join in a task", move || {
+                let p = pool();
+                (0..200).for_each(|_| {
+                    p.install(|| {
+                        parallel_for(8, |i| {
+                            rayon::join(
+                                || std::hint::black_box(i),
+                                || (0..i * 500).for_each(|_| std::hint::spin_loop()),
+                            );
+                        })
+                    });
+                });
+            });
+            ends("a spawned run", move || {
+                let p = pool();
+                let (done, wait) = std::sync::mpsc::channel();
+                p.spawn(move || {
+                    run(|| (0..16).into_par_iter().for_each(|_| each_once(8)));
+                    done.send(()).unwrap();
+                });
+                wait.recv().unwrap();
+            });
+        }
     }
 
     #[test]

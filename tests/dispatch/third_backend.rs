@@ -1,7 +1,7 @@
 //! Another crate's backend, through the same door as ours.
 
 use blocktensor::dispatch::{self, Kernel, KeySpec, register_backend};
-use blocktensor::{Error, Operand, StridedTensor, Tensor, ops};
+use blocktensor::{DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, ops};
 use blocktensor_third_backend::{Reversed, key};
 
 fn reversed(values: &[f32]) -> Reversed {
@@ -38,6 +38,70 @@ fn what_it_does_not_have_names_the_keys_that_have_it() {
         text.contains("`reversed`") && text.contains("strided") && text.contains("Reversed::to_strided()"),
         "{text}"
     );
+}
+
+/// An opaque tensor that claims to be of one of our keys, whose kernels know their tensors by type.
+#[test]
+fn an_opaque_tensor_cannot_pass_for_one_of_ours() {
+    #[derive(Debug)]
+    struct Posing(dispatch::DispatchKey);
+    impl OpaqueTensor for Posing {
+        fn key(&self) -> dispatch::DispatchKey {
+            self.0
+        }
+        fn dims(&self) -> &[usize] {
+            &[1, 4]
+        }
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+        fn layout_name(&self) -> String {
+            "none".into()
+        }
+    }
+    for k in [dispatch::DispatchKey::STRIDED, dispatch::DispatchKey::BLOCKED] {
+        let fake = Tensor::Opaque(std::sync::Arc::new(Posing(k)));
+        let real: Tensor = StridedTensor::from_slice(&[1f32; 4], &[1, 4]).unwrap().into();
+        let mut into = real.clone();
+        for e in [
+            ops::flip(&fake, &[0]).unwrap_err(),
+            ops::cat(&[&real, &fake], 0).unwrap_err(),
+            ops::add(&fake, &real).unwrap_err(),
+            ops::relu_into(&fake, &mut into).unwrap_err(),
+        ] {
+            assert!(matches!(e, Error::KeyMismatch(_)) && e.to_string().contains("opaque tensor"), "{e}");
+        }
+    }
+}
+
+#[test]
+fn a_registration_inside_another_is_an_error() {
+    let e = register_backend(|_| register_backend(|_| Ok(()))).unwrap_err();
+    assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("inside another"), "{e}");
+    register_backend(|_| Ok(())).unwrap();
+}
+
+#[test]
+fn a_key_that_was_turned_down_gets_no_kernels() {
+    let mut lost = None;
+    let spec = KeySpec { name: "turned_down", to_strided: "a", from_strided: "b" };
+    register_backend(|r| {
+        lost = Some(r.key(spec)?);
+        r.kernel("no_such_op", lost.unwrap(), Kernel::NOT_BUILT)
+    })
+    .unwrap_err();
+    let e = register_backend(|r| r.kernel("relu", lost.unwrap(), Kernel::NOT_BUILT)).unwrap_err();
+    assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("not registered"), "{e}");
+}
+
+#[test]
+fn a_kernel_that_a_host_calls_checks_dtypes_itself() {
+    let x = StridedTensor::from_slice(&[1u8; 4], &[1, 4]).unwrap();
+    let (op, key) = (dispatch::op("softmax").unwrap(), dispatch::DispatchKey::STRIDED);
+    let values = [dispatch::Arg::Tensor(x.tensor_ref()), dispatch::Arg::Int(1)];
+    let args = dispatch::Args::new(op.schema(), &values).unwrap();
+    let e = op.kernel(key).unwrap().call(&args).unwrap_err();
+    assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("to_dtype(DType::F32)"), "{e}");
 }
 
 #[test]

@@ -106,8 +106,8 @@ fn unsupported_reads_as_one_sentence_with_the_way_out() {
         e.to_string(),
         format!(
             "op `matmul` has no kernel for dispatch key `blocked` (operands: a [1, 17, 2, 3] f32 {layout}, b [1, 17, \
-             2, 3] f32 {layout}; keys with a kernel: strided); reorder with `to_strided(MemoryFormat::Contiguous)`, \
-             call it there, and come back with `to_blocked(&Layout::native().0)`"
+             2, 3] f32 {layout}; keys with a kernel: strided); reorder with `to_strided(MemoryFormat::Contiguous)` and \
+             call it there; a result that suits `blocked` comes back with `to_blocked`"
         )
     );
 }

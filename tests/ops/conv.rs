@@ -3,7 +3,7 @@
 use blocktensor::ops::{self, Activation, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv1d, PackedConv2d, PackedConv3d, Source,
-    StridedTensor, WeightsKind, ledger,
+    StridedTensor, Tensor, WeightsKind, ledger,
 };
 
 use crate::support::conv::Problem;
@@ -231,6 +231,26 @@ fn our_own_kernel_gives_the_same_bits_for_every_number_of_threads() {
     }
 }
 
+/// Such weights would be packed on every call, where nobody sees it.
+#[test]
+fn blocked_weights_in_another_layout_are_refused_with_the_right_one() {
+    let mut rng = Rng(8);
+    let p = own_problem((32, 32, 1), 1);
+    let data = Data::new(&p, 2, |n| rng.reals(n));
+    let (act, native) = Layout::native();
+    let xb = data.x.to_blocked(&act).unwrap();
+    let wb = data.w.to_blocked(&act).unwrap();
+    let e = ops::conv2d(&xb, &wb, None, &conv2d(&p)).unwrap_err();
+    let text = e.to_string();
+    assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
+    assert!(text.contains(&native.to_string()) && text.contains("reorder_to"), "{e}");
+    let same = ops::conv2d(&xb, &wb.reorder_to(&native).unwrap(), None, &conv2d(&p));
+    assert_eq!(same.unwrap().dims(), [2, 32, 9, 21]);
+    // And strided ones beside a blocked source: the remedy is the layout of weights.
+    let e = ops::conv2d(&Tensor::from(xb), &Tensor::from(data.w.clone()), None, &conv2d(&p)).unwrap_err();
+    assert!(e.to_string().contains("to_blocked(&Layout::native().1)"), "{e}");
+}
+
 /// Groups of 20 channels are no multiple of any block: oneDNN has only its reference implementation.
 #[test]
 fn a_reference_implementation_runs_only_where_it_is_allowed() {
@@ -379,9 +399,9 @@ fn an_empty_batch_and_an_empty_image_run() {
         .unwrap()
         .to_blocked(&Layout::native().1)
         .unwrap();
-    let x = BlockedTensor::zeros(&[0, 3, 5, 5], &act, DType::F32).unwrap();
+    let x = BlockedTensor::zeros(&[0, 3, 5, 5], DType::F32, &act).unwrap();
     assert_eq!(ops::conv2d(&x, &wb, None, &Conv2d::new()).unwrap().dims(), [0, 40, 3, 3]);
-    let x = BlockedTensor::zeros(&[1, 3, 0, 5], &act, DType::F32).unwrap();
+    let x = BlockedTensor::zeros(&[1, 3, 0, 5], DType::F32, &act).unwrap();
     let y = ops::conv2d(&x, &wb, None, &Conv2d::new().padding(2)).unwrap();
     assert_eq!(y.dims(), [1, 40, 2, 7]);
     assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), [0.0; 560]);
@@ -411,4 +431,16 @@ fn a_pointwise_nchw_convolution_with_bias_is_exact() {
     let b = StridedTensor::from_slice(&b, &[48]).unwrap();
     let y = ops::conv2d(&x, &w, Some(&b), &Conv2d::new()).unwrap();
     assert_close("nchw 1x1", &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+}
+
+#[test]
+fn parameters_of_another_dtype_are_named() {
+    let x = StridedTensor::full(&[1, 3, 4, 4], 1f32, MemoryFormat::Contiguous).unwrap();
+    let w = StridedTensor::full(&[2, 3, 1, 1], 1f32, MemoryFormat::Contiguous).unwrap();
+    let bias = StridedTensor::zeros(&[2], DType::BF16, MemoryFormat::Contiguous).unwrap();
+    let e = ops::conv2d(&x, &w, Some(&bias), &ops::Conv2d::new()).unwrap_err();
+    assert!(matches!(e, Error::UnsupportedDType(_)), "{e}");
+    for part in ["`conv2d`", "`bias`", "bf16", "to_dtype(DType::F32)"] {
+        assert!(e.to_string().contains(part), "{e} lacks {part}");
+    }
 }

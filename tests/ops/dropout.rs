@@ -1,9 +1,22 @@
 //! Dropout: the same mask everywhere, in the right proportion.
 
-use blocktensor::{Error, Layout, StridedTensor, Tensor, ops};
+use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
 
 use crate::support::Rng;
 use crate::support::activation::{elements, forms, same_bits_for_all_threads, sizes};
+
+/// An expanded tensor has more elements than memory has bytes.
+#[test]
+fn a_result_that_is_too_large_is_a_typed_error() {
+    let one = |dims: &[usize]| StridedTensor::full(dims, 1f32, MemoryFormat::Contiguous).unwrap();
+    for e in [
+        ops::dropout(&one(&[1]).expand(&[1 << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
+        ops::dropout(&one(&[1, 1, 1]).expand(&[1, 1, 1 << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
+        ops::feature_dropout(&one(&[1, 1]).expand(&[1 << 45, 1]).unwrap(), 0.5, 1, true).unwrap_err(),
+    ] {
+        assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
+    }
+}
 
 #[test]
 fn the_mask_depends_on_seed_and_place_alone() {

@@ -30,6 +30,27 @@ fn check(
 }
 
 #[test]
+fn padding_beyond_memory_is_a_typed_error() {
+    let x = StridedTensor::full(&[1], 1u8, MemoryFormat::Contiguous).unwrap();
+    let e = ops::pad(&x, &[1 << 45, 0], PadMode::Constant(0.0)).unwrap_err();
+    assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
+}
+
+/// As much work as the result has elements, not the fourth power of the factor.
+#[test]
+fn a_great_factor_costs_no_more_than_its_elements() {
+    let r = 160;
+    let data: Vec<f32> = (0..r * r).map(|i| i as f32).collect();
+    let x = StridedTensor::from_slice(&data, &[1, 1, r, r]).unwrap().to_blocked(&Layout::native().0).unwrap();
+    let y = ops::pixel_unshuffle(&x, r).unwrap();
+    y.check_tail().unwrap();
+    assert_eq!(y.dims(), [1, r * r, 1, 1]);
+    assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), data);
+    let back = ops::pixel_shuffle(&y, r).unwrap();
+    assert_eq!(back.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), data);
+}
+
+#[test]
 fn padded_on_each_side() {
     let mut rng = Rng(61);
     for case in 0..400 {

@@ -192,3 +192,13 @@ fn any_number_of_threads_gives_the_same_bits() {
         }
     }
 }
+
+#[test]
+fn a_bound_that_is_nan_makes_nan_as_in_pytorch() {
+    let x = StridedTensor::from_slice(&[1f32, -3.0], &[2]).unwrap();
+    for y in
+        [ops::hardtanh(&x, f64::NAN, 1.0), ops::hardtanh(&x, -1.0, f64::NAN), ops::clamp(&x, f64::NAN, 1.0)]
+    {
+        assert!(y.unwrap().to_vec::<f32>().unwrap().iter().all(|v| v.is_nan()));
+    }
+}

@@ -199,6 +199,58 @@ fn a_stem_reads_the_plain_image_and_writes_blocked() {
     }
     let e = packer.pack_stem(&Source::of(&x).unwrap(), &Layout::native().1).unwrap_err();
     assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
+    // Each refusal says which condition failed.
+    let channels_last = Source::strided(&[2, 3, 33, 30], MemoryFormat::ChannelsLast).unwrap();
+    let wide = PackedConv2d::new(&random(&mut rng, &[40, 32, 7, 7]), None, params).unwrap();
+    for (e, part) in [
+        (packer.pack_stem(&channels_last, &act), "contiguous(MemoryFormat::Contiguous)"),
+        (packer.pack_stem(&Source::of(&x).unwrap(), &"nChw4c".parse().unwrap()), "not nChw4c"),
+        (
+            wide.pack_stem(&Source::of(&random(&mut rng, &[2, 32, 33, 30])).unwrap(), &act),
+            "the source has 32",
+        ),
+    ] {
+        let e = e.unwrap_err();
+        assert!(matches!(e, Error::UnsupportedOp(_)) && e.to_string().contains(part), "{e} lacks {part}");
+    }
+}
+
+#[test]
+fn an_empty_batch_runs_through_packed_networks_in_every_layout() {
+    let mut rng = Rng(18);
+    let w = random(&mut rng, &[8, 8, 3, 3]);
+    for format in [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast] {
+        let x = StridedTensor::zeros(&[0, 8, 6, 6], DType::F32, format).unwrap();
+        let conv = PackedConv2d::new(&w, None, Conv2d::new().padding(1)).unwrap();
+        let conv = conv.pack_for(&Source::strided(&[1, 8, 6, 6], format).unwrap()).unwrap();
+        let y = conv.run(&ops::relu(&conv.run(&x).unwrap()).unwrap()).unwrap();
+        assert_eq!(y.dims(), [0, 8, 6, 6]);
+    }
+}
+
+#[test]
+fn a_number_of_threads_that_no_machine_has_is_cut() {
+    let mut rng = Rng(19);
+    let w = random(&mut rng, &[16, 16, 3, 3]);
+    let source = Source::blocked(&[1, 16, 6, 6], &Layout::native().0).unwrap();
+    for (threads, taken) in [(0, 1), (usize::MAX, 1024)] {
+        let source = source.clone().threads(threads);
+        assert!(source.to_string().contains(&format!("on {taken} thread")), "{source}");
+        PackedConv2d::new(&w, None, Conv2d::new()).unwrap().pack_for(&source).unwrap();
+    }
+}
+
+#[test]
+fn a_chain_packs_each_convolution_for_the_result_of_the_one_before() {
+    let mut rng = Rng(17);
+    let (w, v) = (random(&mut rng, &[40, 24, 3, 3]), random(&mut rng, &[8, 40, 1, 1]));
+    let x = random(&mut rng, &[2, 24, 9, 7]).to_blocked(&Layout::native().0).unwrap();
+    let first = PackedConv2d::new(&w, None, Conv2d::new().stride(2)).unwrap();
+    let first = first.pack_for(&Source::of(&x).unwrap()).unwrap();
+    let second = PackedConv2d::new(&v, None, Conv2d::new()).unwrap().pack_for(&first.dst_source()).unwrap();
+    let y = first.run(&x).unwrap();
+    assert_eq!(first.dst_source(), Source::of(&y).unwrap());
+    assert_eq!(second.run(&y).unwrap().dims(), [2, 8, 4, 3]);
 }
 
 #[test]

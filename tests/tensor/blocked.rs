@@ -85,7 +85,7 @@ fn reorders_are_one_line_each_in_the_ledger_and_can_be_denied() {
 #[test]
 fn into_a_tensor_that_is_there() {
     let x = numbered(&[2, 20, 3, 5]);
-    let mut b = BlockedTensor::full(7f32, &[2, 20, 3, 5], &Layout::NCHW16C).unwrap();
+    let mut b = BlockedTensor::full(&[2, 20, 3, 5], 7f32, &Layout::NCHW16C).unwrap();
     x.to_blocked_into(&mut b).unwrap();
     b.check_tail().unwrap();
     let mut y = StridedTensor::zeros(&[2, 20, 3, 5], DType::F32, MemoryFormat::ChannelsLast).unwrap();
@@ -99,9 +99,9 @@ fn into_refuses_what_does_not_fit_or_is_shared() {
     let b = x.to_blocked(&Layout::NCHW16C).unwrap();
     let mut shared = b.clone();
     assert!(matches!(x.to_blocked_into(&mut shared), Err(Error::Aliasing(_))));
-    let mut other = BlockedTensor::zeros(&[2, 20, 5, 3], &Layout::NCHW16C, DType::F32).unwrap();
+    let mut other = BlockedTensor::zeros(&[2, 20, 5, 3], DType::F32, &Layout::NCHW16C).unwrap();
     assert!(matches!(x.to_blocked_into(&mut other), Err(Error::ShapeMismatch(_))));
-    let mut other = BlockedTensor::zeros(&[2, 20, 3, 5], &Layout::NCHW16C, DType::S32).unwrap();
+    let mut other = BlockedTensor::zeros(&[2, 20, 3, 5], DType::S32, &Layout::NCHW16C).unwrap();
     assert!(matches!(x.to_blocked_into(&mut other), Err(Error::DTypeMismatch(_))));
 
     let mut y = numbered(&[2, 20, 3, 5]);
@@ -126,13 +126,13 @@ fn a_layout_that_does_not_fit_is_a_typed_error_with_both_names() {
     assert!(matches!(b.to_strided(MemoryFormat::Preserve), Err(Error::InvalidArgument(_))));
     assert!(matches!(numbered(&[1, 4, 2, 2]).to_blocked(&Layout::NHWC), Err(Error::LayoutMismatch(_))));
     let huge = [1, 1, 1, isize::MAX as usize / 8];
-    assert!(matches!(BlockedTensor::zeros(&huge, &Layout::NCHW16C, DType::U8), Err(Error::Overflow(_))));
+    assert!(matches!(BlockedTensor::zeros(&huge, DType::U8, &Layout::NCHW16C), Err(Error::Overflow(_))));
     assert!(matches!(
-        BlockedTensor::zeros(&[1; 13], &Layout::NCHW16C, DType::U8),
+        BlockedTensor::zeros(&[1; 13], DType::U8, &Layout::NCHW16C),
         Err(Error::RankMismatch(_))
     ));
     let much = [1, 16, 1, 1 << 54];
-    assert!(matches!(BlockedTensor::full(1u8, &much, &Layout::NCHW16C), Err(Error::OutOfMemory { .. })));
+    assert!(matches!(BlockedTensor::full(&much, 1u8, &Layout::NCHW16C), Err(Error::OutOfMemory { .. })));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn full_tensors_have_zero_tails() {
         [("nChw16c", &[2, 20, 3, 5]), ("OIhw4i16o4i", &[20, 21, 3, 3]), ("nChw64c", &[1, 3, 2, 2])]
     {
         let layout: Layout = name.parse().unwrap();
-        let b = BlockedTensor::full(3f32, dims, &layout).unwrap();
+        let b = BlockedTensor::full(dims, 3f32, &layout).unwrap();
         b.check_tail().unwrap();
         let like = b.full_like(4f32).unwrap();
         like.check_tail().unwrap();

@@ -1,3 +1,4 @@
 mod blocked;
 mod chains;
 mod formats;
+mod values;

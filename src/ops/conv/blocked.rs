@@ -5,12 +5,17 @@ use super::strided::channel_vectors;
 use super::{Call, op_of, weights};
 use crate::dispatch::{Args, DispatchKey, Outputs};
 use crate::error::{Result, Unsupported, fail};
+use crate::layout::blocked::Layout;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 
 /// The way out for layouts that no kernel takes.
-pub(crate) const OTHER_LAYOUT: &str = "reorder with `reorder_to(&Layout::native_activation(rank)?)`";
+pub(crate) fn other_layout(rank: usize) -> String {
+    format!(
+        "channels come in blocks of 8 or 16: reorder with `reorder_to(&Layout::native_activation({rank})?)`"
+    )
+}
 
 pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let (x, w) = (args.blocked(0)?, args.blocked(1)?);
@@ -23,7 +28,29 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
             "weights",
             TensorRef::Blocked(w).describe(),
             format!("blocked weights of {} groups are {}", g.groups, g.weight_dims()),
-            "view them with their groups apart before `to_blocked`"
+            format!(
+                "view them as {} and reorder with `to_blocked(&Layout::native_weights({}, WeightsKind::{:?})?)`",
+                g.weight_dims(),
+                g.weight_dims().len(),
+                g.weights_kind()
+            )
+        );
+    }
+    // Weights in another layout would be packed on every call, and nobody would see it.
+    let block = x.layout().block_of(1);
+    if let Ok(wanted) = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, block)
+        && wanted != *w.layout()
+        && [8, 16].contains(&block)
+    {
+        fail!(
+            LayoutMismatch,
+            g.op,
+            "weights",
+            TensorRef::Blocked(w).describe(),
+            format!("x is in {}, with which {wanted} goes", x.layout()),
+            format!(
+                "reorder them with `reorder_to(&\"{wanted}\".parse()?)`, or once and for all with a packed form"
+            )
         );
     }
     if let Some(TensorRef::Blocked(r)) = call.residual
@@ -48,7 +75,7 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     let Some(plan) = Plan::new(g, x.layout()) else {
         let reason = Unsupported::Layout { layout: x.layout().to_string() };
-        let remedy = OTHER_LAYOUT.to_string();
+        let remedy = other_layout(x.rank());
         return Err(op_of(g.input.len(), g.transposed).unsupported(
             DispatchKey::BLOCKED,
             reason,

@@ -3,6 +3,7 @@
 use crate::dispatch::Args;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::Dims;
+use crate::layout::native::WeightsKind;
 
 /// Everything that the operands' shapes and the parameters say, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,11 @@ impl ConvGeometry {
     /// Shape of the source.
     pub fn src_dims(&self) -> Dims {
         [self.n, self.c].into_iter().chain(self.input.iter().copied()).collect()
+    }
+
+    /// Which weights it takes.
+    pub fn weights_kind(&self) -> WeightsKind {
+        WeightsKind::of(self.groups, self.c, self.o)
     }
 
     /// Shape of the weights with their groups apart: `[g, O/g, C/g, k...]`, or `[O, C, k...]` without groups.
@@ -192,8 +198,12 @@ impl ConvGeometry {
         if c_of_group.checked_mul(groups) != Some(c) {
             return Err(shape(
                 format!("{weights:?}"),
-                format!("x has {c} channels, and {groups} groups of {c_of_group} make another number"),
-                "pass weights with C / groups input channels",
+                format!(
+                    "x has {c} channels; weights of {c_of_group} input channels a group and {groups} group(s) take {}",
+                    c_of_group.saturating_mul(groups)
+                ),
+                "pass weights with C / groups input channels, or state the groups; sizes are N, C, then H, W, whatever \
+                 the memory format",
             ));
         }
         if let Some(b) = bias

@@ -121,11 +121,12 @@ impl<'a> Call<'a> {
     fn new(args: &Args<'a>, weights: &[usize]) -> Result<Call<'a>> {
         let (spatial, transposed) = kind_of(args.op());
         let bias = args.optional_strided(2)?;
+        super::check_f32(args.op(), "bias", bias)?;
         let numbers = ConvGeometry::numbers(args, STRIDE, transposed.then_some(OUTPUT_PADDING), spatial)?;
         let x = args.tensor(0)?;
         let bias_dims = bias.map(StridedTensor::dims);
         let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
-        let post_ops: PostOps = args.word(9)?.parse()?;
+        let post_ops = args.word(9)?.parse::<PostOps>().map_err(|e| e.in_call(args.op(), "post_ops"))?;
         let residual = match args.optional_tensor(3)? {
             None if post_ops.takes_residual() => fail!(
                 InvalidArgument,
@@ -201,7 +202,14 @@ pub(crate) fn check_fusion(
             );
         }
         if c.dtype() != crate::DType::F32 {
-            fail!(UnsupportedDType, op, "channel", c.describe(), "it is f32", "convert it to f32 first");
+            fail!(
+                UnsupportedDType,
+                op,
+                "channel",
+                c.describe(),
+                "it is f32",
+                "convert it with `to_dtype(DType::F32)`"
+            );
         }
     }
     Ok(())

@@ -3,7 +3,7 @@
 //! What is reduced is cut into chunks that depend on the sizes alone, and the chunks' results merge in order: the
 //! same bits whatever the number of threads.
 
-use super::Axes;
+use super::{Axes, channels};
 use crate::elementwise::Fold;
 use crate::error::Result;
 use crate::layout::pack;
@@ -41,7 +41,9 @@ pub(super) fn reduce<F: Fold<In = f32, Out = f32>>(
     }
     let (src, out) = (x.data(), bytemuck::cast_slice_mut(bytes));
     if (0..x.rank()).all(|d| axes.is_reduced[d] == (d == 1)) {
-        over_channels(&view, &to, fold, src, out);
+        if !channels::fold(&view, &to, fold, src, out) {
+            over_channels(&view, &to, fold, src, out);
+        }
     } else {
         Job::new(&view, &to, x.rank(), axes).run(fold, src, out);
     }

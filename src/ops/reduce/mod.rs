@@ -3,6 +3,7 @@
 mod argmax;
 #[allow(unsafe_code)]
 mod blocked;
+mod channels;
 mod folds;
 
 pub use argmax::argmax;

@@ -38,7 +38,8 @@ impl Target {
         let (scales, missing) = scales.split_at(rank);
         let some_scale = scales.iter().chain(missing).any(|&s| s != 0.0);
         if given.is_empty() != some_scale {
-            let got = if some_scale { "a size and a scale" } else { "neither a size nor a scale" };
+            let got =
+                if some_scale { "a size and a scale" } else { "neither a size nor a scale greater than 0" };
             fail!(
                 InvalidArgument,
                 op,

@@ -184,12 +184,24 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
 }
 
 fn refusal(g: &ConvGeometry, source: &Source, to: SourceLayout, reason: Unsupported) -> Error {
-    let remedy = match source.layout {
-        SourceLayout::Strided(_) => {
-            "a stem reads contiguous NCHW of fewer channels than a block in one group; pack for a blocked source \
-             and reorder with `to_blocked`"
+    let blocked = "reorder it with `to_blocked` and pack for that with `pack_for`";
+    let remedy = match (source.layout, to) {
+        (SourceLayout::Strided(f), _) if f != MemoryFormat::Contiguous => {
+            format!(
+                "a stem reads contiguous NCHW, and the source is {f}: call `contiguous(MemoryFormat::Contiguous)`"
+            )
         }
-        SourceLayout::Blocked(_) => "pack for the layout of the source",
+        (SourceLayout::Strided(_), SourceLayout::Blocked(l)) if ![8, 16].contains(&l.block_of(1)) => {
+            format!("a stem writes blocks of 8 or 16 channels, not {l}: pass `Layout::native_activation`")
+        }
+        (SourceLayout::Strided(_), SourceLayout::Blocked(l)) if g.c >= l.block_of(1) || g.groups > 1 => {
+            format!(
+                "a stem reads fewer channels than a block, in one group, and the source has {}: {blocked}",
+                g.c
+            )
+        }
+        (SourceLayout::Strided(_), _) => format!("the engine has no fast stem for these sizes: {blocked}"),
+        (SourceLayout::Blocked(_), _) => "pack for the layout of the source".into(),
     };
     Error::UnsupportedOp(Box::new(UnsupportedOp {
         op: g.op.into(),
@@ -201,7 +213,7 @@ fn refusal(g: &ConvGeometry, source: &Source, to: SourceLayout, reason: Unsuppor
             format!("dst {} {to}", g.dst_dims()),
         ],
         available: vec![DispatchKey::STRIDED.name().into()],
-        remedy: remedy.into(),
+        remedy,
     }))
 }
 

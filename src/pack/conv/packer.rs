@@ -39,13 +39,21 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         bias: Option<&StridedTensor>,
         params: Conv<N, D>,
     ) -> Result<ConvPacker<N, D>> {
+        const { assert!(N >= 1 && N <= 3, "1 to 3 spatial dimensions") };
         let op = op_of(N, D::TRANSPOSED).schema().name;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
             if let Some(t) = t
                 && t.dtype() != DType::F32
             {
                 let got = TensorRef::Strided(t).describe();
-                fail!(UnsupportedDType, op, name, got, "kernels take f32", "convert it to f32 first");
+                fail!(
+                    UnsupportedDType,
+                    op,
+                    name,
+                    got,
+                    "kernels take f32",
+                    "convert it with `to_dtype(DType::F32)`"
+                );
             }
         }
         let numbers = params.numbers();
@@ -84,7 +92,7 @@ impl<const N: usize> ConvPacker<N> {
                 "to",
                 to.to_string(),
                 format!("a stem writes blocked activations of rank {}", N + 2),
-                "pass `Layout::native_activation(rank)?`"
+                format!("pass `Layout::native_activation({})?`", N + 2)
             );
         }
         self.pack(source, SourceLayout::Blocked(*to), Location::caller()).map(PackedStem)
