@@ -22,7 +22,7 @@ CARGO := scripts/with-progress.sh cargo
 .PHONY: help demo test bench doc fmt setup clean-cache
 
 help:
-	@echo "make demo          ResNet-50 on blocked tensors"
+	@echo "make demo          ResNet-50 on a picture, in all three layouts"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
 	@echo "make bench         benchmarks"
 	@echo "make doc           documentation, in $(CARGO_TARGET_DIR)/doc"

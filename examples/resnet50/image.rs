@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use blocktensor::{Complaint, Error, Result, StridedTensor};
+use blocktensor::StridedTensor;
 use image::imageops::FilterType;
+
+use crate::failure::Failure;
 
 /// Mean and standard deviation of ImageNet's channels, for values in 0 to 1.
 const MEAN: [f32; 3] = [0.485, 0.456, 0.406];
@@ -12,27 +14,19 @@ const RESIZE: u32 = 256;
 const CROP: u32 = 224;
 
 /// Reads a PNG or JPEG: shorter side to 256, centre 224 x 224, normalised; [1, 3, 224, 224].
-pub fn load(path: &Path) -> Result<StridedTensor> {
-    let picture = image::ImageReader::open(path)
-        .map_err(|e| e.to_string())
-        .and_then(|r| r.with_guessed_format().map_err(|e| e.to_string()))
-        .and_then(|r| r.decode().map_err(|e| e.to_string()))
-        .map_err(|e| {
-            let got = format!("`{}`: {e}", path.display());
-            Error::InvalidArgument(Complaint::new(
-                "resnet50",
-                "--image",
-                got,
-                "it is a PNG or JPEG",
-                "name another file",
-            ))
-        })?
+pub fn load(path: &Path) -> Result<StridedTensor, Failure> {
+    let bad = |text: String| Failure::usage("--image", format!("{}: {text}", path.display()));
+    let file = std::fs::File::open(path).map_err(|e| bad(e.to_string()))?;
+    let picture = image::ImageReader::new(std::io::BufReader::new(file))
+        .with_guessed_format()
+        .map_err(|e| bad(e.to_string()))?
+        .decode()
+        .map_err(|e| bad(format!("{e}; pass a whole PNG or JPEG")))?
         .to_rgb8();
     let (narrow, wide) = (picture.width().min(picture.height()), picture.width().max(picture.height()));
     if narrow == 0 || wide / narrow > 20 {
-        let got = format!("`{}`: {} x {}", path.display(), picture.width(), picture.height());
-        let rule = "a picture is at most 20 times as long as wide";
-        return Err(Error::InvalidArgument(Complaint::new("resnet50", "--image", got, rule, "crop it")));
+        let size = format!("{} x {}", picture.width(), picture.height());
+        return Err(bad(format!("{size} is more than 20 times as long as wide; crop it")));
     }
     let shorter = narrow;
     let scaled = |side: u32| (u64::from(side) * u64::from(RESIZE) / u64::from(shorter)).max(1) as u32;
@@ -49,5 +43,5 @@ pub fn load(path: &Path) -> Result<StridedTensor> {
             }
         }
     }
-    StridedTensor::from_slice(&values, &[1, 3, CROP as usize, CROP as usize])
+    Ok(StridedTensor::from_slice(&values, &[1, 3, CROP as usize, CROP as usize])?)
 }

@@ -2,16 +2,20 @@
 //!
 //! `cargo run --example resnet50 -- --help`
 
+mod failure;
+mod files;
 mod image;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use blocktensor::ledger::{self, Cause};
-use blocktensor::{Complaint, Error, MemoryFormat, Result, StridedTensor};
+use blocktensor::{Error, StridedTensor};
 use blocktensor_nets::{Arch, Mode, Network, Weights};
 use clap::Parser;
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
+use failure::{Failure, say};
 
 /// Runs an image classifier in blocked, NHWC or NCHW layout: weights are reordered once, and nothing after.
 #[derive(Parser)]
@@ -22,28 +26,30 @@ struct Cli {
     /// A safetensors file with torchvision's or timm's names; seeded random weights without it.
     #[arg(long)]
     weights: Option<PathBuf>,
-    /// A PNG or JPEG; resized to 256, cropped to 224 and normalised as ImageNet models expect.
+    /// A PNG or JPEG; resized to 256, cropped to 224 and normalised as ImageNet models expect. Seeded noise without
+    /// --image and --input.
     #[arg(long)]
     image: Option<PathBuf>,
-    /// A safetensors file whose f32 tensor `input` is [N, 3, H, W], taken as it is.
+    /// A safetensors file whose f32 tensor `input` is [N, 3, H, H], or [3, H, H] for one image; taken as it is.
     #[arg(long, conflicts_with = "image")]
     input: Option<PathBuf>,
     /// blocked, nhwc or nchw; all three, as a table, without it.
     #[arg(long)]
     layout: Option<String>,
-    /// Images at once: the image is repeated.
-    #[arg(long, default_value_t = 1)]
-    batch: usize,
+    /// Images at once: one image is repeated as often. An --input of several images runs whole: leave this out, or pass
+    /// their number.
+    #[arg(long)]
+    batch: Option<usize>,
     /// Threads; as many as the machine has without it.
     #[arg(long)]
     threads: Option<usize>,
     /// Timed runs.
     #[arg(long, default_value_t = 20)]
     runs: usize,
-    /// A safetensors file to write: tensor `output`, [N, 1000].
+    /// A safetensors file to write: tensor `output`, [N, 1000], of the first layout in the table.
     #[arg(long)]
     output: Option<PathBuf>,
-    /// Print every reorder and every kernel run.
+    /// Print every reorder and every kernel run of one run of the network, for each layout.
     #[arg(long)]
     ledger: bool,
 }
@@ -58,89 +64,85 @@ struct Report {
     moves: String,
 }
 
-fn main() {
+/// The images, and where they come from.
+struct Input {
+    images: StridedTensor,
+    from: String,
+}
+
+fn main() -> ExitCode {
     let cli = Cli::parse();
-    let outcome = match cli.threads {
-        None => run(&cli),
-        Some(n) => match rayon::ThreadPoolBuilder::new().num_threads(n).build() {
-            Ok(pool) => pool.install(|| run(&cli)),
-            Err(e) => Err(bad("--threads", n.to_string(), e.to_string(), "pass another number")),
-        },
-    };
-    if let Err(e) = outcome {
-        eprintln!("error: {e}");
-        std::process::exit(1);
+    match check_counts(&cli).and_then(|()| in_pool(&cli)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => ExitCode::from(failure.exit_code()),
     }
 }
 
-fn bad(argument: &'static str, got: String, rule: String, remedy: &str) -> Error {
-    Error::InvalidArgument(Complaint::new("resnet50", argument, got, rule, remedy))
+fn check_counts(cli: &Cli) -> Result<(), Failure> {
+    for (option, count) in [("--batch", cli.batch), ("--threads", cli.threads), ("--runs", Some(cli.runs))] {
+        if count == Some(0) {
+            return Err(Failure::usage(option, "0: it is at least 1"));
+        }
+    }
+    Ok(())
 }
 
-fn run(cli: &Cli) -> Result<()> {
+fn in_pool(cli: &Cli) -> Result<(), Failure> {
+    match cli.threads {
+        None => run(cli),
+        Some(n) => match rayon::ThreadPoolBuilder::new().num_threads(n).build() {
+            Ok(pool) => pool.install(|| run(cli)),
+            Err(e) => Err(Failure::usage("--threads", format!("{n}: {e}"))),
+        },
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Failure> {
     let Some(arch) = Arch::by_name(&cli.model) else {
-        return Err(bad(
-            "--model",
-            format!("`{}`", cli.model),
-            format!("the models are {}", Arch::NAMES.join(", ")),
-            "name one",
-        ));
+        let known = Arch::NAMES.join(", ");
+        return Err(Failure::usage("--model", format!("{}: the models are {known}", cli.model)));
     };
     let modes = match cli.layout.as_deref() {
         None => Mode::ALL.to_vec(),
         Some(name) => match Mode::ALL.into_iter().find(|m| m.name() == name) {
             Some(mode) => vec![mode],
-            None => {
-                return Err(bad(
-                    "--layout",
-                    format!("`{name}`"),
-                    "it is blocked, nhwc or nchw".into(),
-                    "name one",
-                ));
-            }
+            None => return Err(Failure::usage("--layout", format!("{name}: it is blocked, nhwc or nchw"))),
         },
     };
-    if cli.batch == 0 || cli.runs == 0 {
-        return Err(bad("--batch, --runs", "0".into(), "there is at least one".into(), "pass 1 or more"));
+    if let Some(path) = &cli.output {
+        files::check_output(path)?;
     }
-    let image = input(cli)?;
+    let input = input(cli)?;
     let weights = match &cli.weights {
         Some(path) => Weights::load(path)?,
         None => Weights::random(&arch, 1)?,
     };
-    let dims = image.dims();
-    println!(
-        "{}, {} image{} of {} x {}, {} threads, {}",
-        arch.name,
-        dims[0],
-        if dims[0] == 1 { "" } else { "s" },
-        dims[2],
-        dims[3],
-        rayon::current_num_threads(),
-        engine()
-    );
-    let mut reports = Vec::new();
-    for mode in modes {
-        reports.push(measure(cli, &arch, &weights, &image, mode)?);
-    }
-    print_table(&reports);
-    print_top5(&reports[0].logits, cli.weights.is_none())?;
-    for r in &reports[1..] {
-        let distance = relative_l2(&reports[0].logits, &r.logits)?;
-        println!("{} and {} differ by {distance:.1e} (relative L2)", reports[0].mode.name(), r.mode.name());
-        if distance.is_nan() || distance > 1e-5 {
-            return Err(bad(
-                "--layout",
-                format!("{distance:e}"),
-                "layouts agree to 1e-5".into(),
-                "report this",
-            ));
+    let dims = input.images.dims();
+    let (n, s) = (dims[0], if dims[0] == 1 { "" } else { "s" });
+    say!("{}, {n} image{s} of {} x {}: {}", arch.name, dims[2], dims[3], input.from);
+    say!("{} threads, {}", rayon::current_num_threads(), engine());
+    let (mut reports, mut failed) = (Vec::new(), Vec::new());
+    for &mode in &modes {
+        match measure(cli, &arch, &weights, &input.images, mode) {
+            Ok(report) => reports.push(report),
+            // Of several layouts the others are shown.
+            Err(Failure::Library(e)) if modes.len() > 1 => failed.push((mode, e)),
+            Err(failure) => return Err(failure),
         }
     }
-    if let Some(path) = &cli.output {
-        write_output(path, &reports[0].logits)?;
+    let written = match (&cli.output, reports.first()) {
+        (Some(path), Some(first)) => files::write_output(path, &first.logits).map(|()| Some((path, first))),
+        _ => Ok(None),
+    };
+    print_table(&reports, &failed, cli.runs)?;
+    if let Some(first) = reports.first() {
+        print_top5(&first.logits, cli.weights.is_none())?;
+        compare(&reports)?;
     }
-    Ok(())
+    if let Some((path, first)) = written? {
+        say!("wrote {}: the logits of {}", path.display(), first.mode.name());
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
 fn engine() -> String {
@@ -153,67 +155,59 @@ fn engine() -> String {
     "without oneDNN".into()
 }
 
-fn input(cli: &Cli) -> Result<StridedTensor> {
-    let one = match (&cli.image, &cli.input) {
-        (Some(path), _) => image::load(path)?,
-        (None, Some(path)) => read_tensor(path)?,
-        (None, None) => blocktensor_nets::noise(1, 224, 7)?,
+fn input(cli: &Cli) -> Result<Input, Failure> {
+    let (one, from) = match (&cli.image, &cli.input) {
+        (Some(path), _) => (image::load(path)?, path.display().to_string()),
+        (None, Some(path)) => (files::read_input(path)?, path.display().to_string()),
+        (None, None) => {
+            (blocktensor_nets::noise(1, 224, 7)?, "seeded noise, for want of --image or --input".into())
+        }
     };
-    if cli.batch == 1 {
-        return Ok(one);
+    let n = one.dims()[0];
+    let batch = cli.batch.unwrap_or(n);
+    if batch == n {
+        return Ok(Input { images: one, from });
     }
+    if n > 1 {
+        let text = format!("{batch}: {from} holds {n} images; leave --batch out, or pass {n}");
+        return Err(Failure::usage("--batch", text));
+    }
+    let too_large =
+        |e: &dyn std::fmt::Display| Failure::usage("--batch", format!("{batch}: {e}; pass a smaller number"));
     let values = one.to_vec::<f32>()?;
+    let total =
+        values.len().checked_mul(batch).ok_or_else(|| too_large(&"more values than can be counted"))?;
+    let mut repeated = Vec::new();
+    repeated.try_reserve_exact(total).map_err(|e| too_large(&e))?;
+    (0..batch).for_each(|_| repeated.extend_from_slice(&values));
     let mut dims = one.dims().to_vec();
-    dims[0] *= cli.batch;
-    StridedTensor::from_slice(&values.repeat(cli.batch), &dims)
+    dims[0] = batch;
+    Ok(Input { images: StridedTensor::from_slice(&repeated, &dims)?, from: format!("{from}, repeated") })
 }
 
-fn read_tensor(path: &std::path::Path) -> Result<StridedTensor> {
-    let shown = || format!("`{}`", path.display());
-    let bytes = std::fs::read(path).map_err(|e| {
-        bad("--input", format!("{}: {e}", shown()), "it is a readable file".into(), "name a safetensors file")
-    })?;
-    let file = SafeTensors::deserialize(&bytes).map_err(|e| {
-        bad("--input", format!("{}: {e}", shown()), "it is a whole safetensors file".into(), "write it again")
-    })?;
-    let view = file.tensor("input").map_err(|e| {
-        bad(
-            "--input",
-            format!("{}: {e}", shown()),
-            "it holds a tensor `input`".into(),
-            "name the tensor `input`",
-        )
-    })?;
-    if view.dtype() != Dtype::F32
-        || view.shape().len() != 4
-        || view.shape()[1] != 3
-        || view.shape().contains(&0)
-    {
-        let got = format!("{:?} {:?}", view.dtype(), view.shape());
-        return Err(bad("--input", got, "`input` is f32 [N, 3, H, W]".into(), "convert it"));
-    }
-    let values: Vec<f32> =
-        view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    StridedTensor::from_slice(&values, view.shape())
-}
-
-fn measure(cli: &Cli, arch: &Arch, weights: &Weights, image: &StridedTensor, mode: Mode) -> Result<Report> {
-    let (batch, size) = (image.dims()[0], image.dims()[2]);
-    if image.dims()[2] != image.dims()[3] {
-        return Err(bad("--input", format!("{:?}", image.dims()), "images are square".into(), "crop them"));
-    }
+fn measure(
+    cli: &Cli,
+    arch: &Arch,
+    weights: &Weights,
+    images: &StridedTensor,
+    mode: Mode,
+) -> Result<Report, Failure> {
+    let (batch, size) = (images.dims()[0], images.dims()[2]);
     let mut weights = weights.share();
     let start = Instant::now();
     let network = Network::pack(arch, &mut weights, mode, batch, size)?;
     let pack = start.elapsed();
     drop(weights);
-    let image = image.contiguous(mode.image_format())?;
-    let (logits, book) = ledger::record(|| blocktensor::run(|| network.run(&image)));
+    let images = images.contiguous(mode.image_format())?;
+    let (logits, book) = ledger::record(|| blocktensor::run(|| network.run(&images)));
     let logits = logits?;
     if cli.ledger {
-        print!("{book}");
+        say!("ledger of one run, {}:", mode.name());
+        for line in book.to_string().lines() {
+            say!("{line}");
+        }
         for r in &book.runs {
-            println!("  run {:<16} {:<8} {:<32} {:?} {}", r.op, r.key, r.implementation, r.time, r.layouts);
+            say!("  run {:<16} {:<8} {:<32} {:?} {}", r.op, r.key, r.implementation, r.time, r.layouts);
         }
     }
     let count =
@@ -222,11 +216,11 @@ fn measure(cli: &Cli, arch: &Arch, weights: &Weights, image: &StridedTensor, mod
         (n, 0) => format!("{n}"),
         (n, inside) => format!("{n}, and {inside} inside kernels"),
     };
-    let mut times = blocktensor::run(|| -> Result<Vec<Duration>> {
+    let mut times = blocktensor::run(|| -> Result<Vec<Duration>, Error> {
         (0..cli.runs)
             .map(|_| {
                 let start = Instant::now();
-                network.run(&image)?;
+                network.run(&images)?;
                 Ok(start.elapsed())
             })
             .collect()
@@ -235,13 +229,20 @@ fn measure(cli: &Cli, arch: &Arch, weights: &Weights, image: &StridedTensor, mod
     Ok(Report { mode, logits, pack, packed_bytes: network.packed_bytes(), times, moves })
 }
 
-fn print_table(reports: &[Report]) {
-    println!(
-        "{:<8} {:>10} {:>10} {:>11} {:>11}   reorders per run",
-        "layout", "packed", "in", "median", "fastest"
-    );
+fn print_table(reports: &[Report], failed: &[(Mode, Error)], runs: usize) -> Result<(), Failure> {
+    say!("");
+    if !reports.is_empty() {
+        say!(
+            "{:<8} {:>10} {:>10} {:>11} {:>11}   reorders per run",
+            "layout",
+            "weights",
+            "packed in",
+            "median",
+            "fastest"
+        );
+    }
     for r in reports {
-        println!(
+        say!(
             "{:<8} {:>7.1} MB {:>7.0} ms {:>8.2} ms {:>8.2} ms   {}",
             r.mode.name(),
             r.packed_bytes as f64 / 1e6,
@@ -251,37 +252,68 @@ fn print_table(reports: &[Report]) {
             r.moves
         );
     }
-}
-
-fn print_top5(logits: &StridedTensor, random: bool) -> Result<()> {
-    let row = logits.select(0, 0)?.to_vec::<f32>()?;
-    let mut order: Vec<usize> = (0..row.len()).collect();
-    order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
-    let top: Vec<String> = order.iter().take(5).map(|&i| format!("{i} ({:.2})", row[i])).collect();
-    println!("top 5 classes (logit): {}", top.join(", "));
-    if random {
-        println!("The weights are random, so these classes mean nothing; pass --weights for real ones.");
+    for (mode, e) in failed {
+        say!("{:<8} does not run: {e}", mode.name());
+    }
+    if !reports.is_empty() {
+        let s = if runs == 1 { "" } else { "s" };
+        say!("");
+        say!(
+            "weights, packed in: the weights as the kernels want them, and the time it took to reorder them, once"
+        );
+        say!("median, fastest:    of {runs} run{s} of the whole network");
+        say!("reorders per run:   copies of activations into another layout");
+    }
+    if reports.iter().any(|r| r.mode == Mode::Blocked) {
+        say!("                    (1: pooling's result becomes plain for the classifier)");
+    }
+    if reports.iter().any(|r| r.moves.contains("inside")) {
+        say!(
+            "                    (inside kernels: oneDNN's implementation makes them while it runs, unasked)"
+        );
     }
     Ok(())
 }
 
-fn relative_l2(a: &StridedTensor, b: &StridedTensor) -> Result<f64> {
+fn print_top5(logits: &StridedTensor, random: bool) -> Result<(), Failure> {
+    let row = logits.select(0, 0)?.to_vec::<f32>()?;
+    let mut order: Vec<usize> = (0..row.len()).collect();
+    order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+    let top: Vec<String> = order.iter().take(5).map(|&i| format!("{i} ({:.2})", row[i])).collect();
+    let whose = match logits.dims()[0] {
+        1 => String::new(),
+        n => format!(" of the first of {n} images"),
+    };
+    say!("");
+    say!("top 5 classes{whose} (logit): {}", top.join(", "));
+    if random {
+        say!("The weights are random, so these classes mean nothing; pass --weights for real ones.");
+    }
+    Ok(())
+}
+
+/// Says how far the layouts are apart, and fails when that is more than rounding.
+fn compare(reports: &[Report]) -> Result<(), Failure> {
+    let Some((first, others)) = reports.split_first() else { return Ok(()) };
+    for r in others {
+        let distance = relative_l2(&first.logits, &r.logits)?;
+        say!("{} and {} differ by {distance:.1e} (relative L2)", first.mode.name(), r.mode.name());
+        if distance.is_nan() {
+            let text =
+                "the logits hold NaN or infinity, or nothing but zeros: look at the images and weights";
+            return Err(Failure::Usage(text.into()));
+        }
+        if distance > 1e-5 {
+            return Err(Failure::Usage("layouts agree to 1e-5, and these do not; please report this".into()));
+        }
+    }
+    Ok(())
+}
+
+fn relative_l2(a: &StridedTensor, b: &StridedTensor) -> Result<f64, Error> {
     let (a, b) = (a.to_vec::<f32>()?, b.to_vec::<f32>()?);
     let square = |v: f64| v * v;
     let difference: f64 = a.iter().zip(&b).map(|(x, y)| square(f64::from(*x) - f64::from(*y))).sum();
     let norm: f64 = a.iter().map(|x| square(f64::from(*x))).sum();
     Ok((difference / norm).sqrt())
-}
-
-fn write_output(path: &std::path::Path, logits: &StridedTensor) -> Result<()> {
-    let logits = logits.contiguous(MemoryFormat::Contiguous)?;
-    let bytes: Vec<u8> = logits.to_vec::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect();
-    let failed = |e: String| {
-        bad("--output", format!("`{}`: {e}", path.display()), "it can be written".into(), "name another file")
-    };
-    let view =
-        TensorView::new(Dtype::F32, logits.dims().to_vec(), &bytes).map_err(|e| failed(e.to_string()))?;
-    safetensors::serialize_to_file([("output", view)], None, path).map_err(|e| failed(e.to_string()))?;
-    println!("wrote {}", path.display());
-    Ok(())
 }

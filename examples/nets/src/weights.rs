@@ -26,9 +26,9 @@ impl Weights {
             error(
                 Error::InvalidArgument,
                 "--weights",
-                format!("`{shown}`: {e}"),
-                "it is a readable file".into(),
-                "name a safetensors file",
+                format!("{shown}: {e}"),
+                "weights are read from a safetensors file".into(),
+                "pass the path of one",
             )
         })?;
         let file = SafeTensors::deserialize(&bytes).map_err(|e| {
@@ -36,8 +36,8 @@ impl Weights {
             error(
                 Error::CorruptFile,
                 "--weights",
-                format!("`{shown}`: {e}"),
-                "it is a whole safetensors file".into(),
+                format!("{shown}: this is no whole safetensors file ({e})"),
+                "weights are read from a whole safetensors file".into(),
                 remedy,
             )
         })?;
@@ -94,8 +94,8 @@ impl Weights {
     pub fn take(&mut self, module: &str, name: &str) -> Result<StridedTensor> {
         let full = format!("{module}.{name}");
         self.tensors.remove(&full).ok_or_else(|| {
-            let got = format!("no `{full}` in {}", self.from);
-            let rule = "every tensor of the network is there".to_string();
+            let got = format!("nothing of that name in {}", self.from);
+            let rule = "the model needs it".to_string();
             error(Error::InvalidArgument, &full, got, rule, "pass the weights of this very model (--model)")
         })
     }
