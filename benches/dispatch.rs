@@ -50,7 +50,7 @@ fn dispatch_alone() {
     let args = Args::new(op.schema(), &values).expect("good arguments");
     let named = [("x", Value::from(x.clone()))];
     let [kernel, typed, by_name] = compare([
-        &mut || drop(black_box((kernel.run)(&args))),
+        &mut || drop(black_box(kernel.call(&args))),
         &mut || drop(black_box(ops::relu(&x))),
         &mut || drop(black_box(dispatch::call("relu", &named))),
     ]);
