@@ -285,6 +285,28 @@ impl Layout {
         Some(offset + rest.iter().zip(&strides).map(|(i, s)| i * s).sum::<usize>())
     }
 
+    /// The block of a layout that blocks the channels alone, in natural order: `nCw16c`, `nChw16c`, `nCdhw16c`.
+    pub(crate) fn channel_block(&self) -> Option<usize> {
+        let natural = self.order.iter().take(self.rank()).enumerate().all(|(i, &d)| i == d as usize);
+        let only = self.blocks == 1 && self.block_dims[0] == 1 && (3..=5).contains(&self.rank);
+        (natural && only).then_some(self.block_sizes[0] as usize)
+    }
+
+    /// Elements of a tensor of these sizes, padding included, on behalf of `op`.
+    pub(crate) fn elements(&self, op: &'static str, dims: &[usize]) -> Result<usize> {
+        if let Some(block) = self.channel_block()
+            && let &[n, c, ref spatial @ ..] = dims
+            && dims.len() == self.rank()
+            && !dims.contains(&0)
+            && let Some(channels) = c.checked_next_multiple_of(block)
+            && let Some(all) = spatial.iter().chain(&[channels]).try_fold(n, |p, &d| p.checked_mul(d))
+            && all <= isize::MAX as usize
+        {
+            return Ok(all);
+        }
+        Ok(self.extent(op, dims)?.elements)
+    }
+
     /// Padded sizes, outer strides and element count, on behalf of `op`.
     pub(crate) fn extent(&self, op: &'static str, dims: &[usize]) -> Result<Extent> {
         if dims.len() != self.rank() {

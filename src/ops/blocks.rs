@@ -83,14 +83,14 @@ pub(crate) fn common(
 ) -> Result<(Dims, Layout)> {
     let (first_name, first) = operands[0];
     for &(name, t) in &operands[1..] {
-        let first = TensorRef::Blocked(first).describe();
+        let first = || TensorRef::Blocked(first).describe();
         if t.rank() != operands[0].1.rank() {
             fail!(
                 RankMismatch,
                 op,
                 name,
                 TensorRef::Blocked(t).describe(),
-                format!("`{first_name}` is {first}, and blocked operands broadcast between equal ranks"),
+                format!("`{first_name}` is {}, and blocked operands broadcast between equal ranks", first()),
                 "unsqueeze the strided tensor to that rank before `to_blocked`"
             );
         }
@@ -100,7 +100,7 @@ pub(crate) fn common(
                 op,
                 name,
                 TensorRef::Blocked(t).describe(),
-                format!("`{first_name}` is {first}, and operands share one layout"),
+                format!("`{first_name}` is {}, and operands share one layout", first()),
                 format!("reorder `{name}` with `reorder_to(\"{}\".parse()?)`", operands[0].1.layout())
             );
         }

@@ -133,9 +133,8 @@ impl Lanes {
 
     /// As [`of_blocked`](Self::of_blocked), for a result that does not exist yet.
     pub fn of_layout(op: &'static str, dims: &[usize], layout: &Layout) -> Result<Lanes> {
-        let block = layout.block_of(1);
-        let plain = Layout::blocked_activation(dims.len(), block).is_ok_and(|l| l == *layout);
-        let view = if plain { Lanes::dense(dims, block, dims[1].div_ceil(block)) } else { None };
+        let block = layout.channel_block().filter(|_| layout.rank() == dims.len());
+        let view = block.and_then(|b| Lanes::dense(dims, b, dims[1].div_ceil(b)));
         view.ok_or_else(|| {
             Error::LayoutMismatch(Complaint::new(
                 op,

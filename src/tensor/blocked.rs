@@ -80,8 +80,8 @@ pub(super) fn checked(
         );
     }
     let sizes = Dims::new(op, "dims", dims)?;
-    let extent = layout.extent(op, dims)?;
-    Ok((sizes, layout.bytes_of(op, dims, extent.elements, dtype)?))
+    let elements = layout.elements(op, dims)?;
+    Ok((sizes, layout.bytes_of(op, dims, elements, dtype)?))
 }
 
 impl BlockedTensor {
