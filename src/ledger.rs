@@ -98,7 +98,16 @@ pub struct Ledger {
 
 impl std::fmt::Display for Ledger {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "{} reorders, {} kernel runs", self.reorders.len(), self.runs.len())?;
+        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+        write!(f, "{}", plural(self.reorders.len(), "reorder"))?;
+        let causes = [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal];
+        let counts = causes.map(|c| (c, self.reorders.iter().filter(|r| r.cause == c).count()));
+        let counts: Vec<String> =
+            counts.iter().filter(|(_, n)| *n > 0).map(|(c, n)| format!("{c} {n}")).collect();
+        if !counts.is_empty() {
+            write!(f, " ({})", counts.join(", "))?;
+        }
+        writeln!(f, ", {}", plural(self.runs.len(), "kernel run"))?;
         for r in &self.reorders {
             writeln!(
                 f,

@@ -21,19 +21,57 @@ fn cell(op: &Op, key: DispatchKey) -> String {
     }
 }
 
-/// Ops that run on the same engines for the same dtypes share a row.
+const FAMILIES: [&str; 12] = [
+    "convolution",
+    "linear",
+    "pooling",
+    "resampling",
+    "norms, softmax",
+    "dropout",
+    "unary",
+    "binary",
+    "reductions",
+    "moving elements",
+    "views",
+    "indexing, sorting",
+];
+
+/// Which of the families an op is of.
+fn family(op: &Op) -> usize {
+    let name = op.schema().name;
+    let is = |names: &[&str]| names.contains(&name);
+    match name {
+        _ if name.starts_with("conv") => 0,
+        "linear" | "matmul" => 1,
+        _ if name.contains("pool") => 2,
+        _ if name.starts_with("upsample") => 3,
+        _ if name.contains("norm") || name.contains("softmax") => 4,
+        _ if name.contains("dropout") => 5,
+        _ if is(&["sum", "mean", "prod", "amax", "amin", "argmax"]) => 8,
+        _ if is(&["cat", "stack", "chunk", "split", "pad", "flip", "roll"]) || name.contains("shuffle") => 9,
+        _ if is(&["gather", "index_select", "sort", "topk", "cumsum"]) => 11,
+        _ if op.kernel(DispatchKey::BLOCKED).is_none() => 10,
+        _ => {
+            let data = op.schema().args.iter().filter(|a| a.kind.is_data()).count();
+            let scalar = name.ends_with("_scalar") || name.ends_with("_channel");
+            if data == 1 && !scalar { 6 } else { 7 }
+        }
+    }
+}
+
+/// Ops of one family that run on the same engines for the same dtypes share a row.
 fn table() -> String {
-    let mut rows: BTreeMap<(String, String), Vec<&str>> = BTreeMap::new();
+    let mut rows: BTreeMap<(usize, String, String), Vec<&str>> = BTreeMap::new();
     for op in dispatch::ops() {
         // Ops of other crates, which other tests register, are not ours to list.
         if op.kernel(DispatchKey::STRIDED).is_some() || op.kernel(DispatchKey::BLOCKED).is_some() {
-            let place = (cell(op, DispatchKey::BLOCKED), cell(op, DispatchKey::STRIDED));
+            let place = (family(op), cell(op, DispatchKey::STRIDED), cell(op, DispatchKey::BLOCKED));
             rows.entry(place).or_default().push(op.schema().name);
         }
     }
-    let mut text = String::from("| ops | strided | blocked |\n|---|---|---|\n");
-    for ((blocked, strided), ops) in rows {
-        text += &format!("| `{}` | {strided} | {blocked} |\n", ops.join("` `"));
+    let mut text = String::from("| | ops | strided | blocked |\n|---|---|---|---|\n");
+    for ((family, strided, blocked), ops) in rows {
+        text += &format!("| {} | `{}` | {strided} | {blocked} |\n", FAMILIES[family], ops.join("` `"));
     }
     text
 }

@@ -8,6 +8,9 @@ use std::str::FromStr;
 use crate::error::{Complaint, Error, Result};
 
 /// An element-wise function that a kernel can fuse.
+///
+/// oneDNN's `Relu` and `Clip` make 0 (or a bound) of NaN, our own kernels keep it, as PyTorch does: where that matters, call
+/// `ops::relu` or `ops::clamp` on the result instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Activation {

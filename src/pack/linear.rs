@@ -28,6 +28,13 @@ enum Weights {
     Plain(StridedTensor),
 }
 
+impl std::fmt::Debug for PackedLinear {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let PackedLinear { k, o, rows, threads, .. } = self;
+        write!(f, "PackedLinear {{ {k} -> {o}, for {rows} rows on {threads} threads }}")
+    }
+}
+
 impl PackedLinear {
     /// Packs weights [O, K] and bias `[O]` for inputs of `rows` rows, on the threads that a run here would have.
     ///
@@ -55,6 +62,27 @@ impl PackedLinear {
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
         let packed = pack(&s, weights, bias.is_some(), Location::caller())?;
         Ok(PackedLinear { rows, threads: threads::current_threads(), k: s.k, o: s.o, bias, weights: packed })
+    }
+
+    /// Packs the right operand of a matrix product, `b` [K, N], for left operands of `rows` rows: `run` then is
+    /// `matmul(x, b)`.
+    ///
+    /// # Errors
+    /// `RankMismatch` unless `b` is a matrix; as [`new`](Self::new).
+    #[track_caller]
+    pub fn of_matrix(b: &StridedTensor, rows: usize) -> Result<PackedLinear> {
+        if b.rank() != 2 {
+            let got = TensorRef::Strided(b).describe();
+            fail!(
+                RankMismatch,
+                "matmul",
+                "b",
+                got,
+                "it is a matrix [K, N]",
+                "pack each matrix of a batch by itself"
+            );
+        }
+        PackedLinear::new(&b.transpose(0, 1)?, None, rows)
     }
 
     /// `x W^T + b` for `x` [..., K]; the result is [..., O]. Any number of rows runs; weights were packed for one.

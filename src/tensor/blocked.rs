@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::reorder::same_dtype;
 use super::strided::StridedTensor;
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
@@ -85,45 +84,6 @@ pub(super) fn checked(
 }
 
 impl BlockedTensor {
-    /// A tensor of zeros.
-    ///
-    /// # Errors
-    /// `RankMismatch` when the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
-    /// `Overflow`, `OutOfMemory`.
-    pub fn zeros(dims: &[usize], dtype: DType, layout: &Layout) -> Result<BlockedTensor> {
-        let (dims, bytes) = checked("zeros", dims, layout, dtype)?;
-        Ok(BlockedTensor { storage: Arc::new(Buffer::zeroed(bytes)?), dims, layout: *layout, dtype })
-    }
-
-    /// A tensor whose every element is `value`; its padding is zero.
-    ///
-    /// # Errors
-    /// As [`zeros`](BlockedTensor::zeros).
-    pub fn full<E: Element>(dims: &[usize], value: E, layout: &Layout) -> Result<BlockedTensor> {
-        let (sizes, bytes) = checked("full", dims, layout, E::DTYPE)?;
-        let mut buffer = Buffer::zeroed(bytes)?;
-        buffer.as_mut_slice::<E>().fill(value);
-        pack::zero_padding(size_of::<E>(), layout, dims, buffer.as_bytes_mut());
-        Ok(BlockedTensor { storage: Arc::new(buffer), dims: sizes, layout: *layout, dtype: E::DTYPE })
-    }
-
-    /// Zeros of the same sizes, layout and dtype.
-    ///
-    /// # Errors
-    /// `OutOfMemory`.
-    pub fn zeros_like(&self) -> Result<BlockedTensor> {
-        BlockedTensor::zeros(&self.dims, self.dtype, &self.layout)
-    }
-
-    /// `value` everywhere, in the same sizes and layout.
-    ///
-    /// # Errors
-    /// `DTypeMismatch` when `value` is not of the tensor's element type, `OutOfMemory`.
-    pub fn full_like<E: Element>(&self, value: E) -> Result<BlockedTensor> {
-        same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
-        BlockedTensor::full(&self.dims, value, &self.layout)
-    }
-
     /// Recycled storage for a result whose every byte, padding included, the caller writes.
     pub(crate) fn for_result(
         op: &'static str,

@@ -11,12 +11,8 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
-
-use half::{bf16, f16};
 
 use super::strided::StridedTensor;
-use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
@@ -127,64 +123,6 @@ impl StridedTensor {
         self.moved(op, strides, tag, Cause::Call, Location::caller())
     }
 
-    /// A tensor of the same sizes and dtype whose content is **unspecified**. `Preserve` gives the strides of
-    /// [`copy`](Self::copy). PyTorch's `empty_like(memory_format)`.
-    ///
-    /// # Errors
-    /// `RankMismatch` for a channels-last format of another rank; `OutOfMemory`.
-    pub fn empty_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
-        let op = "empty_like";
-        let (strides, tag) = self.like(op, format)?;
-        Ok(StridedTensor {
-            format_tag: tag,
-            ..StridedTensor::for_result(op, self.dims, strides, self.dtype)?
-        })
-    }
-
-    /// As [`empty_like`](Self::empty_like), filled with zeros. PyTorch's `zeros_like(memory_format)`.
-    ///
-    /// # Errors
-    /// As `empty_like`.
-    pub fn zeros_like(&self, format: MemoryFormat) -> Result<StridedTensor> {
-        let mut zeros = self.empty_like(format)?;
-        match Arc::get_mut(&mut zeros.storage) {
-            Some(fresh) => fresh.as_bytes_mut().fill(0),
-            None => unreachable!("the storage was just made"),
-        }
-        Ok(zeros)
-    }
-
-    /// A tensor whose every element is `value`. PyTorch's `full(memory_format)`.
-    ///
-    /// # Errors
-    /// As [`MemoryFormat::strides`], and `OutOfMemory`.
-    pub fn full<E: Element>(dims: &[usize], value: E, format: MemoryFormat) -> Result<StridedTensor> {
-        let op = "full";
-        let strides = format.strides(op, dims)?;
-        let mut full = StridedTensor::for_result(op, Dims::new(op, "dims", dims)?, strides, E::DTYPE)?;
-        full.format_tag = stated_only(format);
-        match full.data_mut::<E>() {
-            Some(fresh) => fresh.fill(value),
-            None => unreachable!("the storage was just made"),
-        }
-        Ok(full)
-    }
-
-    /// A tensor of ones. PyTorch's `ones(memory_format)`.
-    ///
-    /// # Errors
-    /// As [`MemoryFormat::strides`], and `OutOfMemory`.
-    pub fn ones(dims: &[usize], dtype: DType, format: MemoryFormat) -> Result<StridedTensor> {
-        match dtype {
-            DType::F32 => StridedTensor::full(dims, 1f32, format),
-            DType::BF16 => StridedTensor::full(dims, bf16::ONE, format),
-            DType::F16 => StridedTensor::full(dims, f16::ONE, format),
-            DType::U8 => StridedTensor::full(dims, 1u8, format),
-            DType::S8 => StridedTensor::full(dims, 1i8, format),
-            DType::S32 => StridedTensor::full(dims, 1i32, format),
-        }
-    }
-
     /// The tensor itself if it is contiguous in this format, else a copy that is, for a kernel that needs
     /// dense input: the ledger counts it as a dense copy of `op`, made at `caller`.
     pub(crate) fn dense_at(
@@ -223,7 +161,11 @@ impl StridedTensor {
         ledger::reorder(Move { op, cause, from: &from, to: &to, dims: &self.dims, bytes, location }, work)
     }
 
-    fn like(&self, op: &'static str, format: MemoryFormat) -> Result<(Dims, Option<MemoryFormat>)> {
+    pub(super) fn like(
+        &self,
+        op: &'static str,
+        format: MemoryFormat,
+    ) -> Result<(Dims, Option<MemoryFormat>)> {
         let wanted = match (format, self.format_tag) {
             (MemoryFormat::Preserve, Some(tag)) if !self.is_non_overlapping_and_dense() => tag,
             _ => format,

@@ -4,6 +4,7 @@ pub mod any;
 pub mod blocked;
 mod cast;
 mod display;
+mod factories;
 pub mod formats;
 mod reorder;
 pub mod reshape;

@@ -57,20 +57,6 @@ impl StridedTensor {
         })
     }
 
-    /// A tensor of zeros in the given format.
-    ///
-    /// # Errors
-    /// As [`MemoryFormat::strides`], and `OutOfMemory`.
-    pub fn zeros(dims: &[usize], dtype: DType, format: MemoryFormat) -> Result<StridedTensor> {
-        let op = "zeros";
-        let d = Dims::new(op, "dims", dims)?;
-        let strides = format.strides(op, dims)?;
-        let bytes = byte_count(op, element_count(op, &d)?, dtype)?;
-        let storage = Arc::new(Buffer::zeroed(bytes)?);
-        let format_tag = super::formats::stated_only(format);
-        Ok(StridedTensor { storage, dims: d, strides, offset: 0, dtype, format_tag })
-    }
-
     /// Recycled storage for a result whose every element the caller writes; `strides` are dense.
     pub(crate) fn for_result(
         op: &'static str,

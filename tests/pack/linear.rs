@@ -73,3 +73,18 @@ fn what_does_not_fit_is_named() {
     let e = pool.install(|| layer.run(&t(&[2, 8]))).unwrap_err();
     assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("7 threads"), "{e}");
 }
+
+#[test]
+fn a_packed_matrix_multiplies_as_matmul_does() {
+    let data = |n: usize| (0..n).map(|i| (i * 7 % 11) as f32 - 5.0).collect::<Vec<_>>();
+    let (a, b) = (data(6 * 5), data(5 * 17));
+    let x = StridedTensor::from_slice(&a, &[2, 3, 5]).unwrap();
+    let packed = PackedLinear::of_matrix(&StridedTensor::from_slice(&b, &[5, 17]).unwrap(), 6).unwrap();
+    let y = packed.run(&x).unwrap();
+    assert_eq!(y.dims(), [2, 3, 17]);
+    let want: Vec<f32> =
+        (0..6 * 17).map(|i| (0..5).map(|k| a[i / 17 * 5 + k] * b[k * 17 + i % 17]).sum()).collect();
+    assert_eq!(y.to_vec::<f32>().unwrap(), want);
+    let e = PackedLinear::of_matrix(&x, 6).unwrap_err();
+    assert!(matches!(e, blocktensor::Error::RankMismatch(_)) && e.to_string().contains("[K, N]"), "{e}");
+}

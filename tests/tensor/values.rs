@@ -68,3 +68,44 @@ fn tensors_print_their_numbers_in_logical_order() {
     assert_eq!(long.to_string(), "[1, 1, 1, ..., 1, 1, 1] u8 [2000]");
     assert_eq!(StridedTensor::zeros(&[0, 3], DType::F32, Contiguous).unwrap().to_string(), "[] f32 [0, 3]");
 }
+
+#[test]
+fn factories_and_their_like_forms_inherit_layout_and_dtype() {
+    use blocktensor::BlockedTensor;
+    let dims = [2, 17, 3, 2];
+    let layout = Layout::native().0;
+    for dtype in DType::ALL {
+        let like = StridedTensor::empty(&dims, dtype, ChannelsLast).unwrap();
+        let blocked = BlockedTensor::empty(&dims, dtype, &layout).unwrap();
+        blocked.empty_like().unwrap().check_tail().unwrap();
+        let strided = [
+            (0.0, StridedTensor::zeros(&dims, dtype, ChannelsLast).unwrap()),
+            (1.0, StridedTensor::ones(&dims, dtype, ChannelsLast).unwrap()),
+            (0.0, like.zeros_like(MemoryFormat::Preserve).unwrap()),
+            (1.0, like.ones_like(MemoryFormat::Preserve).unwrap()),
+        ];
+        for (value, t) in strided {
+            assert_eq!((t.dtype(), t.strides(), t.dims()), (dtype, like.strides(), &dims[..]));
+            assert_eq!(
+                t.to_dtype(DType::F32).unwrap().to_vec::<f32>().unwrap(),
+                [value; 2 * 17 * 6],
+                "{dtype}"
+            );
+        }
+        let of_blocked = [
+            (0.0, BlockedTensor::zeros(&dims, dtype, &layout).unwrap()),
+            (1.0, BlockedTensor::ones(&dims, dtype, &layout).unwrap()),
+            (0.0, blocked.zeros_like().unwrap()),
+            (1.0, blocked.ones_like().unwrap()),
+        ];
+        for (value, t) in of_blocked {
+            t.check_tail().unwrap();
+            assert_eq!((t.dtype(), t.layout(), t.dims()), (dtype, &layout, &dims[..]));
+            let t = t.to_strided(Contiguous).unwrap().to_dtype(DType::F32).unwrap();
+            assert_eq!(t.to_vec::<f32>().unwrap(), [value; 2 * 17 * 6], "{dtype}");
+        }
+    }
+    let x = StridedTensor::full(&dims, 2f32, ChannelsLast).unwrap();
+    assert_eq!(x.full_like(3f32, MemoryFormat::Preserve).unwrap().get::<f32>(&[1, 16, 2, 1]), Some(3.0));
+    assert!(matches!(x.full_like(3u8, MemoryFormat::Preserve), Err(Error::DTypeMismatch(_))));
+}
