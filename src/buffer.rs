@@ -9,6 +9,7 @@ use std::alloc::{Layout as AllocLayout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::error::{Error, Result};
 
@@ -26,6 +27,14 @@ pub(crate) struct Buffer {
     /// Bytes that were taken from the system; what `release` needs.
     capacity: usize,
     recycle: bool,
+    /// Tells storages of one process apart, also those that had the same address one after the other.
+    id: u64,
+}
+
+/// The next storage's number; 0 is nobody's.
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
 }
 
 // SAFETY: a Buffer owns its memory alone; shared access only reads it, and writing takes `&mut`.
@@ -37,7 +46,7 @@ impl Buffer {
     /// `len` zero bytes that go back to the system when dropped: for data that a caller brings and may keep long.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
         let capacity = round_up(len)?;
-        Ok(Buffer { ptr: take_from_system(capacity)?, len, capacity, recycle: false })
+        Ok(Buffer { ptr: take_from_system(capacity)?, len, capacity, recycle: false, id: next_id() })
     }
 
     /// `len` bytes of **unspecified but initialised** content, for a result of which every byte will be written.
@@ -47,7 +56,11 @@ impl Buffer {
             Some(p) => p,
             None => take_from_system(capacity)?,
         };
-        Ok(Buffer { ptr, len, capacity, recycle: true })
+        Ok(Buffer { ptr, len, capacity, recycle: true, id: next_id() })
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Length in **bytes**.

@@ -4,13 +4,21 @@
 //! ran (the team's threads work for those calls and are not counted apart). With no scope open a call costs one
 //! thread-local read.
 
+mod report;
+
+pub use report::{Redundant, RedundantKind};
+
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
+use crate::buffer::Buffer;
+use crate::dispatch::DispatchKey;
 use crate::error::{Error, ReorderDenied, Result};
 use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::tensor::strided::StridedTensor;
 
 /// Why data moved between layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +74,12 @@ pub struct ReorderRecord {
     pub bytes: usize,
     /// Time taken; zero for [`Cause::Internal`], whose time is part of its run.
     pub time: Duration,
+    /// When it began, since the first record of the process.
+    pub start: Duration,
+    /// The number of the source's storage, which no other storage of the process has; 0 where it is no tensor's.
+    pub source: u64,
+    /// The number of the result's storage.
+    pub result: u64,
     /// Where the user's code made the call.
     pub location: &'static Location<'static>,
 }
@@ -83,8 +97,25 @@ pub struct RunRecord {
     pub layouts: String,
     /// Time taken.
     pub time: Duration,
+    /// When it began, since the first record of the process.
+    pub start: Duration,
     /// **Bytes** of scratchpad.
     pub scratchpad_bytes: usize,
+}
+
+/// A strided op whose result is in another memory format than its first operand.
+#[derive(Clone, Debug)]
+pub struct LayoutChange {
+    /// The op.
+    pub op: Cow<'static, str>,
+    /// The operand's memory format.
+    pub from: MemoryFormat,
+    /// The result's.
+    pub to: MemoryFormat,
+    /// Sizes of the result.
+    pub dims: Dims,
+    /// Where the user's code made the call.
+    pub location: &'static Location<'static>,
 }
 
 /// What was recorded, in order.
@@ -94,35 +125,15 @@ pub struct Ledger {
     pub reorders: Vec<ReorderRecord>,
     /// Every kernel run.
     pub runs: Vec<RunRecord>,
-}
-
-impl std::fmt::Display for Ledger {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-        write!(f, "{}", plural(self.reorders.len(), "reorder"))?;
-        let causes = [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal];
-        let counts = causes.map(|c| (c, self.reorders.iter().filter(|r| r.cause == c).count()));
-        let counts: Vec<String> =
-            counts.iter().filter(|(_, n)| *n > 0).map(|(c, n)| format!("{c} {n}")).collect();
-        if !counts.is_empty() {
-            write!(f, " ({})", counts.join(", "))?;
-        }
-        writeln!(f, ", {}", plural(self.runs.len(), "kernel run"))?;
-        for r in &self.reorders {
-            writeln!(
-                f,
-                "  reorder {:<14} {:<17} {} -> {} {} {} bytes {:?} at {}",
-                r.op, r.cause, r.from, r.to, r.dims, r.bytes, r.time, r.location
-            )?;
-        }
-        Ok(())
-    }
+    /// Strided results in another format than their first operand: no error, and seldom meant.
+    pub layout_changes: Vec<LayoutChange>,
 }
 
 thread_local! {
     static RECORDING: RefCell<Vec<Ledger>> = const { RefCell::new(Vec::new()) };
     static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static DENIED: Cell<bool> = const { Cell::new(false) };
+    /// How many reorders are still allowed; `None` without a limit.
+    static ALLOWED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// Runs `f` and returns what it moved and ran on this thread. Scopes nest: each sees what happens inside it.
@@ -136,6 +147,7 @@ pub fn record<R>(f: impl FnOnce() -> R) -> (R, Ledger) {
                 if let Some(outer) = stack.last_mut() {
                     outer.reorders.extend(inner.reorders.iter().cloned());
                     outer.runs.extend(inner.runs.iter().cloned());
+                    outer.layout_changes.extend(inner.layout_changes.iter().cloned());
                 }
                 inner
             })
@@ -157,14 +169,48 @@ pub fn record<R>(f: impl FnOnce() -> R) -> (R, Ledger) {
 /// Runs `f` with every reorder on this thread an error: [`Error::ReorderDenied`] says what would have moved, and
 /// where. Implementations that reorder inside themselves are refused as well.
 pub fn deny_reorders<R>(f: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            DENIED.set(self.0);
-        }
+    ReorderBudget::at_most(0).run(f)
+}
+
+/// How many reorders a piece of code may make: for tests that hold it to what it promises.
+///
+/// ```
+/// use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger::ReorderBudget};
+/// let x = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous)?;
+/// ReorderBudget::at_most(1).run(|| {
+///     let blocked = x.to_blocked(&Layout::NCHW16C)?;
+///     assert!(blocked.to_strided(MemoryFormat::Contiguous).is_err()); // the second one
+///     Ok::<(), blocktensor::Error>(())
+/// })?;
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReorderBudget(usize);
+
+impl ReorderBudget {
+    /// So many, packing among them. Scopes nest: an inner one spends what the outer one has left.
+    pub const fn at_most(reorders: usize) -> ReorderBudget {
+        ReorderBudget(reorders)
     }
-    let _restore = Restore(DENIED.replace(true));
-    f()
+
+    /// Runs `f`; every reorder on this thread beyond the budget is an [`Error::ReorderDenied`], and moves nothing.
+    pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
+        struct Restore {
+            outer: Option<usize>,
+            given: usize,
+        }
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                let spent = self.given - ALLOWED.get().unwrap_or(0).min(self.given);
+                ALLOWED.set(self.outer.map(|o| o.saturating_sub(spent)));
+            }
+        }
+        let outer = ALLOWED.get();
+        let given = outer.map_or(self.0, |o| o.min(self.0));
+        ALLOWED.set(Some(given));
+        let _restore = Restore { outer, given };
+        f()
+    }
 }
 
 /// Whether a record scope is open on this thread.
@@ -181,12 +227,44 @@ pub(crate) struct Move<'a> {
     pub to: &'a dyn std::fmt::Display,
     pub dims: &'a [usize],
     pub bytes: usize,
+    /// The number of the source's storage, or 0.
+    pub source: u64,
     pub location: &'static Location<'static>,
 }
 
+/// What a reorder makes.
+pub(crate) trait Moved {
+    /// The number of its storage, or 0.
+    fn storage_id(&self) -> u64;
+}
+
+impl Moved for () {
+    fn storage_id(&self) -> u64 {
+        0
+    }
+}
+
+impl Moved for Buffer {
+    fn storage_id(&self) -> u64 {
+        self.id()
+    }
+}
+
+impl Moved for StridedTensor {
+    fn storage_id(&self) -> u64 {
+        self.storage.id()
+    }
+}
+
+/// Time since the first record of the process.
+fn since_first(at: Instant) -> Duration {
+    static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    at.saturating_duration_since(*FIRST.get_or_init(|| at))
+}
+
 /// Does `work`, which moves data as `m` says: refused inside [`deny_reorders`], written down inside [`record`].
-pub(crate) fn reorder<R>(m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
-    if DENIED.get() {
+pub(crate) fn reorder<R: Moved>(m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    if ALLOWED.get() == Some(0) {
         return Err(Error::ReorderDenied(Box::new(ReorderDenied {
             op: m.op.into(),
             from: m.from.to_string(),
@@ -195,14 +273,13 @@ pub(crate) fn reorder<R>(m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Resul
             bytes: m.bytes,
             location: m.location.to_string(),
             cause: m.cause,
-            rule: "a deny_reorders scope is open".into(),
+            rule: "a deny_reorders scope is open, or a ReorderBudget used up".into(),
         })));
     }
-    if !is_recording() {
-        return work();
-    }
-    let start = Instant::now();
+    let start = is_recording().then(Instant::now);
     let result = work()?;
+    ALLOWED.set(ALLOWED.get().map(|n| n.saturating_sub(1)));
+    let Some(start) = start else { return Ok(result) };
     let time = if m.cause == Cause::Internal { Duration::ZERO } else { start.elapsed() };
     let record = ReorderRecord {
         op: m.op.into(),
@@ -212,15 +289,53 @@ pub(crate) fn reorder<R>(m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Resul
         dims: Dims::from_slice(m.dims),
         bytes: m.bytes,
         time,
+        start: since_first(start),
+        source: m.source,
+        result: result.storage_id(),
         location: m.location,
     };
     note(|ledger| ledger.reorders.push(record));
     Ok(result)
 }
 
-/// Writes down one kernel run, when somebody is recording.
-pub(crate) fn run(record: RunRecord) {
+/// Writes down one kernel run that began at `start` and just ended, when somebody is recording.
+pub(crate) fn ran(
+    op: &'static str,
+    key: DispatchKey,
+    implementation: impl Into<Cow<'static, str>>,
+    layouts: String,
+    start: Instant,
+    scratchpad_bytes: usize,
+) {
+    let record = RunRecord {
+        op: op.into(),
+        key: key.name(),
+        implementation: implementation.into(),
+        layouts,
+        time: start.elapsed(),
+        start: since_first(start),
+        scratchpad_bytes,
+    };
     note(|ledger| ledger.runs.push(record));
+}
+
+/// Writes down the results of a strided op that are in another format than its first operand.
+pub(crate) fn layout_changes(
+    op: &'static str,
+    first: &StridedTensor,
+    results: &[&StridedTensor],
+    location: &'static Location<'static>,
+) {
+    let from = first.suggest_memory_format(false);
+    for y in results {
+        let to = y.suggest_memory_format(false);
+        if y.rank() == first.rank() && to != from && !y.is_contiguous(from) {
+            let dims = Dims::from_slice(y.dims());
+            note(|ledger| {
+                ledger.layout_changes.push(LayoutChange { op: op.into(), from, to, dims, location })
+            });
+        }
+    }
 }
 
 fn note(f: impl FnOnce(&mut Ledger)) {
@@ -244,6 +359,7 @@ mod tests {
             to: &"nChw16c",
             dims: &[1, 16, 2, 2],
             bytes: 256,
+            source: 0,
             location: Location::caller(),
         };
         reorder(m, || Ok(()))
@@ -270,6 +386,23 @@ mod tests {
         for part in ["to_blocked", "nchw", "nChw16c", "256 bytes", "ledger.rs", "deny_reorders"] {
             assert!(text.contains(part), "{text} lacks {part}");
         }
+        moved().unwrap();
+    }
+
+    #[test]
+    fn budgets_nest_and_inner_ones_spend_what_the_outer_have_left() {
+        ReorderBudget::at_most(3).run(|| {
+            moved().unwrap();
+            ReorderBudget::at_most(1).run(|| {
+                moved().unwrap();
+                assert!(moved().is_err());
+            });
+            ReorderBudget::at_most(9).run(|| {
+                moved().unwrap();
+                assert!(moved().is_err());
+            });
+            assert!(moved().is_err());
+        });
         moved().unwrap();
     }
 }

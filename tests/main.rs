@@ -6,6 +6,7 @@ mod goldens_calls;
 mod goldens_ops;
 mod goldens_strides;
 mod layout;
+mod ledger;
 mod nets;
 #[cfg(feature = "onednn")]
 mod onednn;

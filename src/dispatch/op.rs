@@ -7,7 +7,9 @@ use super::key::{DispatchKey, MAX_KEYS};
 use super::schema::Schema;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
+use crate::ledger;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::tensor::strided::StridedTensor;
 
 /// What a kernel gives back: nearly always one tensor.
 // The large variant is the usual one.
@@ -45,6 +47,23 @@ impl Outputs {
 impl<T: Into<Tensor>> From<T> for Outputs {
     fn from(t: T) -> Outputs {
         Outputs::One(t.into())
+    }
+}
+
+impl Outputs {
+    /// Soft warnings for the ledger: results in another memory format than the first operand.
+    fn note_layout_changes(&self, args: &Args<'_>) {
+        let all = match self {
+            Outputs::One(t) => std::slice::from_ref(t),
+            Outputs::Many(list) => list,
+        };
+        fn strided(t: &Tensor) -> Option<&StridedTensor> {
+            if let Tensor::Strided(t) = t { Some(t) } else { None }
+        }
+        let results: Vec<&StridedTensor> = all.iter().filter_map(strided).collect();
+        if let Some((_, TensorRef::Strided(first))) = args.data_operands().next() {
+            ledger::layout_changes(args.op(), first, &results, args.location());
+        }
     }
 }
 
@@ -193,6 +212,9 @@ impl Op {
         let outputs = kernel.call(&args)?;
         if key == DispatchKey::BLOCKED {
             outputs.check_tails()?;
+        }
+        if key == DispatchKey::STRIDED && ledger::is_recording() {
+            outputs.note_layout_changes(&args);
         }
         Ok(outputs)
     }

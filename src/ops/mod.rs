@@ -91,7 +91,7 @@ pub use unary::*;
 use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Registrar};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::ledger::{self, RunRecord};
+use crate::ledger;
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 
@@ -187,14 +187,7 @@ pub(crate) fn timed_as<R>(
     let layouts = layouts();
     let start = std::time::Instant::now();
     let result = work();
-    ledger::run(RunRecord {
-        op: op.into(),
-        key: key.name(),
-        implementation: implementation.into(),
-        layouts,
-        time: start.elapsed(),
-        scratchpad_bytes: 0,
-    });
+    ledger::ran(op, key, implementation, layouts, start, 0);
     result
 }
 

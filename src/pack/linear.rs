@@ -178,7 +178,7 @@ mod engine {
     use crate::buffer::Buffer;
     use crate::dispatch::DispatchKey;
     use crate::layout::dims::Dims;
-    use crate::ledger::{self, Cause, Move, RunRecord};
+    use crate::ledger::{self, Cause, Move};
     use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
     use crate::ops::conv::onednn::without_implementation;
 
@@ -243,6 +243,7 @@ mod engine {
             to: &tag,
             dims: w.dims(),
             bytes: to.size_bytes(),
+            source: w.storage.id(),
             location,
         };
         let (dims, strides) =
@@ -281,14 +282,10 @@ mod engine {
                 None => executable.run(&mut [RunArg::In(src), RunArg::In(weights), RunArg::Out(dst)])?,
             }
             if let Some(start) = start {
-                ledger::run(RunRecord {
-                    op: "linear".into(),
-                    key: DispatchKey::STRIDED.name(),
-                    implementation: executable.implementation().to_string().into(),
-                    layouts: "contiguous -> contiguous".into(),
-                    time: start.elapsed(),
-                    scratchpad_bytes: executable.scratchpad_bytes(),
-                });
+                let (layouts, scratchpad) =
+                    ("contiguous -> contiguous".into(), executable.scratchpad_bytes());
+                let implementation = executable.implementation().to_string();
+                ledger::ran("linear", DispatchKey::STRIDED, implementation, layouts, start, scratchpad);
             }
             Ok(())
         }

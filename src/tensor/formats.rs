@@ -158,7 +158,9 @@ impl StridedTensor {
         let bytes = self.numel().saturating_mul(self.dtype.size_bytes());
         let from = Described(&self.dims, &self.strides);
         let to = Described(&self.dims, &strides);
-        ledger::reorder(Move { op, cause, from: &from, to: &to, dims: &self.dims, bytes, location }, work)
+        let source = self.storage.id();
+        let what = Move { op, cause, from: &from, to: &to, dims: &self.dims, bytes, source, location };
+        ledger::reorder(what, work)
     }
 
     pub(super) fn like(

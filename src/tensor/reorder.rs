@@ -14,7 +14,13 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::check_own_memory;
 use crate::layout::pack;
-use crate::ledger::{self, Cause, Move};
+use crate::ledger::{self, Cause, Move, Moved};
+
+impl Moved for BlockedTensor {
+    fn storage_id(&self) -> u64 {
+        self.storage.id()
+    }
+}
 
 impl BlockedTensor {
     /// The same elements as a strided tensor in this memory format: one copy, whatever the layout.
@@ -97,7 +103,8 @@ impl BlockedTensor {
         bytes: usize,
         location: &'static Location<'static>,
     ) -> Move<'a> {
-        Move { op, cause: Cause::Call, from: &self.layout, to, dims: &self.dims, bytes, location }
+        let source = self.storage.id();
+        Move { op, cause: Cause::Call, from: &self.layout, to, dims: &self.dims, bytes, source, location }
     }
 
     fn unpack(&self, strides: &[usize], dst: &mut [u8]) {
@@ -158,7 +165,8 @@ impl StridedTensor {
         bytes: usize,
         location: &'static Location<'static>,
     ) -> Move<'a> {
-        Move { op, cause: Cause::Call, from, to, dims: &self.dims, bytes, location }
+        let source = self.storage.id();
+        Move { op, cause: Cause::Call, from, to, dims: &self.dims, bytes, source, location }
     }
 
     fn pack(&self, layout: &Layout, dst: &mut [u8]) {

@@ -11,7 +11,7 @@ use super::weights::PlainWeights;
 use crate::buffer::Buffer;
 use crate::dispatch::DispatchKey;
 use crate::error::{Error, Result};
-use crate::ledger::{self, Cause, Move, RunRecord};
+use crate::ledger::{self, Cause, Move};
 pub(crate) use crate::onednn::Spec;
 use crate::onednn::{self, ConvSpec, Executable, MemoryDesc, PostSpec, Refused, RunArg};
 use crate::ops::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
@@ -135,6 +135,7 @@ impl PlainWeights<'_> {
             to: &tag,
             dims: &self.dims,
             bytes,
+            source: self.tensor.storage.id(),
             location,
         };
         ledger::reorder(what, || {
@@ -203,6 +204,7 @@ pub(crate) fn execute(
             to: &to,
             dims: &dims,
             bytes: o.src_bytes.len() + bytes,
+            source: 0,
             location: o.location,
         };
         ledger::reorder(what, run)?;
@@ -210,14 +212,9 @@ pub(crate) fn execute(
         run()?;
     }
     if let Some(start) = start {
-        ledger::run(RunRecord {
-            op: g.op.into(),
-            key: o.key.name(),
-            implementation: executable.implementation().to_string().into(),
-            layouts: format!("{} -> {}", o.src, o.dst),
-            time: start.elapsed(),
-            scratchpad_bytes: executable.scratchpad_bytes(),
-        });
+        let layouts = format!("{} -> {}", o.src, o.dst);
+        let implementation = executable.implementation().to_string();
+        ledger::ran(g.op, o.key, implementation, layouts, start, executable.scratchpad_bytes());
     }
     Ok(())
 }

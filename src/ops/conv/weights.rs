@@ -116,6 +116,7 @@ pub(crate) fn unpack_direct(
         to: &MemoryFormat::Contiguous,
         dims: &dims,
         bytes,
+        source: 0,
         location,
     };
     ledger::reorder(what, || {
@@ -135,5 +136,6 @@ fn packed(
 ) -> Result<Buffer> {
     let to = plan.weights_name(g);
     let bytes = plan.weight_vectors * plan.block * size_of::<f32>();
-    ledger::reorder(Move { op: g.op, cause: Cause::Packing, from, to: &to, dims, bytes, location }, work)
+    let what = Move { op: g.op, cause: Cause::Packing, from, to: &to, dims, bytes, source: 0, location };
+    ledger::reorder(what, work)
 }

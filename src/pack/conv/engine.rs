@@ -54,8 +54,16 @@ impl Packed {
         let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
         let (from, to) = (self.layout_name(), "contiguous");
         let bytes = plain.numel() * DType::F32.size_bytes();
-        let what =
-            Move { op: g.op, cause: Cause::Packing, from: &from, to: &to, dims: &dims, bytes, location };
+        let what = Move {
+            op: g.op,
+            cause: Cause::Packing,
+            from: &from,
+            to: &to,
+            dims: &dims,
+            bytes,
+            source: 0,
+            location,
+        };
         ledger::reorder(what, || {
             let spec = Spec::Strided { dims: &dims, strides: &strides, dtype: DType::F32 };
             let dst = bytemuck::cast_slice_mut(plain.result_data::<f32>());

@@ -1,0 +1,98 @@
+//! What the ledger tells of what it wrote down.
+
+use blocktensor::ledger::{self, RedundantKind, ReorderBudget};
+use blocktensor::ops::{self, NormParams};
+use blocktensor::{Error, Layout, MemoryFormat, StridedTensor};
+
+use MemoryFormat::{ChannelsLast, Contiguous};
+
+fn image() -> StridedTensor {
+    StridedTensor::full(&[1, 32, 6, 5], 0.5f32, Contiguous).unwrap()
+}
+
+#[test]
+fn redundant_pairs_are_flagged_and_others_are_not() {
+    let layout = Layout::native().0;
+    let x = image();
+    let (_, book) = ledger::record(|| {
+        let a = x.to_blocked(&layout).unwrap();
+        let back = a.to_strided(Contiguous).unwrap(); // there and back
+        let again = x.to_blocked(&layout).unwrap(); // the same tensor again
+        let other = back.contiguous(ChannelsLast).unwrap();
+        let changed = ops::relu(&again).unwrap();
+        (other, changed.to_strided(Contiguous).unwrap()) // another tensor: no pair
+    });
+    let kinds: Vec<_> = book
+        .redundant()
+        .iter()
+        .map(|r| (r.kind, r.first.location.line(), r.second.location.line()))
+        .collect();
+    let line = book.reorders[0].location.line();
+    let want = [(RedundantKind::ThereAndBack, line, line + 1), (RedundantKind::Again, line, line + 2)];
+    assert_eq!(kinds, want, "{book}");
+    assert_eq!(book.to_string().matches("redundant: to_blocked").count(), 2, "{book}");
+}
+
+/// Storage is recycled: a new tensor at an old address is another tensor.
+#[test]
+fn recycled_storage_does_not_make_pairs() {
+    let layout = Layout::native().0;
+    let (_, book) = ledger::record(|| {
+        for _ in 0..4 {
+            let fresh = ops::relu(&image()).unwrap();
+            drop(fresh.to_blocked(&layout).unwrap());
+        }
+    });
+    assert_eq!((book.reorders.len(), book.redundant().len()), (4, 0), "{book}");
+}
+
+#[test]
+fn a_trace_is_json_with_every_record_in_order() {
+    let layout = Layout::native().0;
+    let (_, book) = ledger::record(|| {
+        let x = image().to_blocked(&layout).unwrap();
+        ops::relu(&ops::max_pool2d(&x, &ops::MaxPool::new(2)).unwrap()).unwrap()
+    });
+    let trace: serde_json::Value = serde_json::from_str(&book.chrome_trace()).unwrap();
+    let events = trace.as_array().unwrap();
+    let names: Vec<&str> = events.iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["to_blocked", "max_pool2d", "relu"]);
+    assert_eq!(events[0]["args"]["to"], layout.to_string());
+    assert_eq!(events[0]["cat"], "reorder");
+    let mut last = 0.0;
+    for e in events {
+        let (at, took) = (e["ts"].as_f64().unwrap(), e["dur"].as_f64().unwrap());
+        assert!(e["ph"] == "X" && at >= last && took > 0.0, "{e}");
+        last = at + took - 0.001;
+    }
+}
+
+#[test]
+fn a_strided_result_in_another_format_is_noted() {
+    let x = image().contiguous(ChannelsLast).unwrap();
+    let (_, book) = ledger::record(|| {
+        ops::relu(&x).unwrap();
+        ops::layer_norm(&x, &[5], &NormParams::default()).unwrap();
+    });
+    let seen: Vec<_> = book.layout_changes.iter().map(|c| (&*c.op, c.from, c.to)).collect();
+    assert_eq!(seen, [("layer_norm", ChannelsLast, Contiguous)], "{book}");
+    assert!(book.layout_changes[0].location.file().ends_with("ledger.rs"));
+    assert!(book.to_string().contains("format  layer_norm"), "{book}");
+}
+
+#[test]
+fn a_budget_fails_at_the_reorder_beyond_it_with_where_and_why() {
+    let layout = Layout::native().0;
+    let x = image();
+    ReorderBudget::at_most(2).run(|| {
+        let a = x.to_blocked(&layout).unwrap();
+        a.to_strided(Contiguous).unwrap();
+        let e = a.to_strided(ChannelsLast).unwrap_err();
+        assert!(matches!(e, Error::ReorderDenied(_)), "{e}");
+        for part in ["to_strided", "ledger.rs", "ReorderBudget", "3840 bytes", "move the call"] {
+            assert!(e.to_string().contains(part), "{e} lacks {part}");
+        }
+        // What moves nothing is free.
+        a.reorder_to(&layout).unwrap();
+    });
+}
