@@ -206,9 +206,6 @@ fn measure(
         for line in book.to_string().lines() {
             say!("{line}");
         }
-        for r in &book.runs {
-            say!("  run {:<16} {:<8} {:<32} {:?} {}", r.op, r.key, r.implementation, r.time, r.layouts);
-        }
     }
     let count =
         |internal: bool| book.reorders.iter().filter(|r| (r.cause == Cause::Internal) == internal).count();
