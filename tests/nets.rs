@@ -1,5 +1,8 @@
 //! The networks of the examples: all layouts agree, and nothing is reordered on the way.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use blocktensor::StridedTensor;
 use blocktensor::ledger::{self, Cause};
 use blocktensor_nets::{Arch, Mode, Network, Weights};
 
@@ -65,4 +68,47 @@ fn weights_that_do_not_fit_are_named() {
         Network::pack(&arch, &mut Weights::load(&path).unwrap(), Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
     assert!(e.to_string().contains("conv1.weight") && e.to_string().contains("cut.safetensors"), "{e}");
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// A packed network is shared by reference: many threads run it at once, while others pack and drop networks.
+#[test]
+fn thirty_two_threads_run_one_packed_network_to_the_same_bits() {
+    fn shared<T: Send + Sync>(t: &T) -> &T {
+        t
+    }
+    let arch = Arch::by_name("resnet18").unwrap();
+    let weights = Weights::random(&arch, 3).unwrap();
+    let mode = if cfg!(feature = "onednn") { Mode::Blocked } else { Mode::Nhwc };
+    let pack = || Network::pack(&arch, &mut weights.share(), mode, 1, 33).unwrap();
+    let network = pack();
+    let network = shared(&network);
+    let image = blocktensor_nets::noise(1, 33, 5).unwrap().contiguous(mode.image_format()).unwrap();
+    let bits =
+        |y: StridedTensor| y.to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect::<Vec<_>>();
+    let want = bits(network.run(&image).unwrap());
+    let running = AtomicUsize::new(32);
+    std::thread::scope(|s| {
+        for i in 0..32 {
+            let (image, want, running) = (&image, &want, &running);
+            s.spawn(move || {
+                struct Done<'a>(&'a AtomicUsize);
+                impl Drop for Done<'_> {
+                    fn drop(&mut self) {
+                        self.0.fetch_sub(1, Ordering::Relaxed);
+                    }
+                }
+                let _done = Done(running);
+                for _ in 0..3 {
+                    let y =
+                        if i % 2 == 0 { network.run(image) } else { blocktensor::run(|| network.run(image)) };
+                    assert!(bits(y.unwrap()) == *want);
+                }
+            });
+        }
+        s.spawn(|| {
+            while running.load(Ordering::Relaxed) > 0 {
+                drop(pack());
+            }
+        });
+    });
 }

@@ -33,6 +33,30 @@ impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for With<F, P
     }
 }
 
+/// As [`Function`], of two elements: a *small* closure, or [`Inline`].
+pub(crate) trait Function2<A, B, O>: Sync {
+    /// The function's value.
+    fn of(&self, a: A, b: B) -> O;
+}
+
+impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for F {
+    #[inline(always)]
+    fn of(&self, a: A, b: B) -> O {
+        self(a, b)
+    }
+}
+
+/// A function of two elements marked `#[inline(always)]`, inlined whatever its size into every loop that there is.
+#[derive(Clone, Copy)]
+pub(crate) struct Inline<F>(pub F);
+
+impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for Inline<F> {
+    #[inline(always)]
+    fn of(&self, a: A, b: B) -> O {
+        (self.0)(a, b)
+    }
+}
+
 /// Row `r` of an operand: `rows.length` elements, or one that stands for all of them.
 ///
 /// # Safety
@@ -171,7 +195,7 @@ pub(super) struct Map2<'a, F, T> {
     pub of: PhantomData<T>,
 }
 
-impl<A: Element, B: Element, O: Element, F: Fn(A, B) -> O> Loop for Map2<'_, F, (A, B, O)> {
+impl<A: Element, B: Element, O: Element, F: Function2<A, B, O>> Loop for Map2<'_, F, (A, B, O)> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -204,27 +228,27 @@ fn zip2<A: Copy, B: Copy, O: Copy>(
     dst: &mut [O],
     (a, a_single): (&[A], bool),
     (b, b_single): (&[B], bool),
-    f: impl Fn(A, B) -> O,
+    f: &impl Function2<A, B, O>,
 ) {
     match (a_single, b_single) {
         (false, false) => {
             for ((d, &a), &b) in dst.iter_mut().zip(a).zip(b) {
-                *d = f(a, b);
+                *d = f.of(a, b);
             }
         }
         (false, true) => {
             let b = b[0];
             for (d, &a) in dst.iter_mut().zip(a) {
-                *d = f(a, b);
+                *d = f.of(a, b);
             }
         }
         (true, false) => {
             let a = a[0];
             for (d, &b) in dst.iter_mut().zip(b) {
-                *d = f(a, b);
+                *d = f.of(a, b);
             }
         }
-        (true, true) => dst.fill(f(a[0], b[0])),
+        (true, true) => dst.fill(f.of(a[0], b[0])),
     }
 }
 
@@ -234,7 +258,9 @@ pub(super) struct Map3<'a, F, T> {
     pub of: PhantomData<T>,
 }
 
-impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop for Map3<'_, F, (A, B, C, O)> {
+impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O + Sync> Loop
+    for Map3<'_, F, (A, B, C, O)>
+{
     type Out = ();
     #[inline(always)]
     fn run(self) {
@@ -262,13 +288,13 @@ impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O> Loop f
             };
             if c_single {
                 let c = c[0];
-                zip2(dst, (a, a_single), (b, b_single), |a, b| f(a, b, c));
+                zip2(dst, (a, a_single), (b, b_single), &|a, b| f(a, b, c));
             } else if b_single {
                 let b = b[0];
-                zip2(dst, (a, a_single), (c, false), |a, c| f(a, b, c));
+                zip2(dst, (a, a_single), (c, false), &|a, c| f(a, b, c));
             } else if a_single {
                 let a = a[0];
-                zip2(dst, (b, false), (c, false), |b, c| f(a, b, c));
+                zip2(dst, (b, false), (c, false), &|b, c| f(a, b, c));
             } else {
                 zip3(dst, a, b, c, f);
             }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use super::loops::{Function, Map1, Map2, Map3};
+use super::loops::{Function, Function2, Map1, Map2, Map3};
 use super::plan::Nest;
 use super::run::{self, Rows, Source};
 use super::tail::Tail;
@@ -118,7 +118,7 @@ pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
     dst: Target<'_, O>,
     a: &StridedTensor,
     b: &StridedTensor,
-    f: impl Fn(A, B) -> O + Sync,
+    f: impl Function2<A, B, O>,
 ) -> Result<()> {
     let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)? else { return Ok(()) };
     let kernel = |rows: &Rows| {

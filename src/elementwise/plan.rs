@@ -13,7 +13,7 @@
 //! one vector (8 or 16 elements, a block of channels) over which some operands repeat need none: the loop writes out a
 //! few rows at a time.
 
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 
 /// The destination and up to three sources.
 pub(super) const MAX_OPERANDS: usize = 4;
@@ -41,7 +41,7 @@ pub(super) struct Nest {
 impl Nest {
     /// `strides` are over `shape`, 0 where an operand is stretched; the destination's first.
     pub fn new(shape: &[usize], strides: &[Dims]) -> Nest {
-        let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).collect();
+        let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).to_dims();
         order.sort_by_key(|&d| strides[0][d]);
         let mut nest =
             Nest { sizes: Dims::EMPTY, strides: [Dims::EMPTY; MAX_OPERANDS], operands: strides.len() };

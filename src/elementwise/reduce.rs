@@ -10,7 +10,7 @@ use super::map::check_dtype;
 use super::run::in_parallel;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::simd::{self, Loop};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -61,9 +61,9 @@ pub fn reduce<F: Fold>(
 ) -> Result<StridedTensor> {
     check_dtype(op, "x", x, F::In::DTYPE)?;
     let is_reduced = reduced_axes(op, x.rank(), axes)?;
-    let kept: Dims = (0..x.rank()).filter(|&d| !is_reduced[d]).collect();
-    let full: Dims = (0..x.rank()).map(|d| if is_reduced[d] { 1 } else { x.dims[d] }).collect();
-    let squeezed: Dims = kept.iter().map(|&d| x.dims[d]).collect();
+    let kept: Dims = (0..x.rank()).filter(|&d| !is_reduced[d]).to_dims();
+    let full: Dims = (0..x.rank()).map(|d| if is_reduced[d] { 1 } else { x.dims[d] }).to_dims();
+    let squeezed: Dims = kept.iter().map(|&d| x.dims[d]).to_dims();
     let mut dst = FormatRule::Contiguous.empty_result(
         op,
         &[x],
@@ -71,7 +71,7 @@ pub fn reduce<F: Fold>(
         F::Out::DTYPE,
     )?;
     let dst_strides: Dims = match keep_dims {
-        true => kept.iter().map(|&d| dst.strides[d]).collect(),
+        true => kept.iter().map(|&d| dst.strides[d]).to_dims(),
         false => dst.strides,
     };
     let Some(out) = dst.data_mut::<F::Out>() else { unreachable!("the storage was just made") };

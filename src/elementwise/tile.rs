@@ -1,6 +1,6 @@
 //! Copies of one tile between any two strided places: gather, scatter, transpose.
 
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::simd;
 
 /// A place in memory: where it starts, and its strides in elements.
@@ -22,7 +22,7 @@ pub(super) unsafe fn copy<T: Copy>(
     dst: Place<'_, *mut T>,
     stream: bool,
 ) {
-    let used: Dims = (0..extents.len()).filter(|&d| extents[d] != 1).collect();
+    let used: Dims = (0..extents.len()).filter(|&d| extents[d] != 1).to_dims();
     let Some(&row) = used.iter().min_by_key(|&&d| dst.strides[d]) else {
         // SAFETY: the caller's promise for the only element.
         unsafe { dst.start.write(src.start.read()) };
@@ -31,7 +31,7 @@ pub(super) unsafe fn copy<T: Copy>(
     // Stride 0 is no direction to run along: the value is read once and written many times.
     let densest = used.iter().copied().filter(|&d| src.strides[d] != 0).min_by_key(|&d| src.strides[d]);
     let column = densest.filter(|&d| d != row && src.strides[row] != 0);
-    let rest: Dims = used.iter().copied().filter(|&d| d != row && Some(d) != column).collect();
+    let rest: Dims = used.iter().copied().filter(|&d| d != row && Some(d) != column).to_dims();
     let line = |d: usize| Line { n: extents[d], src: src.strides[d], dst: dst.strides[d] };
     let inner = |from: usize, to: usize| {
         // SAFETY: both offsets are sums of index times stride within the tile.

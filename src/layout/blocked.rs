@@ -10,7 +10,7 @@
 //! A dimension that its blocks do not divide is padded up; the padding holds zeros, always. This is oneDNN's
 //! blocking descriptor (`dnnl_blocking_desc_t` in its developer guide) with strides that are dense.
 
-use super::dims::{Dims, MAX_RANK};
+use super::dims::{Dims, MAX_RANK, ToDims};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 
@@ -206,7 +206,7 @@ impl Layout {
 
     /// The dimensions in the order in which they lie in memory, outermost first.
     pub fn outer_order(&self) -> Dims {
-        self.order[..self.rank()].iter().map(|&d| d as usize).collect()
+        self.order[..self.rank()].iter().map(|&d| d as usize).to_dims()
     }
 
     /// The inner blocks as (dimension, size), outermost first. They are dense: the last one has step 1.
@@ -275,7 +275,7 @@ impl Layout {
         if index.len() != dims.len() || index.iter().zip(dims).any(|(i, d)| i >= d) {
             return None;
         }
-        let mut rest: Dims = index.iter().copied().collect();
+        let mut rest: Dims = index.iter().copied().to_dims();
         let (mut offset, mut step) = (0, 1);
         for (dim, size) in self.inner_blocks().rev() {
             offset += rest[dim] % size * step;

@@ -99,15 +99,17 @@ impl std::ops::DerefMut for Dims {
     }
 }
 
-impl FromIterator<usize> for Dims {
-    fn from_iter<I: IntoIterator<Item = usize>>(iter: I) -> Dims {
+/// Iterators whose values become [`Dims`]. Not `FromIterator`, which anybody could call with any number of values.
+pub(crate) trait ToDims: Iterator<Item = usize> + Sized {
+    /// The values; the caller knows that there are at most [`MAX_RANK`].
+    fn to_dims(self) -> Dims {
         let mut d = Dims::EMPTY;
-        for v in iter {
-            d.push(v);
-        }
+        self.for_each(|v| d.push(v));
         d
     }
 }
+
+impl<I: Iterator<Item = usize>> ToDims for I {}
 
 impl<'a> IntoIterator for &'a Dims {
     type Item = &'a usize;

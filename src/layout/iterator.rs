@@ -37,7 +37,7 @@
 //! | two of the same shape in different formats | the first |
 //! | the first has stride 0 in a dimension | the first for the other dimensions, the next for this one |
 
-use super::dims::Dims;
+use super::dims::{Dims, ToDims};
 use super::memory_format::{MemoryFormat, check_extent, is_contiguous, is_non_overlapping_and_dense};
 use crate::error::{Result, fail};
 
@@ -111,7 +111,7 @@ pub(crate) fn order(shape: &[usize], strides: &[&[usize]]) -> Dims {
         }
         Ordering::Equal
     };
-    let mut order: Dims = (0..shape.len()).rev().collect();
+    let mut order: Dims = (0..shape.len()).rev().to_dims();
     for i in 1..order.len() {
         let mut at = i;
         for j in (0..i).rev() {

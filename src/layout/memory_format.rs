@@ -17,7 +17,7 @@
 //! A tensor with C = 1, or with H = W = 1, is contiguous both ways; PyTorch cannot say which one was meant.
 //! Here a tensor may carry a format tag that does (`StridedTensor::with_format_tag`).
 
-use super::dims::Dims;
+use super::dims::{Dims, ToDims};
 use super::iterator;
 use crate::error::{Result, fail};
 
@@ -79,8 +79,8 @@ impl MemoryFormat {
     /// The dimensions from the densest to the outermost.
     fn order(self, rank: usize) -> Dims {
         match self.rank() {
-            Some(_) => std::iter::once(1).chain((2..rank).rev()).chain(std::iter::once(0)).collect(),
-            None => (0..rank).rev().collect(),
+            Some(_) => std::iter::once(1).chain((2..rank).rev()).chain(std::iter::once(0)).to_dims(),
+            None => (0..rank).rev().to_dims(),
         }
     }
 
@@ -181,7 +181,7 @@ pub(crate) fn is_non_overlapping_and_dense(dims: &[usize], strides: &[usize]) ->
     if dims.contains(&0) {
         return true;
     }
-    let mut used: Dims = (0..dims.len()).filter(|&d| dims[d] > 1).collect();
+    let mut used: Dims = (0..dims.len()).filter(|&d| dims[d] > 1).to_dims();
     used.sort_by_key(|&d| strides[d]);
     let mut expected = 1usize;
     used.iter().all(|&d| {

@@ -1,6 +1,6 @@
 //! Which strides give every element memory of its own: a result must have such.
 
-use super::dims::Dims;
+use super::dims::{Dims, ToDims};
 use crate::error::{Result, fail};
 
 /// `OverlappingOutput` unless every element of the tensor has memory of its own.
@@ -22,7 +22,7 @@ pub(crate) fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
     if dims.contains(&0) {
         return true;
     }
-    let mut used: Dims = (0..dims.len()).filter(|&d| dims[d] > 1).collect();
+    let mut used: Dims = (0..dims.len()).filter(|&d| dims[d] > 1).to_dims();
     used.sort_by_key(|&d| strides[d]);
     let mut span = 1usize;
     let nested = used.iter().all(|&d| {

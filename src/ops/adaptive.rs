@@ -2,9 +2,11 @@
 
 use super::pool::geometry::Windows;
 use super::pool::kernel;
+use super::reduce::{self, Amax, Mean};
 use super::{Entry, spatial};
 use crate::dispatch::schema::{data, required_ints};
 use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelFn, Op, Outputs, Schema};
+use crate::elementwise::Fold;
 use crate::error::Result;
 use crate::layout::dims::Dims;
 use crate::tensor::any::Operand;
@@ -39,25 +41,31 @@ pub(super) const ENTRIES: &[Entry] = &[
     entry(&MAX[0], &|args| adaptive(args, 1, kernel::max)),
     entry(&MAX[1], &|args| adaptive(args, 2, kernel::max)),
     entry(&MAX[2], &|args| adaptive(args, 3, kernel::max)),
-    entry(&GLOBAL_AVG, &|args| global(args, kernel::mean)),
-    entry(&GLOBAL_MAX, &|args| global(args, kernel::max)),
+    entry(&GLOBAL_AVG, &|args| global(args, kernel::mean, &Mean)),
+    entry(&GLOBAL_MAX, &|args| global(args, kernel::max, &Amax)),
 ];
 
-type Fold = fn(spatial::Work<'_>, &Windows) -> Result<()>;
+type OverWindows = fn(spatial::Work<'_>, &Windows) -> Result<()>;
 
-fn adaptive(args: &Args<'_>, rank: usize, fold: Fold) -> Result<Outputs> {
+fn adaptive(args: &Args<'_>, rank: usize, fold: OverWindows) -> Result<Outputs> {
     let input = spatial::check_input(args, rank..=rank)?;
     let output = args.spatial(1, rank)?;
     spatial::check_output(args.op(), "output", &output)?;
     windows(args, &input, &output, fold)
 }
 
-fn global(args: &Args<'_>, fold: Fold) -> Result<Outputs> {
+fn global<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, over: OverWindows, fold: &F) -> Result<Outputs> {
     let input = spatial::check_input(args, 1..=3)?;
-    windows(args, &input, &Dims::filled(1, input.len()), fold)
+    // Small images are summed in f32, which the reduction does not do: the same bits on every key.
+    let large = input.iter().product::<usize>() > kernel::FEW;
+    let reduced = if large { reduce::over_pixels(args, fold)? } else { None };
+    match reduced {
+        Some(outputs) => Ok(outputs),
+        None => windows(args, &input, &Dims::filled(1, input.len()), over),
+    }
 }
 
-fn windows(args: &Args<'_>, input: &[usize], output: &[usize], fold: Fold) -> Result<Outputs> {
+fn windows(args: &Args<'_>, input: &[usize], output: &[usize], fold: OverWindows) -> Result<Outputs> {
     let op = args.op();
     spatial::run(args, output, "blocktensor:pool", |work| fold(work, &Windows::adaptive(op, input, output)?))
 }

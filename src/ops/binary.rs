@@ -10,7 +10,7 @@ use super::{Entry, pointwise};
 use crate::dispatch::schema::{data, param};
 use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, Kernel, Op, Outputs, Schema};
 use crate::dtype::DType;
-use crate::elementwise::{Function, With};
+use crate::elementwise::{Function, Inline, With};
 use crate::error::Result;
 use crate::math;
 use crate::tensor::any::{Operand, TensorRef};
@@ -28,7 +28,7 @@ pointwise::binary_ops! {
     /// The quotient, as `torch.div`.
     div div_into -> f32 |a, b| a / b;
     /// `a` to the power of `b`, as `torch.pow`.
-    pow pow_into -> f32 math::pow;
+    pow pow_into -> f32 Inline(math::pow);
     /// The larger of the two, NaN where either is, as `torch.maximum`.
     maximum maximum_into -> f32 math::maximum;
     /// The smaller of the two, NaN where either is, as `torch.minimum`.

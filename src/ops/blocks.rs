@@ -6,7 +6,7 @@
 //! where the function does not leave zeros there by itself.
 
 use crate::dtype::{DType, Element};
-use crate::elementwise::{self, Function, Tail, Target};
+use crate::elementwise::{self, Function, Function2, Tail, Target};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -181,9 +181,9 @@ pub(crate) fn map2<A: Element, B: Element, O: Element>(
     op: &'static str,
     dst: &mut BlockedTensor,
     (a, b): (&Source, &Source),
-    f: impl Fn(A, B) -> O + Sync,
+    f: impl Function2<A, B, O>,
 ) -> Result<()> {
-    let clean = a.zero_tail && b.zero_tail && is_zero(f(A::zeroed(), B::zeroed()));
+    let clean = a.zero_tail && b.zero_tail && is_zero(f.of(A::zeroed(), B::zeroed()));
     elementwise::map2_to(op, target(op, dst, clean)?, &a.view, &b.view, f)
 }
 

@@ -11,7 +11,7 @@ use crate::dispatch::{Args, Outputs};
 use crate::dtype::DType;
 use crate::elementwise::Tail;
 use crate::error::{Error, Result};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::tensor::any::{Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -218,7 +218,7 @@ fn write<E: Copy + Send + Sync>(
 
 /// The sizes of the result.
 fn picked_dims(op: &'static str, dims: &[usize], picks: &[Option<Picks<'_>>]) -> Result<Dims> {
-    let dims: Dims = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, |p| p.size)).collect();
+    let dims: Dims = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, |p| p.size)).to_dims();
     check_extent(op, &dims)?;
     Ok(dims)
 }

@@ -5,7 +5,7 @@ use super::blocks::{self, Source};
 use crate::dispatch::args::check_opaque;
 use crate::dispatch::{Args, DispatchKey, Kernel, KernelFn, Op, Outputs};
 use crate::dtype::{DType, Element};
-use crate::elementwise::{self, Function, Target};
+use crate::elementwise::{self, Function, Function2, Target};
 use crate::error::{Result, Unsupported, fail};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -107,7 +107,7 @@ pub(super) fn into1<T: Operand, O: Element>(
 }
 
 /// The kernel of a function of two operands that broadcast against each other, on both keys.
-pub(super) fn run2<O: Element>(args: &Args<'_>, f: impl Fn(f32, f32) -> O + Sync) -> Result<Outputs> {
+pub(super) fn run2<O: Element>(args: &Args<'_>, f: impl Function2<f32, f32, O>) -> Result<Outputs> {
     let (a, b) = (args.tensor(0)?, args.tensor(1)?);
     let dst = new_result::<O>(args.op(), &[("a", a), ("b", b)])?;
     recorded(args, dst, |dst| write2(args.op(), a, b, dst, f))
@@ -118,11 +118,11 @@ fn write2<O: Element>(
     a: TensorRef<'_>,
     b: TensorRef<'_>,
     dst: TensorMut<'_>,
-    f: impl Fn(f32, f32) -> O + Sync,
+    f: impl Function2<f32, f32, O>,
 ) -> Result<()> {
     match (a, b, dst) {
         (TensorRef::Strided(a), TensorRef::Strided(b), TensorMut::Strided(dst)) => {
-            elementwise::map2_into(op, dst, a, b, f)
+            elementwise::map2_to(op, Target::of(op, dst)?, a, b, f)
         }
         (TensorRef::Blocked(a), TensorRef::Blocked(b), TensorMut::Blocked(dst)) => {
             let channels = dst.dims()[1];
@@ -139,7 +139,7 @@ pub(super) fn into2<T: Operand, O: Element>(
     a: &T,
     b: &T,
     dst: &mut T,
-    f: impl Fn(f32, f32) -> O + Sync,
+    f: impl Function2<f32, f32, O>,
 ) -> Result<()> {
     let (name, a, b) = (op.schema().name, a.tensor_ref(), b.tensor_ref());
     let layout = dst.tensor_ref().layout_name();

@@ -4,7 +4,7 @@ use super::lanes::Lanes;
 use crate::dispatch::{Arg, Args, DispatchKey};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::any::{Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -53,9 +53,9 @@ impl Same {
         let Same::Strided(_, dst) = self else { return Dims::EMPTY };
         let rank = dst.rank();
         if format_of(dst) == MemoryFormat::Contiguous {
-            return (0..rank).collect();
+            return (0..rank).to_dims();
         }
-        std::iter::once(0).chain(2..rank).chain(std::iter::once(1)).collect()
+        std::iter::once(0).chain(2..rank).chain(std::iter::once(1)).to_dims()
     }
 
     /// Source and result.

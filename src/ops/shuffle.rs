@@ -9,7 +9,7 @@ use crate::dispatch::schema::{data, required_int};
 use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
 use crate::elementwise::{Place, copy_part};
 use crate::error::{Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -133,8 +133,8 @@ fn permuted(
         let (mut d, mut s) = (t.dims().to_vec(), t.strides().to_vec());
         splits.iter().for_each(|&(axis, outer)| split_axis(&mut d, &mut s, axis, outer));
         Place {
-            dims: order.iter().map(|&i| d[i]).collect(),
-            strides: order.iter().map(|&i| s[i]).collect(),
+            dims: order.iter().map(|&i| d[i]).to_dims(),
+            strides: order.iter().map(|&i| s[i]).to_dims(),
             offset: t.offset(),
         }
     };
@@ -230,7 +230,7 @@ fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
     let c = x.dims()[1];
     match x {
         TensorRef::Strided(x) if x.rank() < crate::MAX_RANK => {
-            let order: Dims = (0..=x.rank()).collect();
+            let order: Dims = (0..=x.rank()).to_dims();
             let mut turned = order;
             turned.swap(1, 2);
             let each = (c / groups).max(1);

@@ -2,7 +2,7 @@
 
 use crate::dispatch::{Arg, Args, Outputs};
 use crate::error::{Complaint, Error, Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::ops::conv::geometry::MAX_SIZE;
 use crate::ops::conv::strided::format_of;
 use crate::ops::lanes::Lanes;
@@ -72,7 +72,7 @@ pub(crate) fn run(
     work: impl FnOnce(Work<'_>) -> Result<()>,
 ) -> Result<Outputs> {
     let op = args.op();
-    let sizes = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().collect() };
+    let sizes = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().to_dims() };
     match args.values()[0] {
         Arg::Tensor(TensorRef::Strided(x)) => {
             let dims = sizes(x.dims());

@@ -15,7 +15,7 @@ use std::panic::Location;
 use super::strided::StridedTensor;
 use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::{self, MemoryFormat};
 use crate::ledger::{self, Cause, Move};
 
@@ -75,7 +75,7 @@ impl StridedTensor {
 
     /// Steps between neighbours along each dimension in **bytes**, as numpy counts them.
     pub fn strides_bytes(&self) -> Dims {
-        self.strides.iter().map(|s| s.saturating_mul(self.dtype.size_bytes())).collect()
+        self.strides.iter().map(|s| s.saturating_mul(self.dtype.size_bytes())).to_dims()
     }
 
     /// The tensor itself if [`is_contiguous`](Self::is_contiguous) in this format, else a copy that is.

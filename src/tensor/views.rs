@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::strided::StridedTensor;
 use crate::error::{Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 
 /// `chunk` and `split` give at most this many pieces.
@@ -60,8 +60,8 @@ impl StridedTensor {
                 );
             }
         }
-        let dims = axes.iter().map(|&a| self.dims[a]).collect();
-        let strides = axes.iter().map(|&a| self.strides[a]).collect();
+        let dims = axes.iter().map(|&a| self.dims[a]).to_dims();
+        let strides = axes.iter().map(|&a| self.strides[a]).to_dims();
         let tag = self.format_tag.filter(|_| axes.is_sorted());
         Ok(self.with_geometry(dims, strides, self.offset, tag))
     }
@@ -229,8 +229,8 @@ impl StridedTensor {
     /// Without the dimensions of size 1. PyTorch's `squeeze()`.
     pub fn squeeze(&self) -> StridedTensor {
         let kept = |d: &usize| self.dims[*d] != 1;
-        let dims = (0..self.rank()).filter(kept).map(|d| self.dims[d]).collect();
-        let strides = (0..self.rank()).filter(kept).map(|d| self.strides[d]).collect();
+        let dims = (0..self.rank()).filter(kept).map(|d| self.dims[d]).to_dims();
+        let strides = (0..self.rank()).filter(kept).map(|d| self.strides[d]).to_dims();
         let tag = self.format_tag.filter(|_| dims == self.dims);
         self.with_geometry(dims, strides, self.offset, tag)
     }

@@ -1,7 +1,7 @@
 //! Where elements lie: one function of the index for each dimension, to be summed.
 
 use crate::layout::blocked::Layout;
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 
 /// Where index `i` of one dimension lies, in **elements**, beside what the other dimensions add.
 ///
@@ -122,5 +122,5 @@ fn mergeable(pairs: &[Pair]) -> Option<(usize, usize)> {
 
 /// The sizes, as a list.
 pub(super) fn sizes(pairs: &[Pair]) -> Dims {
-    pairs.iter().map(|p| p.size).collect()
+    pairs.iter().map(|p| p.size).to_dims()
 }

@@ -2,7 +2,7 @@
 
 use crate::dispatch::Args;
 use crate::error::{Complaint, Error, Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::native::WeightsKind;
 
 /// Everything that the operands' shapes and the parameters say, checked.
@@ -44,12 +44,12 @@ pub(crate) struct ConvNumbers {
 impl ConvGeometry {
     /// Shape of the result.
     pub fn dst_dims(&self) -> Dims {
-        [self.n, self.o].into_iter().chain(self.output.iter().copied()).collect()
+        [self.n, self.o].into_iter().chain(self.output.iter().copied()).to_dims()
     }
 
     /// Shape of the source.
     pub fn src_dims(&self) -> Dims {
-        [self.n, self.c].into_iter().chain(self.input.iter().copied()).collect()
+        [self.n, self.c].into_iter().chain(self.input.iter().copied()).to_dims()
     }
 
     /// Which weights it takes.
@@ -80,7 +80,7 @@ impl ConvGeometry {
         let given = args.sizes(at + 1)?;
         let padding = match given.len() {
             1 => Dims::filled(given[0], 2 * spatial),
-            n if n == spatial => given.iter().chain(&given).copied().collect(),
+            n if n == spatial => given.iter().chain(&given).copied().to_dims(),
             n if n == 2 * spatial => given,
             _ => fail!(
                 InvalidArgument,

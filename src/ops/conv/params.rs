@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::ConvNumbers;
 use crate::error::Result;
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::ops::post_ops::{Activation, PostOp, PostOps};
 
 /// Which of the two convolutions parameters and packed weights are for: [`Forward`] or [`Transposed`].
@@ -191,7 +191,7 @@ impl<const N: usize, D: Direction> Conv<N, D> {
     pub(crate) fn numbers(&self) -> ConvNumbers {
         ConvNumbers {
             stride: Dims::from_slice(&self.stride),
-            padding: self.padding_begin.iter().chain(&self.padding_end).copied().collect(),
+            padding: self.padding_begin.iter().chain(&self.padding_end).copied().to_dims(),
             dilation: Dims::from_slice(&self.dilation),
             groups: self.groups,
             transposed: D::TRANSPOSED.then(|| Dims::from_slice(&self.output_padding)),

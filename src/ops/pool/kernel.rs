@@ -11,7 +11,7 @@ use crate::ops::spatial::Work;
 use crate::simd::{self, Loop};
 
 /// Windows of at most this many elements are summed in f32.
-const FEW: usize = 64;
+pub(crate) const FEW: usize = 64;
 
 /// The maximum of every window.
 pub(crate) fn max(work: Work<'_>, windows: &Windows) -> Result<()> {

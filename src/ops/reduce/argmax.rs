@@ -8,7 +8,7 @@ use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Outputs, Schema};
 use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::lanes::{Lanes, for_each_chunk_by};
 use crate::ops::lines::{Columns, Lines, WIDTH, gather_channels, with_scratch};
@@ -99,7 +99,7 @@ fn strided(
     let dims: Dims = if keepdim {
         kept
     } else {
-        (0..x.rank()).filter(|&d| !axes.is_reduced[d]).map(|d| x.dims()[d]).collect()
+        (0..x.rank()).filter(|&d| !axes.is_reduced[d]).map(|d| x.dims()[d]).to_dims()
     };
     let mut dst = FormatRule::Contiguous.empty_result(op, &[x], &dims, DType::S32)?;
     let format = match MemoryFormat::channels_last_of(x.rank()) {
@@ -108,8 +108,8 @@ fn strided(
     };
     let x = x.dense_at(op, format, args.location())?;
     let order: Dims = match format {
-        MemoryFormat::Contiguous => (0..x.rank()).collect(),
-        _ => std::iter::once(0).chain(2..x.rank()).chain([1]).collect(),
+        MemoryFormat::Contiguous => (0..x.rank()).to_dims(),
+        _ => std::iter::once(0).chain(2..x.rank()).chain([1]).to_dims(),
     };
     let sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
     if dst.numel() == 0 {

@@ -5,7 +5,7 @@ use crate::elementwise::Fold;
 macro_rules! fold {
     ($(#[$doc:meta])* $name:ident, $acc:ty, $identity:expr, $merge:expr, $finish:expr) => {
         $(#[$doc])*
-        pub(super) struct $name;
+        pub(crate) struct $name;
 
         impl Fold for $name {
             type In = f32;

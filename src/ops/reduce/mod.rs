@@ -13,9 +13,11 @@ use crate::dispatch::schema::{data, flag, ints};
 use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Outputs, Schema};
 use crate::elementwise::{self, Fold};
 use crate::error::{Result, fail};
-use crate::layout::dims::{Dims, MAX_RANK};
-use crate::tensor::any::Operand;
-use folds::{Amax, Amin, Mean, Prod, Sum};
+use crate::layout::dims::{Dims, MAX_RANK, ToDims};
+use crate::layout::memory_format::MemoryFormat;
+use crate::tensor::any::{Operand, TensorRef};
+pub(super) use folds::{Amax, Mean};
+use folds::{Amin, Prod, Sum};
 
 const ARGS: &[crate::dispatch::ArgSpec] = &[data("x"), ints("axes", &[]), flag("keepdim", false)];
 
@@ -81,6 +83,30 @@ fn kernel<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, fold: &F, may_be_empty:
     let layouts = || x.layout().to_string();
     super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold))
         .map(Outputs::from)
+}
+
+/// Every channel of an image folded over its pixels, whose axes stay: global pooling where a plain reduction is the
+/// faster way, `None` for strided tensors that are not row-major.
+pub(super) fn over_pixels<F: Fold<In = f32, Out = f32>>(
+    args: &Args<'_>,
+    fold: &F,
+) -> Result<Option<Outputs>> {
+    let (op, x) = (args.op(), args.tensor(0)?);
+    let list = (2..x.dims().len()).to_dims();
+    let layouts = || x.layout_name();
+    match x {
+        TensorRef::Strided(x) if x.format_tag.is_none() && x.is_contiguous(MemoryFormat::Contiguous) => {
+            let reduce = || elementwise::reduce(op, x, &list, true, fold);
+            Ok(Some(super::timed(args, "blocktensor:reduce", layouts, reduce)?.into()))
+        }
+        TensorRef::Blocked(x) => {
+            let is_reduced = std::array::from_fn(|d| d >= 2 && d < x.rank());
+            let axes = Axes { list, is_reduced };
+            let reduce = || blocked::reduce(op, x, &axes, fold);
+            Ok(Some(super::timed(args, "blocktensor:reduce", layouts, reduce)?.into()))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The axes of a reduction, checked.
@@ -149,6 +175,6 @@ impl Axes {
 
     /// The sizes of the result, reduced axes as 1.
     fn kept_sizes(&self, dims: &[usize]) -> Dims {
-        dims.iter().zip(self.is_reduced).map(|(&d, reduced)| if reduced { 1 } else { d }).collect()
+        dims.iter().zip(self.is_reduced).map(|(&d, reduced)| if reduced { 1 } else { d }).to_dims()
     }
 }
