@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::run::Rows;
 use crate::dtype::Element;
-use crate::simd::Loop;
+use crate::simd::{self, Loop};
 
 /// A function of one element that a loop inlines: a function marked `#[inline(always)]`, a *small* closure, or
 /// [`With`].
@@ -146,8 +146,9 @@ unsafe fn write_out<E: Copy, const L: usize>(
     unsafe {
         if single {
             for r in 0..n {
-                // Opaque, or the compiler may turn the loops round: a vector of rows, scattered element by element.
-                *to.add(r) = [std::hint::black_box(*from.add(r * step)); L];
+                *to.add(r) = [*from.add(r * step); L];
+                // Or the compiler may turn the loops round: a vector of rows, scattered element by element.
+                simd::end_of_chunk();
             }
         } else {
             for r in 0..n {
