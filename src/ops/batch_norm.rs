@@ -8,7 +8,6 @@ use super::same::{Same, param_arg, strided_lanes};
 use super::scale::{Scale, Scales};
 use crate::dispatch::schema::{data, float, optional_param, param};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
-use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
@@ -102,16 +101,7 @@ pub(super) fn channel_values<'a>(
         let rule = format!("it has one value for each of the {channels} channels");
         fail!(ShapeMismatch, op, name, got(), rule, format!("pass {channels} values"));
     }
-    if t.dtype() != DType::F32 {
-        fail!(
-            UnsupportedDType,
-            op,
-            name,
-            got(),
-            "parameters are f32",
-            "convert it with `to_dtype(DType::F32)`"
-        );
-    }
+    super::check_f32(op, name, TensorRef::Strided(t), "parameters are f32")?;
     if t.is_contiguous(MemoryFormat::Contiguous) {
         return Ok(t.data::<f32>()[..channels].into());
     }

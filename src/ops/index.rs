@@ -197,10 +197,7 @@ fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (op, x, axis, index) = (args.op(), args.strided(0)?, args.count(1)?, args.strided(2)?);
     check_axis(op, x.dims(), axis)?;
     check_index_dtype(op, index)?;
-    if x.dtype() != DType::F32 {
-        let got = TensorRef::Strided(x).describe();
-        fail!(UnsupportedDType, op, "x", got, "it is f32", "convert it with `to_dtype(DType::F32)`");
-    }
+    super::check_f32(op, "x", TensorRef::Strided(x), "it is f32")?;
     let got = || TensorRef::Strided(index).describe();
     let rule = || format!("x is {:?}", x.dims());
     if index.rank() != x.rank() {

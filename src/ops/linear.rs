@@ -134,7 +134,7 @@ impl LinearShape {
 
 fn linear_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
-    super::check_f32(args.op(), "bias", bias)?;
+    super::check_bias(args.op(), bias)?;
     let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
     let strides = MemoryFormat::Contiguous.strides(args.op(), &s.dst)?;
     let mut dst = StridedTensor::for_result(args.op(), s.dst, strides, DType::F32)?;

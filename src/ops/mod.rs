@@ -95,15 +95,22 @@ use crate::ledger;
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 
-/// `UnsupportedDType` for a parameter that is not f32.
-pub(crate) fn check_f32(op: &'static str, name: &'static str, t: Option<&StridedTensor>) -> Result<()> {
-    if let Some(t) = t
-        && t.dtype() != DType::F32
-    {
-        let got = TensorRef::Strided(t).describe();
-        fail!(UnsupportedDType, op, name, got, "it is f32", "convert it with `to_dtype(DType::F32)`");
+/// `UnsupportedDType` for an argument that is not f32.
+pub(crate) fn check_f32(
+    op: &'static str,
+    name: &'static str,
+    t: TensorRef<'_>,
+    rule: &'static str,
+) -> Result<()> {
+    if t.dtype() != DType::F32 {
+        fail!(UnsupportedDType, op, name, t.describe(), rule, "convert it with `to_dtype(DType::F32)`");
     }
     Ok(())
+}
+
+/// The same for a bias, where there is one.
+pub(crate) fn check_bias(op: &'static str, bias: Option<&StridedTensor>) -> Result<()> {
+    bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))
 }
 
 /// An op and its kernels for our two keys.

@@ -183,16 +183,7 @@ pub(super) fn run_channels(
     let (x, values) = (args.tensor(0)?, args.strided(1)?);
     let channels = x.dims().get(1).copied().unwrap_or(1);
     let got = || TensorRef::Strided(values).describe();
-    if values.dtype() != DType::F32 {
-        fail!(
-            UnsupportedDType,
-            op,
-            args.name(1),
-            got(),
-            "it is f32",
-            "convert it with `to_dtype(DType::F32)`"
-        );
-    }
+    super::check_f32(op, args.name(1), TensorRef::Strided(values), "it is f32")?;
     if values.numel() != 1 && values.numel() != channels {
         fail!(
             ShapeMismatch,
@@ -255,16 +246,7 @@ fn destination<'a, T: Operand, O: Element>(
         let remedy = "call it without a destination".to_string();
         return Err(op.unsupported(key, Unsupported::NoKernel, &values, Some(remedy)));
     }
-    if let Some((argument, t)) = operands.iter().find(|(_, t)| t.dtype() != DType::F32) {
-        fail!(
-            UnsupportedDType,
-            name,
-            *argument,
-            t.describe(),
-            "it is f32",
-            "convert it with `to_dtype(DType::F32)`"
-        );
-    }
+    operands.iter().try_for_each(|&(argument, t)| super::check_f32(name, argument, t, "it is f32"))?;
     if key == DispatchKey::BLOCKED {
         let (dims, layout) = blocks::common(name, &all_blocked(operands))?;
         if let TensorRef::Blocked(dst) = got {

@@ -6,6 +6,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
+use crate::ops::check_f32;
 use crate::ops::linear::{LinearShape, linear_gemm};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
@@ -43,19 +44,7 @@ impl PackedLinear {
     #[track_caller]
     pub fn new(weights: &StridedTensor, bias: Option<&StridedTensor>, rows: usize) -> Result<PackedLinear> {
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
-            if let Some(t) = t
-                && t.dtype() != DType::F32
-            {
-                let got = TensorRef::Strided(t).describe();
-                fail!(
-                    UnsupportedDType,
-                    "linear",
-                    name,
-                    got,
-                    "kernels take f32",
-                    "convert it with `to_dtype(DType::F32)`"
-                );
-            }
+            t.map_or(Ok(()), |t| check_f32("linear", name, TensorRef::Strided(t), "kernels take f32"))?;
         }
         let k = weights.dims().get(1).copied().unwrap_or(0);
         let s = LinearShape::new(&[rows, k], weights.dims(), bias.map(StridedTensor::dims))?;
@@ -95,16 +84,7 @@ impl PackedLinear {
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
         let got = || TensorRef::Strided(x).describe();
-        if x.dtype() != DType::F32 {
-            fail!(
-                UnsupportedDType,
-                "linear",
-                "x",
-                got(),
-                "the kernel takes f32",
-                "convert it with `to_dtype(DType::F32)`"
-            );
-        }
+        check_f32("linear", "x", TensorRef::Strided(x), "the kernel takes f32")?;
         if !x.is_contiguous(MemoryFormat::Contiguous) {
             let remedy = "call `contiguous(MemoryFormat::Contiguous)` first";
             fail!(LayoutMismatch, "linear", "x", got(), "packed weights meet contiguous rows", remedy);

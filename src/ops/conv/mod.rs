@@ -121,7 +121,7 @@ impl<'a> Call<'a> {
     fn new(args: &Args<'a>, weights: &[usize]) -> Result<Call<'a>> {
         let (spatial, transposed) = kind_of(args.op());
         let bias = args.optional_strided(2)?;
-        super::check_f32(args.op(), "bias", bias)?;
+        super::check_bias(args.op(), bias)?;
         let numbers = ConvGeometry::numbers(args, STRIDE, transposed.then_some(OUTPUT_PADDING), spatial)?;
         let x = args.tensor(0)?;
         let bias_dims = bias.map(StridedTensor::dims);
@@ -201,16 +201,7 @@ pub(crate) fn check_fusion(
                 format!("pass {} values", g.o)
             );
         }
-        if c.dtype() != crate::DType::F32 {
-            fail!(
-                UnsupportedDType,
-                op,
-                "channel",
-                c.describe(),
-                "it is f32",
-                "convert it with `to_dtype(DType::F32)`"
-            );
-        }
+        super::check_f32(op, "channel", *c, "it is f32")?;
     }
     Ok(())
 }

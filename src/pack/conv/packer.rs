@@ -9,6 +9,7 @@ use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::ops::check_f32;
 use crate::ops::conv::direct::Plan;
 use crate::ops::conv::weights::{PlainWeights, output_first};
 use crate::ops::conv::{Conv, ConvGeometry, Direction, Forward, op_of};
@@ -42,19 +43,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         const { assert!(N >= 1 && N <= 3, "1 to 3 spatial dimensions") };
         let op = op_of(N, D::TRANSPOSED).schema().name;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
-            if let Some(t) = t
-                && t.dtype() != DType::F32
-            {
-                let got = TensorRef::Strided(t).describe();
-                fail!(
-                    UnsupportedDType,
-                    op,
-                    name,
-                    got,
-                    "kernels take f32",
-                    "convert it with `to_dtype(DType::F32)`"
-                );
-            }
+            t.map_or(Ok(()), |t| check_f32(op, name, TensorRef::Strided(t), "kernels take f32"))?;
         }
         let numbers = params.numbers();
         let weights = match D::TRANSPOSED {
