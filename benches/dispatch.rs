@@ -10,7 +10,7 @@ use std::time::Instant;
 use bare::{Adapter, Bare, Primitive, attributes};
 use blocktensor::dispatch::{self, Arg, Args, DispatchKey, Value};
 use blocktensor::ops::{self, Conv2d};
-use blocktensor::{Layout, MemoryFormat, Operand, PackedConv2d, Source, StridedTensor};
+use blocktensor::{Layout, MemoryFormat, Operand, PackedConv2d, Source, StridedTensor, ledger};
 use onednn_sys::*;
 
 const ROUNDS: usize = 101;
@@ -49,15 +49,24 @@ fn dispatch_alone() {
     let values = [Arg::Tensor(x.tensor_ref())];
     let args = Args::new(op.schema(), &values).expect("good arguments");
     let named = [("x", Value::from(x.clone()))];
-    let [kernel, typed, by_name] = compare([
+    let [kernel, typed, by_name, asked, recorded] = compare([
         &mut || drop(black_box(kernel.call(&args))),
         &mut || drop(black_box(ops::relu(&x))),
         &mut || drop(black_box(dispatch::call("relu", &named))),
+        &mut || {
+            black_box(ledger::is_recording());
+        },
+        &mut || drop(black_box(ledger::record(|| ops::relu(&x)))),
     ]);
     println!(
         "relu of 16 numbers, blocked: kernel {kernel:.0} ns; typed call + {:.0} ns; call by name + {:.0} ns",
         typed - kernel,
         by_name - kernel
+    );
+    println!(
+        "its ledger: switched off, asking costs {asked:.1} ns, {:.2} % of the call; a record scope around it + {:.0} ns",
+        100.0 * asked / typed,
+        recorded - typed
     );
 }
 

@@ -3,13 +3,14 @@
 //! A fresh page costs more to fault in than most kernels cost to fill it (FACTS: a fresh 51 MB result costs more
 //! than its relu), so the storage of results goes back into a bounded pool and is handed out again *without*
 //! being cleared: the kernel that asked writes every byte. Storage is nevertheless always initialised memory:
-//! it comes from the system zeroed, and later holds some earlier result.
+//! it comes from the system zeroed, and later holds some earlier result. Storage may also be a part of a mapped file.
 
 use std::alloc::{Layout as AllocLayout, alloc_zeroed, dealloc};
-use std::collections::HashMap;
+use std::any::Any;
+use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
 
@@ -27,6 +28,9 @@ pub(crate) struct Buffer {
     /// Bytes that were taken from the system; what `release` needs.
     capacity: usize,
     recycle: bool,
+    /// What keeps the memory alive, if we did not take it from the system: a mapped file, or another library's tensor.
+    owner: Option<Arc<dyn Any + Send + Sync>>,
+    writable: bool,
     /// Tells storages of one process apart, also those that had the same address one after the other.
     id: u64,
 }
@@ -37,7 +41,8 @@ fn next_id() -> u64 {
     NEXT.fetch_add(1, Relaxed)
 }
 
-// SAFETY: a Buffer owns its memory alone; shared access only reads it, and writing takes `&mut`.
+// SAFETY: a Buffer owns its memory alone, or its maker promised as much; shared access only reads it, and writing
+// takes `&mut`.
 unsafe impl Send for Buffer {}
 // SAFETY: as above: `&Buffer` gives out `&[u8]` only.
 unsafe impl Sync for Buffer {}
@@ -46,17 +51,37 @@ impl Buffer {
     /// `len` zero bytes that go back to the system when dropped: for data that a caller brings and may keep long.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
         let capacity = round_up(len)?;
-        Ok(Buffer { ptr: take_from_system(capacity)?, len, capacity, recycle: false, id: next_id() })
+        let ptr = take_from_system(capacity)?;
+        Ok(Buffer { ptr, len, capacity, recycle: false, owner: None, writable: true, id: next_id() })
     }
 
     /// `len` bytes of **unspecified but initialised** content, for a result of which every byte will be written.
     pub(crate) fn for_result(len: usize) -> Result<Buffer> {
-        let capacity = size_class(len)?;
-        let ptr = match pool().take(capacity) {
-            Some(p) => p,
-            None => take_from_system(capacity)?,
+        let class = size_class(len)?;
+        let (ptr, capacity) = match pool().take(class) {
+            Some(found) => found,
+            None => (take_from_system(class)?, class),
         };
-        Ok(Buffer { ptr, len, capacity, recycle: true, id: next_id() })
+        Ok(Buffer { ptr, len, capacity, recycle: true, owner: None, writable: true, id: next_id() })
+    }
+
+    /// Memory of somebody else's, as it lies; `owner` is dropped with the last tensor that uses it.
+    ///
+    /// # Safety
+    /// `ptr` is valid for reading `len` initialised bytes for as long as `owner` lives, and for writing if `writable`.
+    /// Until then nobody writes to it but through this buffer, and nobody reads while this buffer is written.
+    pub(crate) unsafe fn foreign(
+        ptr: NonNull<u8>,
+        len: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+        writable: bool,
+    ) -> Buffer {
+        Buffer { ptr, len, capacity: 0, recycle: false, owner: Some(owner), writable, id: next_id() }
+    }
+
+    /// The buffer for writing: only where no other tensor shares it, and its owner allows it.
+    pub(crate) fn exclusive(shared: &mut Arc<Buffer>) -> Option<&mut Buffer> {
+        Arc::get_mut(shared).filter(|b| b.writable)
     }
 
     pub(crate) fn id(&self) -> u64 {
@@ -69,16 +94,19 @@ impl Buffer {
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        // SAFETY: `ptr` is valid for `capacity >= len` initialised bytes for as long as self lives.
+        // SAFETY: `ptr` is valid for at least `len` initialised bytes for as long as self lives.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
     }
 
     pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `as_bytes`; `&mut self` makes the access exclusive.
+        debug_assert!(self.writable);
+        // SAFETY: as in `as_bytes`; `&mut self` makes the access exclusive, and those that are not writable are never
+        // given out for writing (`exclusive`).
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
 
-    /// The elements; the alignment of 64 suits every dtype, and a trailing part of an element is left out.
+    /// The elements: storage is aligned for its tensor's dtype, 64 bytes where we took it. A trailing part of an element is
+    /// left out.
     pub(crate) fn as_slice<E: crate::dtype::Element>(&self) -> &[E] {
         let whole = self.len / size_of::<E>() * size_of::<E>();
         bytemuck::cast_slice(&self.as_bytes()[..whole])
@@ -92,7 +120,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if !(self.recycle && pool().put(self.ptr, self.capacity)) {
+        if self.owner.is_none() && !(self.recycle && pool().put(self.ptr, self.capacity)) {
             give_to_system(self.ptr, self.capacity);
         }
     }
@@ -197,7 +225,8 @@ struct Pool {
 
 #[derive(Default)]
 struct Bins {
-    free: HashMap<usize, Vec<Free>>,
+    /// By capacity; no list is empty.
+    free: BTreeMap<usize, Vec<Free>>,
     held: usize,
     limit: usize,
 }
@@ -222,11 +251,17 @@ impl Pool {
         self.bins.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    fn take(&self, capacity: usize) -> Option<NonNull<u8>> {
+    /// Free storage of this capacity, or of up to twice as much: a network whose activations shrink on their way needs no
+    /// storage for each size then. With it its own capacity.
+    fn take(&self, capacity: usize) -> Option<(NonNull<u8>, usize)> {
         let mut bins = self.lock();
-        let p = bins.free.get_mut(&capacity)?.pop()?;
-        bins.held -= capacity;
-        Some(p.0)
+        let (&found, list) = bins.free.range_mut(capacity..=capacity.saturating_mul(2)).next()?;
+        let p = list.pop()?;
+        if list.is_empty() {
+            bins.free.remove(&found);
+        }
+        bins.held -= found;
+        Some((p.0, found))
     }
 
     /// Whether the pool took it.

@@ -197,6 +197,9 @@ pub enum Error {
     /// A registration that clashes with what is there, or names what is not.
     #[error("{0}")]
     Registration(Box<Complaint>),
+    /// A file that cannot be opened, mapped or written.
+    #[error("{0}")]
+    FileAccess(Box<Complaint>),
     /// A file whose content does not hold together.
     #[error("{0}")]
     CorruptFile(Box<Complaint>),
@@ -241,6 +244,7 @@ impl Error {
             | Error::OpaqueLayout(c)
             | Error::PackMismatch(c)
             | Error::Registration(c)
+            | Error::FileAccess(c)
             | Error::CorruptFile(c) => Some(c),
             Error::UnsupportedOp(_)
             | Error::ReorderDenied(_)

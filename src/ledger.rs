@@ -213,9 +213,9 @@ impl ReorderBudget {
     }
 }
 
-/// Whether a record scope is open on this thread.
+/// Whether a record scope is open on this thread: for backends of other crates, whose notes cost something to make.
 #[inline]
-pub(crate) fn is_recording() -> bool {
+pub fn is_recording() -> bool {
     WATCHED.get()
 }
 

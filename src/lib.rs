@@ -70,6 +70,7 @@ mod dtype;
 #[allow(unsafe_code)]
 pub mod elementwise;
 mod error;
+mod file;
 mod layout;
 pub mod ledger;
 #[doc(hidden)]
@@ -90,6 +91,7 @@ mod threads;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
+pub use file::{Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedWriter, StateDict};
 pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
@@ -102,4 +104,4 @@ pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
-pub use threads::{current_threads, parallel_for, run};
+pub use threads::{current_threads, flush_subnormals, parallel_for, run};

@@ -55,6 +55,16 @@ pub(crate) enum Level {
     Avx512,
 }
 
+impl Level {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Avx2 => "avx2",
+            Level::Avx512 => "avx512",
+        }
+    }
+}
+
 /// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable that lowers oneDNN lowers
 /// our kernels with it.
 #[inline]

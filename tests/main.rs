@@ -2,6 +2,7 @@
 
 mod dispatch;
 mod elementwise;
+mod file;
 mod goldens_calls;
 mod goldens_ops;
 mod goldens_strides;

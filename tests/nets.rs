@@ -56,17 +56,18 @@ fn weights_that_do_not_fit_are_named() {
     std::fs::create_dir_all(&dir).unwrap();
     let path = dir.join("cut.safetensors");
     std::fs::write(&path, [9, 0, 0, 0, 0, 0, 0, 0, b'{']).unwrap();
-    let e = Weights::load(&path).map(|_| ()).unwrap_err();
+    let e = Weights::load(&path, &arch, false).map(|_| ()).unwrap_err();
     assert!(matches!(e, blocktensor::Error::CorruptFile(_)), "{e}");
-    let e = Weights::load(&dir.join("none.safetensors")).map(|_| ()).unwrap_err();
+    let e = Weights::load(&dir.join("none.safetensors"), &arch, false).map(|_| ()).unwrap_err();
     assert!(e.to_string().contains("none.safetensors"), "{e}");
-    // A whole file that lacks a tensor.
-    let bytes = 1f32.to_le_bytes();
-    let view = safetensors::tensor::TensorView::new(safetensors::Dtype::F32, vec![1], &bytes).unwrap();
-    safetensors::serialize_to_file([("bn1.weight", view)], None, &path).unwrap();
-    let e =
-        Network::pack(&arch, &mut Weights::load(&path).unwrap(), Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
-    assert!(e.to_string().contains("conv1.weight") && e.to_string().contains("cut.safetensors"), "{e}");
+    // A whole file of another network: strict says all that is missing and left over, the other way it is listed.
+    Weights::random(&Arch::by_name("mobilenet_v2").unwrap(), 1).unwrap().save(&path).unwrap();
+    let e = Weights::load(&path, &arch, true).map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("missing conv1.weight") && e.to_string().contains("left over"), "{e}");
+    let (mut weights, keys) = Weights::load(&path, &arch, false).unwrap();
+    assert!(keys.missing.len() == 102 && keys.left_over.contains(&"features.0.0.weight".to_string()));
+    let e = Network::pack(&arch, &mut weights, Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("conv1.weight"), "{e}");
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
@@ -111,4 +112,61 @@ fn thirty_two_threads_run_one_packed_network_to_the_same_bits() {
             }
         });
     });
+}
+
+/// Names that timm gives the tensors of its MobileNetV2, and those of torchvision.
+#[test]
+fn timms_names_are_known() {
+    let arch = Arch::by_name("mobilenet_v2").unwrap();
+    let pairs = [
+        ("conv_stem.weight", "features.0.0.weight"),
+        ("bn1.running_mean", "features.0.1.running_mean"),
+        ("blocks.0.0.conv_dw.weight", "features.1.conv.0.0.weight"),
+        ("blocks.0.0.conv_pw.weight", "features.1.conv.1.weight"),
+        ("blocks.1.0.conv_pw.weight", "features.2.conv.0.0.weight"),
+        ("blocks.1.1.bn2.weight", "features.3.conv.1.1.weight"),
+        ("blocks.5.2.conv_pwl.weight", "features.16.conv.2.weight"),
+        ("blocks.6.0.bn3.bias", "features.17.conv.3.bias"),
+        ("conv_head.weight", "features.18.0.weight"),
+        ("bn2.running_var", "features.18.1.running_var"),
+        ("classifier.bias", "classifier.1.bias"),
+    ];
+    let mut all = Weights::random(&arch, 1).unwrap();
+    let mut timm = blocktensor::StateDict::new();
+    for (theirs, ours) in pairs {
+        timm.insert(theirs, all.dict().take(ours).unwrap().to_dtype(blocktensor::DType::F16).unwrap());
+    }
+    let path = std::env::temp_dir().join(format!("blocktensor-timm-{}.safetensors", std::process::id()));
+    timm.save(&path).unwrap();
+    let (mut weights, keys) = Weights::load(&path, &arch, false).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(keys.left_over.is_empty(), "{:?}", keys.left_over);
+    for (_, ours) in pairs {
+        assert!(!keys.missing.iter().any(|m| m == ours), "{ours}");
+        // Half precision becomes f32 on the way.
+        assert_eq!(weights.dict().take(ours).unwrap().dtype(), blocktensor::DType::F32);
+    }
+}
+
+#[test]
+fn a_network_comes_back_from_its_packed_file_to_the_bit() {
+    let arch = Arch::by_name("resnet18").unwrap();
+    let path = std::env::temp_dir().join(format!("blocktensor-net-{}.packed", std::process::id()));
+    for mode in Mode::ALL.into_iter().filter(|&m| m != Mode::Blocked || cfg!(feature = "onednn")) {
+        let network = Network::pack(&arch, &mut Weights::random(&arch, 1).unwrap(), mode, 1, 64).unwrap();
+        let image = blocktensor_nets::noise(1, 64, 5).unwrap().contiguous(mode.image_format()).unwrap();
+        let want = network.run(&image).unwrap().to_vec::<f32>().unwrap();
+        network.save(&path, false).unwrap();
+        let bytes = std::fs::metadata(&path).unwrap().len() as usize;
+        assert!(bytes < network.packed_bytes() + 64 * 1024, "{bytes}");
+        let read = ledger::deny_reorders(|| {
+            let file = blocktensor::PackedFile::open(&path)?;
+            Network::load(&arch, &file, mode, 1, 64)
+        });
+        assert_eq!(read.unwrap().run(&image).unwrap().to_vec::<f32>().unwrap(), want, "{}", mode.name());
+        let file = blocktensor::PackedFile::open(&path).unwrap();
+        let e = Network::load(&arch, &file, mode, 1, 32).map(|_| ()).unwrap_err();
+        assert!(matches!(e, blocktensor::Error::PackMismatch(_)) && e.to_string().contains("conv1"), "{e}");
+    }
+    std::fs::remove_file(&path).unwrap();
 }

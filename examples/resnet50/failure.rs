@@ -42,14 +42,7 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Failure {
-        match e.complaint() {
-            Some(c) if c.op == "weights" && c.argument == "--weights" => Failure::usage("--weights", &c.got),
-            Some(c) if c.op == "weights" => Failure::Usage(format!(
-                "--weights: `{}`: {}, but {}; {}",
-                c.argument, c.got, c.rule, c.remedy
-            )),
-            _ => Failure::Library(e),
-        }
+        Failure::Library(e)
     }
 }
 

@@ -2,30 +2,27 @@
 
 use std::path::Path;
 
-use blocktensor::{MemoryFormat, StridedTensor};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use blocktensor::{DType, Error, StateDict, StridedTensor};
 
 use crate::failure::Failure;
 
 /// Tensor `input` of a safetensors file: f32, [N, 3, H, H]; [3, H, H] is one image.
 pub fn read_input(path: &Path) -> Result<StridedTensor, Failure> {
     let bad = |text: String| Failure::usage("--input", format!("{}: {text}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| bad(e.to_string()))?;
-    let file = SafeTensors::deserialize(&bytes)
-        .map_err(|e| bad(format!("this is no whole safetensors file ({e}); write it again")))?;
-    let view = file.tensor("input").map_err(|_| {
-        let names = file.names();
-        let shown: Vec<&str> = names.iter().take(5).copied().collect();
-        let more = if names.len() > shown.len() { ", ..." } else { "" };
-        bad(format!("it has no tensor `input`, but: {}{more}; name the tensor `input`", shown.join(", ")))
-    })?;
-    if view.dtype() != Dtype::F32 {
-        return Err(bad(format!("`input` is {:?}; write it as f32", view.dtype())));
+    let mut dict = StateDict::load(path).map_err(|e| bad(told(&e)))?;
+    let Ok(input) = dict.take("input") else {
+        let names: Vec<&str> = dict.names().take(6).collect();
+        let more = if names.len() > 5 { ", ..." } else { "" };
+        let shown = names[..names.len().min(5)].join(", ");
+        return Err(bad(format!("it has no tensor `input`, but: {shown}{more}; name the tensor `input`")));
+    };
+    if input.dtype() != DType::F32 {
+        return Err(bad(format!("`input` is {}; write it as f32", input.dtype())));
     }
-    let dims = match *view.shape() {
+    let dims = match *input.dims() {
         [c, h, w] => [1, c, h, w],
         [n, c, h, w] => [n, c, h, w],
-        _ => return Err(bad(format!("`input` is {:?}, and images are [N, 3, H, H]", view.shape()))),
+        _ => return Err(bad(format!("`input` is {:?}, and images are [N, 3, H, H]", input.dims()))),
     };
     let [n, c, h, w] = dims;
     let remedy = match () {
@@ -33,13 +30,9 @@ pub fn read_input(path: &Path) -> Result<StridedTensor, Failure> {
         _ if c != 3 => "images have three channels, [N, 3, H, H]",
         _ if n == 0 || h == 0 || w == 0 => "there is nothing in it; pass an image",
         _ if h != w => "images are square; crop or pad them",
-        _ => {
-            let values: Vec<f32> =
-                view.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-            return Ok(StridedTensor::from_slice(&values, &dims)?);
-        }
+        _ => return Ok(input.reshape(&dims)?),
     };
-    Err(bad(format!("`input` is {:?}; {remedy}", view.shape())))
+    Err(bad(format!("`input` is {:?}; {remedy}", input.dims())))
 }
 
 /// Fails now if the file cannot be written after the runs. What is there stays as it is.
@@ -54,12 +47,14 @@ pub fn check_output(path: &Path) -> Result<(), Failure> {
 
 /// Writes logits as tensor `output`.
 pub fn write_output(path: &Path, logits: &StridedTensor) -> Result<(), Failure> {
-    let logits = logits.contiguous(MemoryFormat::Contiguous)?;
-    let bytes: Vec<u8> = logits.to_vec::<f32>()?.into_iter().flat_map(f32::to_le_bytes).collect();
-    let file = TensorView::new(Dtype::F32, logits.dims().to_vec(), &bytes)
-        .and_then(|view| safetensors::serialize([("output", view)], None))
-        .map_err(|e| unwritable(path, &e))?;
-    std::fs::write(path, file).map_err(|e| unwritable(path, &e))
+    let mut dict = StateDict::new();
+    dict.insert("output", logits.clone());
+    dict.save(path).map_err(|e| unwritable(path, &told(&e)))
+}
+
+/// What was wrong, without the names of the library's own arguments.
+fn told(e: &Error) -> String {
+    e.complaint().map_or(e.to_string(), |c| format!("{}, but {}; {}", c.got, c.rule, c.remedy))
 }
 
 fn unwritable(path: &Path, e: &dyn std::fmt::Display) -> Failure {

@@ -5,13 +5,14 @@
 mod failure;
 mod files;
 mod image;
+mod memory;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use blocktensor::ledger::{self, Cause};
-use blocktensor::{Error, StridedTensor};
+use blocktensor::{Error, PackedFile, StridedTensor};
 use blocktensor_nets::{Arch, Mode, Network, Weights};
 use clap::Parser;
 
@@ -26,6 +27,18 @@ struct Cli {
     /// A safetensors file with torchvision's or timm's names; seeded random weights without it.
     #[arg(long)]
     weights: Option<PathBuf>,
+    /// Refuse --weights that hold tensors which the model does not use.
+    #[arg(long, requires = "weights")]
+    strict: bool,
+    /// A file of packed weights, which --save-packed wrote: mapped, and nothing is packed. Needs --layout.
+    #[arg(long, conflicts_with = "weights", requires = "layout")]
+    packed: Option<PathBuf>,
+    /// Where to write the packed weights. Needs --layout.
+    #[arg(long, requires = "layout")]
+    save_packed: Option<PathBuf>,
+    /// With --save-packed: the plain weights too. With --packed: pack again from those where the file does not fit.
+    #[arg(long)]
+    repack: bool,
     /// A PNG or JPEG; resized to 256, cropped to 224 and normalised as ImageNet models expect. Seeded noise without
     /// --image and --input.
     #[arg(long)]
@@ -62,6 +75,7 @@ struct Report {
     packed_bytes: usize,
     times: Vec<Duration>,
     moves: String,
+    memory: Option<memory::Peak>,
 }
 
 /// The images, and where they come from.
@@ -113,17 +127,13 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         files::check_output(path)?;
     }
     let input = input(cli)?;
-    let weights = match &cli.weights {
-        Some(path) => Weights::load(path)?,
-        None => Weights::random(&arch, 1)?,
-    };
     let dims = input.images.dims();
     let (n, s) = (dims[0], if dims[0] == 1 { "" } else { "s" });
     say!("{}, {n} image{s} of {} x {}: {}", arch.name, dims[2], dims[3], input.from);
     say!("{} threads, {}", rayon::current_num_threads(), engine());
     let (mut reports, mut failed) = (Vec::new(), Vec::new());
     for &mode in &modes {
-        match measure(cli, &arch, &weights, &input.images, mode) {
+        match measure(cli, &arch, &input.images, mode) {
             Ok(report) => reports.push(report),
             // Of several layouts the others are shown.
             Err(Failure::Library(e)) if modes.len() > 1 => failed.push((mode, e)),
@@ -135,8 +145,9 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         _ => Ok(None),
     };
     print_table(&reports, &failed, cli.runs)?;
+    print_memory(&reports)?;
     if let Some(first) = reports.first() {
-        print_top5(&first.logits, cli.weights.is_none())?;
+        print_top5(&first.logits, cli.weights.is_none() && cli.packed.is_none())?;
         compare(&reports)?;
     }
     if let Some((path, first)) = written? {
@@ -185,20 +196,41 @@ fn input(cli: &Cli) -> Result<Input, Failure> {
     Ok(Input { images: StridedTensor::from_slice(&repeated, &dims)?, from: format!("{from}, repeated") })
 }
 
-fn measure(
+/// The network, packed or read from a file, and how long that took.
+fn network(
     cli: &Cli,
     arch: &Arch,
-    weights: &Weights,
-    images: &StridedTensor,
     mode: Mode,
-) -> Result<Report, Failure> {
-    let (batch, size) = (images.dims()[0], images.dims()[2]);
-    let mut weights = weights.share();
+    batch: usize,
+    size: usize,
+) -> Result<(Network, Duration), Failure> {
+    if let Some(path) = &cli.packed {
+        let start = Instant::now();
+        let file = if cli.repack { PackedFile::open_or_repack(path)? } else { PackedFile::open(path)? };
+        return Ok((Network::load(arch, &file, mode, batch, size)?, start.elapsed()));
+    }
+    // Noise takes longer to make than to pack.
+    let noise = if cli.weights.is_none() { Some(Weights::random(arch, 1)?) } else { None };
     let start = Instant::now();
+    let mut weights = match (&cli.weights, noise) {
+        (Some(path), _) => Weights::load(path, arch, cli.strict)?.0,
+        (None, noise) => noise.unwrap_or_default(),
+    };
+    // Each plain tensor goes as soon as it is packed.
     let network = Network::pack(arch, &mut weights, mode, batch, size)?;
-    let pack = start.elapsed();
-    drop(weights);
+    let took = start.elapsed();
+    if let Some(path) = &cli.save_packed {
+        network.save(path, cli.repack)?;
+    }
+    Ok((network, took))
+}
+
+fn measure(cli: &Cli, arch: &Arch, images: &StridedTensor, mode: Mode) -> Result<Report, Failure> {
+    let (batch, size) = (images.dims()[0], images.dims()[2]);
+    let before = memory::resident();
+    let (network, pack) = network(cli, arch, mode, batch, size)?;
     let images = images.contiguous(mode.image_format())?;
+    memory::forget_peak();
     let (logits, book) = ledger::record(|| blocktensor::run(|| network.run(&images)));
     let logits = logits?;
     if cli.ledger {
@@ -223,29 +255,33 @@ fn measure(
             .collect()
     })?;
     times.sort();
-    Ok(Report { mode, logits, pack, packed_bytes: network.packed_bytes(), times, moves })
+    let packed_bytes = network.packed_bytes();
+    let memory = memory::Peak::of_runs(before, &network, &book);
+    Ok(Report { mode, logits, pack, packed_bytes, times, moves, memory })
 }
 
 fn print_table(reports: &[Report], failed: &[(Mode, Error)], runs: usize) -> Result<(), Failure> {
     say!("");
     if !reports.is_empty() {
         say!(
-            "{:<8} {:>10} {:>10} {:>11} {:>11}   reorders per run",
+            "{:<8} {:>10} {:>10} {:>11} {:>11} {:>10}   reorders per run",
             "layout",
             "weights",
-            "packed in",
+            "ready in",
             "median",
-            "fastest"
+            "fastest",
+            "memory"
         );
     }
     for r in reports {
         say!(
-            "{:<8} {:>7.1} MB {:>7.0} ms {:>8.2} ms {:>8.2} ms   {}",
+            "{:<8} {:>7.1} MB {:>7.0} ms {:>8.2} ms {:>8.2} ms {:>7}   {}",
             r.mode.name(),
             r.packed_bytes as f64 / 1e6,
             r.pack.as_secs_f64() * 1e3,
             r.times[r.times.len() / 2].as_secs_f64() * 1e3,
             r.times[0].as_secs_f64() * 1e3,
+            r.memory.as_ref().map_or("?".into(), |m| format!("{:.1} MB", m.grown())),
             r.moves
         );
     }
@@ -256,9 +292,10 @@ fn print_table(reports: &[Report], failed: &[(Mode, Error)], runs: usize) -> Res
         let s = if runs == 1 { "" } else { "s" };
         say!("");
         say!(
-            "weights, packed in: the weights as the kernels want them, and the time it took to reorder them, once"
+            "weights, ready in:  the weights as the kernels want them, and the time it took to get them so, once"
         );
         say!("median, fastest:    of {runs} run{s} of the whole network");
+        say!("memory:             resident at the peak of the runs, less what was before the weights came");
         say!("reorders per run:   copies of activations into another layout");
     }
     if reports.iter().any(|r| r.mode == Mode::Blocked) {
@@ -268,6 +305,15 @@ fn print_table(reports: &[Report], failed: &[(Mode, Error)], runs: usize) -> Res
         say!(
             "                    (inside kernels: oneDNN's implementation makes them while it runs, unasked)"
         );
+    }
+    Ok(())
+}
+
+/// The bound that a single layout's memory is held against.
+fn print_memory(reports: &[Report]) -> Result<(), Failure> {
+    if let [Report { memory: Some(peak), .. }] = reports {
+        say!("");
+        say!("memory of the runs: {peak}");
     }
     Ok(())
 }

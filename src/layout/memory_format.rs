@@ -51,6 +51,17 @@ impl MemoryFormat {
         }
     }
 
+    /// The format that [`name`](Self::name) names; `preserve`, which names none, is not among them.
+    pub(crate) fn of_name(name: &str) -> Option<MemoryFormat> {
+        let known = [
+            MemoryFormat::Contiguous,
+            MemoryFormat::ChannelsLast,
+            MemoryFormat::ChannelsLast3d,
+            MemoryFormat::ChannelsLast1d,
+        ];
+        known.into_iter().find(|f| f.name() == name)
+    }
+
     /// The channels-last format of a rank, if it has one: 3, 4 or 5.
     pub const fn channels_last_of(rank: usize) -> Option<MemoryFormat> {
         match rank {

@@ -9,7 +9,7 @@ use super::engine::engine;
 use super::status::check;
 use super::{Refused, to_c_dims};
 use crate::dtype::DType;
-use crate::error::{Result, Unsupported};
+use crate::error::{Complaint, Error, Result, Unsupported};
 use crate::layout::blocked::Layout;
 
 /// What a descriptor is made from, cheap to put into a cache key.
@@ -111,7 +111,7 @@ impl MemoryDesc {
                 s.as_ptr(),
             )
         };
-        check("dnnl_memory_desc_create_with_strides", status)?;
+        described("dnnl_memory_desc_create_with_strides", status, dims)?;
         Ok(MemoryDesc(md))
     }
 
@@ -128,7 +128,7 @@ impl MemoryDesc {
                 tag,
             )
         };
-        check("dnnl_memory_desc_create_with_tag", status)?;
+        described("dnnl_memory_desc_create_with_tag", status, dims)?;
         Ok(MemoryDesc(md))
     }
 
@@ -243,6 +243,16 @@ impl std::fmt::Display for Blocking {
         }
         Ok(())
     }
+}
+
+/// oneDNN has limits of its own for sizes; all that is wrong with a descriptor otherwise was found before.
+fn described(call: &'static str, status: sys::dnnl_status_t, dims: &[usize]) -> Result<()> {
+    if status != sys::dnnl_invalid_arguments {
+        return check(call, status);
+    }
+    let rule = format!("`{call}` takes no tensor of such sizes");
+    let remedy = "use smaller ones, a smaller batch for instance";
+    Err(Error::Overflow(Complaint::new("memory descriptor", "dims", format!("{dims:?}"), rule, remedy)))
 }
 
 /// A memory object whose handle changes from run to run.

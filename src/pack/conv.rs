@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::sync::Arc;
 
 use super::source::{Source, SourceLayout};
 use crate::buffer::Buffer;
@@ -36,9 +37,10 @@ pub struct PackedConv<const N: usize, D: Direction = Forward> {
     to: SourceLayout,
     bias: Option<Vec<f32>>,
     post_ops: PostOps,
-    #[cfg(feature = "onednn")]
     allow_reference: bool,
     weights: Weights,
+    /// How many of its values are subnormal numbers.
+    subnormals: usize,
     direction: PhantomData<D>,
 }
 
@@ -73,7 +75,7 @@ enum Weights {
 }
 
 struct DirectWeights {
-    data: Buffer,
+    data: Arc<Buffer>,
     /// For the batch that was packed for.
     plan: Plan,
 }
@@ -104,6 +106,12 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             Weights::Direct(d) => d.data.len(),
         };
         weights + self.bias.as_ref().map_or(0, |b| b.len() * 4)
+    }
+
+    /// How many weights are subnormal numbers (below 1.18e-38, and not 0), with a folded batch norm in them: they can cost
+    /// time in every run, see [`ConvPacker::flush_subnormals`].
+    pub fn subnormals(&self) -> usize {
+        self.subnormals
     }
 
     /// A plain copy of the packed weights, as they run: with a folded batch norm in them, groups apart.
@@ -411,3 +419,4 @@ impl<const N: usize> PackedStem<N> {
 #[cfg(feature = "onednn")]
 mod engine;
 mod packer;
+mod saved;

@@ -20,6 +20,8 @@ pub struct PackedLinear {
     o: usize,
     bias: Option<Vec<f32>>,
     weights: Weights,
+    /// How many of its values are subnormal numbers.
+    subnormals: usize,
 }
 
 enum Weights {
@@ -50,7 +52,16 @@ impl PackedLinear {
         let s = LinearShape::new(&[rows, k], weights.dims(), bias.map(StridedTensor::dims))?;
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
         let packed = pack(&s, weights, bias.is_some(), Location::caller())?;
-        Ok(PackedLinear { rows, threads: threads::current_threads(), k: s.k, o: s.o, bias, weights: packed })
+        let subnormals = weights.count_subnormals()?;
+        Ok(PackedLinear {
+            rows,
+            threads: threads::current_threads(),
+            k: s.k,
+            o: s.o,
+            bias,
+            weights: packed,
+            subnormals,
+        })
     }
 
     /// Packs the right operand of a matrix product, `b` [K, N], for left operands of `rows` rows: `run` then is
@@ -116,6 +127,34 @@ impl PackedLinear {
         Ok(dst)
     }
 
+    /// How many weights are subnormal numbers (below 1.18e-38, and not 0): they can cost time in every run. To make zeros
+    /// of them, pack [`StridedTensor::flush_subnormals`] of the weights.
+    pub fn subnormals(&self) -> usize {
+        self.subnormals
+    }
+
+    /// A plain copy of the packed weights, [O, K].
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    #[track_caller]
+    pub fn unpack_weights(&self) -> Result<StridedTensor> {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.unpack(self, Location::caller()),
+            Weights::Plain(w) => Ok(w.clone()),
+        }
+    }
+
+    /// Name of the weights' layout: oneDNN's letters where it chose, `dense` for the kernel in Rust.
+    pub fn weights_layout(&self) -> String {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.layout_name(),
+            Weights::Plain(_) => "dense".into(),
+        }
+    }
+
     /// **Bytes** of packed weights and bias.
     pub fn bytes(&self) -> usize {
         let weights = match &self.weights {
@@ -151,148 +190,5 @@ fn pack(
 }
 
 #[cfg(feature = "onednn")]
-mod engine {
-    use std::sync::{Arc, Mutex};
-
-    use super::*;
-    use crate::buffer::Buffer;
-    use crate::dispatch::DispatchKey;
-    use crate::layout::dims::Dims;
-    use crate::ledger::{self, Cause, Move};
-    use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
-    use crate::ops::conv::onednn::without_implementation;
-
-    /// How many numbers of rows beside the one packed for keep their primitive.
-    const OTHER_ROWS: usize = 16;
-
-    pub(super) struct Packed {
-        bytes: Buffer,
-        main: Arc<Executable>,
-        main_rows: usize,
-        others: Mutex<Vec<(usize, Arc<Executable>)>>,
-    }
-
-    fn plain<'a>(dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
-        Spec::Strided { dims, strides, dtype: DType::F32 }
-    }
-
-    /// The product of `rows` rows with weights as `weights` says.
-    fn primitive(
-        s: &LinearShape,
-        rows: usize,
-        weights: Option<&onednn::MemoryDesc>,
-        bias: bool,
-        threads: usize,
-    ) -> Result<Arc<Executable>, Refused> {
-        let (src, dst, w) =
-            (Dims::from_slice(&[rows, s.k]), Dims::from_slice(&[rows, s.o]), Dims::from_slice(&[s.k, s.o]));
-        let (src_strides, dst_strides) = (Dims::from_slice(&[s.k, 1]), Dims::from_slice(&[s.o, 1]));
-        let spec = MatmulSpec {
-            src: plain(&src, &src_strides),
-            weights: weights.map_or(Spec::Any { dims: &w, dtype: DType::F32 }, Spec::Chosen),
-            bias: bias.then_some(s.o),
-            dst: plain(&dst, &dst_strides),
-            post_ops: &[],
-            threads,
-        };
-        if weights.is_some() { spec.create().map(Arc::new) } else { spec.executable() }
-    }
-
-    /// `None` where oneDNN has nothing fast.
-    pub(super) fn pack(
-        s: &LinearShape,
-        w: &StridedTensor,
-        bias: bool,
-        location: &'static Location<'static>,
-    ) -> Result<Option<Packed>> {
-        if s.rows == 0 || s.k == 0 || s.o == 0 {
-            return Ok(None);
-        }
-        let main = match primitive(s, s.rows, None, bias, threads::current_threads()) {
-            Ok(executable) => executable,
-            Err(Refused::Unsupported(_)) => return Ok(None),
-            Err(Refused::Failed(e)) => return Err(e),
-        };
-        let to = main.desc(1);
-        let tag = to.blocking()?;
-        let from = w.format_name();
-        let what = Move {
-            op: "linear",
-            cause: Cause::Packing,
-            from: &from,
-            to: &tag,
-            dims: w.dims(),
-            bytes: to.size_bytes(),
-            source: w.storage.id(),
-            location,
-        };
-        let (dims, strides) =
-            (Dims::from_slice(&[s.k, s.o]), Dims::from_slice(&[w.strides()[1], w.strides()[0]]));
-        let bytes = ledger::reorder(what, || {
-            onednn::pack(plain(&dims, &strides), bytemuck::cast_slice(w.data::<f32>()), to)
-                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
-        })?;
-        Ok(Some(Packed { bytes, main, main_rows: s.rows, others: Mutex::default() }))
-    }
-
-    impl Packed {
-        pub(super) fn bytes(&self) -> usize {
-            self.bytes.len()
-        }
-
-        pub(super) fn run(
-            &self,
-            layer: &PackedLinear,
-            s: &LinearShape,
-            x: &StridedTensor,
-            dst: &mut [f32],
-        ) -> Result<()> {
-            let executable =
-                if s.rows == self.main_rows { Arc::clone(&self.main) } else { self.for_rows(layer, s)? };
-            let start = ledger::is_recording().then(std::time::Instant::now);
-            let (src, weights) = (bytemuck::cast_slice(x.data::<f32>()), self.bytes.as_bytes());
-            let dst = bytemuck::cast_slice_mut(dst);
-            match &layer.bias {
-                Some(b) => executable.run(&mut [
-                    RunArg::In(src),
-                    RunArg::In(weights),
-                    RunArg::In(bytemuck::cast_slice(b)),
-                    RunArg::Out(dst),
-                ])?,
-                None => executable.run(&mut [RunArg::In(src), RunArg::In(weights), RunArg::Out(dst)])?,
-            }
-            if let Some(start) = start {
-                let (layouts, scratchpad) =
-                    ("contiguous -> contiguous".into(), executable.scratchpad_bytes());
-                let implementation = executable.implementation().to_string();
-                ledger::ran("linear", DispatchKey::STRIDED, implementation, layouts, start, scratchpad);
-            }
-            Ok(())
-        }
-
-        fn for_rows(&self, layer: &PackedLinear, s: &LinearShape) -> Result<Arc<Executable>> {
-            let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
-            if let Some((_, executable)) = others.iter().find(|(rows, _)| *rows == s.rows) {
-                return Ok(Arc::clone(executable));
-            }
-            match primitive(s, s.rows, Some(self.main.desc(1)), layer.bias.is_some(), layer.threads) {
-                Ok(executable) => {
-                    if others.len() == OTHER_ROWS {
-                        others.remove(0);
-                    }
-                    others.push((s.rows, Arc::clone(&executable)));
-                    Ok(executable)
-                }
-                Err(Refused::Failed(e)) => Err(e),
-                Err(Refused::Unsupported(_)) => fail!(
-                    PackMismatch,
-                    "linear",
-                    "x",
-                    format!("{} rows", s.rows),
-                    format!("weights packed for {} rows have no fast kernel there", layer.rows),
-                    "pack the weights for this number of rows"
-                ),
-            }
-        }
-    }
-}
+mod engine;
+mod saved;

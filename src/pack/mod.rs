@@ -10,3 +10,4 @@ pub use conv::{
 };
 pub use linear::PackedLinear;
 pub use source::Source;
+pub(crate) use source::SourceLayout;

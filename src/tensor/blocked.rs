@@ -124,7 +124,7 @@ impl BlockedTensor {
     /// # Panics
     /// When another tensor shares the storage: for results that were just made.
     pub(crate) fn storage_bytes_mut(&mut self) -> &mut [u8] {
-        Arc::get_mut(&mut self.storage).expect("a result that was just made").as_bytes_mut()
+        Buffer::exclusive(&mut self.storage).expect("a result that was just made").as_bytes_mut()
     }
 
     /// Sizes, in logical order.
@@ -185,7 +185,7 @@ impl BlockedTensor {
     /// The storage, or `None` while another tensor shares it. Who writes it leaves the padding zero.
     pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
         debug_assert_eq!(E::DTYPE, self.dtype);
-        Some(Arc::get_mut(&mut self.storage)?.as_mut_slice())
+        Some(Buffer::exclusive(&mut self.storage)?.as_mut_slice())
     }
 }
 

@@ -10,4 +10,5 @@ mod reorder;
 pub mod reshape;
 pub mod result_format;
 pub mod strided;
+mod subnormal;
 pub mod views;

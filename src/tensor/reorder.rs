@@ -178,7 +178,7 @@ impl StridedTensor {
 }
 
 fn unshared<'a>(op: &'static str, storage: &'a mut Arc<Buffer>) -> Result<&'a mut Buffer> {
-    match Arc::get_mut(storage) {
+    match Buffer::exclusive(storage) {
         Some(buffer) => Ok(buffer),
         None => fail!(
             Aliasing,

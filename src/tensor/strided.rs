@@ -179,7 +179,7 @@ impl StridedTensor {
     /// # Panics
     /// When another tensor shares it.
     pub(crate) fn result_bytes(&mut self) -> &mut [u8] {
-        Arc::get_mut(&mut self.storage).expect("a result that was just made").as_bytes_mut()
+        Buffer::exclusive(&mut self.storage).expect("a result that was just made").as_bytes_mut()
     }
 
     /// The storage of a result that was just made.
@@ -194,7 +194,7 @@ impl StridedTensor {
     pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
         debug_assert_eq!(E::DTYPE, self.dtype);
         let offset = self.offset;
-        Some(Arc::get_mut(&mut self.storage)?.as_mut_slice::<E>().get_mut(offset..).unwrap_or(&mut []))
+        Some(Buffer::exclusive(&mut self.storage)?.as_mut_slice::<E>().get_mut(offset..).unwrap_or(&mut []))
     }
 }
 

@@ -1,7 +1,9 @@
 //! Threads: the caller's rayon pool, led as a team for the length of a run.
 
+mod subnormals;
 mod team;
 
+pub use subnormals::flush_subnormals;
 #[cfg(onednn_threadpool)]
 pub(crate) use team::in_task;
 pub use team::{current_threads, parallel_for, run};

@@ -12,6 +12,8 @@
 //! of its tasks, or of something that the leader waits for. So nobody serves for ever: a thread that leads or does a
 //! task does not serve at all, and every other comes back as soon as its leader, who may be waiting for it, is idle.
 
+use super::subnormals;
+
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
@@ -34,6 +36,8 @@ struct Section<'a> {
     next: AtomicUsize,
     /// Tasks done; the panics of tasks are kept for the leader.
     panicked: AtomicBool,
+    /// Whether the leader takes subnormal numbers for zeros: then all who work for it do.
+    flush: bool,
     task: &'a (dyn Fn(usize) + Sync),
 }
 
@@ -47,6 +51,7 @@ impl Section<'_> {
             }
         }
         let _outside = Outside(IN_TASK.replace(true));
+        let _mode = subnormals::Scope::new(self.flush);
         loop {
             let i = self.next.fetch_add(1, SeqCst);
             if i >= self.tasks {
@@ -101,7 +106,13 @@ impl Team {
     /// Runs one section as its leader.
     fn section(self: &Arc<Team>, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         self.call_members();
-        let section = Section { tasks, next: AtomicUsize::new(0), panicked: AtomicBool::new(false), task };
+        let section = Section {
+            tasks,
+            next: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            flush: subnormals::flushes(),
+            task,
+        };
         let erased = std::ptr::from_ref(&section).cast_mut().cast::<Section<'static>>();
         self.open.store(erased, SeqCst);
         self.epoch.fetch_add(1, SeqCst);

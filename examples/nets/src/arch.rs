@@ -20,6 +20,11 @@ pub struct ConvSpec {
 }
 
 impl ConvSpec {
+    /// [O, C/groups, k, k].
+    pub fn weight_dims(&self) -> [usize; 4] {
+        [self.o, self.c / self.groups, self.kernel, self.kernel]
+    }
+
     pub fn params(&self) -> Conv2d {
         let mut p = Conv2d::new().stride(self.stride).padding(self.kernel / 2).groups(self.groups);
         if self.residual {

@@ -6,12 +6,14 @@ mod arch;
 mod weights;
 
 pub use arch::{Arch, ConvSpec, Unit};
-pub use weights::Weights;
+pub use weights::{Weights, normal};
 
-use blocktensor::ops::{self, BatchNorm, MaxPool};
+use std::path::Path;
+
+use blocktensor::ops::{self, MaxPool};
 use blocktensor::{
-    BlockedTensor, DType, Layout, MemoryFormat, Operand, PackedConv2d, PackedLinear, PackedStem, Result,
-    Source, StridedTensor,
+    BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, Operand, PackedConv2d, PackedFile,
+    PackedLinear, PackedStem, PackedWriter, Result, Source, StridedTensor,
 };
 
 /// How activations lie while the network runs.
@@ -48,23 +50,94 @@ enum Stem {
 }
 
 enum Step {
-    Conv(PackedConv2d),
+    Conv(Named),
     MaxPool,
     /// Remembers the activation for a residual connection.
     Save,
     /// Brings what was saved to the shape of the result.
-    Project(PackedConv2d),
+    Project(Named),
     /// A convolution that adds what was saved.
-    ConvAdd(PackedConv2d),
+    ConvAdd(Named),
+}
+
+/// A packed convolution by its name in the weights.
+struct Named {
+    name: String,
+    conv: PackedConv2d,
 }
 
 /// A network whose weights are packed for one image size, layout and number of threads.
 pub struct Network {
     mode: Mode,
+    stem_name: String,
     stem: Stem,
     steps: Vec<Step>,
+    classifier_name: String,
     classifier: PackedLinear,
-    packed_bytes: usize,
+}
+
+/// Where packed ops come from: packed now, or read from a file.
+trait Provide {
+    fn stem(&mut self, spec: &ConvSpec, image: &Source, act: &Layout) -> Result<PackedStem<2>>;
+    fn conv(&mut self, spec: &ConvSpec, from: &Source) -> Result<PackedConv2d>;
+    fn classifier(&mut self, name: &str, batch: usize) -> Result<PackedLinear>;
+}
+
+/// Packs plain weights; batch norms are folded into the convolutions.
+struct FromWeights<'a>(&'a mut Weights);
+
+impl FromWeights<'_> {
+    fn packer(&mut self, spec: &ConvSpec) -> Result<blocktensor::ConvPacker<2>> {
+        let (conv, norm) = (self.0.dict().conv(&spec.conv)?, self.0.dict().batch_norm(&spec.norm)?);
+        PackedConv2d::new(&conv.weight, conv.bias.as_ref(), spec.params())?
+            .fold_batch_norm(&norm.params(1e-5))
+    }
+}
+
+impl Provide for FromWeights<'_> {
+    fn stem(&mut self, spec: &ConvSpec, image: &Source, act: &Layout) -> Result<PackedStem<2>> {
+        self.packer(spec)?.pack_stem(image, act)
+    }
+
+    fn conv(&mut self, spec: &ConvSpec, from: &Source) -> Result<PackedConv2d> {
+        self.packer(spec)?.pack_for(from)
+    }
+
+    fn classifier(&mut self, name: &str, batch: usize) -> Result<PackedLinear> {
+        let layer = self.0.dict().linear(name)?;
+        PackedLinear::new(&layer.weight, layer.bias.as_ref(), batch)
+    }
+}
+
+/// Takes what was packed before, if it was for this source.
+struct FromFile<'a>(&'a PackedFile);
+
+fn for_this(name: &str, was: &Source, from: &Source) -> Result<()> {
+    let sizes_fit = was.dims()[1..] == from.dims()[1..] && was.layout_name() == from.layout_name();
+    if sizes_fit {
+        return Ok(());
+    }
+    let remedy = "pass the image size and layout that it was packed for, or pack it again";
+    let rule = format!("the network has {from} there");
+    Err(Error::PackMismatch(Complaint::new("Network::load", name.to_string(), was.to_string(), rule, remedy)))
+}
+
+impl Provide for FromFile<'_> {
+    fn stem(&mut self, spec: &ConvSpec, image: &Source, _: &Layout) -> Result<PackedStem<2>> {
+        let stem: PackedStem<2> = self.0.get(&spec.conv)?;
+        for_this(&spec.conv, stem.packed().source(), image)?;
+        Ok(stem)
+    }
+
+    fn conv(&mut self, spec: &ConvSpec, from: &Source) -> Result<PackedConv2d> {
+        let conv: PackedConv2d = self.0.get(&spec.conv)?;
+        for_this(&spec.conv, conv.source(), from)?;
+        Ok(conv)
+    }
+
+    fn classifier(&mut self, name: &str, _: usize) -> Result<PackedLinear> {
+        self.0.get(name)
+    }
 }
 
 impl Network {
@@ -76,20 +149,24 @@ impl Network {
         batch: usize,
         size: usize,
     ) -> Result<Network> {
+        weights.dict().check(&arch.modules(), false)?;
+        Network::build(arch, &mut FromWeights(weights), mode, batch, size)
+    }
+
+    /// The network of a file that [`save`](Self::save) wrote: nothing is packed unless `file` may repack.
+    pub fn load(arch: &Arch, file: &PackedFile, mode: Mode, batch: usize, size: usize) -> Result<Network> {
+        Network::build(arch, &mut FromFile(file), mode, batch, size)
+    }
+
+    fn build(arch: &Arch, ops: &mut dyn Provide, mode: Mode, batch: usize, size: usize) -> Result<Network> {
         let act = Layout::native_activation(4)?;
         let image = Source::strided(&[batch, 3, size, size], mode.image_format())?;
-        let mut packed_bytes = 0;
-        let mut pack = |spec: &ConvSpec, from: &Source, weights: &mut Weights| -> Result<PackedConv2d> {
-            let conv = packer(spec, weights)?.pack_for(from)?;
-            packed_bytes += conv.bytes();
-            Ok(conv)
-        };
         let (stem, mut dims) = if mode == Mode::Blocked {
-            let stem = packer(&arch.stem, weights)?.pack_stem(&image, &act)?;
+            let stem = ops.stem(&arch.stem, &image, &act)?;
             let dims = stem.packed().dst_dims();
             (Stem::Crossing(stem), dims)
         } else {
-            let stem = pack(&arch.stem, &image, weights)?;
+            let stem = ops.conv(&arch.stem, &image)?;
             let dims = stem.dst_dims();
             (Stem::Same(stem), dims)
         };
@@ -111,30 +188,65 @@ impl Network {
                         steps.push(Step::Save);
                     }
                     if let Some(p) = project {
-                        steps.push(Step::Project(pack(p, &from, weights)?));
+                        steps.push(Step::Project(Named { name: p.conv.clone(), conv: ops.conv(p, &from)? }));
                     }
                     for (i, spec) in convs.iter().enumerate() {
-                        let conv = pack(spec, &source(&dims)?, weights)?;
+                        let conv = ops.conv(spec, &source(&dims)?)?;
                         dims = conv.dst_dims();
                         let last = i + 1 == convs.len();
-                        steps.push(if *residual && last { Step::ConvAdd(conv) } else { Step::Conv(conv) });
+                        let named = Named { name: spec.conv.clone(), conv };
+                        steps.push(if *residual && last { Step::ConvAdd(named) } else { Step::Conv(named) });
                     }
                 }
             }
         }
-        let (w, b) = (weights.take(&arch.classifier, "weight")?, weights.take(&arch.classifier, "bias")?);
-        let classifier = PackedLinear::new(&w, Some(&b), batch)?;
-        let stem_bytes = match &stem {
-            Stem::Crossing(s) => s.packed().bytes(),
-            Stem::Same(_) => 0,
-        };
-        packed_bytes += classifier.bytes() + stem_bytes;
-        Ok(Network { mode, stem, steps, classifier, packed_bytes })
+        let classifier = ops.classifier(&arch.classifier, batch)?;
+        let (stem_name, classifier_name) = (arch.stem.conv.clone(), arch.classifier.clone());
+        Ok(Network { mode, stem_name, stem, steps, classifier_name, classifier })
+    }
+
+    /// Writes the packed weights into a file, with the plain ones if `keep_plain`.
+    pub fn save(&self, path: &Path, keep_plain: bool) -> Result<()> {
+        let mut writer = PackedWriter::new();
+        if keep_plain {
+            writer = writer.keep_plain();
+        }
+        match &self.stem {
+            Stem::Crossing(stem) => writer.add(&self.stem_name, stem)?,
+            Stem::Same(conv) => writer.add(&self.stem_name, conv)?,
+        }
+        self.convs().try_for_each(|n| writer.add(&n.name, &n.conv))?;
+        writer.add(&self.classifier_name, &self.classifier)?;
+        writer.save(path)
+    }
+
+    /// Every convolution but the stem.
+    fn convs(&self) -> impl Iterator<Item = &Named> {
+        self.steps.iter().filter_map(|s| match s {
+            Step::Conv(n) | Step::Project(n) | Step::ConvAdd(n) => Some(n),
+            Step::MaxPool | Step::Save => None,
+        })
     }
 
     /// **Bytes** of packed weights and biases.
     pub fn packed_bytes(&self) -> usize {
-        self.packed_bytes
+        let stem = match &self.stem {
+            Stem::Crossing(stem) => stem.packed().bytes(),
+            Stem::Same(conv) => conv.bytes(),
+        };
+        stem + self.convs().map(|n| n.conv.bytes()).sum::<usize>() + self.classifier.bytes()
+    }
+
+    /// **Bytes** of the two largest results of convolutions, for the batch that was packed for.
+    pub fn largest_activations(&self) -> [usize; 2] {
+        let stem = match &self.stem {
+            Stem::Crossing(stem) => stem.packed().dst_dims(),
+            Stem::Same(conv) => conv.dst_dims(),
+        };
+        let all = std::iter::once(stem).chain(self.convs().map(|n| n.conv.dst_dims()));
+        let mut bytes: Vec<usize> = all.map(|d| d.iter().product::<usize>() * 4).collect();
+        bytes.sort_unstable_by(|a, b| b.cmp(a));
+        [bytes[0], bytes.get(1).copied().unwrap_or(0)]
     }
 
     /// Logits [N, classes] of images [N, 3, H, W] in [`Mode::image_format`].
@@ -154,34 +266,24 @@ impl Network {
         let mut saved: Option<T> = None;
         for step in &self.steps {
             x = match step {
-                Step::Conv(conv) => conv.run(&x)?,
+                Step::Conv(n) => n.conv.run(&x)?,
                 Step::MaxPool => ops::max_pool2d(&x, &MaxPool::new(3).stride(2).padding(1))?,
                 Step::Save => {
                     saved = Some(x.clone());
                     continue;
                 }
-                Step::Project(conv) => {
-                    saved = saved.as_ref().map(|s| conv.run(s)).transpose()?;
+                Step::Project(n) => {
+                    saved = saved.as_ref().map(|s| n.conv.run(s)).transpose()?;
                     continue;
                 }
-                Step::ConvAdd(conv) => {
+                Step::ConvAdd(n) => {
                     let residual = saved.take();
-                    conv.run_fused(&x, ops::Fusion { residual: residual.as_ref(), channel: &[] })?
+                    n.conv.run_fused(&x, ops::Fusion { residual: residual.as_ref(), channel: &[] })?
                 }
             };
         }
         ops::global_avg_pool(&x)
     }
-}
-
-fn packer(spec: &ConvSpec, weights: &mut Weights) -> Result<blocktensor::ConvPacker<2>> {
-    let dims = [spec.o, spec.c / spec.groups, spec.kernel, spec.kernel];
-    let w = weights.take_shaped(&spec.conv, "weight", &dims)?;
-    let mut vector = |name: &str| weights.take_shaped(&spec.norm, name, &[spec.o]);
-    let (scale, shift) = (vector("weight")?, vector("bias")?);
-    let (mean, var) = (vector("running_mean")?, vector("running_var")?);
-    let bn = BatchNorm { mean: &mean, var: &var, weight: Some(&scale), bias: Some(&shift), eps: 1e-5 };
-    PackedConv2d::new(&w, None, spec.params())?.fold_batch_norm(&bn)
 }
 
 /// Images of seeded noise, as wide as normalised photographs.

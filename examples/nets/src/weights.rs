@@ -1,126 +1,96 @@
 //! Weights by torchvision's or timm's names: from a safetensors file, or seeded noise of the right shapes.
 
-use std::collections::HashMap;
 use std::path::Path;
 
-use blocktensor::{Complaint, Error, Result, StridedTensor};
-use safetensors::{Dtype, SafeTensors};
+use blocktensor::{DType, Keys, Module, Result, StateDict, StridedTensor};
 
 use super::Arch;
 
-/// Named tensors. Each is taken once, so that packing frees what it has read.
+/// A network's plain weights. Each tensor is taken once, so that packing frees what it has read.
+#[derive(Clone, Default)]
 pub struct Weights {
-    tensors: HashMap<String, StridedTensor>,
-    from: String,
-}
-
-fn error(variant: fn(Box<Complaint>) -> Error, name: &str, got: String, rule: String, remedy: &str) -> Error {
-    variant(Complaint::new("weights", name.to_string(), got, rule, remedy))
+    dict: StateDict,
 }
 
 impl Weights {
-    /// Reads a safetensors file with f32 tensors. Integer buffers (`num_batches_tracked`) are left alone.
-    pub fn load(path: &Path) -> Result<Weights> {
-        let shown = path.display().to_string();
-        let bytes = std::fs::read(path).map_err(|e| {
-            error(
-                Error::InvalidArgument,
-                "--weights",
-                format!("{shown}: {e}"),
-                "weights are read from a safetensors file".into(),
-                "pass the path of one",
-            )
-        })?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|e| {
-            let remedy = "write it again, or fetch it whole";
-            error(
-                Error::CorruptFile,
-                "--weights",
-                format!("{shown}: this is no whole safetensors file ({e})"),
-                "weights are read from a whole safetensors file".into(),
-                remedy,
-            )
-        })?;
-        let mut tensors = HashMap::new();
-        let timm_mobilenet = file.names().contains(&"conv_stem.weight");
-        for (name, view) in file.tensors() {
-            if view.dtype() == Dtype::F32 {
-                let values: Vec<f32> = view
-                    .data()
-                    .chunks_exact(4)
-                    .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-                    .collect();
-                let name = if timm_mobilenet { from_timm(&name) } else { name };
-                tensors.insert(name, StridedTensor::from_slice(&values, view.shape())?);
-            }
+    /// Maps a safetensors file with torchvision's or timm's names; what is in half precision becomes f32. Returns with it
+    /// what the network misses or leaves over, which is an error if `strict`.
+    pub fn load(path: &Path, arch: &Arch, strict: bool) -> Result<(Weights, Keys)> {
+        let mut dict = StateDict::load(path)?;
+        if dict.names().any(|n| n == "conv_stem.weight") {
+            dict.rename(from_timm)?;
         }
-        Ok(Weights { tensors, from: shown })
+        let halves: Vec<String> = dict
+            .names()
+            .filter(|n| dict.get(n).is_some_and(|t| matches!(t.dtype(), DType::F16 | DType::BF16)))
+            .map(str::to_string)
+            .collect();
+        for name in halves {
+            let wide = dict.take(&name)?.to_dtype(DType::F32)?;
+            dict.insert(name, wide);
+        }
+        let keys = dict.check(&arch.modules(), strict)?;
+        Ok((Weights { dict }, keys))
     }
 
     /// Seeded noise that keeps activations in range: He-normal convolutions, batch norms near the identity.
     pub fn random(arch: &Arch, seed: u64) -> Result<Weights> {
-        let mut tensors = HashMap::new();
+        let mut dict = StateDict::new();
         let mut state = seed;
         let mut values = |n: usize, scale: f32, shift: f32| -> Vec<f32> {
             state += 1;
             normal(state, n).into_iter().map(|v| v * scale + shift).collect()
         };
         for c in arch.convs() {
-            let dims = [c.o, c.c / c.groups, c.kernel, c.kernel];
+            let dims = c.weight_dims();
             let fan_in = dims[1..].iter().product::<usize>();
             let w = values(c.o * fan_in, (2.0 / fan_in as f32).sqrt(), 0.0);
-            tensors.insert(format!("{}.weight", c.conv), StridedTensor::from_slice(&w, &dims)?);
+            dict.insert(format!("{}.weight", c.conv), StridedTensor::from_slice(&w, &dims)?);
             // The last norm of a residual block is small, as in trained networks: the sum stays in range.
             let gain = if c.residual { 0.3 } else { 1.0 };
             for (name, scale, shift) in
                 [("weight", 0.05 * gain, gain), ("bias", 0.05, 0.0), ("running_mean", 0.05, 0.0)]
             {
                 let v = values(c.o, scale, shift);
-                tensors.insert(format!("{}.{name}", c.norm), StridedTensor::from_slice(&v, &[c.o])?);
+                dict.insert(format!("{}.{name}", c.norm), StridedTensor::from_slice(&v, &[c.o])?);
             }
             let var: Vec<f32> = values(c.o, 0.05, 1.0).into_iter().map(f32::abs).collect();
-            tensors.insert(format!("{}.running_var", c.norm), StridedTensor::from_slice(&var, &[c.o])?);
+            dict.insert(format!("{}.running_var", c.norm), StridedTensor::from_slice(&var, &[c.o])?);
         }
         let features = arch.features();
         let w = values(1000 * features, (1.0 / features as f32).sqrt(), 0.0);
-        tensors
-            .insert(format!("{}.weight", arch.classifier), StridedTensor::from_slice(&w, &[1000, features])?);
+        dict.insert(format!("{}.weight", arch.classifier), StridedTensor::from_slice(&w, &[1000, features])?);
         let b = values(1000, 0.01, 0.0);
-        tensors.insert(format!("{}.bias", arch.classifier), StridedTensor::from_slice(&b, &[1000])?);
-        Ok(Weights { tensors, from: format!("seed {seed}") })
+        dict.insert(format!("{}.bias", arch.classifier), StridedTensor::from_slice(&b, &[1000])?);
+        Ok(Weights { dict })
     }
 
-    /// The tensor `module.name`, which leaves the set.
-    pub fn take(&mut self, module: &str, name: &str) -> Result<StridedTensor> {
-        let full = format!("{module}.{name}");
-        self.tensors.remove(&full).ok_or_else(|| {
-            let got = format!("nothing of that name in {}", self.from);
-            let rule = "the model needs it".to_string();
-            error(Error::InvalidArgument, &full, got, rule, "pass the weights of this very model (--model)")
-        })
+    /// Writes the weights as plain safetensors.
+    pub fn save(&self, path: &Path) -> Result<()> {
+        self.dict.save(path)
     }
 
-    /// As [`take`](Self::take), of a given shape.
-    pub fn take_shaped(&mut self, module: &str, name: &str, dims: &[usize]) -> Result<StridedTensor> {
-        let t = self.take(module, name)?;
-        if t.dims() != dims {
-            let (got, rule) =
-                (format!("{:?} in {}", t.dims(), self.from), format!("the model has {dims:?} there"));
-            let full = format!("{module}.{name}");
-            return Err(error(
-                Error::ShapeMismatch,
-                &full,
-                got,
-                rule,
-                "pass the weights of this very model (--model)",
-            ));
-        }
-        Ok(t)
+    /// The tensors by name, to take from.
+    pub fn dict(&mut self) -> &mut StateDict {
+        &mut self.dict
     }
 
     /// A copy of the set: tensors are shared.
     pub fn share(&self) -> Weights {
-        Weights { tensors: self.tensors.clone(), from: self.from.clone() }
+        self.clone()
+    }
+}
+
+impl Arch {
+    /// Every module that has weights, with their shapes.
+    pub fn modules(&self) -> Vec<Module> {
+        let mut modules = Vec::new();
+        for c in self.convs() {
+            modules.push(Module::conv(&c.conv, &c.weight_dims(), false));
+            modules.push(Module::batch_norm(&c.norm, c.o));
+        }
+        modules.push(Module::linear(&self.classifier, 1000, self.features(), true));
+        modules
     }
 }
 

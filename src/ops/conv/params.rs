@@ -179,11 +179,36 @@ impl<const N: usize, D: Direction> Conv<N, D> {
         self
     }
 
+    /// Parameters as a file tells them.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn stated(
+        stride: [usize; N],
+        padding_begin: [usize; N],
+        padding_end: [usize; N],
+        dilation: [usize; N],
+        output_padding: [usize; N],
+        groups: usize,
+        post_ops: String,
+        allow_reference: bool,
+    ) -> Self {
+        let direction = PhantomData;
+        Conv {
+            stride,
+            padding_begin,
+            padding_end,
+            dilation,
+            groups,
+            post_ops,
+            allow_reference,
+            output_padding,
+            direction,
+        }
+    }
+
     pub(crate) fn post_ops(&self) -> Result<PostOps> {
         self.post_ops.parse()
     }
 
-    #[cfg(feature = "onednn")]
     pub(crate) fn allows_reference(&self) -> bool {
         self.allow_reference
     }

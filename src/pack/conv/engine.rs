@@ -8,13 +8,15 @@ use crate::buffer::Buffer;
 use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
+use crate::file::entry::Identity;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, Refused};
+use crate::ops::PostOps;
 use crate::ops::conv::onednn::{Operands, Spec, execute, primitive, without_implementation};
 use crate::ops::conv::weights::PlainWeights;
-use crate::ops::conv::{ConvGeometry, Direction};
+use crate::ops::conv::{Conv, ConvGeometry, Direction};
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
@@ -24,7 +26,7 @@ const OTHER_BATCHES: usize = 16;
 
 /// Weights and the primitives that read them.
 pub(super) struct Packed {
-    bytes: Buffer,
+    bytes: Arc<Buffer>,
     /// For the batch that was packed for.
     main: Arc<Executable>,
     main_batch: usize,
@@ -42,6 +44,36 @@ impl Packed {
 
     pub(super) fn implementation(&self) -> &str {
         self.main.implementation()
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_bytes()
+    }
+
+    /// What tells the layout from others, for a file.
+    pub(super) fn identity(&self) -> Result<Identity> {
+        self.main.desc(1).blocking().map(Identity::from)
+    }
+
+    /// Weights from a file, where the engine still chooses the layout that they are in: else what it does now.
+    pub(super) fn stored<const N: usize, D: Direction>(
+        conv: &Unpacked<'_, N, D>,
+        g: &ConvGeometry,
+        bytes: Arc<Buffer>,
+        identity: &Identity,
+    ) -> Result<Result<Packed, String>> {
+        let made = conv.primitive(g);
+        let main = match made {
+            Ok(executable) => executable,
+            Err(Refused::Failed(e)) => return Err(e),
+            Err(Refused::Unsupported(_)) => return Ok(Err("the engine has no kernel for them here".into())),
+        };
+        let blocking = main.desc(1).blocking()?;
+        let name = blocking.to_string();
+        if Identity::from(blocking) != *identity || main.desc(1).size_bytes() != bytes.len() {
+            return Ok(Err(format!("the engine wants them as {name}, {} bytes", main.desc(1).size_bytes())));
+        }
+        Ok(Ok(Packed { bytes, main, main_batch: g.n, others: Mutex::default() }))
     }
 
     pub(super) fn unpack(
@@ -158,6 +190,34 @@ impl Packed {
     }
 }
 
+/// What a primitive is made for, before there are weights.
+pub(super) struct Unpacked<'a, const N: usize, D: Direction> {
+    pub params: &'a Conv<N, D>,
+    pub post_ops: &'a PostOps,
+    pub bias: bool,
+    pub source: &'a Source,
+    pub to: SourceLayout,
+}
+
+impl<const N: usize, D: Direction> Unpacked<'_, N, D> {
+    /// The primitive, which chooses how its weights lie.
+    fn primitive(&self, g: &ConvGeometry) -> Result<Arc<Executable>, Refused> {
+        let (src_dims, dst_dims, weight_dims) = (g.src_dims(), g.dst_dims(), g.weight_dims());
+        let src_strides = strides_of(self.source.layout, &src_dims)?;
+        let dst_strides = strides_of(self.to, &dst_dims)?;
+        primitive(
+            g,
+            spec(&self.source.layout, &src_dims, &src_strides),
+            Spec::Any { dims: &weight_dims, dtype: DType::F32 },
+            spec(&self.to, &dst_dims, &dst_strides),
+            self.bias,
+            self.post_ops,
+            self.params.allows_reference(),
+            self.source.threads,
+        )
+    }
+}
+
 impl<const N: usize, D: Direction> ConvPacker<N, D> {
     pub(super) fn packed_weights(
         &self,
@@ -166,18 +226,14 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         to: SourceLayout,
         location: &'static Location<'static>,
     ) -> Result<Weights> {
-        let (src_dims, dst_dims, weight_dims) = (g.src_dims(), g.dst_dims(), g.weight_dims());
-        let (src_strides, dst_strides) = (strides_of(source.layout, &src_dims)?, strides_of(to, &dst_dims)?);
-        let made = primitive(
-            g,
-            spec(&source.layout, &src_dims, &src_strides),
-            Spec::Any { dims: &weight_dims, dtype: DType::F32 },
-            spec(&to, &dst_dims, &dst_strides),
-            self.bias.is_some(),
-            &self.post_ops,
-            self.params.allows_reference(),
-            source.threads,
-        );
+        let unpacked = Unpacked {
+            params: &self.params,
+            post_ops: &self.post_ops,
+            bias: self.bias.is_some(),
+            source,
+            to,
+        };
+        let made = unpacked.primitive(g);
         let main = match made {
             Ok(executable) => executable,
             Err(Refused::Failed(e)) => return Err(e),
@@ -187,6 +243,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             }
         };
         let bytes = PlainWeights::new(g, &self.weights).pack(g, main.desc(1), location)?;
+        let bytes = Arc::new(bytes);
         Ok(Weights::Packed(Packed { bytes, main, main_batch: g.n, others: Mutex::default() }))
     }
 }

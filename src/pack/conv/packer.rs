@@ -1,7 +1,9 @@
 //! Plain weights on their way to being packed: checked, folded, and laid for a kernel.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::sync::Arc;
 
 use super::{DirectWeights, PackedConv, PackedStem, Weights, no_kernel};
 use crate::dtype::DType;
@@ -100,15 +102,38 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         let dims = self.weights.dims().to_vec();
         let o = if grouped { dims[0] * dims[1] } else { dims[0] };
         let (scale, shift) = bn.scale_and_shift(op_of(N, D::TRANSPOSED).schema().name, o)?;
-        let mut values = self.weights.to_vec::<f32>()?;
-        let row = values.len() / o;
-        for (row, s) in values.chunks_mut(row.max(1)).zip(&scale) {
-            row.iter_mut().for_each(|w| *w = (f64::from(*w) * s) as f32);
+        let plain = match self.weights.as_slice::<f32>() {
+            Ok(values) => Cow::Borrowed(values),
+            Err(_) => Cow::Owned(self.weights.to_vec::<f32>()?),
+        };
+        let mut scaled = StridedTensor::zeros(&dims, DType::F32, MemoryFormat::Contiguous)?;
+        let row = (scaled.numel() / o).max(1);
+        let rows = scaled.data_mut::<f32>().unwrap_or(&mut []).chunks_mut(row);
+        for ((to, from), s) in rows.zip(plain.chunks(row)).zip(&scale) {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = (f64::from(*from) * s) as f32);
         }
-        self.weights = StridedTensor::from_slice(&values, &dims)?;
+        self.weights = scaled;
         let bias = self.bias.unwrap_or_else(|| vec![0.0; o]);
         let folded = bias.iter().zip(&scale).zip(&shift).map(|((&b, s), t)| (f64::from(b) * s + t) as f32);
         self.bias = Some(folded.collect());
+        Ok(self)
+    }
+
+    /// How many weights are subnormal numbers (below 1.18e-38, and not 0), with what was folded in so far.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn subnormals(&self) -> Result<usize> {
+        self.weights.count_subnormals()
+    }
+
+    /// Makes zeros of the weights that are subnormal numbers. Arithmetic on them can be many times slower; that on
+    /// trained networks they change a result that anyone could see is not known, but it is for the caller to decide.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn flush_subnormals(mut self) -> Result<Self> {
+        self.weights = self.weights.flush_subnormals()?;
         Ok(self)
     }
 
@@ -122,7 +147,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         self.pack(source, source.layout, Location::caller())
     }
 
-    fn pack(
+    pub(super) fn pack(
         &self,
         source: &Source,
         to: SourceLayout,
@@ -155,9 +180,9 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             to,
             bias: self.bias.clone(),
             post_ops: self.post_ops,
-            #[cfg(feature = "onednn")]
             allow_reference: self.params.allows_reference(),
             weights,
+            subnormals: self.subnormals()?,
             direction: PhantomData,
         })
     }
@@ -186,7 +211,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
                 let Some(plan) = Plan::new(g, &to) else { return Err(no_kernel(g, source, &to)) };
                 let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
-                Ok(Some(Weights::Direct(DirectWeights { data, plan })))
+                Ok(Some(Weights::Direct(DirectWeights { data: Arc::new(data), plan })))
             }
             _ => Ok(None),
         }

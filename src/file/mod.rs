@@ -1,0 +1,45 @@
+//! Files: safetensors, mapped and written whole.
+//!
+//! `container` reads and writes the format, `state_dict` are plain weights by name, `packed` are packed ones.
+
+mod container;
+#[allow(unsafe_code)]
+mod mapping;
+mod packed;
+mod state_dict;
+
+pub use packed::{Loaded, Packable, PackedFile, PackedWriter, Saved};
+pub(crate) use packed::{entry, sealed};
+pub use state_dict::{Keys, LayerTensors, Module, NormTensors, StateDict};
+
+use std::path::Path;
+
+use crate::error::{Complaint, Error};
+
+/// A file that could not be opened, mapped or written, and why.
+fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Error {
+    let remedy = match why.kind() {
+        std::io::ErrorKind::NotFound => "pass the path of one that exists",
+        std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
+        std::io::ErrorKind::StorageFull => "make room, or pass a path on another disk",
+        _ => "look at the path and the disk",
+    };
+    let got = format!("`{}`: {why}", path.display());
+    Error::FileAccess(Complaint::new(op, "path", got, format!("it could not be {what}"), remedy))
+}
+
+/// A path that leads to a folder, a device or a pipe.
+fn irregular(op: &'static str, path: &Path, rule: &str) -> Error {
+    let what = if path.is_dir() { "a directory" } else { "no regular file" };
+    let got = format!("`{}`, {what}", path.display());
+    Error::FileAccess(Complaint::new(op, "path", got, rule, "pass the path of a regular file"))
+}
+
+/// A name from a file, fit to be shown: escaped and cut.
+fn shown(name: &str) -> String {
+    let mut text: String = name.chars().take(80).flat_map(char::escape_default).collect();
+    if name.chars().nth(80).is_some() {
+        text.push_str("...");
+    }
+    text
+}

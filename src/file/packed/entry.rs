@@ -1,0 +1,94 @@
+//! What a packed file says of each set of weights: JSON in its metadata.
+
+use serde::{Deserialize, Serialize};
+
+/// One packed op.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Entry {
+    Conv(Box<ConvEntry>),
+    Linear(Box<LinearEntry>),
+}
+
+/// A convolution, transposed or not.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ConvEntry {
+    pub spatial: usize,
+    pub transposed: bool,
+    pub source: SourceEntry,
+    /// Name of the result's layout or memory format.
+    pub result: String,
+    pub stride: Vec<usize>,
+    pub padding_begin: Vec<usize>,
+    pub padding_end: Vec<usize>,
+    pub dilation: Vec<usize>,
+    pub output_padding: Vec<usize>,
+    pub groups: usize,
+    pub post_ops: String,
+    pub allow_reference: bool,
+    pub weights: WeightsEntry,
+}
+
+/// A linear layer.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct LinearEntry {
+    pub rows: usize,
+    pub threads: usize,
+    pub weights: WeightsEntry,
+}
+
+/// What it was packed for.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SourceEntry {
+    pub dims: Vec<usize>,
+    /// Name of its layout or memory format.
+    pub layout: String,
+    pub threads: usize,
+}
+
+/// How weights lie.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct WeightsEntry {
+    /// Logical sizes: `[groups, O/groups, C/groups, k...]`, `[O, C, k...]`, `[outputs, inputs]`. All f32.
+    pub dims: Vec<usize>,
+    pub form: Form,
+    /// The layout's name.
+    pub layout: String,
+    /// Name of the implementation that chose it.
+    pub implementation: String,
+    /// Where the engine chose: all that tells its layout from others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
+    /// How many values are subnormal numbers.
+    pub subnormals: usize,
+}
+
+/// Whose layout it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// As a oneDNN primitive chose it.
+    Engine,
+    /// As our blocked kernel wants it.
+    Direct,
+    /// Row-major.
+    Dense,
+}
+
+/// A descriptor's parts, in elements.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    pub dims: Vec<usize>,
+    pub padded_dims: Vec<usize>,
+    pub strides: Vec<usize>,
+    pub inner_sizes: Vec<usize>,
+    pub inner_dims: Vec<usize>,
+}
+
+#[cfg(feature = "onednn")]
+impl From<crate::onednn::Blocking> for Identity {
+    fn from(b: crate::onednn::Blocking) -> Identity {
+        let crate::onednn::Blocking { dims, padded_dims, strides, inner_sizes, inner_dims } = b;
+        Identity { dims, padded_dims, strides, inner_sizes, inner_dims }
+    }
+}

@@ -1,0 +1,448 @@
+//! State dicts: plain weights by name, as PyTorch's models name them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use safetensors::tensor::Dtype;
+
+use super::container::{Container, Form, NewPart, Part, write};
+use super::shown;
+use crate::dtype::{DType, Element};
+use crate::error::{Complaint, Error, Result, fail};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::ops::BatchNorm;
+use crate::tensor::strided::StridedTensor;
+
+/// What the metadata calls a tensor's memory format.
+const FORMAT: &str = "memory_format:";
+
+/// Named plain tensors, read from a safetensors file or made by hand.
+///
+/// ```no_run
+/// use blocktensor::{Module, PackedConv2d, Source, StateDict, ops::Conv2d};
+/// # fn main() -> blocktensor::Result<()> {
+/// let mut dict = StateDict::load("resnet.safetensors")?;
+/// let modules = [Module::conv("conv1", &[64, 3, 7, 7], false), Module::batch_norm("bn1", 64)];
+/// let keys = dict.check(&modules, false)?;             // true: anything missing or left over is an error
+/// println!("left over: {:?}", keys.left_over);
+/// let (conv, norm) = (dict.conv("conv1")?, dict.batch_norm("bn1")?);
+/// let params = Conv2d::new().stride(2).padding(3);
+/// let packer = PackedConv2d::new(&conv.weight, conv.bias.as_ref(), params)?.fold_batch_norm(&norm.params(1e-5))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct StateDict {
+    tensors: BTreeMap<String, Value>,
+    metadata: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug)]
+enum Value {
+    Tensor(StridedTensor),
+    /// Of a type that no tensor here has (int64, bool, ...): kept as it came, for saving.
+    Other(Part),
+}
+
+impl Value {
+    fn dims(&self) -> &[usize] {
+        match self {
+            Value::Tensor(t) => t.dims(),
+            Value::Other(part) => &part.shape,
+        }
+    }
+
+    fn is_float(&self) -> bool {
+        match self {
+            Value::Tensor(t) => matches!(t.dtype(), DType::F32 | DType::F16 | DType::BF16),
+            Value::Other(part) => part.dtype == Dtype::F64,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Value::Tensor(t) => format!("{:?} {}", t.dims(), t.dtype()),
+            Value::Other(part) => format!("{:?} {}", part.shape, part.dtype),
+        }
+    }
+}
+
+/// A module of a network, and what it takes from a state dict: PyTorch's names and shapes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    name: String,
+    /// Name, shape, and whether it may be missing.
+    tensors: Vec<(&'static str, Vec<usize>)>,
+}
+
+impl Module {
+    /// A convolution: `NAME.weight`, of these sizes, and `NAME.bias` where it has one. Of a transposed one too.
+    pub fn conv(name: impl Into<String>, weight: &[usize], bias: bool) -> Module {
+        let outputs = weight.first().copied().unwrap_or(0);
+        Module::new(name, weight, bias, outputs)
+    }
+
+    /// A transposed convolution: `NAME.weight` `[C, O/groups, k...]`, and `NAME.bias` `[O]` where it has one.
+    pub fn conv_transpose(name: impl Into<String>, weight: &[usize], groups: usize, bias: bool) -> Module {
+        let outputs = weight.get(1).copied().unwrap_or(0).saturating_mul(groups);
+        Module::new(name, weight, bias, outputs)
+    }
+
+    /// A linear layer: `NAME.weight` `[outputs, inputs]`, and `NAME.bias` where it has one.
+    pub fn linear(name: impl Into<String>, outputs: usize, inputs: usize, bias: bool) -> Module {
+        Module::new(name, &[outputs, inputs], bias, outputs)
+    }
+
+    /// A batch norm: `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`, one value a channel.
+    pub fn batch_norm(name: impl Into<String>, channels: usize) -> Module {
+        let names = ["weight", "bias", "running_mean", "running_var"];
+        Module { name: name.into(), tensors: names.map(|n| (n, vec![channels])).to_vec() }
+    }
+
+    fn new(name: impl Into<String>, weight: &[usize], bias: bool, outputs: usize) -> Module {
+        let mut tensors = vec![("weight", weight.to_vec())];
+        if bias {
+            tensors.push(("bias", vec![outputs]));
+        }
+        Module { name: name.into(), tensors }
+    }
+}
+
+/// How a state dict and the modules of a network go together: PyTorch's `missing_keys` and `unexpected_keys`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keys {
+    /// What a module takes and the dict has not.
+    pub missing: Vec<String>,
+    /// What the dict has and no module takes. Integer buffers (`num_batches_tracked`) are not counted.
+    pub left_over: Vec<String>,
+}
+
+/// What a convolution or linear layer takes.
+#[derive(Clone, Debug)]
+pub struct LayerTensors {
+    /// `[O, C/groups, k...]` of a convolution, `[C, O/groups, k...]` of a transposed one, `[outputs, inputs]` of a linear layer.
+    pub weight: StridedTensor,
+    /// `[O]`, where there is one.
+    pub bias: Option<StridedTensor>,
+}
+
+/// What a batch norm takes, each `[C]`.
+#[derive(Clone, Debug)]
+pub struct NormTensors {
+    /// Running mean.
+    pub mean: StridedTensor,
+    /// Running variance.
+    pub var: StridedTensor,
+    /// Scale, where there is one.
+    pub weight: Option<StridedTensor>,
+    /// Shift, where there is one.
+    pub bias: Option<StridedTensor>,
+}
+
+impl NormTensors {
+    /// As the parameters of a batch norm, for `ops::batch_norm` and
+    /// [`ConvPacker::fold_batch_norm`](crate::ConvPacker::fold_batch_norm).
+    pub fn params(&self, eps: f64) -> BatchNorm<'_> {
+        let NormTensors { mean, var, weight, bias } = self;
+        BatchNorm { mean, var, weight: weight.as_ref(), bias: bias.as_ref(), eps }
+    }
+}
+
+impl StateDict {
+    /// An empty one.
+    pub fn new() -> StateDict {
+        StateDict::default()
+    }
+
+    /// Maps a safetensors file: data is read when it is touched, and given back when the last tensor is dropped.
+    /// Tensors whose format the metadata states (see [`save`](Self::save)) are laid so, which the ledger counts as a
+    /// reorder. The file must not shrink while tensors of it live; replacing it whole is safe.
+    ///
+    /// # Errors
+    /// `FileAccess` when it cannot be opened; `CorruptFile` when it is no whole safetensors file, or states a format that its
+    /// tensor cannot have; `ReorderDenied`.
+    #[track_caller]
+    pub fn load(path: impl AsRef<Path>) -> Result<StateDict> {
+        let (op, path) = ("StateDict::load", path.as_ref());
+        let Container { metadata, parts, .. } = Container::open(op, path)?;
+        let mut dict = StateDict { metadata: metadata.into_iter().collect(), ..StateDict::default() };
+        for part in parts {
+            let name = part.name.clone();
+            let value = match tensor(&part) {
+                Some(tensor) => Value::Tensor(tensor),
+                None => Value::Other(part),
+            };
+            dict.tensors.insert(name, value);
+        }
+        let stated: Vec<(String, String)> = dict
+            .metadata
+            .extract_if(.., |key, _| key.starts_with(FORMAT))
+            .map(|(key, format)| (key[FORMAT.len()..].to_string(), format))
+            .collect();
+        for (name, stated) in stated {
+            let format = MemoryFormat::of_name(&stated);
+            let (Some(Value::Tensor(t)), Some(format)) = (dict.tensors.get_mut(&name), format) else {
+                return Err(bad_format(op, path, &name, &stated, "there is no such tensor or format"));
+            };
+            if !format.fits(t.rank()) {
+                return Err(bad_format(op, path, &name, &stated, "its rank does not have that format"));
+            }
+            *t = t.contiguous(format)?.with_format_tag(format)?;
+        }
+        Ok(dict)
+    }
+
+    /// Writes a safetensors file with every tensor in row-major order, as other tools expect them. What lies
+    /// channels-last is named in the metadata (`memory_format:NAME`), and [`load`](Self::load) lays it so again; other orders
+    /// of strides are not kept. Metadata and tensors of types that have no kernel here (int64, bool) are written as they
+    /// came. The file is there whole, or what was there before still is.
+    ///
+    /// # Errors
+    /// `FileAccess`, `OutOfMemory`.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let op = "StateDict::save";
+        let mut metadata = self.metadata.clone();
+        // What other tools ask for before they read a file.
+        metadata.entry("format".into()).or_insert("pt".into());
+        let mut parts = Vec::with_capacity(self.tensors.len());
+        for (name, value) in &self.tensors {
+            let part = match value {
+                Value::Tensor(t) => {
+                    let format = format_of(t);
+                    if format != MemoryFormat::Contiguous {
+                        metadata.insert(format!("{FORMAT}{name}"), format.name().into());
+                    }
+                    let (dtype, shape) = (file_dtype(t.dtype()), t.dims().to_vec());
+                    NewPart { name: name.clone(), dtype, shape, bytes: row_major(t)? }
+                }
+                Value::Other(part) => NewPart {
+                    name: name.clone(),
+                    dtype: part.dtype,
+                    shape: part.shape.clone(),
+                    bytes: Cow::Borrowed(part.data.as_bytes()),
+                },
+            };
+            parts.push(part);
+        }
+        write(op, path.as_ref(), &metadata, parts, Form::Plain)
+    }
+
+    /// Names of all tensors, sorted; those of types that have no kernel here too.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tensors.keys().map(String::as_str)
+    }
+
+    /// The tensor of this name, if its type is one of ours.
+    pub fn get(&self, name: &str) -> Option<&StridedTensor> {
+        match self.tensors.get(name)? {
+            Value::Tensor(t) => Some(t),
+            Value::Other(_) => None,
+        }
+    }
+
+    /// Adds a tensor, or replaces the one of that name.
+    pub fn insert(&mut self, name: impl Into<String>, tensor: StridedTensor) {
+        self.tensors.insert(name.into(), Value::Tensor(tensor));
+    }
+
+    /// The tensor of this name, which leaves the dict, so that packing it frees it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when there is none, `UnsupportedDType` when it is of a type that no tensor here has.
+    pub fn take(&mut self, name: &str) -> Result<StridedTensor> {
+        let op = "StateDict::take";
+        match self.tensors.remove(name) {
+            Some(Value::Tensor(t)) => Ok(t),
+            Some(other) => {
+                let got = other.describe();
+                self.tensors.insert(name.into(), other);
+                fail!(
+                    UnsupportedDType,
+                    op,
+                    shown(name),
+                    got,
+                    "tensors are f32, bf16, f16, u8, s8 or s32",
+                    "convert it where the file is made"
+                )
+            }
+            None => fail!(
+                InvalidArgument,
+                op,
+                shown(name),
+                format!("nothing of that name among {} tensors", self.tensors.len()),
+                "it must be in the state dict",
+                "look at `names`, or give its names the form you ask for with `rename`"
+            ),
+        }
+    }
+
+    /// Gives every tensor a new name.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when two would have the same; the dict is then as it was.
+    pub fn rename(&mut self, new_name: impl Fn(&str) -> String) -> Result<()> {
+        let mut renamed = BTreeMap::new();
+        for (name, value) in &self.tensors {
+            let new = new_name(name);
+            if renamed.insert(new.clone(), value.clone()).is_some() {
+                fail!(
+                    InvalidArgument,
+                    "StateDict::rename",
+                    "new_name",
+                    format!("`{}` for two tensors", shown(&new)),
+                    "names stay different",
+                    "give each tensor another"
+                );
+            }
+        }
+        self.tensors = renamed;
+        Ok(())
+    }
+
+    /// Holds the dict against the modules of a network. Wrong shapes are always an error; what is missing or left over is
+    /// one if `strict`, and is listed else. PyTorch's `load_state_dict(strict)`.
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `InvalidArgument`: with every name.
+    pub fn check(&self, modules: &[Module], strict: bool) -> Result<Keys> {
+        let op = "StateDict::check";
+        let mut keys = Keys::default();
+        let mut misfits = Vec::new();
+        let mut wanted = std::collections::HashSet::new();
+        for module in modules {
+            for (part, dims) in &module.tensors {
+                let name = format!("{}.{part}", module.name);
+                match self.tensors.get(&name) {
+                    None => keys.missing.push(name.clone()),
+                    Some(value) if value.dims() != dims => {
+                        misfits.push(format!("{} is {}, not {dims:?}", shown(&name), value.describe()));
+                    }
+                    Some(_) => {}
+                }
+                wanted.insert(name);
+            }
+        }
+        let others = self.tensors.iter().filter(|(name, v)| v.is_float() && !wanted.contains(*name));
+        keys.left_over = others.map(|(name, _)| name.clone()).collect();
+        let remedy = "load the weights of this very network";
+        if !misfits.is_empty() {
+            fail!(
+                ShapeMismatch,
+                op,
+                "modules",
+                misfits.join("; "),
+                "shapes must be the modules' own",
+                remedy
+            );
+        }
+        if strict && keys != Keys::default() {
+            let list = |what: &str, names: &[String]| match names {
+                [] => format!("nothing {what}"),
+                _ => format!("{what} {}", names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", ")),
+            };
+            let got = format!("{}; {}", list("missing", &keys.missing), list("left over", &keys.left_over));
+            let remedy = format!("{remedy}, or pass `strict` as false and read the lists");
+            fail!(InvalidArgument, op, "modules", got, "a strict check wants every name used", remedy);
+        }
+        Ok(keys)
+    }
+
+    /// Takes the tensors of a convolution: `NAME.weight`, and `NAME.bias` where there is one.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn conv(&mut self, name: &str) -> Result<LayerTensors> {
+        Ok(LayerTensors { weight: self.take(&format!("{name}.weight"))?, bias: self.take_if(name, "bias")? })
+    }
+
+    /// Takes the tensors of a linear layer: `NAME.weight`, and `NAME.bias` where there is one.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn linear(&mut self, name: &str) -> Result<LayerTensors> {
+        self.conv(name)
+    }
+
+    /// Takes the tensors of a batch norm: `NAME.running_mean`, `NAME.running_var`, and `NAME.weight` and `NAME.bias` where they
+    /// are. Its `num_batches_tracked` stays.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn batch_norm(&mut self, name: &str) -> Result<NormTensors> {
+        Ok(NormTensors {
+            mean: self.take(&format!("{name}.running_mean"))?,
+            var: self.take(&format!("{name}.running_var"))?,
+            weight: self.take_if(name, "weight")?,
+            bias: self.take_if(name, "bias")?,
+        })
+    }
+
+    fn take_if(&mut self, module: &str, part: &str) -> Result<Option<StridedTensor>> {
+        let name = format!("{module}.{part}");
+        if self.tensors.contains_key(&name) { self.take(&name).map(Some) } else { Ok(None) }
+    }
+}
+
+fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str) -> Error {
+    Error::CorruptFile(Complaint::new(
+        op,
+        "path",
+        format!("`{}`: memory format `{}` for tensor `{}`", path.display(), shown(stated), shown(name)),
+        why,
+        "take the entry out of the metadata, or write the file again",
+    ))
+}
+
+/// The part as a tensor; `None` where its type or rank is not one of ours.
+fn tensor(part: &Part) -> Option<StridedTensor> {
+    let dtype = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype)?;
+    let dims = Dims::new("StateDict::load", "dims", &part.shape).ok()?;
+    let strides = MemoryFormat::Contiguous.strides("StateDict::load", &dims).ok()?;
+    let storage = Arc::clone(&part.data);
+    Some(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+}
+
+/// The format to lay a tensor in again. That of rank 3 is never inferred from strides, except here, where they alone say it.
+fn format_of(t: &StridedTensor) -> MemoryFormat {
+    let last = MemoryFormat::ChannelsLast1d;
+    match t.suggest_memory_format(false) {
+        MemoryFormat::Contiguous
+            if t.rank() == 3 && t.is_contiguous(last) && !t.is_contiguous(MemoryFormat::Contiguous) =>
+        {
+            last
+        }
+        other => other,
+    }
+}
+
+fn file_dtype(dtype: DType) -> Dtype {
+    match dtype {
+        DType::F32 => Dtype::F32,
+        DType::BF16 => Dtype::BF16,
+        DType::F16 => Dtype::F16,
+        DType::U8 => Dtype::U8,
+        DType::S8 => Dtype::I8,
+        DType::S32 => Dtype::I32,
+    }
+}
+
+/// The bytes of a tensor in row-major order.
+fn row_major(t: &StridedTensor) -> Result<Cow<'_, [u8]>> {
+    fn of<E: Element>(t: &StridedTensor) -> Result<Cow<'_, [u8]>> {
+        if t.is_contiguous(MemoryFormat::Contiguous) {
+            return Ok(Cow::Borrowed(bytemuck::cast_slice(t.as_slice::<E>()?)));
+        }
+        Ok(Cow::Owned(bytemuck::cast_slice(&t.to_vec::<E>()?).to_vec()))
+    }
+    match t.dtype() {
+        DType::F32 => of::<f32>(t),
+        DType::BF16 => of::<half::bf16>(t),
+        DType::F16 => of::<half::f16>(t),
+        DType::U8 => of::<u8>(t),
+        DType::S8 => of::<i8>(t),
+        DType::S32 => of::<i32>(t),
+    }
+}

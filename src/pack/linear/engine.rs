@@ -1,0 +1,215 @@
+//! Packed linear weights in the layout that a oneDNN matrix product chose.
+
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::buffer::Buffer;
+use crate::dispatch::DispatchKey;
+use crate::file::entry::Identity;
+use crate::layout::dims::Dims;
+use crate::ledger::{self, Cause, Move};
+use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
+use crate::ops::conv::onednn::without_implementation;
+
+/// How many numbers of rows beside the one packed for keep their primitive.
+const OTHER_ROWS: usize = 16;
+
+pub(super) struct Packed {
+    bytes: Arc<Buffer>,
+    main: Arc<Executable>,
+    main_rows: usize,
+    others: Mutex<Vec<(usize, Arc<Executable>)>>,
+}
+
+fn plain<'a>(dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
+    Spec::Strided { dims, strides, dtype: DType::F32 }
+}
+
+/// The product of `rows` rows with weights as `weights` says.
+fn primitive(
+    s: &LinearShape,
+    rows: usize,
+    weights: Option<&onednn::MemoryDesc>,
+    bias: bool,
+    threads: usize,
+) -> Result<Arc<Executable>, Refused> {
+    let (src, dst, w) =
+        (Dims::from_slice(&[rows, s.k]), Dims::from_slice(&[rows, s.o]), Dims::from_slice(&[s.k, s.o]));
+    let (src_strides, dst_strides) = (Dims::from_slice(&[s.k, 1]), Dims::from_slice(&[s.o, 1]));
+    let spec = MatmulSpec {
+        src: plain(&src, &src_strides),
+        weights: weights.map_or(Spec::Any { dims: &w, dtype: DType::F32 }, Spec::Chosen),
+        bias: bias.then_some(s.o),
+        dst: plain(&dst, &dst_strides),
+        post_ops: &[],
+        threads,
+    };
+    if weights.is_some() { spec.create().map(Arc::new) } else { spec.executable() }
+}
+
+/// `None` where oneDNN has nothing fast.
+pub(super) fn pack(
+    s: &LinearShape,
+    w: &StridedTensor,
+    bias: bool,
+    location: &'static Location<'static>,
+) -> Result<Option<Packed>> {
+    if s.rows == 0 || s.k == 0 || s.o == 0 {
+        return Ok(None);
+    }
+    let Some(main) = product(s, bias, threads::current_threads())? else { return Ok(None) };
+    let to = main.desc(1);
+    let tag = to.blocking()?;
+    let from = w.format_name();
+    let what = Move {
+        op: "linear",
+        cause: Cause::Packing,
+        from: &from,
+        to: &tag,
+        dims: w.dims(),
+        bytes: to.size_bytes(),
+        source: w.storage.id(),
+        location,
+    };
+    let (dims, strides) =
+        (Dims::from_slice(&[s.k, s.o]), Dims::from_slice(&[w.strides()[1], w.strides()[0]]));
+    let bytes = ledger::reorder(what, || {
+        onednn::pack(plain(&dims, &strides), bytemuck::cast_slice(w.data::<f32>()), to)
+            .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+    })?;
+    let bytes = Arc::new(bytes);
+    Ok(Some(Packed { bytes, main, main_rows: s.rows, others: Mutex::default() }))
+}
+
+/// The product whose weights are in the layout that it chooses, for a layer of these sizes.
+fn product(s: &LinearShape, bias: bool, threads: usize) -> Result<Option<Arc<Executable>>> {
+    match primitive(s, s.rows, None, bias, threads) {
+        Ok(executable) => Ok(Some(executable)),
+        Err(Refused::Unsupported(_)) => Ok(None),
+        Err(Refused::Failed(e)) => Err(e),
+    }
+}
+
+impl Packed {
+    /// Weights from a file, where the engine still chooses the layout that they are in: else what it does now.
+    pub(super) fn stored(
+        s: &LinearShape,
+        bias: bool,
+        threads: usize,
+        bytes: Arc<Buffer>,
+        identity: &Identity,
+    ) -> Result<Result<Packed, String>> {
+        let main = if s.rows == 0 || s.k == 0 || s.o == 0 { None } else { product(s, bias, threads)? };
+        let Some(main) = main else { return Ok(Err("the engine has no kernel for them here".into())) };
+        let blocking = main.desc(1).blocking()?;
+        let name = blocking.to_string();
+        if Identity::from(blocking) != *identity || main.desc(1).size_bytes() != bytes.len() {
+            return Ok(Err(format!("the engine wants them as {name}, {} bytes", main.desc(1).size_bytes())));
+        }
+        Ok(Ok(Packed { bytes, main, main_rows: s.rows, others: Mutex::default() }))
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.bytes.as_bytes()
+    }
+
+    pub(super) fn layout_name(&self) -> String {
+        self.main.desc(1).blocking().map(|b| b.to_string()).unwrap_or_default()
+    }
+
+    pub(super) fn implementation(&self) -> &str {
+        self.main.implementation()
+    }
+
+    /// What tells the layout from others, for a file.
+    pub(super) fn identity(&self) -> Result<Identity> {
+        self.main.desc(1).blocking().map(Identity::from)
+    }
+
+    pub(super) fn unpack(
+        &self,
+        layer: &PackedLinear,
+        location: &'static Location<'static>,
+    ) -> Result<StridedTensor> {
+        let dims = Dims::from_slice(&[layer.o, layer.k]);
+        let strides = MemoryFormat::Contiguous.strides("linear", &dims)?;
+        let mut plain = StridedTensor::for_result("linear", dims, strides, DType::F32)?;
+        let (from, bytes) = (self.layout_name(), plain.numel() * DType::F32.size_bytes());
+        let what = Move {
+            op: "linear",
+            cause: Cause::Packing,
+            from: &from,
+            to: &"contiguous",
+            dims: &dims,
+            bytes,
+            source: 0,
+            location,
+        };
+        // The engine's weights are [K, O]: the same numbers, seen the other way.
+        let (seen, steps) = (Dims::from_slice(&[layer.k, layer.o]), Dims::from_slice(&[1, layer.k]));
+        ledger::reorder(what, || {
+            let dst = bytemuck::cast_slice_mut(plain.result_data::<f32>());
+            onednn::unpack(self.main.desc(1), self.bytes.as_bytes(), self::plain(&seen, &steps), dst)
+                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+        })?;
+        Ok(plain)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn run(
+        &self,
+        layer: &PackedLinear,
+        s: &LinearShape,
+        x: &StridedTensor,
+        dst: &mut [f32],
+    ) -> Result<()> {
+        let executable =
+            if s.rows == self.main_rows { Arc::clone(&self.main) } else { self.for_rows(layer, s)? };
+        let start = ledger::is_recording().then(std::time::Instant::now);
+        let (src, weights) = (bytemuck::cast_slice(x.data::<f32>()), self.bytes.as_bytes());
+        let dst = bytemuck::cast_slice_mut(dst);
+        match &layer.bias {
+            Some(b) => executable.run(&mut [
+                RunArg::In(src),
+                RunArg::In(weights),
+                RunArg::In(bytemuck::cast_slice(b)),
+                RunArg::Out(dst),
+            ])?,
+            None => executable.run(&mut [RunArg::In(src), RunArg::In(weights), RunArg::Out(dst)])?,
+        }
+        if let Some(start) = start {
+            let (layouts, scratchpad) = ("contiguous -> contiguous".into(), executable.scratchpad_bytes());
+            let implementation = executable.implementation().to_string();
+            ledger::ran("linear", DispatchKey::STRIDED, implementation, layouts, start, scratchpad);
+        }
+        Ok(())
+    }
+
+    fn for_rows(&self, layer: &PackedLinear, s: &LinearShape) -> Result<Arc<Executable>> {
+        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, executable)) = others.iter().find(|(rows, _)| *rows == s.rows) {
+            return Ok(Arc::clone(executable));
+        }
+        match primitive(s, s.rows, Some(self.main.desc(1)), layer.bias.is_some(), layer.threads) {
+            Ok(executable) => {
+                if others.len() == OTHER_ROWS {
+                    others.remove(0);
+                }
+                others.push((s.rows, Arc::clone(&executable)));
+                Ok(executable)
+            }
+            Err(Refused::Failed(e)) => Err(e),
+            Err(Refused::Unsupported(_)) => fail!(
+                PackMismatch,
+                "linear",
+                "x",
+                format!("{} rows", s.rows),
+                format!("weights packed for {} rows have no fast kernel there", layer.rows),
+                "pack the weights for this number of rows"
+            ),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Packed linear layers in files.
+
+use std::sync::Arc;
+
+#[cfg(feature = "onednn")]
+use super::engine::Packed;
+use super::{PackedLinear, Weights};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::file::entry::{Entry, Form, LinearEntry, WeightsEntry};
+use crate::file::{Loaded, Packable, Saved, sealed};
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::ops::linear::LinearShape;
+use crate::tensor::strided::StridedTensor;
+
+impl sealed::Sealed for PackedLinear {}
+
+impl Packable for PackedLinear {
+    fn saved(&self) -> Result<Saved<'_>> {
+        let (form, identity, weights, implementation) = match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => (Form::Engine, Some(p.identity()?), p.as_bytes(), p.implementation()),
+            Weights::Plain(w) => {
+                (Form::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), "blocktensor:gemm")
+            }
+        };
+        let weights_entry = WeightsEntry {
+            dims: vec![self.o, self.k],
+            form,
+            layout: self.weights_layout(),
+            implementation: implementation.into(),
+            identity,
+            subnormals: self.subnormals,
+        };
+        let entry = LinearEntry { rows: self.rows, threads: self.threads, weights: weights_entry };
+        let plain = Box::new(|| self.unpack_weights());
+        Ok(Saved { entry: Entry::Linear(Box::new(entry)), weights, bias: self.bias.as_deref(), plain })
+    }
+
+    #[track_caller]
+    fn loaded(from: Loaded<'_>) -> Result<Self> {
+        let e = match from.entry {
+            Entry::Linear(e) => e,
+            Entry::Conv(_) => return Err(from.wrong_kind("a convolution", "a linear layer")),
+        };
+        let &[o, k] = &e.weights.dims[..] else {
+            return Err(from.corrupt(format!("weights {:?} of a linear layer", e.weights.dims)));
+        };
+        let (data, bias) = (from.weights(&[o, k], e.weights.form)?, from.bias()?);
+        let bias_dims = bias.as_ref().map(|b| [b.len()]);
+        let shape = LinearShape::new(&[e.rows, k], &[o, k], bias_dims.as_ref().map(|d| &d[..]))
+            .map_err(|e| from.corrupt(e))?;
+        let misfit = match from.misfit_of(e.threads) {
+            Some(misfit) => misfit,
+            None => {
+                let weights = match (e.weights.form, &e.weights.identity) {
+                    (Form::Dense, _) => {
+                        let dims = Dims::from_slice(&[o, k]);
+                        let strides = MemoryFormat::Contiguous.strides("linear", &dims)?;
+                        let storage = Arc::clone(&data);
+                        let tensor = StridedTensor {
+                            storage,
+                            dims,
+                            strides,
+                            offset: 0,
+                            dtype: DType::F32,
+                            format_tag: None,
+                        };
+                        Ok(Weights::Plain(tensor))
+                    }
+                    #[cfg(feature = "onednn")]
+                    (Form::Engine, Some(identity)) => {
+                        Packed::stored(&shape, bias.is_some(), e.threads, data, identity)?
+                            .map(Weights::Packed)
+                    }
+                    #[cfg(not(feature = "onednn"))]
+                    (Form::Engine, Some(_)) => {
+                        Err(format!("this build has no oneDNN for {} rows", shape.rows))
+                    }
+                    _ => return Err(from.corrupt("weights in no form of a linear layer")),
+                };
+                match weights {
+                    Ok(weights) => {
+                        return Ok(PackedLinear {
+                            rows: e.rows,
+                            threads: e.threads,
+                            k,
+                            o,
+                            bias,
+                            weights,
+                            subnormals: e.weights.subnormals,
+                        });
+                    }
+                    Err(here) => from.misfit(format!("packed as {}", e.weights.layout), here),
+                }
+            }
+        };
+        let plain = from.plain(misfit, &e.weights.dims)?;
+        let bias = bias.map(|b| StridedTensor::from_slice(&b, &[b.len()])).transpose()?;
+        PackedLinear::new(&plain, bias.as_ref(), e.rows)
+    }
+}

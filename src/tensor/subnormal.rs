@@ -1,0 +1,69 @@
+//! Subnormal numbers: those below 2^-126 that f32 holds with fewer bits. Arithmetic on them can cost many times as much.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::any::TensorRef;
+use super::strided::StridedTensor;
+use crate::elementwise::map1;
+use crate::error::Result;
+use crate::layout::memory_format::MemoryFormat;
+use crate::ops::check_f32;
+use crate::threads::parallel_for;
+
+/// Elements that one task looks at.
+const CHUNK: usize = 1 << 18;
+
+fn is_subnormal(x: f32) -> bool {
+    // Without the sign, 0 and the smallest normal number enclose them.
+    (x.to_bits() & 0x7fff_ffff).wrapping_sub(1) < 0x007f_ffff
+}
+
+impl StridedTensor {
+    /// How many elements are subnormal numbers: below 1.18e-38, and not 0.
+    ///
+    /// # Errors
+    /// `UnsupportedDType` unless f32; `OutOfMemory`.
+    pub fn count_subnormals(&self) -> Result<usize> {
+        check_f32("count_subnormals", "self", TensorRef::Strided(self), "f32 elements are counted")?;
+        let copy;
+        let values = if self.is_contiguous(MemoryFormat::Contiguous) {
+            self.as_slice::<f32>()?
+        } else {
+            copy = self.to_vec::<f32>()?;
+            &copy
+        };
+        let total = AtomicUsize::new(0);
+        parallel_for(values.len().div_ceil(CHUNK), |i| {
+            let chunk = &values[i * CHUNK..values.len().min((i + 1) * CHUNK)];
+            // In u32, so that it runs in vectors.
+            let count: u32 = chunk.iter().map(|&x| u32::from(is_subnormal(x))).sum();
+            total.fetch_add(count as usize, Relaxed);
+        });
+        Ok(total.into_inner())
+    }
+
+    /// A tensor with 0, of the same sign, for each subnormal number. The layout stays.
+    ///
+    /// # Errors
+    /// `UnsupportedDType` unless f32; `OutOfMemory`.
+    pub fn flush_subnormals(&self) -> Result<StridedTensor> {
+        let op = "flush_subnormals";
+        check_f32(op, "self", TensorRef::Strided(self), "f32 elements are flushed")?;
+        map1(op, self, |x: f32| if is_subnormal(x) { 0f32.copysign(x) } else { x })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_subnormal;
+
+    #[test]
+    fn subnormal_is_what_the_standard_library_says() {
+        let edges =
+            [0u32, 1, 2, 0x007f_ffff, 0x0080_0000, 0x3f80_0000, 0x7f7f_ffff, 0x7f80_0000, 0x7fc0_0000];
+        for bits in edges.into_iter().flat_map(|b| [b, b | 0x8000_0000]) {
+            let x = f32::from_bits(bits);
+            assert_eq!(is_subnormal(x), x.is_subnormal(), "{x:e}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Packed files: what comes back is what was packed, to the bit, and without a reorder.
+
+use blocktensor::ledger;
+use blocktensor::ops::{BatchNorm, Conv, ConvTranspose, Fusion};
+use blocktensor::{
+    BlockedTensor, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv2d,
+    PackedConvTranspose, PackedFile, PackedLinear, PackedStem, PackedWriter, Result, Source, StridedTensor,
+};
+
+use super::{Folder, header};
+use crate::support::Rng;
+
+/// The values in row-major order, as a tensor that an explicit reorder made.
+pub fn plain(y: &BlockedTensor) -> Vec<f32> {
+    y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec().unwrap()
+}
+
+pub fn noise(dims: &[usize], seed: u64) -> StridedTensor {
+    StridedTensor::from_slice(&Rng(seed).reals(dims.iter().product()), dims).unwrap()
+}
+
+fn bits<T: Operand>(y: &T) -> Vec<u32> {
+    let values = match y.tensor_ref() {
+        blocktensor::TensorRef::Strided(t) => t.to_vec::<f32>().unwrap(),
+        blocktensor::TensorRef::Blocked(t) => plain(t),
+        blocktensor::TensorRef::Opaque(_) => unreachable!(),
+    };
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+/// Writes one packed op, with and without its plain weights, and reads it back.
+fn there_and_back<P: Packable>(folder: &Folder, packed: &P, same: impl Fn(&P)) {
+    for keep in [false, true] {
+        let path = folder.file("one.packed");
+        let mut writer = PackedWriter::new();
+        if keep {
+            writer = writer.keep_plain();
+        }
+        writer.add("some.name", packed).unwrap();
+        writer.save(&path).unwrap();
+        let (read, book) = ledger::record(|| -> Result<P> { PackedFile::open(&path)?.get("some.name") });
+        assert!(book.reorders.is_empty(), "{book}");
+        same(&read.unwrap());
+    }
+}
+
+fn conv_case<const N: usize>(folder: &Folder, c: usize, o: usize, groups: usize, seed: u64) {
+    let spatial = [7, 6, 5];
+    let dims: Vec<usize> = [2, c].into_iter().chain(spatial[..N].iter().copied()).collect();
+    let wdims: Vec<usize> = [o, c / groups].into_iter().chain([3; N]).collect();
+    let (x, w, b) = (noise(&dims, seed), noise(&wdims, seed + 1), noise(&[o], seed + 2));
+    let (mean, var) = (noise(&[o], 7), StridedTensor::full(&[o], 0.7f32, MemoryFormat::Contiguous).unwrap());
+    let params = || Conv::<N>::new().padding(1).groups(groups).residual().relu();
+    let packer = PackedConv::<N>::new(&w, Some(&b), params()).unwrap();
+    let packer = packer.fold_batch_norm(&BatchNorm::new(&mean, &var)).unwrap();
+    let layout = Layout::native_activation(N + 2).unwrap();
+    let last = MemoryFormat::channels_last_of(N + 2).unwrap();
+    let blocked = x.to_blocked(&layout).unwrap();
+    check_conv(folder, &packer.pack_for(&Source::of(&blocked).unwrap()).unwrap(), &blocked);
+    for format in [MemoryFormat::Contiguous, last] {
+        let x = x.contiguous(format).unwrap();
+        let packed = packer.pack_for(&Source::strided(&dims, format).unwrap()).unwrap();
+        check_conv(folder, &packed, &x);
+    }
+}
+
+fn check_conv<const N: usize, T: Operand + Clone>(folder: &Folder, packed: &PackedConv<N>, x: &T) {
+    // The residual has the result's form: the result of a run with a zero one would do as well.
+    let residual = packed_result_like(packed, x);
+    let fusion = || Fusion { residual: Some(&residual), channel: &[] };
+    let want = bits(&packed.run_fused(x, fusion()).unwrap());
+    there_and_back(folder, packed, |read| {
+        assert_eq!(bits(&read.run_fused(x, fusion()).unwrap()), want, "{packed:?}");
+        assert_eq!(read.source(), packed.source());
+        assert_eq!(read.weights_layout(), packed.weights_layout());
+        assert_eq!((read.bytes(), read.subnormals()), (packed.bytes(), packed.subnormals()));
+        assert_eq!(bits(&read.unpack_weights().unwrap()), bits(&packed.unpack_weights().unwrap()));
+    });
+}
+
+/// A tensor of the result's shape in the source's layout.
+fn packed_result_like<const N: usize, T: Operand>(packed: &PackedConv<N>, x: &T) -> T {
+    let plain = noise(&packed.dst_dims(), 9);
+    let t = match x.tensor_ref() {
+        blocktensor::TensorRef::Blocked(b) => {
+            blocktensor::Tensor::Blocked(plain.to_blocked(b.layout()).unwrap())
+        }
+        blocktensor::TensorRef::Strided(s) => {
+            let format = s.suggest_memory_format(false);
+            let format = if s.is_contiguous(format) { format } else { MemoryFormat::ChannelsLast1d };
+            blocktensor::Tensor::Strided(plain.contiguous(format).unwrap())
+        }
+        blocktensor::TensorRef::Opaque(_) => unreachable!(),
+    };
+    T::from_tensor(t).ok().unwrap()
+}
+
+#[test]
+fn every_kind_of_packed_op_comes_back_to_the_bit() {
+    let folder = Folder::new("kinds");
+    for (c, o, groups) in [(16, 32, 1), (3, 17, 1), (17, 17, 17), (40, 40, 20), (32, 64, 2), (1, 1, 1)] {
+        conv_case::<1>(&folder, c, o, groups, 11);
+        conv_case::<2>(&folder, c, o, groups, 12);
+        conv_case::<3>(&folder, c, o, groups, 13);
+    }
+    // Transposed, with and without groups.
+    for groups in [1, 2] {
+        let (x, w) = (noise(&[1, 16, 5, 4], 1), noise(&[16, 32 / groups, 3, 3], 2));
+        let params = ConvTranspose::<2>::new().stride(2).padding(1).output_padding(1).groups(groups);
+        let packer = PackedConvTranspose::<2>::new(&w, None, params).unwrap();
+        let x = x.to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
+        let packed = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
+        let want = bits(&packed.run(&x).unwrap());
+        there_and_back(&folder, &packed, |read| assert_eq!(bits(&read.run(&x).unwrap()), want));
+    }
+    // Linear, of a matrix too, and of no rows.
+    for (k, o, rows) in [(64, 10, 3), (1, 1, 1), (17, 33, 0)] {
+        let (x, w, b) = (noise(&[rows, k], 1), noise(&[o, k], 2), noise(&[o], 3));
+        let packed = PackedLinear::new(&w, Some(&b), rows).unwrap();
+        let want = bits(&packed.run(&x).unwrap());
+        there_and_back(&folder, &packed, |read| {
+            assert_eq!(bits(&read.run(&x).unwrap()), want);
+            assert_eq!(bits(&read.unpack_weights().unwrap()), bits(&w));
+            assert_eq!(read.weights_layout(), packed.weights_layout());
+        });
+    }
+    assert_eq!(folder.names(), ["one.packed"], "nothing else is left in the folder");
+}
+
+#[cfg(feature = "onednn")]
+#[test]
+fn a_stem_comes_back_to_the_bit() {
+    let folder = Folder::new("stem");
+    let (x, w) = (noise(&[1, 3, 19, 18], 1), noise(&[32, 3, 7, 7], 2));
+    let to = Layout::native_activation(4).unwrap();
+    let packer = PackedConv2d::new(&w, None, Conv::<2>::new().stride(2).padding(3).relu()).unwrap();
+    let packed: PackedStem<2> = match packer.pack_stem(&Source::of(&x).unwrap(), &to) {
+        Ok(packed) => packed,
+        // The engine has no stem for the oldest machines.
+        Err(Error::UnsupportedOp(_)) if blocktensor::onednn::effective_isa() == "Intel SSE4.1" => return,
+        Err(e) => panic!("{e}"),
+    };
+    let y: BlockedTensor = packed.run(&x).unwrap();
+    there_and_back(&folder, &packed, |read| assert_eq!(bits(&read.run(&x).unwrap()), bits(&y)));
+    // Asked for as something else.
+    let mut writer = PackedWriter::new();
+    writer.add("stem", &packed).unwrap();
+    let path = folder.file("stem.packed");
+    writer.save(&path).unwrap();
+    let e = PackedFile::open(&path).unwrap().get::<PackedConv2d>("stem").map(|_| ()).unwrap_err();
+    assert!(e.to_string().contains("2-D stem"), "{e}");
+}
+
+/// A file with two packed ops.
+pub fn small_file(folder: &Folder, keep: bool) -> std::path::PathBuf {
+    let x = noise(&[1, 16, 5, 5], 1).to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
+    let (w, b) = (noise(&[5, 16, 3, 3], 2), noise(&[5], 3));
+    let conv = PackedConv2d::new(&w, Some(&b), Conv::<2>::new().padding(1).relu()).unwrap();
+    let conv = conv.pack_for(&Source::of(&x).unwrap()).unwrap();
+    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
+    let mut writer = PackedWriter::new();
+    if keep {
+        writer = writer.keep_plain();
+    }
+    writer.add("conv", &conv).unwrap();
+    writer.add("fc", &fc).unwrap();
+    let path = folder.file("small.packed");
+    writer.save(&path).unwrap();
+    path
+}
+
+#[test]
+fn other_tools_can_list_it_and_tensors_are_aligned() {
+    let folder = Folder::new("listed");
+    let path = small_file(&folder, true);
+    let bytes = std::fs::read(&path).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let mut names: Vec<&str> = file.names().into_iter().filter(|n| !n.starts_with("_filler")).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["checksums", "conv.bias", "conv.packed", "conv.plain", "fc.packed", "fc.plain"]);
+    assert_eq!(file.tensor("conv.plain").unwrap().shape(), [5, 16, 3, 3]);
+    let (length, json) = header(&path);
+    assert_eq!((8 + length) % 64, 0);
+    for (name, info) in json.as_object().unwrap() {
+        if !name.starts_with('_') {
+            assert_eq!(info["data_offsets"][0].as_u64().unwrap() % 64, 0, "{name}");
+        }
+    }
+    let said = &json["__metadata__"];
+    assert_eq!(said["format"], "blocktensor-packed");
+    assert_eq!(said["block"], Layout::native().0.block_of(1).to_string());
+    for key in ["format_version", "isa", "onednn", "onednn_isa", "packed:conv", "packed:fc"] {
+        assert!(said[key].is_string(), "{key}");
+    }
+    // The same weights give the same file.
+    small_file(&folder, true);
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn another_number_of_threads_is_refused_or_packed_again() {
+    let folder = Folder::new("threads");
+    let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+    let path = pool(2).install(|| small_file(&folder, false));
+    let x = noise(&[1, 16, 5, 5], 5);
+    let xb = x.to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
+    let want =
+        pool(2).install(|| PackedFile::open(&path).unwrap().get::<PackedConv2d>("conv").unwrap().run(&xb));
+    let want = plain(&want.unwrap());
+    pool(3).install(|| {
+        for (name, text) in [("conv", "a run here has 3"), ("fc", "packed for 2 threads")] {
+            let file = PackedFile::open(&path).unwrap();
+            let e = match name {
+                "conv" => file.get::<PackedConv2d>(name).map(|_| ()),
+                _ => file.get::<PackedLinear>(name).map(|_| ()),
+            };
+            let e = e.unwrap_err();
+            assert!(matches!(e, Error::PackMismatch(_)), "{e}");
+            assert!(e.to_string().contains(text) && e.to_string().contains("open_or_repack"), "{e}");
+        }
+        // Without plain weights there is nothing to pack again.
+        let file = PackedFile::open_or_repack(&path).unwrap();
+        let e = file.get::<PackedLinear>("fc").map(|_| ()).unwrap_err();
+        assert!(e.to_string().contains("keep_plain"), "{e}");
+    });
+    let path = pool(2).install(|| small_file(&folder, true));
+    pool(3).install(|| {
+        let file = PackedFile::open_or_repack(&path).unwrap();
+        let (conv, book) = ledger::record(|| file.get::<PackedConv2d>("conv").unwrap());
+        assert!(book.reorders.iter().all(|r| r.cause == ledger::Cause::Packing), "{book}");
+        assert!(conv.source().to_string().contains("3 threads"), "{}", conv.source());
+        let got = plain(&conv.run(&xb).unwrap());
+        let want: Vec<f64> = want.iter().map(|&v| f64::from(v)).collect();
+        crate::support::assert_close("packed again", &got, &want, |_| 1e-5);
+        assert!(file.get::<PackedLinear>("fc").is_ok());
+    });
+}
+
+#[test]
+fn names_and_kinds_are_checked() {
+    let folder = Folder::new("names");
+    let path = small_file(&folder, false);
+    let file = PackedFile::open(&path).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["conv", "fc"]);
+    let texts = [
+        file.get::<PackedConv2d>("cnov").map(|_| ()).unwrap_err().to_string(),
+        file.get::<PackedLinear>("conv").map(|_| ()).unwrap_err().to_string(),
+        file.get::<PackedConv2d>("fc").map(|_| ()).unwrap_err().to_string(),
+        file.get::<PackedConv<1>>("conv").map(|_| ()).unwrap_err().to_string(),
+        file.get::<PackedConvTranspose<2>>("conv").map(|_| ()).unwrap_err().to_string(),
+        file.get::<PackedStem<2>>("conv").map(|_| ()).unwrap_err().to_string(),
+    ];
+    let wants =
+        ["`cnov`", "a linear layer was", "a linear layer", "a 1-D conv", "2-D transposed", "a 2-D stem was"];
+    for (text, want) in texts.iter().zip(wants) {
+        assert!(text.contains(want), "{text} ({want})");
+    }
+    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
+    let mut writer = PackedWriter::new();
+    writer.add("fc", &fc).unwrap();
+    assert!(matches!(writer.add("fc", &fc), Err(Error::InvalidArgument(_))));
+}
+
+#[test]
+fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
+    let folder = Folder::new("replace");
+    let path = small_file(&folder, false);
+    let old: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    let x = noise(&[2, 7], 1);
+    let want = bits(&old.run(&x).unwrap());
+    let fc = PackedLinear::new(&noise(&[3, 7], 99), None, 2).unwrap();
+    let mut writer = PackedWriter::new();
+    writer.add("fc", &fc).unwrap();
+    writer.save(&path).unwrap();
+    assert_eq!(bits(&old.run(&x).unwrap()), want);
+    let new: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    assert_eq!(bits(&new.run(&x).unwrap()), bits(&fc.run(&x).unwrap()));
+    // What cannot be written leaves nothing behind, and a device stays one.
+    let e = writer.save(folder.file("none/x.packed")).unwrap_err();
+    assert!(matches!(e, Error::FileAccess(_)) && e.to_string().contains("none/x.packed"), "{e}");
+    for path in [folder.file(""), "/dev/null".into()] {
+        assert!(matches!(writer.save(&path), Err(Error::FileAccess(_))));
+        assert!(matches!(PackedFile::open(&path), Err(Error::FileAccess(_))));
+    }
+    assert_eq!(folder.names(), ["small.packed"]);
+    #[cfg(unix)]
+    {
+        // A link stays a link, and leads to the new file.
+        let link = folder.file("link.packed");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        writer.save(&link).unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        PackedFile::open(&path).unwrap();
+    }
+}

@@ -1,0 +1,133 @@
+//! Several processes and one file: shared pages, and machines with other instructions.
+
+use std::process::Command;
+
+use blocktensor::{Error, PackedConv2d, PackedFile, PackedLinear, PackedWriter};
+
+use super::Folder;
+use super::packed::{noise, plain, small_file};
+
+/// What a child is asked to do: the variable's value is the file. Without it the child's tests do nothing.
+const SHARE: &str = "BLOCKTENSOR_TEST_SHARE";
+const OTHER_ISA: &str = "BLOCKTENSOR_TEST_ISA";
+
+/// Runs one test of this binary in a process of its own, and returns what it printed.
+fn child(test: &str, set: &[(&str, &str)]) -> String {
+    let out = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .envs(set.iter().copied())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}\n{}", String::from_utf8_lossy(&out.stderr));
+    assert!(text.contains("1 passed"), "no such test: {text}");
+    text
+}
+
+/// Kilobytes of a mapped file, by kind: what /proc/self/smaps says of it.
+#[cfg(target_os = "linux")]
+fn pages(path: &str, kinds: &[&str]) -> Vec<usize> {
+    let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut sums = vec![0; kinds.len()];
+    let mut ours = false;
+    for line in text.lines() {
+        let mut words = line.split_whitespace();
+        let first = words.next().unwrap_or("");
+        if !first.ends_with(':') {
+            ours = line.ends_with(path);
+        } else if let Some(i) = kinds.iter().position(|k| ours && first.strip_suffix(':') == Some(k)) {
+            sums[i] += words.next().unwrap().parse::<usize>().unwrap();
+        }
+    }
+    sums
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_processes_share_the_pages_of_one_file() {
+    let folder = Folder::new("share");
+    let path = folder.file("big.packed");
+    let fc = PackedLinear::new(&noise(&[1024, 2048], 1), None, 1).unwrap();
+    let mut writer = PackedWriter::new();
+    writer.add("fc", &fc).unwrap();
+    writer.save(&path).unwrap();
+    let x = noise(&[1, 2048], 2);
+    let want = fc.run(&x).unwrap().to_vec::<f32>().unwrap();
+    drop(writer);
+    drop(fc);
+    let mapped: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    assert_eq!(mapped.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
+    let threads = blocktensor::current_threads().to_string();
+    let set = [(SHARE, path.to_str().unwrap()), ("RAYON_NUM_THREADS", &threads)];
+    let text = child("file::processes::child_that_shares", &set);
+    let line = text.lines().find_map(|l| l.split_once("pages ")).expect(&text).1;
+    let kb: Vec<usize> = line.split(' ').map(|n| n.parse().unwrap()).collect();
+    // 8 MB of weights, all touched by both: shared, and none of them copied.
+    let (resident, shared, dirty) = (kb[0], kb[1], kb[2]);
+    assert!(resident >= 8192 && shared >= 8192 && dirty == 0, "{line}");
+    // Nor has this process a copy of its own.
+    assert_eq!(pages(path.to_str().unwrap(), &["Private_Dirty"]), [0]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn child_that_shares() {
+    let Ok(path) = std::env::var(SHARE) else { return };
+    let fc: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    fc.run(&noise(&[1, 2048], 2)).unwrap();
+    let kb = pages(&path, &["Rss", "Shared_Clean", "Private_Dirty"]);
+    println!("\npages {} {} {}", kb[0], kb[1], kb[2]);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn a_machine_with_other_instructions_refuses_or_packs_again() {
+    if !is_x86_feature_detected!("avx2") {
+        return;
+    }
+    let lowered = std::env::var("ONEDNN_MAX_CPU_ISA").unwrap_or_default();
+    let other = if lowered == "AVX2" { "SSE41" } else { "AVX2" };
+    let folder = Folder::new("isa");
+    let threads = blocktensor::current_threads().to_string();
+    for keep in [false, true] {
+        let path = small_file(&folder, keep);
+        let set = [
+            (OTHER_ISA, path.to_str().unwrap()),
+            ("ONEDNN_MAX_CPU_ISA", other),
+            ("RAYON_NUM_THREADS", &threads),
+        ];
+        let text = child("file::processes::child_with_other_instructions", &set);
+        assert!(text.contains(if keep { "packed again" } else { "nothing to pack" }), "{text}");
+    }
+}
+
+#[test]
+fn child_with_other_instructions() {
+    let Ok(path) = std::env::var(OTHER_ISA) else { return };
+    let e = PackedFile::open(&path).unwrap_err();
+    assert!(matches!(e, Error::PackMismatch(_)), "{e}");
+    assert!(
+        e.to_string().contains("packed with isa") && e.to_string().contains("this machine has isa"),
+        "{e}"
+    );
+    let file = PackedFile::open_or_repack(&path).unwrap();
+    match file.get::<PackedConv2d>("conv") {
+        Ok(conv) => {
+            // Packed for the blocks of this machine.
+            let layout = blocktensor::Layout::native_activation(4).unwrap();
+            let x = noise(&[1, 16, 5, 5], 1).to_blocked(&layout).unwrap();
+            let y = conv.run(&x).unwrap();
+            let whole = noise(&[1, 16, 5, 5], 1);
+            let (w, b) = (noise(&[5, 16, 3, 3], 2), noise(&[5], 3));
+            let params = blocktensor::ops::Conv2d::new().padding(1).relu();
+            let want = blocktensor::ops::conv2d(&whole, &w, Some(&b), &params).unwrap();
+            let want: Vec<f64> = want.to_vec::<f32>().unwrap().into_iter().map(f64::from).collect();
+            crate::support::assert_close("conv", &plain(&y), &want, |_| 1e-5);
+            println!("\npacked again");
+        }
+        Err(e) => {
+            assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("keep_plain"), "{e}");
+            println!("\nnothing to pack");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! State dicts: names, roles, formats, and what other tools read.
+
+use blocktensor::{DType, Error, MemoryFormat, Module, StateDict, StridedTensor, ledger};
+use safetensors::tensor::{Dtype, TensorView};
+
+use super::packed::noise;
+use super::{Folder, header};
+
+#[test]
+fn strided_tensors_keep_their_format_and_other_tools_read_row_major() {
+    let folder = Folder::new("formats");
+    let path = folder.file("dict.safetensors");
+    let last = [MemoryFormat::ChannelsLast1d, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
+    let mut dict = StateDict::new();
+    let mut plain = std::collections::BTreeMap::new();
+    for (rank, format) in (3..).zip(last) {
+        let dims: Vec<usize> = [2, 3, 4, 5, 6][..rank].to_vec();
+        let t = noise(&dims, rank as u64);
+        plain.insert(format!("plain{rank}"), t.to_vec::<f32>().unwrap());
+        plain.insert(format!("last{rank}"), t.to_vec::<f32>().unwrap());
+        dict.insert(format!("plain{rank}"), t.clone());
+        dict.insert(format!("last{rank}"), t.contiguous(format).unwrap());
+    }
+    // A view, an ambiguous shape with a stated format, other types, an empty one, a scalar.
+    let view = noise(&[4, 6], 8).transpose(0, 1).unwrap();
+    plain.insert("view".into(), view.to_vec::<f32>().unwrap());
+    dict.insert("view", view);
+    let ones = noise(&[2, 1, 4, 4], 9).with_format_tag(MemoryFormat::ChannelsLast).unwrap();
+    dict.insert("tagged", ones);
+    let half = noise(&[2, 2], 3).to_dtype(DType::BF16).unwrap();
+    dict.insert("half", half.clone());
+    dict.insert("empty", StridedTensor::from_slice::<f32>(&[], &[0, 3]).unwrap());
+    dict.insert("scalar", StridedTensor::from_slice(&[2.5f32], &[]).unwrap());
+    dict.save(&path).unwrap();
+
+    let bytes = std::fs::read(&path).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    for (name, want) in &plain {
+        let view = file.tensor(name).unwrap();
+        let values: Vec<f32> = bytemuck_f32(view.data());
+        assert_eq!((view.dtype(), &values), (Dtype::F32, want), "{name}");
+    }
+    let (_, json) = header(&path);
+    assert_eq!(json["__metadata__"]["memory_format:last4"], "channels_last");
+    assert_eq!(json["__metadata__"]["format"], "pt");
+    assert!(json["__metadata__"].get("memory_format:plain4").is_none());
+
+    let (read, book) = ledger::record(|| StateDict::load(&path).unwrap());
+    // Three that are laid channels-last again; the tagged one lies in both.
+    assert_eq!(book.reorders.len(), 3, "{book}");
+    assert_eq!(read.names().collect::<Vec<_>>(), dict.names().collect::<Vec<_>>());
+    for name in dict.names().filter(|&n| n != "view") {
+        let (a, b) = (dict.get(name).unwrap(), read.get(name).unwrap());
+        assert_eq!((a.dims(), a.strides(), a.dtype()), (b.dims(), b.strides(), b.dtype()), "{name}");
+        assert_eq!(
+            a.format_tag().is_some() && name == "tagged",
+            b.format_tag().is_some() && name == "tagged"
+        );
+    }
+    assert_eq!(read.get("view").unwrap().to_vec::<f32>().unwrap(), plain["view"]);
+    assert_eq!(read.get("tagged").unwrap().format_tag(), Some(MemoryFormat::ChannelsLast));
+    assert_eq!(
+        read.get("half").unwrap().to_vec::<half::bf16>().unwrap(),
+        half.to_vec::<half::bf16>().unwrap()
+    );
+    // There and back once more is the same file.
+    read.save(folder.file("again.safetensors")).unwrap();
+    let mut a = header(&path).1;
+    let mut b = header(&folder.file("again.safetensors")).1;
+    a["view"] = b["view"].take();
+    b["view"] = a["view"].clone();
+    assert_eq!(a, b);
+}
+
+fn bytemuck_f32(bytes: &[u8]) -> Vec<f32> {
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect()
+}
+
+#[test]
+fn types_without_kernels_and_metadata_go_through_untouched() {
+    let folder = Folder::new("others");
+    let (path, again) = (folder.file("a.safetensors"), folder.file("b.safetensors"));
+    let (count, flags, w) = (7i64.to_le_bytes(), [1u8, 0, 1], 2f32.to_le_bytes());
+    let view = |dtype, shape: &[usize], data| TensorView::new(dtype, shape.to_vec(), data).unwrap();
+    let tensors = [
+        ("bn.num_batches_tracked", view(Dtype::I64, &[], &count[..])),
+        ("mask", view(Dtype::BOOL, &[3], &flags[..])),
+        ("w", view(Dtype::F32, &[1], &w[..])),
+    ];
+    let metadata = [("format".to_string(), "tf".to_string()), ("author".into(), "someone".into())].into();
+    safetensors::serialize_to_file(tensors, Some(metadata), &path).unwrap();
+    let mut dict = StateDict::load(&path).unwrap();
+    assert_eq!(dict.names().count(), 3);
+    assert!(dict.get("mask").is_none());
+    let e = dict.take("mask").unwrap_err();
+    assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("[3] BOOL"), "{e}");
+    dict.save(&again).unwrap();
+    let bytes = std::fs::read(&again).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    assert_eq!(file.tensor("bn.num_batches_tracked").unwrap().data(), count);
+    assert_eq!(file.tensor("mask").unwrap().data(), flags);
+    let said = &header(&again).1["__metadata__"];
+    assert_eq!((&said["format"], &said["author"]), (&"tf".into(), &"someone".into()));
+}
+
+fn small() -> StateDict {
+    let mut dict = StateDict::new();
+    for (name, dims) in [
+        ("conv.weight", &[4, 3, 1, 1][..]),
+        ("conv.bias", &[4]),
+        ("bn.weight", &[4]),
+        ("bn.bias", &[4]),
+        ("bn.running_mean", &[4]),
+        ("bn.running_var", &[4]),
+        ("fc.weight", &[2, 4]),
+        ("up.weight", &[4, 3, 2, 2]),
+        ("up.bias", &[6]),
+        ("extra.weight", &[1]),
+    ] {
+        dict.insert(name, noise(dims, 1));
+    }
+    dict.insert("bn.num_batches_tracked", StridedTensor::from_slice(&[7i32], &[1]).unwrap());
+    dict
+}
+
+#[test]
+fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
+    let modules = [
+        Module::conv("conv", &[4, 3, 1, 1], true),
+        Module::batch_norm("bn", 4),
+        Module::linear("fc", 2, 4, true),
+        Module::conv_transpose("up", &[4, 3, 2, 2], 2, true),
+    ];
+    let dict = small();
+    let keys = dict.check(&modules, false).unwrap();
+    assert_eq!(keys.missing, ["fc.bias"]);
+    assert_eq!(keys.left_over, ["extra.weight"], "the integer buffer is nobody's");
+    let e = dict.check(&modules, true).unwrap_err();
+    assert!(matches!(e, Error::InvalidArgument(_)), "{e}");
+    assert!(
+        e.to_string().contains("missing fc.bias") && e.to_string().contains("left over extra.weight"),
+        "{e}"
+    );
+    let strict = [&modules[..2], &modules[3..]].concat();
+    assert!(dict.check(&strict, true).is_err());
+    // Shapes are never let through, and all of them are named.
+    let wrong = [Module::conv("conv", &[4, 4, 1, 1], true), Module::batch_norm("bn", 5)];
+    let e = dict.check(&wrong, false).unwrap_err();
+    let text = e.to_string();
+    assert!(
+        matches!(e, Error::ShapeMismatch(_))
+            && text.contains("conv.weight is [4, 3, 1, 1] f32, not [4, 4, 1, 1]")
+    );
+    assert!(text.contains("bn.running_var") && text.contains("bn.weight"), "{text}");
+}
+
+#[test]
+fn roles_take_their_tensors_out() {
+    let mut dict = small();
+    let conv = dict.conv("conv").unwrap();
+    assert_eq!((conv.weight.dims(), conv.bias.unwrap().dims()), (&[4, 3, 1, 1][..], &[4][..]));
+    let norm = dict.batch_norm("bn").unwrap();
+    assert_eq!(norm.params(1e-3).eps, 1e-3);
+    assert!(dict.linear("fc").unwrap().bias.is_none());
+    let left: Vec<&str> = dict.names().collect();
+    assert_eq!(left, ["bn.num_batches_tracked", "extra.weight", "up.bias", "up.weight"]);
+    let e = dict.conv("conv").unwrap_err();
+    assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("conv.weight"), "{e}");
+    // Names change together or not at all.
+    assert!(dict.rename(|_| "same".into()).is_err());
+    assert_eq!(dict.names().count(), 4);
+    dict.rename(|n| n.replace("up.", "down.")).unwrap();
+    assert_eq!(dict.take("down.bias").unwrap().dims(), [6]);
+}
+
+#[test]
+fn a_stated_format_must_fit_its_tensor() {
+    let folder = Folder::new("stated");
+    let path = folder.file("s.safetensors");
+    let data = [0u8; 16];
+    for (key, value) in [
+        ("memory_format:w", "channels_last"),
+        ("memory_format:w", "preserve"),
+        ("memory_format:w", "\u{7}"),
+        ("memory_format:nobody", "contiguous"),
+    ] {
+        let view = TensorView::new(Dtype::F32, vec![2, 2], &data).unwrap();
+        let metadata = [(key.to_string(), value.to_string())].into();
+        safetensors::serialize_to_file([("w", view)], Some(metadata), &path).unwrap();
+        let e = StateDict::load(&path).unwrap_err();
+        assert!(matches!(e, Error::CorruptFile(_)), "{e}");
+    }
+}
+
+#[test]
+fn subnormal_numbers_are_counted_and_flushed_by_choice() {
+    let tiny = f32::from_bits(1);
+    let values = [0.0, -0.0, tiny, -tiny, f32::MIN_POSITIVE, f32::NAN, 1.0, f32::from_bits(0x807f_ffff)];
+    let t = StridedTensor::from_slice(&values, &[2, 4]).unwrap();
+    assert_eq!(t.count_subnormals().unwrap(), 3);
+    assert_eq!(t.transpose(0, 1).unwrap().count_subnormals().unwrap(), 3);
+    let flushed = t.flush_subnormals().unwrap();
+    assert_eq!(flushed.count_subnormals().unwrap(), 0);
+    let bits: Vec<u32> = flushed.to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect();
+    let want = [0.0f32, -0.0, 0.0, -0.0, f32::MIN_POSITIVE, f32::NAN, 1.0, -0.0];
+    assert_eq!(bits, want.map(f32::to_bits));
+    let halves = t.to_dtype(DType::F16).unwrap();
+    assert!(matches!(halves.count_subnormals(), Err(Error::UnsupportedDType(_))));
+    // Packing counts what runs: batch norm can make a weight subnormal, or out of one a normal number.
+    let w = StridedTensor::from_slice(&[1e-30f32, 1.0, tiny, 2.0], &[2, 2, 1, 1]).unwrap();
+    let packer = blocktensor::PackedConv2d::new(&w, None, blocktensor::ops::Conv2d::new()).unwrap();
+    assert_eq!(packer.subnormals().unwrap(), 1);
+    let full = |v: f32| StridedTensor::full(&[2], v, MemoryFormat::Contiguous).unwrap();
+    let (mean, var, scale) =
+        (full(0.0), full(1.0), StridedTensor::from_slice(&[1e-10f32, 1e20], &[2]).unwrap());
+    let bn =
+        blocktensor::ops::BatchNorm { weight: Some(&scale), ..blocktensor::ops::BatchNorm::new(&mean, &var) };
+    let packer = packer.fold_batch_norm(&bn).unwrap();
+    assert_eq!(packer.subnormals().unwrap(), 1, "1e-40, and no longer the smallest number");
+    let source = blocktensor::Source::strided(&[1, 2, 4, 4], MemoryFormat::ChannelsLast).unwrap();
+    assert_eq!(packer.pack_for(&source).unwrap().subnormals(), 1);
+    let packed = packer.flush_subnormals().unwrap().pack_for(&source).unwrap();
+    assert_eq!(packed.subnormals(), 0);
+    assert_eq!(packed.unpack_weights().unwrap().to_vec::<f32>().unwrap()[0], 0.0);
+    let fc = blocktensor::PackedLinear::new(&w.reshape(&[2, 2]).unwrap(), None, 1).unwrap();
+    assert_eq!(fc.subnormals(), 1);
+}

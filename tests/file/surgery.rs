@@ -1,0 +1,235 @@
+//! Files that were cut, flipped, or written by somebody who means ill.
+
+use std::path::Path;
+
+use blocktensor::{Error, Layout, PackedConv2d, PackedFile, PackedLinear, StateDict, StridedTensor};
+use serde_json::{Value, json};
+
+use super::packed::{noise, plain, small_file};
+use super::{Folder, header};
+
+#[test]
+fn every_flipped_byte_and_every_cut_is_found() {
+    let folder = Folder::new("flips");
+    let path = small_file(&folder, false);
+    let good = std::fs::read(&path).unwrap();
+    let other = folder.file("other.packed");
+    for i in 0..good.len() {
+        let mut bad = good.clone();
+        bad[i] ^= 1 << (i % 8);
+        std::fs::write(&other, &bad).unwrap();
+        let e = PackedFile::open(&other).map(|_| ()).expect_err(&format!("byte {i} of {}", good.len()));
+        assert!(matches!(e, Error::CorruptFile(_) | Error::PackMismatch(_)), "byte {i}: {e}");
+    }
+    for length in (0..good.len()).step_by(7) {
+        std::fs::write(&other, &good[..length]).unwrap();
+        assert!(matches!(PackedFile::open(&other), Err(Error::CorruptFile(_))), "{length} bytes");
+        assert!(matches!(StateDict::load(&other), Err(Error::CorruptFile(_))), "{length} bytes");
+    }
+    let mut longer = good.clone();
+    longer.push(0);
+    std::fs::write(&other, &longer).unwrap();
+    let e = PackedFile::open(&other).unwrap_err();
+    assert!(e.to_string().contains("do not fill"), "{e}");
+}
+
+/// Headers that lie about lengths: nothing is allocated for what the file does not hold.
+#[test]
+fn lying_headers_are_typed_errors() {
+    let folder = Folder::new("lies");
+    let path = folder.file("lie.safetensors");
+    let file = |length: u64, header: &[u8], data: usize| {
+        let mut bytes = length.to_le_bytes().to_vec();
+        bytes.extend(header);
+        bytes.resize(bytes.len() + data, 0);
+        std::fs::write(&path, bytes).unwrap();
+    };
+    let tensor = |dtype: &str, shape: &str, range: &str| {
+        format!(r#"{{"t":{{"dtype":"{dtype}","shape":{shape},"data_offsets":{range}}}}}"#)
+    };
+    let max = u64::MAX.to_string();
+    let cases: Vec<(u64, String, usize)> = vec![
+        (u64::MAX, String::new(), 0),
+        (1 << 40, "{}".into(), 0),
+        (99_999_999, "{}".into(), 0),
+        (2, "{}".into(), 1),
+        (0, tensor("F32", "[1]", "[0,4]"), 3),
+        (0, tensor("F32", "[1]", "[0,4]"), 5),
+        (0, tensor("F32", "[2]", "[0,4]"), 4),
+        (0, tensor("F32", "[1]", "[4,8]"), 8),
+        (0, tensor("F32", "[1]", "[4,0]"), 4),
+        (0, tensor("F32", &format!("[{max}]"), "[0,4]"), 4),
+        (0, tensor("F32", &format!("[{max},{max}]"), "[0,4]"), 4),
+        (0, tensor("F32", "[4611686018427387904,4]", "[0,0]"), 0),
+        (0, tensor("F32", "[-1]", "[0,4]"), 4),
+        (0, tensor("F99", "[1]", "[0,4]"), 4),
+        (0, tensor("F32", "[1]", &format!("[0,{max}]")), 4),
+        (0, "[".repeat(100_000), 0),
+        (0, "{\"a\":".repeat(100_000), 0),
+        (0, "nonsense".into(), 0),
+        (0, "\u{0}".into(), 0),
+        (0, format!("{},{}", tensor("F32", "[1]", "[0,4]").trim_end_matches('}'), "\"u\":{}}"), 4),
+        (0, r#"{"__metadata__":{"format":7}}"#.into(), 0),
+    ];
+    for (i, (length, text, data)) in cases.iter().enumerate() {
+        let length = if *length == 0 { text.len() as u64 } else { *length };
+        file(length, text.as_bytes(), *data);
+        for e in [StateDict::load(&path).map(|_| ()), PackedFile::open(&path).map(|_| ())] {
+            let e = e.expect_err(&format!("case {i}"));
+            assert!(matches!(e, Error::CorruptFile(_)), "case {i}: {e}");
+            assert!(e.to_string().len() < 600, "case {i} is long: {e}");
+        }
+    }
+    // Control characters of a name do not reach a terminal.
+    let text = r#"{"\u001b[31mred":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
+    file(text.len() as u64, text.as_bytes(), 8);
+    let e = StateDict::load(&path).unwrap_err().to_string();
+    assert!(!e.contains('\u{1b}') && e.contains("red"), "{e}");
+}
+
+/// Writes a file again with another header, and checksums that fit it.
+fn rewrite(path: &Path, to: &Path, change: impl Fn(&mut Value)) {
+    let bytes = std::fs::read(path).unwrap();
+    let (length, mut json) = header(path);
+    change(&mut json);
+    let mut head = json.to_string().into_bytes();
+    head.resize((8 + head.len()).next_multiple_of(64) - 8, b' ');
+    head.splice(..0, (head.len() as u64).to_le_bytes());
+    let mut data = bytes[8 + length..].to_vec();
+    // The last tensor is that of the checksums, and the first of them is the header's.
+    let at = json["checksums"]["data_offsets"][0].as_u64().map_or(0, |a| a as usize).min(data.len() - 8);
+    data[at..at + 8].copy_from_slice(&twox_hash::XxHash3_64::oneshot(&head).to_le_bytes());
+    head.extend(data);
+    std::fs::write(to, head).unwrap();
+}
+
+/// Every place of a JSON value.
+fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
+    found.push(at.iter().map(|k| format!("/{k}")).collect());
+    let mut visit = |key: String, inner: &Value| {
+        at.push(key);
+        places(inner, at, found);
+        at.pop();
+    };
+    match value {
+        Value::Object(map) => map.iter().for_each(|(k, v)| visit(k.clone(), v)),
+        Value::Array(list) => list.iter().enumerate().for_each(|(i, v)| visit(i.to_string(), v)),
+        _ => {}
+    }
+}
+
+/// Each value that an entry holds is replaced by each of a list. What still opens must run, or say why not.
+#[test]
+fn hostile_entries_are_typed_errors_or_harmless() {
+    let folder = Folder::new("hostile");
+    let path = small_file(&folder, true);
+    let other = folder.file("other.packed");
+    let x = noise(&[1, 16, 5, 5], 5);
+    let xb = x.to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
+    let rows = noise(&[2, 7], 6);
+    let (_, json) = header(&path);
+    let values = [
+        json!(0),
+        json!(1),
+        json!(3),
+        json!(1_u64 << 40),
+        json!(u64::MAX),
+        json!(-1),
+        json!("x"),
+        json!("nChw8c"),
+        json!("contiguous"),
+        json!("dense"),
+        json!("direct"),
+        json!(null),
+        json!([]),
+        json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]),
+        json!({}),
+        json!(true),
+    ];
+    let (mut opened, mut refused) = (0, 0);
+    for name in ["conv", "fc"] {
+        let key = format!("packed:{name}");
+        let entry: Value = serde_json::from_str(json["__metadata__"][&key].as_str().unwrap()).unwrap();
+        let mut all = Vec::new();
+        places(&entry, &mut Vec::new(), &mut all);
+        for (place, value) in all.iter().flat_map(|p| values.iter().map(move |v| (p, v))) {
+            let mut changed = entry.clone();
+            *changed.pointer_mut(place).unwrap() = value.clone();
+            rewrite(&path, &other, |json| json["__metadata__"][&key] = json!(changed.to_string()));
+            for repack in [false, true] {
+                let open = if repack { PackedFile::open_or_repack } else { PackedFile::open };
+                let result = open(&other).and_then(|file| match name {
+                    "conv" => file.get::<PackedConv2d>(name)?.run(&xb).map(|y| plain(&y)),
+                    _ => file.get::<PackedLinear>(name)?.run(&rows).map(|y| y.to_vec().unwrap()),
+                });
+                match result {
+                    Ok(y) => {
+                        opened += 1;
+                        assert!(!y.is_empty() || name == "fc");
+                    }
+                    Err(e) => {
+                        refused += 1;
+                        let kind = format!("{e:?}");
+                        let kind = kind.split('(').next().unwrap();
+                        let known = ["CorruptFile", "PackMismatch", "InvalidArgument", "Overflow"];
+                        assert!(known.contains(&kind), "{name}{place} = {value}: {e:?}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(refused > 1000 && opened > 20, "{refused} refused, {opened} opened");
+}
+
+#[test]
+fn other_machines_and_versions_are_refused_by_name() {
+    let folder = Folder::new("machines");
+    let path = small_file(&folder, false);
+    let other = folder.file("other.packed");
+    for (key, value) in
+        [("isa", "avx9"), ("onednn_isa", "x"), ("onednn", "2.0.0"), ("block", "64"), ("format_version", "2")]
+    {
+        rewrite(&path, &other, |json| json["__metadata__"][key] = json!(value));
+        let e = PackedFile::open(&other).unwrap_err();
+        assert!(matches!(e, Error::PackMismatch(_)), "{e}");
+        let name = if key == "format_version" { "format version" } else { key };
+        assert!(e.to_string().contains(value) && e.to_string().contains(name), "{e}");
+    }
+    rewrite(&path, &other, |json| json["__metadata__"]["format"] = json!("pt"));
+    let e = PackedFile::open(&other).unwrap_err();
+    assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("StateDict::load"), "{e}");
+    // A layout that the engine would not choose.
+    if cfg!(feature = "onednn") {
+        rewrite(&path, &other, |json| {
+            let mut entry: Value =
+                serde_json::from_str(json["__metadata__"]["packed:fc"].as_str().unwrap()).unwrap();
+            entry["weights"]["identity"]["strides"] = json!([1, 7]);
+            json["__metadata__"]["packed:fc"] = json!(entry.to_string());
+        });
+        let e = PackedFile::open(&other).unwrap().get::<PackedLinear>("fc").unwrap_err();
+        assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("engine wants"), "{e}");
+    }
+}
+
+#[test]
+fn a_state_dict_of_any_alignment_reads_right() {
+    let folder = Folder::new("odd");
+    let path = folder.file("odd.safetensors");
+    for spaces in 0..9 {
+        let text = format!(
+            r#"{{"b":{{"dtype":"U8","shape":[1],"data_offsets":[0,1]}},"t":{{"dtype":"F32","shape":[2],"data_offsets":[1,9]}}}}{}"#,
+            " ".repeat(spaces)
+        );
+        let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(text.as_bytes());
+        bytes.push(200);
+        bytes.extend(1.5f32.to_le_bytes());
+        bytes.extend((-2f32).to_le_bytes());
+        std::fs::write(&path, bytes).unwrap();
+        let dict = StateDict::load(&path).unwrap();
+        assert_eq!(dict.get("t").unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
+        assert_eq!(dict.get("b").unwrap().as_slice::<u8>().unwrap(), [200]);
+        let sum: &StridedTensor = dict.get("t").unwrap();
+        assert_eq!(blocktensor::ops::relu(sum).unwrap().to_vec::<f32>().unwrap(), [1.5, 0.0]);
+    }
+}
