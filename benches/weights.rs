@@ -1,8 +1,9 @@
-//! What weights cost before and while they run: packing them against mapping a packed file, plain file against packed
-//! pages in a run, and what subnormal numbers cost. In one run and in turns, medians.
+//! What weights cost: packing them against mapping a packed file, a run on mapped pages against one on packed storage, and
+//! subnormal numbers. In one run and in turns, medians.
 //! `cargo bench --profile dev --bench weights`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use blocktensor::ops::Conv2d;
@@ -30,56 +31,111 @@ fn compare<const N: usize>(mut sides: [&mut dyn FnMut(); N]) -> [f64; N] {
             times.push(start.elapsed().as_secs_f64() * 1e3);
         }
     }
-    times.map(|mut t| {
-        t.sort_by(f64::total_cmp);
-        t[t.len() / 2]
-    })
+    times.map(median)
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 fn main() -> blocktensor::Result<()> {
+    if let Ok(asked) = std::env::var(CHILD) {
+        return child(&asked);
+    }
     let folder = Folder(std::env::temp_dir().join(format!("blocktensor-bench-{}", std::process::id())));
     std::fs::create_dir_all(&folder.0).expect("a folder for the files");
-    loading(&folder)?;
+    loading(&folder.0)?;
     fading()
 }
 
-/// The file of plain weights and that of packed ones lie in the system's page cache for both sides. Primitives are made
-/// anew for both.
-fn loading(folder: &Folder) -> blocktensor::Result<()> {
+/// How a process comes to its packed weights.
+#[derive(Clone, Copy)]
+enum Way {
+    Pack,
+    Map,
+    MapUnchecked,
+}
+
+impl Way {
+    const ALL: [Way; 3] = [Way::Pack, Way::Map, Way::MapUnchecked];
+
+    fn network(self, folder: &Path, mode: Mode) -> blocktensor::Result<Network> {
+        let arch = Arch::by_name("resnet50").expect("a known network");
+        let packed = folder.join(mode.name());
+        match self {
+            Way::Pack => {
+                let (mut weights, _) = Weights::load(&folder.join("plain"), &arch, true)?;
+                Network::pack(&arch, &mut weights, mode, 1, 224)
+            }
+            Way::Map => Network::load(&arch, &PackedFile::open(packed)?, mode, 1, 224),
+            Way::MapUnchecked => Network::load(&arch, &PackedFile::open_unchecked(packed)?, mode, 1, 224),
+        }
+    }
+
+    fn time(self, folder: &Path, mode: Mode) -> blocktensor::Result<f64> {
+        let start = Instant::now();
+        let network = self.network(folder, mode)?;
+        let took = start.elapsed().as_secs_f64() * 1e3;
+        drop(network);
+        Ok(took)
+    }
+
+    /// In a process of its own, as a program that starts does it.
+    fn time_of_start(self, folder: &Path, mode: Mode) -> f64 {
+        let out = Command::new(std::env::current_exe().expect("this program"))
+            .env(CHILD, format!("{} {} {}", self as usize, mode as usize, folder.display()))
+            .output()
+            .expect("a child");
+        String::from_utf8_lossy(&out.stdout).trim().parse().expect("a time")
+    }
+}
+
+const CHILD: &str = "BLOCKTENSOR_BENCH_CHILD";
+
+fn child(asked: &str) -> blocktensor::Result<()> {
+    let mut words = asked.splitn(3, ' ');
+    let mut number = || words.next().and_then(|w| w.parse::<usize>().ok()).expect("a number");
+    let (way, mode) = (Way::ALL[number()], Mode::ALL[number()]);
+    println!("{}", way.time(Path::new(words.next().expect("a folder")), mode)?);
+    Ok(())
+}
+
+/// The files lie in the system's page cache for all sides. Once as a program that starts, and once in a process that has
+/// done it before: storage warm, oneDNN's code made.
+fn loading(folder: &Path) -> blocktensor::Result<()> {
     let arch = Arch::by_name("resnet50").expect("a known network");
-    let plain = folder.0.join("plain.safetensors");
-    Weights::random(&arch, 1)?.save(&plain)?;
-    println!(
-        "resnet50, batch 1           pack from safetensors   map packed file   ratio   run: packed   mapped   ratio"
-    );
+    Weights::random(&arch, 1)?.save(&folder.join("plain"))?;
+    println!("resnet50, batch 1     pack from safetensors   map, checked   ratio   map, unchecked   ratio");
     for mode in Mode::ALL {
-        let path = folder.0.join("packed");
-        let pack = || -> blocktensor::Result<Network> {
-            blocktensor::onednn::clear_cache();
-            Network::pack(&arch, &mut Weights::load(&plain, &arch, true)?.0, mode, 1, 224)
-        };
-        let load = || -> blocktensor::Result<Network> {
-            blocktensor::onednn::clear_cache();
-            Network::load(&arch, &PackedFile::open(&path)?, mode, 1, 224)
-        };
-        let packed = pack()?;
-        packed.save(&path, false)?;
-        let mapped = load()?;
-        let [slow, fast] =
-            compare([&mut || drop(pack().expect("packed")), &mut || drop(load().expect("loaded"))]);
+        let packed = Way::Pack.network(folder, mode)?;
+        packed.save(&folder.join(mode.name()), false)?;
+        let mut times = [const { Vec::new() }; 6];
+        for _ in 0..ROUNDS {
+            for way in Way::ALL {
+                times[way as usize].push(way.time_of_start(folder, mode));
+                times[3 + way as usize].push(way.time(folder, mode)?);
+            }
+        }
+        let t = times.map(median);
+        for (what, t) in [("a program starts", &t[..3]), ("done before", &t[3..])] {
+            let name = format!("{}, {what}", mode.name());
+            println!(
+                "{name:<26} {:>13.1} ms {:>11.1} ms {:>7.1} {:>13.1} ms {:>7.1}",
+                t[0],
+                t[1],
+                t[0] / t[1],
+                t[2],
+                t[0] / t[2]
+            );
+        }
+        let mapped = Way::Map.network(folder, mode)?;
         let image = blocktensor_nets::noise(1, 224, 7)?.contiguous(mode.image_format())?;
         let run = |network: &Network| {
-            blocktensor::run(|| (0..3).for_each(|_| drop(network.run(&image).expect("a run"))));
+            blocktensor::run(|| (0..5).for_each(|_| drop(network.run(&image).expect("a run"))));
         };
         let [a, b] = compare([&mut || run(&packed), &mut || run(&mapped)]);
-        println!(
-            "{:<27} {slow:>18.1} ms {fast:>14.1} ms {:>7.1} {:>10.1} ms {:>5.1} ms {:>7.2}",
-            mode.name(),
-            slow / fast,
-            a / 3.0,
-            b / 3.0,
-            b / a
-        );
+        println!("{}: a run on mapped weights takes {:.3} of one on packed weights", mode.name(), b / a);
     }
     Ok(())
 }

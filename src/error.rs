@@ -197,6 +197,15 @@ pub enum Error {
     /// A registration that clashes with what is there, or names what is not.
     #[error("{0}")]
     Registration(Box<Complaint>),
+    /// Data that does not begin at a multiple of its element's size.
+    #[error("{0}")]
+    Misaligned(Box<Complaint>),
+    /// A DLPack tensor of a device or type that has no tensor here.
+    #[error("{0}")]
+    DlpackUnsupported(Box<Complaint>),
+    /// A DLPack tensor of another major version.
+    #[error("{0}")]
+    DlpackVersion(Box<Complaint>),
     /// A file that cannot be opened, mapped or written.
     #[error("{0}")]
     FileAccess(Box<Complaint>),
@@ -244,6 +253,9 @@ impl Error {
             | Error::OpaqueLayout(c)
             | Error::PackMismatch(c)
             | Error::Registration(c)
+            | Error::Misaligned(c)
+            | Error::DlpackUnsupported(c)
+            | Error::DlpackVersion(c)
             | Error::FileAccess(c)
             | Error::CorruptFile(c) => Some(c),
             Error::UnsupportedOp(_)

@@ -66,6 +66,8 @@
 #[allow(unsafe_code)]
 mod buffer;
 pub mod dispatch;
+#[allow(unsafe_code)]
+pub mod dlpack;
 mod dtype;
 #[allow(unsafe_code)]
 pub mod elementwise;
@@ -102,6 +104,7 @@ pub use pack::{
 };
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
+pub use tensor::foreign::Foreign;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
 pub use threads::{current_threads, flush_subnormals, parallel_for, run};

@@ -1,6 +1,7 @@
 //! One binary, so that the engine links once. The modules mirror `src`.
 
 mod dispatch;
+mod dlpack;
 mod elementwise;
 mod file;
 mod goldens_calls;

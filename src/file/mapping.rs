@@ -35,12 +35,6 @@ impl Mapping {
         Ok(Mapping(MmapRaw::from(map)))
     }
 
-    /// Asks the system to bring all pages in at once, which is cheaper than one by one. A hint.
-    pub fn read_ahead(&self) {
-        #[cfg(target_os = "linux")]
-        let _ = self.0.advise(memmap2::Advice::PopulateRead);
-    }
-
     /// Buffers of these parts, given in order, each with the alignment that its elements need in **bytes**. A part that
     /// does not lie so is copied. `None` unless each part begins where or after the one before ends, inside the file.
     pub fn split(self: &Arc<Mapping>, parts: &[(Range<usize>, usize)]) -> Option<Result<Vec<Buffer>>> {

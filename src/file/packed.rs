@@ -195,10 +195,22 @@ impl PackedFile {
     /// `PackMismatch` when it was packed on another instruction set, block or version of oneDNN, or is of another format
     /// version.
     pub fn open(path: impl AsRef<Path>) -> Result<PackedFile> {
-        let file = PackedFile::read(path.as_ref(), false)?;
-        match file.misfit {
+        PackedFile::read(path.as_ref(), false, true)?.fitting()
+    }
+
+    /// As [`open`](Self::open), without reading the weights to compare their checksums: pages come in when they are run. What
+    /// a disk spoiled goes unnoticed into the results.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_unchecked(path: impl AsRef<Path>) -> Result<PackedFile> {
+        PackedFile::read(path.as_ref(), false, false)?.fitting()
+    }
+
+    fn fitting(self) -> Result<PackedFile> {
+        match self.misfit {
             Some(misfit) => Err(Error::PackMismatch(misfit)),
-            None => Ok(file),
+            None => Ok(self),
         }
     }
 
@@ -208,10 +220,10 @@ impl PackedFile {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_or_repack(path: impl AsRef<Path>) -> Result<PackedFile> {
-        PackedFile::read(path.as_ref(), true)
+        PackedFile::read(path.as_ref(), true, true)
     }
 
-    fn read(path: &Path, repack: bool) -> Result<PackedFile> {
+    fn read(path: &Path, repack: bool, check_data: bool) -> Result<PackedFile> {
         let op = "PackedFile::open";
         let mut container = Container::open(op, path)?;
         let said = |key: &str| container.metadata.get(key).map_or("nothing", String::as_str).to_string();
@@ -246,8 +258,7 @@ impl PackedFile {
             )
         });
         let block = said("block").parse().unwrap_or(0);
-        container.read_ahead();
-        container.check_sums(op, path)?;
+        container.check_sums(op, path, check_data)?;
         let mut entries = BTreeMap::new();
         for (key, json) in &container.metadata {
             let Some(name) = key.strip_prefix(ENTRY) else { continue };

@@ -55,7 +55,7 @@ use crate::layout::pack;
 /// A layout without inner blocks is refused: strides express it, so it belongs to a [`StridedTensor`].
 #[derive(Clone)]
 pub struct BlockedTensor {
-    pub(super) storage: Arc<Buffer>,
+    pub(crate) storage: Arc<Buffer>,
     pub(super) dims: Dims,
     pub(super) layout: Layout,
     pub(super) dtype: DType,

@@ -5,6 +5,8 @@ pub mod blocked;
 mod cast;
 mod display;
 mod factories;
+#[allow(unsafe_code)]
+pub mod foreign;
 pub mod formats;
 mod reorder;
 pub mod reshape;

@@ -1,0 +1,137 @@
+//! Memory of another library's as a strided tensor, without a copy.
+
+use std::any::Any;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use super::strided::{StridedTensor, element_count};
+use crate::buffer::Buffer;
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::layout::dims::{Dims, ToDims};
+use crate::layout::memory_format::MemoryFormat;
+
+/// Memory that somebody else owns, and how a tensor lies in it.
+#[derive(Clone, Copy, Debug)]
+pub struct Foreign<'a> {
+    /// The first element. May be null when there are no elements.
+    pub data: *mut u8,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Sizes, in logical order.
+    pub dims: &'a [i64],
+    /// Steps in **elements**; row-major where left out.
+    pub strides: Option<&'a [i64]>,
+    /// Whether ops that write into a tensor may write here.
+    pub writable: bool,
+}
+
+impl StridedTensor {
+    /// Wraps memory of another library's: nothing is copied, and `owner` is dropped with the last tensor that uses it.
+    ///
+    /// # Errors
+    /// `owner` is then dropped at once. `RankMismatch`, `InvalidArgument` for negative sizes; `UnsupportedStride` for negative
+    /// strides; `Overflow`; `Misaligned` unless the data begins at a multiple of its element's size; `InvalidArgument` for
+    /// null data.
+    ///
+    /// # Safety
+    /// Every element that sizes and strides reach is valid for reading, and for writing if `writable`, for as long as `owner`
+    /// lives; no one else writes to it meanwhile, nor reads while a tensor made here is written to. `owner` may be dropped on
+    /// any thread.
+    pub unsafe fn from_foreign(
+        memory: Foreign<'_>,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<StridedTensor> {
+        let op = "from_foreign";
+        let dims = sizes(op, memory.dims)?;
+        let numel = element_count(op, &dims)?;
+        let strides = match memory.strides {
+            None => MemoryFormat::Contiguous.strides(op, &dims)?,
+            Some(strides) => steps(op, strides, &dims)?,
+        };
+        let size = memory.dtype.size_bytes();
+        let reach = if numel == 0 { Some(0) } else { reach(&dims, &strides) };
+        let Some(bytes) = reach.and_then(|r| r.checked_mul(size)).filter(|&b| isize::try_from(b).is_ok())
+        else {
+            fail!(
+                Overflow,
+                op,
+                "strides",
+                format!("sizes {dims} with strides {strides}"),
+                "the last element must lie within the address space",
+                "pass the strides in elements, as they are"
+            );
+        };
+        let data = match NonNull::new(memory.data) {
+            Some(data) => data,
+            None if numel == 0 => NonNull::<u64>::dangling().cast(),
+            None => fail!(
+                InvalidArgument,
+                op,
+                "data",
+                "null",
+                format!("sizes {dims} have {numel} elements"),
+                "pass the address of the first element"
+            ),
+        };
+        if !(data.as_ptr() as usize).is_multiple_of(size) && numel > 0 {
+            fail!(
+                Misaligned,
+                op,
+                "data",
+                format!("address {:p}", data.as_ptr()),
+                format!("{} elements begin at multiples of {size} bytes", memory.dtype),
+                "copy it to aligned memory first"
+            );
+        }
+        // SAFETY: the caller's promise, for the bytes that sizes and strides reach.
+        let storage = unsafe { Buffer::foreign(data, bytes, owner, memory.writable) };
+        let (storage, dtype) = (Arc::new(storage), memory.dtype);
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+    }
+}
+
+fn sizes(op: &'static str, dims: &[i64]) -> Result<Dims> {
+    let plain: Vec<usize> = dims.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect();
+    if dims.iter().any(|&d| d < 0) {
+        fail!(
+            InvalidArgument,
+            op,
+            "dims",
+            format!("{dims:?}"),
+            "sizes are 0 or more",
+            "pass the sizes as they are"
+        );
+    }
+    Dims::new(op, "dims", &plain)
+}
+
+fn steps(op: &'static str, strides: &[i64], dims: &Dims) -> Result<Dims> {
+    if strides.len() != dims.len() {
+        fail!(
+            InvalidArgument,
+            op,
+            "strides",
+            format!("{strides:?}"),
+            format!("there is one for each of sizes {dims}"),
+            "pass as many"
+        );
+    }
+    if let Some(axis) = strides.iter().zip(dims).position(|(&s, &d)| s < 0 && d > 1) {
+        fail!(
+            UnsupportedStride,
+            op,
+            "strides",
+            format!("{strides:?}"),
+            format!("axis {axis} runs backwards, and strides are 0 or more"),
+            "copy it to a tensor with positive strides first"
+        );
+    }
+    // The stride of an axis of one element says nothing, whatever it is.
+    Ok(strides.iter().map(|&s| usize::try_from(s).unwrap_or(1)).to_dims())
+}
+
+/// Elements from the first to the last, both counted.
+fn reach(dims: &[usize], strides: &[usize]) -> Option<usize> {
+    dims.iter().zip(strides).try_fold(1usize, |at, (&d, &s)| at.checked_add((d - 1).checked_mul(s)?))
+}

@@ -1,0 +1,302 @@
+//! DLPack: in and out without a copy, and the deleter called exactly once, also on refusal.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use blocktensor::dlpack::{
+    DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned, DLPackVersion, DLTensor, READ_ONLY,
+    VERSION,
+};
+use blocktensor::{BlockedTensor, DType, Error, Foreign, Layout, MemoryFormat, StridedTensor, ops};
+
+use crate::support::Rng;
+
+const F32: DLDataType = DLDataType { code: 2, bits: 32, lanes: 1 };
+const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
+
+/// Another library: it owns the numbers, and counts how often they were given back.
+struct Other {
+    data: Vec<f32>,
+    shape: Vec<i64>,
+    strides: Vec<i64>,
+    given_back: Arc<AtomicUsize>,
+}
+
+unsafe extern "C" fn delete(this: *mut DLManagedTensorVersioned) {
+    // SAFETY: both boxes were made in `managed`, and a receiver calls this once.
+    unsafe {
+        let managed = Box::from_raw(this);
+        Box::from_raw(managed.manager_ctx.cast::<Other>()).given_back.fetch_add(1, SeqCst);
+    }
+}
+
+unsafe extern "C" fn delete_old(this: *mut DLManagedTensor) {
+    // SAFETY: as above.
+    unsafe {
+        let managed = Box::from_raw(this);
+        Box::from_raw(managed.manager_ctx.cast::<Other>()).given_back.fetch_add(1, SeqCst);
+    }
+}
+
+fn tensor(other: &mut Other, strided: bool) -> DLTensor {
+    DLTensor {
+        data: other.data.as_mut_ptr().cast(),
+        device: CPU,
+        ndim: other.shape.len() as i32,
+        dtype: F32,
+        shape: other.shape.as_mut_ptr(),
+        strides: if strided { other.strides.as_mut_ptr() } else { std::ptr::null_mut() },
+        byte_offset: 0,
+    }
+}
+
+fn other(shape: &[i64], strides: &[i64], elements: usize) -> (Box<Other>, Arc<AtomicUsize>) {
+    let given_back = Arc::new(AtomicUsize::new(0));
+    let data = (0..elements).map(|i| i as f32).collect();
+    let other =
+        Other { data, shape: shape.to_vec(), strides: strides.to_vec(), given_back: Arc::clone(&given_back) };
+    (Box::new(other), given_back)
+}
+
+/// A versioned tensor of another library, changed before it is handed over.
+fn received(
+    shape: &[i64],
+    strides: &[i64],
+    elements: usize,
+    change: impl FnOnce(&mut DLManagedTensorVersioned),
+) -> (Result<StridedTensor, Error>, Arc<AtomicUsize>) {
+    let (mut other, given_back) = other(shape, strides, elements);
+    let dl_tensor = tensor(&mut other, !strides.is_empty());
+    let manager_ctx = Box::into_raw(other).cast();
+    let mut managed = DLManagedTensorVersioned {
+        version: VERSION,
+        manager_ctx,
+        deleter: Some(delete),
+        flags: 0,
+        dl_tensor,
+    };
+    change(&mut managed);
+    // SAFETY: a live tensor that nobody else consumes.
+    let result = unsafe { StridedTensor::from_dlpack(NonNull::from(Box::leak(Box::new(managed)))) };
+    (result, given_back)
+}
+
+#[test]
+fn a_tensor_comes_in_without_a_copy_and_goes_back_once() {
+    let (t, back) = received(&[2, 3], &[], 6, |_| {});
+    let t = t.unwrap();
+    assert_eq!((t.dims(), t.strides(), t.dtype()), (&[2, 3][..], &[3, 1][..], DType::F32));
+    assert_eq!(t.to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+    let view = t.transpose(0, 1).unwrap();
+    drop(t);
+    assert_eq!(back.load(SeqCst), 0, "a view still uses it");
+    assert_eq!(ops::relu(&view).unwrap().to_vec::<f32>().unwrap(), [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]);
+    std::thread::spawn(move || drop(view)).join().unwrap();
+    assert_eq!(back.load(SeqCst), 1);
+}
+
+#[test]
+fn strides_offsets_and_flags_are_understood() {
+    // Channels-last, with a byte offset.
+    let (t, back) = received(&[1, 2, 2, 2], &[8, 1, 4, 2], 9, |m| m.dl_tensor.byte_offset = 4);
+    let t = t.unwrap();
+    assert!(t.is_contiguous(MemoryFormat::ChannelsLast));
+    assert_eq!(t.to_vec::<f32>().unwrap(), [1.0, 3.0, 5.0, 7.0, 2.0, 4.0, 6.0, 8.0]);
+    drop(t);
+    assert_eq!(back.load(SeqCst), 1);
+    // Writable, and read-only.
+    let one = StridedTensor::full(&[4], -1f32, MemoryFormat::Contiguous).unwrap();
+    let (t, _) = received(&[4], &[1], 4, |_| {});
+    let mut t = t.unwrap();
+    ops::relu_into(&one, &mut t).unwrap();
+    assert_eq!(t.to_vec::<f32>().unwrap(), [0.0; 4]);
+    let (t, _) = received(&[4], &[1], 4, |m| m.flags = READ_ONLY);
+    let mut t = t.unwrap();
+    let e = ops::relu_into(&one, &mut t).unwrap_err();
+    assert!(matches!(e, Error::Aliasing(_)), "{e}");
+    assert_eq!(t.to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0]);
+    // A later minor version, a null deleter, no elements with null data, a scalar, odd strides on axes of one.
+    let (t, _) = received(&[1], &[], 1, |m| m.version.minor = 99);
+    t.unwrap();
+    let (t, _) = received(&[], &[], 1, |_| {});
+    assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0]);
+    let (t, _) = received(&[0, 3], &[], 0, |m| m.dl_tensor.data = std::ptr::null_mut());
+    assert_eq!(t.unwrap().numel(), 0);
+    let (t, _) = received(&[1, 3], &[-77, 1], 3, |_| {});
+    assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0]);
+    let (t, _) = received(&[2, 3], &[0, 1], 3, |_| {});
+    assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+    static mut STATIC: [f32; 2] = [5.0, 6.0];
+    let mut shape = [2i64];
+    let managed = DLManagedTensorVersioned {
+        version: VERSION,
+        manager_ctx: std::ptr::null_mut(),
+        deleter: None,
+        flags: READ_ONLY,
+        dl_tensor: DLTensor {
+            data: (&raw mut STATIC).cast(),
+            device: CPU,
+            ndim: 1,
+            dtype: F32,
+            shape: shape.as_mut_ptr(),
+            strides: std::ptr::null_mut(),
+            byte_offset: 0,
+        },
+    };
+    // SAFETY: a static array, read only.
+    let t = unsafe { StridedTensor::from_dlpack(NonNull::from(&managed)) }.unwrap();
+    assert_eq!(t.to_vec::<f32>().unwrap(), [5.0, 6.0]);
+}
+
+#[test]
+fn what_is_refused_is_given_back_once() {
+    type Change = fn(&mut DLManagedTensorVersioned);
+    let cases: [(&str, Change); 12] = [
+        ("DlpackVersion", |m| {
+            m.version = DLPackVersion { major: 2, minor: 0 };
+            // Nothing else may be read of another version.
+            m.dl_tensor.shape = NonNull::<i64>::dangling().as_ptr();
+            m.dl_tensor.ndim = i32::MAX;
+        }),
+        ("DlpackVersion", |m| m.version = DLPackVersion { major: 0, minor: 8 }),
+        ("DlpackUnsupported", |m| m.dl_tensor.device.device_type = 2),
+        ("DlpackUnsupported", |m| m.dl_tensor.dtype.lanes = 4),
+        ("DlpackUnsupported", |m| m.dl_tensor.dtype.bits = 64),
+        ("DlpackUnsupported", |m| m.dl_tensor.dtype.code = 5),
+        ("DlpackUnsupported", |m| m.dl_tensor.ndim = -1),
+        ("DlpackUnsupported", |m| m.dl_tensor.shape = std::ptr::null_mut()),
+        ("InvalidArgument", |m| m.dl_tensor.data = std::ptr::null_mut()),
+        ("Misaligned", |m| m.dl_tensor.byte_offset = 2),
+        ("UnsupportedStride", |m| unsafe { *m.dl_tensor.strides = -3 }),
+        ("InvalidArgument", |m| unsafe { *m.dl_tensor.shape = -2 }),
+    ];
+    for (i, (want, change)) in cases.into_iter().enumerate() {
+        let (result, back) = received(&[2, 3], &[3, 1], 6, change);
+        let e = result.map(|_| ()).unwrap_err();
+        assert!(format!("{e:?}").starts_with(want), "case {i}: {e:?}");
+        assert_eq!(back.load(SeqCst), 1, "case {i}");
+    }
+    for (shape, strides) in
+        [(&[i64::MAX, 4][..], &[1, 1][..]), (&[2, 2], &[i64::MAX, i64::MAX]), (&[1; 65], &[1; 65])]
+    {
+        let (result, back) = received(shape, strides, 4, |_| {});
+        let e = result.map(|_| ()).unwrap_err();
+        assert!(matches!(e, Error::Overflow(_) | Error::RankMismatch(_)), "{e}");
+        assert_eq!(back.load(SeqCst), 1);
+    }
+}
+
+#[test]
+fn the_older_form_comes_in_and_goes_out() {
+    let (mut o, back) = other(&[3], &[1], 3);
+    let dl_tensor = tensor(&mut o, true);
+    let managed =
+        DLManagedTensor { dl_tensor, manager_ctx: Box::into_raw(o).cast(), deleter: Some(delete_old) };
+    // SAFETY: a live tensor that nobody else consumes.
+    let t = unsafe { StridedTensor::from_dlpack_unversioned(NonNull::from(Box::leak(Box::new(managed)))) };
+    let t = t.unwrap();
+    // Out again, without a copy, and in: the first owner is told when the last one lets go.
+    let out = t.into_dlpack_unversioned().unwrap();
+    // SAFETY: as above.
+    let again = unsafe { StridedTensor::from_dlpack_unversioned(out) }.unwrap();
+    assert_eq!(again.to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0]);
+    assert_eq!(back.load(SeqCst), 0);
+    drop(again);
+    assert_eq!(back.load(SeqCst), 1);
+}
+
+#[test]
+fn tensors_go_out_without_a_copy() {
+    let t = StridedTensor::from_slice(&Rng(1).reals(24), &[2, 3, 4]).unwrap().transpose(0, 2).unwrap();
+    let want = t.to_vec::<f32>().unwrap();
+    let out = t.to_dlpack();
+    // SAFETY: live until it is consumed.
+    let seen = unsafe { out.as_ref() };
+    assert_eq!((seen.version, seen.flags, seen.dl_tensor.dtype), (VERSION, READ_ONLY, F32));
+    assert_eq!(
+        seen.dl_tensor.data,
+        t.as_strided(&[24], &[1], 0).unwrap().as_slice::<f32>().unwrap().as_ptr() as *mut c_void
+    );
+    // SAFETY: consumed once.
+    let again = unsafe { StridedTensor::from_dlpack(out) }.unwrap();
+    assert_eq!((again.strides(), again.to_vec::<f32>().unwrap()), (t.strides(), want));
+    // Who wants to hand it over for writing must be its only user.
+    let e = t.into_dlpack().unwrap_err();
+    assert!(matches!(e, Error::Aliasing(_)) && e.to_string().contains("to_dlpack"), "{e}");
+    drop(again);
+    let own = StridedTensor::full(&[5], 2f32, MemoryFormat::Contiguous).unwrap();
+    let out = own.into_dlpack().unwrap();
+    // SAFETY: live; consumed below by its own deleter.
+    unsafe {
+        assert_eq!(out.as_ref().flags, 0);
+        (out.as_ref().deleter.unwrap())(out.as_ptr());
+    }
+    for dtype in DType::ALL {
+        let t = StridedTensor::zeros(&[2, 2], dtype, MemoryFormat::Contiguous).unwrap();
+        // SAFETY: consumed once.
+        let again = unsafe { StridedTensor::from_dlpack(t.to_dlpack()) }.unwrap();
+        assert_eq!((again.dtype(), again.dims()), (dtype, t.dims()));
+    }
+}
+
+#[test]
+fn a_blocked_tensor_goes_out_only_as_the_blocks_that_it_is() {
+    for (dims, block) in
+        [(&[2, 17, 3, 2][..], 16), (&[1, 8, 5][..], 8), (&[1, 3, 2, 2, 2][..], 16), (&[0, 5, 2, 2][..], 8)]
+    {
+        let t = StridedTensor::from_slice(&Rng(2).reals(dims.iter().product()), dims).unwrap();
+        let layout = Layout::blocked_activation(dims.len(), block).unwrap();
+        let b: BlockedTensor = t.to_blocked(&layout).unwrap();
+        let e = b.to_dlpack().unwrap_err();
+        assert!(matches!(e, Error::OpaqueLayout(_)) && e.to_string().contains("to_strided"), "{e}");
+        // SAFETY: consumed once.
+        let seen = unsafe { StridedTensor::from_dlpack(b.as_blocked_dlpack().unwrap()) }.unwrap();
+        let blocks = dims[1].div_ceil(block);
+        let want: Vec<usize> =
+            [dims[0], blocks].into_iter().chain(dims[2..].iter().copied()).chain([block]).collect();
+        assert_eq!(seen.dims(), want);
+        // [N, C/b, spatial, b] back to [N, C, spatial]: the numbers, and zeros past the last channel.
+        let pixels: usize = dims[2..].iter().product();
+        let (got, plain) = (seen.to_vec::<f32>().unwrap(), t.to_vec::<f32>().unwrap());
+        for n in 0..dims[0] {
+            for c in 0..blocks * block {
+                for p in 0..pixels {
+                    let value = got[((n * blocks + c / block) * pixels + p) * block + c % block];
+                    let want = if c < dims[1] { plain[(n * dims[1] + c) * pixels + p] } else { 0.0 };
+                    assert_eq!(value, want);
+                }
+            }
+        }
+        // It is read-only.
+        let mut seen = seen;
+        drop(b);
+        let zero = StridedTensor::zeros(&want, DType::F32, MemoryFormat::Contiguous).unwrap();
+        if seen.numel() > 0 {
+            assert!(matches!(ops::relu_into(&zero, &mut seen), Err(Error::Aliasing(_))));
+        }
+    }
+    let w = StridedTensor::from_slice(&Rng(3).reals(64), &[8, 8, 1, 1]).unwrap();
+    let w = w.to_blocked(&Layout::OIHW8I8O).unwrap();
+    assert!(matches!(w.as_blocked_dlpack(), Err(Error::OpaqueLayout(_))));
+}
+
+#[test]
+fn memory_of_a_host_is_wrapped_where_it_lies() {
+    let host: Arc<Vec<f32>> = Arc::new((0..12).map(|i| i as f32).collect());
+    let weak = Arc::downgrade(&host);
+    let memory = Foreign {
+        data: host.as_ptr().cast_mut().cast(),
+        dtype: DType::F32,
+        dims: &[3, 4],
+        strides: None,
+        writable: false,
+    };
+    // SAFETY: the vector lives as long as the owner, and is not written to.
+    let t = unsafe { StridedTensor::from_foreign(memory, host) }.unwrap();
+    assert_eq!(t.as_slice::<f32>().unwrap()[11], 11.0);
+    assert!(weak.upgrade().is_some());
+    drop(t);
+    assert!(weak.upgrade().is_none(), "let go with the last tensor");
+}
