@@ -206,6 +206,18 @@ pub enum Error {
     /// A DLPack tensor of another major version.
     #[error("{0}")]
     DlpackVersion(Box<Complaint>),
+    /// A null where a function of the C interface wants an address or a handle.
+    #[error("{0}")]
+    NullPointer(Box<Complaint>),
+    /// A handle of the C interface that was freed, is of another kind, or never existed.
+    #[error("{0}")]
+    InvalidHandle(Box<Complaint>),
+    /// A caller of the C interface that was compiled for another version of it.
+    #[error("{0}")]
+    AbiMismatch(Box<Complaint>),
+    /// A panic that was stopped at the C interface.
+    #[error("{0}")]
+    Panicked(Box<Complaint>),
     /// A file that cannot be opened, mapped or written.
     #[error("{0}")]
     FileAccess(Box<Complaint>),
@@ -253,6 +265,10 @@ impl Error {
             | Error::OpaqueLayout(c)
             | Error::PackMismatch(c)
             | Error::Registration(c)
+            | Error::NullPointer(c)
+            | Error::InvalidHandle(c)
+            | Error::AbiMismatch(c)
+            | Error::Panicked(c)
             | Error::Misaligned(c)
             | Error::DlpackUnsupported(c)
             | Error::DlpackVersion(c)
@@ -262,6 +278,40 @@ impl Error {
             | Error::ReorderDenied(_)
             | Error::OutOfMemory { .. }
             | Error::Backend { .. } => None,
+        }
+    }
+
+    /// A number for the kind of error, the same in every version: what the C interface returns.
+    pub fn code(&self) -> i32 {
+        match self {
+            Error::UnsupportedOp(_) => 1,
+            Error::KeyMismatch(_) => 2,
+            Error::LayoutMismatch(_) => 3,
+            Error::UnsupportedDType(_) => 4,
+            Error::DTypeMismatch(_) => 5,
+            Error::RankMismatch(_) => 6,
+            Error::ShapeMismatch(_) => 7,
+            Error::InvalidArgument(_) => 8,
+            Error::Overflow(_) => 9,
+            Error::OutOfBounds(_) => 10,
+            Error::UnsupportedStride(_) => 11,
+            Error::OverlappingOutput(_) => 12,
+            Error::Aliasing(_) => 13,
+            Error::OpaqueLayout(_) => 14,
+            Error::PackMismatch(_) => 15,
+            Error::ReorderDenied(_) => 16,
+            Error::Registration(_) => 17,
+            Error::CorruptFile(_) => 18,
+            Error::FileAccess(_) => 19,
+            Error::OutOfMemory { .. } => 20,
+            Error::Backend { .. } => 21,
+            Error::Misaligned(_) => 22,
+            Error::DlpackUnsupported(_) => 23,
+            Error::DlpackVersion(_) => 24,
+            Error::NullPointer(_) => 25,
+            Error::InvalidHandle(_) => 26,
+            Error::AbiMismatch(_) => 27,
+            Error::Panicked(_) => 28,
         }
     }
 

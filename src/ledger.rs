@@ -32,6 +32,8 @@ pub enum Cause {
     DenseCopy,
     /// The engine's implementation reorders inside itself (its name says so: `jit_uni_ncsp...`).
     Internal,
+    /// An op without a kernel ran on another key's: `dispatch::allow_fallback` was called.
+    Fallback,
 }
 
 impl Cause {
@@ -42,6 +44,7 @@ impl Cause {
             Cause::Packing => "pack the weights once, before the scope (`PackedConv2d`, `PackedLinear`)",
             Cause::DenseCopy => "pass a dense tensor: call `contiguous` before the scope",
             Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing",
+            Cause::Fallback => "reorder once and call the op on strided tensors, or switch the fallback off",
         }
     }
 }
@@ -53,6 +56,7 @@ impl std::fmt::Display for Cause {
             Cause::Packing => "packing",
             Cause::DenseCopy => "dense copy",
             Cause::Internal => "inside the kernel",
+            Cause::Fallback => "fallback",
         })
     }
 }
@@ -132,6 +136,8 @@ pub struct Ledger {
 thread_local! {
     static RECORDING: RefCell<Vec<Ledger>> = const { RefCell::new(Vec::new()) };
     static WATCHED: Cell<bool> = const { Cell::new(false) };
+    /// The call that a fallback serves: reorders asked for inside are its doing.
+    static FALLBACK: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
     /// How many reorders are still allowed; `None` without a limit.
     static ALLOWED: Cell<Option<usize>> = const { Cell::new(None) };
 }
@@ -262,8 +268,23 @@ fn since_first(at: Instant) -> Duration {
     at.saturating_duration_since(*FIRST.get_or_init(|| at))
 }
 
+/// Calls `f`, whose reorders serve a call without a kernel that was made at `location`.
+pub(crate) fn as_fallback<R>(location: &'static Location<'static>, f: impl FnOnce() -> R) -> R {
+    struct Leave(Option<&'static Location<'static>>);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            FALLBACK.set(self.0);
+        }
+    }
+    let _leave = Leave(FALLBACK.replace(Some(location)));
+    f()
+}
+
 /// Does `work`, which moves data as `m` says: refused inside [`deny_reorders`], written down inside [`record`].
-pub(crate) fn reorder<R: Moved>(m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    if let (Cause::Call, Some(location)) = (m.cause, FALLBACK.get()) {
+        (m.cause, m.location) = (Cause::Fallback, location);
+    }
     if ALLOWED.get() == Some(0) {
         return Err(Error::ReorderDenied(Box::new(ReorderDenied {
             op: m.op.into(),

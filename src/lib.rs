@@ -91,6 +91,7 @@ mod tensor;
 mod threads;
 
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
+pub use dispatch::register;
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
 pub use file::{Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedWriter, StateDict};

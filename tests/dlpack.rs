@@ -169,8 +169,14 @@ fn what_is_refused_is_given_back_once() {
         ("DlpackUnsupported", |m| m.dl_tensor.shape = std::ptr::null_mut()),
         ("InvalidArgument", |m| m.dl_tensor.data = std::ptr::null_mut()),
         ("Misaligned", |m| m.dl_tensor.byte_offset = 2),
-        ("UnsupportedStride", |m| unsafe { *m.dl_tensor.strides = -3 }),
-        ("InvalidArgument", |m| unsafe { *m.dl_tensor.shape = -2 }),
+        ("UnsupportedStride", |m| {
+            // SAFETY: two strides, of a live tensor.
+            unsafe { *m.dl_tensor.strides = -3 }
+        }),
+        ("InvalidArgument", |m| {
+            // SAFETY: two sizes, of a live tensor.
+            unsafe { *m.dl_tensor.shape = -2 }
+        }),
     ];
     for (i, (want, change)) in cases.into_iter().enumerate() {
         let (result, back) = received(&[2, 3], &[3, 1], 6, change);

@@ -4,13 +4,15 @@
 //! error that names the keys that have one, never a conversion.
 
 pub(crate) mod args;
+mod fallback;
 mod key;
 mod op;
 mod registry;
 pub mod schema;
 
 pub use args::{Arg, Args, Value};
+pub use fallback::{Fallback, FallbackNote, allow_fallback};
 pub use key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use op::{Engine, Kernel, KernelFn, Op, Outputs};
-pub use registry::{Registrar, call, op, ops, register_backend};
+pub use registry::{Registrar, call, op, ops, register, register_backend};
 pub use schema::{ArgKind, ArgSpec, Schema};

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use super::args::{Arg, Args, data_operands};
+use super::fallback;
 use super::key::{DispatchKey, MAX_KEYS};
 use super::schema::Schema;
 use crate::dtype::DType;
@@ -203,7 +204,7 @@ impl Op {
         let args = Args::new(self.schema, values)?;
         let key = args.key();
         let Some(kernel) = self.kernel(key) else {
-            return Err(self.unsupported(key, Unsupported::NoKernel, values, None));
+            return self.missing(&args);
         };
         if kernel.engine == Engine::NotBuilt {
             let remedy = "build with feature `onednn`, or call it on strided tensors".to_string();
@@ -247,6 +248,19 @@ impl Op {
             "the kernel's result is not of its operands' type",
             "mend the kernel, or call the op by name",
         ))
+    }
+
+    /// What a call comes to that has no kernel under its key, for a host's own dispatcher: the fallback where
+    /// [`allow_fallback`](super::allow_fallback) allowed it, else the error that names the operands, the keys that have a
+    /// kernel, and the call that leads there.
+    ///
+    /// # Errors
+    /// `UnsupportedOp`; what the op returns where it falls back.
+    pub fn missing(&'static self, args: &Args<'_>) -> Result<Outputs> {
+        match fallback::attempt(self, args.key(), args.values(), args.location()) {
+            Some(result) => result,
+            None => Err(self.unsupported(args.key(), Unsupported::NoKernel, args.values(), None)),
+        }
     }
 
     /// The error of a call that no kernel answers.

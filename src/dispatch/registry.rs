@@ -9,7 +9,7 @@ use once_cell::sync::Lazy;
 use super::args::{Arg, Value};
 use super::key::{DispatchKey, KeySpec};
 use super::op::{Kernel, Op};
-use super::schema::{ArgKind, Schema};
+use super::schema::Schema;
 use crate::error::{Result, fail};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 
@@ -32,6 +32,50 @@ pub trait Registrar {
     /// # Errors
     /// `Registration` when there is no such op, or it has a kernel for the key.
     fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
+
+    /// Tells of a key that exists in this process, for which kernels follow: a host maps it to a device of its own.
+    ///
+    /// # Errors
+    /// `Registration` when the host has such a device already.
+    fn known_key(&mut self, key: DispatchKey) -> Result<()> {
+        let _ = key;
+        Ok(())
+    }
+
+    /// All was handed over, and may be used from now on.
+    ///
+    /// # Errors
+    /// What the host still finds wrong; then [`abort`](Self::abort) follows.
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Something was refused: nothing that was handed over since the last commit may stay.
+    fn abort(&mut self) {}
+}
+
+/// Hands this crate's own two backends to a host framework: its keys, every op's schema, every kernel. Complete or not at
+/// all: the registrar's `commit` is called at the end, or its `abort` after the first thing that it refuses.
+///
+/// The host calls a kernel with [`Kernel::call`] on [`Args::new`](super::Args::new), and answers a missing one with
+/// [`Op::missing`]. Its tensors may hold ours ([`Tensor`]), and its memory becomes one without a copy
+/// ([`StridedTensor::from_foreign`](crate::StridedTensor::from_foreign)). `examples/host_framework.rs` does all of it.
+///
+/// # Errors
+/// What the registrar returns.
+pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
+    ready();
+    let mut hand_over = || {
+        registrar.known_key(DispatchKey::STRIDED)?;
+        registrar.known_key(DispatchKey::BLOCKED)?;
+        crate::ops::register(registrar)?;
+        registrar.commit()
+    };
+    let handed_over = hand_over();
+    if handed_over.is_err() {
+        registrar.abort();
+    }
+    handed_over
 }
 
 static OPS: Lazy<RwLock<BTreeMap<&'static str, &'static Op>>> = Lazy::new(RwLock::default);
@@ -263,19 +307,8 @@ pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
             Some(Value::Float(v)) => Arg::Float(*v),
             Some(Value::Bool(v)) => Arg::Bool(*v),
             Some(Value::Str(v)) => Arg::Str(v),
-            None => default(spec.kind),
+            None => spec.kind.default(),
         })
         .collect();
     op.call(&args).map(|o| o.into_vec())
-}
-
-fn default(kind: ArgKind) -> Arg<'static> {
-    match kind {
-        ArgKind::Int(Some(v)) => Arg::Int(v),
-        ArgKind::Ints(Some(v)) => Arg::Ints(v),
-        ArgKind::Float(Some(v)) => Arg::Float(v),
-        ArgKind::Bool(Some(v)) => Arg::Bool(v),
-        ArgKind::Str(Some(v)) => Arg::Str(v),
-        _ => Arg::Absent,
-    }
 }

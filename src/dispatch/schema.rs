@@ -1,5 +1,7 @@
 //! Schemas: what an op takes, and which of it chooses the key.
 
+use super::args::Arg;
+
 /// What an argument is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArgKind {
@@ -31,6 +33,18 @@ impl ArgKind {
     /// Whether tensors of this argument choose the key.
     pub const fn is_data(self) -> bool {
         matches!(self, ArgKind::Data | ArgKind::OptionalData | ArgKind::DataList)
+    }
+
+    /// What stands for an argument that a call leaves out: its default, or nothing.
+    pub const fn default(self) -> Arg<'static> {
+        match self {
+            ArgKind::Int(Some(v)) => Arg::Int(v),
+            ArgKind::Ints(Some(v)) => Arg::Ints(v),
+            ArgKind::Float(Some(v)) => Arg::Float(v),
+            ArgKind::Bool(Some(v)) => Arg::Bool(v),
+            ArgKind::Str(Some(v)) => Arg::Str(v),
+            _ => Arg::Absent,
+        }
     }
 
     /// What an error calls it.

@@ -19,7 +19,7 @@
 
 use super::dims::{Dims, ToDims};
 use super::iterator;
-use crate::error::{Result, fail};
+use crate::error::{Complaint, Error, Result, fail};
 
 /// The order in memory of a strided tensor's dimensions; sizes are always given as N, C, (D,) (H,) W.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -138,6 +138,28 @@ impl MemoryFormat {
                 "use contiguous, or the channels-last format of that rank"
             ),
             _ => Ok(()),
+        }
+    }
+}
+
+impl std::str::FromStr for MemoryFormat {
+    type Err = Error;
+
+    /// # Errors
+    /// `InvalidArgument` for anything but a format's [`name`](MemoryFormat::name).
+    fn from_str(name: &str) -> Result<MemoryFormat> {
+        match name {
+            "preserve" => Ok(MemoryFormat::Preserve),
+            _ => MemoryFormat::of_name(name).ok_or_else(|| {
+                let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
+                Error::InvalidArgument(Complaint::new(
+                    "memory_format",
+                    "name",
+                    format!("`{shown}`"),
+                    "it is no memory format's name",
+                    "use contiguous, channels_last, channels_last_3d, channels_last_1d or preserve",
+                ))
+            }),
         }
     }
 }

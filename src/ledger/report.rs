@@ -109,7 +109,7 @@ impl Display for Ledger {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         write!(f, "{}", plural(self.reorders.len(), "reorder"))?;
-        let causes = [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal];
+        let causes = [Cause::Call, Cause::Packing, Cause::DenseCopy, Cause::Internal, Cause::Fallback];
         let counts = causes.map(|c| (c, self.reorders.iter().filter(|r| r.cause == c).count()));
         let counts: Vec<String> =
             counts.iter().filter(|(_, n)| *n > 0).map(|(c, n)| format!("{c} {n}")).collect();

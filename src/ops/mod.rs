@@ -156,7 +156,7 @@ const ALL: &[&[Entry]] = &[
 ///
 /// # Errors
 /// What the registrar returns.
-pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
+pub(crate) fn register(registrar: &mut dyn Registrar) -> Result<()> {
     for entry in ALL.iter().copied().flatten() {
         registrar.op(entry.op)?;
         let name = entry.op.schema().name;

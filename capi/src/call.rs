@@ -1,0 +1,144 @@
+//! Ops by name, with a flat list of arguments.
+
+use std::ffi::c_char;
+
+use blocktensor::dispatch::{self, Value};
+use blocktensor::{Complaint, Error, Result, Tensor};
+
+use crate::handles::{Object, bt_handle, give, tensor};
+use crate::status::{array, bt_status, guard, place, string};
+
+/// What an argument is.
+#[allow(non_camel_case_types)]
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum bt_arg_kind {
+    /// One tensor: `tensors[0]`.
+    BT_ARG_TENSOR = 1,
+    /// `count` tensors.
+    BT_ARG_TENSORS = 2,
+    /// `number`.
+    BT_ARG_INT = 3,
+    /// `count` integers.
+    BT_ARG_INTS = 4,
+    /// `real`.
+    BT_ARG_FLOAT = 5,
+    /// `number` is not 0.
+    BT_ARG_BOOL = 6,
+    /// `text`.
+    BT_ARG_STRING = 7,
+}
+
+/// One argument of a call. What its kind does not use is not looked at.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bt_arg {
+    /// The argument's name in the op's schema.
+    pub name: *const c_char,
+    /// A `bt_arg_kind`.
+    pub kind: i32,
+    /// An integer or a flag.
+    pub number: i64,
+    /// A number.
+    pub real: f64,
+    /// A word.
+    pub text: *const c_char,
+    /// Integers.
+    pub integers: *const i64,
+    /// Handles of tensors.
+    pub tensors: *const bt_handle,
+    /// How many integers or tensors.
+    pub count: usize,
+}
+
+/// # Safety
+/// `args` holds `count` arguments, as `bt_call` asks.
+pub(crate) unsafe fn values<'a>(
+    op: &'static str,
+    args: *const bt_arg,
+    count: usize,
+) -> Result<Vec<(&'a str, Value)>> {
+    // SAFETY: the caller's promise.
+    let args: &'a [bt_arg] = unsafe { array(op, "args", args, count)? };
+    args.iter()
+        .map(|a| {
+            // SAFETY: as above.
+            let name = unsafe { string(op, "name", a.name)? };
+            // SAFETY: as above, of what the kind uses.
+            let value = unsafe {
+                match a.kind {
+                    1 => {
+                        let one = array(op, "tensors", a.tensors, 1)?;
+                        Value::Tensor(tensor(op, "tensors", one[0])?)
+                    }
+                    2 => {
+                        let list = array(op, "tensors", a.tensors, a.count)?;
+                        let list: Result<Vec<Tensor>> =
+                            list.iter().map(|&h| tensor(op, "tensors", h)).collect();
+                        Value::Tensors(list?)
+                    }
+                    3 => Value::Int(a.number),
+                    4 => Value::Ints(array(op, "integers", a.integers, a.count)?.to_vec()),
+                    5 => Value::Float(a.real),
+                    6 => Value::Bool(a.number != 0),
+                    7 => Value::Str(string(op, "text", a.text)?.to_string()),
+                    other => {
+                        let rule = "kinds are BT_ARG_TENSOR to BT_ARG_STRING, 1 to 7";
+                        let got = format!("kind {other} for `{name}`");
+                        let c = Complaint::new(op, "kind", got, rule, "pass one of bt_arg_kind");
+                        return Err(Error::InvalidArgument(c));
+                    }
+                }
+            };
+            Ok((name, value))
+        })
+        .collect()
+}
+
+/// Calls an op by name with named arguments; what is left out takes its default. The results' handles go into `outs`, which
+/// has room for `room`, and their number into `count`; with too little room nothing is given.
+///
+/// # Safety
+/// `op` is a string, `args` holds `arg_count` arguments whose names, texts and arrays are as their fields say, `outs` may be
+/// written for `room` handles, `count` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_call(
+    op: *const c_char,
+    args: *const bt_arg,
+    arg_count: usize,
+    outs: *mut bt_handle,
+    room: usize,
+    count: *mut usize,
+) -> bt_status {
+    let here = "bt_call";
+    guard(here, || {
+        // SAFETY: the caller's promises.
+        let (name, values) = unsafe { (string(here, "op", op)?, values(here, args, arg_count)?) };
+        if room > 0 {
+            // SAFETY: as above.
+            unsafe { place(here, "outs", outs)? };
+        }
+        let results = dispatch::call(name, &values)?;
+        if !count.is_null() {
+            // SAFETY: as above.
+            *unsafe { place(here, "count", count)? } = results.len();
+        }
+        if results.len() > room {
+            let (got, rule) =
+                (format!("room for {room}"), format!("`{name}` has {} results here", results.len()));
+            return Err(Error::InvalidArgument(Complaint::new(
+                here,
+                "room",
+                got,
+                rule,
+                "pass a longer array",
+            )));
+        }
+        for (i, t) in results.into_iter().enumerate() {
+            // SAFETY: `i` is below `room`.
+            unsafe { outs.add(i).write(give(Object::Tensor(t))) };
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,32 @@
+//! The C interface.
+//!
+//! Every function returns a status: 0, or the code of an error whose full text [`bt_last_error_message`] has for the thread
+//! that made the call. Objects are handles: numbers that only this library makes; one that is null, was freed or never
+//! existed is an error, never a crash. No panic crosses, nothing is printed.
+//!
+//! Pointers must be what the functions ask for: that much C cannot check. Strings are UTF-8 and end with NUL; arrays come
+//! with their lengths. Objects may be used from any thread.
+
+mod call;
+mod dlpack;
+mod handles;
+mod packed;
+mod scopes;
+mod status;
+mod table;
+mod tensor;
+
+pub use call::{bt_arg, bt_arg_kind, bt_call};
+pub use dlpack::{
+    bt_blocked_to_dlpack, bt_dlpack, bt_tensor_from_dlpack, bt_tensor_from_dlpack_unversioned,
+    bt_tensor_into_dlpack_unversioned, bt_tensor_to_dlpack,
+};
+pub use handles::{bt_free, bt_handle, bt_live_handles};
+pub use packed::{bt_dict_load, bt_dict_take, bt_pack_conv, bt_pack_linear, bt_packed_run};
+pub use scopes::{bt_body, bt_deny_reorders, bt_describe, bt_record, bt_run};
+pub use status::{bt_last_error_code, bt_last_error_message, bt_status};
+pub use table::{BT_ABI_VERSION, bt_abi_version, bt_api, bt_get_api, bt_version};
+pub use tensor::{
+    bt_dtype, bt_info, bt_release, bt_tensor_data, bt_tensor_from_data, bt_tensor_info, bt_tensor_read,
+    bt_tensor_wrap, bt_to_blocked, bt_to_strided,
+};

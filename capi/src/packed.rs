@@ -1,0 +1,221 @@
+//! Packed weights and state dicts.
+
+use std::ffi::c_char;
+
+use blocktensor::dispatch::Value;
+use blocktensor::ops::{Conv, Fusion, PostOps};
+use blocktensor::{
+    Complaint, Error, Operand, PackedConv, PackedLinear, Result, Source, StateDict, StridedTensor, Tensor,
+};
+
+use crate::call::{bt_arg, values};
+use crate::handles::{self, Object, Packed, bt_handle, give, optional, tensor};
+use crate::status::{bt_status, guard, place, string};
+
+fn plain(op: &'static str, argument: &'static str, t: Tensor) -> Result<StridedTensor> {
+    StridedTensor::from_tensor(t).map_err(|t| {
+        let got = t.tensor_ref().describe();
+        let rule = "plain weights are packed";
+        Error::KeyMismatch(Complaint::new(op, argument, got, rule, "reorder it with `bt_to_strided`"))
+    })
+}
+
+/// One value for each spatial dimension; a single one stands for all.
+fn spread<const N: usize>(op: &'static str, name: &str, list: &[i64]) -> Result<[usize; N]> {
+    let bad = |rule: String| {
+        let got = format!("{list:?}");
+        let c = Complaint::new(
+            op,
+            name.to_string(),
+            got,
+            rule,
+            "pass one for each spatial dimension, or one for all",
+        );
+        Err(Error::InvalidArgument(c))
+    };
+    let mut out = [0; N];
+    if list.len() != N && list.len() != 1 {
+        return bad(format!("there are {N} spatial dimensions"));
+    }
+    for (i, to) in out.iter_mut().enumerate() {
+        match usize::try_from(list[if list.len() == 1 { 0 } else { i }]) {
+            Ok(v) => *to = v,
+            Err(_) => return bad("no value may be negative".into()),
+        }
+    }
+    Ok(out)
+}
+
+fn pack<const N: usize>(
+    op: &'static str,
+    weights: &StridedTensor,
+    bias: Option<&StridedTensor>,
+    params: &[(&str, Value)],
+    like: &Tensor,
+) -> Result<PackedConv<N>> {
+    let mut conv = Conv::<N>::new();
+    for (name, value) in params {
+        let one;
+        let list: &[i64] = match value {
+            Value::Ints(list) => list,
+            Value::Int(v) => {
+                one = [*v];
+                &one
+            }
+            _ => &[],
+        };
+        conv = match (*name, value) {
+            ("stride", _) => conv.strides(spread(op, name, list)?),
+            ("dilation", _) => conv.dilations(spread(op, name, list)?),
+            ("padding", _) if list.len() == 2 * N => {
+                conv.paddings(spread(op, name, &list[..N])?, spread(op, name, &list[N..])?)
+            }
+            ("padding", _) => conv.paddings(spread(op, name, list)?, spread(op, name, list)?),
+            ("groups", Value::Int(_)) => conv.groups(spread::<1>(op, name, list)?[0]),
+            ("post_ops", Value::Str(text)) => {
+                text.parse::<PostOps>()?.iter().fold(conv, |conv, &post_op| conv.post_op(post_op))
+            }
+            _ => {
+                let rule = "it has stride, padding, dilation (integers), groups (an integer) and post_ops (a string)";
+                let got = format!("{value:?}");
+                let c = Complaint::new(op, name.to_string(), got, rule, "pass one of these");
+                return Err(Error::InvalidArgument(c));
+            }
+        };
+    }
+    PackedConv::<N>::new(weights, bias, conv)?.pack_for(&Source::of(like)?)
+}
+
+/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like`, on
+/// the threads of this process. `params` are `stride`, `padding`, `dilation`, `groups`, `post_ops`, as of the op.
+///
+/// # Safety
+/// `params` holds `param_count` arguments, as `bt_call` asks; `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_pack_conv(
+    weights: bt_handle,
+    bias: bt_handle,
+    params: *const bt_arg,
+    param_count: usize,
+    like: bt_handle,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_pack_conv";
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (out, params) = unsafe { (place(op, "out", out)?, values(op, params, param_count)?) };
+        let weights = plain(op, "weights", tensor(op, "weights", weights)?)?;
+        let bias = optional(op, "bias", bias)?.map(|b| plain(op, "bias", b)).transpose()?;
+        let like = tensor(op, "like", like)?;
+        let (w, b) = (&weights, bias.as_ref());
+        let packed = match like.tensor_ref().dims().len() {
+            3 => Packed::Conv1(pack(op, w, b, &params, &like)?),
+            4 => Packed::Conv2(pack(op, w, b, &params, &like)?),
+            5 => Packed::Conv3(pack(op, w, b, &params, &like)?),
+            rank => {
+                let c = Complaint::new(
+                    op,
+                    "like",
+                    format!("a tensor of rank {rank}"),
+                    "convolutions have 1 to 3 spatial dimensions: rank 3 to 5",
+                    "pass a source of such a rank",
+                );
+                return Err(Error::RankMismatch(c));
+            }
+        };
+        *out = give(Object::Packed(Box::new(packed)));
+        Ok(())
+    })
+}
+
+/// Packs the weights of a linear layer, `[O, K]`, and its bias (0 for none), for inputs of `rows` rows.
+///
+/// # Safety
+/// `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_pack_linear(
+    weights: bt_handle,
+    bias: bt_handle,
+    rows: usize,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_pack_linear";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let weights = plain(op, "weights", tensor(op, "weights", weights)?)?;
+        let bias = optional(op, "bias", bias)?.map(|b| plain(op, "bias", b)).transpose()?;
+        let packed = Packed::Linear(PackedLinear::new(&weights, bias.as_ref(), rows)?);
+        *out = give(Object::Packed(Box::new(packed)));
+        Ok(())
+    })
+}
+
+/// Runs packed weights on `x`; `residual` is the operand of a `residual` post-op, 0 without one.
+///
+/// # Safety
+/// `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_packed_run(
+    packed: bt_handle,
+    x: bt_handle,
+    residual: bt_handle,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_packed_run";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let (x, residual) = (tensor(op, "x", x)?, optional(op, "residual", residual)?);
+        let fusion = || Fusion { residual: residual.as_ref(), channel: &[] };
+        let y = handles::with(op, "packed", packed, "packed weights", |o| match o {
+            Object::Packed(packed) => Some(match &**packed {
+                Packed::Conv1(c) => c.run_fused(&x, fusion()),
+                Packed::Conv2(c) => c.run_fused(&x, fusion()),
+                Packed::Conv3(c) => c.run_fused(&x, fusion()),
+                Packed::Linear(l) => plain(op, "x", x.clone()).and_then(|x| l.run(&x)).map(Tensor::from),
+            }),
+            _ => None,
+        })?;
+        *out = give(Object::Tensor(y));
+        Ok(())
+    })
+}
+
+/// Maps a safetensors file of plain weights.
+///
+/// # Safety
+/// `path` is a string, `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) -> bt_status {
+    let op = "bt_dict_load";
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
+        *out = give(Object::Dict(StateDict::load(path)?.into()));
+        Ok(())
+    })
+}
+
+/// Takes a tensor out of a state dict, by name.
+///
+/// # Safety
+/// `name` is a string, `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_dict_take(
+    dict: bt_handle,
+    name: *const c_char,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_dict_take";
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (name, out) = unsafe { (string(op, "name", name)?, place(op, "out", out)?) };
+        let t = handles::with(op, "dict", dict, "a state dict", |o| match o {
+            Object::Dict(d) => Some(d.lock().unwrap_or_else(|e| e.into_inner()).take(name)),
+            _ => None,
+        })?;
+        *out = give(Object::Tensor(t.into()));
+        Ok(())
+    })
+}

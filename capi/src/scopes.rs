@@ -1,0 +1,128 @@
+//! Scopes: what happens while a function of the caller's runs; and texts.
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_void};
+
+use blocktensor::{Complaint, Error, Operand, Result, ledger};
+
+use crate::handles::{Object, Packed, bt_handle, give, object};
+use crate::status::{bt_status, guard, null, place};
+
+/// A function of the caller's: it gets the context, and returns a status, which the scope's function returns in turn.
+#[allow(non_camel_case_types)]
+pub type bt_body = Option<unsafe extern "C" fn(*mut c_void) -> bt_status>;
+
+/// Calls the body inside `scope`; a status of its own is returned as it is.
+fn call(
+    op: &'static str,
+    body: bt_body,
+    context: *mut c_void,
+    scope: impl FnOnce(&dyn Fn()) -> Result<()>,
+) -> bt_status {
+    let said = Cell::new(0);
+    let status = guard(op, || {
+        let Some(body) = body else { return Err(null(op, "body")) };
+        // SAFETY: the caller's function with the caller's context, on the caller's thread.
+        scope(&|| said.set(unsafe { body(context) }))
+    });
+    if said.get() != 0 { said.get() } else { status }
+}
+
+/// Keeps the threads as a team while `body` runs: parallel sections of the ops in it cost no wake-up.
+///
+/// # Safety
+/// `body` may be called with `context`, and returns normally.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_run(body: bt_body, context: *mut c_void) -> bt_status {
+    call("bt_run", body, context, |body| {
+        blocktensor::run(body);
+        Ok(())
+    })
+}
+
+/// Makes an error of every reorder while `body` runs.
+///
+/// # Safety
+/// As `bt_run`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_deny_reorders(body: bt_body, context: *mut c_void) -> bt_status {
+    call("bt_deny_reorders", body, context, |body| {
+        ledger::deny_reorders(body);
+        Ok(())
+    })
+}
+
+/// Writes down every reorder and kernel run of this thread while `body` runs. `out` receives a text, a table of them, for
+/// `bt_describe`.
+///
+/// # Safety
+/// As `bt_run`; `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_record(body: bt_body, context: *mut c_void, out: *mut bt_handle) -> bt_status {
+    let op = "bt_record";
+    call(op, body, context, |body| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let ((), book) = ledger::record(body);
+        *out = give(Object::Text(book.to_string()));
+        Ok(())
+    })
+}
+
+/// Writes what an object is, or a text, into `room` bytes, NUL included and cut where it must be; `needed` receives how many
+/// bytes all of it takes.
+///
+/// # Safety
+/// `text` may be written for `room` bytes; `needed` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_describe(
+    handle: bt_handle,
+    text: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> bt_status {
+    let op = "bt_describe";
+    guard(op, || {
+        let said = match &*object(op, "handle", handle)? {
+            Object::Text(t) => t.clone(),
+            Object::Tensor(t) => t.tensor_ref().describe(),
+            Object::Packed(packed) => match &**packed {
+                Packed::Conv1(c) => format!("{c:?}"),
+                Packed::Conv2(c) => format!("{c:?}"),
+                Packed::Conv3(c) => format!("{c:?}"),
+                Packed::Linear(l) => format!("{l:?}"),
+            },
+            Object::Dict(d) => {
+                let d = d.lock().unwrap_or_else(|e| e.into_inner());
+                d.names().collect::<Vec<_>>().join("\n")
+            }
+        };
+        if !needed.is_null() {
+            // SAFETY: the caller's promise.
+            *unsafe { place(op, "needed", needed)? } = said.len() + 1;
+        }
+        if room == 0 {
+            return Ok(());
+        }
+        if text.is_null() {
+            return Err(null(op, "text"));
+        }
+        if isize::try_from(room).is_err() {
+            let c = Complaint::new(
+                op,
+                "room",
+                room.to_string(),
+                "it fits the address space",
+                "pass the true size",
+            );
+            return Err(Error::InvalidArgument(c));
+        }
+        let shown = said.len().min(room - 1);
+        // SAFETY: the caller's promise: `room` bytes, of which `shown + 1` are written.
+        unsafe {
+            std::ptr::copy_nonoverlapping(said.as_ptr().cast(), text, shown);
+            text.add(shown).write(0);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,125 @@
+//! Statuses, and the last error of each thread.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use blocktensor::{Complaint, Error, Result};
+
+/// 0 is success; others are `blocktensor::Error::code`.
+#[allow(non_camel_case_types)]
+pub type bt_status = i32;
+
+struct Last {
+    code: bt_status,
+    text: CString,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+fn keep(e: &Error) -> bt_status {
+    let text = e.to_string().replace('\0', "\\0");
+    let code = e.code();
+    LAST.with_borrow_mut(|last| *last = Some(Last { code, text: CString::new(text).unwrap_or_default() }));
+    code
+}
+
+/// Runs the body of a function: its error becomes the thread's last, and no panic gets out.
+pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_status {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(e)) => keep(&e),
+        Err(panic) => {
+            let said = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+            let remedy = "please report this with the call that led to it";
+            keep(&Error::Panicked(Complaint::new(op, "call", said, "no call panics", remedy)))
+        }
+    }
+}
+
+/// Code of the last error of this thread; 0 where there was none. A success does not clear it.
+#[unsafe(no_mangle)]
+pub extern "C" fn bt_last_error_code() -> bt_status {
+    LAST.with_borrow(|last| last.as_ref().map_or(0, |l| l.code))
+}
+
+/// Text of the last error of this thread; empty where there was none. Valid until the next call of this thread that fails.
+#[unsafe(no_mangle)]
+pub extern "C" fn bt_last_error_message() -> *const c_char {
+    LAST.with_borrow(|last| last.as_ref().map_or(c"".as_ptr(), |l| l.text.as_ptr()))
+}
+
+pub(crate) fn null(op: &'static str, argument: &'static str) -> Error {
+    Error::NullPointer(Complaint::new(op, argument, "null", "it must point somewhere", "pass an address"))
+}
+
+/// A string of the caller's.
+///
+/// # Safety
+/// `text` is null or ends with NUL, and lives as long as the result is used.
+pub(crate) unsafe fn string<'a>(
+    op: &'static str,
+    argument: &'static str,
+    text: *const c_char,
+) -> Result<&'a str> {
+    if text.is_null() {
+        return Err(null(op, argument));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_str().map_err(|e| {
+        Error::InvalidArgument(Complaint::new(
+            op,
+            argument,
+            e.to_string(),
+            "strings are UTF-8",
+            "convert it first",
+        ))
+    })
+}
+
+/// An array of the caller's; null is an array of no elements.
+///
+/// # Safety
+/// `data` is null or holds `count` elements, and lives as long as the result is used.
+pub(crate) unsafe fn array<'a, T>(
+    op: &'static str,
+    argument: &'static str,
+    data: *const T,
+    count: usize,
+) -> Result<&'a [T]> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() {
+        return Err(null(op, argument));
+    }
+    let fits = count.checked_mul(size_of::<T>()).is_some_and(|b| isize::try_from(b).is_ok());
+    if !fits || !data.is_aligned() {
+        let got = format!("{count} elements at {data:p}");
+        let rule = format!("it holds elements of {} bytes, aligned to {}", size_of::<T>(), align_of::<T>());
+        return Err(Error::Misaligned(Complaint::new(op, argument, got, rule, "pass an array of that type")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(data, count) })
+}
+
+/// A place for a result.
+///
+/// # Safety
+/// `out` is null or may be written.
+pub(crate) unsafe fn place<'a, T>(
+    op: &'static str,
+    argument: &'static str,
+    out: *mut T,
+) -> Result<&'a mut T> {
+    if !out.is_aligned() {
+        let rule = format!("it is aligned to {} bytes", align_of::<T>());
+        let got = format!("address {out:p}");
+        return Err(Error::Misaligned(Complaint::new(op, argument, got, rule, "pass a place of that type")));
+    }
+    // SAFETY: the caller's promise.
+    unsafe { out.as_mut() }.ok_or_else(|| null(op, argument))
+}

@@ -1,0 +1,371 @@
+//! Tensors: made, wrapped, looked at, read, reordered.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Arc;
+
+use blocktensor::{
+    Complaint, DType, Error, Foreign, Layout, MemoryFormat, Operand, Result, StridedTensor, Tensor,
+};
+
+use crate::handles::{Object, bt_handle, give, tensor};
+use crate::status::{array, bt_status, guard, null, place, string};
+
+/// Types of elements.
+#[allow(non_camel_case_types)]
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum bt_dtype {
+    /// IEEE binary32.
+    BT_F32 = 0,
+    /// bfloat16.
+    BT_BF16 = 1,
+    /// IEEE binary16.
+    BT_F16 = 2,
+    /// Unsigned 8-bit integer.
+    BT_U8 = 3,
+    /// Signed 8-bit integer.
+    BT_S8 = 4,
+    /// Signed 32-bit integer.
+    BT_S32 = 5,
+}
+
+/// By number, as C passes any.
+fn dtype(op: &'static str, number: i32) -> Result<DType> {
+    usize::try_from(number).ok().and_then(|i| DType::ALL.get(i)).copied().ok_or_else(|| {
+        let rule = "types are BT_F32 to BT_S32, 0 to 5";
+        let got = format!("type {number}");
+        Error::UnsupportedDType(Complaint::new(op, "dtype", got, rule, "pass one of bt_dtype"))
+    })
+}
+
+fn strided(op: &'static str, argument: &'static str, t: &Tensor) -> Result<StridedTensor> {
+    match t {
+        Tensor::Strided(s) => Ok(s.clone()),
+        other => Err(Error::OpaqueLayout(Complaint::new(
+            op,
+            argument,
+            other.tensor_ref().describe(),
+            "it has no strides and no data pointer",
+            "reorder it with `bt_to_strided` first",
+        ))),
+    }
+}
+
+/// A tensor with a copy of `bytes` bytes of data.
+///
+/// # Safety
+/// `dims` holds `rank` sizes, `strides` is null (row-major) or holds `rank` steps in elements, `data` holds `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_tensor_from_data(
+    dtype: i32,
+    rank: usize,
+    dims: *const i64,
+    strides: *const i64,
+    data: *const c_void,
+    bytes: usize,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_tensor_from_data";
+    guard(op, || {
+        // SAFETY: the caller's promises, of each pointer by its name.
+        let (out, dims, data) = unsafe {
+            (
+                place(op, "out", out)?,
+                array(op, "dims", dims, rank)?,
+                array(op, "data", data.cast::<u8>(), bytes)?,
+            )
+        };
+        let strides = match strides.is_null() {
+            true => None,
+            // SAFETY: as above.
+            false => Some(unsafe { array(op, "strides", strides, rank)? }),
+        };
+        let dtype = self::dtype(op, dtype)?;
+        // A copy of its own, aligned; strides then say how it lies.
+        let copy: Arc<Vec<u64>> = Arc::new(copied(data));
+        let first = copy.as_ptr().cast_mut().cast();
+        let memory = Foreign { data: first, dtype, dims, strides, writable: false };
+        let reach = reach(dims, strides).and_then(|n| n.checked_mul(dtype.size_bytes()));
+        if reach.is_some_and(|r| r > bytes) {
+            let rule = format!(
+                "sizes {dims:?} with strides {strides:?} of {dtype} reach over {}",
+                reach.unwrap_or(0)
+            );
+            let got = format!("{bytes} bytes");
+            return Err(Error::OutOfBounds(Complaint::new(op, "data", got, rule, "pass all of the data")));
+        }
+        // SAFETY: the copy lives as long as its owner, is not written to, and holds what was checked above; what could not
+        // be computed there is refused before anything is read.
+        let t = unsafe { StridedTensor::from_foreign(memory, copy) }?;
+        // Rows of its own, which ops may write.
+        *out = give(Object::Tensor(t.copy(MemoryFormat::Preserve)?.into()));
+        Ok(())
+    })
+}
+
+/// The bytes in memory that suits every type.
+fn copied(data: &[u8]) -> Vec<u64> {
+    let mut words = vec![0u64; data.len().div_ceil(8)];
+    for (word, bytes) in words.iter_mut().zip(data.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..bytes.len()].copy_from_slice(bytes);
+        *word = u64::from_ne_bytes(whole);
+    }
+    words
+}
+
+/// Elements from the first to the last, both counted; `None` where it cannot be said.
+fn reach(dims: &[i64], strides: Option<&[i64]>) -> Option<usize> {
+    if dims.contains(&0) {
+        return Some(0);
+    }
+    let mut reach = 1usize;
+    let mut row_major = 1usize;
+    for (i, &d) in dims.iter().enumerate().rev() {
+        let d = usize::try_from(d).ok()?;
+        let stride = match strides {
+            Some(s) => usize::try_from(s[i]).ok()?,
+            None => row_major,
+        };
+        reach = reach.checked_add((d - 1).checked_mul(stride)?)?;
+        row_major = row_major.checked_mul(d)?;
+    }
+    Some(reach)
+}
+
+/// Called with the context of a wrapped tensor when its memory is no longer used, on any thread.
+#[allow(non_camel_case_types)]
+pub type bt_release = Option<unsafe extern "C" fn(*mut c_void)>;
+
+struct Owner {
+    context: *mut c_void,
+    release: bt_release,
+}
+
+// SAFETY: the context is only handed back, and the caller of `bt_tensor_wrap` promises that any thread may do so.
+unsafe impl Send for Owner {}
+// SAFETY: as above.
+unsafe impl Sync for Owner {}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: the caller's function with the caller's context, once.
+            unsafe { release(self.context) };
+        }
+    }
+}
+
+/// A tensor of the caller's memory, without a copy. `release` is called once, when it is no longer used, also on an error.
+///
+/// # Safety
+/// As `bt_tensor_from_data`; every element that sizes and strides reach may be read, and written if `writable`, until
+/// `release` is called, and nobody else writes to it meanwhile.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_tensor_wrap(
+    dtype: i32,
+    rank: usize,
+    dims: *const i64,
+    strides: *const i64,
+    data: *mut c_void,
+    writable: bool,
+    context: *mut c_void,
+    release: bt_release,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_tensor_wrap";
+    let owner = Arc::new(Owner { context, release });
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (out, dims) = unsafe { (place(op, "out", out)?, array(op, "dims", dims, rank)?) };
+        let strides = match strides.is_null() {
+            true => None,
+            // SAFETY: as above.
+            false => Some(unsafe { array(op, "strides", strides, rank)? }),
+        };
+        let memory = Foreign { data: data.cast(), dtype: self::dtype(op, dtype)?, dims, strides, writable };
+        // SAFETY: the caller's promise.
+        *out = give(Object::Tensor(unsafe { StridedTensor::from_foreign(memory, owner) }?.into()));
+        Ok(())
+    })
+}
+
+/// What a tensor tells of itself. The caller sets `struct_size` to `sizeof(bt_info)`.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bt_info {
+    /// Size of the structure that the caller knows, in bytes.
+    pub struct_size: usize,
+    /// A `bt_dtype`.
+    pub dtype: i32,
+    /// Number of dimensions.
+    pub rank: usize,
+    /// Sizes, in logical order.
+    pub dims: [i64; 12],
+    /// Name of the dispatch key: `strided`, `blocked`.
+    pub key: [c_char; 32],
+    /// Name of the layout or memory format: `nChw16c`, `contiguous`.
+    pub layout: [c_char; 32],
+}
+
+/// Tells sizes, type, key and layout of a tensor.
+///
+/// # Safety
+/// `info` points to a structure of `info->struct_size` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_status {
+    let op = "bt_tensor_info";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let info = unsafe { place(op, "info", info)? };
+        if info.struct_size != size_of::<bt_info>() {
+            let rule = format!("this library's is {} bytes", size_of::<bt_info>());
+            let got = format!("a structure of {} bytes", info.struct_size);
+            let remedy = "set struct_size to sizeof(bt_info), and compile with this library's header";
+            return Err(Error::AbiMismatch(Complaint::new(op, "info", got, rule, remedy)));
+        }
+        let t = tensor(op, "t", t)?;
+        let r = t.tensor_ref();
+        info.dtype = DType::ALL.iter().position(|&d| d == r.dtype()).unwrap_or(0) as i32;
+        info.rank = r.dims().len();
+        info.dims = [0; 12];
+        info.dims.iter_mut().zip(r.dims()).for_each(|(to, &d)| *to = d as i64);
+        fill(&mut info.key, r.key().name());
+        fill(&mut info.layout, &r.layout_name());
+        Ok(())
+    })
+}
+
+fn fill(to: &mut [c_char; 32], text: &str) {
+    *to = [0; 32];
+    to.iter_mut().zip(text.bytes().take(31)).for_each(|(to, b)| *to = b as c_char);
+}
+
+/// Copies the elements of a strided tensor, in row-major order, into `bytes` bytes.
+///
+/// # Safety
+/// `data` may be written for `bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_tensor_read(t: bt_handle, data: *mut c_void, bytes: usize) -> bt_status {
+    let op = "bt_tensor_read";
+    guard(op, || {
+        let t = strided(op, "t", &tensor(op, "t", t)?)?;
+        let needed = t.numel() * t.dtype().size_bytes();
+        if bytes != needed {
+            let (got, rule) = (format!("{bytes} bytes"), format!("the tensor has {needed}"));
+            return Err(Error::ShapeMismatch(Complaint::new(
+                op,
+                "bytes",
+                got,
+                rule,
+                "pass exactly that many",
+            )));
+        }
+        if data.is_null() && needed > 0 {
+            return Err(null(op, "data"));
+        }
+        let rows = t.contiguous(MemoryFormat::Contiguous)?;
+        let from = rows.to_dlpack();
+        // SAFETY: a live tensor of ours, row-major, of `needed` bytes; the caller's memory is as long, and another.
+        unsafe {
+            let d = &from.as_ref().dl_tensor;
+            let first = d.data.cast::<u8>().add(d.byte_offset as usize);
+            std::ptr::copy_nonoverlapping(first, data.cast::<u8>(), needed);
+            if let Some(delete) = from.as_ref().deleter {
+                delete(from.as_ptr());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The address of the first element of a strided tensor, for reading while its handle lives, and its strides in elements.
+///
+/// # Safety
+/// `data` and `strides` may be written, the latter for as many values as the tensor has dimensions; either may be null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_tensor_data(
+    t: bt_handle,
+    data: *mut *const c_void,
+    strides: *mut i64,
+) -> bt_status {
+    let op = "bt_tensor_data";
+    guard(op, || {
+        let t = strided(op, "t", &tensor(op, "t", t)?)?;
+        let out = t.to_dlpack();
+        // SAFETY: a live tensor of ours, given back at once: the handle keeps its memory. The caller's places as promised.
+        unsafe {
+            let d = &out.as_ref().dl_tensor;
+            if !data.is_null() {
+                data.write(d.data.cast::<u8>().add(d.byte_offset as usize).cast());
+            }
+            if !strides.is_null() {
+                std::ptr::copy_nonoverlapping(d.strides, strides, t.rank());
+            }
+            if let Some(delete) = out.as_ref().deleter {
+                delete(out.as_ptr());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The same elements in a blocked layout, by name; null is the activation layout that suits this machine.
+///
+/// # Safety
+/// `layout` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_to_blocked(
+    t: bt_handle,
+    layout: *const c_char,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_to_blocked";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let t = tensor(op, "t", t)?;
+        let layout = match layout.is_null() {
+            true => Layout::native_activation(t.tensor_ref().dims().len())?,
+            // SAFETY: as above.
+            false => unsafe { string(op, "layout", layout)? }.parse()?,
+        };
+        let made = match &t {
+            Tensor::Strided(s) => s.to_blocked(&layout)?,
+            Tensor::Blocked(b) => b.reorder_to(&layout)?,
+            Tensor::Opaque(_) => return Err(strided(op, "t", &t).err().unwrap_or_else(|| null(op, "t"))),
+        };
+        *out = give(Object::Tensor(made.into()));
+        Ok(())
+    })
+}
+
+/// The same elements as a strided tensor: `contiguous`, `channels_last`, `channels_last_3d` or `channels_last_1d`; null is
+/// `contiguous`.
+///
+/// # Safety
+/// `format` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_to_strided(
+    t: bt_handle,
+    format: *const c_char,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_to_strided";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let t = tensor(op, "t", t)?;
+        // SAFETY: as above.
+        let name = if format.is_null() { "contiguous" } else { unsafe { string(op, "format", format)? } };
+        let format: MemoryFormat = name.parse()?;
+        let made = match &t {
+            Tensor::Strided(s) => s.to_memory_format(format)?,
+            Tensor::Blocked(b) => b.to_strided(format)?,
+            Tensor::Opaque(_) => strided(op, "t", &t)?,
+        };
+        *out = give(Object::Tensor(made.into()));
+        Ok(())
+    })
+}

@@ -1,0 +1,22 @@
+//! The header that is committed is the one of these sources. `UPDATE_HEADER=1` writes it.
+
+use std::path::Path;
+
+#[test]
+fn the_committed_header_is_of_these_sources() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
+    let sources = ["status", "handles", "tensor", "call", "packed", "scopes", "dlpack", "table"];
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for source in sources {
+        builder = builder.with_src(here.join(format!("src/{source}.rs")));
+    }
+    let mut text = Vec::new();
+    builder.generate().unwrap().write(&mut text);
+    let path = here.join("include/blocktensor.h");
+    if std::env::var_os("UPDATE_HEADER").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let committed = std::fs::read(&path).unwrap();
+    assert!(committed == text, "run UPDATE_HEADER=1 cargo test -p blocktensor-capi --test header");
+}

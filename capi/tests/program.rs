@@ -1,0 +1,94 @@
+//! The C program in examples, compiled with the system's compiler and run: its numbers against f64 loops; under valgrind too.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use blocktensor::{StateDict, StridedTensor};
+
+/// The folder of the shared library that belongs to this test.
+fn library() -> PathBuf {
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
+    let debug = deps.parent().unwrap().to_path_buf();
+    assert!(debug.join("libblocktensor_c.so").exists(), "{}", debug.display());
+    debug
+}
+
+fn run(command: &mut Command) -> String {
+    let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let (said, erred) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
+    assert!(out.status.success(), "{command:?}\n{said}\n{erred}");
+    format!("{said}{erred}")
+}
+
+fn integers(n: usize, seed: usize) -> Vec<f32> {
+    (0..n).map(|i| ((i * 7919 + seed * 104_729) % 9) as f32 - 4.0).collect()
+}
+
+/// A convolution of 3x3 with padding 1 from the definition.
+fn conv(x: &[f64], w: &[f32], bias: &[f32], c: usize, o: usize, side: usize) -> Vec<f64> {
+    let mut y = vec![0.0; o * side * side];
+    for (oc, plane) in y.chunks_mut(side * side).enumerate() {
+        for (p, out) in plane.iter_mut().enumerate() {
+            *out = bias.get(oc).map_or(0.0, |&b| f64::from(b));
+            for ic in 0..c {
+                for (t, &w) in w[(oc * c + ic) * 9..][..9].iter().enumerate() {
+                    let (i, j) = (p / side + t / 3, p % side + t % 3);
+                    if (1..=side).contains(&i) && (1..=side).contains(&j) {
+                        *out += x[ic * side * side + (i - 1) * side + j - 1] * f64::from(w);
+                    }
+                }
+            }
+        }
+    }
+    y
+}
+
+#[test]
+fn a_c_program_runs_a_chain_and_meets_five_errors() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let dir = std::env::temp_dir().join(format!("blocktensor-c-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let (w1, b1, w2) = (integers(32 * 16 * 9, 1), integers(32, 2), integers(24 * 32 * 9, 3));
+    let mut dict = StateDict::new();
+    dict.insert("conv1.weight", StridedTensor::from_slice(&w1, &[32, 16, 3, 3]).unwrap());
+    dict.insert("conv1.bias", StridedTensor::from_slice(&b1, &[32]).unwrap());
+    dict.insert("conv2.weight", StridedTensor::from_slice(&w2, &[24, 32, 3, 3]).unwrap());
+    let weights = dir.join("weights.safetensors");
+    dict.save(&weights).unwrap();
+
+    let (program, library) = (dir.join("chain"), library());
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-I"]).arg(here.join("include"));
+    cc.arg(here.join("examples/chain.c")).arg("-L").arg(&library).args(["-lblocktensor_c", "-o"]).arg(&program);
+    run(&mut cc);
+    // C++ reads the header too.
+    let cpp = dir.join("header.cpp");
+    std::fs::write(&cpp, "#include \"blocktensor.h\"\nint main() { return bt_abi_version() == 0; }\n").unwrap();
+    run(Command::new("c++").args(["-std=c++11", "-Wall", "-Werror", "-fsyntax-only", "-I"]).arg(here.join("include")).arg(&cpp));
+
+    let text = run(Command::new(&program).arg(&weights).env("LD_LIBRARY_PATH", &library));
+    let x: Vec<f64> = (0..16 * 144).map(|i| (i % 7) as f64 - 3.0).collect();
+    let hidden: Vec<f64> = conv(&x, &w1, &b1, 16, 32, 12).into_iter().map(|v| v.max(0.0)).collect();
+    let want: Vec<f64> = conv(&hidden, &w2, &[], 32, 24, 12).chunks(144).map(|p| p.iter().sum::<f64>() / 144.0).collect();
+    let line = text.lines().find_map(|l| l.strip_prefix("result: ")).expect(&text);
+    let got: Vec<f64> = line.split(' ').map(|v| v.parse().unwrap()).collect();
+    assert_eq!(got.len(), want.len());
+    for (g, w) in got.iter().zip(&want) {
+        assert!((g - w).abs() <= 1e-5 * w.abs().max(1.0), "{g} and {w}: {text}");
+    }
+    for part in ["`cumsum` has no kernel for dispatch key `blocked`", "reorder it with `bt_to_strided`", "3. op `bt_call`",
+        "4. a handle freed twice: was freed", "`no.such.tensor`", "live handles: 0"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+
+    // Valgrind knows AVX2 and no more.
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite", "--quiet"]);
+    valgrind.arg(&program).arg(&weights).env("LD_LIBRARY_PATH", &library).env("ONEDNN_MAX_CPU_ISA", "AVX2");
+    match Command::new("valgrind").arg("--version").output() {
+        Ok(_) => assert!(run(valgrind.env("RAYON_NUM_THREADS", "2")).contains("live handles: 0")),
+        Err(_) => eprintln!("valgrind is not installed: the program ran without it"),
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
