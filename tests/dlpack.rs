@@ -124,6 +124,11 @@ fn strides_offsets_and_flags_are_understood() {
     assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0]);
     let (t, _) = received(&[0, 3], &[], 0, |m| m.dl_tensor.data = std::ptr::null_mut());
     assert_eq!(t.unwrap().numel(), 0);
+    // Without elements address and strides say nothing.
+    let (t, _) = received(&[0, 3], &[i64::MAX, -4], 0, |m| m.dl_tensor.byte_offset = 1);
+    let t = t.unwrap();
+    assert_eq!((t.as_slice::<f32>().unwrap().len(), t.strides()), (0, &[3, 1][..]));
+    assert_eq!(ops::softmax(&t, 1).unwrap().numel(), 0);
     let (t, _) = received(&[1, 3], &[-77, 1], 3, |_| {});
     assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0]);
     let (t, _) = received(&[2, 3], &[0, 1], 3, |_| {});
@@ -184,9 +189,12 @@ fn what_is_refused_is_given_back_once() {
         assert!(format!("{e:?}").starts_with(want), "case {i}: {e:?}");
         assert_eq!(back.load(SeqCst), 1, "case {i}");
     }
-    for (shape, strides) in
-        [(&[i64::MAX, 4][..], &[1, 1][..]), (&[2, 2], &[i64::MAX, i64::MAX]), (&[1; 65], &[1; 65])]
-    {
+    for (shape, strides) in [
+        (&[i64::MAX, 4][..], &[1, 1][..]),
+        (&[i64::MAX, i64::MAX, 0], &[1, 1, 1]),
+        (&[2, 2], &[i64::MAX, i64::MAX]),
+        (&[1; 65], &[1; 65]),
+    ] {
         let (result, back) = received(shape, strides, 4, |_| {});
         let e = result.map(|_| ()).unwrap_err();
         assert!(matches!(e, Error::Overflow(_) | Error::RankMismatch(_)), "{e}");

@@ -66,6 +66,11 @@ class Tensor:
     def blocked(self, layout=None):
         return Tensor.made(lib.bt_to_blocked, c.c_uint64(self.handle), layout)
 
+    def __str__(self):
+        text = c.create_string_buffer(256)
+        check(lib.bt_describe(c.c_uint64(self.handle), text, c.c_size_t(256), None))
+        return text.value.decode()
+
     def array(self, shape):
         plain = Tensor.made(lib.bt_to_strided, c.c_uint64(self.handle), None)
         out = np.empty(shape, np.float32)
@@ -93,7 +98,9 @@ rng = np.random.default_rng(1)
 x = rng.integers(-4, 5, (2, 19, 9, 7)).astype(np.float32)
 w = rng.integers(-4, 5, (33, 19, 3, 3)).astype(np.float32)
 xb = Tensor.from_array(x).blocked()
-wb = Tensor.from_array(w).blocked(b"OIhw16i16o" if "avx512" in lib.bt_version().decode() else b"OIhw8i8o")
+print("x is", xb)
+# Weights go with the blocks of the activations.
+wb = Tensor.from_array(w).blocked(b"OIhw16i16o" if "nChw16c" in str(xb) else b"OIhw8i8o")
 y = call("relu", x=call("conv2d", x=xb, weights=wb, padding=[1, 1])).array((2, 33, 9, 7))
 
 padded = np.pad(x.astype(np.float64), ((0, 0), (0, 0), (1, 1), (1, 1)))

@@ -17,6 +17,62 @@
 // Version of what the header says: another one has another ABI.
 #define BT_ABI_VERSION 1
 
+// Types of elements.
+enum bt_dtype
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // IEEE binary32.
+  BT_F32 = 0,
+  // bfloat16.
+  BT_BF16 = 1,
+  // IEEE binary16.
+  BT_F16 = 2,
+  // Unsigned 8-bit integer.
+  BT_U8 = 3,
+  // Signed 8-bit integer.
+  BT_S8 = 4,
+  // Signed 32-bit integer.
+  BT_S32 = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum bt_dtype bt_dtype;
+#else
+typedef int32_t bt_dtype;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What an argument is.
+enum bt_arg_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // One tensor: `tensors[0]`.
+  BT_ARG_TENSOR = 1,
+  // `count` tensors.
+  BT_ARG_TENSORS = 2,
+  // `number`.
+  BT_ARG_INT = 3,
+  // `count` integers.
+  BT_ARG_INTS = 4,
+  // `real`.
+  BT_ARG_FLOAT = 5,
+  // `number` is not 0.
+  BT_ARG_BOOL = 6,
+  // `text`.
+  BT_ARG_STRING = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum bt_arg_kind bt_arg_kind;
+#else
+typedef int32_t bt_arg_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // 0 is success; others are `blocktensor::Error::code`.
 typedef int32_t bt_status;
 

@@ -5,12 +5,11 @@ use std::process::Command;
 
 use blocktensor::{StateDict, StridedTensor};
 
-/// The folder of the shared library that belongs to this test.
+/// The folder of the shared library that was compiled with this test.
 fn library() -> PathBuf {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    let debug = deps.parent().unwrap().to_path_buf();
-    assert!(debug.join("libblocktensor_c.so").exists(), "{}", debug.display());
-    debug
+    assert!(deps.join("libblocktensor_c.so").exists(), "{}", deps.display());
+    deps
 }
 
 fn run(command: &mut Command) -> String {
@@ -59,32 +58,51 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
     let (program, library) = (dir.join("chain"), library());
     let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
     cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-I"]).arg(here.join("include"));
-    cc.arg(here.join("examples/chain.c")).arg("-L").arg(&library).args(["-lblocktensor_c", "-o"]).arg(&program);
+    cc.arg(here.join("examples/chain.c"))
+        .arg("-L")
+        .arg(&library)
+        .args(["-lblocktensor_c", "-o"])
+        .arg(&program);
     run(&mut cc);
     // C++ reads the header too.
     let cpp = dir.join("header.cpp");
-    std::fs::write(&cpp, "#include \"blocktensor.h\"\nint main() { return bt_abi_version() == 0; }\n").unwrap();
-    run(Command::new("c++").args(["-std=c++11", "-Wall", "-Werror", "-fsyntax-only", "-I"]).arg(here.join("include")).arg(&cpp));
+    std::fs::write(&cpp, "#include \"blocktensor.h\"\nint main() { return bt_abi_version() == 0; }\n")
+        .unwrap();
+    run(Command::new("c++")
+        .args(["-std=c++11", "-Wall", "-Werror", "-fsyntax-only", "-I"])
+        .arg(here.join("include"))
+        .arg(&cpp));
 
     let text = run(Command::new(&program).arg(&weights).env("LD_LIBRARY_PATH", &library));
     let x: Vec<f64> = (0..16 * 144).map(|i| (i % 7) as f64 - 3.0).collect();
     let hidden: Vec<f64> = conv(&x, &w1, &b1, 16, 32, 12).into_iter().map(|v| v.max(0.0)).collect();
-    let want: Vec<f64> = conv(&hidden, &w2, &[], 32, 24, 12).chunks(144).map(|p| p.iter().sum::<f64>() / 144.0).collect();
+    let want: Vec<f64> =
+        conv(&hidden, &w2, &[], 32, 24, 12).chunks(144).map(|p| p.iter().sum::<f64>() / 144.0).collect();
     let line = text.lines().find_map(|l| l.strip_prefix("result: ")).expect(&text);
     let got: Vec<f64> = line.split(' ').map(|v| v.parse().unwrap()).collect();
     assert_eq!(got.len(), want.len());
     for (g, w) in got.iter().zip(&want) {
         assert!((g - w).abs() <= 1e-5 * w.abs().max(1.0), "{g} and {w}: {text}");
     }
-    for part in ["`cumsum` has no kernel for dispatch key `blocked`", "reorder it with `bt_to_strided`", "3. op `bt_call`",
-        "4. a handle freed twice: was freed", "`no.such.tensor`", "live handles: 0"]
-    {
+    for part in [
+        "`cumsum` has no kernel for dispatch key `blocked`",
+        "reorder it with `bt_to_strided`",
+        "3. op `bt_call`",
+        "4. a handle freed twice: was freed",
+        "`no.such.tensor`",
+        "live handles: 0",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 
     // Valgrind knows AVX2 and no more.
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite", "--quiet"]);
+    valgrind.args([
+        "--error-exitcode=99",
+        "--leak-check=full",
+        "--errors-for-leak-kinds=definite",
+        "--quiet",
+    ]);
     valgrind.arg(&program).arg(&weights).env("LD_LIBRARY_PATH", &library).env("ONEDNN_MAX_CPU_ISA", "AVX2");
     match Command::new("valgrind").arg("--version").output() {
         Ok(_) => assert!(run(valgrind.env("RAYON_NUM_THREADS", "2")).contains("live handles: 0")),

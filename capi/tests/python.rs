@@ -13,9 +13,8 @@ fn run(command: &mut Command) -> String {
 /// A Python with numpy: in a virtual environment beside the compiled code, made once.
 fn python(debug: &Path) -> PathBuf {
     let python = debug.join("python/bin/python");
-    let has_numpy = |p: &Path| {
-        Command::new(p).args(["-c", "import numpy"]).output().is_ok_and(|o| o.status.success())
-    };
+    let has_numpy =
+        |p: &Path| Command::new(p).args(["-c", "import numpy"]).output().is_ok_and(|o| o.status.success());
     if !has_numpy(&python) {
         let _ = std::fs::remove_dir_all(debug.join("python"));
         run(Command::new("python3").args(["-m", "venv"]).arg(debug.join("python")));
@@ -29,7 +28,7 @@ fn a_python_script_with_ctypes_runs_blocked_convolutions() {
     let deps = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
     let debug = deps.parent().unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/arrays.py");
-    let text = run(Command::new(python(debug)).arg(script).arg(debug.join("libblocktensor_c.so")));
+    let text = run(Command::new(python(debug)).arg(script).arg(deps.join("libblocktensor_c.so")));
     assert!(text.contains("a blocked convolution of integers is exact"), "{text}");
     assert!(text.contains("matmul") && text.contains("live handles: 0"), "{text}");
 }

@@ -80,7 +80,8 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], why: &SafeTensorError) -
     let length = bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b));
     let limits = format!("its header says to be {length} bytes long, and the file has {}", bytes.len());
     let why = match why {
-        SafeTensorError::HeaderTooLarge | SafeTensorError::InvalidHeaderLength => limits,
+        SafeTensorError::HeaderTooLarge => format!("{limits}; the format allows {MAX_HEADER}"),
+        SafeTensorError::InvalidHeaderLength => limits,
         SafeTensorError::HeaderTooSmall => format!("{} bytes, too few for a header", bytes.len()),
         SafeTensorError::InvalidOffset(name) => {
             format!("tensor `{}` does not begin where the one before ends", shown(name))
@@ -132,6 +133,16 @@ pub(super) fn write(
         header.insert("__metadata__".into(), json!(metadata));
     }
     let mut place = |name: &str, dtype: Dtype, shape: &[usize], range: Range<usize>| {
+        if name == "__metadata__" {
+            fail!(
+                InvalidArgument,
+                op,
+                "name",
+                "`__metadata__`",
+                "the format keeps this name for itself",
+                "give the tensor another"
+            );
+        }
         let info = json!({ "dtype": dtype, "shape": shape, "data_offsets": [range.start, range.end] });
         match header.insert(name.into(), info) {
             None => Ok(()),
@@ -165,6 +176,16 @@ pub(super) fn write(
         place(CHECKSUMS, Dtype::U64, &[count], at..at + count * 8)?;
     }
     let mut header = serde_json::Value::Object(header).to_string().into_bytes();
+    if header.len() + ALIGN > MAX_HEADER {
+        fail!(
+            InvalidArgument,
+            op,
+            "name",
+            format!("a header of {} bytes", header.len()),
+            format!("safetensors have at most {MAX_HEADER}"),
+            "use shorter names, or several files"
+        );
+    }
     // Spaces at its end belong to the format: they align the first tensor.
     header.resize((8 + header.len()).next_multiple_of(ALIGN) - 8, b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
@@ -185,6 +206,8 @@ pub(super) fn write(
     })
 }
 
+/// **Bytes** that the format allows a header.
+const MAX_HEADER: usize = 100_000_000;
 /// The tensor of a checked file that holds its checksums: of the header, then of each tensor in the order of the file.
 const CHECKSUMS: &str = "checksums";
 /// How the names of what only fills space begin.
@@ -212,7 +235,9 @@ impl Container {
         };
         let last = self.parts.pop_if(|p| p.name == CHECKSUMS && p.dtype == Dtype::U64);
         let Some(last) = last else { return Err(bad("it ends without checksums".into())) };
-        let filler = |p: &Part| p.name.starts_with(FILLER);
+        // A packed op's tensors end with a dot and a word: none looks like a filler.
+        let filler =
+            |p: &Part| p.name.strip_prefix(FILLER).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
         if self.parts.iter().any(|p| filler(p) && p.data.as_bytes().iter().any(|&b| b != 0)) {
             return Err(bad("what fills the space between its tensors is not zero".into()));
         }
@@ -255,8 +280,11 @@ fn replace(
     if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
         return Err(irregular(op, path, "it is replaced by a new file"));
     }
-    // Of a link, what it leads to is replaced.
-    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    // Of a link, what it leads to is replaced; one that leads nowhere stays.
+    let target = match std::fs::symlink_metadata(path) {
+        Ok(m) if m.is_symlink() => std::fs::canonicalize(path).map_err(fail)?,
+        _ => path.to_path_buf(),
+    };
     let path = target.as_path();
     let folder = match path.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
@@ -270,10 +298,21 @@ fn replace(
         // As any new file: less what the umask takes away.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    let mut file = builder.tempfile_in(folder).map_err(fail)?;
+    let mut file = builder.tempfile_in(folder).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            let got = format!("`{}`: its folder is not there", path.display());
+            let rule = "a file is written into a folder that exists";
+            Error::FileAccess(Complaint::new(op, "path", got, rule, "create the folder first"))
+        }
+        _ => fail(e),
+    })?;
     let mut buffered = std::io::BufWriter::with_capacity(1 << 20, file.as_file_mut());
     content(&mut buffered).and_then(|()| buffered.flush()).map_err(fail)?;
     drop(buffered);
+    if let Ok(before) = std::fs::metadata(path) {
+        // Who may read the old file may read the new one, and nobody else.
+        file.as_file().set_permissions(before.permissions()).map_err(fail)?;
+    }
     file.as_file().sync_all().map_err(fail)?;
     file.persist(path).map_err(|e| fail(e.error))?;
     // The new name itself is on the disk only when the folder is.

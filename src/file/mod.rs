@@ -37,9 +37,15 @@ fn irregular(op: &'static str, path: &Path, rule: &str) -> Error {
 
 /// A name from a file, fit to be shown: escaped and cut.
 fn shown(name: &str) -> String {
-    let mut text: String = name.chars().take(80).flat_map(char::escape_default).collect();
-    if name.chars().nth(80).is_some() {
-        text.push_str("...");
+    cut(name, 80)
+}
+
+/// The beginning of a text with something of a file's in it, without control characters.
+fn cut(text: &str, most: usize) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
+    let mut shown: String = text.chars().take(most).map(escaped).collect();
+    if text.chars().nth(most).is_some() {
+        shown.push_str("...");
     }
-    text
+    shown
 }

@@ -16,7 +16,7 @@ use safetensors::tensor::Dtype;
 
 use self::entry::{Entry, Form as WeightsForm};
 use super::container::{Container, Form, NewPart, Part, write};
-use super::shown;
+use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::blocked::Layout;
@@ -68,7 +68,7 @@ pub struct Saved<'a> {
     pub(crate) entry: Entry,
     pub(crate) weights: &'a [u8],
     pub(crate) bias: Option<&'a [f32]>,
-    pub(crate) plain: Box<dyn Fn() -> Result<StridedTensor> + 'a>,
+    pub(crate) plain: Box<dyn Fn() -> Result<StridedTensor> + Send + Sync + 'a>,
 }
 
 /// Collects packed weights under names, and writes them into one file.
@@ -287,18 +287,16 @@ impl PackedFile {
     pub fn get<T: Packable>(&self, name: &str) -> Result<T> {
         let op = "PackedFile::get";
         let Some(entry) = self.entries.get(name) else {
-            let known: Vec<String> = self.entries.keys().take(8).map(|n| shown(n)).collect();
+            let mut known: Vec<String> = self.entries.keys().take(8).map(|n| shown(n)).collect();
+            if self.entries.len() > known.len() {
+                known.push("...".into());
+            }
             fail!(
                 InvalidArgument,
                 op,
                 "name",
                 format!("`{}`", shown(name)),
-                format!(
-                    "`{}` holds {} names: {}, ...",
-                    self.path.display(),
-                    self.entries.len(),
-                    known.join(", ")
-                ),
+                format!("`{}` holds {} names: {}", self.path.display(), self.entries.len(), known.join(", ")),
                 "pass one of `names`"
             )
         };
@@ -323,7 +321,8 @@ impl Loaded<'_> {
 
     pub(crate) fn corrupt(&self, why: impl std::fmt::Display) -> Error {
         let rule = "an entry and its tensors must go together";
-        let got = format!("{}: {why}", self.place());
+        // What a file holds may be anything, of any length.
+        let got = format!("{}: {}", self.place(), cut(&why.to_string(), 300));
         Error::CorruptFile(Complaint::new(Self::OP, "name", got, rule, "write the file again"))
     }
 
@@ -336,7 +335,8 @@ impl Loaded<'_> {
     /// Why these weights cannot be used as they are: other than asked for, the number of threads or the engine's choice.
     pub(crate) fn misfit(&self, packed: String, here: String) -> Box<Complaint> {
         let remedy = "pack the plain weights here, or open the file with `PackedFile::open_or_repack`";
-        Complaint::new(Self::OP, "name", format!("{}: {packed}", self.place()), here, remedy)
+        let got = format!("{}: {}", self.place(), cut(&packed, 100));
+        Complaint::new(Self::OP, "name", got, here, remedy)
     }
 
     /// That of the machine, or of the number of threads.

@@ -11,7 +11,7 @@ use super::container::{Container, Form, NewPart, Part, write};
 use super::shown;
 use crate::dtype::{DType, Element};
 use crate::error::{Complaint, Error, Result, fail};
-use crate::layout::dims::Dims;
+use crate::layout::dims::{Dims, MAX_RANK};
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::BatchNorm;
 use crate::tensor::strided::StridedTensor;
@@ -58,7 +58,19 @@ impl Value {
     fn is_float(&self) -> bool {
         match self {
             Value::Tensor(t) => matches!(t.dtype(), DType::F32 | DType::F16 | DType::BF16),
-            Value::Other(part) => part.dtype == Dtype::F64,
+            // Also those of more dimensions than tensors here have, and types of 4 and 8 bits.
+            Value::Other(part) => !matches!(
+                part.dtype,
+                Dtype::BOOL
+                    | Dtype::U8
+                    | Dtype::I8
+                    | Dtype::U16
+                    | Dtype::I16
+                    | Dtype::U32
+                    | Dtype::I32
+                    | Dtype::U64
+                    | Dtype::I64
+            ),
         }
     }
 
@@ -100,6 +112,12 @@ impl Module {
     pub fn batch_norm(name: impl Into<String>, channels: usize) -> Module {
         let names = ["weight", "bias", "running_mean", "running_var"];
         Module { name: name.into(), tensors: names.map(|n| (n, vec![channels])).to_vec() }
+    }
+
+    /// The same batch norm without `weight` and `bias` (`affine=False`).
+    pub fn without_affine(mut self) -> Module {
+        self.tensors.retain(|(part, _)| part.starts_with("running_"));
+        self
     }
 
     fn new(name: impl Into<String>, weight: &[usize], bias: bool, outputs: usize) -> Module {
@@ -201,7 +219,7 @@ impl StateDict {
     /// came. The file is there whole, or what was there before still is.
     ///
     /// # Errors
-    /// `FileAccess`, `OutOfMemory`.
+    /// `FileAccess`, `OutOfMemory`; `InvalidArgument` for a tensor called `__metadata__`, or names too long for a header.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let op = "StateDict::save";
         let mut metadata = self.metadata.clone();
@@ -264,7 +282,7 @@ impl StateDict {
                     op,
                     shown(name),
                     got,
-                    "tensors are f32, bf16, f16, u8, s8 or s32",
+                    format!("tensors are f32, bf16, f16, u8, s8 or s32, of at most {MAX_RANK} dimensions"),
                     "convert it where the file is made"
                 )
             }
@@ -355,6 +373,7 @@ impl StateDict {
     /// # Errors
     /// As [`take`](Self::take).
     pub fn conv(&mut self, name: &str) -> Result<LayerTensors> {
+        self.check_there(name, &["weight"], &["bias"])?;
         Ok(LayerTensors { weight: self.take(&format!("{name}.weight"))?, bias: self.take_if(name, "bias")? })
     }
 
@@ -372,12 +391,26 @@ impl StateDict {
     /// # Errors
     /// As [`take`](Self::take).
     pub fn batch_norm(&mut self, name: &str) -> Result<NormTensors> {
+        self.check_there(name, &["running_mean", "running_var"], &["weight", "bias"])?;
         Ok(NormTensors {
             mean: self.take(&format!("{name}.running_mean"))?,
             var: self.take(&format!("{name}.running_var"))?,
             weight: self.take_if(name, "weight")?,
             bias: self.take_if(name, "bias")?,
         })
+    }
+
+    /// Fails before anything is taken, so that a dict is as it was after an error.
+    fn check_there(&mut self, module: &str, needed: &[&str], optional: &[&str]) -> Result<()> {
+        for part in needed.iter().chain(optional) {
+            let name = format!("{module}.{part}");
+            let there = self.get(&name).is_some();
+            if !there && (needed.contains(part) || self.tensors.contains_key(&name)) {
+                // This says what is wrong, and takes nothing.
+                self.take(&name)?;
+            }
+        }
+        Ok(())
     }
 
     fn take_if(&mut self, module: &str, part: &str) -> Result<Option<StridedTensor>> {

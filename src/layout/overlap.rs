@@ -54,7 +54,9 @@ pub(crate) fn for_each_offset(dims: &[usize], strides: &[usize], mut f: impl FnM
             [n, rest @ ..] => (0..*n).for_each(|i| walk(rest, &strides[1..], base + i * strides[0], f)),
         }
     }
-    walk(dims, strides, 0, &mut f);
+    if !dims.contains(&0) {
+        walk(dims, strides, 0, &mut f);
+    }
 }
 
 #[cfg(test)]

@@ -69,9 +69,9 @@ enum Weights {
     #[cfg(feature = "onednn")]
     Packed(Packed),
     /// Dense and row-major, for the strided kernel in Rust.
-    Plain(StridedTensor),
+    Plain(Box<StridedTensor>),
     /// For the blocked kernel in Rust.
-    Direct(DirectWeights),
+    Direct(Box<DirectWeights>),
 }
 
 struct DirectWeights {

@@ -45,9 +45,12 @@ impl StridedTensor {
         let op = "from_foreign";
         let dims = sizes(op, memory.dims)?;
         let numel = element_count(op, &dims)?;
+        // This also checks that sizes can be multiplied, whatever the strides.
+        let row_major = MemoryFormat::Contiguous.strides(op, &dims)?;
         let strides = match memory.strides {
-            None => MemoryFormat::Contiguous.strides(op, &dims)?,
-            Some(strides) => steps(op, strides, &dims)?,
+            Some(strides) if numel > 0 => steps(op, strides, &dims)?,
+            // Without elements there are no steps between them.
+            _ => row_major,
         };
         let size = memory.dtype.size_bytes();
         let reach = if numel == 0 { Some(0) } else { reach(&dims, &strides) };
@@ -63,8 +66,8 @@ impl StridedTensor {
             );
         };
         let data = match NonNull::new(memory.data) {
+            _ if numel == 0 => NonNull::<u64>::dangling().cast(),
             Some(data) => data,
-            None if numel == 0 => NonNull::<u64>::dangling().cast(),
             None => fail!(
                 InvalidArgument,
                 op,
@@ -74,7 +77,7 @@ impl StridedTensor {
                 "pass the address of the first element"
             ),
         };
-        if !(data.as_ptr() as usize).is_multiple_of(size) && numel > 0 {
+        if !(data.as_ptr() as usize).is_multiple_of(size) {
             fail!(
                 Misaligned,
                 op,

@@ -1,5 +1,6 @@
 //! Mirrors src/dispatch.
 
+mod host;
 mod registry;
 mod third_backend;
 mod unsupported;

@@ -237,6 +237,37 @@ fn another_number_of_threads_is_refused_or_packed_again() {
 }
 
 #[test]
+fn any_name_comes_back() {
+    let folder = Folder::new("any-name");
+    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
+    let long = "n".repeat(5000);
+    let names = [
+        "",
+        "_filler0",
+        "checksums",
+        "__metadata__",
+        "a/b",
+        "a",
+        "a.plain",
+        "\u{0}\u{7}\u{2603}",
+        long.as_str(),
+    ];
+    let mut writer = PackedWriter::new().keep_plain();
+    for name in names {
+        writer.add(name, &fc).unwrap();
+    }
+    let path = folder.file("names.packed");
+    let shared: &(dyn Sync + Send) = &writer;
+    let _ = shared;
+    writer.save(&path).unwrap();
+    let file = PackedFile::open(&path).unwrap();
+    assert_eq!(file.names().count(), names.len());
+    for name in names {
+        file.get::<PackedLinear>(name).unwrap();
+    }
+}
+
+#[test]
 fn names_and_kinds_are_checked() {
     let folder = Folder::new("names");
     let path = small_file(&folder, false);
@@ -285,6 +316,15 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
     assert_eq!(folder.names(), ["small.packed"]);
     #[cfg(unix)]
     {
+        use std::os::unix::fs::PermissionsExt;
+        // Who could not read the old file cannot read the new one.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        writer.save(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let nowhere = folder.file("nowhere.packed");
+        std::os::unix::fs::symlink(folder.file("gone"), &nowhere).unwrap();
+        assert!(matches!(writer.save(&nowhere), Err(Error::FileAccess(_))));
+        assert!(std::fs::symlink_metadata(&nowhere).unwrap().is_symlink());
         // A link stays a link, and leads to the new file.
         let link = folder.file("link.packed");
         std::os::unix::fs::symlink(&path, &link).unwrap();

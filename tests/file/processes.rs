@@ -1,28 +1,14 @@
 //! Several processes and one file: shared pages, and machines with other instructions.
 
-use std::process::Command;
-
 use blocktensor::{Error, PackedConv2d, PackedFile, PackedLinear, PackedWriter};
 
 use super::Folder;
 use super::packed::{noise, plain, small_file};
+use crate::support::child;
 
 /// What a child is asked to do: the variable's value is the file. Without it the child's tests do nothing.
 const SHARE: &str = "BLOCKTENSOR_TEST_SHARE";
 const OTHER_ISA: &str = "BLOCKTENSOR_TEST_ISA";
-
-/// Runs one test of this binary in a process of its own, and returns what it printed.
-fn child(test: &str, set: &[(&str, &str)]) -> String {
-    let out = Command::new(std::env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .envs(set.iter().copied())
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    assert!(out.status.success(), "{text}\n{}", String::from_utf8_lossy(&out.stderr));
-    assert!(text.contains("1 passed"), "no such test: {text}");
-    text
-}
 
 /// Kilobytes of a mapped file, by kind: what /proc/self/smaps says of it.
 #[cfg(target_os = "linux")]

@@ -141,6 +141,8 @@ fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
         e.to_string().contains("missing fc.bias") && e.to_string().contains("left over extra.weight"),
         "{e}"
     );
+    let plain = [Module::batch_norm("bn", 4).without_affine()];
+    assert!(dict.check(&plain, false).unwrap().left_over.contains(&"bn.weight".to_string()));
     let strict = [&modules[..2], &modules[3..]].concat();
     assert!(dict.check(&strict, true).is_err());
     // Shapes are never let through, and all of them are named.
@@ -166,6 +168,10 @@ fn roles_take_their_tensors_out() {
     assert_eq!(left, ["bn.num_batches_tracked", "extra.weight", "up.bias", "up.weight"]);
     let e = dict.conv("conv").unwrap_err();
     assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("conv.weight"), "{e}");
+    // Nothing is lost when something is missing.
+    dict.insert("half.running_mean", noise(&[4], 1));
+    assert!(dict.batch_norm("half").unwrap_err().to_string().contains("half.running_var"));
+    assert_eq!(dict.take("half.running_mean").unwrap().dims(), [4]);
     // Names change together or not at all.
     assert!(dict.rename(|_| "same".into()).is_err());
     assert_eq!(dict.names().count(), 4);

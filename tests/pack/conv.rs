@@ -2,7 +2,9 @@
 
 use blocktensor::ledger::{self, Cause};
 use blocktensor::ops::{self, BatchNorm, Conv2d, Fusion};
-use blocktensor::{DType, Error, Layout, MemoryFormat, PackedConv2d, Source, StridedTensor};
+use blocktensor::{
+    DType, Error, Layout, MemoryFormat, PackedConv2d, PackedConvTranspose2d, Source, StridedTensor,
+};
 
 use crate::support::conv::Problem;
 use crate::support::{Rng, assert_close};
@@ -326,4 +328,30 @@ fn packing_validates_first() {
     assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("5 channels"), "{e}");
     let e = w.pack_for(&source(&[1, 4, 2, 8])).unwrap_err();
     assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("padded input"), "{e}");
+}
+
+/// Numbers that make much of a small image: packing takes no memory for what a run would, and what cannot be is an error.
+#[test]
+fn giant_strides_and_dilations_cost_nothing_before_a_run() {
+    let w = StridedTensor::full(&[16, 16, 3, 3], 0.5f32, MemoryFormat::Contiguous).unwrap();
+    let layout = Layout::native_activation(4).unwrap();
+    let source = Source::blocked(&[1, 16, 3, 3], &layout).unwrap();
+    for stride in [16_384, 1 << 20] {
+        let params = ops::ConvTranspose2d::new().stride(stride);
+        let packed = PackedConvTranspose2d::new(&w, None, params).unwrap().pack_for(&source);
+        match packed {
+            Ok(packed) => assert_eq!(packed.dst_dims()[2], 2 * stride + 3),
+            Err(e) => assert!(matches!(e, Error::Overflow(_) | Error::UnsupportedOp(_)), "{e}"),
+        }
+    }
+    let params = ops::ConvTranspose2d::new().stride(1 << 30);
+    let e = PackedConvTranspose2d::new(&w, None, params)
+        .and_then(|p| p.pack_for(&source))
+        .map(|_| ())
+        .unwrap_err();
+    assert!(matches!(e, Error::Overflow(_)), "{e}");
+    // No tensor without elements is walked.
+    let empty =
+        StridedTensor::zeros(&[1 << 62, 0], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
+    assert!(empty.to_vec::<f32>().unwrap().is_empty());
 }

@@ -70,3 +70,16 @@ pub fn assert_close(what: &str, got: &[f32], want: &[f64], limit: impl Fn(usize)
         worst.0
     );
 }
+
+/// Runs one test of this binary in a process of its own, and returns what it printed.
+pub fn child(test: &str, set: &[(&str, &str)]) -> String {
+    let out = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .envs(set.iter().copied())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{text}\n{}", String::from_utf8_lossy(&out.stderr));
+    assert!(text.contains("1 passed"), "no such test: {text}");
+    text
+}

@@ -31,8 +31,8 @@ const COLUMNS: usize = 128 << 10;
 pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
     let (g, len) = (c.g, dst.len());
     let out = SyncPtr::new(dst);
-    for phase in &phases(g) {
-        let part = Part::new(c, phase);
+    for phase in phases(g) {
+        let part = Part::new(c, &phase);
         let (cg, og) = (g.c / g.groups, g.o / g.groups);
         let k = cg * part.taps.len();
         let pixels: usize = part.counts.iter().product();

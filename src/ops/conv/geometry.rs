@@ -3,6 +3,7 @@
 use crate::dispatch::Args;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, ToDims};
+use crate::layout::memory_format::check_extent;
 use crate::layout::native::WeightsKind;
 
 /// Everything that the operands' shapes and the parameters say, checked.
@@ -237,6 +238,15 @@ impl ConvGeometry {
                 Some(output_padding) => window.transposed_output(output_padding[axis])?,
             });
         }
+        // Of any layout's bytes: channels in blocks of up to 64, elements of 4.
+        let padded = o.checked_next_multiple_of(64).and_then(|o| o.checked_mul(size_of::<f32>()));
+        let result: Dims =
+            [n, padded.unwrap_or(usize::MAX)].into_iter().chain(output.iter().copied()).to_dims();
+        check_extent(op, &result).map_err(|_| {
+            let got = format!("a result of {n} x {o} x {output}");
+            let rule = "its bytes do not fit the address space";
+            Error::Overflow(Complaint::new(op, "x", got, rule, "use smaller sizes"))
+        })?;
         Ok(ConvGeometry {
             op,
             transposed: p.transposed.is_some(),

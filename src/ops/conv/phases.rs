@@ -55,30 +55,26 @@ pub(crate) fn cube(sizes: &Dims, fill: usize) -> [usize; 3] {
     cube
 }
 
-/// All phases; together they meet every output once. A convolution has one.
-pub(crate) fn phases(g: &ConvGeometry) -> Vec<Phase> {
+/// All phases, one after the other; together they meet every output once. A convolution has one, a transposed one up to
+/// as many as it has outputs, so they are made when their turn comes.
+pub(crate) fn phases(g: &ConvGeometry) -> impl Iterator<Item = Phase> + use<> {
+    let g = *g;
     let (output, kernel) = (cube(&g.output, 1), cube(&g.kernel, 1));
     let (stride, dilation, pad) = (cube(&g.stride, 1), cube(&g.dilation, 1), cube(&g.pad_begin, 0));
-    let axes: [Vec<Axis>; 3] = std::array::from_fn(|a| {
+    let axis = move |a: usize, first: usize| {
         if g.transposed {
-            (0..stride[a].min(output[a]))
-                .map(|first| transposed_axis(first, output[a], kernel[a], stride[a], dilation[a], pad[a]))
-                .collect()
-        } else {
-            let at = |k: usize| (k * dilation[a]) as isize - pad[a] as isize;
-            let taps = (0..kernel[a]).map(|k| AxisTap { k, at: at(k) }).collect();
-            vec![Axis { count: output[a], step: stride[a], out_start: 0, out_step: 1, taps }]
+            return transposed_axis(first, output[a], kernel[a], stride[a], dilation[a], pad[a]);
         }
-    });
-    let mut phases = Vec::with_capacity(axes.iter().map(Vec::len).product());
-    for d in &axes[0] {
-        for h in &axes[1] {
-            for w in &axes[2] {
-                phases.push(Phase { axes: [d.clone(), h.clone(), w.clone()] });
-            }
-        }
-    }
-    phases
+        let at = |k: usize| (k * dilation[a]) as isize - pad[a] as isize;
+        let taps = (0..kernel[a]).map(|k| AxisTap { k, at: at(k) }).collect();
+        Axis { count: output[a], step: stride[a], out_start: 0, out_step: 1, taps }
+    };
+    let count = move |a: usize| if g.transposed { stride[a].min(output[a]) } else { 1 };
+    (0..count(0)).flat_map(move |d| {
+        (0..count(1)).flat_map(move |h| {
+            (0..count(2)).map(move |w| Phase { axes: [axis(0, d), axis(1, h), axis(2, w)] })
+        })
+    })
 }
 
 /// The outputs `first`, `first + stride`, ...

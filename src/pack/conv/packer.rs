@@ -211,13 +211,13 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
                 let Some(plan) = Plan::new(g, &to) else { return Err(no_kernel(g, source, &to)) };
                 let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
-                Ok(Some(Weights::Direct(DirectWeights { data: Arc::new(data), plan })))
+                Ok(Some(Weights::Direct(Box::new(DirectWeights { data: Arc::new(data), plan }))))
             }
             _ => Ok(None),
         }
     }
 
     fn plain_weights(&self, g: &ConvGeometry, location: &'static Location<'static>) -> Result<Weights> {
-        Ok(Weights::Plain(self.weights.dense_at(g.op, MemoryFormat::Contiguous, location)?))
+        Ok(Weights::Plain(Box::new(self.weights.dense_at(g.op, MemoryFormat::Contiguous, location)?)))
     }
 }

@@ -182,7 +182,8 @@ fn dense(
         (SourceLayout::Strided(a), SourceLayout::Strided(b), Ok(strides)) if a == b => {
             let (storage, dims) = (Held::clone(data), g.weight_dims());
             let dtype = DType::F32;
-            Ok(Weights::Plain(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None }))
+            let plain = StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None };
+            Ok(Weights::Plain(Box::new(plain)))
         }
         _ => Err(Why::Corrupt(from.corrupt("row-major weights for another source"))),
     }
@@ -206,7 +207,7 @@ fn direct(
     if plan.weight_vectors * plan.block * 4 != data.len() {
         return Err(Why::Corrupt(from.corrupt(format!("{} bytes of packed weights", data.len()))));
     }
-    Ok(Weights::Direct(DirectWeights { data: Held::clone(data), plan }))
+    Ok(Weights::Direct(Box::new(DirectWeights { data: Held::clone(data), plan })))
 }
 
 impl<const N: usize, D: Direction> sealed::Sealed for PackedConv<N, D> {}

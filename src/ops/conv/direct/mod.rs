@@ -96,8 +96,8 @@ where
     let dst = SyncPtr::new(&mut dst[..len]);
     let out = Out { data: &dst, len };
     let failed = OnceLock::new();
-    for phase in &plan.phases {
-        let cut = Cut::new(plan, phase, units.len());
+    for phase in plan.phases() {
+        let cut = Cut::new(plan, &phase, units.len());
         let depth = phase.axes[0].count;
         let tasks = plan.dst.n * depth * cut.rows_count * cut.width_count * units.len();
         parallel_for(tasks, |task| {
@@ -129,7 +129,7 @@ impl<'a> Cut<'a> {
             let shape = &shapes[usize::from(plan.blocks[b].form == Form::Gathered)];
             let bytes = |rows| {
                 let sizes = shape.sizes(plan, phase, rows, width);
-                shape.elements(&sizes, window::planes(plan, b)) * size_of::<f32>()
+                shape.elements(&sizes, window::planes(plan, b)).saturating_mul(size_of::<f32>())
             };
             let (one, two) = (bytes(1), bytes(2));
             if two == one { height } else { 1 + WINDOW_BYTES.saturating_sub(one) / (two - one) }

@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     pub weight_vectors: usize,
     /// One for each block of the result.
     pub blocks: Vec<OutBlock>,
-    pub phases: Vec<Phase>,
+    geometry: ConvGeometry,
 }
 
 /// How one block of output lanes is computed.
@@ -79,7 +79,7 @@ impl Plan {
             dst,
             weight_vectors: 0,
             blocks: Vec::with_capacity(dst.blocks),
-            phases: phases(g),
+            geometry: *g,
         };
         for i in 0..dst.blocks {
             let groups = plan.groups_of(i).len();
@@ -102,6 +102,11 @@ impl Plan {
             };
         }
         Some(plan)
+    }
+
+    /// The phases of the work.
+    pub fn phases(&self) -> impl Iterator<Item = Phase> {
+        phases(&self.geometry)
     }
 
     /// The parts of a shared block, one for each group.

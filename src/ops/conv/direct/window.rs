@@ -58,15 +58,16 @@ impl Shape {
     }
 
     pub fn sizes(&self, plan: &Plan, phase: &Phase, rows: usize, width: usize) -> Sizes {
+        // Saturating: a dilation may reach over more than can be held, and then the window cannot be had.
         let columns = width + (self.span[2] - 1) / self.step;
-        let rows = (rows - 1) * phase.axes[1].step + self.span[1];
-        let row = self.remainders.len() * columns * plan.block;
-        Sizes { columns, rows, row, plane: self.span[0] * rows * row }
+        let rows = (rows - 1).saturating_mul(phase.axes[1].step).saturating_add(self.span[1]);
+        let row = self.remainders.len().saturating_mul(columns).saturating_mul(plan.block);
+        Sizes { columns, rows, row, plane: self.span[0].saturating_mul(rows).saturating_mul(row) }
     }
 
     /// **Elements** of a window of this many planes.
     pub fn elements(&self, sizes: &Sizes, planes: usize) -> usize {
-        if self.in_place { 0 } else { sizes.plane * planes }
+        if self.in_place { 0 } else { sizes.plane.saturating_mul(planes) }
     }
 
     /// What every tile of these sizes has in common: the taps, the elements between two planes, and those between
