@@ -38,7 +38,7 @@ demo: setup
 
 # The part that needs no C++ first: it is quick to fail. Each part again with the kernels of an older machine.
 test:
-	@scripts/setup.sh $(SOURCE) lint
+	@scripts/setup.sh $(SOURCE) lint test
 	cargo fmt --all --check
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps

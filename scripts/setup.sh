@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs and the machine lacks. On Debian and Ubuntu it installs; elsewhere it names what is
-# missing and stops. Arguments: "bundled" (oneDNN is compiled), "bindgen" (bindings are made), "lint" (rustfmt, clippy).
+# missing and stops. Arguments: "bundled" (oneDNN is compiled), "bindgen" (bindings are made), "lint" (rustfmt, clippy),
+# "test" (valgrind and Python, for the tests of the C interface).
 set -euo pipefail
 
 want() { case " $wants " in *" $1 "*) true ;; *) false ;; esac; }
@@ -27,6 +28,11 @@ fi
 if want bindgen && [ -z "${LIBCLANG_PATH:-}" ] && ! ldconfig -p 2>/dev/null | grep -q libclang \
     && ! ls /usr/lib/llvm-*/lib/libclang* >/dev/null 2>&1; then
     need libclang libclang-dev
+fi
+
+if want test; then
+    have valgrind || need valgrind valgrind
+    python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || need "Python 3 with venv" python3-venv
 fi
 
 if [ ${#packages[@]} -gt 0 ]; then

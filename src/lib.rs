@@ -87,6 +87,8 @@ mod pack;
 #[allow(unsafe_code)]
 mod simd;
 mod tensor;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[allow(unsafe_code)]
 mod threads;
 

@@ -4,7 +4,6 @@ mod dispatch;
 mod dlpack;
 mod elementwise;
 mod file;
-mod goldens_calls;
 mod goldens_ops;
 mod goldens_strides;
 mod layout;

@@ -95,6 +95,16 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
         assert!(text.contains(part), "{part}: {text}");
     }
 
+    // Loaded at run time, by way of the table alone.
+    let loads = dir.join("loads.c");
+    std::fs::write(&loads, LOADS).unwrap();
+    let loader = dir.join("loads");
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I"]).arg(here.join("include")).arg(&loads);
+    run(cc.args(["-ldl", "-o"]).arg(&loader));
+    let said = run(Command::new(&loader).arg(library.join("libblocktensor_c.so")));
+    assert!(said.contains("blocktensor 0.") && said.contains("handles 0"), "{said}");
+
     // Valgrind knows AVX2 and no more.
     let mut valgrind = Command::new("valgrind");
     valgrind.args([
@@ -110,3 +120,28 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
     }
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+const LOADS: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include "blocktensor.h"
+int main(int argc, char **argv) {
+    if (argc != 2) return 2;
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (!library) { puts(dlerror()); return 1; }
+    const bt_api *(*get)(uint32_t, size_t);
+    void *symbol = dlsym(library, "bt_get_api");
+    memcpy(&get, &symbol, sizeof get);
+    if (get(BT_ABI_VERSION + 1, sizeof(bt_api))) return 1;
+    const bt_api *api = get(BT_ABI_VERSION, sizeof(bt_api));
+    if (!api) return 1;
+    const int64_t dims[4] = {1, 3, 2, 2};
+    const float numbers[12] = {0};
+    bt_handle t, b;
+    if (api->tensor_from_data(BT_F32, 4, dims, NULL, numbers, sizeof numbers, &t)) return 1;
+    if (api->to_blocked(t, NULL, &b) || api->free(t) || api->free(b)) return 1;
+    printf("%s, handles %zu\n", api->version(), api->live_handles());
+    return 0;
+}
+"#;

@@ -17,6 +17,7 @@ fn python(debug: &Path) -> PathBuf {
         |p: &Path| Command::new(p).args(["-c", "import numpy"]).output().is_ok_and(|o| o.status.success());
     if !has_numpy(&python) {
         let _ = std::fs::remove_dir_all(debug.join("python"));
+        // `make test` installs python3-venv where it is missing.
         run(Command::new("python3").args(["-m", "venv"]).arg(debug.join("python")));
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "numpy>=1.23"]));
     }

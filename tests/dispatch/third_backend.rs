@@ -1,7 +1,7 @@
 //! Another crate's backend, through the same door as ours.
 
 use blocktensor::dispatch::{self, Kernel, KeySpec, register_backend};
-use blocktensor::{DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, ops};
+use blocktensor::{DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, ops, testing};
 use blocktensor_third_backend::{Reversed, key};
 
 fn reversed(values: &[f32]) -> Reversed {
@@ -123,4 +123,54 @@ fn nothing_is_registered_twice_and_a_clash_leaves_no_trace() {
     assert_eq!(dispatch::DispatchKey::all().len(), before, "the key of a failed registration is not there");
     let e = register_backend(|r| r.kernel("no_such_op", k, Kernel::NOT_BUILT)).unwrap_err();
     assert!(e.to_string().contains("no_such_op"), "{e}");
+}
+
+/// The backend under tests/ as its author would test it.
+struct UnderTest;
+
+impl testing::Backend for UnderTest {
+    fn key(&self) -> dispatch::DispatchKey {
+        key()
+    }
+    fn data(&self, t: &StridedTensor, _: usize) -> blocktensor::Result<Tensor> {
+        Ok(Reversed::from_strided(t)?.tensor_ref().to_tensor())
+    }
+    fn back(&self, t: &Tensor) -> blocktensor::Result<StridedTensor> {
+        Reversed::from_tensor(t.clone()).map_err(|t| panic!("{t:?}")).and_then(|t| t.to_strided())
+    }
+}
+
+#[test]
+fn it_runs_through_the_conformance_cases() {
+    let report = testing::conformance(&UnderTest, &testing::Cases::ours()).unwrap();
+    assert!(report.wrong().is_empty(), "{report}");
+    let relus: Vec<_> = report.cases.iter().filter(|c| c.1 == "relu").collect();
+    assert!(!relus.is_empty() && relus.iter().all(|c| c.2 == testing::Outcome::Passed), "{report}");
+    // Nothing but relu is known to it, and every other case says why.
+    assert_eq!(report.passed(), relus.len());
+    assert_eq!(report.unsupported().values().sum::<usize>() + relus.len(), report.cases.len());
+    assert!(report.to_string().contains("x conv2d: NoKernel"), "{report}");
+    testing::assert_unsupported(ops::tanh(&reversed(&[1.0])), "tanh", key());
+    let wrong =
+        std::panic::catch_unwind(|| testing::assert_unsupported(ops::relu(&reversed(&[1.0])), "relu", key()));
+    assert!(wrong.is_err());
+}
+
+/// A kernel that is wrong is found out.
+#[test]
+fn a_wrong_kernel_is_found_out() {
+    struct Doubling;
+    impl testing::Backend for Doubling {
+        fn key(&self) -> dispatch::DispatchKey {
+            dispatch::DispatchKey::STRIDED
+        }
+        fn data(&self, t: &StridedTensor, _: usize) -> blocktensor::Result<Tensor> {
+            ops::mul_scalar(t, 1.001).map(Tensor::from)
+        }
+        fn back(&self, t: &Tensor) -> blocktensor::Result<StridedTensor> {
+            Ok(StridedTensor::from_tensor(t.clone()).ok().unwrap())
+        }
+    }
+    let report = testing::conformance(&Doubling, &testing::Cases::ours()).unwrap();
+    assert!(report.wrong().len() > 50, "{report}");
 }

@@ -1,13 +1,32 @@
-//! How the ops of the golden files are called here: one function a family.
+//! How the ops of the cases are called here: one function a family.
 
-use crate::goldens_ops::Case;
-use blocktensor::dispatch::Value;
-
-type Call = (&'static str, Vec<(&'static str, Value)>);
+use super::case::{Call, Case};
+use crate::dispatch::Value;
 
 /// The call that answers a case, or `None` for an op that nobody knows.
 pub fn call_of(c: &Case<'_>) -> Option<Call> {
-    [pools(c), norms(c), elementwise(c), shapes(c), products(c)].into_iter().flatten().next()
+    [convolutions(c), pools(c), norms(c), elementwise(c), shapes(c), products(c)].into_iter().flatten().next()
+}
+
+fn convolutions(c: &Case<'_>) -> Option<Call> {
+    let name = match (c.op.as_str(), c.shapes.get("x")?.len()) {
+        ("conv1d", 3) => "conv1d",
+        ("conv2d", 4) => "conv2d",
+        ("conv3d", 5) => "conv3d",
+        _ => return None,
+    };
+    let mut args = vec![
+        ("x", c.data("x")),
+        ("weights", c.weights(false)),
+        ("stride", c.ints("stride")),
+        ("padding", c.ints("padding")),
+        ("dilation", c.ints("dilation")),
+        ("groups", c.int("groups")),
+    ];
+    if c.has("b") {
+        args.push(("bias", c.param("b")));
+    }
+    Some((name, args))
 }
 
 /// Pooling and resampling.

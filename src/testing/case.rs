@@ -1,0 +1,114 @@
+//! One case: an op with its arguments, on one backend.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use safetensors::SafeTensors;
+use serde_json::Value as Json;
+
+use super::{Backend, ConvWeights};
+use crate::dispatch::Value;
+use crate::error::{Complaint, Error, Result};
+use crate::tensor::any::Tensor;
+use crate::tensor::strided::StridedTensor;
+
+pub type Call = (&'static str, Vec<(&'static str, Value)>);
+
+/// One line of the index and its tensors.
+pub struct Case<'a> {
+    pub name: String,
+    pub op: String,
+    pub params: Json,
+    pub shapes: BTreeMap<String, Vec<usize>>,
+    pub file: &'a SafeTensors<'a>,
+    pub backend: &'a dyn Backend,
+    /// The first thing that could not be brought to the backend, or read.
+    pub failed: RefCell<Option<Error>>,
+}
+
+impl Case<'_> {
+    fn or<T>(&self, made: Result<T>, otherwise: T) -> T {
+        made.unwrap_or_else(|e| {
+            self.failed.borrow_mut().get_or_insert(e);
+            otherwise
+        })
+    }
+
+    fn absent(&self, what: &str) -> Error {
+        let rule = "an index and its tensors go together";
+        Error::CorruptFile(Complaint::new(
+            "conformance",
+            self.name.clone(),
+            what.to_string(),
+            rule,
+            "copy both again",
+        ))
+    }
+
+    /// A tensor of the case, contiguous.
+    pub fn plain(&self, name: &str) -> Result<StridedTensor> {
+        let view = self.file.tensor(&format!("{}.{name}", self.name)).map_err(|_| self.absent(name))?;
+        let data: Vec<f32> = view.data().as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        StridedTensor::from_slice(&data, view.shape())
+    }
+
+    /// A data operand.
+    pub fn data(&self, name: &str) -> Value {
+        Value::Tensor(self.tensor(name))
+    }
+
+    /// A data operand of a list.
+    pub fn tensor(&self, name: &str) -> Tensor {
+        let empty = || Tensor::Strided(StridedTensor::from_slice(&[0f32], &[1]).expect("one number"));
+        let rank = |t: &StridedTensor| self.shapes.get("x").map_or(t.rank(), Vec::len);
+        self.or(self.plain(name).and_then(|t| self.backend.data(&t, rank(&t))), empty())
+    }
+
+    /// The weights of a convolution.
+    pub fn weights(&self, transposed: bool) -> Value {
+        let groups = self.params["groups"].as_u64().unwrap_or(1) as usize;
+        let channels = self.shapes.get("x").and_then(|d| d.get(1)).copied().unwrap_or(0);
+        let how = ConvWeights { groups, channels, transposed };
+        let empty = Tensor::Strided(StridedTensor::from_slice(&[0f32], &[1]).expect("one number"));
+        Value::Tensor(self.or(self.plain("w").and_then(|w| self.backend.weights(&w, how)), empty))
+    }
+
+    /// A parameter: 1-D.
+    pub fn param(&self, name: &str) -> Value {
+        let flat = self.plain(name).and_then(|t| t.reshape(&[t.numel()]));
+        let empty = StridedTensor::from_slice(&[0f32], &[1]).expect("one number");
+        self.or(flat, empty).into()
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.shapes.contains_key(name)
+    }
+
+    fn number<T>(&self, name: &str, read: impl Fn(&Json) -> Option<T>, otherwise: T) -> T {
+        self.or(read(&self.params[name]).ok_or_else(|| self.absent(name)), otherwise)
+    }
+
+    pub fn ints(&self, name: &str) -> Value {
+        let list = |v: &Json| match v {
+            Json::Array(list) => list.iter().map(Json::as_i64).collect::<Option<Vec<i64>>>(),
+            one => one.as_i64().map(|v| vec![v]),
+        };
+        Value::Ints(self.number(name, list, Vec::new()))
+    }
+
+    pub fn int(&self, name: &str) -> Value {
+        Value::Int(self.number(name, Json::as_i64, 0))
+    }
+
+    pub fn float(&self, name: &str) -> Value {
+        Value::Float(self.number(name, Json::as_f64, 0.0))
+    }
+
+    pub fn flag(&self, name: &str) -> Value {
+        Value::Bool(self.number(name, Json::as_bool, false))
+    }
+
+    pub fn word(&self, name: &str) -> Value {
+        Value::Str(self.number(name, |v| v.as_str().map(str::to_string), String::new()))
+    }
+}
