@@ -12,6 +12,7 @@ use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::blocked::Layout;
+use crate::layout::dims::MAX_RANK;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::foreign::Foreign;
 use crate::tensor::strided::StridedTensor;
@@ -325,6 +326,10 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     let Ok(ndim) = usize::try_from(t.ndim) else {
         return unsupported("ndim", t.ndim.to_string(), "it is 0 or more");
     };
+    if ndim > MAX_RANK {
+        let (got, rule) = (format!("{ndim} dimensions"), format!("tensors have at most {MAX_RANK}"));
+        fail!(RankMismatch, op, "ndim", got, rule, "merge some of them first");
+    }
     if ndim > 0 && t.shape.is_null() {
         return unsupported("shape", "null".into(), "there is a size for each dimension");
     }

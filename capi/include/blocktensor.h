@@ -3,6 +3,15 @@
  * Every function returns a status: 0, or the code of an error whose full text bt_last_error_message has for the thread that
  * made the call. Objects are handles: numbers that only this library makes; one that is 0, was freed or never existed is an
  * error, never a crash. Pointers must be what the functions ask for. Objects may be used from any thread.
+ *
+ * Strings are UTF-8 and end with NUL. Ops and their arguments: bt_schema. The texts of errors are those of the Rust library,
+ * and name its calls: to_blocked is bt_to_blocked here, to_strided bt_to_strided, pack_for bt_pack_conv.
+ *
+ * Blocked convolutions take activations in nChw16c (nChw8c without AVX-512; nCw16c, nCdhw16c), which bt_to_blocked makes by
+ * itself, and weights in OIhw16i16o (OIhw8i8o). Grouped weights have five dimensions, [groups, O/groups, C/groups, h, w], and
+ * lie in gOIhw16i16o, depthwise ones in Goihw16g. Or pack plain weights once: bt_pack_conv. "padding" is one integer, one a
+ * spatial dimension, or one a side (all begins, then all ends). "post_ops" are words with commas between: residual, relu,
+ * relu6, leaky_relu(slope), clip(low,high), silu, hardswish, sigmoid, tanh.
  */
 
 #ifndef BLOCKTENSOR_H
@@ -16,6 +25,77 @@
 
 // Version of what the header says: another one has another ABI.
 #define BT_ABI_VERSION 1
+
+// Kinds of errors. They keep their numbers.
+enum bt_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // No kernel for the op on tensors of this key, or none that is fast.
+  BT_UNSUPPORTED_OP = 1,
+  // Data operands of different keys: strided and blocked.
+  BT_KEY_MISMATCH = 2,
+  // A layout that does not fit the other operands or the kernel.
+  BT_LAYOUT_MISMATCH = 3,
+  // A type that no kernel takes here.
+  BT_UNSUPPORTED_DTYPE = 4,
+  // Types that must agree and do not.
+  BT_DTYPE_MISMATCH = 5,
+  // The wrong number of dimensions.
+  BT_RANK_MISMATCH = 6,
+  // Sizes that do not fit each other.
+  BT_SHAPE_MISMATCH = 7,
+  // A parameter outside its range, or an unknown name.
+  BT_INVALID_ARGUMENT = 8,
+  // Sizes that the machine's integers do not hold.
+  BT_OVERFLOW = 9,
+  // Strides that reach past the data.
+  BT_OUT_OF_BOUNDS = 10,
+  // Negative strides, or a view that strides cannot express.
+  BT_UNSUPPORTED_STRIDE = 11,
+  // A result whose elements share memory with each other.
+  BT_OVERLAPPING_OUTPUT = 12,
+  // A result whose memory another tensor shares, or that may not be written.
+  BT_ALIASING = 13,
+  // A question about strides or data to a blocked tensor.
+  BT_OPAQUE_LAYOUT = 14,
+  // Packed weights with another source, machine or number of threads.
+  BT_PACK_MISMATCH = 15,
+  // A reorder inside `bt_deny_reorders`.
+  BT_REORDER_DENIED = 16,
+  // Not met in C.
+  BT_REGISTRATION = 17,
+  // A file that does not hold together.
+  BT_CORRUPT_FILE = 18,
+  // A file that cannot be opened or written.
+  BT_FILE_ACCESS = 19,
+  // Memory could not be had.
+  BT_OUT_OF_MEMORY = 20,
+  // The engine failed in a way that no check foresaw.
+  BT_BACKEND = 21,
+  // An address that is not a multiple of its element's size.
+  BT_MISALIGNED = 22,
+  // A DLPack tensor of another device or type.
+  BT_DLPACK_UNSUPPORTED = 23,
+  // A DLPack tensor of another major version.
+  BT_DLPACK_VERSION = 24,
+  // Null, or the handle 0, where something is needed.
+  BT_NULL_POINTER = 25,
+  // A handle that was freed, is of another kind, or was never given.
+  BT_INVALID_HANDLE = 26,
+  // A header of another version than the library.
+  BT_ABI_MISMATCH = 27,
+  // A mistake of the library, stopped at its border.
+  BT_PANICKED = 28,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum bt_code bt_code;
+#else
+typedef int32_t bt_code;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
 
 // Types of elements.
 enum bt_dtype
@@ -73,7 +153,7 @@ typedef int32_t bt_arg_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// 0 is success; others are `blocktensor::Error::code`.
+// 0 is success; others are a `bt_code`.
 typedef int32_t bt_status;
 
 // A handle of any object; 0 is none.
@@ -118,7 +198,8 @@ typedef struct bt_arg {
   size_t count;
 } bt_arg;
 
-// A function of the caller's: it gets the context, and returns a status, which the scope's function returns in turn.
+// A function of the caller's: it gets the context, and returns a status, which the scope's function returns in turn. A
+// status of its own making has no text.
 typedef bt_status (*bt_body)(void*);
 
 // Address of a `DLManagedTensorVersioned` or `DLManagedTensor` of `dlpack.h`.
@@ -211,6 +292,10 @@ typedef struct bt_api {
   bt_status (*tensor_into_dlpack_unversioned)(bt_handle t, bt_dlpack *out);
   // `bt_blocked_to_dlpack`.
   bt_status (*blocked_to_dlpack)(bt_handle t, bt_dlpack *out);
+  // `bt_schema`.
+  bt_status (*schema)(const char *op, char *text, size_t room, size_t *needed);
+  // `bt_clear_cache`.
+  void (*clear_cache)(void);
 } bt_api;
 
 #ifdef __cplusplus
@@ -229,10 +314,15 @@ bt_status bt_free(bt_handle handle);
 // How many handles are alive in this process.
 size_t bt_live_handles(void);
 
+// Drops the primitives that unpacked convolutions and linear layers keep for the shapes that they met, at most 1024; packed
+// weights keep theirs.
+void bt_clear_cache(void);
+
 // A tensor with a copy of `bytes` bytes of data.
 //
 // # Safety
-// `dims` holds `rank` sizes, `strides` is null (row-major) or holds `rank` steps in elements, `data` holds `bytes` bytes.
+// `dims` holds `rank` sizes, `strides` is null (row-major) or holds `rank` steps in elements, `data` holds `bytes` bytes,
+// which may be more than they reach.
 bt_status bt_tensor_from_data(int32_t dtype,
                               size_t rank,
                               const int64_t *dims,
@@ -262,11 +352,13 @@ bt_status bt_tensor_wrap(int32_t dtype,
 // `info` points to a structure of `info->struct_size` bytes.
 bt_status bt_tensor_info(bt_handle t, struct bt_info *info);
 
-// Copies the elements of a strided tensor, in row-major order, into `bytes` bytes.
+// Copies the elements of a strided tensor, in row-major order, into `bytes` bytes: exactly as many as they are.
 //
 // # Safety
 // `data` may be written for `bytes` bytes.
-bt_status bt_tensor_read(bt_handle t, void *data, size_t bytes);
+bt_status bt_tensor_read(bt_handle t,
+                         void *data,
+                         size_t bytes);
 
 // The address of the first element of a strided tensor, for reading while its handle lives, and its strides in elements.
 //
@@ -276,11 +368,13 @@ bt_status bt_tensor_data(bt_handle t,
                          const void **data,
                          int64_t *strides);
 
-// The same elements in a blocked layout, by name; null is the activation layout that suits this machine.
+// The same elements in a blocked layout, by name; null is the activation layout that suits this machine (never weights').
 //
 // # Safety
 // `layout` is null or a string.
-bt_status bt_to_blocked(bt_handle t, const char *layout, bt_handle *out);
+bt_status bt_to_blocked(bt_handle t,
+                        const char *layout,
+                        bt_handle *out);
 
 // The same elements as a strided tensor: `contiguous`, `channels_last`, `channels_last_3d` or `channels_last_1d`; null is
 // `contiguous`.
@@ -334,7 +428,7 @@ bt_status bt_packed_run(bt_handle packed, bt_handle x, bt_handle residual, bt_ha
 // `path` is a string, `out` may be written.
 bt_status bt_dict_load(const char *path, bt_handle *out);
 
-// Takes a tensor out of a state dict, by name.
+// Takes a tensor out of a state dict, by name: it is no longer in there. `bt_describe` lists the names.
 //
 // # Safety
 // `name` is a string, `out` may be written.
@@ -353,7 +447,7 @@ bt_status bt_run(bt_body body, void *context);
 bt_status bt_deny_reorders(bt_body body, void *context);
 
 // Writes down every reorder and kernel run of this thread while `body` runs. `out` receives a text, a table of them, for
-// `bt_describe`.
+// `bt_describe`; nothing when the body fails.
 //
 // # Safety
 // As `bt_run`; `out` may be written.
@@ -370,6 +464,16 @@ bt_status bt_describe(bt_handle handle,
                       char *text,
                       size_t room,
                       size_t *needed);
+
+// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names of its arguments, what they are, their
+// defaults. With a null `op` the names of all ops, one a line.
+//
+// # Safety
+// `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.
+bt_status bt_schema(const char *op,
+                    char *text,
+                    size_t room,
+                    size_t *needed);
 
 // Another library's tensor (`DLManagedTensorVersioned`), without a copy. Its deleter is called once: when it is no longer
 // used, or at once on an error.

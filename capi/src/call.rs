@@ -70,12 +70,11 @@ pub(crate) unsafe fn values<'a>(
                 match a.kind {
                     1 => {
                         let one = array(op, "tensors", a.tensors, 1)?;
-                        Value::Tensor(tensor(op, "tensors", one[0])?)
+                        Value::Tensor(tensor(op, name, one[0])?)
                     }
                     2 => {
                         let list = array(op, "tensors", a.tensors, a.count)?;
-                        let list: Result<Vec<Tensor>> =
-                            list.iter().map(|&h| tensor(op, "tensors", h)).collect();
+                        let list: Result<Vec<Tensor>> = list.iter().map(|&h| tensor(op, name, h)).collect();
                         Value::Tensors(list?)
                     }
                     3 => Value::Int(a.number),

@@ -26,8 +26,9 @@ pub unsafe extern "C" fn bt_tensor_from_dlpack(managed: bt_dlpack, out: *mut bt_
             NonNull::new(managed.cast::<DLManagedTensorVersioned>()).ok_or_else(|| null(op, "managed"))?;
         // SAFETY: the caller's promise; taken first, so that it is given back whatever happens.
         let t = unsafe { StridedTensor::from_dlpack(managed) }?;
-        // SAFETY: the caller's promise.
-        *unsafe { place(op, "out", out)? } = give(Object::Tensor(t.into()));
+        // SAFETY: the caller's promise. Before the handle is made: on an error the tensor is given back.
+        let out = unsafe { place(op, "out", out)? };
+        *out = give(Object::Tensor(t.into()));
         Ok(())
     })
 }
@@ -46,8 +47,9 @@ pub unsafe extern "C" fn bt_tensor_from_dlpack_unversioned(
         let managed = NonNull::new(managed.cast::<DLManagedTensor>()).ok_or_else(|| null(op, "managed"))?;
         // SAFETY: as above.
         let t = unsafe { StridedTensor::from_dlpack_unversioned(managed) }?;
-        // SAFETY: the caller's promise.
-        *unsafe { place(op, "out", out)? } = give(Object::Tensor(t.into()));
+        // SAFETY: the caller's promise. Before the handle is made: on an error the tensor is given back.
+        let out = unsafe { place(op, "out", out)? };
+        *out = give(Object::Tensor(t.into()));
         Ok(())
     })
 }

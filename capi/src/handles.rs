@@ -47,9 +47,10 @@ struct Slot {
 struct Table {
     slots: Vec<Slot>,
     free: Vec<usize>,
+    live: usize,
 }
 
-static TABLE: Mutex<Table> = Mutex::new(Table { slots: Vec::new(), free: Vec::new() });
+static TABLE: Mutex<Table> = Mutex::new(Table { slots: Vec::new(), free: Vec::new(), live: 0 });
 /// Makes numbers that are no handles unlikely to look like one, and those of another process too.
 static MARK: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("blocktensor") | 1);
 
@@ -61,6 +62,7 @@ fn table() -> std::sync::MutexGuard<'static, Table> {
 pub(crate) fn give(object: Object) -> bt_handle {
     let object = Some(Arc::new(object));
     let mut t = table();
+    t.live += 1;
     let index = match t.free.pop() {
         Some(index) => index,
         None => {
@@ -74,16 +76,17 @@ pub(crate) fn give(object: Object) -> bt_handle {
     (u64::from(slot.generation) << 32 | (index as u64 + 1)) ^ (*MARK & !(1 << 63)) | 1 << 63
 }
 
-fn bad(op: &'static str, argument: &'static str, handle: bt_handle, why: &str) -> Error {
+fn bad(op: &'static str, argument: &str, handle: bt_handle, why: &str) -> Error {
     let rule = format!("it is a live handle, and this one {why}");
     let remedy = "pass a handle that this library gave, and free it once, after its last use";
-    Error::InvalidHandle(Complaint::new(op, argument, format!("{handle:#018x}"), rule, remedy))
+    Error::InvalidHandle(Complaint::new(op, argument.to_string(), format!("{handle:#018x}"), rule, remedy))
 }
 
 /// The slot of a handle.
-fn find(t: &Table, op: &'static str, argument: &'static str, handle: bt_handle) -> Result<usize> {
+fn find(t: &Table, op: &'static str, argument: &str, handle: bt_handle) -> Result<usize> {
     if handle == 0 {
-        return Err(crate::status::null(op, argument));
+        let (rule, remedy) = ("0 is no handle", "pass a handle that this library gave");
+        return Err(Error::NullPointer(Complaint::new(op, argument.to_string(), "0", rule, remedy)));
     }
     let plain = (handle & !(1 << 63)) ^ (*MARK & !(1 << 63));
     let (generation, index) = ((plain >> 32) as u32, plain as u32 as usize);
@@ -98,18 +101,20 @@ fn find(t: &Table, op: &'static str, argument: &'static str, handle: bt_handle) 
 }
 
 /// The object of a handle; it lives on while the caller uses it, even if another thread frees the handle.
-pub(crate) fn object(op: &'static str, argument: &'static str, handle: bt_handle) -> Result<Arc<Object>> {
+pub(crate) fn object(op: &'static str, argument: &str, handle: bt_handle) -> Result<Arc<Object>> {
     let t = table();
     let index = find(&t, op, argument, handle)?;
     t.slots[index].object.clone().ok_or_else(|| bad(op, argument, handle, "was freed"))
 }
 
-fn wrong(op: &'static str, argument: &'static str, handle: bt_handle, object: &Object, asked: &str) -> Error {
-    bad(op, argument, handle, &format!("is {}, where {asked} was asked for", object.kind()))
+fn wrong(op: &'static str, argument: &str, handle: bt_handle, object: &Object, asked: &str) -> Error {
+    let got = format!("{handle:#018x}, {}", object.kind());
+    let (rule, remedy) = (format!("{asked} was asked for"), "pass a handle of that kind");
+    Error::InvalidHandle(Complaint::new(op, argument.to_string(), got, rule, remedy))
 }
 
 /// The tensor of a handle.
-pub(crate) fn tensor(op: &'static str, argument: &'static str, handle: bt_handle) -> Result<Tensor> {
+pub(crate) fn tensor(op: &'static str, argument: &str, handle: bt_handle) -> Result<Tensor> {
     match &*object(op, argument, handle)? {
         Object::Tensor(t) => Ok(t.clone()),
         other => Err(wrong(op, argument, handle, other, "a tensor")),
@@ -144,6 +149,7 @@ pub extern "C" fn bt_free(handle: bt_handle) -> bt_status {
         let freed = {
             let mut t = table();
             let index = find(&t, "bt_free", "handle", handle)?;
+            t.live -= 1;
             let slot = &mut t.slots[index];
             let freed = slot.object.take();
             // A slot whose generations are used up is never used again.
@@ -162,5 +168,13 @@ pub extern "C" fn bt_free(handle: bt_handle) -> bt_status {
 /// How many handles are alive in this process.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_live_handles() -> usize {
-    table().slots.iter().filter(|s| s.object.is_some()).count()
+    table().live
+}
+
+/// Drops the primitives that unpacked convolutions and linear layers keep for the shapes that they met, at most 1024; packed
+/// weights keep theirs.
+#[unsafe(no_mangle)]
+pub extern "C" fn bt_clear_cache() {
+    #[cfg(feature = "onednn")]
+    blocktensor::onednn::clear_cache();
 }

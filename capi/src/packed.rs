@@ -54,7 +54,11 @@ fn pack<const N: usize>(
     like: &Tensor,
 ) -> Result<PackedConv<N>> {
     let mut conv = Conv::<N>::new();
-    for (name, value) in params {
+    for (i, (name, value)) in params.iter().enumerate() {
+        if params[..i].iter().any(|(other, _)| other == name) {
+            let c = Complaint::new(op, name.to_string(), "two values", "it takes one", "pass it once");
+            return Err(Error::InvalidArgument(c));
+        }
         let one;
         let list: &[i64] = match value {
             Value::Ints(list) => list,
@@ -73,7 +77,14 @@ fn pack<const N: usize>(
             ("padding", _) => conv.paddings(spread(op, name, list)?, spread(op, name, list)?),
             ("groups", Value::Int(_)) => conv.groups(spread::<1>(op, name, list)?[0]),
             ("post_ops", Value::Str(text)) => {
-                text.parse::<PostOps>()?.iter().fold(conv, |conv, &post_op| conv.post_op(post_op))
+                let list = text.parse::<PostOps>()?;
+                if list.channel_operands() > 0 {
+                    let rule = "packed weights take no vectors of channels in C";
+                    let remedy = "call `mul_channel` or `add_channel` on the result";
+                    let c = Complaint::new(op, "post_ops", format!("`{list}`"), rule, remedy);
+                    return Err(Error::InvalidArgument(c));
+                }
+                list.iter().fold(conv, |conv, &post_op| conv.post_op(post_op))
             }
             _ => {
                 let rule = "it has stride, padding, dilation (integers), groups (an integer) and post_ops (a string)";
@@ -173,6 +184,12 @@ pub unsafe extern "C" fn bt_packed_run(
                 Packed::Conv1(c) => c.run_fused(&x, fusion()),
                 Packed::Conv2(c) => c.run_fused(&x, fusion()),
                 Packed::Conv3(c) => c.run_fused(&x, fusion()),
+                Packed::Linear(_) if residual.is_some() => {
+                    let rule = "a packed linear layer has no post-ops";
+                    let c =
+                        Complaint::new(op, "residual", "a tensor", rule, "pass 0, and add it to the result");
+                    Err(Error::InvalidArgument(c))
+                }
                 Packed::Linear(l) => plain(op, "x", x.clone()).and_then(|x| l.run(&x)).map(Tensor::from),
             }),
             _ => None,
@@ -197,7 +214,7 @@ pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) 
     })
 }
 
-/// Takes a tensor out of a state dict, by name.
+/// Takes a tensor out of a state dict, by name: it is no longer in there. `bt_describe` lists the names.
 ///
 /// # Safety
 /// `name` is a string, `out` may be written.

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
 
-use blocktensor::{Complaint, Error, Operand, Result, ledger};
+use blocktensor::{Complaint, Error, Operand, Result, dispatch, ledger};
 
 use crate::handles::{Object, Packed, bt_handle, give, object};
-use crate::status::{bt_status, guard, null, place};
+use crate::status::{bt_status, guard, null, place, string};
 
-/// A function of the caller's: it gets the context, and returns a status, which the scope's function returns in turn.
+/// A function of the caller's: it gets the context, and returns a status, which the scope's function returns in turn. A
+/// status of its own making has no text.
 #[allow(non_camel_case_types)]
 pub type bt_body = Option<unsafe extern "C" fn(*mut c_void) -> bt_status>;
 
@@ -17,13 +18,16 @@ fn call(
     op: &'static str,
     body: bt_body,
     context: *mut c_void,
-    scope: impl FnOnce(&dyn Fn()) -> Result<()>,
+    scope: impl FnOnce(&dyn Fn() -> bt_status) -> Result<()>,
 ) -> bt_status {
     let said = Cell::new(0);
     let status = guard(op, || {
         let Some(body) = body else { return Err(null(op, "body")) };
-        // SAFETY: the caller's function with the caller's context, on the caller's thread.
-        scope(&|| said.set(unsafe { body(context) }))
+        scope(&|| {
+            // SAFETY: the caller's function with the caller's context, on the caller's thread.
+            said.set(unsafe { body(context) });
+            said.get()
+        })
     });
     if said.get() != 0 { said.get() } else { status }
 }
@@ -53,7 +57,7 @@ pub unsafe extern "C" fn bt_deny_reorders(body: bt_body, context: *mut c_void) -
 }
 
 /// Writes down every reorder and kernel run of this thread while `body` runs. `out` receives a text, a table of them, for
-/// `bt_describe`.
+/// `bt_describe`; nothing when the body fails.
 ///
 /// # Safety
 /// As `bt_run`; `out` may be written.
@@ -63,8 +67,10 @@ pub unsafe extern "C" fn bt_record(body: bt_body, context: *mut c_void, out: *mu
     call(op, body, context, |body| {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        let ((), book) = ledger::record(body);
-        *out = give(Object::Text(book.to_string()));
+        let (status, book) = ledger::record(body);
+        if status == 0 {
+            *out = give(Object::Text(book.to_string()));
+        }
         Ok(())
     })
 }
@@ -97,32 +103,72 @@ pub unsafe extern "C" fn bt_describe(
                 d.names().collect::<Vec<_>>().join("\n")
             }
         };
-        if !needed.is_null() {
-            // SAFETY: the caller's promise.
-            *unsafe { place(op, "needed", needed)? } = said.len() + 1;
-        }
-        if room == 0 {
-            return Ok(());
-        }
-        if text.is_null() {
-            return Err(null(op, "text"));
-        }
-        if isize::try_from(room).is_err() {
-            let c = Complaint::new(
-                op,
-                "room",
-                room.to_string(),
-                "it fits the address space",
-                "pass the true size",
-            );
-            return Err(Error::InvalidArgument(c));
-        }
-        let shown = said.len().min(room - 1);
-        // SAFETY: the caller's promise: `room` bytes, of which `shown + 1` are written.
-        unsafe {
-            std::ptr::copy_nonoverlapping(said.as_ptr().cast(), text, shown);
-            text.add(shown).write(0);
-        }
-        Ok(())
+        // SAFETY: the caller's promises.
+        unsafe { write_out(op, &said, text, room, needed) }
     })
+}
+
+/// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names of its arguments, what they are, their
+/// defaults. With a null `op` the names of all ops, one a line.
+///
+/// # Safety
+/// `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_schema(
+    op: *const c_char,
+    text: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> bt_status {
+    let here = "bt_schema";
+    guard(here, || {
+        let said = if op.is_null() {
+            dispatch::ops().iter().map(|op| op.schema().name).collect::<Vec<_>>().join("\n")
+        } else {
+            // SAFETY: the caller's promise.
+            let name = unsafe { string(here, "op", op)? };
+            let Some(op) = dispatch::op(name) else {
+                let rule = "no op has this name";
+                let remedy = "pass null for the names of all";
+                let got = format!("`{}`", name.escape_debug());
+                return Err(Error::InvalidArgument(Complaint::new(here, "op", got, rule, remedy)));
+            };
+            op.schema().to_string()
+        };
+        // SAFETY: the caller's promises.
+        unsafe { write_out(here, &said, text, room, needed) }
+    })
+}
+
+/// # Safety
+/// `text` may be written for `room` bytes; `needed` is null or may be written.
+unsafe fn write_out(
+    op: &'static str,
+    said: &str,
+    text: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> Result<()> {
+    if !needed.is_null() {
+        // SAFETY: the caller's promise.
+        *unsafe { place(op, "needed", needed)? } = said.len() + 1;
+    }
+    if room == 0 {
+        return Ok(());
+    }
+    if text.is_null() {
+        return Err(null(op, "text"));
+    }
+    if isize::try_from(room).is_err() {
+        let c =
+            Complaint::new(op, "room", room.to_string(), "it fits the address space", "pass the true size");
+        return Err(Error::InvalidArgument(c));
+    }
+    let shown = said.floor_char_boundary(room - 1);
+    // SAFETY: the caller's promise: `room` bytes, of which `shown + 1` are written.
+    unsafe {
+        std::ptr::copy_nonoverlapping(said.as_ptr().cast(), text, shown);
+        text.add(shown).write(0);
+    }
+    Ok(())
 }

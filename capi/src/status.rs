@@ -6,9 +6,72 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::{Complaint, Error, Result};
 
-/// 0 is success; others are `blocktensor::Error::code`.
+/// 0 is success; others are a `bt_code`.
 #[allow(non_camel_case_types)]
 pub type bt_status = i32;
+
+/// Kinds of errors. They keep their numbers.
+#[allow(non_camel_case_types)]
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum bt_code {
+    /// No kernel for the op on tensors of this key, or none that is fast.
+    BT_UNSUPPORTED_OP = 1,
+    /// Data operands of different keys: strided and blocked.
+    BT_KEY_MISMATCH = 2,
+    /// A layout that does not fit the other operands or the kernel.
+    BT_LAYOUT_MISMATCH = 3,
+    /// A type that no kernel takes here.
+    BT_UNSUPPORTED_DTYPE = 4,
+    /// Types that must agree and do not.
+    BT_DTYPE_MISMATCH = 5,
+    /// The wrong number of dimensions.
+    BT_RANK_MISMATCH = 6,
+    /// Sizes that do not fit each other.
+    BT_SHAPE_MISMATCH = 7,
+    /// A parameter outside its range, or an unknown name.
+    BT_INVALID_ARGUMENT = 8,
+    /// Sizes that the machine's integers do not hold.
+    BT_OVERFLOW = 9,
+    /// Strides that reach past the data.
+    BT_OUT_OF_BOUNDS = 10,
+    /// Negative strides, or a view that strides cannot express.
+    BT_UNSUPPORTED_STRIDE = 11,
+    /// A result whose elements share memory with each other.
+    BT_OVERLAPPING_OUTPUT = 12,
+    /// A result whose memory another tensor shares, or that may not be written.
+    BT_ALIASING = 13,
+    /// A question about strides or data to a blocked tensor.
+    BT_OPAQUE_LAYOUT = 14,
+    /// Packed weights with another source, machine or number of threads.
+    BT_PACK_MISMATCH = 15,
+    /// A reorder inside `bt_deny_reorders`.
+    BT_REORDER_DENIED = 16,
+    /// Not met in C.
+    BT_REGISTRATION = 17,
+    /// A file that does not hold together.
+    BT_CORRUPT_FILE = 18,
+    /// A file that cannot be opened or written.
+    BT_FILE_ACCESS = 19,
+    /// Memory could not be had.
+    BT_OUT_OF_MEMORY = 20,
+    /// The engine failed in a way that no check foresaw.
+    BT_BACKEND = 21,
+    /// An address that is not a multiple of its element's size.
+    BT_MISALIGNED = 22,
+    /// A DLPack tensor of another device or type.
+    BT_DLPACK_UNSUPPORTED = 23,
+    /// A DLPack tensor of another major version.
+    BT_DLPACK_VERSION = 24,
+    /// Null, or the handle 0, where something is needed.
+    BT_NULL_POINTER = 25,
+    /// A handle that was freed, is of another kind, or was never given.
+    BT_INVALID_HANDLE = 26,
+    /// A header of another version than the library.
+    BT_ABI_MISMATCH = 27,
+    /// A mistake of the library, stopped at its border.
+    BT_PANICKED = 28,
+}
 
 struct Last {
     code: bt_status,
@@ -22,7 +85,9 @@ thread_local! {
 fn keep(e: &Error) -> bt_status {
     let text = e.to_string().replace('\0', "\\0");
     let code = e.code();
-    LAST.with_borrow_mut(|last| *last = Some(Last { code, text: CString::new(text).unwrap_or_default() }));
+    let last = Last { code, text: CString::new(text).unwrap_or_default() };
+    // A thread that is ending, in a destructor, keeps no text.
+    let _ = LAST.try_with(|place| place.replace(Some(last)));
     code
 }
 
@@ -43,13 +108,14 @@ pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_s
 /// Code of the last error of this thread; 0 where there was none. A success does not clear it.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_last_error_code() -> bt_status {
-    LAST.with_borrow(|last| last.as_ref().map_or(0, |l| l.code))
+    LAST.try_with(|last| last.borrow().as_ref().map_or(0, |l| l.code)).unwrap_or(0)
 }
 
 /// Text of the last error of this thread; empty where there was none. Valid until the next call of this thread that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_last_error_message() -> *const c_char {
-    LAST.with_borrow(|last| last.as_ref().map_or(c"".as_ptr(), |l| l.text.as_ptr()))
+    let text = LAST.try_with(|last| last.borrow().as_ref().map_or(c"".as_ptr(), |l| l.text.as_ptr()));
+    text.unwrap_or(c"".as_ptr())
 }
 
 pub(crate) fn null(op: &'static str, argument: &'static str) -> Error {

@@ -7,7 +7,7 @@ use blocktensor::{Complaint, Error};
 
 use crate::call::{bt_arg, bt_call};
 use crate::dlpack::*;
-use crate::handles::{bt_free, bt_handle, bt_live_handles};
+use crate::handles::{bt_clear_cache, bt_free, bt_handle, bt_live_handles};
 use crate::packed::*;
 use crate::scopes::*;
 use crate::status::{bt_last_error_code, bt_last_error_message, bt_status, guard};
@@ -157,6 +157,15 @@ pub struct bt_api {
     pub tensor_into_dlpack_unversioned: unsafe extern "C" fn(t: bt_handle, out: *mut bt_dlpack) -> bt_status,
     /// `bt_blocked_to_dlpack`.
     pub blocked_to_dlpack: unsafe extern "C" fn(t: bt_handle, out: *mut bt_dlpack) -> bt_status,
+    /// `bt_schema`.
+    pub schema: unsafe extern "C" fn(
+        op: *const c_char,
+        text: *mut c_char,
+        room: usize,
+        needed: *mut usize,
+    ) -> bt_status,
+    /// `bt_clear_cache`.
+    pub clear_cache: extern "C" fn(),
 }
 
 static API: bt_api = bt_api {
@@ -190,6 +199,8 @@ static API: bt_api = bt_api {
     tensor_to_dlpack: bt_tensor_to_dlpack,
     tensor_into_dlpack_unversioned: bt_tensor_into_dlpack_unversioned,
     blocked_to_dlpack: bt_blocked_to_dlpack,
+    schema: bt_schema,
+    clear_cache: bt_clear_cache,
 };
 
 /// The table, for a caller that was compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

@@ -1,10 +1,11 @@
 //! Tensors: made, wrapped, looked at, read, reordered.
 
+use std::any::Any;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use blocktensor::{
-    Complaint, DType, Error, Foreign, Layout, MemoryFormat, Operand, Result, StridedTensor, Tensor,
+    Complaint, DType, Error, Foreign, Layout, MAX_RANK, MemoryFormat, Operand, Result, StridedTensor, Tensor,
 };
 
 use crate::handles::{Object, bt_handle, give, tensor};
@@ -54,7 +55,8 @@ fn strided(op: &'static str, argument: &'static str, t: &Tensor) -> Result<Strid
 /// A tensor with a copy of `bytes` bytes of data.
 ///
 /// # Safety
-/// `dims` holds `rank` sizes, `strides` is null (row-major) or holds `rank` steps in elements, `data` holds `bytes` bytes.
+/// `dims` holds `rank` sizes, `strides` is null (row-major) or holds `rank` steps in elements, `data` holds `bytes` bytes,
+/// which may be more than they reach.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_tensor_from_data(
     dtype: i32,
@@ -71,66 +73,69 @@ pub unsafe extern "C" fn bt_tensor_from_data(
         let (out, dims, data) = unsafe {
             (
                 place(op, "out", out)?,
-                array(op, "dims", dims, rank)?,
+                numbers(op, "dims", dims, rank)?,
                 array(op, "data", data.cast::<u8>(), bytes)?,
             )
         };
         let strides = match strides.is_null() {
             true => None,
             // SAFETY: as above.
-            false => Some(unsafe { array(op, "strides", strides, rank)? }),
+            false => Some(unsafe { numbers(op, "strides", strides, rank)? }),
         };
         let dtype = self::dtype(op, dtype)?;
-        // A copy of its own, aligned; strides then say how it lies.
-        let copy: Arc<Vec<u64>> = Arc::new(copied(data));
-        let first = copy.as_ptr().cast_mut().cast();
-        let memory = Foreign { data: first, dtype, dims, strides, writable: false };
-        let reach = reach(dims, strides).and_then(|n| n.checked_mul(dtype.size_bytes()));
-        if reach.is_some_and(|r| r > bytes) {
-            let rule = format!(
-                "sizes {dims:?} with strides {strides:?} of {dtype} reach over {}",
-                reach.unwrap_or(0)
-            );
+        let aligned;
+        let (first, owner): (*const u8, Arc<dyn Any + Send + Sync>) =
+            if data.as_ptr().addr().is_multiple_of(dtype.size_bytes()) {
+                (data.as_ptr(), Arc::new(()))
+            } else {
+                aligned = Arc::new(copied(data)?);
+                (aligned.as_ptr().cast(), aligned)
+            };
+        let memory = Foreign { data: first.cast_mut(), dtype, dims, strides, writable: false };
+        // SAFETY: the data lives as long as this function, which drops the tensor; nothing is read before its reach is known.
+        let t = unsafe { StridedTensor::from_foreign(memory, owner) }?;
+        let steps = t.dims().iter().zip(t.strides()).map(|(&d, &s)| (d.max(1) - 1) * s);
+        let reach = if t.numel() == 0 { 0 } else { (steps.sum::<usize>() + 1) * dtype.size_bytes() };
+        if reach > bytes {
+            let rule = format!("sizes {dims:?} with strides {:?} of {dtype} reach over {reach}", t.strides());
             let got = format!("{bytes} bytes");
             return Err(Error::OutOfBounds(Complaint::new(op, "data", got, rule, "pass all of the data")));
         }
-        // SAFETY: the copy lives as long as its owner, is not written to, and holds what was checked above; what could not
-        // be computed there is refused before anything is read.
-        let t = unsafe { StridedTensor::from_foreign(memory, copy) }?;
-        // Rows of its own, which ops may write.
+        // Of its own, which ops may write.
         *out = give(Object::Tensor(t.copy(MemoryFormat::Preserve)?.into()));
         Ok(())
     })
 }
 
 /// The bytes in memory that suits every type.
-fn copied(data: &[u8]) -> Vec<u64> {
-    let mut words = vec![0u64; data.len().div_ceil(8)];
-    for (word, bytes) in words.iter_mut().zip(data.chunks(8)) {
+fn copied(data: &[u8]) -> Result<Vec<u64>> {
+    let mut words = Vec::new();
+    let no_room = |_| Error::OutOfMemory { bytes: data.len(), call: "bt_tensor_from_data" };
+    words.try_reserve_exact(data.len().div_ceil(8)).map_err(no_room)?;
+    words.extend(data.chunks(8).map(|bytes| {
         let mut whole = [0; 8];
         whole[..bytes.len()].copy_from_slice(bytes);
-        *word = u64::from_ne_bytes(whole);
-    }
-    words
+        u64::from_ne_bytes(whole)
+    }));
+    Ok(words)
 }
 
-/// Elements from the first to the last, both counted; `None` where it cannot be said.
-fn reach(dims: &[i64], strides: Option<&[i64]>) -> Option<usize> {
-    if dims.contains(&0) {
-        return Some(0);
+/// Sizes or strides of the caller's, of a rank that tensors here can have.
+///
+/// # Safety
+/// `values` is null or holds `rank` numbers, if rank is at most 12.
+unsafe fn numbers<'a>(
+    op: &'static str,
+    argument: &'static str,
+    values: *const i64,
+    rank: usize,
+) -> Result<&'a [i64]> {
+    if rank > MAX_RANK {
+        let (got, rule) = (format!("rank {rank}"), format!("tensors have at most {MAX_RANK} dimensions"));
+        return Err(Error::RankMismatch(Complaint::new(op, "rank", got, rule, "merge dimensions")));
     }
-    let mut reach = 1usize;
-    let mut row_major = 1usize;
-    for (i, &d) in dims.iter().enumerate().rev() {
-        let d = usize::try_from(d).ok()?;
-        let stride = match strides {
-            Some(s) => usize::try_from(s[i]).ok()?,
-            None => row_major,
-        };
-        reach = reach.checked_add((d - 1).checked_mul(stride)?)?;
-        row_major = row_major.checked_mul(d)?;
-    }
-    Some(reach)
+    // SAFETY: the caller's promise.
+    unsafe { array(op, argument, values, rank) }
 }
 
 /// Called with the context of a wrapped tensor when its memory is no longer used, on any thread.
@@ -177,11 +182,11 @@ pub unsafe extern "C" fn bt_tensor_wrap(
     let owner = Arc::new(Owner { context, release });
     guard(op, || {
         // SAFETY: the caller's promises.
-        let (out, dims) = unsafe { (place(op, "out", out)?, array(op, "dims", dims, rank)?) };
+        let (out, dims) = unsafe { (place(op, "out", out)?, numbers(op, "dims", dims, rank)?) };
         let strides = match strides.is_null() {
             true => None,
             // SAFETY: as above.
-            false => Some(unsafe { array(op, "strides", strides, rank)? }),
+            false => Some(unsafe { numbers(op, "strides", strides, rank)? }),
         };
         let memory = Foreign { data: data.cast(), dtype: self::dtype(op, dtype)?, dims, strides, writable };
         // SAFETY: the caller's promise.
@@ -242,7 +247,7 @@ fn fill(to: &mut [c_char; 32], text: &str) {
     to.iter_mut().zip(text.bytes().take(31)).for_each(|(to, b)| *to = b as c_char);
 }
 
-/// Copies the elements of a strided tensor, in row-major order, into `bytes` bytes.
+/// Copies the elements of a strided tensor, in row-major order, into `bytes` bytes: exactly as many as they are.
 ///
 /// # Safety
 /// `data` may be written for `bytes` bytes.
@@ -311,7 +316,7 @@ pub unsafe extern "C" fn bt_tensor_data(
     })
 }
 
-/// The same elements in a blocked layout, by name; null is the activation layout that suits this machine.
+/// The same elements in a blocked layout, by name; null is the activation layout that suits this machine (never weights').
 ///
 /// # Safety
 /// `layout` is null or a string.

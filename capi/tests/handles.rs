@@ -55,7 +55,7 @@ fn blocked(t: bt_handle) -> Result<bt_handle, i32> {
 fn null_stale_foreign_and_doubly_freed_handles_are_errors() {
     let t = tensor(&[1, 3, 2, 2]);
     assert_eq!(blocked(0), Err(NULL));
-    for foreign in [1, 2, 77, u64::MAX, t ^ (1 << 40), t ^ 0x7f, 1 << 63] {
+    for foreign in [1, 2, 77, u64::MAX, t ^ (1 << 62), t ^ (1 << 61), 1 << 63] {
         assert_eq!(blocked(foreign), Err(INVALID), "{foreign:x}");
         assert!(text().contains("never given"), "{}", text());
         assert_eq!(bt_free(foreign), INVALID);
@@ -72,7 +72,7 @@ fn null_stale_foreign_and_doubly_freed_handles_are_errors() {
     let mut out = 0;
     // SAFETY: a place for the result.
     assert_eq!(unsafe { bt_packed_run(b, new, 0, &mut out) }, INVALID);
-    assert!(text().contains("is a tensor, where packed weights"), "{}", text());
+    assert!(text().contains("a tensor, but packed weights was asked for"), "{}", text());
     // SAFETY: as above.
     assert_eq!(unsafe { bt_dict_take(new, c"x".as_ptr(), &mut out) }, INVALID);
     assert_eq!(bt_free(0), NULL);
@@ -99,6 +99,20 @@ fn null_and_misaligned_places_are_errors() {
         let few = [0f32; 3];
         assert_eq!(bt_tensor_from_data(0, 2, dims.as_ptr(), null(), few.as_ptr().cast(), 12, &mut 0), 10);
         assert_eq!(bt_tensor_from_data(9, 2, dims.as_ptr(), null(), few.as_ptr().cast(), 12, &mut 0), 4);
+        // A stride of an axis of one says nothing, and hides nothing.
+        let (one, odd_steps) = ([1i64, 1000], [-5i64, 1]);
+        let status =
+            bt_tensor_from_data(0, 2, one.as_ptr(), odd_steps.as_ptr(), few.as_ptr().cast(), 12, &mut 0);
+        assert_eq!(status, 10, "{}", text());
+        assert_eq!(
+            bt_tensor_from_data(0, 1 << 40, dims.as_ptr(), null(), few.as_ptr().cast(), 12, &mut 0),
+            6
+        );
+        let bytes = [0u8; 13];
+        let mut odd_place = 0;
+        let odd_data = bytes.as_ptr().add(1).cast();
+        assert_eq!(bt_tensor_from_data(0, 1, [3i64].as_ptr(), null(), odd_data, 12, &mut odd_place), 0);
+        assert_eq!(bt_free(odd_place), 0);
         let back = [-1i64, 1];
         assert_eq!(
             bt_tensor_from_data(0, 2, dims.as_ptr(), back.as_ptr(), few.as_ptr().cast(), 12, &mut 0),
@@ -202,6 +216,11 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
     // SAFETY: the context is a handle, which the body reads.
     unsafe {
         assert_eq!(bt_run(Some(body), context), 0);
+        let mut none = 0;
+        unsafe extern "C" fn fails(_: *mut c_void) -> bt_status {
+            42
+        }
+        assert_eq!((bt_record(Some(fails), context, &mut none), none), (42, 0));
         assert_eq!(bt_deny_reorders(Some(body), context), 16);
         assert!(text().contains("to_blocked") && text().contains("deny_reorders"), "{}", text());
         assert_eq!(bt_record(Some(body), context, &mut book), 0);
@@ -217,6 +236,28 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
 }
 
 #[test]
+fn schemas_tell_what_a_call_takes() {
+    let mut text = [0; 1024];
+    let mut needed = 0;
+    let mut said = |op: *const std::ffi::c_char| {
+        // SAFETY: null or a string, and a place of that length.
+        let status = unsafe { bt_schema(op, text.as_mut_ptr(), text.len(), &mut needed) };
+        assert_eq!(status, 0, "{}", self::text());
+        // SAFETY: written above.
+        unsafe { CStr::from_ptr(text.as_ptr()) }.to_str().unwrap().to_string()
+    };
+    let conv = said(c"conv2d".as_ptr());
+    assert!(conv.starts_with("conv2d(x: a data tensor, weights: a data tensor, bias:"), "{conv}");
+    assert!(
+        conv.contains("stride: a list of integers = [1]") && conv.contains("groups: an integer = 1"),
+        "{conv}"
+    );
+    assert!(said(null()).contains("\nconv2d\n"));
+    // SAFETY: a string, and no place.
+    assert_eq!(unsafe { bt_schema(c"gelu!".as_ptr(), null_mut(), 0, null_mut()) }, 8);
+}
+
+#[test]
 fn the_table_is_for_its_version() {
     let size = size_of::<bt_api>();
     for (version, bytes) in
@@ -225,6 +266,7 @@ fn the_table_is_for_its_version() {
         assert!(bt_get_api(version, bytes).is_null());
         assert_eq!(bt_last_error_code(), ABI);
     }
+    assert_eq!(bt_code::BT_INVALID_HANDLE as i32, INVALID);
     let api = bt_get_api(BT_ABI_VERSION, size - 8);
     // SAFETY: not null, and static.
     let api = unsafe { &*api };
@@ -235,6 +277,35 @@ fn the_table_is_for_its_version() {
     // SAFETY: a static string.
     let version = unsafe { CStr::from_ptr((api.version)()) }.to_str().unwrap();
     assert!(version.starts_with("blocktensor 0."), "{version}");
+}
+
+/// What is called from a destructor of a thread that ends: after the library's own thread-locals may be gone.
+#[test]
+fn a_thread_that_ends_may_still_call() {
+    struct Last(std::sync::mpsc::Sender<(i32, usize)>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let status = bt_free(0);
+            // SAFETY: a string, whatever happened.
+            let length = unsafe { CStr::from_ptr(bt_last_error_message()) }.to_bytes().len();
+            let t = tensor(&[1, 3, 2, 2]);
+            let b = blocked(t).unwrap();
+            assert_eq!((bt_free(t), bt_free(b)), (0, 0));
+            self.0.send((status, length)).unwrap();
+        }
+    }
+    thread_local! {
+        static LAST: std::cell::RefCell<Option<Last>> = const { std::cell::RefCell::new(None) };
+    }
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        // Made first, so it goes last.
+        LAST.set(Some(Last(send)));
+        assert_eq!(bt_free(0), NULL);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(receive.recv().unwrap().0, NULL);
 }
 
 #[test]

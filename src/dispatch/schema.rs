@@ -92,6 +92,26 @@ impl Schema {
     }
 }
 
+impl std::fmt::Display for Schema {
+    /// The signature: `softmax(x: a data tensor, axis: an integer = 1)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}(", self.name)?;
+        for (i, arg) in self.args.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            write!(f, "{comma}{}: {}", arg.name, arg.kind.describe())?;
+            match arg.kind {
+                ArgKind::Int(Some(v)) => write!(f, " = {v}")?,
+                ArgKind::Ints(Some(v)) => write!(f, " = {v:?}")?,
+                ArgKind::Float(Some(v)) => write!(f, " = {v}")?,
+                ArgKind::Bool(Some(v)) => write!(f, " = {v}")?,
+                ArgKind::Str(Some(v)) => write!(f, " = {v:?}")?,
+                _ => {}
+            }
+        }
+        f.write_str(")")
+    }
+}
+
 /// A data argument.
 pub const fn data(name: &'static str) -> ArgSpec {
     ArgSpec { name, kind: ArgKind::Data }

@@ -62,7 +62,8 @@ pub(super) fn get(
     thread_local! {
         static KEY: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     }
-    let mut key = KEY.take();
+    // A thread that is ending, in a destructor, makes one each time.
+    let mut key = KEY.try_with(RefCell::take).unwrap_or_default();
     key.clear();
     write_key(&mut key);
     let mut made = false;
@@ -74,7 +75,7 @@ pub(super) fn get(
             Err(other) => Err(other),
         }
     });
-    KEY.set(key);
+    let _ = KEY.try_with(|k| k.replace(key));
     let counter = if made { &MISSES } else { &HITS };
     counter.fetch_add(1, Relaxed);
     match entry? {

@@ -42,7 +42,17 @@ pub(super) fn with_stream<R>(f: impl FnOnce(sys::dnnl_stream_t) -> Result<R>) ->
     thread_local! {
         static STREAM: once_cell::unsync::OnceCell<Stream> = const { once_cell::unsync::OnceCell::new() };
     }
-    STREAM.with(|s| f(s.get_or_try_init(stream_new)?.0))
+    let mut result = None;
+    let mut f = Some(f);
+    let ours = STREAM.try_with(|s| {
+        result = f.take().map(|f| f(s.get_or_try_init(stream_new)?.0));
+    });
+    if let (Err(_), Some(f)) = (ours, f) {
+        // A thread that is ending, in a destructor, has no stream of its own any more.
+        let stream = stream_new()?;
+        result = Some(f(stream.0));
+    }
+    result.expect("one of the two called it")
 }
 
 #[cfg(onednn_threadpool)]

@@ -132,7 +132,7 @@ impl Team {
 
     /// A member's life: wait for a section, work, again, until the team closes or has been idle for long.
     fn serve(&self) {
-        let busy = IN_TASK.get() || LEADING.with_borrow(Option::is_some);
+        let busy = IN_TASK.get() || leading(|_| ()).is_some();
         if !busy {
             self.work_until_idle();
         }
@@ -167,6 +167,11 @@ impl Team {
     }
 }
 
+/// Looks at the team that this thread leads. A thread that is ending, in a destructor, leads none.
+fn leading<R>(look: impl FnOnce(&Arc<Team>) -> R) -> Option<R> {
+    LEADING.try_with(|l| l.borrow().as_ref().map(look)).ok().flatten()
+}
+
 /// Runs `f` with the caller's rayon pool kept as a team: parallel sections of the ops in it cost no wake-up.
 ///
 /// The pool is the one that the caller stands in (`ThreadPool::install` decides), else rayon's global one. A
@@ -181,16 +186,17 @@ pub fn run<R>(f: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
-            if let Some(team) = LEADING.take() {
+            if let Ok(Some(team)) = LEADING.try_with(RefCell::take) {
                 team.close();
             }
         }
     }
-    if IN_TASK.get() || LEADING.with_borrow(Option::is_some) {
+    if IN_TASK.get() || leading(|_| ()).is_some() {
         return f();
     }
-    LEADING.set(Some(Arc::new(Team::new(rayon::current_num_threads()))));
-    let _leave = Leave;
+    let team = Arc::new(Team::new(rayon::current_num_threads()));
+    let leads = LEADING.try_with(|l| l.replace(Some(team))).is_ok();
+    let _leave = leads.then_some(Leave);
     f()
 }
 
@@ -204,16 +210,18 @@ pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
         (0..tasks).for_each(task);
         return;
     }
-    let led = LEADING.with_borrow(Option::clone);
-    match led {
-        Some(team) => team.section(tasks, &task),
-        None => run(|| parallel_for(tasks, task)),
+    if let Some(team) = leading(Arc::clone) {
+        return team.section(tasks, &task);
     }
+    run(|| match leading(Arc::clone) {
+        Some(team) => team.section(tasks, &task),
+        None => (0..tasks).for_each(&task),
+    });
 }
 
 /// How many threads a section is cut for here: those of the run, else of the caller's rayon pool.
 pub fn current_threads() -> usize {
-    LEADING.with_borrow(|t| t.as_ref().map_or_else(rayon::current_num_threads, |t| t.threads))
+    leading(|t| t.threads).unwrap_or_else(rayon::current_num_threads)
 }
 
 /// Whether this thread is inside a task of a section.
