@@ -24,7 +24,7 @@ fn layouts_agree_and_weights_are_reordered_once() {
                 continue;
             }
             let (network, packing) =
-                ledger::record(|| Network::pack(&arch, &mut weights.share(), mode, 2, 64).unwrap());
+                ledger::record(|| Network::pack(&arch, &mut weights.clone(), mode, 2, 64).unwrap());
             assert!(packing.reorders.iter().all(|r| r.cause == Cause::Packing), "{packing}");
             assert!(network.packed_bytes() > 4_000_000);
             let image = image.contiguous(mode.image_format()).unwrap();
@@ -80,7 +80,7 @@ fn thirty_two_threads_run_one_packed_network_to_the_same_bits() {
     let arch = Arch::by_name("resnet18").unwrap();
     let weights = Weights::random(&arch, 3).unwrap();
     let mode = if cfg!(feature = "onednn") { Mode::Blocked } else { Mode::Nhwc };
-    let pack = || Network::pack(&arch, &mut weights.share(), mode, 1, 33).unwrap();
+    let pack = || Network::pack(&arch, &mut weights.clone(), mode, 1, 33).unwrap();
     let network = pack();
     let network = shared(&network);
     let image = blocktensor_nets::noise(1, 33, 5).unwrap().contiguous(mode.image_format()).unwrap();

@@ -77,11 +77,8 @@ pub unsafe extern "C" fn bt_tensor_from_data(
                 array(op, "data", data.cast::<u8>(), bytes)?,
             )
         };
-        let strides = match strides.is_null() {
-            true => None,
-            // SAFETY: as above.
-            false => Some(unsafe { numbers(op, "strides", strides, rank)? }),
-        };
+        // SAFETY: as above.
+        let strides = unsafe { optional_numbers(op, "strides", strides, rank)? };
         let dtype = self::dtype(op, dtype)?;
         let aligned;
         let (first, owner): (*const u8, Arc<dyn Any + Send + Sync>) =
@@ -138,6 +135,36 @@ unsafe fn numbers<'a>(
     unsafe { array(op, argument, values, rank) }
 }
 
+/// As `numbers`; nothing for null.
+///
+/// # Safety
+/// As `numbers`.
+unsafe fn optional_numbers<'a>(
+    op: &'static str,
+    argument: &'static str,
+    values: *const i64,
+    rank: usize,
+) -> Result<Option<&'a [i64]>> {
+    if values.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    unsafe { numbers(op, argument, values, rank) }.map(Some)
+}
+
+/// Calls `look` with the address of a tensor's first element, and its strides.
+fn with_memory(t: &StridedTensor, look: impl FnOnce(*const u8, &[usize])) {
+    let out = t.to_dlpack();
+    // SAFETY: a live export of ours, given back once, after the last look; its offset is inside its memory.
+    unsafe {
+        let d = &out.as_ref().dl_tensor;
+        look(d.data.cast::<u8>().add(d.byte_offset as usize), t.strides());
+        if let Some(delete) = out.as_ref().deleter {
+            delete(out.as_ptr());
+        }
+    }
+}
+
 /// Called with the context of a wrapped tensor when its memory is no longer used, on any thread.
 #[allow(non_camel_case_types)]
 pub type bt_release = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -183,11 +210,8 @@ pub unsafe extern "C" fn bt_tensor_wrap(
     guard(op, || {
         // SAFETY: the caller's promises.
         let (out, dims) = unsafe { (place(op, "out", out)?, numbers(op, "dims", dims, rank)?) };
-        let strides = match strides.is_null() {
-            true => None,
-            // SAFETY: as above.
-            false => Some(unsafe { numbers(op, "strides", strides, rank)? }),
-        };
+        // SAFETY: as above.
+        let strides = unsafe { optional_numbers(op, "strides", strides, rank)? };
         let memory = Foreign { data: data.cast(), dtype: self::dtype(op, dtype)?, dims, strides, writable };
         // SAFETY: the caller's promise.
         *out = give(Object::Tensor(unsafe { StridedTensor::from_foreign(memory, owner) }?.into()));
@@ -271,16 +295,10 @@ pub unsafe extern "C" fn bt_tensor_read(t: bt_handle, data: *mut c_void, bytes: 
             return Err(null(op, "data"));
         }
         let rows = t.contiguous(MemoryFormat::Contiguous)?;
-        let from = rows.to_dlpack();
-        // SAFETY: a live tensor of ours, row-major, of `needed` bytes; the caller's memory is as long, and another.
-        unsafe {
-            let d = &from.as_ref().dl_tensor;
-            let first = d.data.cast::<u8>().add(d.byte_offset as usize);
-            std::ptr::copy_nonoverlapping(first, data.cast::<u8>(), needed);
-            if let Some(delete) = from.as_ref().deleter {
-                delete(from.as_ptr());
-            }
-        }
+        with_memory(&rows, |first, _| {
+            // SAFETY: row-major, of `needed` bytes; the caller's memory is as long, and another.
+            unsafe { std::ptr::copy_nonoverlapping(first, data.cast::<u8>(), needed) };
+        });
         Ok(())
     })
 }
@@ -298,20 +316,18 @@ pub unsafe extern "C" fn bt_tensor_data(
     let op = "bt_tensor_data";
     guard(op, || {
         let t = strided(op, "t", &tensor(op, "t", t)?)?;
-        let out = t.to_dlpack();
-        // SAFETY: a live tensor of ours, given back at once: the handle keeps its memory. The caller's places as promised.
-        unsafe {
-            let d = &out.as_ref().dl_tensor;
+        with_memory(&t, |first, steps| {
             if !data.is_null() {
-                data.write(d.data.cast::<u8>().add(d.byte_offset as usize).cast());
+                // SAFETY: the caller's promise. The handle keeps the memory.
+                unsafe { data.write(first.cast()) };
             }
             if !strides.is_null() {
-                std::ptr::copy_nonoverlapping(d.strides, strides, t.rank());
+                for (i, &step) in steps.iter().enumerate() {
+                    // SAFETY: the caller's promise: room for as many as there are dimensions.
+                    unsafe { strides.add(i).write(step as i64) };
+                }
             }
-            if let Some(delete) = out.as_ref().deleter {
-                delete(out.as_ptr());
-            }
-        }
+        });
         Ok(())
     })
 }

@@ -215,10 +215,6 @@ fn files_that_lie() {
     std::fs::remove_file(&path).unwrap();
     let mut h = 0;
     // SAFETY: as above.
-    same(
-        0,
-        StateDict::load(&path),
-        unsafe { bt_dict_load(c_path.as_ptr(), &mut h) },
-        &["could not be opened"],
-    );
+    let status = unsafe { bt_dict_load(c_path.as_ptr(), &mut h) };
+    same(0, StateDict::load(&path), status, &["could not be opened"]);
 }

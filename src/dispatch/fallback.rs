@@ -1,5 +1,6 @@
 //! The way round a missing kernel, for hosts that ask for it: to the strided kernel and back. Off unless asked for.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -69,8 +70,8 @@ impl Drop for Fallback {
 
 /// Lets blocked calls of one op, or of every op, that have no blocked kernel run on the strided one: operands are
 /// reordered, and results come back in the first operand's layout. For the whole process, until the result is dropped.
-/// `tell` is called once for each op, after its first such call; every reorder is in the ledger as [`Cause::Fallback`](ledger::Cause::Fallback), and
-/// `deny_reorders` forbids it.
+/// `tell` is called once for each op, after its first such call; every reorder is in the ledger as
+/// [`Cause::Fallback`](ledger::Cause::Fallback), and `deny_reorders` forbids it.
 ///
 /// Off, which is how a process starts, such a call is an [`UnsupportedOp`](crate::Error::UnsupportedOp).
 pub fn allow_fallback(op: Option<&str>, tell: impl Fn(&FallbackNote) + Send + Sync + 'static) -> Fallback {
@@ -93,10 +94,8 @@ pub(super) fn attempt(
     if key != DispatchKey::BLOCKED || !installed().iter().any(allowed) {
         return None;
     }
-    let layouts: Vec<Layout> = super::args::data_operands(op.schema(), values)
-        .filter_map(|(_, t)| if let TensorRef::Blocked(b) = t { Some(*b.layout()) } else { None })
-        .collect();
-    let first = *layouts.first()?;
+    let first = super::args::data_operands(op.schema(), values)
+        .find_map(|(_, t)| if let TensorRef::Blocked(b) = t { Some(*b.layout()) } else { None })?;
     op.kernel(DispatchKey::STRIDED)?;
     let start = Instant::now();
     let moved = Moved::default();
@@ -104,8 +103,8 @@ pub(super) fn attempt(
     if done.is_ok() {
         let note = FallbackNote {
             op: name,
-            bytes: moved.bytes.load(Relaxed),
-            reorders: Duration::from_nanos(moved.nanos.load(Relaxed) as u64),
+            bytes: moved.bytes.get(),
+            reorders: moved.time.get(),
             call: start.elapsed(),
         };
         // Told outside the lock: what is called may call ops.
@@ -121,16 +120,16 @@ pub(super) fn attempt(
 
 #[derive(Default)]
 struct Moved {
-    bytes: AtomicUsize,
-    nanos: AtomicUsize,
+    bytes: Cell<usize>,
+    time: Cell<Duration>,
 }
 
 impl Moved {
     fn count<T>(&self, bytes: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
         let start = Instant::now();
         let done = work();
-        self.bytes.fetch_add(bytes, Relaxed);
-        self.nanos.fetch_add(start.elapsed().as_nanos() as usize, Relaxed);
+        self.bytes.set(self.bytes.get() + bytes);
+        self.time.set(self.time.get() + start.elapsed());
         done
     }
 }

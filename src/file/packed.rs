@@ -18,6 +18,7 @@ use self::entry::{Entry, Form as WeightsForm};
 use super::container::{Container, Form, NewPart, Part, write};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
+use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -361,10 +362,7 @@ impl Loaded<'_> {
             return Err(self.corrupt(format!("plain weights {:?}, not {dims:?}", part.shape)));
         }
         let dims = Dims::new(Self::OP, "dims", dims)?;
-        let strides = MemoryFormat::Contiguous.strides(Self::OP, &dims)?;
-        let storage = Arc::clone(&part.data);
-        let dtype = crate::dtype::DType::F32;
-        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+        StridedTensor::of_storage(Self::OP, Arc::clone(&part.data), dims, DType::F32)
     }
 
     fn part(&self, kind: &str) -> Option<&Part> {

@@ -433,9 +433,7 @@ fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str
 fn tensor(part: &Part) -> Option<StridedTensor> {
     let dtype = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype)?;
     let dims = Dims::new("StateDict::load", "dims", &part.shape).ok()?;
-    let strides = MemoryFormat::Contiguous.strides("StateDict::load", &dims).ok()?;
-    let storage = Arc::clone(&part.data);
-    Some(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+    StridedTensor::of_storage("StateDict::load", Arc::clone(&part.data), dims, dtype).ok()
 }
 
 /// The format to lay a tensor in again. That of rank 3 is never inferred from strides, except here, where they alone say it.

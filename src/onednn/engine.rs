@@ -42,17 +42,15 @@ pub(super) fn with_stream<R>(f: impl FnOnce(sys::dnnl_stream_t) -> Result<R>) ->
     thread_local! {
         static STREAM: once_cell::unsync::OnceCell<Stream> = const { once_cell::unsync::OnceCell::new() };
     }
-    let mut result = None;
-    let mut f = Some(f);
-    let ours = STREAM.try_with(|s| {
-        result = f.take().map(|f| f(s.get_or_try_init(stream_new)?.0));
-    });
-    if let (Err(_), Some(f)) = (ours, f) {
-        // A thread that is ending, in a destructor, has no stream of its own any more.
-        let stream = stream_new()?;
-        result = Some(f(stream.0));
+    match STREAM.try_with(|s| s.get_or_try_init(stream_new).map(|s| s.0)) {
+        // The stream stays until this thread ends, and so beyond this call.
+        Ok(stream) => f(stream?),
+        // A thread that is ending, in a destructor, has none of its own any more.
+        Err(_) => {
+            let stream = stream_new()?;
+            f(stream.0)
+        }
     }
-    result.expect("one of the two called it")
 }
 
 #[cfg(onednn_threadpool)]

@@ -1,5 +1,7 @@
 //! Weights packed once, for a stated source.
 
+#[cfg(feature = "onednn")]
+mod chosen;
 mod conv;
 mod linear;
 mod source;

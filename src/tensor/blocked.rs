@@ -8,7 +8,6 @@ use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
 
 /// An opaque tensor in a blocked [`Layout`].
@@ -98,10 +97,7 @@ impl BlockedTensor {
     /// The storage, padding included, as a dense strided tensor with these sizes: the outer dimensions and the inner
     /// blocks in the order of memory.
     pub(crate) fn storage_view(&self, op: &'static str, dims: Dims) -> Result<StridedTensor> {
-        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
-        debug_assert!(dims.iter().product::<usize>() * self.dtype.size_bytes() <= self.bytes());
-        let storage = Arc::clone(&self.storage);
-        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype: self.dtype, format_tag: None })
+        StridedTensor::of_storage(op, Arc::clone(&self.storage), dims, self.dtype)
     }
 
     /// [`check_tail`](Self::check_tail) where `BLOCKTENSOR_CHECK_TAILS` is set: a switch for users who write kernels, or

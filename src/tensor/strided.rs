@@ -57,6 +57,18 @@ impl StridedTensor {
         })
     }
 
+    /// The row-major tensor of these sizes that a storage holds from its beginning.
+    pub(crate) fn of_storage(
+        op: &'static str,
+        storage: Arc<Buffer>,
+        dims: Dims,
+        dtype: DType,
+    ) -> Result<StridedTensor> {
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        debug_assert!(dims.iter().product::<usize>() * dtype.size_bytes() <= storage.len());
+        Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
+    }
+
     /// Recycled storage for a result whose every element the caller writes; `strides` are dense.
     pub(crate) fn for_result(
         op: &'static str,

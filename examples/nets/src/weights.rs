@@ -6,7 +6,7 @@ use blocktensor::{DType, Keys, Module, Result, StateDict, StridedTensor};
 
 use super::Arch;
 
-/// A network's plain weights. Each tensor is taken once, so that packing frees what it has read.
+/// A network's plain weights. Each tensor is taken once, so that packing frees what it has read; clones share tensors.
 #[derive(Clone, Default)]
 pub struct Weights {
     dict: StateDict,
@@ -73,11 +73,6 @@ impl Weights {
     /// The tensors by name, to take from.
     pub fn dict(&mut self) -> &mut StateDict {
         &mut self.dict
-    }
-
-    /// A copy of the set: tensors are shared.
-    pub fn share(&self) -> Weights {
-        self.clone()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::ops::PostOps;
 use crate::ops::conv::onednn::{Operands, Spec, execute, primitive, without_implementation};
 use crate::ops::conv::weights::PlainWeights;
 use crate::ops::conv::{Conv, ConvGeometry, Direction};
+use crate::pack::chosen;
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
@@ -35,7 +36,7 @@ pub(super) struct Packed {
 
 impl Packed {
     pub(super) fn layout_name(&self) -> String {
-        self.main.desc(1).blocking().map(|b| b.to_string()).unwrap_or_default()
+        chosen::layout_name(&self.main)
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -52,7 +53,7 @@ impl Packed {
 
     /// What tells the layout from others, for a file.
     pub(super) fn identity(&self) -> Result<Identity> {
-        self.main.desc(1).blocking().map(Identity::from)
+        chosen::identity(&self.main)
     }
 
     /// Weights from a file, where the engine still chooses the layout that they are in: else what it does now.
@@ -68,10 +69,8 @@ impl Packed {
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(_)) => return Ok(Err("the engine has no kernel for them here".into())),
         };
-        let blocking = main.desc(1).blocking()?;
-        let name = blocking.to_string();
-        if Identity::from(blocking) != *identity || main.desc(1).size_bytes() != bytes.len() {
-            return Ok(Err(format!("the engine wants them as {name}, {} bytes", main.desc(1).size_bytes())));
+        if let Some(wanted) = chosen::instead(&main, identity, bytes.len())? {
+            return Ok(Err(wanted));
         }
         Ok(Ok(Packed { bytes, main, main_batch: g.n, others: Mutex::default() }))
     }

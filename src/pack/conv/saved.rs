@@ -177,13 +177,10 @@ fn dense(
     to: SourceLayout,
     data: &Held,
 ) -> Result<Weights, Why> {
-    let strides = crate::layout::memory_format::MemoryFormat::Contiguous.strides(g.op, &g.weight_dims());
-    match (source.layout, to, strides) {
-        (SourceLayout::Strided(a), SourceLayout::Strided(b), Ok(strides)) if a == b => {
-            let (storage, dims) = (Held::clone(data), g.weight_dims());
-            let dtype = DType::F32;
-            let plain = StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None };
-            Ok(Weights::Plain(Box::new(plain)))
+    match (source.layout, to) {
+        (SourceLayout::Strided(a), SourceLayout::Strided(b)) if a == b => {
+            let plain = StridedTensor::of_storage(g.op, Held::clone(data), g.weight_dims(), DType::F32);
+            plain.map(|plain| Weights::Plain(Box::new(plain))).map_err(Why::Corrupt)
         }
         _ => Err(Why::Corrupt(from.corrupt("row-major weights for another source"))),
     }

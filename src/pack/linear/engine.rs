@@ -10,6 +10,7 @@ use crate::layout::dims::Dims;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
 use crate::ops::conv::onednn::without_implementation;
+use crate::pack::chosen;
 
 /// How many numbers of rows beside the one packed for keep their primitive.
 const OTHER_ROWS: usize = 16;
@@ -101,10 +102,8 @@ impl Packed {
     ) -> Result<Result<Packed, String>> {
         let main = if s.rows == 0 || s.k == 0 || s.o == 0 { None } else { product(s, bias, threads)? };
         let Some(main) = main else { return Ok(Err("the engine has no kernel for them here".into())) };
-        let blocking = main.desc(1).blocking()?;
-        let name = blocking.to_string();
-        if Identity::from(blocking) != *identity || main.desc(1).size_bytes() != bytes.len() {
-            return Ok(Err(format!("the engine wants them as {name}, {} bytes", main.desc(1).size_bytes())));
+        if let Some(wanted) = chosen::instead(&main, identity, bytes.len())? {
+            return Ok(Err(wanted));
         }
         Ok(Ok(Packed { bytes, main, main_rows: s.rows, others: Mutex::default() }))
     }
@@ -114,7 +113,7 @@ impl Packed {
     }
 
     pub(super) fn layout_name(&self) -> String {
-        self.main.desc(1).blocking().map(|b| b.to_string()).unwrap_or_default()
+        chosen::layout_name(&self.main)
     }
 
     pub(super) fn implementation(&self) -> &str {
@@ -123,7 +122,7 @@ impl Packed {
 
     /// What tells the layout from others, for a file.
     pub(super) fn identity(&self) -> Result<Identity> {
-        self.main.desc(1).blocking().map(Identity::from)
+        chosen::identity(&self.main)
     }
 
     pub(super) fn unpack(

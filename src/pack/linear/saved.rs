@@ -10,7 +10,6 @@ use crate::error::Result;
 use crate::file::entry::{Entry, Form, LinearEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::layout::dims::Dims;
-use crate::layout::memory_format::MemoryFormat;
 use crate::ops::linear::LinearShape;
 use crate::tensor::strided::StridedTensor;
 
@@ -57,17 +56,8 @@ impl Packable for PackedLinear {
                 let weights = match (e.weights.form, &e.weights.identity) {
                     (Form::Dense, _) => {
                         let dims = Dims::from_slice(&[o, k]);
-                        let strides = MemoryFormat::Contiguous.strides("linear", &dims)?;
-                        let storage = Arc::clone(&data);
-                        let tensor = StridedTensor {
-                            storage,
-                            dims,
-                            strides,
-                            offset: 0,
-                            dtype: DType::F32,
-                            format_tag: None,
-                        };
-                        Ok(Weights::Plain(tensor))
+                        let plain = StridedTensor::of_storage("linear", Arc::clone(&data), dims, DType::F32)?;
+                        Ok(Weights::Plain(plain))
                     }
                     #[cfg(feature = "onednn")]
                     (Form::Engine, Some(identity)) => {
