@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::error::{Error, Result};
+use crate::fault;
 
 /// Alignment of every buffer, in **bytes**: one cache line, one 512-bit vector.
 pub const ALIGN: usize = 64;
@@ -25,14 +26,26 @@ pub(crate) struct Buffer {
     ptr: NonNull<u8>,
     /// Bytes that the tensor may use.
     len: usize,
-    /// Bytes that were taken from the system; what `release` needs.
-    capacity: usize,
-    recycle: bool,
-    /// What keeps the memory alive, if we did not take it from the system: a mapped file, or another library's tensor.
-    owner: Option<Arc<dyn Any + Send + Sync>>,
+    origin: Origin,
     writable: bool,
     /// Tells storages of one process apart, also those that had the same address one after the other.
     id: u64,
+}
+
+/// Where memory comes from, and so where it goes. Capacities are the **bytes** that were taken.
+enum Origin {
+    System {
+        capacity: usize,
+    },
+    Recycler {
+        capacity: usize,
+    },
+    #[cfg(all(feature = "testing", unix))]
+    Guarded,
+    /// What keeps it alive: a mapped file, or another library's tensor.
+    Foreign {
+        _owner: Arc<dyn Any + Send + Sync>,
+    },
 }
 
 /// The next storage's number; 0 is nobody's.
@@ -51,18 +64,42 @@ impl Buffer {
     /// `len` zero bytes that go back to the system when dropped: for data that a caller brings and may keep long.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
         let capacity = round_up(len)?;
-        let ptr = take_from_system(capacity)?;
-        Ok(Buffer { ptr, len, capacity, recycle: false, owner: None, writable: true, id: next_id() })
+        if let Some(guarded) = Buffer::in_test(len, capacity, 0)? {
+            return Ok(guarded);
+        }
+        Ok(Buffer::of(take_from_system(capacity)?, len, Origin::System { capacity }, true))
     }
 
     /// `len` bytes of **unspecified but initialised** content, for a result of which every byte will be written.
     pub(crate) fn for_result(len: usize) -> Result<Buffer> {
         let class = size_class(len)?;
+        if let Some(guarded) = Buffer::in_test(len, class, 0xff)? {
+            return Ok(guarded);
+        }
         let (ptr, capacity) = match pool().take(class) {
             Some(found) => found,
             None => (take_from_system(class)?, class),
         };
-        Ok(Buffer { ptr, len, capacity, recycle: true, owner: None, writable: true, id: next_id() })
+        Ok(Buffer::of(ptr, len, Origin::Recycler { capacity }, true))
+    }
+
+    /// What a test wants instead: an error, or memory that ends at a guard page and holds what shows when it is not written.
+    fn in_test(len: usize, capacity: usize, content: u8) -> Result<Option<Buffer>> {
+        if fault::allocation_fails() {
+            return Err(out_of_memory(capacity));
+        }
+        #[cfg(all(feature = "testing", unix))]
+        if fault::guard::is_on() {
+            let ptr = fault::guard::take(len, content).ok_or_else(|| out_of_memory(len))?;
+            return Ok(Some(Buffer::of(ptr, len, Origin::Guarded, true)));
+        }
+        let _ = content;
+        Ok(None)
+    }
+
+    fn of(ptr: NonNull<u8>, len: usize, origin: Origin, writable: bool) -> Buffer {
+        fault::storage_made();
+        Buffer { ptr, len, origin, writable, id: next_id() }
     }
 
     /// Memory of somebody else's, as it lies; `owner` is dropped with the last tensor that uses it.
@@ -76,7 +113,7 @@ impl Buffer {
         owner: Arc<dyn Any + Send + Sync>,
         writable: bool,
     ) -> Buffer {
-        Buffer { ptr, len, capacity: 0, recycle: false, owner: Some(owner), writable, id: next_id() }
+        Buffer::of(ptr, len, Origin::Foreign { _owner: owner }, writable)
     }
 
     /// The buffer for writing: only where no other tensor shares it, and its owner allows it.
@@ -120,8 +157,18 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.owner.is_none() && !(self.recycle && pool().put(self.ptr, self.capacity)) {
-            give_to_system(self.ptr, self.capacity);
+        fault::storage_dropped();
+        match self.origin {
+            Origin::System { capacity } => give_to_system(self.ptr, capacity),
+            Origin::Recycler { capacity } => {
+                if !pool().put(self.ptr, capacity) {
+                    give_to_system(self.ptr, capacity);
+                }
+            }
+            // SAFETY: `in_test` took it for this length, and this is its end.
+            #[cfg(all(feature = "testing", unix))]
+            Origin::Guarded => unsafe { fault::guard::release(self.ptr, self.len) },
+            Origin::Foreign { .. } => {}
         }
     }
 }

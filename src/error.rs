@@ -225,7 +225,7 @@ pub enum Error {
     #[error("{0}")]
     CorruptFile(Box<Complaint>),
     /// Storage could not be had.
-    #[error("out of memory: {bytes} bytes for {call}; use smaller tensors, or drop some")]
+    #[error("out of memory: {} for `{call}`; use smaller tensors, or drop some", amount(*bytes))]
     OutOfMemory {
         /// Bytes asked for; 0 where the engine does not say.
         bytes: usize,
@@ -244,6 +244,10 @@ pub enum Error {
         /// The status by name.
         name: &'static str,
     },
+}
+
+fn amount(bytes: usize) -> String {
+    if bytes == 0 { "an amount that the engine does not say".into() } else { format!("{bytes} bytes") }
 }
 
 impl Error {

@@ -72,6 +72,8 @@ mod dtype;
 #[allow(unsafe_code)]
 pub mod elementwise;
 mod error;
+#[allow(unsafe_code)]
+mod fault;
 mod file;
 mod layout;
 pub mod ledger;

@@ -1,13 +1,16 @@
 //! One binary, so that the engine links once. The modules mirror `src`.
 
+mod catalogue;
 mod dispatch;
 mod dlpack;
 mod elementwise;
+mod faults;
 mod file;
 mod goldens_ops;
 mod goldens_strides;
 mod layout;
 mod ledger;
+mod metamorphic;
 mod nets;
 #[cfg(feature = "onednn")]
 mod onednn;

@@ -87,7 +87,10 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], why: &SafeTensorError) -
             format!("tensor `{}` does not begin where the one before ends", shown(name))
         }
         SafeTensorError::MetadataIncompleteBuffer => "its tensors do not fill it: it was cut, or grew".into(),
-        SafeTensorError::TensorInvalidInfo => "a tensor's shape does not fit its place in the file".into(),
+        SafeTensorError::TensorInvalidInfo => {
+            let whose = misfit(bytes).map_or("a tensor".into(), |name| format!("tensor `{}`", shown(&name)));
+            format!("{whose} has a shape that does not fit its place in the file")
+        }
         other => shown(&other.to_string()),
     };
     Error::CorruptFile(Complaint::new(
@@ -97,6 +100,20 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], why: &SafeTensorError) -
         "it must be a whole safetensors file",
         "write it again, or fetch it whole",
     ))
+}
+
+/// The first tensor whose shape and type do not make its number of bytes: the `safetensors` crate does not say which.
+fn misfit(file: &[u8]) -> Option<String> {
+    let length = usize::try_from(u64::from_le_bytes(*file.first_chunk::<8>()?)).ok()?;
+    let header: BTreeMap<String, serde_json::Value> =
+        serde_json::from_slice(file.get(8..8usize.checked_add(length)?)?).ok()?;
+    let fits = |value: serde_json::Value| -> Option<bool> {
+        let info: TensorInfo = serde_json::from_value(value).ok()?;
+        let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |n, &d| n.checked_mul(d));
+        let (start, end) = info.data_offsets;
+        Some(end.checked_sub(start).and_then(|n| n.checked_mul(8)) == bits && bits.is_some())
+    };
+    header.into_iter().find_map(|(name, value)| (!fits(value).unwrap_or(true)).then_some(name))
 }
 
 /// A tensor to write.

@@ -282,7 +282,7 @@ impl PackedFile {
     /// The packed op of this name. Its weights stay in the file's pages; the file itself may be dropped.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is none, or it is of another kind; `PackMismatch` when a run here has another number of
+    /// `InvalidArgument` when there is none; `PackMismatch` when it is of another kind, or a run here has another number of
     /// threads, or the engine wants another layout; `CorruptFile` when the entry does not hold together.
     #[track_caller]
     pub fn get<T: Packable>(&self, name: &str) -> Result<T> {
@@ -330,7 +330,7 @@ impl Loaded<'_> {
     pub(crate) fn wrong_kind(&self, is: &str, asked: &str) -> Error {
         let got = format!("{}, {is}", self.place());
         let rule = format!("{asked} was asked for");
-        Error::InvalidArgument(Complaint::new(Self::OP, "name", got, rule, "ask for what it is"))
+        Error::PackMismatch(Complaint::new(Self::OP, "name", got, rule, "ask for what it is"))
     }
 
     /// Why these weights cannot be used as they are: other than asked for, the number of threads or the engine's choice.

@@ -3,7 +3,7 @@
 use onednn_sys as sys;
 
 use super::memory::MemoryDesc;
-use super::status::check;
+use super::status::call;
 use crate::error::Result;
 
 /// What follows a primitive's own result, element by element.
@@ -38,16 +38,17 @@ impl Attr {
     pub(super) fn new(post_ops: &[Fused<'_>]) -> Result<Attr> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the result.
-        check("dnnl_primitive_attr_create", unsafe { sys::dnnl_primitive_attr_create(&mut raw) })?;
+        call("dnnl_primitive_attr_create", || unsafe { sys::dnnl_primitive_attr_create(&mut raw) })?;
         let attr = Attr(raw);
         // SAFETY: the attribute is alive. By default a primitive that runs on another thread than its creator's
         // uses a scratchpad that is not its own (RELIABILITY 1).
-        let status =
-            unsafe { sys::dnnl_primitive_attr_set_scratchpad_mode(raw, sys::dnnl_scratchpad_mode_user) };
-        check("dnnl_primitive_attr_set_scratchpad_mode", status)?;
+        call("dnnl_primitive_attr_set_scratchpad_mode", || unsafe {
+            sys::dnnl_primitive_attr_set_scratchpad_mode(raw, sys::dnnl_scratchpad_mode_user)
+        })?;
         // SAFETY: as above. The default follows an environment variable.
-        let status = unsafe { sys::dnnl_primitive_attr_set_fpmath_mode(raw, sys::dnnl_fpmath_mode_strict) };
-        check("dnnl_primitive_attr_set_fpmath_mode", status)?;
+        call("dnnl_primitive_attr_set_fpmath_mode", || unsafe {
+            sys::dnnl_primitive_attr_set_fpmath_mode(raw, sys::dnnl_fpmath_mode_strict)
+        })?;
         if !post_ops.is_empty() {
             attr.set_post_ops(post_ops)?;
         }
@@ -68,31 +69,31 @@ impl Attr {
         }
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the result.
-        check("dnnl_post_ops_create", unsafe { sys::dnnl_post_ops_create(&mut raw) })?;
+        call("dnnl_post_ops_create", || unsafe { sys::dnnl_post_ops_create(&mut raw) })?;
         let ops = PostOps(raw);
         for op in list {
-            // SAFETY: list and descriptors are alive, numbers go by value.
-            let (call, status) = unsafe {
-                match *op {
-                    Fused::Eltwise { alg, alpha, beta } => (
-                        "dnnl_post_ops_append_eltwise",
-                        sys::dnnl_post_ops_append_eltwise(ops.0, alg, alpha, beta),
-                    ),
-                    Fused::Binary { alg, other } => (
-                        "dnnl_post_ops_append_binary",
-                        sys::dnnl_post_ops_append_binary(ops.0, alg, other.0.raw()),
-                    ),
-                    Fused::Sum => (
-                        "dnnl_post_ops_append_sum",
-                        sys::dnnl_post_ops_append_sum(ops.0, 1.0, 0, sys::dnnl_data_type_undef),
-                    ),
-                }
+            let name = match op {
+                Fused::Eltwise { .. } => "dnnl_post_ops_append_eltwise",
+                Fused::Binary { .. } => "dnnl_post_ops_append_binary",
+                Fused::Sum => "dnnl_post_ops_append_sum",
             };
-            check(call, status)?;
+            // SAFETY: list and descriptors are alive, numbers go by value.
+            call(name, || unsafe {
+                match *op {
+                    Fused::Eltwise { alg, alpha, beta } => {
+                        sys::dnnl_post_ops_append_eltwise(ops.0, alg, alpha, beta)
+                    }
+                    Fused::Binary { alg, other } => {
+                        sys::dnnl_post_ops_append_binary(ops.0, alg, other.0.raw())
+                    }
+                    Fused::Sum => sys::dnnl_post_ops_append_sum(ops.0, 1.0, 0, sys::dnnl_data_type_undef),
+                }
+            })?;
         }
         // SAFETY: both are alive.
-        let status = unsafe { sys::dnnl_primitive_attr_set_post_ops(self.0, ops.0) };
-        check("dnnl_primitive_attr_set_post_ops", status)
+        call("dnnl_primitive_attr_set_post_ops", || unsafe {
+            sys::dnnl_primitive_attr_set_post_ops(self.0, ops.0)
+        })
     }
 }
 

@@ -16,6 +16,15 @@ use crate::error::Unsupported;
 /// wrong numbers, seen with oneDNN 3.14.1. Any post-op makes oneDNN choose another implementation.
 const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 
+/// A kernel of the image's size and a batch of 2 or more run as an inner product. With one output channel it takes its
+/// weights in the order C, H, W for those of an NHWC source: wrong numbers, seen with oneDNN 3.14.1. And where it is
+/// right its weights serve no batch of 1, while packed weights are for any.
+const FOR_THIS_BATCH: &str = "ip:";
+
+/// The most that padding, stride or dilation may be for oneDNN to be asked. Its kernels have a table for every row of
+/// padding; where there is no memory for it they throw an exception of C++, which ends the process. Seen with oneDNN 3.14.1.
+const MOST: usize = 1 << 16;
+
 /// One post-op as a value: what goes into the key, and what becomes an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum PostSpec<'a> {
@@ -77,6 +86,37 @@ impl ConvSpec<'_> {
     }
 
     fn create_with(&self, post_ops: &[PostSpec<'_>]) -> Result<Executable, Refused> {
+        let mut desc = self.ask(post_ops)?;
+        let mut implementation = desc.implementation()?;
+        while implementation.starts_with(FOR_THIS_BATCH) {
+            if !desc.advance()? {
+                return Err(Unsupported::NoImplementation.into());
+            }
+            implementation = desc.implementation()?;
+        }
+        if is_reference(&implementation) && !self.allow_reference {
+            return Err(Unsupported::RefOnly { implementation }.into());
+        }
+        Ok(Executable::new(&desc, &self.arguments(post_ops))?)
+    }
+
+    /// What a run brings, in order.
+    fn arguments(&self, post_ops: &[PostSpec<'_>]) -> Vec<c_int> {
+        let mut args = vec![sys::DNNL_ARG_SRC, sys::DNNL_ARG_WEIGHTS];
+        if self.bias.is_some() {
+            args.push(sys::DNNL_ARG_BIAS);
+        }
+        args.push(sys::DNNL_ARG_DST);
+        for (i, op) in post_ops.iter().enumerate() {
+            if let PostSpec::Binary { .. } = op {
+                args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1);
+            }
+        }
+        args
+    }
+
+    /// oneDNN's first choice for this configuration.
+    fn ask(&self, post_ops: &[PostSpec<'_>]) -> Result<PrimitiveDesc, Refused> {
         let src = self.src.describe()?;
         let weights = self.weights.describe()?;
         let dst = self.dst.describe()?;
@@ -92,6 +132,10 @@ impl ConvSpec<'_> {
             })
             .collect::<Result<_, _>>()?;
         let fused = fused_of(post_ops, &others);
+        let steps = [self.strides, self.dilation, self.pad_begin, self.pad_end, self.output_padding];
+        if steps.iter().any(|list| list.iter().any(|&v| v > MOST)) {
+            return Err(Unsupported::NoImplementation.into());
+        }
         let strides = to_c_dims(self.strides);
         let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
         let (pad_l, mut pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
@@ -134,25 +178,10 @@ impl ConvSpec<'_> {
                 )
             })?
         };
-        let desc = match answer {
-            Answer::Found(desc) => desc,
-            Answer::Unimplemented => return Err(Unsupported::NoImplementation.into()),
-        };
-        let implementation = desc.implementation();
-        if is_reference(&implementation) && !self.allow_reference {
-            return Err(Unsupported::RefOnly { implementation }.into());
+        match answer {
+            Answer::Found(desc) => Ok(desc),
+            Answer::Unimplemented => Err(Unsupported::NoImplementation.into()),
         }
-        let mut args = vec![sys::DNNL_ARG_SRC, sys::DNNL_ARG_WEIGHTS];
-        if self.bias.is_some() {
-            args.push(sys::DNNL_ARG_BIAS);
-        }
-        args.push(sys::DNNL_ARG_DST);
-        for (i, op) in post_ops.iter().enumerate() {
-            if let PostSpec::Binary { .. } = op {
-                args.push(sys::DNNL_ARG_ATTR_MULTIPLE_POST_OP(i as c_int) | sys::DNNL_ARG_SRC_1);
-            }
-        }
-        Ok(Executable::new(&desc, &args)?)
     }
 }
 
@@ -184,6 +213,9 @@ pub(super) fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDescSlo
         })
         .collect()
 }
+
+#[cfg(test)]
+mod implementations;
 
 type CreateConv = unsafe extern "C" fn(
     *mut sys::dnnl_primitive_desc_t,

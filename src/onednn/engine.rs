@@ -3,7 +3,7 @@
 use once_cell::sync::OnceCell;
 use onednn_sys as sys;
 
-use super::status::check;
+use super::status::call;
 use crate::error::Result;
 
 pub(super) struct Engine(sys::dnnl_engine_t);
@@ -19,10 +19,10 @@ pub(super) fn engine() -> Result<sys::dnnl_engine_t> {
     let engine = ENGINE.get_or_try_init(|| {
         // The default verbosity prints errors to stdout; ours are returned.
         // SAFETY: takes an integer by value.
-        check("dnnl_set_verbose", unsafe { sys::dnnl_set_verbose(0) })?;
+        call("dnnl_set_verbose", || unsafe { sys::dnnl_set_verbose(0) })?;
         let mut engine = std::ptr::null_mut();
         // SAFETY: `engine` is a valid place for the result; CPU engine 0 always exists.
-        check("dnnl_engine_create", unsafe { sys::dnnl_engine_create(&mut engine, sys::dnnl_cpu, 0) })?;
+        call("dnnl_engine_create", || unsafe { sys::dnnl_engine_create(&mut engine, sys::dnnl_cpu, 0) })?;
         Ok(Engine(engine))
     })?;
     Ok(engine.0)
@@ -56,20 +56,22 @@ pub(super) fn with_stream<R>(f: impl FnOnce(sys::dnnl_stream_t) -> Result<R>) ->
 #[cfg(onednn_threadpool)]
 fn stream_new() -> Result<Stream> {
     let mut stream = std::ptr::null_mut();
-    let pool = pool::adapter()?;
+    let (engine, pool) = (engine()?, pool::adapter()?);
     // SAFETY: the pool lives as long as the process, and the engine too.
-    let status = unsafe { sys::dnnl_threadpool_interop_stream_create(&mut stream, engine()?, pool) };
-    check("dnnl_threadpool_interop_stream_create", status)?;
+    call("dnnl_threadpool_interop_stream_create", || unsafe {
+        sys::dnnl_threadpool_interop_stream_create(&mut stream, engine, pool)
+    })?;
     Ok(Stream(stream))
 }
 
 #[cfg(not(onednn_threadpool))]
 fn stream_new() -> Result<Stream> {
     let mut stream = std::ptr::null_mut();
+    let engine = engine()?;
     // SAFETY: `stream` is a valid place for the result, and the engine lives as long as the process.
-    let status =
-        unsafe { sys::dnnl_stream_create(&mut stream, engine()?, sys::dnnl_stream_default_flags as _) };
-    check("dnnl_stream_create", status)?;
+    call("dnnl_stream_create", || unsafe {
+        sys::dnnl_stream_create(&mut stream, engine, sys::dnnl_stream_default_flags as _)
+    })?;
     Ok(Stream(stream))
 }
 
@@ -80,8 +82,9 @@ pub(super) fn set_concurrency(threads: usize) -> Result<()> {
     {
         let n = i32::try_from(threads).unwrap_or(i32::MAX);
         // SAFETY: takes an integer by value.
-        let status = unsafe { sys::dnnl_threadpool_interop_set_max_concurrency(n) };
-        check("dnnl_threadpool_interop_set_max_concurrency", status)?;
+        call("dnnl_threadpool_interop_set_max_concurrency", || unsafe {
+            sys::dnnl_threadpool_interop_set_max_concurrency(n)
+        })?;
     }
     let _ = threads;
     Ok(())

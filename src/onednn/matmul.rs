@@ -66,7 +66,7 @@ impl MatmulSpec<'_> {
             )?
         };
         let Answer::Found(desc) = answer else { return Err(Unsupported::NoImplementation.into()) };
-        let implementation = desc.implementation();
+        let implementation = desc.implementation()?;
         if is_reference(&implementation) {
             return Err(Unsupported::RefOnly { implementation }.into());
         }

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_int};
 use onednn_sys as sys;
 
 use super::engine::engine;
-use super::status::check;
+use super::status::{call, check, status_of};
 use super::{Refused, to_c_dims};
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported};
@@ -102,7 +102,7 @@ impl MemoryDesc {
         }
         let mut md = std::ptr::null_mut();
         // SAFETY: both arrays hold at least `dims.len()` values.
-        let status = unsafe {
+        let status = status_of(|| unsafe {
             sys::dnnl_memory_desc_create_with_strides(
                 &mut md,
                 dims.len() as c_int,
@@ -110,7 +110,7 @@ impl MemoryDesc {
                 c_dtype(dtype),
                 s.as_ptr(),
             )
-        };
+        });
         described("dnnl_memory_desc_create_with_strides", status, dims)?;
         Ok(MemoryDesc(md))
     }
@@ -119,7 +119,7 @@ impl MemoryDesc {
         let d = to_c_dims(dims);
         let mut md = std::ptr::null_mut();
         // SAFETY: the array holds at least `dims.len()` values.
-        let status = unsafe {
+        let status = status_of(|| unsafe {
             sys::dnnl_memory_desc_create_with_tag(
                 &mut md,
                 dims.len() as c_int,
@@ -127,7 +127,7 @@ impl MemoryDesc {
                 c_dtype(dtype),
                 tag,
             )
-        };
+        });
         described("dnnl_memory_desc_create_with_tag", status, dims)?;
         Ok(MemoryDesc(md))
     }
@@ -142,7 +142,7 @@ impl MemoryDesc {
         }
         let mut copy = std::ptr::null_mut();
         // SAFETY: the caller's promise.
-        check("dnnl_memory_desc_clone", unsafe { sys::dnnl_memory_desc_clone(&mut copy, md) })?;
+        call("dnnl_memory_desc_clone", || unsafe { sys::dnnl_memory_desc_clone(&mut copy, md) })?;
         Ok(MemoryDesc(copy))
     }
 
@@ -175,8 +175,9 @@ impl MemoryDesc {
     fn query_i32(&self, what: sys::dnnl_query_t) -> Result<usize> {
         let mut value: i32 = 0;
         // SAFETY: queries of this kind write one int.
-        let status = unsafe { sys::dnnl_memory_desc_query(self.0, what, (&raw mut value).cast()) };
-        check("dnnl_memory_desc_query", status)?;
+        call("dnnl_memory_desc_query", || unsafe {
+            sys::dnnl_memory_desc_query(self.0, what, (&raw mut value).cast())
+        })?;
         Ok(usize::try_from(value).unwrap_or(0))
     }
 
@@ -186,8 +187,9 @@ impl MemoryDesc {
         }
         let mut values: *const sys::dnnl_dim_t = std::ptr::null();
         // SAFETY: queries of this kind write one pointer, borrowed from the descriptor.
-        let status = unsafe { sys::dnnl_memory_desc_query(self.0, what, (&raw mut values).cast()) };
-        check("dnnl_memory_desc_query", status)?;
+        call("dnnl_memory_desc_query", || unsafe {
+            sys::dnnl_memory_desc_query(self.0, what, (&raw mut values).cast())
+        })?;
         // SAFETY: the array has one value per dimension, or per inner block, and outlives this call.
         let values = unsafe { std::slice::from_raw_parts(values, len) };
         Ok(values.iter().map(|&v| usize::try_from(v).unwrap_or(0)).collect())
@@ -264,10 +266,11 @@ unsafe impl Send for Memory {}
 impl Memory {
     pub(super) fn new(desc: &MemoryDesc) -> Result<Memory> {
         let mut memory = std::ptr::null_mut();
+        let engine = engine()?;
         // SAFETY: descriptor and engine are alive; no buffer is attached yet.
-        let status =
-            unsafe { sys::dnnl_memory_create(&mut memory, desc.raw(), engine()?, sys::DNNL_MEMORY_NONE) };
-        check("dnnl_memory_create", status)?;
+        call("dnnl_memory_create", || unsafe {
+            sys::dnnl_memory_create(&mut memory, desc.raw(), engine, sys::DNNL_MEMORY_NONE)
+        })?;
         Ok(Memory(memory))
     }
 
@@ -279,7 +282,9 @@ impl Memory {
     /// `data` stays valid for the descriptor's size until the next call of this function or the end of the run.
     pub(super) unsafe fn set(&mut self, data: *mut u8) -> Result<()> {
         // SAFETY: the caller's promise.
-        check("dnnl_memory_set_data_handle", unsafe { sys::dnnl_memory_set_data_handle(self.0, data.cast()) })
+        call("dnnl_memory_set_data_handle", || unsafe {
+            sys::dnnl_memory_set_data_handle(self.0, data.cast())
+        })
     }
 }
 

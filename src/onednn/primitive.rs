@@ -8,7 +8,7 @@ use onednn_sys as sys;
 use super::attr::{Attr, Fused};
 use super::engine::{engine, set_concurrency, with_stream};
 use super::memory::{Memory, MemoryDesc};
-use super::status::check;
+use super::status::{call, check, status_of};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::threads;
@@ -44,7 +44,7 @@ impl PrimitiveDesc {
         set_concurrency(threads)?;
         let attr = Attr::new(post_ops)?;
         let mut raw = std::ptr::null_mut();
-        match create(&mut raw, engine, attr.raw()) {
+        match status_of(|| create(&mut raw, engine, attr.raw())) {
             sys::dnnl_success => Ok(Answer::Found(PrimitiveDesc(raw))),
             sys::dnnl_unimplemented => Ok(Answer::Unimplemented),
             status => Err(check(call, status).expect_err("not success")),
@@ -52,25 +52,35 @@ impl PrimitiveDesc {
     }
 
     /// oneDNN's name of the implementation, such as `jit:avx512_core` or `ref:any`.
-    pub(crate) fn implementation(&self) -> String {
-        let mut text: *const c_char = std::ptr::null();
+    pub(crate) fn implementation(&self) -> Result<String> {
+        let mut text: *const c_char = c"".as_ptr();
         // SAFETY: this query writes one pointer to a string that the descriptor owns.
-        let status = unsafe {
+        call("dnnl_primitive_desc_query", || unsafe {
             sys::dnnl_primitive_desc_query(self.0, sys::dnnl_query_impl_info_str, 0, (&raw mut text).cast())
-        };
-        if status != sys::dnnl_success || text.is_null() {
-            return "unknown".into();
-        }
+        })?;
         // SAFETY: NUL-terminated, alive as long as self.
-        unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+        Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+    }
+
+    /// Goes on to oneDNN's next implementation of the same configuration; false where there is none.
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        // SAFETY: the descriptor is alive, and nobody else has it.
+        match status_of(|| unsafe { sys::dnnl_primitive_desc_next_impl(self.0) }) {
+            sys::dnnl_last_impl_reached => Ok(false),
+            status => check("dnnl_primitive_desc_next_impl", status).map(|()| true),
+        }
     }
 
     /// The descriptor of one execution argument (`DNNL_ARG_...`).
     pub(crate) fn argument(&self, arg: c_int) -> Result<MemoryDesc> {
+        let mut found = std::ptr::null();
         // SAFETY: self is alive; the result is borrowed from it and copied at once.
-        unsafe {
-            MemoryDesc::borrowed(sys::dnnl_primitive_desc_query_md(self.0, sys::dnnl_query_exec_arg_md, arg))
-        }
+        call("dnnl_primitive_desc_query_md", || unsafe {
+            found = sys::dnnl_primitive_desc_query_md(self.0, sys::dnnl_query_exec_arg_md, arg);
+            if found.is_null() { sys::dnnl_invalid_arguments } else { sys::dnnl_success }
+        })?;
+        // SAFETY: as above.
+        unsafe { MemoryDesc::borrowed(found) }
     }
 }
 
@@ -127,16 +137,16 @@ impl Executable {
     pub(crate) fn new(desc: &PrimitiveDesc, args: &[c_int]) -> Result<Executable> {
         let mut primitive = std::ptr::null_mut();
         // SAFETY: the descriptor is alive.
-        let status = unsafe { sys::dnnl_primitive_create(&mut primitive, desc.0) };
-        check("dnnl_primitive_create", status)?;
+        call("dnnl_primitive_create", || unsafe { sys::dnnl_primitive_create(&mut primitive, desc.0) })?;
         // From here on dropping `executable` frees the primitive.
         let mut executable = Executable {
             primitive,
-            implementation: desc.implementation(),
+            implementation: String::new(),
             slots: Vec::with_capacity(args.len() + 1),
             scratchpad_bytes: 0,
             spare: Mutex::new(Vec::new()),
         };
+        executable.implementation = desc.implementation()?;
         for arg in args.iter().copied().chain([sys::DNNL_ARG_SCRATCHPAD]) {
             let desc = desc.argument(arg)?;
             let bytes = desc.size_bytes();
@@ -187,15 +197,14 @@ impl Executable {
             with_stream(|stream| {
                 // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this
                 // thread's. A THREADPOOL stream is synchronous; for other runtimes the wait ends the run.
-                let status = unsafe {
+                call("dnnl_primitive_execute", || unsafe {
                     sys::dnnl_primitive_execute(self.primitive, stream, count as c_int, exec.as_ptr())
-                };
-                check("dnnl_primitive_execute", status)?;
+                })?;
                 if cfg!(onednn_threadpool) {
                     return Ok(());
                 }
                 // SAFETY: as above.
-                check("dnnl_stream_wait", unsafe { sys::dnnl_stream_wait(stream) })
+                call("dnnl_stream_wait", || unsafe { sys::dnnl_stream_wait(stream) })
             })
         })?;
         self.spare.lock().unwrap_or_else(|e| e.into_inner()).push(memories);

@@ -7,15 +7,35 @@ use super::engine::engine;
 use super::memory::{MemoryDesc, Spec};
 use super::primitive::{Answer, Executable, PrimitiveDesc, RunArg};
 use crate::buffer::Buffer;
+use crate::dtype::DType;
 use crate::error::{Result, Unsupported};
+use crate::layout::memory_format::MemoryFormat;
+use crate::layout::overlap::has_own_memory;
+use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// Packs plain weights into the layout that a primitive chose. Not cached: a descriptor that oneDNN chose cannot
-/// be compared as a value, and packing happens once.
-pub(crate) fn pack(from: Spec<'_>, src: &[u8], to: &MemoryDesc) -> Result<Buffer, Refused> {
+/// Packs plain f32 weights, of any strides, into the layout that a primitive chose. Not cached: a descriptor that oneDNN
+/// chose cannot be compared as a value, and packing happens once.
+pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, Refused> {
+    let (dims, strides) = (weights.dims(), weights.strides());
+    let src: &[u8] = bytemuck::cast_slice(weights.data::<f32>());
+    // oneDNN takes no tensor whose elements share memory, and counts others to the end of their last row, which the storage
+    // of a view need not reach.
+    if has_own_memory(dims, strides) {
+        let from = Spec::Strided { dims, strides, dtype: DType::F32 }.describe()?;
+        if from.size_bytes() <= src.len() {
+            return packed(&from, src, to);
+        }
+    }
+    let dense = weights.to_vec::<f32>()?;
+    let strides = MemoryFormat::Contiguous.strides("pack", dims)?;
+    let from = Spec::Strided { dims, strides: &strides, dtype: DType::F32 }.describe()?;
+    packed(&from, bytemuck::cast_slice(&dense), to)
+}
+
+fn packed(from: &MemoryDesc, src: &[u8], to: &MemoryDesc) -> Result<Buffer, Refused> {
     let mut packed = Buffer::zeroed(to.size_bytes())?;
-    let executable = create(&from.describe()?, to)?;
-    executable.run(&mut [RunArg::In(src), RunArg::Out(packed.as_bytes_mut())])?;
+    create(from, to)?.run(&mut [RunArg::In(src), RunArg::Out(packed.as_bytes_mut())])?;
     Ok(packed)
 }
 
@@ -44,19 +64,15 @@ fn create(from: &MemoryDesc, to: &MemoryDesc) -> Result<Executable, Refused> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Dims;
     use crate::layout::blocked::Layout;
-    use crate::layout::memory_format::MemoryFormat;
     use crate::onednn::memory::format_tag;
     use crate::tensor::blocked::BlockedTensor;
-    use crate::tensor::strided::StridedTensor;
-    use crate::{DType, Dims};
 
     /// oneDNN's reorder of a strided tensor.
     fn by_onednn(x: &StridedTensor, layout: &Layout) -> Vec<u8> {
-        let from = Spec::Strided { dims: x.dims(), strides: x.strides(), dtype: x.dtype() };
         let to = Spec::Layout { dims: x.dims(), layout, dtype: x.dtype() }.describe().unwrap();
-        let packed = pack(from, bytemuck::cast_slice(x.data::<f32>()), &to).unwrap();
-        packed.as_bytes().to_vec()
+        pack(x, &to).unwrap().as_bytes().to_vec()
     }
 
     #[test]

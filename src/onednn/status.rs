@@ -3,6 +3,17 @@
 use onednn_sys as sys;
 
 use crate::error::{Error, Result};
+use crate::fault;
+
+/// Makes a call of oneDNN; its status as a result.
+pub(super) fn call(name: &'static str, make: impl FnOnce() -> sys::dnnl_status_t) -> Result<()> {
+    check(name, status_of(make))
+}
+
+/// Makes a call of oneDNN, unless a test has it fail.
+pub(super) fn status_of(make: impl FnOnce() -> sys::dnnl_status_t) -> sys::dnnl_status_t {
+    fault::engine_status().unwrap_or_else(make)
+}
 
 /// `Ok` for success; `OutOfMemory` or `Backend` else. `unimplemented` is for the caller to look at first, where
 /// it means that a configuration has no kernel.

@@ -10,8 +10,8 @@ pub(super) fn identity(primitive: &Executable) -> Result<Identity> {
 }
 
 /// Its name, in oneDNN's letters.
-pub(super) fn layout_name(primitive: &Executable) -> String {
-    primitive.desc(1).blocking().map(|b| b.to_string()).unwrap_or_default()
+pub(super) fn layout_name(primitive: &Executable) -> Result<String> {
+    primitive.desc(1).blocking().map(|b| b.to_string())
 }
 
 /// What the primitive wants instead, unless weights of so many **bytes** in a file's layout are what it chose.
@@ -20,5 +20,5 @@ pub(super) fn instead(primitive: &Executable, held: &Identity, bytes: usize) -> 
     if identity(primitive)? == *held && wanted == bytes {
         return Ok(None);
     }
-    Ok(Some(format!("the engine wants them as {}, {wanted} bytes", layout_name(primitive))))
+    Ok(Some(format!("the engine wants them as {}, {wanted} bytes", layout_name(primitive)?)))
 }

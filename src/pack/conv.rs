@@ -91,7 +91,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     pub fn weights_layout(&self) -> String {
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.layout_name(),
+            Weights::Packed(p) => p.layout_name().into(),
             Weights::Plain(_) => "dense".into(),
             Weights::Direct(d) => d.plan.weights_name(&self.g),
         }

@@ -150,7 +150,7 @@ impl PackedLinear {
     pub fn weights_layout(&self) -> String {
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.layout_name(),
+            Weights::Packed(p) => p.layout_name().into(),
             Weights::Plain(_) => "dense".into(),
         }
     }

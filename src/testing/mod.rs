@@ -7,6 +7,8 @@
 mod calls;
 mod case;
 
+pub use crate::fault::{Fault, Seen, inject, live_storages};
+
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,9 +1,10 @@
 //! Every op under every key: where there is no kernel, the call says so, and nothing moves.
 
-use blocktensor::dispatch::schema::ArgKind;
-use blocktensor::dispatch::{self, DispatchKey, Op, Value};
+use blocktensor::dispatch::{self, DispatchKey};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ledger};
 use blocktensor_third_backend::{Reversed, key};
+
+use crate::support::arguments;
 
 const DIMS: [usize; 4] = [1, 17, 2, 3];
 
@@ -32,27 +33,6 @@ fn values_of(t: &Tensor) -> Vec<f32> {
         other => Reversed::from_tensor(other.clone()).unwrap().to_strided().unwrap(),
     };
     strided.to_vec::<f32>().unwrap()
-}
-
-/// Values of the kinds that the schema asks for, with `t` for every data operand.
-fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
-    let vector = StridedTensor::from_slice(&[1f32; 17], &[17]).unwrap();
-    let mut values = Vec::new();
-    for a in op.schema().args {
-        let value: Value = match a.kind {
-            ArgKind::Data => t.clone().into(),
-            ArgKind::DataList => vec![t.clone(), t.clone()].into(),
-            ArgKind::Param => vector.clone().into(),
-            ArgKind::Int(None) => 1i64.into(),
-            ArgKind::Ints(None) => vec![1i64].into(),
-            ArgKind::Float(None) => 1f64.into(),
-            ArgKind::Bool(None) => false.into(),
-            ArgKind::Str(None) => "".into(),
-            _ => continue,
-        };
-        values.push((a.name, value));
-    }
-    values
 }
 
 #[test]

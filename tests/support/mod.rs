@@ -7,6 +7,10 @@ pub mod norm;
 pub mod pool;
 pub mod resample;
 
+use blocktensor::dispatch::schema::ArgKind;
+use blocktensor::dispatch::{Op, Value};
+use blocktensor::{StridedTensor, Tensor};
+
 /// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.
 pub struct Rng(pub u64);
 
@@ -82,4 +86,25 @@ pub fn child(test: &str, set: &[(&str, &str)]) -> String {
     assert!(out.status.success(), "{text}\n{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.contains("1 passed"), "no such test: {text}");
     text
+}
+
+/// Values of the kinds that an op's schema asks for, with `t` for every data operand; vectors are of 17 numbers.
+pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
+    let vector = StridedTensor::from_slice(&[1f32; 17], &[17]).unwrap();
+    let mut values = Vec::new();
+    for a in op.schema().args {
+        let value: Value = match a.kind {
+            ArgKind::Data => t.clone().into(),
+            ArgKind::DataList => vec![t.clone(), t.clone()].into(),
+            ArgKind::Param => vector.clone().into(),
+            ArgKind::Int(None) => 1i64.into(),
+            ArgKind::Ints(None) => vec![1i64].into(),
+            ArgKind::Float(None) => 1f64.into(),
+            ArgKind::Bool(None) => false.into(),
+            ArgKind::Str(None) => "".into(),
+            _ => continue,
+        };
+        values.push((a.name, value));
+    }
+    values
 }

@@ -1,5 +1,7 @@
 //! Mirrors src/threads: packed weights shared by many threads, pools of several sizes.
 
+mod storm;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use blocktensor::ops::Conv2d;

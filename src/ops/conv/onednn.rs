@@ -114,10 +114,6 @@ fn eltwise(a: Activation) -> PostSpec<'static> {
 }
 
 impl PlainWeights<'_> {
-    fn spec(&self) -> Spec<'_> {
-        Spec::Strided { dims: &self.dims, strides: &self.strides, dtype: self.tensor.dtype() }
-    }
-
     /// A copy in the layout that a primitive chose; in the ledger as packing.
     pub(crate) fn pack(
         &self,
@@ -139,7 +135,8 @@ impl PlainWeights<'_> {
             location,
         };
         ledger::reorder(what, || {
-            onednn::pack(self.spec(), bytemuck::cast_slice(self.tensor.data::<f32>()), to)
+            let view = self.tensor.as_strided(&self.dims, &self.strides, self.tensor.offset())?;
+            onednn::pack(&view, to)
                 .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
         })
     }

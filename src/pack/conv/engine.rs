@@ -28,6 +28,7 @@ const OTHER_BATCHES: usize = 16;
 /// Weights and the primitives that read them.
 pub(super) struct Packed {
     bytes: Arc<Buffer>,
+    layout: String,
     /// For the batch that was packed for.
     main: Arc<Executable>,
     main_batch: usize,
@@ -35,8 +36,13 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    pub(super) fn layout_name(&self) -> String {
-        chosen::layout_name(&self.main)
+    fn new(bytes: Arc<Buffer>, main: Arc<Executable>, main_batch: usize) -> Result<Packed> {
+        let layout = chosen::layout_name(&main)?;
+        Ok(Packed { bytes, layout, main, main_batch, others: Mutex::default() })
+    }
+
+    pub(super) fn layout_name(&self) -> &str {
+        &self.layout
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -72,7 +78,7 @@ impl Packed {
         if let Some(wanted) = chosen::instead(&main, identity, bytes.len())? {
             return Ok(Err(wanted));
         }
-        Ok(Ok(Packed { bytes, main, main_batch: g.n, others: Mutex::default() }))
+        Packed::new(bytes, main, g.n).map(Ok)
     }
 
     pub(super) fn unpack(
@@ -179,7 +185,7 @@ impl Packed {
                 "x",
                 format!("a batch of {}", g.n),
                 format!(
-                    "weights packed as {} for {} have no fast kernel there",
+                    "weights packed as {} for {} have no fast kernel there (or its memory could not be had)",
                     self.layout_name(),
                     conv.source
                 ),
@@ -243,7 +249,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         };
         let bytes = PlainWeights::new(g, &self.weights).pack(g, main.desc(1), location)?;
         let bytes = Arc::new(bytes);
-        Ok(Weights::Packed(Packed { bytes, main, main_batch: g.n, others: Mutex::default() }))
+        Packed::new(bytes, main, g.n).map(Weights::Packed)
     }
 }
 

@@ -17,6 +17,7 @@ const OTHER_ROWS: usize = 16;
 
 pub(super) struct Packed {
     bytes: Arc<Buffer>,
+    layout: String,
     main: Arc<Executable>,
     main_rows: usize,
     others: Mutex<Vec<(usize, Arc<Executable>)>>,
@@ -72,14 +73,13 @@ pub(super) fn pack(
         source: w.storage.id(),
         location,
     };
-    let (dims, strides) =
-        (Dims::from_slice(&[s.k, s.o]), Dims::from_slice(&[w.strides()[1], w.strides()[0]]));
+    let turned = w.transpose(0, 1)?;
     let bytes = ledger::reorder(what, || {
-        onednn::pack(plain(&dims, &strides), bytemuck::cast_slice(w.data::<f32>()), to)
+        onednn::pack(&turned, to)
             .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
     })?;
     let bytes = Arc::new(bytes);
-    Ok(Some(Packed { bytes, main, main_rows: s.rows, others: Mutex::default() }))
+    Packed::new(bytes, main, s.rows).map(Some)
 }
 
 /// The product whose weights are in the layout that it chooses, for a layer of these sizes.
@@ -92,6 +92,11 @@ fn product(s: &LinearShape, bias: bool, threads: usize) -> Result<Option<Arc<Exe
 }
 
 impl Packed {
+    fn new(bytes: Arc<Buffer>, main: Arc<Executable>, main_rows: usize) -> Result<Packed> {
+        let layout = chosen::layout_name(&main)?;
+        Ok(Packed { bytes, layout, main, main_rows, others: Mutex::default() })
+    }
+
     /// Weights from a file, where the engine still chooses the layout that they are in: else what it does now.
     pub(super) fn stored(
         s: &LinearShape,
@@ -105,15 +110,15 @@ impl Packed {
         if let Some(wanted) = chosen::instead(&main, identity, bytes.len())? {
             return Ok(Err(wanted));
         }
-        Ok(Ok(Packed { bytes, main, main_rows: s.rows, others: Mutex::default() }))
+        Packed::new(bytes, main, s.rows).map(Ok)
     }
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.bytes.as_bytes()
     }
 
-    pub(super) fn layout_name(&self) -> String {
-        chosen::layout_name(&self.main)
+    pub(super) fn layout_name(&self) -> &str {
+        &self.layout
     }
 
     pub(super) fn implementation(&self) -> &str {
@@ -206,7 +211,10 @@ impl Packed {
                 "linear",
                 "x",
                 format!("{} rows", s.rows),
-                format!("weights packed for {} rows have no fast kernel there", layer.rows),
+                format!(
+                    "weights packed for {} rows have no fast kernel there (or its memory could not be had)",
+                    layer.rows
+                ),
                 "pack the weights for this number of rows"
             ),
         }

@@ -1,0 +1,70 @@
+//! Storage that ends at a page nobody may touch: a kernel that reads or writes past it dies there and then.
+//!
+//! Tests switch it on for a whole process with `BLOCKTENSOR_GUARD_PAGES=1`. The storage begins at a multiple of
+//! [`ALIGN`](crate::ALIGN), so up to 63 bytes lie between its end and the page. They hold a pattern that is a NaN in every
+//! floating-point type and is looked at when the storage goes.
+
+use std::ptr::NonNull;
+
+use crate::buffer::ALIGN;
+
+const PATTERN: u8 = 0xff;
+
+pub(crate) fn is_on() -> bool {
+    static ON: once_cell::sync::Lazy<bool> =
+        once_cell::sync::Lazy::new(|| std::env::var_os("BLOCKTENSOR_GUARD_PAGES").is_some_and(|v| v == "1"));
+    *ON
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: asks for a constant of the system.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// Whole pages for `len` bytes, and the bytes from the first page on to the storage.
+fn extent(len: usize) -> Option<(usize, usize)> {
+    let pages = len.max(1).checked_next_multiple_of(page_bytes())?;
+    Some((pages, pages - len.next_multiple_of(ALIGN)))
+}
+
+/// `len` bytes, each `content`, in front of a guard page.
+pub(crate) fn take(len: usize, content: u8) -> Option<NonNull<u8>> {
+    let (pages, before) = extent(len)?;
+    let total = pages.checked_add(page_bytes()).filter(|&n| n <= isize::MAX as usize)?;
+    let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no existing memory.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), total, access, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the last page of the mapping just made.
+    let refused = unsafe { libc::mprotect(start.byte_add(pages), page_bytes(), libc::PROT_NONE) };
+    assert_eq!(refused, 0, "the guard page cannot be protected");
+    // SAFETY: `before + len` rounded up to ALIGN is `pages`; the bytes from `len` on are the mapping's own.
+    unsafe {
+        let storage = start.byte_add(before).cast::<u8>();
+        if content != 0 {
+            storage.write_bytes(content, len);
+        }
+        storage.add(len).write_bytes(PATTERN, pages - before - len);
+        Some(NonNull::new_unchecked(storage))
+    }
+}
+
+/// Gives back what [`take`] gave for `len` bytes.
+///
+/// # Panics
+/// If something wrote past the end.
+///
+/// # Safety
+/// `ptr` came from `take(len)`, and nobody uses it any more.
+pub(crate) unsafe fn release(ptr: NonNull<u8>, len: usize) {
+    let (pages, before) = extent(len).expect("as when it was taken");
+    // SAFETY: the bytes between the storage's end and the guard page, as `take` wrote them.
+    let rest = unsafe { std::slice::from_raw_parts(ptr.as_ptr().add(len), pages - before - len) };
+    let written = rest.iter().any(|&b| b != PATTERN);
+    // SAFETY: exactly the mapping that `take` made.
+    unsafe { libc::munmap(ptr.as_ptr().sub(before).cast(), pages + page_bytes()) };
+    // Where a test already panics, a second panic would abort without its message.
+    assert!(!written || std::thread::panicking(), "something wrote past the end of {len} bytes of storage");
+}

@@ -1,0 +1,115 @@
+//! Faults on purpose, for tests (feature `testing`): a call of the engine or an allocation of this thread that fails, and
+//! counts of both; storage that ends at a guard page. Without the feature all of it compiles to nothing.
+
+#[cfg(all(feature = "testing", unix))]
+pub(crate) mod guard;
+
+#[cfg(feature = "testing")]
+pub use on::{Fault, Seen, inject, live_storages};
+#[cfg(feature = "testing")]
+pub(crate) use on::{allocation_fails, engine_status, storage_dropped, storage_made};
+
+#[cfg(not(feature = "testing"))]
+mod off {
+    pub(crate) fn allocation_fails() -> bool {
+        false
+    }
+
+    #[cfg(feature = "onednn")]
+    pub(crate) fn engine_status() -> Option<u32> {
+        None
+    }
+
+    pub(crate) fn storage_made() {}
+
+    pub(crate) fn storage_dropped() {}
+}
+#[cfg(not(feature = "testing"))]
+pub(crate) use off::*;
+
+#[cfg(feature = "testing")]
+mod on {
+    use std::cell::Cell;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// What shall fail; `nth` counts from 0 within [`inject`].
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Fault {
+        /// A call of oneDNN's C interface is not made, and counts as having returned `status` (`dnnl_status_t`).
+        Engine {
+            /// Which call.
+            nth: usize,
+            /// What it returns: 1 is out of memory, 3 unimplemented; see `dnnl_status_t`.
+            status: u32,
+        },
+        /// A tensor's storage, or a scratchpad, cannot be had.
+        Allocation {
+            /// Which one.
+            nth: usize,
+        },
+    }
+
+    /// What [`inject`] counted, on its thread.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Seen {
+        /// Calls of the engine that return a status.
+        pub engine_calls: usize,
+        /// Allocations of storage, recycled ones too.
+        pub allocations: usize,
+    }
+
+    thread_local! {
+        static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+        static SEEN: Cell<Seen> = const { Cell::new(Seen { engine_calls: 0, allocations: 0 }) };
+    }
+    static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+    /// Calls `f`; what this thread asks of the engine and of memory meanwhile is counted, and `fault` happens. Other
+    /// threads are not touched: inside a pool of one thread everything is this one's. Not to be nested.
+    pub fn inject<R>(fault: Option<Fault>, f: impl FnOnce() -> R) -> (R, Seen) {
+        struct Disarm;
+        impl Drop for Disarm {
+            fn drop(&mut self) {
+                FAULT.set(None);
+            }
+        }
+        FAULT.set(fault);
+        SEEN.set(Seen::default());
+        let _disarm = Disarm;
+        (f(), SEEN.get())
+    }
+
+    /// Storages of tensors and packed weights, and scratchpads, that are alive now in this process. Free storage that is
+    /// kept for reuse is not counted.
+    pub fn live_storages() -> usize {
+        LIVE.load(Relaxed)
+    }
+
+    pub(crate) fn allocation_fails() -> bool {
+        let mut seen = SEEN.get();
+        let nth = seen.allocations;
+        seen.allocations += 1;
+        SEEN.set(seen);
+        FAULT.get() == Some(Fault::Allocation { nth })
+    }
+
+    #[cfg(feature = "onednn")]
+    pub(crate) fn engine_status() -> Option<u32> {
+        let mut seen = SEEN.get();
+        let n = seen.engine_calls;
+        seen.engine_calls += 1;
+        SEEN.set(seen);
+        match FAULT.get() {
+            Some(Fault::Engine { nth, status }) if nth == n => Some(status),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn storage_made() {
+        LIVE.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn storage_dropped() {
+        LIVE.fetch_sub(1, Relaxed);
+    }
+}

@@ -1,0 +1,206 @@
+//! The catalogue of bad input: each row that has a door is a typed error whose text holds what it must. The engine is not
+//! asked, operands keep every byte, nothing that was allocated stays, the next valid call works, and nothing is printed.
+//!
+//! Rows 2, 3 and 4 (failures of the engine) are in tests/faults; 39 and 40 (C handles and versions) in capi/tests, where
+//! the list of calls by name is run through C as well. No door: 13 (bf16 and f16 have no kernels, so row 11 says it), 37 (there are
+//! no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
+
+mod cases;
+mod doors;
+
+use blocktensor::dispatch::{self, Value};
+use blocktensor::ops::{self, Conv2d};
+use blocktensor::testing::{inject, live_storages};
+use blocktensor::{Error, Layout, MemoryFormat, Operand, Result, StridedTensor, Tensor, TensorRef};
+
+use self::cases::{Case, Given, cases, conv};
+use crate::support::child;
+
+/// Every byte of a tensor's elements, padding included.
+fn bytes(t: &Tensor) -> Vec<u8> {
+    fn of<E: blocktensor::Element>(t: &StridedTensor) -> Vec<u8> {
+        bytemuck::cast_slice(&t.to_vec::<E>().unwrap()).to_vec()
+    }
+    use blocktensor::DType;
+    match t {
+        Tensor::Strided(t) => match t.dtype() {
+            DType::F32 => of::<f32>(t),
+            DType::BF16 => of::<half::bf16>(t),
+            DType::F16 => of::<half::f16>(t),
+            DType::U8 => of::<u8>(t),
+            DType::S8 => of::<i8>(t),
+            DType::S32 => of::<i32>(t),
+            other => panic!("{other}"),
+        },
+        Tensor::Blocked(t) => {
+            t.check_tail().unwrap();
+            bytes(&t.to_strided(MemoryFormat::Contiguous).unwrap().into())
+        }
+        Tensor::Opaque(_) => unreachable!("no key but ours"),
+    }
+}
+
+/// A valid call: a convolution, of both keys.
+fn valid() -> Vec<f32> {
+    let x = StridedTensor::full(&[1, 32, 4, 5], 2f32, MemoryFormat::Contiguous).unwrap();
+    let w = StridedTensor::full(&[16, 32, 3, 3], 0.5f32, MemoryFormat::Contiguous).unwrap();
+    let mut y = ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap().to_vec::<f32>().unwrap();
+    let (activations, weights) = Layout::native();
+    let (x, w) = (x.to_blocked(&activations).unwrap(), w.to_blocked(&weights).unwrap());
+    // A build without the engine refuses some layouts; the other key has answered.
+    if let Ok(yb) = ops::conv2d(&x, &w, None, &Conv2d::new()) {
+        y.extend(yb.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap());
+    }
+    y
+}
+
+/// Everything that a refusal promises.
+#[track_caller]
+fn refused<T>(
+    what: &str,
+    code: i32,
+    holds: &[&str],
+    operands: &[&Tensor],
+    call: impl FnOnce() -> Result<T>,
+) -> Error {
+    let before: Vec<Vec<u8>> = operands.iter().map(|t| bytes(t)).collect();
+    let storages = live_storages();
+    let (result, seen) = inject(None, call);
+    let e = result.map(|_| ()).expect_err(what);
+    assert_eq!(seen.engine_calls, 0, "{what}: the engine was asked before: {e}");
+    assert_eq!(live_storages(), storages, "{what}: storages that stay: {e}");
+    assert_eq!(e.code(), code, "{what}: {e}");
+    for part in holds {
+        assert!(e.to_string().contains(part), "{what} lacks `{part}`: {e}");
+    }
+    if let Some(c) = e.complaint() {
+        assert!(
+            [&*c.op, &*c.argument, &c.got, &c.rule, &c.remedy].iter().all(|t| !t.is_empty()),
+            "{what}: {c:?}"
+        );
+    }
+    let after: Vec<Vec<u8>> = operands.iter().map(|t| bytes(t)).collect();
+    assert!(after == before, "{what}: an operand has changed");
+    // 288 products of 2 and 0.5.
+    assert!(valid().iter().all(|&v| v == 288.0), "{what}: the next call");
+    e
+}
+
+fn tensors(given: &Given) -> Vec<&Tensor> {
+    fn of(v: &Value) -> &[Tensor] {
+        match v {
+            Value::Tensor(t) => std::slice::from_ref(t),
+            Value::Tensors(list) => list.as_slice(),
+            _ => &[],
+        }
+    }
+    given.iter().flat_map(|(_, v)| of(v)).collect()
+}
+
+/// The same call with its activations and weights in another form; parameters stay as they are.
+fn in_form(given: &Given, form: impl Fn(&StridedTensor) -> Option<Tensor>) -> Given {
+    let turn = |t: &Tensor| match t {
+        Tensor::Strided(s) if s.rank() > 1 => form(s).unwrap_or_else(|| t.clone()),
+        _ => t.clone(),
+    };
+    let value = |v: &Value| match v {
+        Value::Tensor(t) => Value::Tensor(turn(t)),
+        Value::Tensors(l) => Value::Tensors(l.iter().map(turn).collect()),
+        other => other.clone(),
+    };
+    given.iter().map(|(name, v)| (*name, value(v))).collect()
+}
+
+fn nhwc(t: &StridedTensor) -> Option<Tensor> {
+    Some(t.contiguous(MemoryFormat::channels_last_of(t.rank())?).unwrap().into())
+}
+
+fn blocked(t: &StridedTensor) -> Option<Tensor> {
+    Some(t.to_blocked(&Layout::native_activation(t.rank()).ok()?).ok()?.into())
+}
+
+/// Runs `body` in a process of its own, and fails if it prints anything.
+fn silent(test: &str, body: impl FnOnce()) {
+    if std::env::var_os("BLOCKTENSOR_CATALOGUE").is_some() {
+        return body();
+    }
+    let printed = child(test, &[("BLOCKTENSOR_CATALOGUE", "1")]);
+    let harness = ["running 1 test", "test catalogue::", "test result: ok"];
+    let said: Vec<&str> =
+        printed.lines().filter(|l| !l.is_empty() && !harness.iter().any(|h| l.starts_with(h))).collect();
+    assert!(said.is_empty(), "{said:?}");
+    assert!(printed.contains("... ok"), "{printed}");
+}
+
+#[test]
+fn calls_by_name() {
+    silent("catalogue::calls_by_name", || {
+        assert!(cases().len() >= 46);
+        for Case(row, op, given, code, holds) in cases() {
+            let what = format!("row {row}, {op}");
+            refused(&what, code, holds, &tensors(&given), || dispatch::call(op, &given));
+            let last = in_form(&given, nhwc);
+            refused(&format!("{what}, nhwc"), code, holds, &tensors(&last), || dispatch::call(op, &last));
+        }
+    });
+}
+
+/// What is wrong with sizes and parameters is wrong on the blocked key too, and found as early.
+#[test]
+fn calls_by_name_on_blocked_operands() {
+    silent("catalogue::calls_by_name_on_blocked_operands", || {
+        let mut same = 0;
+        for Case(row, op, given, code, holds) in cases() {
+            let turned = in_form(&given, blocked);
+            let turned_all = tensors(&turned)
+                .iter()
+                .all(|t| matches!(t, Tensor::Strided(s) if s.rank() == 1) || matches!(t, Tensor::Blocked(_)));
+            let has_kernel =
+                dispatch::op(op).is_some_and(|o| o.kernel(dispatch::DispatchKey::BLOCKED).is_some());
+            if !turned_all || !has_kernel || tensors(&given).iter().any(|t| matches!(t, Tensor::Blocked(_))) {
+                continue;
+            }
+            let what = format!("row {row}, blocked {op}");
+            refused(&what, code, holds, &tensors(&turned), || dispatch::call(op, &turned));
+            same += 1;
+        }
+        assert!(same >= 25, "only {same} cases have a blocked form");
+    });
+}
+
+/// The catalogue's hardest promise: sizes and parameters that oneDNN would crash on do not reach it, nor packing.
+#[test]
+fn nothing_that_crashes_an_engine_reaches_it() {
+    silent("catalogue::nothing_that_crashes_an_engine_reaches_it", || {
+        let hostile = [0, -1, i64::MIN, i64::MAX, 1 << 31, 1 << 32, 1 << 62];
+        let mut tried = 0;
+        for argument in ["stride", "dilation", "padding", "groups"] {
+            for value in hostile {
+                // No padding and the largest strides are fine.
+                if argument == "padding" && value == 0 || argument == "stride" && value > 0 {
+                    continue;
+                }
+                let value: Value = match argument {
+                    "groups" => value.into(),
+                    _ => vec![value, 1].into(),
+                };
+                for form in [|_: &StridedTensor| None, nhwc, blocked] {
+                    let given = in_form(&conv(&[(argument, value.clone())]), form);
+                    let what = format!("{argument} {value:?}");
+                    let operands = tensors(&given);
+                    let storages = live_storages();
+                    let (result, seen) = inject(None, || dispatch::call("conv2d", &given));
+                    let e = result.map(|_| ()).expect_err(&what);
+                    assert!(matches!(e.code(), 7..=9), "{what}: {e}");
+                    assert_eq!((seen.engine_calls, live_storages()), (0, storages), "{what}: {e}");
+                    assert!(operands.iter().all(|t| match t.tensor_ref() {
+                        TensorRef::Blocked(t) => t.check_tail().is_ok(),
+                        _ => true,
+                    }));
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 60, "{tried}");
+    });
+}

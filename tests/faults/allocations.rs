@@ -1,0 +1,80 @@
+//! Every storage that a call takes cannot be had, in turn.
+
+use blocktensor::dispatch;
+use blocktensor::testing::{Fault, inject, live_storages};
+use blocktensor::{Error, Layout, Operand, StridedTensor, Tensor};
+
+use super::jobs::JOBS;
+use super::{alone, assert_no_leak};
+use crate::support::activation::elements;
+use crate::support::{Rng, arguments};
+
+fn clear_cache() {
+    #[cfg(feature = "onednn")]
+    blocktensor::onednn::clear_cache();
+}
+
+#[test]
+fn every_allocation_of_every_job_may_fail() {
+    alone("faults::allocations::every_allocation_of_every_job_may_fail", || {
+        for &(name, job) in JOBS {
+            clear_cache();
+            let (right, seen) = inject(None, job);
+            // Without the engine some layouts have no kernel.
+            let Ok(right) = right else { continue };
+            assert!(seen.allocations > 2, "{name}: {seen:?}");
+            for nth in 0..seen.allocations {
+                let what = format!("{name}: allocation {nth} of {}", seen.allocations);
+                let failing = || {
+                    clear_cache();
+                    inject(Some(Fault::Allocation { nth }), job).0
+                };
+                let e = failing().expect_err(&what);
+                assert!(matches!(e, Error::OutOfMemory { bytes, .. } if bytes > 0), "{what}: {e}");
+                assert_eq!(job().as_ref(), Ok(&right), "{what}: the next call");
+                assert_no_leak(&what, || drop(failing()));
+            }
+        }
+    });
+}
+
+#[test]
+fn every_allocation_of_every_op_may_fail() {
+    alone("faults::allocations::every_allocation_of_every_op_may_fail", || {
+        let dims = [2, 17, 3, 4];
+        let x = StridedTensor::from_slice(&Rng(7).reals(dims.iter().product()), &dims).unwrap();
+        let xb = x.to_blocked(&Layout::native().0).unwrap();
+        let mut tried = 0;
+        for op in dispatch::ops() {
+            let name = op.schema().name;
+            for t in [Tensor::from(x.clone()), Tensor::from(xb.clone())] {
+                let key = t.tensor_ref().key();
+                if op.kernel(key).is_none() {
+                    continue;
+                }
+                let before = elements(&t);
+                let args = arguments(op, &t);
+                let call = || dispatch::call(name, &args);
+                let (right, seen) = inject(None, call);
+                // The arguments suit most ops, not all of them.
+                let Ok(right) = right else { continue };
+                tried += 1;
+                let bits = |results: Vec<Tensor>| -> Vec<Vec<u32>> {
+                    results.iter().map(|t| elements(t).into_iter().map(f32::to_bits).collect()).collect()
+                };
+                let right = bits(right);
+                for nth in 0..seen.allocations {
+                    let what = format!("{name} on {key}: allocation {nth} of {}", seen.allocations);
+                    let storages = live_storages();
+                    let e = inject(Some(Fault::Allocation { nth }), call).0.expect_err(&what);
+                    assert!(matches!(e, Error::OutOfMemory { .. }), "{what}: {e}");
+                    assert_eq!(live_storages(), storages, "{what}: storages that stay");
+                    assert_eq!(elements(&t), before, "{what}: its operand");
+                    assert_eq!(bits(call().expect(&what)), right, "{what}: the next call");
+                }
+            }
+        }
+        println!("{tried} ops and keys");
+        assert!(tried > 100, "only {tried}");
+    });
+}

@@ -1,0 +1,93 @@
+//! Every call of the engine returns each failure status in turn.
+
+use blocktensor::testing::{Fault, inject};
+use blocktensor::{Error, Result, onednn};
+
+use super::jobs::JOBS;
+use super::{alone, assert_no_leak};
+
+/// `dnnl_status_t` from out of memory to invalid data type.
+const STATUSES: std::ops::RangeInclusive<u32> = 1..=10;
+const OUT_OF_MEMORY: u32 = 1;
+const INVALID_ARGUMENTS: u32 = 2;
+const UNIMPLEMENTED: u32 = 3;
+
+/// The job from nothing: no primitive of ours in the cache, and a thread that has no stream yet.
+fn fresh(job: fn() -> Result<Vec<f32>>, fault: Option<Fault>) -> (Result<Vec<f32>>, usize) {
+    onednn::clear_cache();
+    let work = move || inject(fault, job);
+    let (result, seen) = std::thread::spawn(work).join().expect("an error, not a panic");
+    (result, seen.engine_calls)
+}
+
+/// What is allowed to come of a status.
+#[track_caller]
+fn assert_told(what: &str, status: u32, result: Result<Vec<f32>>, right: &[f32]) {
+    match (status, result) {
+        (OUT_OF_MEMORY, Err(Error::OutOfMemory { call, .. })) => assert!(call.starts_with("dnnl_"), "{what}"),
+        (UNIMPLEMENTED, Err(e @ Error::UnsupportedOp(_))) => {
+            assert!(e.to_string().contains("possibly an allocation failure"), "{what}: {e}");
+        }
+        (UNIMPLEMENTED, Err(Error::PackMismatch(c))) => {
+            assert!(c.rule.contains("or its memory could not be had"), "{what}: {c:?}");
+        }
+        // A kernel of our own may answer instead, but only with the right numbers.
+        (UNIMPLEMENTED, Ok(numbers)) => assert_eq!(numbers, right, "{what}"),
+        // oneDNN's limits for sizes.
+        (INVALID_ARGUMENTS, Err(Error::Overflow(c))) => assert!(c.rule.contains("dnnl_"), "{what}"),
+        (_, Err(e @ Error::Backend { status: told, .. })) => {
+            assert_eq!(told, status as i32, "{what}");
+            assert!(e.to_string().contains("dnnl_"), "{what}: {e}");
+        }
+        (_, Err(e)) => panic!("{what}: an error of another kind: {e}"),
+        (_, Ok(_)) => panic!("{what}: the failure was swallowed"),
+    }
+}
+
+#[test]
+fn every_engine_call_may_fail_with_every_status() {
+    alone("faults::engine::every_engine_call_may_fail_with_every_status", || {
+        // The first calls of a process make the engine: they fail one after the other until there is one.
+        let (name, job) = JOBS[0];
+        let runtime_error = 5;
+        for nth in 0..2 {
+            let (result, _) = fresh(job, Some(Fault::Engine { nth, status: runtime_error }));
+            let e = result.expect_err("there is no engine yet");
+            assert!(matches!(e, Error::Backend { status: 5, .. }), "{name}: {e}");
+        }
+        fresh(job, None).0.expect("now there is one");
+        let (mut places, mut jobs) = (0, 0);
+        for &(name, job) in JOBS {
+            let (right, calls) = fresh(job, None);
+            let right = right.unwrap();
+            jobs += usize::from(calls > 10);
+            for nth in 0..calls {
+                for status in STATUSES {
+                    let what = format!("{name}: engine call {nth} of {calls}, status {status}");
+                    let (result, _) = fresh(job, Some(Fault::Engine { nth, status }));
+                    assert_told(&what, status, result, &right);
+                    places += 1;
+                }
+                assert_eq!(fresh(job, None).0.as_ref(), Ok(&right), "{name}, after call {nth} failed");
+            }
+        }
+        println!("{places} failures of {jobs} jobs");
+        // Matrix products of two plain operands are another library's.
+        assert_eq!(jobs, JOBS.len() - 1);
+    });
+}
+
+#[test]
+fn a_failed_engine_call_leaks_nothing() {
+    alone("faults::engine::a_failed_engine_call_leaks_nothing", || {
+        for &(name, job) in JOBS {
+            let (right, calls) = fresh(job, None);
+            drop(right.unwrap());
+            for nth in 0..calls {
+                assert_no_leak(&format!("{name}: engine call {nth} of {calls}"), || {
+                    drop(fresh(job, Some(Fault::Engine { nth, status: OUT_OF_MEMORY })));
+                });
+            }
+        }
+    });
+}
