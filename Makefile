@@ -36,7 +36,8 @@ setup:
 demo: setup
 	@$(CARGO) run $(FEATURES) --example resnet50 -- --image examples/data/house.png
 
-# The part that needs no C++ first: it is quick to fail. Each part again with the kernels of an older machine.
+# The part that needs no C++ first: it is quick to fail. Each part again with the kernels of older machines, there with
+# storage that ends at a page which nobody may touch (src/fault/guard.rs).
 test:
 	@scripts/setup.sh $(SOURCE) lint test
 	cargo fmt --all --check
@@ -47,7 +48,8 @@ test:
 	$(CARGO) clippy $(FULL) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
-	ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
+	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main
+	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
 
 bench: setup
 	@$(CARGO) bench $(FEATURES) --profile dev

@@ -68,3 +68,37 @@ pub(crate) unsafe fn release(ptr: NonNull<u8>, len: usize) {
     // Where a test already panics, a second panic would abort without its message.
     assert!(!written || std::thread::panicking(), "something wrote past the end of {len} bytes of storage");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn storage_ends_at_a_page_that_nobody_may_touch() {
+        for len in [0, 1, 63, 64, 65, 4095, 4096, 4097, 100_000] {
+            let ptr = take(len, 7).unwrap();
+            assert_eq!(ptr.as_ptr() as usize % ALIGN, 0);
+            // SAFETY: the storage just taken.
+            let all = unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) };
+            assert!(all.iter().all(|&b| b == 7));
+            let guard = (ptr.as_ptr() as usize + len).next_multiple_of(ALIGN);
+            let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+            let line = maps.lines().find(|l| l.starts_with(&format!("{guard:x}-")));
+            assert!(line.is_some_and(|l| l.contains("---p")), "{guard:x}: {line:?}");
+            // SAFETY: taken above for this length.
+            unsafe { release(ptr, len) };
+        }
+    }
+
+    #[test]
+    fn a_byte_past_the_end_is_found() {
+        for (len, past) in [(1, 1), (1, 63), (100, 100), (4097, 4100)] {
+            let ptr = take(len, 0).unwrap();
+            // SAFETY: within the page, past the storage: what this is to find.
+            unsafe { ptr.as_ptr().add(past).write(1) };
+            // SAFETY: taken above for this length.
+            let found = std::panic::catch_unwind(|| unsafe { release(ptr, len) });
+            assert!(found.is_err(), "{past} of {len}");
+        }
+    }
+}

@@ -8,15 +8,12 @@ mod jobs;
 
 use blocktensor::testing::live_storages;
 
-use crate::support::child;
+use crate::support;
 
-/// Runs `body` in a process of its own.
+/// Runs `body` in a process of its own, on one thread.
 fn alone(test: &str, body: impl FnOnce()) {
-    if std::env::var_os("BLOCKTENSOR_FAULTS").is_some() {
-        return body();
-    }
-    let set = [("BLOCKTENSOR_FAULTS", "1"), ("RAYON_NUM_THREADS", "1")];
-    println!("{}", child(test, &set));
+    let printed = support::alone(test, &[("RAYON_NUM_THREADS", "1")], body);
+    println!("{}", printed.unwrap_or_default());
 }
 
 /// Bytes that the C heap has given out: Rust's and C++'s.

@@ -75,6 +75,16 @@ pub fn assert_close(what: &str, got: &[f32], want: &[f64], limit: impl Fn(usize)
     );
 }
 
+/// Runs the body of the test of this name in a process of its own. The parent is given what it printed.
+pub fn alone(test: &str, set: &[(&str, &str)], body: impl FnOnce()) -> Option<String> {
+    const CHILD: &str = "BLOCKTENSOR_TEST_ALONE";
+    if std::env::var_os(CHILD).is_some_and(|t| t == test) {
+        body();
+        return None;
+    }
+    Some(child(test, &[set, &[(CHILD, test)]].concat()))
+}
+
 /// Runs one test of this binary in a process of its own, and returns what it printed.
 pub fn child(test: &str, set: &[(&str, &str)]) -> String {
     let out = std::process::Command::new(std::env::current_exe().unwrap())

@@ -11,7 +11,7 @@ use blocktensor::{BlockedTensor, Error, Layout, MemoryFormat, PackedConv2d, Sour
 use rayon::ThreadPoolBuilder;
 
 use super::random;
-use crate::support::child;
+use crate::support::alone;
 
 /// Longer than the storm takes on a slow and busy machine.
 const DEADLOCK: Duration = Duration::from_secs(300);
@@ -23,20 +23,19 @@ fn bits(t: &BlockedTensor) -> Vec<u32> {
 
 /// Calls `f` in a process of its own, which ends with an error when `f` does not come back.
 fn watched(test: &str, f: impl FnOnce()) {
-    if std::env::var_os("BLOCKTENSOR_STORM").is_none() {
-        println!("{}", child(test, &[("BLOCKTENSOR_STORM", "1")]));
-        return;
-    }
-    let (done, wait) = mpsc::channel::<()>();
-    let watchdog = std::thread::spawn(move || {
-        if wait.recv_timeout(DEADLOCK) == Err(mpsc::RecvTimeoutError::Timeout) {
-            eprintln!("a deadlock: not done after {DEADLOCK:?}");
-            std::process::exit(101);
-        }
-    });
-    f();
-    drop(done);
-    watchdog.join().unwrap();
+    let watch = || {
+        let (done, wait) = mpsc::channel::<()>();
+        let watchdog = std::thread::spawn(move || {
+            if wait.recv_timeout(DEADLOCK) == Err(mpsc::RecvTimeoutError::Timeout) {
+                eprintln!("a deadlock: not done after {DEADLOCK:?}");
+                std::process::exit(101);
+            }
+        });
+        f();
+        drop(done);
+        watchdog.join().unwrap();
+    };
+    println!("{}", alone(test, &[], watch).unwrap_or_default());
 }
 
 fn packer() -> blocktensor::ConvPacker<2> {
