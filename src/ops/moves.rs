@@ -295,7 +295,9 @@ fn along_axes(
             if dst.numel() == 0 {
                 return Ok(dst.into());
             }
-            let Some(own) = &picks[1] else { return Ok(blocked(op, x, picks, dst, value)?.into()) };
+            let Some(own) = picks.get(1).and_then(Option::as_ref) else {
+                return Ok(blocked(op, x, picks, dst, value)?.into());
+            };
             let pick = |i| (own.from)(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
             let channels: Vec<Channel> = (0..own.size).map(pick).collect();
             if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {

@@ -219,6 +219,14 @@ fn what_cannot_be_moved_is_told() {
         let e = ops::pad(&x, &[1 << 40, 0], PadMode::Constant(0.0)).unwrap_err();
         assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
     }
+    let line = StridedTensor::from_slice(&[1f32; 20], &[20]).unwrap();
+    let line = line.to_blocked(&"A16a".parse().unwrap()).unwrap();
+    for made in
+        [ops::flip(&line, &[0]), ops::roll(&line, &[1], &[0]), ops::pad(&line, &[1, 0], PadMode::Replicate)]
+    {
+        let e = made.unwrap_err();
+        assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
+    }
     let empty = StridedTensor::zeros(&[1, 6, 0, 4], DType::F32, MemoryFormat::Contiguous).unwrap();
     let e = ops::pad(&empty, &[0, 0, 1, 0], PadMode::Replicate).unwrap_err();
     assert!(matches!(e, Error::ShapeMismatch(_)), "{e}");
