@@ -14,7 +14,18 @@ use crate::threads;
 /// be compared as a value, and packing happens once.
 pub(crate) fn pack(from: Spec<'_>, src: &[u8], to: &MemoryDesc) -> Result<Buffer, Refused> {
     let mut packed = Buffer::zeroed(to.size_bytes())?;
-    let executable = create(&from.describe()?, to)?;
+    let from = from.describe()?;
+    let executable = create(&from, to)?;
+    // oneDNN counts a strided tensor to the end of its last row, which the storage of a view need not reach.
+    let longer;
+    let src = if src.len() < from.size_bytes() {
+        let mut copy = Buffer::zeroed(from.size_bytes())?;
+        copy.as_bytes_mut()[..src.len()].copy_from_slice(src);
+        longer = copy;
+        longer.as_bytes()
+    } else {
+        src
+    };
     executable.run(&mut [RunArg::In(src), RunArg::Out(packed.as_bytes_mut())])?;
     Ok(packed)
 }

@@ -55,6 +55,30 @@ fn other_numbers_of_rows_run_on_the_same_weights() {
     }
 }
 
+/// Views whose storage ends within their last row, and views that repeat numbers.
+#[test]
+fn weights_may_be_any_view() {
+    let mut rng = Rng(5);
+    let whole = StridedTensor::from_slice(&rng.integers(6 * 20), &[6, 20]).unwrap();
+    let x = StridedTensor::from_slice(&rng.integers(3 * 7), &[3, 7]).unwrap();
+    let one = whole.narrow(0, 5, 1).unwrap().narrow(1, 13, 7).unwrap();
+    for w in [
+        whole.narrow(1, 13, 7).unwrap(),
+        whole.slice(1, 7, 20, 2).unwrap(),
+        one.expand(&[6, 7]).unwrap(),
+        whole.as_strided(&[6, 7], &[1, 1], 108).unwrap(),
+        whole.as_strided(&[6, 7], &[7, 0], 70).unwrap(),
+    ] {
+        let at = |t: &StridedTensor, i, j| f64::from(t.get::<f32>(&[i, j]).unwrap());
+        let dot = |r, o| (0..7).map(|k| at(&x, r, k) * at(&w, o, k)).sum::<f64>();
+        let want: Vec<f64> = (0..18).map(|i| dot(i / 6, i % 6)).collect();
+        let y = ops::linear(&x, &w, None).unwrap().to_vec::<f32>().unwrap();
+        assert_close(&format!("{w:?}"), &y, &want, |_| 0.0);
+        let y = PackedLinear::new(&w, None, 3).unwrap().run(&x).unwrap().to_vec::<f32>().unwrap();
+        assert_close(&format!("packed {w:?}"), &y, &want, |_| 0.0);
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_named() {
     let t = |d: &[usize]| {
