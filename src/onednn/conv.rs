@@ -16,6 +16,10 @@ use crate::error::Unsupported;
 /// wrong numbers, seen with oneDNN 3.14.1. Any post-op makes oneDNN choose another implementation.
 const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 
+/// The most that padding, stride or dilation may be for oneDNN to be asked. Its kernels have a table for every row of padding;
+/// where there is no memory for it they throw an exception of C++, which ends the process. Seen with oneDNN 3.14.1.
+const MOST: usize = 1 << 16;
+
 /// One post-op as a value: what goes into the key, and what becomes an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum PostSpec<'a> {
@@ -92,6 +96,10 @@ impl ConvSpec<'_> {
             })
             .collect::<Result<_, _>>()?;
         let fused = fused_of(post_ops, &others);
+        let steps = [self.strides, self.dilation, self.pad_begin, self.pad_end, self.output_padding];
+        if steps.iter().any(|list| list.iter().any(|&v| v > MOST)) {
+            return Err(Unsupported::NoImplementation.into());
+        }
         let strides = to_c_dims(self.strides);
         let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
         let (pad_l, mut pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));

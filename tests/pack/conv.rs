@@ -1,9 +1,10 @@
 //! Packed convolutions: what they were packed for, what they refuse, what they fold.
 
 use blocktensor::ledger::{self, Cause};
-use blocktensor::ops::{self, BatchNorm, Conv2d, Fusion};
+use blocktensor::ops::{self, BatchNorm, Conv1d, Conv2d, Fusion};
 use blocktensor::{
-    DType, Error, Layout, MemoryFormat, PackedConv2d, PackedConvTranspose2d, Source, StridedTensor,
+    DType, Error, Layout, MemoryFormat, PackedConv1d, PackedConv2d, PackedConvTranspose2d, Source,
+    StridedTensor,
 };
 
 use crate::support::conv::Problem;
@@ -43,6 +44,46 @@ fn another_source_is_refused_with_what_it_was_packed_for() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(5).build().unwrap();
     pool.install(|| refused(&x, "5 threads"));
     conv.run(&x).unwrap();
+}
+
+/// oneDNN would throw for want of memory, which no caller survives; our own kernel takes its place.
+#[test]
+fn padding_beyond_reason_is_packed_for_our_own_kernel() {
+    let x = StridedTensor::zeros(&[3, 1, 11], DType::F32, MemoryFormat::Contiguous).unwrap();
+    let w = StridedTensor::zeros(&[3, 1, 11], DType::F32, MemoryFormat::Contiguous).unwrap();
+    let packer = PackedConv1d::new(&w, None, Conv1d::new().padding(1 << 40)).unwrap();
+    let conv = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
+    assert_eq!(conv.weights_layout(), "dense");
+    let e = conv.run(&x).unwrap_err();
+    assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
+}
+
+/// Views whose storage ends within their last row, and views that repeat numbers, as their dense copies.
+#[test]
+fn weights_may_be_any_view() {
+    let mut rng = Rng(6);
+    let whole = random(&mut rng, &[8, 6, 3, 5]);
+    let x = random(&mut rng, &[1, 6, 7, 7]);
+    let blocked = x.to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
+    let one = whole.narrow(0, 7, 1).unwrap().narrow(3, 2, 3).unwrap();
+    for w in [
+        whole.narrow(3, 2, 3).unwrap(),
+        whole.narrow(1, 3, 3).unwrap().expand(&[8, 3, 3, 5]).unwrap().narrow(3, 4, 1).unwrap(),
+        one.expand(&[8, 6, 3, 3]).unwrap(),
+        whole.as_strided(&[8, 6, 3, 3], &[1, 1, 1, 1], 703).unwrap(),
+    ] {
+        let dense = w.copy(MemoryFormat::Contiguous).unwrap();
+        let params = || Conv2d::new().padding(1).groups(6 / w.dims()[1]);
+        let run = |w: &StridedTensor| {
+            let packer = PackedConv2d::new(w, None, params()).unwrap();
+            let conv = packer.pack_for(&Source::of(&blocked).unwrap()).unwrap();
+            let y = conv.run(&blocked).unwrap().to_strided(MemoryFormat::Contiguous).unwrap();
+            let plain = packer.pack_for(&Source::of(&x).unwrap()).unwrap().run(&x).unwrap();
+            let called = ops::conv2d(&x, w, None, &params()).unwrap();
+            [y, plain, called].map(|y| y.to_vec::<f32>().unwrap())
+        };
+        assert_eq!(run(&w), run(&dense), "{w:?}");
+    }
 }
 
 #[test]
