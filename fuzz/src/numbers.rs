@@ -21,6 +21,7 @@ fn float(i: usize, fill: Fill) -> f32 {
     let i = i >> 7;
     match fill {
         Fill::Any if i.is_multiple_of(5) => HOSTILE[i / 5 % 8],
+        Fill::Finite if i.is_multiple_of(5) => HOSTILE[3 + i / 5 % 5],
         _ => (i % 33) as f32 / 4.0 - 4.0,
     }
 }
@@ -29,7 +30,7 @@ fn float(i: usize, fill: Fill) -> f32 {
 fn integer(i: usize, fill: Fill) -> i32 {
     let i = i >> 7;
     match fill {
-        Fill::Any if i.is_multiple_of(5) => [i32::MIN, i32::MAX, -1, 1 << 20][i / 5 % 4],
+        Fill::Any | Fill::Finite if i.is_multiple_of(5) => [i32::MIN, i32::MAX, -1, 1 << 20][i / 5 % 4],
         _ => (i % 4) as i32,
     }
 }

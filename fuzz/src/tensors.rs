@@ -60,7 +60,9 @@ pub fn blocked_layout(input: &mut Input, rank: usize) -> Option<Layout> {
 pub enum Fill {
     /// Multiples of a quarter between -4 and 4, and integers as small.
     Tame,
-    /// NaN, infinities, subnormal and huge numbers among them; integers of all sizes.
+    /// Subnormal and huge numbers among them; integers of all sizes.
+    Finite,
+    /// NaN and infinities too.
     Any,
 }
 

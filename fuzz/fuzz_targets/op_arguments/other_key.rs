@@ -9,7 +9,7 @@ use crate::{Call, blocked_weights};
 
 /// The same call with its operands on the other key. Where that key takes it, the numbers are the same.
 pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
-    let to_blocked = call.key == DispatchKey::STRIDED;
+    let to_blocked = call.key(op) == DispatchKey::STRIDED;
     let reordered = |name: &str, t: &Tensor| -> Option<Tensor> {
         Some(match t {
             Tensor::Strided(s) if to_blocked && name == "weights" => {
@@ -52,14 +52,14 @@ pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
         Err(e) => {
             check_error(&e);
             // What the blocked key can do the strided one can.
-            assert!(to_blocked, "{} on blocked operands only: {e}", op.schema());
+            assert!(to_blocked, "{} on blocked operands only: {e}: {call:?}", op.schema().name);
             return;
         }
     };
-    assert_eq!(results.len(), others.len(), "{}", op.schema());
+    assert_eq!(results.len(), others.len(), "{}: {call:?}", op.schema().name);
     for (a, b) in results.iter().zip(&others) {
         let (a, b) = (numbers(a), numbers(b));
-        assert_eq!((&a.0, a.1.len()), (&b.0, b.1.len()), "{}", op.schema());
+        assert_eq!((&a.0, a.1.len()), (&b.0, b.1.len()), "{}: {call:?}", op.schema().name);
         for (i, (x, y)) in a.1.iter().zip(&b.1).enumerate() {
             let near = (x - y).abs() <= 1e-3 * (1.0 + x.abs().min(y.abs()));
             // Sums in another order overflow elsewhere.
