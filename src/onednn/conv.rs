@@ -16,6 +16,11 @@ use crate::error::Unsupported;
 /// wrong numbers, seen with oneDNN 3.14.1. Any post-op makes oneDNN choose another implementation.
 const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 
+/// A kernel of the image's size and a batch of 2 or more run as an inner product. With one output channel it takes its
+/// weights in the order C, H, W for those of an NHWC source: wrong numbers, seen with oneDNN 3.14.1. And where it is
+/// right its weights serve no batch of 1, while packed weights are for any.
+const FOR_THIS_BATCH: &str = "ip:any";
+
 /// One post-op as a value: what goes into the key, and what becomes an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum PostSpec<'a> {
@@ -134,10 +139,13 @@ impl ConvSpec<'_> {
                 )
             })?
         };
-        let desc = match answer {
+        let mut desc = match answer {
             Answer::Found(desc) => desc,
             Answer::Unimplemented => return Err(Unsupported::NoImplementation.into()),
         };
+        if !desc.skip(FOR_THIS_BATCH)? {
+            return Err(Unsupported::NoImplementation.into());
+        }
         let implementation = desc.implementation();
         if is_reference(&implementation) && !self.allow_reference {
             return Err(Unsupported::RefOnly { implementation }.into());

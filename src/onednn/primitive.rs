@@ -65,6 +65,19 @@ impl PrimitiveDesc {
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 
+    /// Goes on to the next implementation, as long as this one's name has that in it. `false` where there is none left.
+    pub(super) fn skip(&mut self, unwanted: &str) -> Result<bool> {
+        while self.implementation().contains(unwanted) {
+            // SAFETY: the descriptor is alive, and nobody else has it.
+            match unsafe { sys::dnnl_primitive_desc_next_impl(self.0) } {
+                sys::dnnl_success => {}
+                sys::dnnl_last_impl_reached => return Ok(false),
+                status => check("dnnl_primitive_desc_next_impl", status)?,
+            }
+        }
+        Ok(true)
+    }
+
     /// The descriptor of one execution argument (`DNNL_ARG_...`).
     pub(crate) fn argument(&self, arg: c_int) -> Result<MemoryDesc> {
         // SAFETY: self is alive; the result is borrowed from it and copied at once.
