@@ -67,6 +67,21 @@ fn a_problem_has_the_same_data_alone_and_in_a_list() {
 }
 
 #[test]
+fn what_the_machine_cannot_hold_is_left_out() {
+    for (kind, text, why) in [
+        (Kind::Conv, "mb1ic1oc1iw4294967311kw3", "more than 4096 MB of memory"),
+        (Kind::Conv, "mb1ic1oc1iw9ow2kw2sw1000000000pw0", "more than 4096 MB of memory"),
+        (Kind::Pool, "mb4294967311ic1iw1pw1kw3", "more than 4096 MB of memory"),
+        (Kind::Pool, "ic1iw9ow1kw1sw9000000000000000000", "a size of more than 31 bits"),
+        (Kind::Conv, "mb1ic4000000oc1ih2kh3ph1", "sums of so many terms are not exact in f32"),
+    ] {
+        let (totals, said) = written(&one(kind, text), &options());
+        assert_eq!(said, format!("1 problem left out: {why}\n0 passed, 0 failed, 0 unsupported\n"), "{text}");
+        assert!(totals.good());
+    }
+}
+
+#[test]
 fn what_pytorch_cannot_say_is_unsupported_with_its_reason() {
     for (kind, text, runs, reason) in [
         (Kind::Conv, "ic8oc8ih9oh4kh3ph0", 3, "conv: the result ends before the source does"),

@@ -102,7 +102,11 @@ fn what_cannot_be_read_is_named() {
         (Conv, "ic4oc4ih3khph1", "`kh` has no number"),
         (Conv, "ic4oc4ih3kh3ph-1", "`ph` is negative"),
         (Conv, "ic4oc4ih3kh99999999999999999999", "`kh` is larger than 9223372036854775807"),
-        (Conv, "ic4oc4ih9kh2dh9000000000000000000oh9000000000000000000", "its sizes do not fit into 64 bits"),
+        (
+            Conv,
+            "ic4oc4ih9kh2dh9000000000000000000oh9000000000000000000sh2",
+            "its sizes do not fit into 64 bits",
+        ),
         (Conv, "ic4oc4__ih3kh3", "no field of a conv problem begins `_ih3kh3`"),
         (Conv, "ic4oc4ih3kh3x7", "no field of a conv problem begins `x7`"),
         (Deconv, "ic4oc4ih1kh1ph1", "`oh` is left out, and would be -1"),

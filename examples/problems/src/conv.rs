@@ -163,18 +163,23 @@ fn every_way<const N: usize, D: Direction>(
             false => op(source, &w.clone().into(), None, &params),
         });
         let packer = || PackedConv::<N, D>::new(&w, Some(&b), params.clone());
-        let outcome = outcome.and(biased.of("packed weights", || {
-            let packer = packer()?;
-            let run = |packed: &PackedConv<N, D>| blocktensor::run(|| packed.run(source));
-            match (blocked, layout, MemoryFormat::channels_last_of(p.spatial + 2)) {
-                (true, ..) => {
-                    let packed = packer.pack_for(&Source::of(source)?)?;
-                    ledger::deny_reorders(|| run(&packed))
-                }
-                (_, "nhwc", Some(format)) => run(&packer.pack_for(&Source::strided(&src, format)?)?),
-                _ => run(&packer.pack_for(&Source::strided(&src, MemoryFormat::Contiguous)?)?),
-            }
-        }));
+        // Which kernel oneDNN chose, or ours, is worth knowing of a wrong result.
+        let mut implementation = String::new();
+        let packed = biased.of("packed weights", || {
+            let source_of = match (blocked, MemoryFormat::channels_last_of(p.spatial + 2)) {
+                (true, _) => Source::of(source)?,
+                (_, Some(format)) if layout == "nhwc" => Source::strided(&src, format)?,
+                _ => Source::strided(&src, MemoryFormat::Contiguous)?,
+            };
+            let packed = packer()?.pack_for(&source_of)?;
+            implementation = packed.implementation();
+            let run = || blocktensor::run(|| packed.run(source));
+            if blocked { ledger::deny_reorders(run) } else { run() }
+        });
+        let outcome = outcome.and(match packed {
+            Outcome::Failed(why) => Outcome::Failed(format!("{why} ({implementation})")),
+            other => other,
+        });
         let Some(stem) = stem.filter(|_| blocked && p.groups == 1 && p.c < block) else { return outcome };
         match biased.of("stem", || stem(&packer()?, &x)) {
             // Then the source is reordered, as above.

@@ -154,6 +154,11 @@ fn too_large(p: &Problem, options: &Options) -> Option<String> {
     if p.bytes() > options.max_bytes as f64 {
         return Some(format!("more than {} MB of memory", options.max_bytes >> 20));
     }
+    let sizes = [p.input, p.output, p.kernel, p.stride, p.dilation];
+    let paddings = p.pad_begin.iter().chain(&p.pad_end).map(|v| v.unsigned_abs());
+    if sizes.iter().flatten().map(|&v| v as u64).chain(paddings).any(|v| v > i32::MAX as u64) {
+        return Some("a size of more than 31 bits".into());
+    }
     let inexact = p.kind.has_weights() && data::exact_range(p.terms()).is_none();
     inexact.then(|| "sums of so many terms are not exact in f32".to_string())
 }

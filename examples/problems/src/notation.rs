@@ -343,11 +343,21 @@ impl Problem {
         }
     }
 
-    /// About how many bytes a run holds at once: source, weights and result in several layouts, and in f64.
+    /// About how many bytes a run holds at once: source, weights and result in several layouts, and what the loops in f64
+    /// need.
     pub fn bytes(&self) -> f64 {
         let product = |dims: &[usize]| dims.iter().map(|&d| d as f64).product::<f64>();
         let weights = if self.kind.has_weights() { self.terms() * self.o as f64 } else { 0.0 };
-        4.0 * (6.0 * product(&self.src_dims()) + 4.0 * weights + 8.0 * product(&self.dst_dims()))
+        let reach = self.kernel[2] as f64 * self.dilation[2] as f64;
+        let row = |pixels: usize| (pixels as f64 + 4.0) * self.stride[2] as f64 + reach;
+        let loops = match self.kind {
+            Kind::Conv => self.c as f64 * product(&self.input[..2]) * row(self.output[2]),
+            Kind::Deconv => 8.0 * product(&self.output[..2]) * row(self.input[2]),
+            Kind::Pool | Kind::BatchNorm => 0.0,
+        };
+        let taps: f64 = (0..3).map(|a| self.output[a] as f64 * self.kernel[a] as f64).sum();
+        let tensors = 6.0 * product(&self.src_dims()) + 4.0 * weights + 8.0 * product(&self.dst_dims());
+        4.0 * tensors + 8.0 * loops + 24.0 * taps
     }
 }
 
