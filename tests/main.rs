@@ -16,6 +16,7 @@ mod nets;
 mod onednn;
 mod ops;
 mod pack;
+mod problems;
 mod random;
 mod readme;
 mod support;

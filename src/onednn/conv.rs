@@ -19,7 +19,7 @@ const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 /// A kernel of the image's size and a batch of 2 or more run as an inner product. With one output channel it takes its
 /// weights in the order C, H, W for those of an NHWC source: wrong numbers, seen with oneDNN 3.14.1. And where it is
 /// right its weights serve no batch of 1, while packed weights are for any.
-const FOR_THIS_BATCH: &str = "ip:";
+const FOR_THIS_BATCH: &str = "ip:any";
 
 /// The most that padding, stride or dilation may be for oneDNN to be asked. Its kernels have a table for every row of
 /// padding; where there is no memory for it they throw an exception of C++, which ends the process. Seen with oneDNN 3.14.1.
@@ -88,7 +88,7 @@ impl ConvSpec<'_> {
     fn create_with(&self, post_ops: &[PostSpec<'_>]) -> Result<Executable, Refused> {
         let mut desc = self.ask(post_ops)?;
         let mut implementation = desc.implementation()?;
-        while implementation.starts_with(FOR_THIS_BATCH) {
+        while implementation.contains(FOR_THIS_BATCH) {
             if !desc.advance()? {
                 return Err(Unsupported::NoImplementation.into());
             }

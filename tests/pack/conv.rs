@@ -4,7 +4,7 @@ use blocktensor::ledger::{self, Cause};
 use blocktensor::ops::{self, BatchNorm, Conv1d, Conv2d, Fusion};
 use blocktensor::{
     DType, Error, Layout, MemoryFormat, PackedConv1d, PackedConv2d, PackedConvTranspose2d, Source,
-    StridedTensor,
+    StridedTensor, Tensor,
 };
 
 use crate::support::conv::Problem;
@@ -110,6 +110,53 @@ fn every_batch_runs_on_the_same_weights() {
                 conv.run(&x).unwrap()
             };
             assert_close(&format!("batch {n}"), &y.to_vec::<f32>().unwrap(), &want, |_| 1e-4);
+        }
+    }
+}
+
+/// For a batch of 2 oneDNN has a kernel of its own here, with weights of its own, which are wrong for one output channel.
+#[test]
+fn every_batch_runs_where_the_kernel_covers_the_image() {
+    let mut rng = Rng(21);
+    let (act, _) = Layout::native();
+    for (o, packed_for) in [(1, 2), (1, 1), (2, 2), (16, 2), (16, 1), (33, 3)] {
+        let w = StridedTensor::from_slice(&rng.integers(o * 16 * 49), &[o, 16, 7, 7]).unwrap();
+        let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();
+        for form in ["nchw", "nhwc", "blocked"] {
+            let image = |n: usize, rng: &mut Rng| {
+                let x = StridedTensor::from_slice(&rng.integers(n * 16 * 49), &[n, 16, 7, 7]).unwrap();
+                let values = x.to_vec::<f32>().unwrap();
+                let x: Tensor = match form {
+                    "nchw" => x.into(),
+                    "nhwc" => nhwc(&x).into(),
+                    _ => x.to_blocked(&act).unwrap().into(),
+                };
+                (x, values)
+            };
+            let conv = packer.pack_for(&Source::of(&image(packed_for, &mut rng).0).unwrap()).unwrap();
+            for n in [1, 2, 3] {
+                let (x, values) = image(n, &mut rng);
+                let y = match conv.run(&x).unwrap() {
+                    Tensor::Blocked(y) => y.to_strided(MemoryFormat::Contiguous).unwrap(),
+                    Tensor::Strided(y) => y,
+                    Tensor::Opaque(_) => unreachable!("of ours"),
+                };
+                let p = Problem {
+                    n,
+                    c: 16,
+                    o,
+                    groups: 1,
+                    input: [1, 7, 7],
+                    kernel: [1, 7, 7],
+                    stride: [1; 3],
+                    dilation: [1; 3],
+                    pad_begin: [0; 3],
+                    pad_end: [0; 3],
+                };
+                let (want, _) = p.solve(&values, &w.to_vec::<f32>().unwrap(), None);
+                let what = format!("{form}, {o} channels, batch {n} packed for {packed_for}: {conv:?}");
+                assert_close(&what, &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+            }
         }
     }
 }

@@ -1,0 +1,111 @@
+//! Runs lists of problems in benchdnn's notation on blocked, NHWC and NCHW tensors, and compares every element with loops
+//! in f64.
+//!
+//! `cargo run --example conv_problems -- --help`
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use blocktensor_problems::{Kind, List, Options};
+use clap::Parser;
+
+/// Runs problems in benchdnn's notation, such as g1mb2ic64ih56oc64oh56kh3ph1n"name", on blocked, NHWC and NCHW tensors,
+/// and compares them with loops in f64: convolutions and transposed ones on integers, exactly, with plain weights and
+/// with packed ones; pooling (max, avg_np, avg_p) and batch norm (inference, training).
+///
+/// Prints what differs, and at the end "N passed, N failed, N unsupported". These count runs: one problem in one layout;
+/// a pooling problem has one for each algorithm, a batch norm one for inference and one for training. A run is
+/// unsupported where the library answers with such an error, or its interface, which is PyTorch's, cannot say the
+/// problem; the reasons are counted below. Ends with 1 where anything failed or could not be read, with 2 on a mistake
+/// in the command.
+#[derive(Parser)]
+#[command(name = "conv_problems")]
+struct Cli {
+    /// Files of problems. `#` begins a comment; `--conv`, `--deconv`, `--pool` and `--bnorm` in a file say what the next
+    /// problems are of, `--batch=FILE` reads another one; benchdnn's other options are ignored.
+    #[arg(required_unless_present = "problem")]
+    files: Vec<PathBuf>,
+    /// One problem; may be repeated.
+    #[arg(long)]
+    problem: Vec<String>,
+    /// What the problems are of: conv, deconv, pool or bnorm.
+    #[arg(long, default_value = "conv", value_parser = kind)]
+    kind: Kind,
+    /// Decides the data, together with the problem.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Leave out problems of more multiply-adds (pooling: elements of all windows; batch norm: elements).
+    #[arg(long)]
+    max_macs: Option<u64>,
+    /// The batch of every problem, instead of its own.
+    #[arg(long)]
+    mb: Option<usize>,
+    /// Threads, of the library and of the loops; as many as the machine has without it.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Print every problem before it runs, and what each run came to.
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    let found = Kind::ALL.into_iter().find(|k| k.name() == name);
+    found.ok_or_else(|| "it is conv, deconv, pool or bnorm".into())
+}
+
+/// Half of the memory that is free, where the system tells.
+fn half_of_memory() -> u64 {
+    let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let free = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = free.and_then(|line| line.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
+    kib.map_or(4 << 30, |kib| kib * 512)
+}
+
+/// The command that this one is, without its problems.
+fn command(threads: usize) -> String {
+    let isa = std::env::var("ONEDNN_MAX_CPU_ISA").map(|isa| format!("ONEDNN_MAX_CPU_ISA={isa} "));
+    let features = if cfg!(feature = "onednn") { "" } else { "--no-default-features " };
+    format!("{}cargo run {features}--example conv_problems -- --jobs {threads}", isa.unwrap_or_default())
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut list = List::default();
+    cli.problem.iter().for_each(|text| list.add_text(text, cli.kind));
+    cli.files.iter().for_each(|file| list.add_file(file, cli.kind));
+    list.unreadable.iter().for_each(|line| eprintln!("conv_problems: {line}"));
+    if list.ignored > 0 {
+        let names: Vec<&str> = list.ignored_names.iter().map(String::as_str).collect();
+        eprintln!("conv_problems: {} options ignored: {}", list.ignored, names.join(", "));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.jobs.unwrap_or(0).into()).build();
+    let pool = match pool {
+        Ok(pool) => pool,
+        Err(e) => {
+            eprintln!("conv_problems: --jobs: {e}");
+            return ExitCode::from(2);
+        }
+    };
+    let options = Options {
+        seed: cli.seed,
+        max_macs: cli.max_macs,
+        mb: cli.mb,
+        max_bytes: half_of_memory(),
+        verbose: cli.verbose,
+        command: command(pool.current_num_threads()),
+    };
+    let out = &mut io::LineWriter::new(io::stdout());
+    let ran = pool.install(|| blocktensor_problems::run(&list, &options, out));
+    match ran.and_then(|totals| out.flush().map(|()| totals)) {
+        Ok(totals) if totals.good() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        // Nobody reads on, as in `conv_problems | head`.
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        Err(e) => {
+            eprintln!("conv_problems: the standard output: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

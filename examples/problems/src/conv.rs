@@ -1,0 +1,190 @@
+//! Convolutions and transposed convolutions in every layout.
+
+use blocktensor::ops::{self, Conv, ConvTranspose, Direction, Forward, Transposed};
+use blocktensor::{
+    ConvPacker, Layout, MemoryFormat, PackedConv, Result, Source, StridedTensor, Tensor, WeightsKind, ledger,
+};
+
+use crate::check::{LAYOUTS, Outcome, Refusal, Want, in_layouts};
+use crate::data::{LARGEST, Random, exact_range};
+use crate::notation::{Kind, Problem};
+use crate::oracle;
+
+/// What the library is told of each axis.
+#[derive(Clone, Copy)]
+struct Padding {
+    begin: [usize; 3],
+    end: [usize; 3],
+    output: [usize; 3],
+    /// Whether the output padding is more than PyTorch's rule allows.
+    refused: bool,
+}
+
+/// The padding that gives the problem's output, as a user of PyTorch would say it where that can be: the same on both
+/// sides, with a remainder that the stride leaves over. Else why there is none.
+fn padding(p: &Problem) -> Result<Padding, &'static str> {
+    let mut padding = Padding { begin: [0; 3], end: [0; 3], output: [0; 3], refused: false };
+    for a in 0..3 {
+        let (stride, begin, end) = (p.stride[a] as i64, p.pad_begin[a], p.pad_end[a]);
+        if begin < 0 {
+            return Err("padding before an axis is negative");
+        }
+        let (end, output) = match p.kind {
+            Kind::Deconv => {
+                let open = stride.max(p.dilation[a] as i64);
+                padding.refused |= -end >= open && begin - end >= open;
+                match begin - end {
+                    output if (0..open).contains(&output) => (begin, output),
+                    _ if end >= 0 => (end, 0),
+                    _ => (0, -end),
+                }
+            }
+            // What a stride leaves over may be padding or not.
+            _ if (end..end + stride).contains(&begin) => (begin, 0),
+            _ if end + stride <= 0 => return Err("the result ends before the source does"),
+            _ => (end.max(0), 0),
+        };
+        (padding.begin[a], padding.end[a], padding.output[a]) =
+            (begin as usize, end as usize, output as usize);
+    }
+    Ok(padding)
+}
+
+/// The last `N` of `[d, h, w]`.
+fn last<const N: usize>(all: [usize; 3]) -> [usize; N] {
+    std::array::from_fn(|i| all[3 - N + i])
+}
+
+type Op<const N: usize, D> = fn(&Tensor, &Tensor, Option<&StridedTensor>, &Conv<N, D>) -> Result<Tensor>;
+type Stem<const N: usize, D> = fn(&ConvPacker<N, D>, &StridedTensor) -> Result<Tensor>;
+
+/// Runs one problem in every layout.
+pub fn run(p: &Problem, seed: u64) -> Result<[Outcome; 3]> {
+    let pads = match padding(p) {
+        Ok(pads) => pads,
+        Err(why) => {
+            return Ok(LAYOUTS.map(|_| Outcome::unsupported(format!("{}: {why}", p.kind.name()))));
+        }
+    };
+    match (p.kind, p.spatial) {
+        (Kind::Deconv, 1) => transposed::<1>(p, &pads, seed, ops::conv_transpose1d),
+        (Kind::Deconv, 2) => transposed::<2>(p, &pads, seed, ops::conv_transpose2d),
+        (Kind::Deconv, _) => transposed::<3>(p, &pads, seed, ops::conv_transpose3d),
+        (_, 1) => forward::<1>(p, &pads, seed, ops::conv1d),
+        (_, 2) => forward::<2>(p, &pads, seed, ops::conv2d),
+        _ => forward::<3>(p, &pads, seed, ops::conv3d),
+    }
+}
+
+fn params<const N: usize, D: Direction>(p: &Problem, pads: &Padding) -> Conv<N, D> {
+    Conv::new()
+        .strides(last(p.stride))
+        .dilations(last(p.dilation))
+        .paddings(last(pads.begin), last(pads.end))
+        .groups(p.groups)
+}
+
+fn forward<const N: usize>(
+    p: &Problem,
+    pads: &Padding,
+    seed: u64,
+    op: Op<N, Forward>,
+) -> Result<[Outcome; 3]> {
+    let stem: Stem<N, Forward> = |packer, x| {
+        let stem = packer.pack_stem(&Source::of(x)?, &Layout::native_activation(N + 2)?)?;
+        Ok(ledger::deny_reorders(|| blocktensor::run(|| stem.run(x)))?.into())
+    };
+    every_way(p, pads, params(p, pads), seed, op, Some(stem))
+}
+
+fn transposed<const N: usize>(
+    p: &Problem,
+    pads: &Padding,
+    seed: u64,
+    op: Op<N, Transposed>,
+) -> Result<[Outcome; 3]> {
+    let params: ConvTranspose<N> = params(p, pads).output_paddings(last(pads.output));
+    every_way(p, pads, params, seed, op, None)
+}
+
+/// Weights as blocked tensors have them: output channels first, groups apart, in the layout of the machine.
+fn blocked_weights(p: &Problem, w: &StridedTensor) -> Result<Tensor> {
+    let (cg, og) = (p.c / p.groups, p.o / p.groups);
+    let deconv = p.kind == Kind::Deconv;
+    let (apart, kind) = match p.groups {
+        1 => (w.clone(), WeightsKind::Dense),
+        groups => {
+            let of_group = if deconv { [groups, cg, og] } else { [groups, og, cg] };
+            let kind = if cg == 1 && og == 1 { WeightsKind::Depthwise } else { WeightsKind::Grouped };
+            (w.reshape(&[&of_group, p.axes(&p.kernel)].concat())?, kind)
+        }
+    };
+    let channels = apart.rank() - p.spatial - 2;
+    let output_first = if deconv { apart.transpose(channels, channels + 1)? } else { apart };
+    Ok(output_first.to_blocked(&Layout::native_weights(output_first.rank(), kind)?)?.into())
+}
+
+/// The call with plain weights and no bias, packed weights with one, and where the source has fewer channels than a block
+/// a stem that reads it plain.
+fn every_way<const N: usize, D: Direction>(
+    p: &Problem,
+    pads: &Padding,
+    params: Conv<N, D>,
+    seed: u64,
+    op: Op<N, D>,
+    stem: Option<Stem<N, D>>,
+) -> Result<[Outcome; 3]> {
+    let (src, dst) = (p.src_dims(), p.dst_dims());
+    let channels = if p.kind == Kind::Deconv { [p.c, p.o / p.groups] } else { [p.o, p.c / p.groups] };
+    let weights = [&channels, p.axes(&p.kernel)].concat();
+    let mut random = Random::new(seed, &p.to_string());
+    let largest = exact_range(p.terms()).unwrap_or(1);
+    let x = random.integers(src.iter().product(), largest);
+    let w = random.integers(weights.iter().product(), largest);
+    let b = random.integers(p.o, LARGEST);
+    let sums = if p.kind == Kind::Deconv { oracle::deconv(p, &x, &w) } else { oracle::conv(p, &x, &w) };
+    let plane: usize = p.output.iter().product();
+    let with_bias: Vec<f64> =
+        sums.iter().enumerate().map(|(i, v)| v + f64::from(b[i / plane % p.o])).collect();
+    let x = StridedTensor::from_slice(&x, &src)?;
+    let w = StridedTensor::from_slice(&w, &weights)?;
+    let b = StridedTensor::from_slice(&b, &[p.o])?;
+    let want = |values| {
+        let rule = "output padding of a step or more";
+        let refusal = pads.refused.then_some(Refusal { argument: "output_padding", rule });
+        Want { dims: &dst, values, limit: &|_| 0.0, refusal }
+    };
+    let (plain, biased) = (want(&sums), want(&with_bias));
+    let block = Layout::native_activation(p.spatial + 2)?.block_of(1);
+    in_layouts(&x, |layout, source| {
+        let blocked = layout == "blocked";
+        let outcome = plain.of("plain weights", || match blocked {
+            true => op(source, &blocked_weights(p, &w)?, None, &params),
+            false => op(source, &w.clone().into(), None, &params),
+        });
+        let packer = || PackedConv::<N, D>::new(&w, Some(&b), params.clone());
+        // Which kernel oneDNN chose, or ours, is worth knowing of a wrong result.
+        let mut implementation = String::new();
+        let packed = biased.of("packed weights", || {
+            let source_of = match (blocked, MemoryFormat::channels_last_of(p.spatial + 2)) {
+                (true, _) => Source::of(source)?,
+                (_, Some(format)) if layout == "nhwc" => Source::strided(&src, format)?,
+                _ => Source::strided(&src, MemoryFormat::Contiguous)?,
+            };
+            let packed = packer()?.pack_for(&source_of)?;
+            implementation = packed.implementation();
+            let run = || blocktensor::run(|| packed.run(source));
+            if blocked { ledger::deny_reorders(run) } else { run() }
+        });
+        let outcome = outcome.and(match packed {
+            Outcome::Failed(why) => Outcome::Failed(format!("{why} ({implementation})")),
+            other => other,
+        });
+        let Some(stem) = stem.filter(|_| blocked && p.groups == 1 && p.c < block) else { return outcome };
+        match biased.of("stem", || stem(&packer()?, &x)) {
+            // Then the source is reordered, as above.
+            Outcome::Unsupported(_) => outcome,
+            other => outcome.and(other),
+        }
+    })
+}

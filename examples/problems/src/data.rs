@@ -1,0 +1,36 @@
+//! The numbers that a problem runs on: seeded integers.
+
+/// SplitMix64, its state made of the seed and the problem alone, so that a problem repeats without its list.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64, problem: &str) -> Random {
+        let mix = |state: u64, byte: u8| Random(state ^ u64::from(byte)).next();
+        Random(problem.bytes().fold(seed, mix))
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// `n` integers from `-largest` to `largest`.
+    pub fn integers(&mut self, n: usize, largest: u32) -> Vec<f32> {
+        let choices = u64::from(2 * largest + 1);
+        // The upper half of the product of 32 bits and the choices: even enough, and no division.
+        let one = |r: u64| (((r >> 32) * choices) >> 32) as f32 - largest as f32;
+        (0..n).map(|_| one(self.next())).collect()
+    }
+}
+
+/// Bias and statistics are integers up to this.
+pub const LARGEST: u32 = 8;
+
+/// The largest integer, up to [`LARGEST`], for which sums of so many products, and a bias, are exact in f32 in whatever
+/// order; `None` where not even 1 is.
+pub fn exact_range(terms: f64) -> Option<u32> {
+    let room = f64::from(1 << 24) - f64::from(LARGEST);
+    (1..=LARGEST).rev().find(|&a| f64::from(a) * f64::from(a) * terms <= room)
+}

@@ -1,0 +1,101 @@
+//! Problems in benchdnn's notation: the notation, the files, the loops that judge, and our list of them.
+
+mod files;
+mod judge;
+mod notation;
+mod oracle;
+
+use std::path::Path;
+
+use blocktensor_problems::{Kind, List, Options, Totals, run};
+
+fn options() -> Options {
+    Options {
+        seed: 1,
+        max_macs: None,
+        mb: None,
+        max_bytes: 4 << 30,
+        verbose: false,
+        command: "conv_problems".into(),
+    }
+}
+
+/// Runs a list and returns what it came to, and what was written.
+fn written(list: &List, options: &Options) -> (Totals, String) {
+    let mut out = Vec::new();
+    let totals = run(list, options, &mut out).unwrap();
+    (totals, String::from_utf8(out).unwrap())
+}
+
+fn one(kind: Kind, text: &str) -> List {
+    let mut list = List::default();
+    list.add_text(text, kind);
+    list
+}
+
+/// Each layout runs at least so many of each kind: a list of which everything is unsupported is no success.
+#[test]
+fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
+    let mut list = List::default();
+    for name in ["conv_nets", "conv_1d_3d", "conv_odd", "deconv", "pool", "bnorm"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
+        list.add_file(&path, Kind::Conv);
+    }
+    let (totals, text) = written(&list, &Options { max_macs: Some(300_000_000), ..options() });
+    assert!(totals.good(), "{text}{:#?}", list.unreadable);
+    for (kind, least) in [("conv", 800), ("deconv", 65), ("pool", 190), ("bnorm", 130)] {
+        for layout in blocktensor_problems::LAYOUTS {
+            let passed = totals.passed_in.get(&(kind, layout)).copied().unwrap_or(0);
+            assert!(passed >= least, "{passed} {kind} on {layout}, at least {least} expected:\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_problem_has_the_same_data_alone_and_in_a_list() {
+    // A limit makes another list of the same problems; what is said of each stays.
+    let mut list = one(Kind::Conv, "mb1ic3ih5oc4kh3");
+    list.add_text("mb1ic40ih9oc40kh3", Kind::Conv);
+    list.add_text("mb1ic3ih5oc4kh3n\"again\"", Kind::Conv);
+    let (totals, text) = written(&list, &Options { max_macs: Some(10_000), ..options() });
+    assert_eq!((totals.passed, totals.repeated), (3, 1));
+    assert_eq!(
+        text,
+        "1 problem named otherwise before, run once\n1 problem left out: more than 10000 multiply-adds\n\
+         3 passed, 0 failed, 0 unsupported\n"
+    );
+}
+
+#[test]
+fn what_the_machine_cannot_hold_is_left_out() {
+    for (kind, text, why) in [
+        (Kind::Conv, "mb1ic1oc1iw4294967311kw3", "more than 4096 MB of memory"),
+        (Kind::Conv, "mb1ic1oc1iw9ow2kw2sw1000000000pw0", "more than 4096 MB of memory"),
+        (Kind::Pool, "mb4294967311ic1iw1pw1kw3", "more than 4096 MB of memory"),
+        (Kind::Pool, "ic1iw9ow1kw1sw9000000000000000000", "a size of more than 31 bits"),
+        (Kind::Conv, "mb1ic4000000oc1ih2kh3ph1", "sums of so many terms are not exact in f32"),
+    ] {
+        let (totals, said) = written(&one(kind, text), &options());
+        assert_eq!(said, format!("1 problem left out: {why}\n0 passed, 0 failed, 0 unsupported\n"), "{text}");
+        assert!(totals.good());
+    }
+}
+
+#[test]
+fn what_pytorch_cannot_say_is_unsupported_with_its_reason() {
+    for (kind, text, runs, reason) in [
+        (Kind::Conv, "ic8oc8ih9oh4kh3ph0", 3, "conv: the result ends before the source does"),
+        (Kind::Conv, "ic8oc8ih56oh20kh1", 3, "conv: padding before an axis is negative"),
+        (Kind::Deconv, "ic8oc8ih5oh13kh3sh2ph0", 3, "conv_transpose2d: output padding of a step or more"),
+        (Kind::Pool, "ic8ih8oh9kh3ph1", 9, "pool: padding after an axis is another than before it"),
+        (Kind::Pool, "ic8ih8kh3ph2", 6, "avg_pool2d: padding is more than half of the window"),
+        (Kind::Pool, "ic8ih8kh3dh1", 6, "pool: average pooling has no dilation"),
+        (Kind::Pool, "ic8ih6oh3kh3sh2ph0", 3, "pool: the average counts what reaches beyond the padding"),
+        (Kind::BatchNorm, "mb1ic8ih1", 3, "batch_norm_train: one value for each channel has no variance"),
+        (Kind::BatchNorm, "mb4ic8", 2, "there is no blocked of rank 2"),
+    ] {
+        let (totals, said) = written(&one(kind, text), &options());
+        assert_eq!((totals.failed, totals.reasons.get(reason)), (0, Some(&runs)), "{text}: {said}");
+        assert!(said.ends_with(&format!("{runs:>7} {reason}\n")) || totals.reasons.len() > 1, "{said}");
+    }
+}
