@@ -46,7 +46,7 @@ run() {
     local t=$1 corpus=$CARGO_TARGET_DIR/corpus/$1 found=$CARGO_TARGET_DIR/artifacts/$1 status=0
     mkdir -p "$corpus" "$found"
     ASAN_OPTIONS=detect_odr_violation=0:allocator_may_return_null=1:quarantine_size_mb=16 \
-        "$CARGO_TARGET_DIR/$host/release/$t" "$corpus" "fuzz/seeds/$t" -max_total_time="$seconds" -max_len=1024 -timeout=60 \
+        "$CARGO_TARGET_DIR/$host/release/$t" "$corpus" "fuzz/seeds/$t" -max_total_time="$seconds" -max_len=1024 -timeout=300 \
         -rss_limit_mb=4096 -artifact_prefix="$found/" -print_final_stats=1 >"$logs/$t.log" 2>&1 || status=$?
     echo "$status" >"$logs/$t.status"
     echo "fuzz: $t ended with status $status" >&2

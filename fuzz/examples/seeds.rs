@@ -1,6 +1,6 @@
 //! Writes `fuzz/seeds` anew, the same files every time: `cargo +nightly run --example seeds` in `fuzz`, with ONEDNN_DIR from
 //! `scripts/onednn-prefix.sh`. Choices are bytes, so noise of several lengths is a good beginning; the file formats also get
-//! files.
+//! files. What a run found is there beside them, under a name of its own.
 
 use std::path::Path;
 

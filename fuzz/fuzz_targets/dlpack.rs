@@ -156,6 +156,9 @@ impl Fields {
                 return None;
             }
             last += (d as i128 - 1) * s;
+            if last > most {
+                return None;
+            }
         }
         let reach = (last + 1) * dtype.size_bytes() as i128;
         let address = start.wrapping_add(self.byte_offset as usize);
