@@ -19,11 +19,12 @@ PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
 
-.PHONY: help demo test bench doc fmt setup clean-cache
+.PHONY: help demo test deny bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
+	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make bench         benchmarks"
 	@echo "make doc           documentation, in $(CARGO_TARGET_DIR)/doc"
 	@echo "make fmt           format the code"
@@ -39,6 +40,7 @@ demo: setup
 # The part that needs no C++ first: it is quick to fail. Each part again with the kernels of an older machine.
 test:
 	@scripts/setup.sh $(SOURCE) lint test
+	cargo tree --locked --quiet --workspace >/dev/null
 	cargo fmt --all --check
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
@@ -48,6 +50,12 @@ test:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
 	ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
+	scripts/msrv.sh
+	scripts/deny.sh
+
+# Stricter than in `make test`: advisories that cannot be fetched are an error.
+deny:
+	scripts/deny.sh --strict
 
 bench: setup
 	@$(CARGO) bench $(FEATURES) --profile dev

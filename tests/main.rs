@@ -9,6 +9,8 @@ mod goldens_strides;
 mod layout;
 mod ledger;
 mod nets;
+#[cfg(feature = "bundled")]
+mod notices;
 #[cfg(feature = "onednn")]
 mod onednn;
 mod ops;
