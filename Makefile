@@ -19,12 +19,16 @@ PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
 
-.PHONY: help demo test deny bench doc fmt setup clean-cache
+.PHONY: help demo test deny soak sanitize valgrind miri bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
+	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
+	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
+	@echo "make valgrind      a part of the tests under valgrind"
+	@echo "make miri          the plain-Rust parts under Miri, with rustup's nightly"
 	@echo "make bench         benchmarks"
 	@echo "make doc           documentation, in $(CARGO_TARGET_DIR)/doc"
 	@echo "make fmt           format the code"
@@ -56,6 +60,18 @@ test:
 # Stricter than in `make test`: advisories that cannot be fetched are an error.
 deny:
 	scripts/deny.sh --strict
+
+soak: setup
+	scripts/soak.sh $(MINUTES)
+
+sanitize:
+	scripts/sanitize.sh address
+
+valgrind:
+	scripts/valgrind.sh
+
+miri:
+	scripts/miri.sh
 
 bench: setup
 	@$(CARGO) bench $(FEATURES) --profile dev

@@ -20,7 +20,7 @@ esac
 deny=cargo-deny
 is_wanted() { [ "$("$deny" --version 2>/dev/null)" = "cargo-deny $version" ]; }
 if ! is_wanted; then
-    tools=${CARGO_TARGET_DIR:-target}/tools
+    tools=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor/target}/tools
     deny=$tools/bin/cargo-deny
     if ! is_wanted; then
         echo "deny: compiling cargo-deny $version, once for this machine: 2 to 4 minutes on two cores" >&2

@@ -16,7 +16,7 @@ if ! cargo "+$oldest.0" --version >/dev/null 2>&1 \
     [ "${1:-}" != --strict ]
     exit
 fi
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor/target}
 ONEDNN_DIR=$(scripts/onednn-prefix.sh)
 export ONEDNN_DIR
 export CARGO_TARGET_DIR=$CARGO_TARGET_DIR/msrv
