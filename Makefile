@@ -19,11 +19,17 @@ PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
 
-.PHONY: help demo test bench doc fmt setup clean-cache
+.PHONY: help demo test deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
+	@echo "make deny          licences, sources and security advisories of the dependencies"
+	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
+	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
+	@echo "make valgrind      a part of the tests under valgrind"
+	@echo "make fuzz          SECONDS=60 of each fuzz target, with rustup's nightly"
+	@echo "make miri          the plain-Rust parts under Miri, with rustup's nightly"
 	@echo "make bench         benchmarks"
 	@echo "make doc           documentation, in $(CARGO_TARGET_DIR)/doc"
 	@echo "make fmt           format the code"
@@ -40,6 +46,7 @@ demo: setup
 # storage that ends at a page which nobody may touch (src/fault/guard.rs).
 test:
 	@scripts/setup.sh $(SOURCE) lint test
+	cargo tree --locked --quiet --workspace >/dev/null
 	cargo fmt --all --check
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
@@ -50,6 +57,27 @@ test:
 	$(CARGO) test $(FULL)
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
+	scripts/msrv.sh
+	scripts/deny.sh
+
+# Stricter than in `make test`: advisories that cannot be fetched are an error.
+deny:
+	scripts/deny.sh --strict
+
+soak: setup
+	scripts/soak.sh $(MINUTES)
+
+sanitize:
+	scripts/sanitize.sh address
+
+valgrind:
+	scripts/valgrind.sh
+
+miri:
+	scripts/miri.sh
+
+fuzz:
+	scripts/fuzz.sh $(or $(SECONDS),60)
 
 bench: setup
 	@$(CARGO) bench $(FEATURES) --profile dev

@@ -155,7 +155,8 @@ pub(crate) unsafe fn transpose<T: Copy>(
 pub(crate) unsafe fn stream_copy(src: &[u8], dst: *mut u8) {
     // Up to the first whole line as usual, whole 16 bytes past the cache, and the rest as usual again.
     let head = dst.align_offset(64).min(src.len());
-    let whole = if cfg!(target_arch = "x86_64") { (src.len() - head) / 16 * 16 } else { 0 };
+    let streams = cfg!(all(target_arch = "x86_64", not(miri)));
+    let whole = if streams { (src.len() - head) / 16 * 16 } else { 0 };
     let (first, rest) = src.split_at(head);
     let (streamed, last) = rest.split_at(whole);
     // SAFETY: the three parts of `src` go to the same offsets of `dst`; the second starts at a multiple of
@@ -175,7 +176,8 @@ pub(crate) unsafe fn stream_copy(src: &[u8], dst: *mut u8) {
 
 /// Makes streamed stores of this thread visible before anything that follows.
 pub(crate) fn stream_fence() {
-    #[cfg(target_arch = "x86_64")]
+    // Miri has neither these stores nor the fence.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: a fence touches no memory, and every x86-64 machine has it.
     unsafe {
         std::arch::x86_64::_mm_sfence()

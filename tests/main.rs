@@ -12,6 +12,8 @@ mod layout;
 mod ledger;
 mod metamorphic;
 mod nets;
+#[cfg(feature = "bundled")]
+mod notices;
 #[cfg(feature = "onednn")]
 mod onednn;
 mod ops;

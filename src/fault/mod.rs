@@ -4,10 +4,12 @@
 #[cfg(all(feature = "testing", unix))]
 pub(crate) mod guard;
 
+#[cfg(all(feature = "testing", feature = "onednn"))]
+pub(crate) use on::engine_status;
 #[cfg(feature = "testing")]
 pub use on::{Fault, Seen, inject, live_storages};
 #[cfg(feature = "testing")]
-pub(crate) use on::{allocation_fails, engine_status, storage_dropped, storage_made};
+pub(crate) use on::{allocation_fails, storage_dropped, storage_made};
 
 #[cfg(not(feature = "testing"))]
 mod off {

@@ -221,6 +221,10 @@ pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
 
 /// How many threads a section is cut for here: those of the run, else of the caller's rayon pool.
 pub fn current_threads() -> usize {
+    // Miri cannot follow crossbeam, which keeps pointers in integers: under it there is no pool.
+    if cfg!(miri) {
+        return 1;
+    }
     leading(|t| t.threads).unwrap_or_else(rayon::current_num_threads)
 }
 

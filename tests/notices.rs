@@ -1,0 +1,135 @@
+//! THIRD_PARTY_NOTICES is of the crates that Cargo.lock names now. `UPDATE_NOTICES=1` writes it.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What is tested is what is shipped.
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+const HEAD: &str = "\
+Third-party notices
+
+What a program or a library on x86-64 Linux carries of others when it links blocktensor with its default features: the
+crates below, oneDNN, and what oneDNN carries. Where a crate offers several licences, the first of its files in the order
+MIT, the only one, BSD, Apache stands here. Macros and build scripts leave nothing of themselves and are not listed. The Rust
+standard library is of the toolchain that compiles: its notices are share/doc/rust/COPYRIGHT-library.html there.
+
+Made from Cargo.lock: UPDATE_NOTICES=1 cargo test notices
+";
+
+fn cargo(args: &[&str]) -> String {
+    let program = std::env::var_os("CARGO").unwrap_or("cargo".into());
+    let out = Command::new(program).args(args).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+    assert!(out.status.success(), "cargo {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// Crates of others that are linked, "name version".
+fn linked() -> Vec<String> {
+    let tree = cargo(&[
+        "tree",
+        "--locked",
+        "--package=blocktensor-capi",
+        "--edges=normal,no-proc-macro",
+        "--target",
+        TARGET,
+        "--prefix=none",
+        "--format={p}",
+    ]);
+    let mut all: Vec<String> = tree
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)"))
+        .filter(|line| !line.contains('/'))
+        .map(|line| line.replace(" v", " "))
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The files of a folder that say something of the licence, the one to print first.
+fn licence_files(folder: &Path) -> Vec<PathBuf> {
+    let rank = |name: &str| {
+        let name = name.to_lowercase();
+        let kind = name.strip_prefix("license").or_else(|| name.strip_prefix("licence"));
+        match kind.map(|k| k.trim_matches(|c| "-._".contains(c))) {
+            Some(k) if k.starts_with("mit") => Some(0),
+            Some("" | "md" | "txt") => Some(1),
+            Some(k) if k.starts_with("bsd") => Some(2),
+            Some(k) if k.starts_with("apache") => Some(3),
+            _ => None,
+        }
+    };
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter_map(|path| Some((rank(path.file_name()?.to_str()?)?, path)))
+        .collect();
+    files.sort();
+    files.into_iter().map(|(_, path)| path).collect()
+}
+
+fn read(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let lines: Vec<_> = text.lines().map(str::trim_end).collect();
+    lines.join("\n").trim_matches('\n').to_string()
+}
+
+fn notices() -> String {
+    let metadata = cargo(&["metadata", "--locked", "--format-version=1", "--filter-platform", TARGET]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let packages: BTreeMap<String, &Value> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| (format!("{} {}", p["name"].as_str().unwrap(), p["version"].as_str().unwrap()), p))
+        .collect();
+    let folder =
+        |package: &Value| Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned();
+
+    // By text, as many crates have the same.
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let linked = linked();
+    for name in &linked {
+        let package = packages[name];
+        // A crate that forgot its licence file has a sibling in the same repository that did not.
+        let siblings = linked.iter().map(|other| packages[other]);
+        let files = std::iter::once(package)
+            .chain(siblings.filter(|other| other["repository"] == package["repository"]))
+            .map(|p| licence_files(&folder(p)))
+            .find(|files| !files.is_empty())
+            .unwrap_or_else(|| panic!("{name} has no licence file"));
+        let licence = package["license"].as_str().unwrap();
+        texts.entry(read(&files[0])).or_default().push(format!("{name} ({licence})"));
+    }
+    let onednn = linked.iter().find(|name| name.starts_with("onednn-src ")).expect("oneDNN's sources");
+    let sources = folder(packages[onednn]).join("oneDNN");
+    for (file, what) in
+        [("LICENSE", "oneDNN (Apache-2.0)"), ("THIRD-PARTY-PROGRAMS", "what oneDNN carries of others")]
+    {
+        texts.entry(read(&sources.join(file))).or_default().push(format!("{what}, from {onednn}"));
+    }
+
+    let mut sections: Vec<_> = texts.into_iter().map(|(text, names)| (names, text)).collect();
+    sections.sort();
+    let mut all = HEAD.to_string();
+    for (names, text) in sections {
+        write!(all, "\n{}\n{}\n\n{text}\n", "=".repeat(80), names.join("\n")).unwrap();
+    }
+    all
+}
+
+#[test]
+fn the_committed_notices_are_of_these_crates() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/THIRD_PARTY_NOTICES");
+    let want = notices();
+    if std::env::var_os("UPDATE_NOTICES").is_some() {
+        std::fs::write(path, &want).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap();
+    assert!(committed == want, "THIRD_PARTY_NOTICES is old: UPDATE_NOTICES=1 cargo test notices");
+}
