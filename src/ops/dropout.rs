@@ -196,8 +196,10 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
             })
         }
         TensorRef::Blocked(x) => {
+            // Without channels there is no view of it, which is then the error.
+            let channels = dims.get(1).copied().unwrap_or(1);
             let sources = (
-                Source::of(op, x, dims[1])?,
+                Source::of(op, x, channels)?,
                 Source::of_features(op, &of_features, x)?,
                 Source::of_pixels(&of_pixels)?,
             );

@@ -89,6 +89,9 @@ fn other_ranks_threads_and_errors() {
         let e = ops::dropout(&x, p, 0, true).unwrap_err();
         assert!(matches!(e, Error::InvalidArgument(_)), "{e}");
     }
+    let line = x.to_blocked(&"A16a".parse().unwrap()).unwrap();
+    let e = ops::dropout(&line, 0.5, 0, true).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
     let e = ops::feature_dropout(&x, 0.5, 0, true).unwrap_err();
     assert!(matches!(e, Error::RankMismatch(_)), "{e}");
     let x = StridedTensor::from_slice(&Rng(72).reals(2 * 35 * 41 * 40), &[2, 35, 41, 40]).unwrap();
