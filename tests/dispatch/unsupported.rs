@@ -4,6 +4,7 @@ use blocktensor::dispatch::{self, DispatchKey};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ledger};
 use blocktensor_third_backend::{Reversed, key};
 
+use crate::support::activation::elements;
 use crate::support::arguments;
 
 const DIMS: [usize; 4] = [1, 17, 2, 3];
@@ -90,4 +91,32 @@ fn unsupported_reads_as_one_sentence_with_the_way_out() {
              call it there; a result that suits `blocked` comes back with `to_blocked`"
         )
     );
+}
+
+/// Blocked tensors of every rank and order, weights' layouts too: a result or an error, and no panic.
+#[test]
+fn layouts_that_no_network_has_are_run_or_refused() {
+    let layouts = ["A16a", "aB16b", "AB16a16b", "nCw8c", "nChw4c", "nCdhw16c", "OIhw16i16o", "Goihw16g"];
+    let sizes = [17, 17, 3, 2, 2];
+    let (mut ran, mut refused) = (0, 0);
+    for name in layouts {
+        let layout: Layout = name.parse().unwrap();
+        let dims = &sizes[..layout.rank()];
+        let values: Vec<f32> = (0..dims.iter().product::<usize>()).map(|i| i as f32 - 40.0).collect();
+        let t = StridedTensor::from_slice(&values, dims).unwrap().to_blocked(&layout).unwrap();
+        for op in dispatch::ops() {
+            match dispatch::call(op.schema().name, &arguments(op, &t.clone().into())) {
+                Ok(results) => {
+                    ran += 1;
+                    results.iter().for_each(|y| drop(elements(y)));
+                }
+                Err(e) => {
+                    refused += 1;
+                    assert!(!matches!(e, Error::Backend { .. }), "{}, {name}: {e}", op.schema().name);
+                }
+            }
+        }
+        assert_eq!(values_of(&t.into()), values, "{name}");
+    }
+    assert!(ran > 200 && refused > 200, "{ran} {refused}");
 }
