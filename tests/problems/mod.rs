@@ -43,7 +43,7 @@ fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
     }
     let (totals, text) = written(&list, &Options { max_macs: Some(150_000_000), ..options() });
     assert!(totals.good(), "{text}{:#?}", list.unreadable);
-    for (kind, least) in [("conv", 800), ("deconv", 65), ("pool", 190), ("bnorm", 130)] {
+    for (kind, least) in [("conv", 750), ("deconv", 65), ("pool", 190), ("bnorm", 130)] {
         for layout in blocktensor_problems::LAYOUTS {
             let passed = totals.passed_in.get(&(kind, layout)).copied().unwrap_or(0);
             assert!(passed >= least, "{passed} {kind} on {layout}, at least {least} expected:\n{text}");
