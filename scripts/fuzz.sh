@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the fuzz targets and runs each for so many seconds: scripts/fuzz.sh SECONDS [TARGET...]
 #
-# Needs rustup with a nightly toolchain, and a C++ compiler; installs cargo-fuzz. FUZZ_JOBS targets run at a time (1). What
+# Needs rustup and a C++ compiler; installs rustup's nightly and cargo-fuzz. FUZZ_JOBS targets run at a time (1). What
 # they find and learn stays in CARGO_TARGET_DIR/fuzz: corpus, artifacts, logs. The exit status is 1 after a crash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,8 +23,7 @@ for t in "${targets[@]}"; do
 done
 
 if ! rustup run nightly rustc --version >/dev/null 2>&1; then
-    echo "fuzz: a nightly toolchain is missing: rustup toolchain install nightly --profile minimal" >&2
-    exit 1
+    rustup toolchain install nightly --no-self-update --profile minimal
 fi
 if [ "$(cargo fuzz --version 2>/dev/null)" != "cargo-fuzz $version" ]; then
     cargo install cargo-fuzz --version "$version" --locked

@@ -4,12 +4,12 @@
 #[cfg(all(feature = "testing", unix))]
 pub(crate) mod guard;
 
-#[cfg(all(feature = "testing", feature = "onednn"))]
-pub(crate) use on::engine_status;
 #[cfg(feature = "testing")]
-pub use on::{Fault, Seen, inject, live_storages};
+pub use on::{Fault, Seen, inject, inside_engine, live_storages};
 #[cfg(feature = "testing")]
 pub(crate) use on::{allocation_fails, storage_dropped, storage_made};
+#[cfg(all(feature = "testing", feature = "onednn"))]
+pub(crate) use on::{engine_status, inside};
 
 #[cfg(not(feature = "testing"))]
 mod off {
@@ -20,6 +20,11 @@ mod off {
     #[cfg(feature = "onednn")]
     pub(crate) fn engine_status() -> Option<u32> {
         None
+    }
+
+    #[cfg(feature = "onednn")]
+    pub(crate) fn inside<R>(call: impl FnOnce() -> R) -> R {
+        call()
     }
 
     pub(crate) fn storage_made() {}
@@ -63,6 +68,7 @@ mod on {
     thread_local! {
         static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
         static SEEN: Cell<Seen> = const { Cell::new(Seen { engine_calls: 0, allocations: 0 }) };
+        static INSIDE: Cell<bool> = const { Cell::new(false) };
     }
     static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -105,6 +111,19 @@ mod on {
             Some(Fault::Engine { nth, status }) if nth == n => Some(status),
             _ => None,
         }
+    }
+
+    /// Whether this thread is inside a call of the engine: for tests that take the place of the functions it calls.
+    pub fn inside_engine() -> bool {
+        INSIDE.get()
+    }
+
+    #[cfg(feature = "onednn")]
+    pub(crate) fn inside<R>(call: impl FnOnce() -> R) -> R {
+        let before = INSIDE.replace(true);
+        let result = call();
+        INSIDE.set(before);
+        result
     }
 
     pub(crate) fn storage_made() {

@@ -217,7 +217,7 @@ pub(super) fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDescSlo
 #[cfg(test)]
 mod implementations;
 
-type CreateConv = unsafe extern "C" fn(
+type CreateConv = unsafe extern "C-unwind" fn(
     *mut sys::dnnl_primitive_desc_t,
     sys::dnnl_engine_t,
     sys::dnnl_prop_kind_t,

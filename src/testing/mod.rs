@@ -7,7 +7,7 @@
 mod calls;
 mod case;
 
-pub use crate::fault::{Fault, Seen, inject, live_storages};
+pub use crate::fault::{Fault, Seen, inject, inside_engine, live_storages};
 
 use std::borrow::Cow;
 use std::cell::RefCell;

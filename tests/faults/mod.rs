@@ -4,6 +4,8 @@
 mod allocations;
 #[cfg(feature = "onednn")]
 mod engine;
+#[cfg(all(feature = "onednn", target_os = "linux", target_env = "gnu"))]
+mod exhaustion;
 mod jobs;
 
 use blocktensor::testing::live_storages;
@@ -12,7 +14,12 @@ use crate::support;
 
 /// Runs `body` in a process of its own, on one thread.
 fn alone(test: &str, body: impl FnOnce()) {
-    let printed = support::alone(test, &[("RAYON_NUM_THREADS", "1")], body);
+    alone_with(test, &[], body);
+}
+
+/// `alone`, with variables set.
+fn alone_with(test: &str, set: &[(&str, &str)], body: impl FnOnce()) {
+    let printed = support::alone(test, &[set, &[("RAYON_NUM_THREADS", "1")]].concat(), body);
     println!("{}", printed.unwrap_or_default());
 }
 

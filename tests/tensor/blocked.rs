@@ -131,6 +131,11 @@ fn a_layout_that_does_not_fit_is_a_typed_error_with_both_names() {
         BlockedTensor::zeros(&[1; 13], DType::U8, &Layout::NCHW16C),
         Err(Error::RankMismatch(_))
     ));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri ends where memory cannot be had")]
+fn memory_that_cannot_be_had_is_a_typed_error() {
     let much = [1, 16, 1, 1 << 54];
     assert!(matches!(BlockedTensor::full(&much, 1u8, &Layout::NCHW16C), Err(Error::OutOfMemory { .. })));
 }

@@ -30,6 +30,7 @@ pub fn generate(found: &Found) {
             .default_enum_style(bindgen::EnumVariation::Consts)
             .prepend_enum_name(false)
             .generate_comments(false) // Doxygen is not rustdoc
+            .override_abi(bindgen::Abi::CUnwind, "dnnl_.*") // see guard.rs
             .layout_tests(true)
             .parse_callbacks(Box::new(Macros))
     };

@@ -1,5 +1,6 @@
 //! Finds oneDNN (or takes the one that `onednn-src` built), reads its version and CPU runtime from the installed
-//! headers, compiles the thread-pool shim where there is a thread pool to speak to, and prints the link lines.
+//! headers, compiles the C++ of this crate (the thread-pool shim only where there is a thread pool to speak to), and
+//! prints the link lines.
 //!
 //! - `bundled.rs`: the oneDNN that `onednn-src` compiled.
 //! - `system.rs`: an installed one.
@@ -56,6 +57,7 @@ fn env(name: &str) -> Option<String> {
 fn main() {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=include");
+    println!("cargo::rerun-if-changed=src/guard.cpp");
     println!("cargo::rerun-if-changed=src/threadpool.cpp");
     println!(
         "cargo::rustc-check-cfg=cfg(onednn_cpu_runtime, values(\"none\", \"seq\", \"omp\", \"tbb\", \"threadpool\", \"sycl\"))"
@@ -84,9 +86,7 @@ fn main() {
     println!("cargo::metadata=VERSION={}", found.headers.version());
 
     bindings::generate(&found);
-    if found.headers.runtime == Runtime::Threadpool {
-        compile_shim(&found);
-    }
+    compile_cpp(&found);
     link(&found);
 }
 
@@ -115,17 +115,21 @@ fn announce_runtime(runtime: Runtime) {
     println!("cargo::metadata=CPU_RUNTIME={}", runtime.name());
 }
 
-/// Compiles `src/threadpool.cpp` against the headers of the oneDNN in use, whose virtual table it must match.
-fn compile_shim(found: &Found) {
-    cc::Build::new()
+/// Compiles the files of C++ against the headers of the oneDNN in use, whose virtual tables they must match.
+fn compile_cpp(found: &Found) {
+    let mut build = cc::Build::new();
+    build
         .cpp(true)
-        .file("src/threadpool.cpp")
+        .file("src/guard.cpp")
         // System headers, so that only our own lines warn.
         .flag_if_supported(format!("-isystem{}", found.include.display()))
         .include(&found.include)
         .flag_if_supported("-std=c++11")
-        .cpp_link_stdlib(None) // link() names it, after the library
-        .compile("onednn_sys_threadpool");
+        .cpp_link_stdlib(None); // link() names it, after the library
+    if found.headers.runtime == Runtime::Threadpool {
+        build.file("src/threadpool.cpp");
+    }
+    build.compile("onednn_sys_shims");
 }
 
 /// Prints the link lines, the C++ runtime last.
@@ -141,9 +145,6 @@ fn link(found: &Found) {
         // For the tests of this crate; a program's own build script decides about its run path (metadata LIB).
         if os == "linux" || os == "macos" {
             println!("cargo::rustc-link-arg-tests=-Wl,-rpath,{}", found.lib.display());
-        }
-        if found.headers.runtime != Runtime::Threadpool {
-            return; // neither C++ here nor anything else that the shared library does not bring itself
         }
     } else {
         match found.headers.runtime {

@@ -190,51 +190,51 @@ const _: () = {
     ["Offset of field: dnnl_version_t::gpu_runtime"]
         [::core::mem::offset_of!(dnnl_version_t, gpu_runtime) - 28usize];
 };
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_engine_get_count(kind: dnnl_engine_kind_t) -> usize;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_engine_create(
         engine: *mut dnnl_engine_t,
         kind: dnnl_engine_kind_t,
         index: usize,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_engine_get_kind(engine: dnnl_engine_t, kind: *mut dnnl_engine_kind_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_engine_destroy(engine: dnnl_engine_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_stream_create(
         stream: *mut dnnl_stream_t,
         engine: dnnl_engine_t,
         flags: ::core::ffi::c_uint,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_stream_get_engine(stream: const_dnnl_stream_t, engine: *mut dnnl_engine_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_stream_wait(stream: dnnl_stream_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_stream_destroy(stream: dnnl_stream_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_get_default_fpmath_mode(mode: *mut dnnl_fpmath_mode_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_default_fpmath_mode(mode: dnnl_fpmath_mode_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_verbose(level: ::core::ffi::c_int) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_verbose_profiling_enabled(enabled: *mut ::core::ffi::c_int) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_version() -> *const dnnl_version_t;
 }
 pub const dnnl_format_kind_undef: dnnl_format_kind_t = 0;
@@ -2209,25 +2209,25 @@ pub type dnnl_cpu_isa_t = ::core::ffi::c_uint;
 pub const dnnl_cpu_isa_no_hints: dnnl_cpu_isa_hints_t = 0;
 pub const dnnl_cpu_isa_prefer_ymm: dnnl_cpu_isa_hints_t = 1;
 pub type dnnl_cpu_isa_hints_t = ::core::ffi::c_uint;
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_next_impl(primitive_desc: dnnl_primitive_desc_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_clone(
         primitive_desc: *mut dnnl_primitive_desc_t,
         existing_primitive_desc: const_dnnl_primitive_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_get_attr(
         primitive_desc: const_dnnl_primitive_desc_t,
         attr: *mut const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_destroy(primitive_desc: dnnl_primitive_desc_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_query(
         primitive_desc: const_dnnl_primitive_desc_t,
         what: dnnl_query_t,
@@ -2235,27 +2235,27 @@ unsafe extern "C" {
         result: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_query_md(
         primitive_desc: const_dnnl_primitive_desc_t,
         what: dnnl_query_t,
         index: ::core::ffi::c_int,
     ) -> const_dnnl_memory_desc_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_desc_query_s32(
         primitive_desc: const_dnnl_primitive_desc_t,
         what: dnnl_query_t,
         index: ::core::ffi::c_int,
     ) -> ::core::ffi::c_int;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_create(
         primitive: *mut dnnl_primitive_t,
         primitive_desc: const_dnnl_primitive_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_create_from_cache_blob(
         primitive: *mut dnnl_primitive_t,
         primitive_desc: const_dnnl_primitive_desc_t,
@@ -2263,7 +2263,7 @@ unsafe extern "C" {
         cache_blob: *const u8,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_execute(
         primitive: const_dnnl_primitive_t,
         stream: dnnl_stream_t,
@@ -2271,47 +2271,47 @@ unsafe extern "C" {
         args: *const dnnl_exec_arg_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_get_primitive_desc(
         primitive: const_dnnl_primitive_t,
         primitive_desc: *mut const_dnnl_primitive_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_get_cache_blob(
         primitive: const_dnnl_primitive_t,
         size: *mut usize,
         cache_blob: *mut u8,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_destroy(primitive: dnnl_primitive_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_create(attr: *mut dnnl_primitive_attr_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_clone(
         attr: *mut dnnl_primitive_attr_t,
         existing_attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_destroy(attr: dnnl_primitive_attr_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_dropout(
         attr: const_dnnl_primitive_attr_t,
         mask_desc: *mut const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_dropout(
         attr: dnnl_primitive_attr_t,
         mask_desc: const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_dropout_v2(
         attr: const_dnnl_primitive_attr_t,
         mask_desc: *mut const_dnnl_memory_desc_t,
@@ -2320,7 +2320,7 @@ unsafe extern "C" {
         use_host_scalars: *mut ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_dropout_v2(
         attr: dnnl_primitive_attr_t,
         mask_desc: const_dnnl_memory_desc_t,
@@ -2329,76 +2329,76 @@ unsafe extern "C" {
         use_host_scalars: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_fpmath_mode(
         attr: const_dnnl_primitive_attr_t,
         mode: *mut dnnl_fpmath_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_fpmath_mode(
         attr: dnnl_primitive_attr_t,
         mode: dnnl_fpmath_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_fpmath_mode_v2(
         attr: const_dnnl_primitive_attr_t,
         mode: *mut dnnl_fpmath_mode_t,
         apply_to_int: *mut ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_fpmath_mode_v2(
         attr: dnnl_primitive_attr_t,
         mode: dnnl_fpmath_mode_t,
         apply_to_int: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_deterministic(
         attr: const_dnnl_primitive_attr_t,
         value: *mut ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_deterministic(
         attr: dnnl_primitive_attr_t,
         value: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_accumulation_mode(
         attr: const_dnnl_primitive_attr_t,
         mode: *mut dnnl_accumulation_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_accumulation_mode(
         attr: dnnl_primitive_attr_t,
         mode: dnnl_accumulation_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_scratchpad_mode(
         attr: const_dnnl_primitive_attr_t,
         mode: *mut dnnl_scratchpad_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_scratchpad_mode(
         attr: dnnl_primitive_attr_t,
         mode: dnnl_scratchpad_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_scales_mask(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
         mask: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_scales(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
@@ -2408,7 +2408,7 @@ unsafe extern "C" {
         data_type: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_scales_v2(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
@@ -2419,7 +2419,7 @@ unsafe extern "C" {
         is_on_host: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_scales_v3(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
@@ -2431,14 +2431,14 @@ unsafe extern "C" {
         qmode: dnnl_quantization_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_zero_points_mask(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
         mask: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_zero_points(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
@@ -2448,7 +2448,7 @@ unsafe extern "C" {
         data_type: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_precomputed_reductions(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
@@ -2458,7 +2458,7 @@ unsafe extern "C" {
         data_type: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_zero_points_v2(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
@@ -2469,54 +2469,54 @@ unsafe extern "C" {
         is_on_host: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_rounding(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
         mode: dnnl_rounding_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_rounding(
         attr: dnnl_primitive_attr_t,
         arg: ::core::ffi::c_int,
         mode: *mut dnnl_rounding_mode_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_post_ops(
         attr: const_dnnl_primitive_attr_t,
         post_ops: *mut const_dnnl_post_ops_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_post_ops(
         attr: dnnl_primitive_attr_t,
         post_ops: const_dnnl_post_ops_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_create(post_ops: *mut dnnl_post_ops_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_clone(
         post_ops: *mut dnnl_post_ops_t,
         existing_post_ops: const_dnnl_post_ops_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_destroy(post_ops: dnnl_post_ops_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_len(post_ops: const_dnnl_post_ops_t) -> ::core::ffi::c_int;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_kind(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
     ) -> dnnl_primitive_kind_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_append_sum(
         post_ops: dnnl_post_ops_t,
         scale: f32,
@@ -2524,7 +2524,7 @@ unsafe extern "C" {
         data_type: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_params_sum(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
@@ -2533,7 +2533,7 @@ unsafe extern "C" {
         data_type: *mut dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_append_eltwise(
         post_ops: dnnl_post_ops_t,
         alg_kind: dnnl_alg_kind_t,
@@ -2541,7 +2541,7 @@ unsafe extern "C" {
         beta: f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_params_eltwise(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
@@ -2550,7 +2550,7 @@ unsafe extern "C" {
         beta: *mut f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_append_dw(
         post_ops: dnnl_post_ops_t,
         weights_data_type: dnnl_data_type_t,
@@ -2561,7 +2561,7 @@ unsafe extern "C" {
         padding_l_size: dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_params_dw(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
@@ -2573,14 +2573,14 @@ unsafe extern "C" {
         padding_l_size: *mut dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_append_binary(
         post_ops: dnnl_post_ops_t,
         alg_kind: dnnl_alg_kind_t,
         src1_desc: const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_append_binary_v2(
         post_ops: dnnl_post_ops_t,
         alg_kind: dnnl_alg_kind_t,
@@ -2588,7 +2588,7 @@ unsafe extern "C" {
         src2_desc: const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_params_binary(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
@@ -2596,7 +2596,7 @@ unsafe extern "C" {
         src1_desc: *mut const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_params_binary_v2(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
@@ -2605,39 +2605,39 @@ unsafe extern "C" {
         src2_desc: *mut const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_append_prelu(post_ops: dnnl_post_ops_t, mask: ::core::ffi::c_int) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_post_ops_get_params_prelu(
         post_ops: const_dnnl_post_ops_t,
         index: ::core::ffi::c_int,
         mask: *mut ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_destroy(memory_desc: dnnl_memory_desc_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_clone(
         memory_desc: *mut dnnl_memory_desc_t,
         existing_memory_desc: const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_get_blob(
         blob: *mut u8,
         size: *mut usize,
         memory_desc: const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_with_blob(
         memory_desc: *mut dnnl_memory_desc_t,
         blob: *const u8,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_with_strides(
         memory_desc: *mut dnnl_memory_desc_t,
         ndims: ::core::ffi::c_int,
@@ -2646,7 +2646,7 @@ unsafe extern "C" {
         strides: *const dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_with_tag(
         memory_desc: *mut dnnl_memory_desc_t,
         ndims: ::core::ffi::c_int,
@@ -2655,7 +2655,7 @@ unsafe extern "C" {
         tag: dnnl_format_tag_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_with_csr_encoding(
         memory_desc: *mut dnnl_memory_desc_t,
         ndims: ::core::ffi::c_int,
@@ -2666,7 +2666,7 @@ unsafe extern "C" {
         pointers_dt: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_with_coo_encoding(
         memory_desc: *mut dnnl_memory_desc_t,
         ndims: ::core::ffi::c_int,
@@ -2676,7 +2676,7 @@ unsafe extern "C" {
         indices_dt: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_with_packed_encoding(
         memory_desc: *mut dnnl_memory_desc_t,
         ndims: ::core::ffi::c_int,
@@ -2685,13 +2685,13 @@ unsafe extern "C" {
         nnz: dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_host_scalar(
         memory_desc: *mut dnnl_memory_desc_t,
         data_type: dnnl_data_type_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_create_submemory(
         memory_desc: *mut dnnl_memory_desc_t,
         parent_memory_desc: const_dnnl_memory_desc_t,
@@ -2699,7 +2699,7 @@ unsafe extern "C" {
         offsets: *const dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_reshape(
         out_memory_desc: *mut dnnl_memory_desc_t,
         in_memory_desc: const_dnnl_memory_desc_t,
@@ -2707,21 +2707,21 @@ unsafe extern "C" {
         dims: *const dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_permute_axes(
         out_memory_desc: *mut dnnl_memory_desc_t,
         in_memory_desc: const_dnnl_memory_desc_t,
         permutation: *const ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_query(
         memory_desc: const_dnnl_memory_desc_t,
         what: dnnl_query_t,
         result: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_query_v2(
         memory_desc: const_dnnl_memory_desc_t,
         what: dnnl_query_t,
@@ -2729,25 +2729,25 @@ unsafe extern "C" {
         result: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_equal(
         lhs: const_dnnl_memory_desc_t,
         rhs: const_dnnl_memory_desc_t,
     ) -> ::core::ffi::c_int;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_get_size(memory_desc: const_dnnl_memory_desc_t) -> usize;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_desc_get_size_v2(
         memory_desc: const_dnnl_memory_desc_t,
         index: ::core::ffi::c_int,
     ) -> usize;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_data_type_size(data_type: dnnl_data_type_t) -> usize;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_create(
         memory: *mut dnnl_memory_t,
         memory_desc: const_dnnl_memory_desc_t,
@@ -2755,7 +2755,7 @@ unsafe extern "C" {
         handle: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_create_v2(
         memory: *mut dnnl_memory_t,
         memory_desc: const_dnnl_memory_desc_t,
@@ -2764,90 +2764,90 @@ unsafe extern "C" {
         handles: *mut *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_create_host_scalar(
         memory: *mut dnnl_memory_t,
         memory_desc: const_dnnl_memory_desc_t,
         scalar_ptr: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_get_memory_desc(
         memory: const_dnnl_memory_t,
         memory_desc: *mut const_dnnl_memory_desc_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_get_engine(memory: const_dnnl_memory_t, engine: *mut dnnl_engine_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_map_data(
         memory: const_dnnl_memory_t,
         mapped_ptr: *mut *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_map_data_v2(
         memory: const_dnnl_memory_t,
         mapped_ptr: *mut *mut ::core::ffi::c_void,
         index: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_unmap_data(
         memory: const_dnnl_memory_t,
         mapped_ptr: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_unmap_data_v2(
         memory: const_dnnl_memory_t,
         mapped_ptr: *mut ::core::ffi::c_void,
         index: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_get_data_handle(
         memory: const_dnnl_memory_t,
         handle: *mut *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_set_data_handle(
         memory: dnnl_memory_t,
         handle: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_get_data_handle_v2(
         memory: const_dnnl_memory_t,
         handle: *mut *mut ::core::ffi::c_void,
         index: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_set_data_handle_v2(
         memory: dnnl_memory_t,
         handle: *mut ::core::ffi::c_void,
         index: ::core::ffi::c_int,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_get_host_scalar_value(
         memory: const_dnnl_memory_t,
         value: *mut ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_set_host_scalar_value(
         memory: dnnl_memory_t,
         value: *const ::core::ffi::c_void,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_memory_destroy(memory: dnnl_memory_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_reorder_primitive_desc_create(
         reorder_primitive_desc: *mut dnnl_primitive_desc_t,
         src_desc: const_dnnl_memory_desc_t,
@@ -2857,7 +2857,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_concat_primitive_desc_create(
         concat_primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2868,7 +2868,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_sum_primitive_desc_create(
         sum_primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2879,7 +2879,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_binary_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2890,7 +2890,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_binary_primitive_desc_create_v2(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2902,7 +2902,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_convolution_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2919,7 +2919,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_convolution_backward_data_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2935,7 +2935,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_convolution_backward_weights_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2952,7 +2952,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_deconvolution_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2969,7 +2969,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_deconvolution_backward_data_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -2985,7 +2985,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_deconvolution_backward_weights_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3002,7 +3002,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_shuffle_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3014,7 +3014,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_shuffle_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3026,7 +3026,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_eltwise_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3039,7 +3039,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_eltwise_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3053,7 +3053,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_softmax_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3065,7 +3065,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_softmax_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3078,7 +3078,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_pooling_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3094,7 +3094,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_pooling_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3110,7 +3110,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_prelu_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3121,7 +3121,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_prelu_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3134,7 +3134,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lrn_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3149,7 +3149,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lrn_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3165,7 +3165,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_batch_normalization_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3177,7 +3177,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_batch_normalization_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3191,7 +3191,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_group_normalization_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3204,7 +3204,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_group_normalization_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3219,7 +3219,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_layer_normalization_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3232,7 +3232,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_layer_normalization_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3247,7 +3247,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_layer_normalization_forward_primitive_desc_create_v2(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3261,7 +3261,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_layer_normalization_backward_primitive_desc_create_v2(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3278,7 +3278,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_inner_product_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3290,7 +3290,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_inner_product_backward_data_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3301,7 +3301,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_inner_product_backward_weights_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3313,21 +3313,21 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_rnn_data_qparams(
         attr: dnnl_primitive_attr_t,
         scale: f32,
         shift: f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_rnn_data_qparams(
         attr: const_dnnl_primitive_attr_t,
         scale: *mut f32,
         shift: *mut f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_rnn_weights_qparams(
         attr: dnnl_primitive_attr_t,
         count: dnnl_dim_t,
@@ -3335,7 +3335,7 @@ unsafe extern "C" {
         scales: *const f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_rnn_weights_qparams(
         attr: const_dnnl_primitive_attr_t,
         count: *mut dnnl_dim_t,
@@ -3343,7 +3343,7 @@ unsafe extern "C" {
         scales: *mut *const f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_set_rnn_weights_projection_qparams(
         attr: dnnl_primitive_attr_t,
         count: dnnl_dim_t,
@@ -3351,7 +3351,7 @@ unsafe extern "C" {
         scales: *const f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_primitive_attr_get_rnn_weights_projection_qparams(
         attr: const_dnnl_primitive_attr_t,
         count: *mut dnnl_dim_t,
@@ -3359,7 +3359,7 @@ unsafe extern "C" {
         scales: *mut *const f32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_vanilla_rnn_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3379,7 +3379,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_vanilla_rnn_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3407,7 +3407,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lstm_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3428,7 +3428,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lstm_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3461,7 +3461,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_gru_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3478,7 +3478,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_gru_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3503,7 +3503,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lbr_gru_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3520,7 +3520,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lbr_gru_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3545,7 +3545,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_augru_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3563,7 +3563,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_augru_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3590,7 +3590,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lbr_augru_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3608,7 +3608,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_lbr_augru_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3635,7 +3635,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_matmul_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3646,7 +3646,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_resampling_forward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3658,7 +3658,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_resampling_backward_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3670,7 +3670,7 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_reduction_primitive_desc_create(
         primitive_desc: *mut dnnl_primitive_desc_t,
         engine: dnnl_engine_t,
@@ -3682,34 +3682,34 @@ unsafe extern "C" {
         attr: const_dnnl_primitive_attr_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_get_primitive_cache_capacity(capacity: *mut ::core::ffi::c_int) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_primitive_cache_capacity(capacity: ::core::ffi::c_int) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_jit_dump(enable: ::core::ffi::c_int) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_jit_profiling_flags(flags: ::core::ffi::c_uint) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_jit_profiling_jitdumpdir(dir: *const ::core::ffi::c_char) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_max_cpu_isa(isa: dnnl_cpu_isa_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_get_effective_cpu_isa() -> dnnl_cpu_isa_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_set_cpu_isa_hints(isa_hints: dnnl_cpu_isa_hints_t) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_get_cpu_isa_hints() -> dnnl_cpu_isa_hints_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_sgemm(
         transa: ::core::ffi::c_char,
         transb: ::core::ffi::c_char,
@@ -3726,7 +3726,7 @@ unsafe extern "C" {
         ldc: dnnl_dim_t,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_gemm_u8s8s32(
         transa: ::core::ffi::c_char,
         transb: ::core::ffi::c_char,
@@ -3747,7 +3747,7 @@ unsafe extern "C" {
         co: *const i32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_gemm_s8s8s32(
         transa: ::core::ffi::c_char,
         transb: ::core::ffi::c_char,
@@ -3768,60 +3768,60 @@ unsafe extern "C" {
         co: *const i32,
     ) -> dnnl_status_t;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_status2str(v: dnnl_status_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_dt2str(v: dnnl_data_type_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_fpmath_mode2str(v: dnnl_fpmath_mode_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_accumulation_mode2str(v: dnnl_accumulation_mode_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_engine_kind2str(v: dnnl_engine_kind_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_sparse_encoding2str(v: dnnl_sparse_encoding_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_fmt_tag2str(v: dnnl_format_tag_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_prop_kind2str(v: dnnl_prop_kind_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_prim_kind2str(v: dnnl_primitive_kind_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_alg_kind2str(v: dnnl_alg_kind_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_rnn_flags2str(v: dnnl_rnn_flags_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_rnn_direction2str(v: dnnl_rnn_direction_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_scratchpad_mode2str(v: dnnl_scratchpad_mode_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_rounding_mode2str(v: dnnl_rounding_mode_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_quantization_mode2str(v: dnnl_quantization_mode_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_cpu_isa2str(v: dnnl_cpu_isa_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_cpu_isa_hints2str(v: dnnl_cpu_isa_hints_t) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_runtime2str(v: ::core::ffi::c_uint) -> *const ::core::ffi::c_char;
 }
-unsafe extern "C" {
+unsafe extern "C-unwind" {
     pub fn dnnl_fmt_kind2str(v: dnnl_format_kind_t) -> *const ::core::ffi::c_char;
 }

@@ -5,6 +5,8 @@
 //! constants with a type alias ([`dnnl_status_t`], [`dnnl_success`]), so any value the library may return is valid
 //! in Rust too. Handles are pointers to opaque structures.
 //!
+//! The functions may throw C++ exceptions where memory runs out; [`guard`] makes status codes of them.
+//!
 //! # Where the library comes from
 //!
 //! - Feature `bundled` (default): compiled from the sources in the package `onednn-src`. `BUILD.md` tells how long
@@ -52,6 +54,9 @@ pub use bindings_threadpool::*;
 
 #[cfg(onednn_cpu_runtime = "threadpool")]
 pub mod threadpool;
+
+mod guard;
+pub use guard::guard;
 
 /// The CPU runtime of the oneDNN that is linked: `seq`, `omp`, `tbb` or `threadpool`.
 pub const CPU_RUNTIME: &str = env!("ONEDNN_SYS_CPU_RUNTIME");

@@ -1,5 +1,7 @@
 // A oneDNN thread pool that forwards to C callbacks. The callbacks must not let an exception or a panic out.
+#include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <new>
 
@@ -20,9 +22,19 @@ namespace {
 
 using task_t = std::function<void(int, int)>;
 
-// noexcept: an exception would have to cross the callback that called us, which is not C++.
+struct section_t {
+    const task_t &task;
+    std::atomic<bool> thrown;
+};
+
+// noexcept: an exception would have to cross the callback that called us, which is not C++. So it waits for the section's end.
 extern "C" void run_task(void *task_ctx, int i, int n) noexcept {
-    (*static_cast<const task_t *>(task_ctx))(i, n);
+    section_t &section = *static_cast<section_t *>(task_ctx);
+    try {
+        section.task(i, n);
+    } catch (const std::exception &) {
+        section.thrown = true;
+    }
 }
 
 class pool_t final : public dnnl::threadpool_interop::threadpool_iface {
@@ -32,8 +44,11 @@ public:
 
     int get_num_threads() const noexcept override { return cb_.num_threads(ctx_); }
     bool get_in_parallel() const noexcept override { return cb_.in_parallel(ctx_) != 0; }
-    void parallel_for(int n, const task_t &fn) noexcept override {
-        cb_.parallel_for(ctx_, n, run_task, const_cast<task_t *>(&fn));
+    // What tasks throw is a want of memory; guard.cpp makes a status of it.
+    void parallel_for(int n, const task_t &fn) override {
+        section_t section {fn, {false}};
+        cb_.parallel_for(ctx_, n, run_task, &section);
+        if (section.thrown) throw std::bad_alloc();
     }
     // 0: parallel_for() returns when every task has run.
     uint64_t get_flags() const noexcept override { return 0; }
