@@ -22,7 +22,7 @@ const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 const FOR_THIS_BATCH: &str = "ip:any";
 
 /// The most that padding, stride or dilation may be for oneDNN to be asked. Its kernels have a table for every row of
-/// padding; where there is no memory for it they throw an exception of C++, which ends the process. Seen with oneDNN 3.14.1.
+/// padding and fail where there is no memory for it; ours have none. Seen with oneDNN 3.14.1.
 const MOST: usize = 1 << 16;
 
 /// One post-op as a value: what goes into the key, and what becomes an attribute.
