@@ -260,11 +260,11 @@ fn weights(input: &mut Input, op: &str, first: &First) -> Value {
     if first.layout.is_none() {
         return Value::Tensor(plain.into());
     }
-    Value::Tensor(blocked_weights(&plain, g, c, o).unwrap_or_else(|| plain.into()))
+    Value::Tensor(blocked_weights(&plain, op, g, c, o).unwrap_or_else(|| plain.into()))
 }
 
-/// Weights as blocked sources want them, grouped ones with a dimension for the groups.
-fn blocked_weights(plain: &StridedTensor, groups: usize, c: usize, o: usize) -> Option<Tensor> {
+/// Weights as blocked sources want them: output channels first, grouped ones with a dimension for the groups.
+fn blocked_weights(plain: &StridedTensor, op: &str, groups: usize, c: usize, o: usize) -> Option<Tensor> {
     let mut dims = plain.dims().to_vec();
     let kind = match groups {
         1 => WeightsKind::Dense,
@@ -278,8 +278,13 @@ fn blocked_weights(plain: &StridedTensor, groups: usize, c: usize, o: usize) -> 
         dims[0] /= groups;
         dims.insert(0, groups);
     }
+    let mut apart = plain.reshape(&dims).ok()?;
+    if op.starts_with("conv_t") {
+        let first = usize::from(groups > 1);
+        apart = apart.transpose(first, first + 1).ok()?;
+    }
     let layout = Layout::native_weights(dims.len(), kind).ok()?;
-    Some(plain.reshape(&dims).ok()?.to_blocked(&layout).ok()?.into())
+    Some(apart.to_blocked(&layout).ok()?.into())
 }
 
 fn parameter(input: &mut Input, name: &str, op: &str, first: &First) -> StridedTensor {

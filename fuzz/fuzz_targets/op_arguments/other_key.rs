@@ -10,26 +10,27 @@ use crate::{Call, blocked_weights};
 /// The same call with its operands on the other key. Where that key takes it, the numbers are the same.
 pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
     let to_blocked = call.key(op) == DispatchKey::STRIDED;
+    let transposed = op.schema().name.starts_with("conv_t");
     let reordered = |name: &str, t: &Tensor| -> Option<Tensor> {
         Some(match t {
             Tensor::Strided(s) if to_blocked && name == "weights" => {
-                let c = s.dims().first()?;
-                let (c, o) = match op.schema().name.starts_with("conv_t") {
-                    true => (*c, s.dims().get(1)? * call.groups),
-                    false => (s.dims().get(1)? * call.groups, *c),
-                };
-                blocked_weights(s, call.groups, c, o)?
+                let (first, second) = (*s.dims().first()?, s.dims().get(1)? * call.groups);
+                let (c, o) = if transposed { (first, second) } else { (second, first) };
+                blocked_weights(s, op.schema().name, call.groups, c, o)?
             }
             Tensor::Strided(s) if to_blocked => {
                 s.to_blocked(&Layout::native_activation(s.rank()).ok()?).ok()?.into()
             }
             Tensor::Blocked(b) => {
                 let plain = b.to_strided(MemoryFormat::Contiguous).expect("a reorder of what is there");
-                match name {
-                    // Strided convolutions take weights without a dimension for the groups.
-                    "weights" if call.groups > 1 => plain.flatten(0, 1).ok()?.into(),
-                    _ => plain.into(),
+                if name != "weights" {
+                    return Some(plain.into());
                 }
+                // Strided convolutions take weights without a dimension for the groups, transposed ones with their input
+                // channels first.
+                let first = usize::from(call.groups > 1);
+                let plain = if transposed { plain.transpose(first, first + 1).ok()? } else { plain };
+                if call.groups > 1 { plain.flatten(0, 1).ok()?.into() } else { plain.into() }
             }
             other => other.clone(),
         })
