@@ -11,7 +11,7 @@ use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::overlap::{check_own_memory, has_own_memory};
+use crate::layout::overlap::{check_own_memory, has_own_memory, span};
 use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -283,9 +283,8 @@ impl<'a, O: Element> Target<'a, O> {
                 "copy"
             );
         }
-        let reach: usize = dims.iter().zip(&strides).map(|(d, s)| d.saturating_sub(1) * s).sum();
         let data = storage.get_mut(offset..).unwrap_or_default();
-        assert!(dims.contains(&0) || reach < data.len(), "{dims} with strides {strides} from {offset}");
+        assert!(span(&dims, &strides) <= data.len(), "{dims} with strides {strides} from {offset}");
         Ok(Target { dims, strides, data, tail: None })
     }
 }

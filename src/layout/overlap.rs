@@ -34,8 +34,7 @@ pub(crate) fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
         return nested;
     }
     // Interleaved strides may still miss each other: look at every element.
-    let span = 1 + used.iter().map(|&d| (dims[d] - 1) * strides[d]).sum::<usize>();
-    let mut taken = vec![0u64; span.div_ceil(64)];
+    let mut taken = vec![0u64; self::span(dims, strides).div_ceil(64)];
     let mut own = true;
     for_each_offset(dims, strides, |at| {
         let bit = 1 << (at % 64);
@@ -43,6 +42,12 @@ pub(crate) fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
         taken[at / 64] |= bit;
     });
     own
+}
+
+/// How many elements of memory a view spans, from its first element to its last.
+pub(crate) fn span(dims: &[usize], strides: &[usize]) -> usize {
+    let steps = dims.iter().zip(strides).map(|(d, s)| d.saturating_sub(1) * s);
+    if dims.contains(&0) { 0 } else { 1 + steps.sum::<usize>() }
 }
 
 /// Calls `f` with the offset of every element, in logical order.
@@ -62,6 +67,14 @@ pub(crate) fn for_each_offset(dims: &[usize], strides: &[usize], mut f: impl FnM
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_view_spans_its_first_element_to_its_last() {
+        assert_eq!(span(&[], &[]), 1);
+        assert_eq!(span(&[2, 0, 3], &[9, 9, 1]), 0);
+        assert_eq!(span(&[2, 3], &[10, 2]), 15);
+        assert_eq!(span(&[4, 5], &[0, 1]), 5);
+    }
 
     #[test]
     fn overlap_is_told_exactly() {

@@ -60,7 +60,7 @@ pub(super) fn channels(
     op: &'static str,
     sources: &[&BlockedTensor],
     from: &[Channel],
-    value: f32,
+    value: f64,
 ) -> Result<BlockedTensor> {
     let mut dims = sources[0].dims().to_vec();
     dims[1] = from.len();
@@ -74,7 +74,7 @@ pub(super) fn channels_into(
     sources: &[&BlockedTensor],
     dst: BlockedTensor,
     from: &[Channel],
-    value: f32,
+    value: f64,
 ) -> Result<BlockedTensor> {
     let view = Lanes::of_blocked(op, &dst)?;
     let pixels = view.spatial.iter().product::<usize>();
@@ -95,7 +95,7 @@ pub(super) fn layers(
     layers: &[Layer],
     of: impl Fn(usize, &mut dyn FnMut(usize, Channel)),
     grid: Grid,
-    value: f32,
+    value: f64,
 ) -> Result<BlockedTensor> {
     let to = Lanes::of_blocked(op, &dst)?;
     let views = sources.iter().map(|s| Lanes::of_blocked(op, s)).collect::<Result<Vec<_>>>()?;
@@ -166,7 +166,7 @@ struct Moving<'a> {
     views: &'a [Lanes],
     blocks: &'a [Vec<Segment>],
     grid: Grid,
-    value: f32,
+    value: f64,
     dtype: DType,
 }
 

@@ -228,8 +228,10 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
                 let r = batch.len();
                 let view = |t: &'_ StridedTensor| (matrix(t), t.strides()[r], t.strides()[r + 1]);
                 let ((at_a, row_a, column_a), (at_b, row_b, column_b)) = (view(&a), view(&b));
-                let x = Matrix { data: &a.data::<f32>()[at_a..], row: row_a, column: column_a };
-                let y = Matrix { data: &b.data::<f32>()[at_b..], row: row_b, column: column_b };
+                // Where `k` is 0 there are no elements, wherever a matrix begins.
+                let (a, b) = (a.data::<f32>().get(at_a..), b.data::<f32>().get(at_b..));
+                let x = Matrix { data: a.unwrap_or_default(), row: row_a, column: column_a };
+                let y = Matrix { data: b.unwrap_or_default(), row: row_b, column: column_b };
                 parallel_matmul(m, n, k, x, y, out);
             }
         },

@@ -235,13 +235,13 @@ macro_rules! by_size {
 }
 pub(super) use by_size;
 
-/// The bits of a number as an element; 0 where the dtype is no f32, which `pad` alone fills with others.
-pub(super) fn bits<E: bytemuck::Pod>(value: f32, dtype: DType) -> E {
+/// The bits of a number as an element: the nearest, of integer types without what follows the point.
+pub(super) fn bits<E: bytemuck::Pod>(value: f64, dtype: DType) -> E {
     let mut out = E::zeroed();
     let bytes: Vec<u8> = match dtype {
-        DType::F32 => value.to_ne_bytes().to_vec(),
-        DType::BF16 => half::bf16::from_f32(value).to_ne_bytes().to_vec(),
-        DType::F16 => half::f16::from_f32(value).to_ne_bytes().to_vec(),
+        DType::F32 => (value as f32).to_ne_bytes().to_vec(),
+        DType::BF16 => half::bf16::from_f64(value).to_ne_bytes().to_vec(),
+        DType::F16 => half::f16::from_f64(value).to_ne_bytes().to_vec(),
         DType::U8 => vec![value as u8],
         DType::S8 => vec![value as i8 as u8],
         DType::S32 => (value as i32).to_ne_bytes().to_vec(),
@@ -255,7 +255,7 @@ fn along_axes(
     op: &'static str,
     x: TensorRef<'_>,
     picks: &[Option<Picks<'_>>],
-    value: f32,
+    value: f64,
     rule: FormatRule,
 ) -> Result<Tensor> {
     let dims = picked_dims(op, x.dims(), picks)?;
@@ -278,7 +278,7 @@ fn along_axes(
                 src: &[u8],
                 offset: usize,
                 dst: &mut [u8],
-                value: f32,
+                value: f64,
                 dtype: DType,
             ) {
                 let dst: &mut [E] = bytemuck::cast_slice_mut(dst);
@@ -314,7 +314,7 @@ fn along_axes(
 pub(super) fn recorded(
     args: &Args<'_>,
     picks: &[Option<Picks<'_>>],
-    value: f32,
+    value: f64,
     rule: FormatRule,
 ) -> Result<Outputs> {
     let x = args.tensor(0)?;
@@ -332,7 +332,7 @@ fn blocked(
     x: &BlockedTensor,
     picks: &[Option<Picks<'_>>],
     mut dst: BlockedTensor,
-    value: f32,
+    value: f64,
 ) -> Result<BlockedTensor> {
     let lanes = Lanes::of_blocked(op, &dst)?;
     let dense = blocks::view(op, x)?;
@@ -354,7 +354,7 @@ fn blocked(
         axes: Vec<Axis>,
         src: &[u8],
         dst: &mut [u8],
-        value: f32,
+        value: f64,
         dtype: DType,
         tail: Option<Tail>,
     ) {

@@ -18,7 +18,7 @@ pub(super) const ENTRIES: &[Entry] = &[moving(&PAD, &kernel)];
 /// What [`pad`] puts around a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadMode {
-    /// A value; in other dtypes than f32 the nearest one that there is.
+    /// A value: the nearest that the dtype has, and of integer types without what follows the point.
     Constant(f64),
     /// The elements mirrored at the edge, which is not repeated. Less than the size on each side.
     Reflect,
@@ -70,7 +70,7 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
             "pass before and after the last axis, then the one before it"
         );
     }
-    let (mode, value) = (args.word(2)?, args.float(3)? as f32);
+    let (mode, value) = (args.word(2)?, args.float(3)?);
     if !matches!(mode, "constant" | "reflect" | "replicate") {
         let got = format!("`{mode}`");
         fail!(

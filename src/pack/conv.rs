@@ -29,8 +29,9 @@ pub use packer::ConvPacker;
 
 /// A convolution whose weights lie as its kernel wants them. Running it reorders nothing.
 ///
-/// It is for one source: sizes (of any batch), dtype, layout and number of threads. Cheap to share between
-/// threads, which may all run it at once.
+/// It is for one source: sizes (of any batch), dtype, layout and number of threads. Where the engine would want other
+/// weights for a batch, which it does for some strided sources, that batch runs in parts, each one in the ledger. Cheap to
+/// share between threads, which may all run it at once.
 pub struct PackedConv<const N: usize, D: Direction = Forward> {
     g: ConvGeometry,
     source: Source,

@@ -28,12 +28,10 @@ impl StridedTensor {
         let innermost = index.len() + 1 == self.rank();
         let shortened = self.numel() > SHORTEN_FROM && size > 2 * ENDS;
         write!(f, "[")?;
-        for i in 0..size {
-            if shortened && (ENDS..size - ENDS).contains(&i) {
-                if i == ENDS {
-                    write!(f, ", ...")?;
-                }
-                continue;
+        let left_out = if shortened { ENDS..size - ENDS } else { 0..0 };
+        for i in (0..size.min(left_out.start)).chain(left_out.end..size) {
+            if shortened && i == left_out.end {
+                write!(f, ", ...")?;
             }
             match (i, innermost) {
                 (0, _) => {}

@@ -7,7 +7,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Error, Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::overlap::for_each_offset;
+use crate::layout::overlap::{for_each_offset, span};
 
 /// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
 ///
@@ -174,11 +174,16 @@ impl StridedTensor {
         Ok(out)
     }
 
-    /// The storage from the first element on. The dtype is the caller's to know.
+    /// The storage from the first element to the last, what lies between them included, and nothing of other views: all of
+    /// a tensor that is dense. The dtype is the caller's to know.
     pub(crate) fn data<E: Element>(&self) -> &[E] {
         debug_assert_eq!(E::DTYPE, self.dtype);
         // A tensor without elements may have an offset past its storage, as in PyTorch.
-        self.storage.as_slice::<E>().get(self.offset..).unwrap_or(&[])
+        self.storage.as_slice::<E>().get(self.place()).unwrap_or(&[])
+    }
+
+    fn place(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + span(&self.dims, &self.strides)
     }
 
     /// Memory format by name, or the strides where they are no format's: what errors and the ledger print.
@@ -202,11 +207,11 @@ impl StridedTensor {
         self.data_mut().expect("a result that was just made")
     }
 
-    /// The storage from the first element on, or `None` while another tensor shares it.
+    /// As [`StridedTensor::data`], or `None` while another tensor shares the storage.
     pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
         debug_assert_eq!(E::DTYPE, self.dtype);
-        let offset = self.offset;
-        Some(Buffer::exclusive(&mut self.storage)?.as_mut_slice::<E>().get_mut(offset..).unwrap_or(&mut []))
+        let place = self.place();
+        Some(Buffer::exclusive(&mut self.storage)?.as_mut_slice::<E>().get_mut(place).unwrap_or(&mut []))
     }
 }
 

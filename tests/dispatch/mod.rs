@@ -2,5 +2,6 @@
 
 mod host;
 mod registry;
+mod surroundings;
 mod third_backend;
 mod unsupported;

@@ -247,3 +247,10 @@ fn any_number_of_threads_gives_the_same_bits() {
         });
     }
 }
+
+#[test]
+fn padding_with_a_number_that_f32_does_not_have() {
+    let x = StridedTensor::from_slice(&[5i32], &[1]).unwrap();
+    let y = ops::pad(&x, &[1, 1], PadMode::Constant(16_777_217.0)).unwrap();
+    assert_eq!(y.to_vec::<i32>().unwrap(), [16_777_217, 5, 16_777_217]);
+}

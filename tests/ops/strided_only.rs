@@ -1,7 +1,7 @@
 //! Ops that only strides can answer: right on strided, refused by name on blocked.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
-use blocktensor::{Error, Layout, StridedTensor, Tensor, Unsupported, ops};
+use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ops};
 
 use crate::support::Rng;
 use crate::support::activation::{elements, forms, index, sizes};
@@ -194,4 +194,24 @@ fn wrong_arguments_are_told() {
     assert!(matches!(ops::index_select(&x, 0, &floats).unwrap_err(), Error::DTypeMismatch(_)));
     let top = elements(&ops::topk(&x, 1, 1, true).unwrap().0.into());
     assert_eq!(top, [3.0, 6.0]);
+}
+
+#[test]
+fn products_over_nothing_are_zero() {
+    let zeros = |dims: &[usize]| StridedTensor::zeros(dims, DType::F32, MemoryFormat::Contiguous).unwrap();
+    for (a, b, want) in [
+        (&[3, 0][..], &[0, 4][..], &[3, 4][..]),
+        (&[2, 3, 0], &[2, 0, 4], &[2, 3, 4]),
+        (&[3, 0], &[2, 0, 4], &[2, 3, 4]),
+        (&[2, 3, 0], &[0, 4], &[2, 3, 4]),
+        (&[0, 3, 5], &[5, 4], &[0, 3, 4]),
+        (&[2, 0, 5], &[2, 5, 4], &[2, 0, 4]),
+    ] {
+        let y = ops::matmul(&zeros(a), &zeros(b)).unwrap();
+        assert_eq!(y.dims(), want, "{a:?} x {b:?}");
+        assert_eq!(y.to_vec::<f32>().unwrap(), vec![0.0; want.iter().product()], "{a:?} x {b:?}");
+    }
+    let bias = StridedTensor::from_slice(&[1f32, 2.0], &[2]).unwrap();
+    let y = ops::linear(&zeros(&[3, 0]), &zeros(&[2, 0]), Some(&bias)).unwrap();
+    assert_eq!(y.to_vec::<f32>().unwrap(), [1.0, 2.0, 1.0, 2.0, 1.0, 2.0]);
 }

@@ -1,4 +1,5 @@
 //! Mirrors src/pack.
 
+mod batches;
 mod conv;
 mod linear;

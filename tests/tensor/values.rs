@@ -109,3 +109,10 @@ fn factories_and_their_like_forms_inherit_layout_and_dtype() {
     assert_eq!(x.full_like(3f32, MemoryFormat::Preserve).unwrap().get::<f32>(&[1, 16, 2, 1]), Some(3.0));
     assert!(matches!(x.full_like(3u8, MemoryFormat::Preserve), Err(Error::DTypeMismatch(_))));
 }
+
+/// At a glance, however many numbers are left out.
+#[test]
+fn the_middle_of_an_endless_axis_is_not_walked() {
+    let x = StridedTensor::from_slice(&[2i32], &[1]).unwrap().expand(&[1 << 50]).unwrap();
+    assert_eq!(x.to_string(), "[2, 2, 2, ..., 2, 2, 2] s32 [1125899906842624]");
+}

@@ -49,6 +49,7 @@ impl List {
         let bytes = path.canonicalize().and_then(|real| fs::read(&real).map(|bytes| (real, bytes)));
         let (real, bytes) = match bytes {
             Ok(found) => found,
+            Err(e) if readers.is_empty() => return self.unreadable.push(format!("{at}: {e}")),
             Err(e) => return self.unreadable.push(format!("{at}: {}: {e}", path.display())),
         };
         if readers.contains(&real) {
@@ -56,7 +57,9 @@ impl List {
         }
         readers.push(real);
         let mut kind = kind;
-        for (line, word) in words(&String::from_utf8_lossy(&bytes)) {
+        let text = String::from_utf8_lossy(&bytes);
+        // Editors of some systems put a byte order mark in front.
+        for (line, word) in words(text.trim_start_matches('\u{feff}')) {
             let at = format!("{}:{line}", path.display());
             let driver = Kind::ALL.into_iter().find(|k| word.strip_prefix("--") == Some(k.name()));
             if let Some(driver) = driver {

@@ -32,7 +32,8 @@ pub(super) struct Packed {
     /// For the batch that was packed for.
     main: Arc<Executable>,
     main_batch: usize,
-    others: Mutex<Vec<(usize, Arc<Executable>)>>,
+    /// For others; `None` where the engine wants the weights in another layout.
+    others: Mutex<Vec<(usize, Option<Arc<Executable>>)>>,
 }
 
 impl Packed {
@@ -126,14 +127,7 @@ impl Packed {
             (strides_of(conv.source.layout, &src_dims)?, strides_of(conv.to, &dst_dims)?);
         let src = spec(&conv.source.layout, &src_dims, &src_strides);
         let to = spec(&conv.to, &dst_dims, &dst_strides);
-        let other;
-        let executable = if g.n == self.main_batch {
-            &*self.main
-        } else {
-            other = self.for_batch(conv, g, src, to)?;
-            &*other
-        };
-        let operands = Operands {
+        let mut operands = Operands {
             src,
             src_bytes: bytes_of(x),
             weights_bytes: self.bytes.as_bytes(),
@@ -145,20 +139,54 @@ impl Packed {
             key: x.key(),
             location,
         };
-        execute(executable, g, &operands, dst)
+        if let Some(executable) = self.for_batch(conv, g, src, to)? {
+            return execute(&executable, g, &operands, dst);
+        }
+        // The engine wants other weights for so many images at once: they run in parts, which lie one after the other.
+        let n = if g.n.is_multiple_of(self.main_batch) { self.main_batch } else { 1 };
+        let part = ConvGeometry { n, ..*g };
+        let (src_dims, dst_dims) = (part.src_dims(), part.dst_dims());
+        operands.src = spec(&conv.source.layout, &src_dims, &src_strides);
+        operands.dst = spec(&conv.to, &dst_dims, &dst_strides);
+        let Some(executable) = self.for_batch(conv, &part, operands.src, operands.dst)? else {
+            return Err(Error::PackMismatch(Complaint::new(
+                g.op,
+                "x",
+                format!("a batch of {}", g.n),
+                format!(
+                    "weights packed as {} for {} have no fast kernel there (or its memory could not be had)",
+                    self.layout_name(),
+                    conv.source
+                ),
+                "pack the weights for this batch with `pack_for(&Source::of(&x)?)`, or for a batch of 1",
+            )));
+        };
+        let parts = g.n / n;
+        let (src_bytes, residual) = (operands.src_bytes, operands.residual);
+        let share = |all: &'_ [u8], i: usize| all.len() / parts * i..all.len() / parts * (i + 1);
+        for i in 0..parts {
+            operands.src_bytes = &src_bytes[share(src_bytes, i)];
+            operands.residual = residual.map(|r| &r[share(r, i)]);
+            let here = share(dst, i);
+            execute(&executable, &part, &operands, &mut dst[here])?;
+        }
+        Ok(())
     }
 
-    /// The primitive for another batch, on the weights as they lie.
+    /// The primitive for a batch, on the weights as they lie, if the engine has a fast one.
     fn for_batch<const N: usize, D: Direction>(
         &self,
         conv: &PackedConv<N, D>,
         g: &ConvGeometry,
         src: Spec<'_>,
         to: Spec<'_>,
-    ) -> Result<Arc<Executable>> {
+    ) -> Result<Option<Arc<Executable>>> {
+        if g.n == self.main_batch {
+            return Ok(Some(Arc::clone(&self.main)));
+        }
         let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
         if let Some((_, executable)) = others.iter().find(|(n, _)| *n == g.n) {
-            return Ok(Arc::clone(executable));
+            return Ok(executable.clone());
         }
         let weights = Spec::Chosen(self.main.desc(1));
         let made = primitive(
@@ -171,27 +199,16 @@ impl Packed {
             conv.allow_reference,
             conv.source.threads,
         );
-        match made {
-            Ok(executable) => {
-                if others.len() == OTHER_BATCHES {
-                    others.remove(0);
-                }
-                others.push((g.n, Arc::clone(&executable)));
-                Ok(executable)
-            }
-            Err(Refused::Failed(e)) => Err(e),
-            Err(Refused::Unsupported(_)) => Err(Error::PackMismatch(Complaint::new(
-                g.op,
-                "x",
-                format!("a batch of {}", g.n),
-                format!(
-                    "weights packed as {} for {} have no fast kernel there (or its memory could not be had)",
-                    self.layout_name(),
-                    conv.source
-                ),
-                "pack the weights for this batch with `pack_for(&Source::of(&x)?)`",
-            ))),
+        let executable = match made {
+            Ok(executable) => Some(executable),
+            Err(Refused::Failed(e)) => return Err(e),
+            Err(Refused::Unsupported(_)) => None,
+        };
+        if others.len() == OTHER_BATCHES {
+            others.remove(0);
         }
+        others.push((g.n, executable.clone()));
+        Ok(executable)
     }
 }
 
