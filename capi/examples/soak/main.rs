@@ -45,7 +45,6 @@ fn soak(time: Duration) -> Result<bool, String> {
     let start = Instant::now();
     let folder = tempfile::tempdir().map_err(|e| format!("no temporary folder: {e}"))?;
     let models = models::Models::new(folder.path())?;
-    // Gaps in glibc's heap: measured, 7 MiB more each time that the number of shapes doubled.
     let (mut resident, mut held) = (Samples::new("resident", 10.0), Samples::new("heap in use", 2.0));
     let (mut done, mut printed) = (0, 0);
     println!(
@@ -55,6 +54,7 @@ fn soak(time: Duration) -> Result<bool, String> {
     while start.elapsed() < time || done < LEAST * SHAPES {
         round(done, &models)?;
         done += ROUND;
+        memory::give_back();
         let (at, now, heap) = (start.elapsed(), memory::resident()?, memory::held());
         resident.add(at, now, done <= WARM_UP * SHAPES);
         held.add(at, heap, done <= WARM_UP * SHAPES);
@@ -79,6 +79,7 @@ fn soak(time: Duration) -> Result<bool, String> {
     passed &= handles == 0;
     blocktensor_c::bt_clear_cache();
     blocktensor::set_recycle_limit(0);
+    memory::give_back();
     println!(
         "our caches emptied: {:.1} MiB resident, {:.2} of the heap in use",
         memory::resident()?,

@@ -31,6 +31,16 @@ pub fn held() -> f64 {
     0.0
 }
 
+/// Gives the system back what was freed and lies between what is held. Such gaps come and go: in half an hour and 500,000
+/// shapes they took 13 MiB more once, while the heap in use was flat. They would hide a leak as large.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: works on the heap's own books, under its locks.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
 /// What was measured: hours and MiB.
 pub struct Samples {
     name: &'static str,
