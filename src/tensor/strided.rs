@@ -156,7 +156,7 @@ impl StridedTensor {
                 "call `contiguous(MemoryFormat::Contiguous)` first, or `to_vec`"
             );
         }
-        Ok(&self.data::<E>()[..self.numel()])
+        Ok(self.data())
     }
 
     /// A copy of the elements in logical (row-major) order.

@@ -1,7 +1,8 @@
 //! Every call of the engine returns each failure status in turn.
 
+use blocktensor::ops::Conv2d;
 use blocktensor::testing::{Fault, inject};
-use blocktensor::{Error, Result, onednn};
+use blocktensor::{Error, MemoryFormat, PackedConv2d, Result, Source, StridedTensor, onednn};
 
 use super::jobs::JOBS;
 use super::{alone, assert_no_leak};
@@ -74,6 +75,42 @@ fn every_engine_call_may_fail_with_every_status() {
         println!("{places} failures of {jobs} jobs");
         // Matrix products of plain operands are another library's, and what oneDNN has no kernel for with AVX2 is ours.
         assert!(jobs >= 10, "{jobs}");
+    });
+}
+
+/// What failed once for a batch is tried anew: the weights keep nothing of it.
+#[test]
+fn packed_weights_recover_for_another_batch() {
+    alone("faults::engine::packed_weights_recover_for_another_batch", || {
+        let data: Vec<f32> = (0..3 * 16 * 5 * 4).map(|i| (i % 7) as f32 - 3.0).collect();
+        let x = StridedTensor::from_slice(&data, &[3, 16, 5, 4]).unwrap();
+        let w = StridedTensor::from_slice(&data[..32 * 16], &[32, 16, 1, 1]).unwrap();
+        let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();
+        let run = |conv: &PackedConv2d| conv.run(&x)?.to_vec::<f32>();
+        let right = run(&packer.pack_for(&Source::of(&x).unwrap()).unwrap()).unwrap();
+        let mut failed = 0;
+        for packed_for in [1, 2] {
+            let source = Source::strided(&[packed_for, 16, 5, 4], MemoryFormat::Contiguous).unwrap();
+            let pack = || {
+                let conv = packer.pack_for(&source).unwrap();
+                onednn::clear_cache();
+                conv
+            };
+            let conv = pack();
+            let (_, seen) = inject(None, || run(&conv).unwrap());
+            for nth in 0..seen.engine_calls {
+                for status in STATUSES {
+                    let what = format!("packed for {packed_for}, engine call {nth}, status {status}");
+                    let conv = pack();
+                    let (result, _) = inject(Some(Fault::Engine { nth, status }), || run(&conv));
+                    failed += usize::from(result.is_err());
+                    assert_told(&what, status, result, &right);
+                    assert_eq!(run(&conv).as_ref(), Ok(&right), "{what}: the next call");
+                }
+            }
+        }
+        println!("{failed} failed");
+        assert!(failed > 20, "{failed}");
     });
 }
 

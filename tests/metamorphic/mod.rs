@@ -9,8 +9,8 @@ use blocktensor::dispatch::{self, Value};
 use blocktensor::{Error, MemoryFormat, Operand, StridedTensor, Tensor};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::support::Rng;
 use crate::support::activation::{elements, forms};
+use crate::support::{Rng, amid};
 
 type Given = Vec<(&'static str, Value)>;
 
@@ -120,19 +120,9 @@ fn renamed(x: &StridedTensor, order: &[usize]) -> StridedTensor {
     StridedTensor::from_slice(&turned, x.dims()).unwrap()
 }
 
-/// The same elements as part of a larger tensor that holds nothing but NaN around them, in two formats.
+/// The same elements as some channels of a larger tensor that holds nothing but NaN around them, in two formats.
 fn poisoned(x: &StridedTensor) -> [StridedTensor; 2] {
-    let [n, c, h, w] = *x.dims() else { unreachable!() };
-    [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast].map(|format| {
-        let mut wide = vec![f32::NAN; n * (c + 21) * h * w];
-        let data = x.to_vec::<f32>().unwrap();
-        for i in 0..n * c * h * w {
-            let (batch, rest) = (i / (c * h * w), i % (c * h * w));
-            wide[batch * (c + 21) * h * w + 3 * h * w + rest] = data[i];
-        }
-        let wide = StridedTensor::from_slice(&wide, &[n, c + 21, h, w]).unwrap();
-        wide.contiguous(format).unwrap().narrow(1, 3, c).unwrap()
-    })
+    [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast].map(|format| amid(x, 1, [3, 18], f32::NAN, format))
 }
 
 #[test]

@@ -9,7 +9,8 @@ pub mod resample;
 
 use blocktensor::dispatch::schema::ArgKind;
 use blocktensor::dispatch::{Op, Value};
-use blocktensor::{StridedTensor, Tensor};
+use blocktensor::ops::{self, PadMode};
+use blocktensor::{MemoryFormat, StridedTensor, Tensor};
 
 /// A small deterministic generator (SplitMix64), so that every failure can be repeated from its seed.
 pub struct Rng(pub u64);
@@ -96,6 +97,20 @@ pub fn child(test: &str, set: &[(&str, &str)]) -> String {
     assert!(out.status.success(), "{text}\n{}", String::from_utf8_lossy(&out.stderr));
     assert!(text.contains("1 passed"), "no such test: {text}");
     text
+}
+
+/// The elements of `x` inside a larger tensor of `around`: so many in front of them and behind them along `axis`.
+pub fn amid(
+    x: &StridedTensor,
+    axis: usize,
+    beside: [usize; 2],
+    around: f32,
+    format: MemoryFormat,
+) -> StridedTensor {
+    let pads: Vec<usize> =
+        (0..x.rank()).rev().flat_map(|d| if d == axis { beside } else { [0; 2] }).collect();
+    let wide = ops::pad(x, &pads, PadMode::Constant(around.into())).unwrap();
+    wide.contiguous(format).unwrap().narrow(axis, beside[0], x.dims()[axis]).unwrap()
 }
 
 /// Values of the kinds that an op's schema asks for, with `t` for every data operand; vectors are of 17 numbers.

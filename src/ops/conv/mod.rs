@@ -31,10 +31,19 @@ use crate::tensor::strided::StridedTensor;
 pub struct Fusion<'a, T> {
     /// The operand of [`PostOp::Residual`](crate::ops::PostOp::Residual): shape and layout of the result.
     pub residual: Option<&'a T>,
-    /// The operands of [`PostOp::MulChannel`](crate::ops::PostOp::MulChannel) and [`PostOp::AddChannel`](crate::ops::PostOp::AddChannel), in their order: 1-D, one value for each
-    /// output channel.
+    /// The operands of [`PostOp::MulChannel`](crate::ops::PostOp::MulChannel) and
+    /// [`PostOp::AddChannel`](crate::ops::PostOp::AddChannel), in their order: 1-D, one value for each output channel.
     pub channel: &'a [&'a StridedTensor],
 }
+
+// Derived, these would ask the same of the tensor.
+impl<T> Clone for Fusion<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Fusion<'_, T> {}
 
 impl<T> Default for Fusion<'_, T> {
     fn default() -> Self {

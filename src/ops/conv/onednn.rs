@@ -219,7 +219,7 @@ pub(crate) fn execute(
 /// The values of a 1-D parameter, which a view may have spread out: a few numbers, no reorder.
 pub(crate) fn bias_values(t: &StridedTensor) -> Result<Cow<'_, [f32]>> {
     if t.strides() == [1] && t.dtype() == DType::F32 {
-        return Ok(Cow::Borrowed(&t.data::<f32>()[..t.numel()]));
+        return Ok(Cow::Borrowed(t.data()));
     }
     t.to_vec::<f32>().map(Cow::Owned)
 }

@@ -32,8 +32,15 @@ pub(super) struct Packed {
     /// For the batch that was packed for.
     main: Arc<Executable>,
     main_batch: usize,
-    /// For others; `None` where the engine wants the weights in another layout.
-    others: Mutex<Vec<(usize, Option<Arc<Executable>>)>>,
+    /// For others.
+    others: Mutex<Vec<(usize, Way)>>,
+}
+
+/// How a batch runs: so many images at once, the parts one after the other.
+#[derive(Clone)]
+struct Way {
+    images: usize,
+    executable: Arc<Executable>,
 }
 
 impl Packed {
@@ -122,33 +129,7 @@ impl Packed {
         dst: &mut [u8],
         location: &'static Location<'static>,
     ) -> Result<()> {
-        let (src_dims, dst_dims) = (g.src_dims(), g.dst_dims());
-        let (src_strides, dst_strides) =
-            (strides_of(conv.source.layout, &src_dims)?, strides_of(conv.to, &dst_dims)?);
-        let src = spec(&conv.source.layout, &src_dims, &src_strides);
-        let to = spec(&conv.to, &dst_dims, &dst_strides);
-        let mut operands = Operands {
-            src,
-            src_bytes: bytes_of(x),
-            weights_bytes: self.bytes.as_bytes(),
-            bias: conv.bias.as_deref(),
-            residual: residual.map(bytes_of),
-            channel,
-            dst: to,
-            post_ops: &conv.post_ops,
-            key: x.key(),
-            location,
-        };
-        if let Some(executable) = self.for_batch(conv, g, src, to)? {
-            return execute(&executable, g, &operands, dst);
-        }
-        // The engine wants other weights for so many images at once: they run in parts, which lie one after the other.
-        let n = if g.n.is_multiple_of(self.main_batch) { self.main_batch } else { 1 };
-        let part = ConvGeometry { n, ..*g };
-        let (src_dims, dst_dims) = (part.src_dims(), part.dst_dims());
-        operands.src = spec(&conv.source.layout, &src_dims, &src_strides);
-        operands.dst = spec(&conv.to, &dst_dims, &dst_strides);
-        let Some(executable) = self.for_batch(conv, &part, operands.src, operands.dst)? else {
+        let Some(way) = self.way(conv, g)? else {
             return Err(Error::PackMismatch(Complaint::new(
                 g.op,
                 "x",
@@ -161,54 +142,90 @@ impl Packed {
                 "pack the weights for this batch with `pack_for(&Source::of(&x)?)`, or for a batch of 1",
             )));
         };
-        let parts = g.n / n;
-        let (src_bytes, residual) = (operands.src_bytes, operands.residual);
-        let share = |all: &'_ [u8], i: usize| all.len() / parts * i..all.len() / parts * (i + 1);
+        let part = ConvGeometry { n: way.images, ..*g };
+        let (src_dims, dst_dims) = (part.src_dims(), part.dst_dims());
+        let (src_strides, dst_strides) =
+            (strides_of(conv.source.layout, &src_dims)?, strides_of(conv.to, &dst_dims)?);
+        let parts = g.n / way.images;
+        let share = |all: &[u8], i: usize| all.len() / parts * i..all.len() / parts * (i + 1);
+        let (src, residual) = (bytes_of(x), residual.map(bytes_of));
         for i in 0..parts {
-            operands.src_bytes = &src_bytes[share(src_bytes, i)];
-            operands.residual = residual.map(|r| &r[share(r, i)]);
+            let operands = Operands {
+                src: spec(&conv.source.layout, &src_dims, &src_strides),
+                src_bytes: &src[share(src, i)],
+                weights_bytes: self.bytes.as_bytes(),
+                bias: conv.bias.as_deref(),
+                residual: residual.map(|r| &r[share(r, i)]),
+                channel,
+                dst: spec(&conv.to, &dst_dims, &dst_strides),
+                post_ops: &conv.post_ops,
+                key: x.key(),
+                location,
+            };
             let here = share(dst, i);
-            execute(&executable, &part, &operands, &mut dst[here])?;
+            execute(&way.executable, &part, &operands, &mut dst[here])?;
         }
         Ok(())
     }
 
-    /// The primitive for a batch, on the weights as they lie, if the engine has a fast one.
-    fn for_batch<const N: usize, D: Direction>(
+    /// How a batch runs on the weights as they lie: at once, else as the batch packed for, else image by image.
+    /// `None` where the engine has a fast kernel for none of them, which is asked anew each time: it may have been
+    /// for want of memory.
+    fn way<const N: usize, D: Direction>(
         &self,
         conv: &PackedConv<N, D>,
         g: &ConvGeometry,
-        src: Spec<'_>,
-        to: Spec<'_>,
-    ) -> Result<Option<Arc<Executable>>> {
+    ) -> Result<Option<Way>> {
         if g.n == self.main_batch {
-            return Ok(Some(Arc::clone(&self.main)));
+            return Ok(Some(Way { images: g.n, executable: Arc::clone(&self.main) }));
         }
         let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, executable)) = others.iter().find(|(n, _)| *n == g.n) {
-            return Ok(executable.clone());
+        if let Some((_, way)) = others.iter().find(|(n, _)| *n == g.n) {
+            return Ok(Some(way.clone()));
         }
-        let weights = Spec::Chosen(self.main.desc(1));
+        let whole = self.primitive(conv, g)?;
+        let (images, executable) = match whole {
+            Some(executable) => (g.n, executable),
+            None if self.main_batch != 0 && g.n.is_multiple_of(self.main_batch) => {
+                (self.main_batch, Arc::clone(&self.main))
+            }
+            None => match self.primitive(conv, &ConvGeometry { n: 1, ..*g })? {
+                Some(executable) => (1, executable),
+                None => return Ok(None),
+            },
+        };
+        let way = Way { images, executable };
+        if others.len() == OTHER_BATCHES {
+            others.remove(0);
+        }
+        others.push((g.n, way.clone()));
+        Ok(Some(way))
+    }
+
+    /// The primitive that reads the weights as they lie, if the engine has a fast one.
+    fn primitive<const N: usize, D: Direction>(
+        &self,
+        conv: &PackedConv<N, D>,
+        g: &ConvGeometry,
+    ) -> Result<Option<Arc<Executable>>> {
+        let (src_dims, dst_dims) = (g.src_dims(), g.dst_dims());
+        let (src_strides, dst_strides) =
+            (strides_of(conv.source.layout, &src_dims)?, strides_of(conv.to, &dst_dims)?);
         let made = primitive(
             g,
-            src,
-            weights,
-            to,
+            spec(&conv.source.layout, &src_dims, &src_strides),
+            Spec::Chosen(self.main.desc(1)),
+            spec(&conv.to, &dst_dims, &dst_strides),
             conv.bias.is_some(),
             &conv.post_ops,
             conv.allow_reference,
             conv.source.threads,
         );
-        let executable = match made {
-            Ok(executable) => Some(executable),
-            Err(Refused::Failed(e)) => return Err(e),
-            Err(Refused::Unsupported(_)) => None,
-        };
-        if others.len() == OTHER_BATCHES {
-            others.remove(0);
+        match made {
+            Ok(executable) => Ok(Some(executable)),
+            Err(Refused::Failed(e)) => Err(e),
+            Err(Refused::Unsupported(_)) => Ok(None),
         }
-        others.push((g.n, executable.clone()));
-        Ok(executable)
     }
 }
 
