@@ -75,16 +75,20 @@ fn main() -> ExitCode {
     let mut list = List::default();
     cli.problem.iter().for_each(|text| list.add_text(text, cli.kind));
     cli.files.iter().for_each(|file| list.add_file(file, cli.kind));
-    list.unreadable.iter().for_each(|line| eprintln!("conv_problems: {line}"));
+    let tell = |line: &str| {
+        // Nobody reads on, as in `conv_problems 2>&1 | head`: that stops at the results.
+        let _ = writeln!(io::stderr(), "conv_problems: {line}");
+    };
+    list.unreadable.iter().for_each(|line| tell(line));
     if list.ignored > 0 {
         let names: Vec<&str> = list.ignored_names.iter().map(String::as_str).collect();
-        eprintln!("conv_problems: {} options ignored: {}", list.ignored, names.join(", "));
+        tell(&format!("{} options ignored: {}", list.ignored, names.join(", ")));
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(cli.jobs.unwrap_or(0).into()).build();
     let pool = match pool {
         Ok(pool) => pool,
         Err(e) => {
-            eprintln!("conv_problems: --jobs: {e}");
+            tell(&format!("--jobs: {e}"));
             return ExitCode::from(2);
         }
     };
@@ -104,7 +108,7 @@ fn main() -> ExitCode {
         // Nobody reads on, as in `conv_problems | head`.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         Err(e) => {
-            eprintln!("conv_problems: the standard output: {e}");
+            tell(&format!("the standard output: {e}"));
             ExitCode::FAILURE
         }
     }

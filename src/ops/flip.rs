@@ -1,7 +1,8 @@
 //! `flip` and `roll`: the indices of some axes in reverse, or turned round.
 
 use super::cat::moving;
-use super::moves::{self, Picks};
+use super::moves;
+use super::picks::Picks;
 use super::{Entry, check_axis};
 use crate::dispatch::schema::{data, required_ints};
 use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
@@ -65,7 +66,7 @@ fn flip_kernel(args: &Args<'_>) -> Result<Outputs> {
             fail!(InvalidArgument, op, "axes", axes.to_string(), rule, "name every axis once");
         }
         let size = x.dims()[axis];
-        picks[axis] = Some(Picks { size, from: Box::new(move |i| Some(size - 1 - i)) });
+        picks[axis] = Some(Picks::new().indices(size.saturating_sub(1), -1, size));
     }
     moves::recorded(args, &picks, 0.0, FormatRule::Like)
 }
@@ -100,7 +101,7 @@ fn roll_kernel(args: &Args<'_>) -> Result<Outputs> {
         }
     }
     let turned = |(&t, &size): (&usize, &usize)| -> Option<Picks<'_>> {
-        (t != 0).then(|| Picks { size, from: Box::new(move |i| Some((i + size - t) % size)) })
+        (t != 0).then(|| Picks::new().indices(size - t, 1, t).indices(0, 1, size - t))
     };
     let picks: Vec<Option<Picks<'_>>> = turn.iter().zip(x.dims()).map(turned).collect();
     moves::recorded(args, &picks, 0.0, FormatRule::Like)

@@ -1,7 +1,8 @@
 //! Running sums and selection by indices: strided only.
 
 use super::lanes::for_each_chunk;
-use super::moves::{self, Picks};
+use super::moves;
+use super::picks::Picks;
 use super::{ALL_DTYPES, Entry, check_axis};
 use crate::dispatch::schema::{data, param, required_int};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
@@ -229,6 +230,6 @@ fn index_select_kernel(args: &Args<'_>) -> Result<Outputs> {
     check_indices(op, index, axis, x.dims()[axis])?;
     let list = index.to_vec::<i32>()?;
     let mut picks: Vec<Option<Picks<'_>>> = x.dims().iter().map(|_| None).collect();
-    picks[axis] = Some(Picks { size: list.len(), from: Box::new(|i| Some(list[i] as usize)) });
+    picks[axis] = Some(Picks::List(&list));
     moves::recorded(args, &picks, 0.0, FormatRule::Contiguous)
 }

@@ -42,6 +42,7 @@ mod local_response_norm;
 mod moments;
 mod moves;
 mod pad;
+mod picks;
 mod pointwise;
 pub(crate) mod pool;
 pub(crate) mod post_ops;

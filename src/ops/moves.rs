@@ -2,32 +2,31 @@
 //! flipping and rolling are such moves, on any layout.
 //!
 //! The moves of the inner axes become one *program* of runs (copy so many elements from here, fill so many), which is
-//! the same for every index of the outer axes; the team shares those.
+//! the same for every index of the outer axes. The team shares those; the innermost of them goes by stretches, so that
+//! a long axis takes no table and is shared too.
+
+use std::ops::Range;
 
 use super::blocks;
 use super::lane_moves::{self, Channel};
 use super::lanes::{Lanes, for_each_chunk};
+use super::picks::{Origin, Picks};
 use crate::dispatch::{Args, Outputs};
 use crate::dtype::DType;
 use crate::elementwise::Tail;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::tensor::any::{Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 
-/// Where the indices of one axis of the result come from.
-pub(super) struct Picks<'a> {
-    /// The axis's size in the result.
-    pub size: usize,
-    /// The source's index; `None` is the fill.
-    pub from: Box<dyn Fn(usize) -> Option<usize> + 'a>,
-}
-
 /// The longest program, in runs, and how many **elements** of result it may write before the team gets no share.
 const MAX_RUNS: usize = 8192;
 const MAX_ELEMENTS: usize = 64 << 10;
+
+/// **Elements** of result that a thread writes at once, where programs are shorter.
+const AT_ONCE: usize = 8 << 10;
 
 /// Elements of the result that follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,36 +39,50 @@ enum Run {
 }
 
 /// One axis of the result: its size, and where in the source its indices lie.
-enum Axis {
+enum Axis<'a> {
     /// All of them, at this distance.
     Whole { size: usize, step: usize },
-    /// Offsets; `None` is the fill.
-    Picked(Vec<Option<usize>>),
+    /// Some of them, at multiples of this distance.
+    Picked { picks: &'a Picks<'a>, step: usize },
 }
 
-impl Axis {
-    fn new(picks: Option<&Picks<'_>>, size: usize, step: usize) -> Result<Axis> {
-        let Some(p) = picks else { return Ok(Axis::Whole { size, step }) };
-        let mut offsets = Vec::new();
-        let bytes = p.size.saturating_mul(size_of::<Option<usize>>());
-        offsets
-            .try_reserve_exact(p.size)
-            .map_err(|_| Error::OutOfMemory { bytes, call: "moves along an axis" })?;
-        offsets.extend((0..p.size).map(|i| (p.from)(i).map(|i| i.wrapping_mul(step))));
-        Ok(Axis::Picked(offsets))
+impl<'a> Axis<'a> {
+    fn new(picks: Option<&'a Picks<'a>>, size: usize, step: usize) -> Axis<'a> {
+        match picks {
+            Some(picks) => Axis::Picked { picks, step },
+            None => Axis::Whole { size, step },
+        }
     }
 
     fn size(&self) -> usize {
         match self {
             Axis::Whole { size, .. } => *size,
-            Axis::Picked(p) => p.len(),
+            Axis::Picked { picks, .. } => picks.size(),
         }
     }
 
+    fn stretches(&self) -> usize {
+        match self {
+            Axis::Whole { .. } => 1,
+            Axis::Picked { picks, .. } => picks.stretches(),
+        }
+    }
+
+    /// Where the index lies; `None` is the fill.
     fn from(&self, i: usize) -> Option<usize> {
         match self {
             Axis::Whole { step, .. } => Some(i * step),
-            Axis::Picked(p) => p[i],
+            Axis::Picked { picks, step } => picks.get(i).map(|from| from * step),
+        }
+    }
+
+    /// Calls `f(len, from)` for stretches of the indices: where the first lies, and the distance to the next.
+    fn for_each(&self, part: Range<usize>, mut f: impl FnMut(usize, Origin)) {
+        match *self {
+            Axis::Whole { step, .. } => f(part.len(), Some((part.start * step, step as isize))),
+            Axis::Picked { picks, step } => picks.for_each(part, |len, from| {
+                f(len, from.map(|(first, apart)| (first * step, apart * step as isize)));
+            }),
         }
     }
 }
@@ -82,35 +95,42 @@ struct Program {
 
 impl Program {
     /// The program of as many inner axes as it may hold; they are taken off `axes`, which come outermost first.
-    fn take(axes: &mut Vec<Axis>) -> Program {
-        let mut program = Program { runs: vec![one_piece(0, 1)], elements: 1 };
-        let mut first = true;
+    fn take(axes: &mut Vec<Axis<'_>>) -> Program {
+        let mut program = Program { runs: vec![Run::copies(0, 1, 1, 0)], elements: 1 };
         while let Some(axis) = axes.last() {
-            let one = program.runs == [one_piece(0, program.elements)];
-            let dense = one && matches!(axis, Axis::Whole { step, .. } if *step == program.elements);
-            let (runs, elements) = (program.runs.len() * axis.size(), program.elements * axis.size());
-            if !(first || elements <= MAX_ELEMENTS && (dense || runs <= MAX_RUNS)) {
+            let runs = if program.is_one_piece() {
+                axis.stretches()
+            } else {
+                program.runs.len().saturating_mul(axis.size())
+            };
+            if runs > MAX_RUNS || program.elements.saturating_mul(axis.size()) > MAX_ELEMENTS {
                 break;
             }
-            program = if dense {
-                Program { runs: vec![one_piece(0, elements)], elements }
-            } else {
-                program.repeated(axis)
-            };
-            first = false;
+            program = program.repeated(axis);
             axes.pop();
         }
         program
     }
 
-    fn repeated(&self, axis: &Axis) -> Program {
+    /// Whether it copies consecutive elements.
+    fn is_one_piece(&self) -> bool {
+        matches!(self.runs[..], [Run::Copy { from: 0, count: 1, .. }])
+    }
+
+    fn repeated(&self, axis: &Axis<'_>) -> Program {
         let mut runs: Vec<Run> = Vec::new();
-        for i in 0..axis.size() {
-            match axis.from(i) {
-                None => push(&mut runs, Run::Fill(self.elements)),
-                Some(base) => self.runs.iter().for_each(|&r| push(&mut runs, r.at(base))),
+        axis.for_each(0..axis.size(), |len, from| match from {
+            None => push(&mut runs, Run::Fill(len * self.elements)),
+            Some((from, step)) if self.is_one_piece() => {
+                push(&mut runs, Run::copies(from, self.elements, len, step));
             }
-        }
+            Some((from, step)) => {
+                for k in 0..len {
+                    let base = from.wrapping_add_signed(step * k as isize);
+                    self.runs.iter().for_each(|&r| push(&mut runs, r.at(base)));
+                }
+            }
+        });
         Program { runs, elements: self.elements * axis.size() }
     }
 
@@ -118,23 +138,35 @@ impl Program {
         for run in &self.runs {
             let (to, rest) = dst.split_at_mut(run.elements());
             dst = rest;
-            match run.at(base) {
-                Run::Fill(_) => to.fill(value),
-                Run::Copy { from, len, count: 1, .. } => to.copy_from_slice(&src[from..from + len]),
-                Run::Copy { from, len: 1, count, step: -1 } => {
-                    to.iter_mut().zip(src[from + 1 - count..=from].iter().rev()).for_each(|(d, s)| *d = *s);
+            run.at(base).write(src, to, value);
+        }
+    }
+
+    /// The program for a part of an axis around it.
+    fn run_along<E: Copy>(
+        &self,
+        axis: &Axis<'_>,
+        part: Range<usize>,
+        src: &[E],
+        base: usize,
+        mut dst: &mut [E],
+        value: E,
+    ) {
+        axis.for_each(part, |len, from| {
+            let (to, rest) = std::mem::take(&mut dst).split_at_mut(len * self.elements);
+            dst = rest;
+            match from {
+                None => to.fill(value),
+                Some((from, step)) if self.is_one_piece() => {
+                    Run::copies(base + from, self.elements, len, step).write(src, to, value);
                 }
-                Run::Copy { from, len: 16, step, .. } => copy_pieces::<E, 16>(src, from, step, to),
-                Run::Copy { from, len: 8, step, .. } => copy_pieces::<E, 8>(src, from, step, to),
-                Run::Copy { from, len: 1, step, .. } => copy_pieces::<E, 1>(src, from, step, to),
-                Run::Copy { from, len, step, .. } => {
-                    for (k, to) in to.chunks_exact_mut(len).enumerate() {
-                        let from = from.wrapping_add_signed(step * k as isize);
-                        to.copy_from_slice(&src[from..from + len]);
+                Some((from, step)) => {
+                    for (k, to) in to.chunks_exact_mut(self.elements).enumerate() {
+                        self.run(src, (base + from).wrapping_add_signed(step * k as isize), to, value);
                     }
                 }
             }
-        }
+        });
     }
 }
 
@@ -149,11 +181,16 @@ fn copy_pieces<E: Copy, const N: usize>(src: &[E], mut from: usize, step: isize,
     }
 }
 
-fn one_piece(from: usize, len: usize) -> Run {
-    Run::Copy { from, len, count: 1, step: 0 }
-}
-
 impl Run {
+    /// Pieces of the source, as few as they are.
+    fn copies(from: usize, len: usize, count: usize, step: isize) -> Run {
+        if count == 1 || step == len as isize {
+            Run::Copy { from, len: len * count, count: 1, step: 0 }
+        } else {
+            Run::Copy { from, len, count, step }
+        }
+    }
+
     /// The same, that much further on in the source.
     fn at(self, base: usize) -> Run {
         match self {
@@ -167,6 +204,27 @@ impl Run {
         match *self {
             Run::Fill(n) => n,
             Run::Copy { len, count, .. } => len * count,
+        }
+    }
+
+    /// Writes its elements, which are those of `dst`.
+    fn write<E: Copy>(self, src: &[E], dst: &mut [E], value: E) {
+        match self {
+            Run::Fill(_) => dst.fill(value),
+            Run::Copy { from, len, count: 1, .. } => dst.copy_from_slice(&src[from..from + len]),
+            Run::Copy { from, len: 1, step: 0, .. } => dst.fill(src[from]),
+            Run::Copy { from, len: 1, count, step: -1 } => {
+                dst.iter_mut().zip(src[from + 1 - count..=from].iter().rev()).for_each(|(d, s)| *d = *s);
+            }
+            Run::Copy { from, len: 16, step, .. } => copy_pieces::<E, 16>(src, from, step, dst),
+            Run::Copy { from, len: 8, step, .. } => copy_pieces::<E, 8>(src, from, step, dst),
+            Run::Copy { from, len: 1, step, .. } => copy_pieces::<E, 1>(src, from, step, dst),
+            Run::Copy { from, len, step, .. } => {
+                for (k, to) in dst.chunks_exact_mut(len).enumerate() {
+                    let from = from.wrapping_add_signed(step * k as isize);
+                    to.copy_from_slice(&src[from..from + len]);
+                }
+            }
         }
     }
 }
@@ -194,31 +252,41 @@ fn push(runs: &mut Vec<Run>, next: Run) {
 
 /// Writes all of `dst`, which lies densely in the order of `axes`.
 fn write<E: Copy + Send + Sync>(
-    mut axes: Vec<Axis>,
+    mut axes: Vec<Axis<'_>>,
     src: &[E],
     dst: &mut [E],
     value: E,
     done: impl Fn(usize, &mut [E]) + Sync,
 ) {
     let program = Program::take(&mut axes);
-    for_each_chunk(dst, program.elements, |i, chunk| {
-        let mut rest = i;
-        let base = axes.iter().rev().try_fold(0, |at, axis| {
-            let index = rest % axis.size();
-            rest /= axis.size();
-            axis.from(index).map(|from| at + from)
-        });
-        match base {
-            Some(base) => program.run(src, base, chunk, value),
-            None => chunk.fill(value),
+    let along = axes.pop().unwrap_or(Axis::Whole { size: 1, step: 0 });
+    let unit = program.elements;
+    let at_once = unit * (AT_ONCE / unit).max(1);
+    for_each_chunk(dst, at_once, |i, chunk| {
+        let (mut at, mut rest) = (i * at_once / unit, &mut *chunk);
+        while !rest.is_empty() {
+            let first = at % along.size();
+            let end = along.size().min(first + rest.len() / unit);
+            let (here, more) = std::mem::take(&mut rest).split_at_mut((end - first) * unit);
+            let mut outer = at / along.size();
+            let base = axes.iter().rev().try_fold(0, |sum, axis| {
+                let index = outer % axis.size();
+                outer /= axis.size();
+                axis.from(index).map(|from| sum + from)
+            });
+            match base {
+                Some(base) => program.run_along(&along, first..end, src, base, here, value),
+                None => here.fill(value),
+            }
+            (at, rest) = (at + end - first, more);
         }
-        done(i * program.elements, chunk);
+        done(i * at_once, chunk);
     });
 }
 
 /// The sizes of the result.
 fn picked_dims(op: &'static str, dims: &[usize], picks: &[Option<Picks<'_>>]) -> Result<Dims> {
-    let dims: Dims = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, |p| p.size)).to_dims();
+    let dims: Dims = dims.iter().zip(picks).map(|(&d, p)| p.as_ref().map_or(d, Picks::size)).to_dims();
     check_extent(op, &dims)?;
     Ok(dims)
 }
@@ -269,12 +337,9 @@ fn along_axes(
                 (0..x.rank()).filter(|&d| dims[d] != 1 || picks[d].is_some()).collect();
             order.sort_by_key(|&d| (std::cmp::Reverse(dst.strides()[d]), d));
             // Among equal strides, what is of size 1 has no say.
-            let axes = order
-                .iter()
-                .map(|&d| Axis::new(picks[d].as_ref(), dims[d], x.strides()[d]))
-                .collect::<Result<Vec<Axis>>>()?;
+            let axes = order.iter().map(|&d| Axis::new(picks[d].as_ref(), dims[d], x.strides()[d])).collect();
             fn typed<E: bytemuck::Pod + Send + Sync>(
-                axes: Vec<Axis>,
+                axes: Vec<Axis<'_>>,
                 src: &[u8],
                 offset: usize,
                 dst: &mut [u8],
@@ -298,8 +363,8 @@ fn along_axes(
             let Some(own) = picks.get(1).and_then(Option::as_ref) else {
                 return Ok(blocked(op, x, picks, dst, value)?.into());
             };
-            let pick = |i| (own.from)(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
-            let channels: Vec<Channel> = (0..own.size).map(pick).collect();
+            let pick = |i| own.get(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
+            let channels: Vec<Channel> = (0..own.size()).map(pick).collect();
             if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {
                 return Ok(lane_moves::channels_into(op, &[x], dst, &channels, value)?.into());
             }
@@ -336,12 +401,12 @@ fn blocked(
 ) -> Result<BlockedTensor> {
     let lanes = Lanes::of_blocked(op, &dst)?;
     let dense = blocks::view(op, x)?;
-    let mut axes: Vec<Axis> = (0..dense.rank())
+    let mut axes: Vec<Axis<'_>> = (0..dense.rank())
         .map(|d| {
             let picks = picks.get(d).and_then(Option::as_ref).filter(|_| d != 1);
             Axis::new(picks, dense.dims()[d], dense.strides()[d])
         })
-        .collect::<Result<_>>()?;
+        .collect();
     axes.retain(|a| !matches!(a, Axis::Whole { size: 1, .. }));
     let tail = Tail {
         lanes: lanes.lanes,
@@ -351,7 +416,7 @@ fn blocked(
     };
     let tail = Some(tail).filter(|t| t.used != 0 && value.to_bits() != 0);
     fn typed<E: bytemuck::Pod + Send + Sync>(
-        axes: Vec<Axis>,
+        axes: Vec<Axis<'_>>,
         src: &[u8],
         dst: &mut [u8],
         value: f64,

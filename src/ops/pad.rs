@@ -1,7 +1,8 @@
 //! Padding: constant, reflect, replicate, each side of each axis its own.
 
 use super::cat::moving;
-use super::moves::{self, Picks};
+use super::moves;
+use super::picks::Picks;
 use super::{Entry, counts};
 use crate::dispatch::schema::{data, float, required_ints, word};
 use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
@@ -89,16 +90,13 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         if before == 0 && after == 0 {
             continue;
         }
-        let Some(total) =
-            before.checked_add(after).and_then(|p| p.checked_add(size)).filter(|&t| t <= i64::MAX as usize)
-        else {
+        let total = before.checked_add(after).and_then(|p| p.checked_add(size));
+        if total.is_none_or(|t| t > i64::MAX as usize) {
             let got = format!("{before} and {after} at axis {axis}");
-            fail!(Overflow, op, "padding", got, "the size does not fit", "pad by less")
-        };
-        let from = move |at: usize| at as i64 - before as i64;
-        let last = size as i64 - 1;
+            fail!(Overflow, op, "padding", got, "the size does not fit", "pad by less");
+        }
         let got = || format!("{before} and {after} at axis {axis}");
-        let from: Box<dyn Fn(usize) -> Option<usize>> = match mode {
+        picks[axis] = Some(match mode {
             "reflect" if before >= size || after >= size => fail!(
                 InvalidArgument,
                 op,
@@ -107,15 +105,18 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
                 format!("a reflection is shorter than the size, which is {size} (x is {:?})", x.dims()),
                 "pad by less, or pad twice"
             ),
-            "reflect" => Box::new(move |at| Some((last - (last - from(at).abs()).abs()) as usize)),
+            // The edge itself is not repeated.
+            "reflect" => {
+                let inner = Picks::new().indices(before, -1, before).indices(0, 1, size);
+                inner.indices(size.saturating_sub(2), -1, after)
+            }
             "replicate" if size == 0 => {
                 let rule = format!("an empty axis has no edge (x is {:?})", x.dims());
                 fail!(ShapeMismatch, op, "padding", got(), rule, "pad with a constant");
             }
-            "replicate" => Box::new(move |at| Some(from(at).clamp(0, last) as usize)),
-            _ => Box::new(move |at| usize::try_from(from(at)).ok().filter(|&i| i < size)),
-        };
-        picks[axis] = Some(Picks { size: total, from });
+            "replicate" => Picks::new().indices(0, 0, before).indices(0, 1, size).indices(size - 1, 0, after),
+            _ => Picks::new().fill(before).indices(0, 1, size).fill(after),
+        });
     }
     moves::recorded(args, &picks, value, FormatRule::Suggested)
 }

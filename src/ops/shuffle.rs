@@ -8,8 +8,9 @@ use super::pointwise::recorded;
 use crate::dispatch::schema::{data, required_int};
 use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
 use crate::elementwise::{Place, copy_part};
-use crate::error::{Result, fail};
+use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, ToDims};
+use crate::layout::memory_format::check_extent;
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -83,20 +84,35 @@ pub fn channel_shuffle<T: Operand>(x: &T, groups: usize) -> Result<T> {
     CHANNEL_SHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), super::axis_arg(groups)])
 }
 
-/// Checks that `divisor` divides the size of every one of `axes`.
-fn check_divides(args: &Args<'_>, divisor: usize, of: usize, axes: &[usize]) -> Result<()> {
+/// Checks that a number, or its square, divides the size of every one of `axes`, and returns it.
+fn divisor(args: &Args<'_>, number: usize, squared: bool, axes: &[usize]) -> Result<usize> {
     let x = args.tensor(0)?;
-    if divisor == 0 || of == 0 || axes.iter().any(|&a| !x.dims()[a].is_multiple_of(of)) {
-        fail!(
-            InvalidArgument,
+    let of = if squared { number.checked_mul(number) } else { Some(number) };
+    let of = of.filter(|&of| of != 0 && axes.iter().all(|&a| x.dims()[a].is_multiple_of(of)));
+    of.ok_or_else(|| {
+        let what = if squared { format!("the square of {number}") } else { number.to_string() };
+        Error::InvalidArgument(Complaint::new(
             args.op(),
             args.name(1),
-            divisor.to_string(),
-            format!("x is {}, and {of} must divide its size along {axes:?}", x.describe()),
-            "pass a divisor, 1 or more"
-        );
-    }
-    Ok(())
+            number.to_string(),
+            format!("x is {}, and {what} must divide its size along {axes:?}", x.describe()),
+            "pass a divisor, 1 or more",
+        ))
+    })
+}
+
+/// Checks that there can be a result of these sizes.
+fn check_result(args: &Args<'_>, factor: usize, dims: &[usize]) -> Result<()> {
+    check_extent(args.op(), dims).map_err(|_| {
+        let rule = format!("the number of elements of a result {dims:?} does not fit");
+        Error::Overflow(Complaint::new(
+            args.op(),
+            args.name(1),
+            factor.to_string(),
+            rule,
+            "pass a smaller one",
+        ))
+    })
 }
 
 fn check_rank(args: &Args<'_>, fits: bool, rule: &str) -> Result<()> {
@@ -152,11 +168,10 @@ fn permuted(
 fn pixel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
     check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
-    let square = r.checked_mul(r).unwrap_or(0);
-    check_divides(args, r, square, &[1])?;
+    let square = divisor(args, r, true, &[1])?;
     let d = x.dims();
     let dims = [d[0], d[1] / square, d[2].saturating_mul(r), d[3].saturating_mul(r)];
-    crate::layout::memory_format::check_extent(op, &dims)?;
+    check_result(args, r, &dims)?;
     match x {
         TensorRef::Strided(x) => {
             // C = (C', i, j); H = (h, i), W = (w, j).
@@ -172,10 +187,10 @@ fn pixel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
 fn pixel_unshuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
     check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
-    check_divides(args, r, r, &[2, 3])?;
+    divisor(args, r, false, &[2, 3])?;
     let d = x.dims();
     let dims = [d[0], d[1].saturating_mul(r.saturating_mul(r)), d[2] / r, d[3] / r];
-    crate::layout::memory_format::check_extent(op, &dims)?;
+    check_result(args, r, &dims)?;
     match x {
         TensorRef::Strided(x) => {
             let src = ([(3, d[3] / r), (2, d[2] / r)], [0, 1, 3, 5, 2, 4]);
@@ -226,7 +241,7 @@ fn pixels(
 fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (op, x, groups) = (args.op(), args.tensor(0)?, args.count(1)?);
     check_rank(args, x.dims().len() >= 3, "it is [N, C, ...]")?;
-    check_divides(args, groups, groups, &[1])?;
+    divisor(args, groups, false, &[1])?;
     let c = x.dims()[1];
     match x {
         TensorRef::Strided(x) if x.rank() < crate::MAX_RANK => {

@@ -42,7 +42,8 @@ impl PackedLinear {
     /// Packs weights [O, K] and bias `[O]` for inputs of `rows` rows, on the threads that a run here would have.
     ///
     /// # Errors
-    /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch` when weights and bias do not fit.
+    /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch` when weights and bias do not fit; `Overflow` for more
+    /// rows than memory can have.
     #[track_caller]
     pub fn new(weights: &StridedTensor, bias: Option<&StridedTensor>, rows: usize) -> Result<PackedLinear> {
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
@@ -50,6 +51,11 @@ impl PackedLinear {
         }
         let k = weights.dims().get(1).copied().unwrap_or(0);
         let s = LinearShape::new(&[rows, k], weights.dims(), bias.map(StridedTensor::dims))?;
+        let bytes = rows.checked_mul(s.k.max(s.o).max(1)).and_then(|n| n.checked_mul(size_of::<f32>()));
+        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
+            let rule = format!("the bytes of so many rows of {} to {} numbers do not fit", s.k, s.o);
+            fail!(Overflow, "linear", "rows", rows.to_string(), rule, "pack for fewer: any number runs");
+        }
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
         let packed = pack(&s, weights, bias.is_some(), Location::caller())?;
         let subnormals = weights.count_subnormals()?;

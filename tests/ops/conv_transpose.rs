@@ -249,6 +249,10 @@ fn shapes_and_parameters_that_do_not_go_together_are_errors() {
     assert!(matches!(e, Error::RankMismatch(_)), "{e}");
     let e = run(&w(&[4, 3, 3, 3]), ConvTranspose2d::new().stride(usize::MAX / 2));
     assert!(matches!(e, Error::Overflow(_)), "{e}");
+    for groups in [1, 2, 1 << 62, usize::MAX] {
+        let e = run(&w(&[0, 3, 3, 3]), base().groups(groups));
+        assert!(e.to_string().contains("`weights`"), "{e}");
+    }
     let empty =
         StridedTensor::zeros(&[1, 4, 0, 5], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     let e = ops::conv_transpose2d(&empty, &w(&[4, 3, 3, 3]), None, &base()).unwrap_err();

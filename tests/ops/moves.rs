@@ -125,6 +125,57 @@ fn flipped_and_rolled() {
     }
 }
 
+/// Axes that are longer than what a thread writes at once, inside and outside of short ones.
+#[test]
+fn along_axes_longer_than_a_program() {
+    let mut rng = Rng(65);
+    for (dims, axis) in [
+        (vec![70_001], 0),
+        (vec![3, 30_001], 1),
+        (vec![30_001, 3], 0),
+        (vec![2, 9_001, 7], 1),
+        (vec![2, 9_001, 7], 2),
+        (vec![1, 17, 2, 9_001], 3),
+    ] {
+        let data = rng.reals(dims.iter().product());
+        let x = StridedTensor::from_slice(&data, &dims).unwrap();
+        let columns: Vec<usize> = (0..dims.len()).rev().collect();
+        let turned = x.permute(&columns).unwrap().contiguous(MemoryFormat::Contiguous).unwrap();
+        let mut forms: Vec<Tensor> = vec![x.clone().into(), turned.permute(&columns).unwrap().into()];
+        if dims.len() == 4 {
+            forms.extend([Layout::NCHW16C, Layout::NCHW8C].map(|l| x.to_blocked(&l).unwrap().into()));
+        }
+        let size = dims[axis];
+        let list: Vec<i32> = (0..size + 9).map(|i| (i * i / 7 % size) as i32).collect();
+        for x in &forms {
+            let what = format!("{dims:?} along {axis}");
+            // Where the index comes from along the axis.
+            let along = |y: &Tensor, long: usize, from: &dyn Fn(usize) -> Option<usize>| {
+                let mut to = dims.clone();
+                to[axis] = long;
+                check(&what, y, &to, (&dims, &data), 2.5, |at| {
+                    let mut at = at.to_vec();
+                    at[axis] = from(at[axis])?;
+                    Some(at)
+                });
+            };
+            along(&ops::flip(x, &[axis]).unwrap(), size, &|i| Some(size - 1 - i));
+            along(&ops::roll(x, &[5], &[axis]).unwrap(), size, &|i| Some((i + size - 5) % size));
+            let mut padding = vec![0; 2 * (dims.len() - axis)];
+            padding[2 * (dims.len() - 1 - axis)..].copy_from_slice(&[3, 4]);
+            let filled = ops::pad(x, &padding, PadMode::Constant(2.5)).unwrap();
+            along(&filled, size + 7, &|i| i.checked_sub(3).filter(|&i| i < size));
+            let edges = ops::pad(x, &padding, PadMode::Replicate).unwrap();
+            along(&edges, size + 7, &|i| Some(i.saturating_sub(3).min(size - 1)));
+            if let Tensor::Strided(x) = x {
+                let index = StridedTensor::from_slice(&list, &[list.len()]).unwrap();
+                let picked = ops::index_select(x, axis, &index).unwrap();
+                along(&picked.into(), list.len(), &|i| Some(list[i] as usize));
+            }
+        }
+    }
+}
+
 #[test]
 fn shuffled() {
     let mut rng = Rng(63);
@@ -212,6 +263,7 @@ fn what_cannot_be_moved_is_told() {
         invalid(ops::roll(&x, &[1, 2], &[2]).unwrap_err(), "2 shifts");
         invalid(ops::pixel_shuffle(&x, 2).unwrap_err(), "divide");
         invalid(ops::pixel_shuffle(&x, 0).unwrap_err(), "divisor");
+        invalid(ops::pixel_shuffle(&x, 1 << 32).unwrap_err(), "the square of 4294967296 must divide");
         invalid(ops::pixel_unshuffle(&x, 3).unwrap_err(), "divide");
         invalid(ops::channel_shuffle(&x, 4).unwrap_err(), "divide");
         let e = ops::pad(&x, &[usize::MAX / 2, usize::MAX / 2], PadMode::Constant(0.0)).unwrap_err();
@@ -232,6 +284,8 @@ fn what_cannot_be_moved_is_told() {
     assert!(matches!(e, Error::ShapeMismatch(_)), "{e}");
     let filled = ops::pad(&empty, &[0, 0, 1, 0], PadMode::Constant(3.0)).unwrap();
     assert_eq!(filled.to_vec::<f32>().unwrap(), [3.0; 24]);
+    let e = ops::pixel_unshuffle(&empty.narrow(3, 0, 0).unwrap(), 1 << 40).unwrap_err();
+    assert!(matches!(e, Error::Overflow(_)) && e.to_string().contains("`factor`"), "{e}");
     let e = ops::pixel_shuffle(&x.squeeze_axis(0).unwrap(), 2).unwrap_err();
     assert!(matches!(e, Error::RankMismatch(_)), "{e}");
 }

@@ -317,6 +317,7 @@ fn every_rule_is_an_error_that_says_so() {
     let avg = |p: AvgPool<2>| ops::avg_pool2d(&x, &p).unwrap_err();
     check(avg(AvgPool::new(2).padding(2)), invalid, &["avg_pool2d", "`padding`", "half"]);
     check(avg(AvgPool::new(6)), mismatch, &["over 6"]);
+    check(avg(AvgPool::new(usize::MAX)), overflow, &["`kernel`"]);
     let rank = |e: &Error| matches!(e, Error::RankMismatch(_));
     let one = ops::max_pool1d(&x, &MaxPool::new(2)).unwrap_err();
     check(one, rank, &["max_pool1d", "rank 4", "rank 3", "unsqueeze"]);

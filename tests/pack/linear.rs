@@ -109,6 +109,9 @@ fn a_packed_matrix_multiplies_as_matmul_does() {
     let want: Vec<f32> =
         (0..6 * 17).map(|i| (0..5).map(|k| a[i / 17 * 5 + k] * b[k * 17 + i % 17]).sum()).collect();
     assert_eq!(y.to_vec::<f32>().unwrap(), want);
+    let w = StridedTensor::from_slice(&b, &[17, 5]).unwrap();
+    let e = PackedLinear::new(&w, None, usize::MAX).unwrap_err();
+    assert!(matches!(e, blocktensor::Error::Overflow(_)) && e.to_string().contains("`rows`"), "{e}");
     let e = PackedLinear::of_matrix(&x, 6).unwrap_err();
     assert!(matches!(e, blocktensor::Error::RankMismatch(_)) && e.to_string().contains("[K, N]"), "{e}");
 }

@@ -225,6 +225,7 @@ impl ConvGeometry {
         for axis in 0..spatial {
             let window = Window {
                 op,
+                argument: "weights",
                 axis,
                 size: input[axis],
                 kernel: kernel[axis],
@@ -269,6 +270,8 @@ impl ConvGeometry {
 /// A window that slides along one axis.
 pub(crate) struct Window {
     pub op: &'static str,
+    /// The argument that has the size of the kernel.
+    pub argument: &'static str,
     pub axis: usize,
     pub size: usize,
     pub kernel: usize,
@@ -289,7 +292,7 @@ impl Window {
             fail!(
                 ShapeMismatch,
                 self.op,
-                "weights",
+                self.argument,
                 format!("a kernel that reaches over {reach} along spatial axis {}", self.axis),
                 format!("the padded input is {padded} there"),
                 "pad more, or use a smaller kernel or dilation"
@@ -352,7 +355,7 @@ impl Window {
 
     /// Sizes of the padded input and of the dilated kernel.
     pub fn reach(&self) -> Result<(usize, usize)> {
-        let Window { op, axis, size, kernel, stride, dilation, pad_begin, pad_end } = *self;
+        let Window { op, argument, axis, size, kernel, stride, dilation, pad_begin, pad_end } = *self;
         for (name, value) in [("stride", stride), ("dilation", dilation)] {
             if value == 0 {
                 fail!(
@@ -369,6 +372,9 @@ impl Window {
             let rule = format!("sizes along spatial axis {axis} stay below {MAX_SIZE}");
             Err(Error::Overflow(Complaint::new(op, name, got, rule, "use smaller numbers")))
         };
+        if kernel > MAX_SIZE {
+            return too_large(argument, format!("a kernel of {kernel}"));
+        }
         let reach =
             dilation.checked_mul(kernel - 1).and_then(|r| r.checked_add(1)).filter(|&r| r <= MAX_SIZE);
         let Some(reach) = reach else {

@@ -182,6 +182,7 @@ impl PoolGeometry {
         }
         let window = Window {
             op: self.op,
+            argument: "kernel",
             axis,
             size,
             kernel,
