@@ -103,8 +103,19 @@ fn told(e: &Error) -> bool {
 
 #[test]
 fn the_engine_may_find_no_memory() {
-    // oneDNN keeps one primitive, so that each run makes its own anew, in a cache.
-    let set = [("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1")];
+    let set = [
+        // oneDNN keeps one primitive, so that each run makes its own anew, in a cache.
+        ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1"),
+        // For `make sanitize`: its own small leaks, which are listed there.
+        (
+            "LSAN_OPTIONS",
+            concat!(
+                "print_suppressions=0:suppressions=",
+                env!("CARGO_MANIFEST_DIR"),
+                "/tests/faults/exhaustion.supp"
+            ),
+        ),
+    ];
     alone_with("faults::exhaustion::the_engine_may_find_no_memory", &set, || {
         let (mut places, mut errors) = (0, 0);
         for &(name, job) in JOBS {
