@@ -190,7 +190,8 @@ fn export<M: Managed>(
         dtype: DLDataType { code, bits, lanes: 1 },
         shape: kept.shape.as_mut_ptr(),
         strides: kept.strides.as_mut_ptr(),
-        byte_offset: (offset * dtype.size_bytes()) as u64,
+        // Without elements the offset may lie anywhere.
+        byte_offset: if dims.contains(&0) { 0 } else { (offset * dtype.size_bytes()) as u64 },
     };
     let ctx = Box::into_raw(kept).cast();
     NonNull::from(Box::leak(Box::new(M::pack(tensor, ctx, read_only))))

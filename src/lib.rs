@@ -77,6 +77,7 @@ mod fault;
 mod file;
 mod layout;
 pub mod ledger;
+mod lists;
 #[doc(hidden)]
 pub mod math;
 #[allow(unsafe_code)]

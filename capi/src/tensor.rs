@@ -246,14 +246,19 @@ pub struct bt_info {
 pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_status {
     let op = "bt_tensor_info";
     guard(op, || {
-        // SAFETY: the caller's promise.
-        let info = unsafe { place(op, "info", info)? };
-        if info.struct_size != size_of::<bt_info>() {
+        if info.is_null() {
+            return Err(null(op, "info"));
+        }
+        // SAFETY: the caller's promise: the first field is there, if nothing else.
+        let size = unsafe { (&raw const (*info).struct_size).read() };
+        if size != size_of::<bt_info>() {
             let rule = format!("this library's is {} bytes", size_of::<bt_info>());
-            let got = format!("a structure of {} bytes", info.struct_size);
+            let got = format!("a structure of {size} bytes");
             let remedy = "set struct_size to sizeof(bt_info), and compile with this library's header";
             return Err(Error::AbiMismatch(Complaint::new(op, "info", got, rule, remedy)));
         }
+        // SAFETY: the caller's promise, and it is all of it.
+        let info = unsafe { place(op, "info", info)? };
         let t = tensor(op, "t", t)?;
         let r = t.tensor_ref();
         info.dtype = DType::ALL.iter().position(|&d| d == r.dtype()).unwrap_or(0) as i32;

@@ -64,7 +64,11 @@ pub struct Fallback(usize);
 
 impl Drop for Fallback {
     fn drop(&mut self) {
-        installed().retain(|i| i.id != self.0);
+        let mut all = installed();
+        let own = all.iter().position(|i| i.id == self.0).map(|at| all.remove(at));
+        // What `tell` holds may call ops when it goes, or be another of these: not under the lock.
+        drop(all);
+        drop(own);
     }
 }
 

@@ -11,6 +11,7 @@ use super::run::in_parallel;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
+use crate::lists::filled;
 use crate::simd::{self, Loop};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -82,7 +83,7 @@ pub fn reduce<F: Fold>(
     }
     if !squeezed.contains(&0) {
         let plan = Plan::new(x, &is_reduced, &kept, &dst_strides);
-        plan.run(fold, x.data::<F::In>(), out);
+        plan.run(op, fold, x.data::<F::In>(), out)?;
     }
     Ok(dst)
 }
@@ -178,7 +179,7 @@ impl Plan {
         Plan { kept, reduced, width, chunk }
     }
 
-    fn run<F: Fold>(&self, fold: &F, src: &[F::In], out: &mut [F::Out]) {
+    fn run<F: Fold>(&self, op: &'static str, fold: &F, src: &[F::In], out: &mut [F::Out]) -> Result<()> {
         let count = self.reduced.numel();
         let chunks = count.div_ceil(self.chunk);
         // Pieces of the densest kept dimension, and everything outside it.
@@ -207,9 +208,9 @@ impl Plan {
                     finish(dst, self.fold_chunk(fold, src, from, 0..count, width, &mut cascade));
                 }
             });
-            return;
+            return Ok(());
         }
-        let mut partials = vec![fold.identity(); groups * chunks * self.width];
+        let mut partials = filled(op, groups * chunks * self.width, fold.identity())?;
         let parts = SyncPtr::new(&mut partials);
         in_parallel(groups * chunks, numel, |range| {
             let mut cascade = Cascade::new(fold, self.width);
@@ -235,6 +236,7 @@ impl Plan {
                 finish(dst, cascade.total(fold));
             }
         });
+        Ok(())
     }
 
     /// Folds reduced elements `range` of the `width` results whose source starts at `from`.

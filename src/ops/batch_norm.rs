@@ -11,6 +11,7 @@ use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
+use crate::lists::{filled, table};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -58,7 +59,7 @@ impl BatchNorm<'_> {
         let var = channel_values(op, "var", Some(self.var), channels, 1.0)?;
         let weight = channel_values(op, "weight", self.weight, channels, 1.0)?;
         let bias = channel_values(op, "bias", self.bias, channels, 0.0)?;
-        let mut inverse = Vec::with_capacity(channels);
+        let mut inverse = table(op, channels)?;
         for (c, &v) in var.iter().enumerate() {
             let variance = f64::from(v) + self.eps;
             if variance.is_nan() && !v.is_nan() || variance <= 0.0 {
@@ -95,7 +96,7 @@ pub(super) fn channel_values<'a>(
     channels: usize,
     default: f32,
 ) -> Result<Cow<'a, [f32]>> {
-    let Some(t) = t else { return Ok(vec![default; channels].into()) };
+    let Some(t) = t else { return Ok(filled(op, channels, default)?.into()) };
     let got = || TensorRef::Strided(t).describe();
     if t.dims() != [channels] {
         let rule = format!("it has one value for each of the {channels} channels");

@@ -62,8 +62,14 @@ impl Source {
     pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
         let (elem, layout) = (values.dtype().size_bytes(), like.layout());
         let mut blocked = BlockedTensor::for_result(op, values.dims(), layout, values.dtype())?;
-        let bytes = &values.storage.as_bytes()[values.offset() * elem..];
-        pack::pack(elem, bytes, values.dims(), values.strides(), layout, blocked.storage_bytes_mut());
+        pack::pack(
+            elem,
+            values.bytes(),
+            values.dims(),
+            values.strides(),
+            layout,
+            blocked.storage_bytes_mut(),
+        );
         Ok(Source { view: view(op, &blocked)?, zero_tail: true })
     }
 

@@ -175,12 +175,19 @@ fn cat_kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     let blocked = blocked_list(list);
     if axis == 1 {
-        let channels: Vec<Channel> = blocked
+        // Where each operand's channels end in the result.
+        let ends: Vec<usize> = blocked
             .iter()
-            .enumerate()
-            .flat_map(|(source, t)| (0..t.dims()[1]).map(move |channel| Channel::Of { source, channel }))
+            .scan(0, |end, t| {
+                *end += t.dims()[1];
+                Some(*end)
+            })
             .collect();
-        return lanes_recorded(args, || lane_moves::channels(op, &blocked, &channels, 0.0));
+        let from = |c| {
+            let source = ends.partition_point(|&end| end <= c);
+            Channel::Of { source, channel: c + blocked[source].dims()[1] - ends[source] }
+        };
+        return lanes_recorded(args, || lane_moves::channels(op, &blocked, dims[1], from, 0.0));
     }
     let dst = BlockedTensor::for_result(op, &dims, blocked[0].layout(), blocked[0].dtype())?;
     recorded(args, dst.into(), |dst| match dst {
@@ -364,9 +371,8 @@ fn cut(args: &Args<'_>, axis: usize, sizes: &[usize]) -> Result<Outputs> {
         let piece = match args.tensor(0)? {
             TensorRef::Strided(x) => x.narrow(axis, start, size)?.into(),
             TensorRef::Blocked(x) if axis == 1 => {
-                let channels: Vec<Channel> =
-                    (start..start + size).map(|channel| Channel::Of { source: 0, channel }).collect();
-                lane_moves::channels(op, &[x], &channels, 0.0)?.into()
+                let from = |c| Channel::Of { source: 0, channel: start + c };
+                lane_moves::channels(op, &[x], size, from, 0.0)?.into()
             }
             TensorRef::Blocked(x) => {
                 let mut dims = Dims::from_slice(x.dims());

@@ -55,15 +55,16 @@ pub(super) struct Layer {
 /// A lane of a block of the result: the layer that fills it, the lane, and with what.
 type Lane = (usize, usize, Channel);
 
-/// A tensor of the given channels, its other sizes those of the sources, which share layout and dtype.
+/// A tensor of so many channels, its other sizes those of the sources, which share layout and dtype.
 pub(super) fn channels(
     op: &'static str,
     sources: &[&BlockedTensor],
-    from: &[Channel],
+    count: usize,
+    from: impl Fn(usize) -> Channel,
     value: f64,
 ) -> Result<BlockedTensor> {
     let mut dims = sources[0].dims().to_vec();
-    dims[1] = from.len();
+    dims[1] = count;
     let dst = BlockedTensor::for_result(op, &dims, sources[0].layout(), sources[0].dtype())?;
     channels_into(op, sources, dst, from, value)
 }
@@ -73,7 +74,7 @@ pub(super) fn channels_into(
     op: &'static str,
     sources: &[&BlockedTensor],
     dst: BlockedTensor,
-    from: &[Channel],
+    from: impl Fn(usize) -> Channel,
     value: f64,
 ) -> Result<BlockedTensor> {
     let view = Lanes::of_blocked(op, &dst)?;
@@ -83,7 +84,7 @@ pub(super) fn channels_into(
     let side = (PIXELS * step, step);
     let grid = Grid { rows, columns: PIXELS, src: side, dst: side, pixels };
     let here = Layer { src_pixel: 0, dst_pixel: 0 };
-    layers(op, sources, dst, &[here], |c, fill| fill(0, from[c]), grid, value)
+    layers(op, sources, dst, &[here], |c, fill| fill(0, from(c)), grid, value)
 }
 
 /// Fills `dst`: `of(c, fill)` calls `fill(layer, from)` for every layer that fills channel `c`. Lanes that none fills

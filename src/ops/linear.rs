@@ -209,6 +209,10 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
     if dst.numel() == 0 {
         return Ok(dst.into());
     }
+    if k == 0 {
+        dst.result_data::<f32>().fill(0.0);
+        return Ok(dst.into());
+    }
     let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
     super::timed(
         args,
@@ -226,12 +230,14 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
                     })
                 };
                 let r = batch.len();
-                let view = |t: &'_ StridedTensor| (matrix(t), t.strides()[r], t.strides()[r + 1]);
+                let view = |t: &'_ StridedTensor| {
+                    // Of a single row or column, the stride may be any number.
+                    let step = |axis: usize| if t.dims()[axis] == 1 { 1 } else { t.strides()[axis] };
+                    (matrix(t), step(r), step(r + 1))
+                };
                 let ((at_a, row_a, column_a), (at_b, row_b, column_b)) = (view(&a), view(&b));
-                // Where `k` is 0 there are no elements, wherever a matrix begins.
-                let (a, b) = (a.data::<f32>().get(at_a..), b.data::<f32>().get(at_b..));
-                let x = Matrix { data: a.unwrap_or_default(), row: row_a, column: column_a };
-                let y = Matrix { data: b.unwrap_or_default(), row: row_b, column: column_b };
+                let x = Matrix { data: &a.data::<f32>()[at_a..], row: row_a, column: column_a };
+                let y = Matrix { data: &b.data::<f32>()[at_b..], row: row_b, column: column_b };
                 parallel_matmul(m, n, k, x, y, out);
             }
         },

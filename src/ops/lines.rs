@@ -155,13 +155,13 @@ pub(crate) fn with_scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R 
     thread_local! {
         static SCRATCH: std::cell::RefCell<Vec<f32>> = const { std::cell::RefCell::new(Vec::new()) };
     }
-    // Taken out, so that a caller inside a caller finds none, and makes its own.
-    let mut scratch = SCRATCH.take();
+    // Taken out, so that a caller inside a caller finds none, and makes its own; as one in a destructor of an ending thread.
+    let mut scratch = SCRATCH.try_with(std::cell::RefCell::take).unwrap_or_default();
     if scratch.len() < len {
         scratch.resize(len, 0.0);
     }
     let result = f(&mut scratch[..len]);
-    SCRATCH.set(scratch);
+    let _ = SCRATCH.try_with(|kept| kept.replace(scratch));
     result
 }
 

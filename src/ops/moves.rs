@@ -364,11 +364,10 @@ fn along_axes(
                 return Ok(blocked(op, x, picks, dst, value)?.into());
             };
             let pick = |i| own.get(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
-            let channels: Vec<Channel> = (0..own.size()).map(pick).collect();
             if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {
-                return Ok(lane_moves::channels_into(op, &[x], dst, &channels, value)?.into());
+                return Ok(lane_moves::channels_into(op, &[x], dst, pick, value)?.into());
             }
-            let x = lane_moves::channels(op, &[x], &channels, value)?;
+            let x = lane_moves::channels(op, &[x], own.size(), pick, value)?;
             Ok(blocked(op, &x, picks, dst, value)?.into())
         }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),

@@ -82,7 +82,7 @@ impl Picks<'_> {
                 }
             }
             Picks::List(list) => {
-                for run in list[part].chunk_by(|a, b| a + 1 == *b) {
+                for run in list[part].chunk_by(|a, b| a.wrapping_add(1) == *b) {
                     f(run.len(), Some((run[0] as usize, 1)));
                 }
             }

@@ -24,7 +24,9 @@ impl Scale {
         let center = mean as f32;
         let scale = inverse * f64::from(weight);
         let rest = f64::from(center) - mean;
-        let shift = if rest == 0.0 { f64::from(bias) } else { f64::from(bias) + rest * scale };
+        // NaN of an infinite mean, which leaves nothing.
+        let shift =
+            if rest == 0.0 || !center.is_finite() { f64::from(bias) } else { f64::from(bias) + rest * scale };
         Scale { center, scale: scale as f32, shift: shift as f32 }
     }
 

@@ -263,9 +263,8 @@ fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
         }
         TensorRef::Blocked(x) => {
             let each = c / groups;
-            let channels: Vec<Channel> =
-                (0..c).map(|c| Channel::Of { source: 0, channel: c % groups * each + c / groups }).collect();
-            lanes_recorded(args, || lane_moves::channels(op, &[x], &channels, 0.0))
+            let from = |c| Channel::Of { source: 0, channel: c % groups * each + c / groups };
+            lanes_recorded(args, || lane_moves::channels(op, &[x], c, from, 0.0))
         }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }

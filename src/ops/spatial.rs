@@ -110,14 +110,6 @@ pub(crate) fn run(
     }
 }
 
-/// An empty list with room for `count` values: what a kernel looks up for each output index along an axis.
-pub(crate) fn table<T>(op: &'static str, count: usize) -> Result<Vec<T>> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory { bytes: count.saturating_mul(size_of::<T>()), call: op })?;
-    Ok(list)
-}
-
 /// Where a tile of output columns that begins at `from` ends: as many columns, up to `to`, as need no more than
 /// `room` columns of the source. `needs(column)` is the range of source columns that one output column reads, whose
 /// ends never go back from one column to the next.

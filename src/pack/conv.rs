@@ -310,7 +310,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                     channel: &strided::channel_vectors(channel)?,
                     post_ops: &self.post_ops,
                 };
-                let other = if g.n == self.g.n { None } else { self.plan_for(g) };
+                let other = if g.n == self.g.n { None } else { self.plan_for(g)? };
                 let plan = other.as_ref().unwrap_or(&d.plan);
                 let layouts = || format!("{} -> {}", self.source.layout, self.to);
                 timed_as(g.op, x.key(), direct::NAME, layouts, || {
@@ -321,10 +321,10 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     }
 
     /// The plan of the blocked kernel in Rust for another batch.
-    fn plan_for(&self, g: &ConvGeometry) -> Option<Plan> {
+    fn plan_for(&self, g: &ConvGeometry) -> Result<Option<Plan>> {
         match &self.source.layout {
             SourceLayout::Blocked(layout) => Plan::new(g, layout),
-            SourceLayout::Strided(_) => None,
+            SourceLayout::Strided(_) => Ok(None),
         }
     }
 

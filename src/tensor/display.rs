@@ -25,6 +25,10 @@ impl Display for StridedTensor {
 impl StridedTensor {
     fn axis(&self, f: &mut Formatter<'_>, index: &mut Vec<usize>) -> Result {
         let Some(&size) = self.dims().get(index.len()) else { return self.number(f, index) };
+        if self.numel() == 0 {
+            // However many empty lists it would be.
+            return write!(f, "[]");
+        }
         let innermost = index.len() + 1 == self.rank();
         let shortened = self.numel() > SHORTEN_FROM && size > 2 * ENDS;
         write!(f, "[")?;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
-use crate::error::{Error, Result, fail};
+use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::{for_each_offset, span};
+use crate::lists::table;
 
 /// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
 ///
@@ -167,9 +168,7 @@ impl StridedTensor {
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
         self.check_element::<E>("to_vec")?;
         let data = self.data::<E>();
-        let mut out = Vec::new();
-        let bytes = self.numel().saturating_mul(self.dtype.size_bytes());
-        out.try_reserve_exact(self.numel()).map_err(|_| Error::OutOfMemory { bytes, call: "to_vec" })?;
+        let mut out = table("to_vec", self.numel())?;
         for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
         Ok(out)
     }
@@ -180,6 +179,13 @@ impl StridedTensor {
         debug_assert_eq!(E::DTYPE, self.dtype);
         // A tensor without elements may have an offset past its storage, as in PyTorch.
         self.storage.as_slice::<E>().get(self.place()).unwrap_or(&[])
+    }
+
+    /// The same of any dtype, in bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let (elem, place) = (self.dtype.size_bytes(), self.place());
+        let place = place.start.saturating_mul(elem)..place.end.saturating_mul(elem);
+        self.storage.as_bytes().get(place).unwrap_or(&[])
     }
 
     fn place(&self) -> std::ops::Range<usize> {

@@ -58,8 +58,12 @@ impl Section<'_> {
                 return;
             }
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.task)(i)));
-            if done.is_err() {
+            if let Err(payload) = done {
                 self.panicked.store(true, SeqCst);
+                // Nothing may unwind from here: the leader would leave while others look at the section. What a payload
+                // panics with when it goes is let lie.
+                let gone = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload)));
+                gone.unwrap_or_else(std::mem::forget);
             }
         }
     }
@@ -375,6 +379,27 @@ mod tests {
         assert!(std::panic::catch_unwind(|| parallel_for(8, |i| assert!(i != 5))).is_err());
         assert!(!in_task());
         run(|| each_once(100));
+    }
+
+    /// Nothing unwinds out of a section before all have left it.
+    #[test]
+    fn a_panic_that_panics_again_when_it_goes() {
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                panic!("and again");
+            }
+        }
+        for size in [1, 2, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(size).build().unwrap();
+            for _ in 0..20 {
+                let section = || parallel_for(64, |_| std::panic::panic_any(Bomb));
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.install(section)));
+                // Its own, where one thread runs the tasks: it is not to go off here.
+                std::mem::forget(caught.expect_err("tasks panicked"));
+                pool.install(|| each_once(64));
+            }
+        }
     }
 
     #[test]

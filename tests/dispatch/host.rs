@@ -161,4 +161,9 @@ fn child_with_fallbacks() {
     assert_eq!(notes.lock().unwrap().len(), 3, "matmul, and cumsum to the new listener");
     drop(all);
     assert!(off());
+    // What a listener holds goes with it: another fallback, or a tensor whose op falls back.
+    let inner = allow_fallback(Some("sort"), |_| {});
+    let outer = allow_fallback(None, move |_| drop(format!("{inner:?}")));
+    drop(outer);
+    assert!(matches!(ops::sort(&x, 2, false), Err(Error::UnsupportedOp(_))));
 }

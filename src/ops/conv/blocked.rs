@@ -73,7 +73,7 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     if engine::run(args, &call, x, w, &mut dst)? {
         return Ok(dst.into());
     }
-    let Some(plan) = Plan::new(g, x.layout()) else {
+    let Some(plan) = Plan::new(g, x.layout())? else {
         let reason = Unsupported::Layout { layout: x.layout().to_string() };
         let remedy = other_layout(x.rank());
         return Err(op_of(g.input.len(), g.transposed).unsupported(

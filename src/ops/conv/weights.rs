@@ -56,7 +56,7 @@ pub(crate) fn output_first(
     spatial: usize,
     groups: usize,
 ) -> Result<StridedTensor> {
-    if w.rank() != spatial + 2 || groups == 0 || w.dims()[0] == 0 {
+    if w.rank() != spatial + 2 || groups == 0 || w.numel() == 0 {
         // As they should be, or wrong: the geometry checks.
         return Ok(w.clone());
     }

@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::dispatch::Args;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
+use crate::lists::table;
 use crate::ops::conv::geometry::Window;
-use crate::ops::spatial::table;
 
 /// The source elements of one output index along one axis: `taps` of them from `start` on, all inside the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use crate::dispatch::Args;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
-use crate::ops::spatial::{self, table};
+use crate::lists::table;
+use crate::ops::spatial;
 
 /// Sizes of the result, and the factors that coordinates are counted with.
 pub(super) struct Target {

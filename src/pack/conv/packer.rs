@@ -209,7 +209,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         match (source.layout, to) {
             (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location).map(Some),
             (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
-                let Some(plan) = Plan::new(g, &to) else { return Err(no_kernel(g, source, &to)) };
+                let Some(plan) = Plan::new(g, &to)? else { return Err(no_kernel(g, source, &to)) };
                 let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
                 Ok(Some(Weights::Direct(Box::new(DirectWeights { data: Arc::new(data), plan }))))
             }

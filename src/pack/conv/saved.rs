@@ -198,7 +198,7 @@ fn direct(
         (SourceLayout::Blocked(a), SourceLayout::Blocked(b)) if a == b => a,
         _ => return Err(Why::Corrupt(from.corrupt("weights for blocked sources, with another"))),
     };
-    let Some(plan) = Plan::new(g, &layout) else {
+    let Some(plan) = Plan::new(g, &layout).map_err(Why::Corrupt)? else {
         return Err(Why::Corrupt(from.corrupt(format!("no kernel reads {layout}"))));
     };
     if plan.weight_vectors * plan.block * 4 != data.len() {

@@ -26,7 +26,7 @@ use self::kernel::{Grid, Out, Target, Tile};
 use self::plan::Form;
 use self::window::{Fill, Place, Shape, Sizes};
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::conv::phases::{Axis, Phase};
 use crate::ops::lanes::Row;
 use crate::ops::post_ops::PostOps;
@@ -160,6 +160,11 @@ impl<'a> Cut<'a> {
         let form = plan.blocks[block].form;
         let shape = &self.shapes[usize::from(form == Form::Gathered)];
         let sizes = shape.sizes(plan, self.phase, place.rows, place.width);
+        let bytes = shape.elements(&sizes, window::planes(plan, block)).saturating_mul(size_of::<f32>());
+        if bytes > isize::MAX as usize {
+            // Nor would the places in it be numbers.
+            return Err(Error::OutOfMemory { bytes, call: plan.op() });
+        }
         let (taps, plane, window_row) = shape.layout(plan, self.phase, &sizes);
         let copy;
         // A phase without taps reads nothing.

@@ -3,7 +3,10 @@
 
 use std::ops::Range;
 
+use crate::error::Result;
 use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::lists::table;
 use crate::ops::conv::ConvGeometry;
 use crate::ops::conv::phases::{Phase, cube, phases};
 use crate::ops::lanes::Lanes;
@@ -58,13 +61,13 @@ pub(crate) struct Part {
 impl Plan {
     /// The plan for activations in this layout; `None` where there is no kernel for it: only blocks of 8 or 16
     /// channels, and nothing else blocked.
-    pub fn new(g: &ConvGeometry, layout: &Layout) -> Option<Plan> {
+    pub fn new(g: &ConvGeometry, layout: &Layout) -> Result<Option<Plan>> {
         let block = layout.block_of(1);
         if block != 8 && block != 16 {
-            return None;
+            return Ok(None);
         }
-        let src = Lanes::of_layout(g.op, &g.src_dims(), layout).ok()?;
-        let dst = Lanes::of_layout(g.op, &g.dst_dims(), layout).ok()?;
+        let lanes = |dims: &Dims| Lanes::of_layout(g.op, dims, layout).ok();
+        let Some((src, dst)) = lanes(&g.src_dims()).zip(lanes(&g.dst_dims())) else { return Ok(None) };
         let (cg, og) = (g.c / g.groups, g.o / g.groups);
         let kernel = cube(&g.kernel, 1);
         let taps: usize = kernel.iter().product();
@@ -78,7 +81,7 @@ impl Plan {
             src,
             dst,
             weight_vectors: 0,
-            blocks: Vec::with_capacity(dst.blocks),
+            blocks: table(g.op, dst.blocks)?,
             geometry: *g,
         };
         for i in 0..dst.blocks {
@@ -101,7 +104,11 @@ impl Plan {
                     .map_or(0, |p| p.weights + source_blocks(&p.channels, block).len() * taps * block),
             };
         }
-        Some(plan)
+        Ok(Some(plan))
+    }
+
+    pub fn op(&self) -> &'static str {
+        self.geometry.op
     }
 
     /// The phases of the work.
@@ -203,7 +210,7 @@ mod tests {
             pad_end: Dims::from_slice(&[0]),
             output_padding: Dims::from_slice(&[0]),
         };
-        Plan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap()
+        Plan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap().unwrap()
     }
 
     #[test]

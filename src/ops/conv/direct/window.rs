@@ -93,7 +93,7 @@ impl Shape {
                 }
             }
         }
-        (taps, plane, row * along_h.step)
+        (taps, plane, row.saturating_mul(along_h.step))
     }
 
     /// Where the window of a tile begins in the source, which is read in place.
@@ -228,7 +228,7 @@ impl Fill<'_> {
 
     fn rows(&self) -> Vec<FillRow> {
         let (src, sizes) = (&self.plan.src, &self.sizes);
-        let mut rows = Vec::with_capacity(self.shape.span[0] * sizes.rows);
+        let mut rows = Vec::new();
         let inside = |axis: usize, i: usize| {
             let position = self.start(axis) + i as isize;
             usize::try_from(position).ok().filter(|&p| p < src.spatial[axis])

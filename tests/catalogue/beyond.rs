@@ -1,0 +1,109 @@
+//! Sizes, strides and offsets that no memory or number can hold, given to ops that look harmless: an error or a result, and
+//! never an end of the process.
+
+use blocktensor::ops::{self, BatchNorm, Conv2d, NormParams, PadMode};
+use blocktensor::{
+    BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv2d, Result, Source, StridedTensor,
+};
+
+use MemoryFormat::Contiguous;
+
+const HUGE: usize = isize::MAX as usize;
+
+fn ones(dims: &[usize]) -> StridedTensor {
+    StridedTensor::full(dims, 1f32, Contiguous).unwrap()
+}
+
+/// The same number `count` times along the first axis, in as little memory as one.
+fn repeated(dims: &[usize], count: usize) -> StridedTensor {
+    let mut dims = dims.to_vec();
+    dims[0] = 1;
+    let one = ones(&dims);
+    dims[0] = count;
+    one.expand(&dims).unwrap()
+}
+
+#[track_caller]
+fn out_of_memory<T: std::fmt::Debug>(result: Result<T>) {
+    let e = result.unwrap_err();
+    assert!(matches!(e, Error::OutOfMemory { .. } | Error::Overflow(_)), "{e}");
+}
+
+#[test]
+fn a_window_that_wraps_when_counted_in_bytes() {
+    for (c, padding, dilation) in [(4096, (1 << 24) - 1, (1 << 25) - 1), (16, (1 << 28) - 1, (1 << 29) - 1)] {
+        let x = ones(&[1, c, 2, 2]).to_blocked(&Layout::NCHW16C).unwrap();
+        let w = ones(&[16, c, 2, 2]).to_blocked(&Layout::OIHW16I16O).unwrap();
+        out_of_memory(ops::conv2d(&x, &w, None, &Conv2d::new().padding(padding).dilation(dilation)));
+    }
+}
+
+#[test]
+fn lists_of_channels_that_are_not_there() {
+    let wide = ones(&[1, 1, 1, 2]).expand(&[1, 1 << 50, 1, 2]).unwrap();
+    out_of_memory(ops::instance_norm(&wide, &NormParams::default()));
+    out_of_memory(ops::group_norm(&wide, 1, &NormParams::default()));
+    let none = StridedTensor::zeros(&[0, 1 << 58, 1, 2], DType::F32, Contiguous).unwrap();
+    assert_eq!(ops::instance_norm(&none, &NormParams::default()).unwrap().dims(), none.dims());
+    assert_eq!(ops::group_norm(&none, 2, &NormParams::default()).unwrap().dims(), none.dims());
+    let mean = repeated(&[1], 1 << 58);
+    out_of_memory(ops::batch_norm(&none, &BatchNorm::new(&mean, &mean)));
+
+    let x = BlockedTensor::zeros(&[0, 1 << 56, 1, 1], DType::F32, &Layout::NCHW16C).unwrap();
+    assert_eq!(ops::channel_shuffle(&x, 2).unwrap().dims(), x.dims());
+    assert_eq!(ops::chunk(&x, 2, 1).unwrap().len(), 2);
+    assert_eq!(ops::split(&x, &[1, (1 << 56) - 1], 1).unwrap()[1].dims(), [0, (1 << 56) - 1, 1, 1]);
+    assert_eq!(ops::cat(&[&x, &x], 1).unwrap().dims(), [0, 1 << 57, 1, 1]);
+    assert_eq!(ops::flip(&x, &[1]).unwrap().dims(), x.dims());
+    assert_eq!(ops::pad(&x, &[0, 0, 0, 0, 1, 1], PadMode::Constant(0.0)).unwrap().dims()[1], (1 << 56) + 2);
+    assert!(x.to_strided(Contiguous).unwrap().to_string().starts_with("[] f32"));
+}
+
+#[test]
+fn sums_and_weights_of_one_number_repeated() {
+    out_of_memory(ops::sum(&repeated(&[1, 512], 1 << 50), &[0], false));
+    // The other way round, the result is small, and so are its parts.
+    let many = repeated(&[1, 1 << 16], 4);
+    assert_eq!(ops::sum(&many, &[1], false).unwrap().to_vec::<f32>().unwrap(), [65536.0; 4]);
+    let w = repeated(&[1, 1, 1, 1], 1 << 50);
+    let source = Source::blocked(&[1, 1, 1, 1], &Layout::NCHW16C).unwrap();
+    let packed = PackedConv2d::new(&w, None, Conv2d::new()).and_then(|p| p.pack_for(&source));
+    out_of_memory(packed.map(|_| ()));
+}
+
+#[test]
+fn offsets_and_strides_of_no_elements() {
+    let x = BlockedTensor::zeros(&[1, 0, 2, 2], DType::F32, &Layout::NCHW16C).unwrap();
+    let none = ones(&[4]).as_strided(&[0], &[1], HUGE).unwrap();
+    assert_eq!(ops::add_channel(&x, &none).unwrap().dims(), x.dims());
+    assert_eq!(ops::mul_channel(&x, &none).unwrap().dims(), x.dims());
+    // SAFETY: a live export of ours, given back once.
+    unsafe {
+        let out = none.to_dlpack();
+        assert_eq!(out.as_ref().dl_tensor.byte_offset, 0);
+        StridedTensor::from_dlpack(out).unwrap();
+    }
+    let a = ones(&[4]).as_strided(&[4, 2, 0], &[HUGE, 1, 1], 0).unwrap();
+    let b = StridedTensor::zeros(&[4, 0, 2], DType::F32, Contiguous).unwrap();
+    assert_eq!(ops::matmul(&a, &b).unwrap().to_vec::<f32>().unwrap(), [0.0; 16]);
+    let row = ones(&[3]).as_strided(&[1, 3], &[HUGE, 1], 0).unwrap();
+    let column = ones(&[3]).as_strided(&[3, 1], &[1, HUGE], 0).unwrap();
+    assert_eq!(ops::matmul(&row, &column).unwrap().to_vec::<f32>().unwrap(), [3.0]);
+    assert_eq!(ops::matmul(&column, &row).unwrap().to_vec::<f32>().unwrap(), [1.0; 9]);
+}
+
+#[test]
+fn the_last_index_that_is_one() {
+    let x = StridedTensor::full(&[1], 7u8, Contiguous).unwrap().expand(&[1 << 31]).unwrap();
+    let index = StridedTensor::from_slice(&[i32::MAX, 0, i32::MAX], &[3]).unwrap();
+    assert_eq!(ops::index_select(&x, 0, &index).unwrap().to_vec::<u8>().unwrap(), [7; 3]);
+}
+
+#[test]
+fn an_infinite_mean_is_taken_off() {
+    let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[1, 4, 1, 1]).unwrap();
+    let mean = StridedTensor::from_slice(&[f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.0], &[4]).unwrap();
+    let y = ops::batch_norm(&x, &BatchNorm::new(&mean, &ones(&[4]))).unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(y[..2], [f32::NEG_INFINITY, f32::INFINITY]);
+    assert!(y[2].is_nan() && (y[3] - 4.0).abs() < 1e-4, "{y:?}");
+}
