@@ -342,6 +342,13 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     let Ok(skip) = usize::try_from(t.byte_offset) else {
         return unsupported("byte_offset", t.byte_offset.to_string(), "it fits the address space");
     };
+    if t.data.addr().checked_add(skip).is_none() {
+        return unsupported(
+            "byte_offset",
+            t.byte_offset.to_string(),
+            "it does not go around the address space",
+        );
+    }
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
     // SAFETY: the caller's promise.
     unsafe { StridedTensor::from_foreign(Foreign { data, dtype, dims, strides, writable }, owner) }

@@ -129,6 +129,9 @@ fn strides_offsets_and_flags_are_understood() {
     let t = t.unwrap();
     assert_eq!((t.as_slice::<f32>().unwrap().len(), t.strides()), (0, &[3, 1][..]));
     assert_eq!(ops::softmax(&t, 1).unwrap().numel(), 0);
+    // But strides are kept, as PyTorch keeps them.
+    let (t, _) = received(&[4, 0, 3], &[0, 7, 2], 0, |_| {});
+    assert_eq!(t.unwrap().strides(), [0, 7, 2]);
     let (t, _) = received(&[1, 3], &[-77, 1], 3, |_| {});
     assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0]);
     let (t, _) = received(&[2, 3], &[0, 1], 3, |_| {});
@@ -158,7 +161,7 @@ fn strides_offsets_and_flags_are_understood() {
 #[test]
 fn what_is_refused_is_given_back_once() {
     type Change = fn(&mut DLManagedTensorVersioned);
-    let cases: [(&str, Change); 12] = [
+    let cases: [(&str, Change); 13] = [
         ("DlpackVersion", |m| {
             m.version = DLPackVersion { major: 2, minor: 0 };
             // Nothing else may be read of another version.
@@ -174,6 +177,7 @@ fn what_is_refused_is_given_back_once() {
         ("DlpackUnsupported", |m| m.dl_tensor.shape = std::ptr::null_mut()),
         ("InvalidArgument", |m| m.dl_tensor.data = std::ptr::null_mut()),
         ("Misaligned", |m| m.dl_tensor.byte_offset = 2),
+        ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = u64::MAX - 3),
         ("UnsupportedStride", |m| {
             // SAFETY: two strides, of a live tensor.
             unsafe { *m.dl_tensor.strides = -3 }

@@ -11,6 +11,7 @@ use super::{Refused, to_c_dims};
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported};
 use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
 
 /// What a descriptor is made from, cheap to put into a cache key.
 #[derive(Clone, Copy)]
@@ -49,7 +50,7 @@ impl Spec<'_> {
         key.extend(dims.iter().map(|&d| d as u64));
         match self {
             Spec::Strided { dims, strides, .. } => {
-                key.extend(strides.iter().zip(*dims).map(|(&s, &d)| canonical_stride(s, d) as u64));
+                key.extend(canonical_strides(dims, strides).iter().map(|&s| s as u64));
             }
             Spec::Layout { layout, .. } => {
                 let order = layout.outer_order().iter().fold(0u64, |word, &d| word << 4 | d as u64);
@@ -76,9 +77,27 @@ impl Spec<'_> {
     }
 }
 
-/// The stride of a dimension of size 1 says nothing; one value for all keeps kernels and cache keys the same.
-fn canonical_stride(stride: usize, dim: usize) -> usize {
-    if dim == 1 { 1 } else { stride }
+/// The strides, where those of dimensions of size 1, which say nothing, are what they are in a dense tensor that has its
+/// channels inside or outside of its pixels as this one has: kernels and cache keys are then the same for all of them. Any
+/// other number would mislead oneDNN, some of whose kernels compare all strides to find out where the channels are.
+fn canonical_strides(dims: &[usize], strides: &[usize]) -> Dims {
+    let told = |d: usize| dims[d] != 1;
+    let inside = dims.len() > 2
+        && told(1)
+        && (2..dims.len())
+            .filter(|&d| told(d))
+            .min_by_key(|&d| strides[d])
+            .is_some_and(|d| strides[1] < strides[d]);
+    let mut canonical = Dims::from_slice(strides);
+    let mut next = 1;
+    let innermost = inside.then_some(1);
+    for d in innermost.into_iter().chain((0..dims.len()).rev().filter(|&d| Some(d) != innermost)) {
+        if !told(d) {
+            canonical[d] = next;
+        }
+        next = next.max(canonical[d].saturating_mul(dims[d]));
+    }
+    canonical
 }
 
 /// An owned descriptor: the identity of a physical layout, also of those that have no name.
@@ -96,10 +115,7 @@ impl MemoryDesc {
     }
 
     pub(crate) fn strided(dims: &[usize], strides: &[usize], dtype: DType) -> Result<MemoryDesc> {
-        let (d, mut s) = (to_c_dims(dims), to_c_dims(strides));
-        for (stride, &dim) in s.iter_mut().zip(dims) {
-            *stride = canonical_stride(*stride as usize, dim) as i64;
-        }
+        let (d, s) = (to_c_dims(dims), to_c_dims(&canonical_strides(dims, strides)));
         let mut md = std::ptr::null_mut();
         // SAFETY: both arrays hold at least `dims.len()` values.
         let status = status_of(|| unsafe {

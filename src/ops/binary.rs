@@ -47,6 +47,15 @@ pointwise::binary_ops! {
     ge ge_into -> u8 |a, b| u8::from(a >= b);
 }
 
+/// Roots are PyTorch's `sqrt` and `rsqrt`, which differ from C's `pow` at -0 and at minus infinity.
+#[inline(always)]
+fn pow_number(x: f32, y: f32) -> f32 {
+    let power = math::pow(x, y);
+    let root = y.abs() == 0.5;
+    let power = if root & (x == 0.0) { power.copysign(x) } else { power };
+    if root & (x == f32::NEG_INFINITY) { f32::NAN } else { power }
+}
+
 pointwise::unary_ops! {
     SCALARS:
     /// `x + other`, as `torch.add` with a number.
@@ -58,7 +67,7 @@ pointwise::unary_ops! {
     /// `x / other`, as `torch.div` with a number.
     div_scalar div_scalar_into (other = None) -> f32 { let other = other as f32; move |x| x / other }
     /// `x` to the power of `other`, as `torch.pow` with a number.
-    pow_scalar pow_scalar_into (other = None) -> f32 { With(math::pow, other as f32) }
+    pow_scalar pow_scalar_into (other = None) -> f32 { With(pow_number, other as f32) }
     /// 1 where `x == other`, else 0, as `torch.eq` with a number.
     eq_scalar eq_scalar_into (other = None) -> u8 { let other = other as f32; move |x| u8::from(x == other) }
     /// 1 where `x != other`, else 0, as `torch.ne` with a number.

@@ -33,9 +33,14 @@ impl Moments {
         }
         let count = self.count + other.count;
         let delta = other.mean - self.mean;
+        let mean = if delta.is_finite() {
+            self.mean + delta * (other.count / count)
+        } else {
+            self.mean + other.mean
+        };
         Moments {
             count,
-            mean: self.mean + delta * (other.count / count),
+            mean,
             squares: self.squares + other.squares + delta * delta * (self.count * other.count / count),
         }
     }
@@ -135,7 +140,7 @@ fn few_lanes(src: &[f32], sums: &mut Sums, out: &mut [Moments]) {
     let whole = src.len() / wide;
     let (mut row, mut pivots) = ([0f32; GROUP * GROUP], [0f32; GROUP * GROUP]);
     for p in pivots[..wide].chunks_exact_mut(lanes) {
-        p.copy_from_slice(&src[..lanes]);
+        p.iter_mut().zip(src).for_each(|(p, &x)| *p = finite(x));
     }
     // What is left, filled up with pivots: they add nothing.
     row[..wide].copy_from_slice(&pivots[..wide]);
@@ -157,8 +162,14 @@ fn few_lanes(src: &[f32], sums: &mut Sums, out: &mut [Moments]) {
         }
     }
     for (lane, out) in out.iter_mut().enumerate() {
-        *out = around_pivot(pixels, src[lane], sum[lane], squares[lane]);
+        *out = around_pivot(pixels, finite(src[lane]), sum[lane], squares[lane]);
     }
+}
+
+/// A pivot: infinity less itself would be none.
+#[inline(always)]
+fn finite(x: f32) -> f32 {
+    if x.is_finite() { x } else { 0.0 }
 }
 
 #[inline(always)]
@@ -183,7 +194,7 @@ impl Sums {
     #[inline(always)]
     fn start(&mut self, pivot: &[f32]) {
         *self = Sums::default();
-        self.pivot.copy_from_slice(&pivot[..GROUP]);
+        self.pivot = std::array::from_fn(|l| finite(pivot[l]));
         simd::end_of_chunk();
     }
 

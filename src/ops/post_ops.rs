@@ -9,8 +9,9 @@ use crate::error::{Complaint, Error, Result};
 
 /// An element-wise function that a kernel can fuse.
 ///
-/// oneDNN's `Relu` and `Clip` make 0 (or a bound) of NaN, our own kernels keep it, as PyTorch does: where that matters, call
-/// `ops::relu` or `ops::clamp` on the result instead.
+/// oneDNN's `Relu` and `LeakyRelu(0.0)` make 0 of NaN (the latter of minus infinity, too), and its `Clip` the lower bound. Our
+/// own kernels keep it, as PyTorch does: where that matters, call `ops::relu`, `ops::leaky_relu` or `ops::clamp` on the result
+/// instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Activation {

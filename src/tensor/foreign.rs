@@ -49,8 +49,9 @@ impl StridedTensor {
         let row_major = MemoryFormat::Contiguous.strides(op, &dims)?;
         let strides = match memory.strides {
             Some(strides) if numel > 0 => steps(op, strides, &dims)?,
-            // Without elements there are no steps between them.
-            _ => row_major,
+            // Without elements they say nothing, but are kept where they are strides.
+            Some(strides) => steps(op, strides, &dims).unwrap_or(row_major),
+            None => row_major,
         };
         let size = memory.dtype.size_bytes();
         let reach = if numel == 0 { Some(0) } else { reach(&dims, &strides) };

@@ -1,7 +1,7 @@
 //! Sizes, strides and offsets that no memory or number can hold, given to ops that look harmless: an error or a result, and
 //! never an end of the process.
 
-use blocktensor::ops::{self, BatchNorm, Conv2d, NormParams, PadMode};
+use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, NormParams, PadMode};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv2d, Result, Source, StridedTensor,
 };
@@ -97,6 +97,41 @@ fn the_last_index_that_is_one() {
     let x = StridedTensor::full(&[1], 7u8, Contiguous).unwrap().expand(&[1 << 31]).unwrap();
     let index = StridedTensor::from_slice(&[i32::MAX, 0, i32::MAX], &[3]).unwrap();
     assert_eq!(ops::index_select(&x, 0, &index).unwrap().to_vec::<u8>().unwrap(), [7; 3]);
+}
+
+#[test]
+fn roots_as_powers_at_the_edges() {
+    let x = StridedTensor::from_slice(&[-0.0f32, f32::NEG_INFINITY, 0.0, 4.0, -1.0], &[5]).unwrap();
+    let power = |y| ops::pow_scalar(&x, y).unwrap().to_vec::<f32>().unwrap();
+    // PyTorch 2.15.
+    for (y, want) in [
+        (0.5, [-0.0f32, f32::NAN, 0.0, 2.0, f32::NAN]),
+        (-0.5, [f32::NEG_INFINITY, f32::NAN, f32::INFINITY, 0.5, f32::NAN]),
+    ] {
+        let same = |(g, w): (f32, f32)| g.to_bits() == w.to_bits() || g.is_nan() && w.is_nan();
+        assert!(power(y).into_iter().zip(want).all(same), "{y}: {:?}", power(y));
+    }
+}
+
+#[test]
+fn an_infinite_number_is_in_its_mean_wherever_it_stands() {
+    let (zero, one) = (StridedTensor::from_slice(&[0f32; 2], &[2]).unwrap(), ones(&[2]));
+    for at in 0..6 {
+        for (n, pixels) in [(1, 6), (2, 3), (3, 2), (6, 1)] {
+            for sign in [1.0, -1.0] {
+                // Channel 1 has it, channel 0 has not.
+                let mut data: Vec<f32> = (0..12).map(|i| i as f32).collect();
+                data[(at / pixels * 2 + 1) * pixels + at % pixels] = sign * f32::INFINITY;
+                let x = StridedTensor::from_slice(&data, &[n, 2, 1, pixels]).unwrap();
+                for x in [x.clone(), x.contiguous(MemoryFormat::ChannelsLast).unwrap()] {
+                    let params = BatchNormTrain { momentum: 1.0, ..BatchNormTrain::new(&zero, &one) };
+                    let mean =
+                        ops::batch_norm_train(&x, &params).unwrap().running_mean.to_vec::<f32>().unwrap();
+                    assert!(mean[0].is_finite() && mean[1] == sign * f32::INFINITY, "{at} of {n}: {mean:?}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::support::{Rng, assert_close};
 
 /// A random problem of 1 to 3 spatial dimensions; sizes that meet channel tails, one-pixel images, padding beyond the
 /// kernel, groups of any width.
-fn problem(rng: &mut Rng, spatial: usize) -> Problem {
+pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Problem {
     let channels = [1, 3, 15, 16, 17, 31, 32, 33];
     let (mut c, mut o, groups) = match rng.below(6) {
         0 => {
@@ -56,16 +56,16 @@ fn problem(rng: &mut Rng, spatial: usize) -> Problem {
 }
 
 /// The operands of a problem.
-struct Data {
-    x: StridedTensor,
-    w: StridedTensor,
-    b: StridedTensor,
-    want: Vec<f64>,
+pub(super) struct Data {
+    pub x: StridedTensor,
+    pub w: StridedTensor,
+    pub b: StridedTensor,
+    pub want: Vec<f64>,
     magnitude: Vec<f64>,
 }
 
 impl Data {
-    fn new(p: &Problem, spatial: usize, mut values: impl FnMut(usize) -> Vec<f32>) -> Data {
+    pub fn new(p: &Problem, spatial: usize, mut values: impl FnMut(usize) -> Vec<f32>) -> Data {
         let cg = p.c / p.groups;
         let x = values(p.n * p.c * p.input.iter().product::<usize>());
         let w = values(p.o * cg * p.kernel.iter().product::<usize>());
@@ -104,7 +104,7 @@ fn conv1d(p: &Problem) -> Conv1d {
         .groups(p.groups)
 }
 
-fn conv2d(p: &Problem) -> Conv2d {
+pub(super) fn conv2d(p: &Problem) -> Conv2d {
     Conv2d::new()
         .strides([p.stride[1], p.stride[2]])
         .dilations([p.dilation[1], p.dilation[2]])
@@ -112,7 +112,7 @@ fn conv2d(p: &Problem) -> Conv2d {
         .groups(p.groups)
 }
 
-fn conv3d(p: &Problem) -> Conv3d {
+pub(super) fn conv3d(p: &Problem) -> Conv3d {
     Conv3d::new().strides(p.stride).dilations(p.dilation).paddings(p.pad_begin, p.pad_end).groups(p.groups)
 }
 

@@ -3,6 +3,7 @@
 mod binary;
 mod cat;
 mod conv;
+mod conv_channel;
 mod conv_transpose;
 mod dropout;
 mod moves;

@@ -4,7 +4,7 @@ use blocktensor::ops::{self, Resample};
 use blocktensor::{Error, Operand, Result, StridedTensor, Tensor, dispatch};
 
 use crate::support::activation::{elements, forms, same_bits_for_all_threads};
-use crate::support::resample::{Axis, linear, nearest, solve};
+use crate::support::resample::{Axis, linear, nearest, nearest_of_images, solve};
 use crate::support::{Rng, assert_close};
 
 /// A random problem: sizes, and where to.
@@ -105,7 +105,7 @@ fn nearest_copies_the_neighbour_that_pytorch_copies() {
     for case in 0..400 {
         let p = Problem::new(&mut rng);
         let data = rng.reals(p.n * p.c * p.input.iter().product::<usize>());
-        let axes = p.axes(nearest);
+        let axes = if p.rank == 2 { p.axes(nearest_of_images) } else { p.axes(nearest) };
         check(&format!("case {case}"), &p, &data, &axes, true, |x| match p.rank {
             1 => ops::upsample_nearest(x, &p.params::<1>(false)),
             2 => ops::upsample_nearest(x, &p.params::<2>(false)),
@@ -146,6 +146,11 @@ fn by_hand() {
     assert_eq!(values(ops::upsample_nearest(&x, &by).unwrap()), [0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
     let sized = by.recompute_scale_factor();
     assert_eq!(values(ops::upsample_nearest(&x, &sized).unwrap()), [0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
+    // PyTorch 2.15, of an image: indices, where a fractional factor keeps the size or doubles it.
+    let image = x.reshape(&[1, 1, 1, 5]).unwrap();
+    let by = |h: f64, w: f64| values(ops::upsample_nearest(&image, &Resample::by_each([h, w])).unwrap());
+    assert_eq!(by(1.0, 1.1), [0.0, 1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(by(1.0, 2.05), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0, 4.0, 4.0]);
     let last = |p: &Resample<1>| *values(ops::upsample_linear(&x, p).unwrap()).last().unwrap();
     assert_eq!(last(&Resample::by(1.5)), (6.5f64 / 1.5 - 0.5) as f32);
     assert_eq!(last(&Resample::by(1.5).recompute_scale_factor()), 4.0);

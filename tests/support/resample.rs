@@ -9,6 +9,15 @@ pub fn nearest(size: usize, output: usize, scale: Option<f64>) -> Axis {
     (0..output).map(|i| vec![(((i as f32 * step).floor() as usize).min(size - 1), 1.0)]).collect()
 }
 
+/// The same in two dimensions, where PyTorch counts in integers what keeps its size or doubles it.
+pub fn nearest_of_images(size: usize, output: usize, scale: Option<f64>) -> Axis {
+    match output {
+        _ if output == size => (0..output).map(|i| vec![(i, 1.0)]).collect(),
+        _ if output == 2 * size => (0..output).map(|i| vec![(i / 2, 1.0)]).collect(),
+        _ => nearest(size, output, scale),
+    }
+}
+
 /// Linear interpolation.
 pub fn linear(size: usize, output: usize, scale: Option<f64>, align_corners: bool) -> Axis {
     if size == output {

@@ -106,7 +106,16 @@ impl Target {
                 None => size as f32 / output as f32,
             };
             let mut list = table(op, output)?;
-            list.extend((0..output).map(|i| ((i as f32 * step) as usize).min(size - 1) as u32));
+            // In PyTorch so in two dimensions alone, whatever the scale was.
+            let whole = if input.len() == 2 {
+                [1, 2].into_iter().find(|k| size.checked_mul(*k) == Some(output))
+            } else {
+                None
+            };
+            list.extend((0..output).map(|i| {
+                let from = whole.map_or((i as f32 * step) as usize, |times| i / times);
+                from.min(size - 1) as u32
+            }));
             *place = list;
         }
         Ok(axes)

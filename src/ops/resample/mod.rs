@@ -126,7 +126,8 @@ fn call<const N: usize, T: Operand>(op: &'static Op, x: &T, p: &Resample<N>, lin
 }
 
 /// Nearest-neighbour resampling of 1, 2 or 3 spatial dimensions, as `torch.nn.functional.interpolate` with mode
-/// `nearest`: result index `i` is source index `floor(i * size / output)`, or `floor(i / scale)`, counted in f32.
+/// `nearest`: result index `i` is source index `floor(i * size / output)`, or `floor(i / scale)`, counted in f32. In two
+/// dimensions, an axis that keeps its size or doubles it takes index `i` or `i / 2`, whatever the scale was, as PyTorch does.
 ///
 /// # Shapes
 /// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W] with `N` spatial dimensions; inputs without a batch are not taken.
