@@ -9,7 +9,8 @@
  *
  * Blocked convolutions take activations in nChw16c (nChw8c without AVX-512; nCw16c, nCdhw16c), which bt_to_blocked makes by
  * itself, and weights in OIhw16i16o (OIhw8i8o). Grouped weights have five dimensions, [groups, O/groups, C/groups, h, w], and
- * lie in gOIhw16i16o, depthwise ones in Goihw16g. Or pack plain weights once: bt_pack_conv. "padding" is one integer, one a
+ * lie in gOIhw16i16o, depthwise ones in Goihw16g. Blocked weights of a transposed convolution have their outputs first, too:
+ * transpose PyTorch's [C, O/groups, ...] before bt_to_blocked. Or pack plain weights once: bt_pack_conv. "padding" is one integer, one a
  * spatial dimension, or one a side (all begins, then all ends). "post_ops" are words with commas between: residual, relu,
  * relu6, leaky_relu(slope), clip(low,high), silu, hardswish, sigmoid, tanh.
  */
