@@ -7,6 +7,7 @@ use super::{Entry, check_axis};
 use crate::dispatch::schema::{data, flag, required_int};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::error::{Result, fail};
+use crate::lists::table;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
@@ -109,6 +110,8 @@ fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatR
         let got = format!("axis {axis} of size {}", lines.length);
         fail!(Overflow, op, "x", got, "s32 indices count it", "cut it first");
     }
+    // What sorting a line takes, which could not be refused later.
+    drop(table::<[i32; 2]>(op, lines.length)?);
     let value = |start: usize, i: i32| data[start + i as usize * lines.step];
     let indices = write_lines(op, &lines, k, |i, line: &mut [i32]| {
         let start = lines.start(i);

@@ -36,6 +36,7 @@ macro_rules! in_every_format {
             };
             let want: Vec<f64> = (0..data.want.len()).map(of).collect();
             let channel = [&mul, &add];
+            let fusion = Fusion { residual: None, channel: &channel };
             let params = $params(&p).post_op(PostOp::MulChannel).post_op(PostOp::AddChannel).relu();
             let check = |what: &str, y: &StridedTensor| {
                 let what = format!("case {case} {what} {p:?}");
@@ -45,11 +46,9 @@ macro_rules! in_every_format {
             let last = MemoryFormat::channels_last_of($spatial + 2).unwrap();
             for format in [MemoryFormat::Contiguous, last] {
                 let x = data.x.contiguous(format).unwrap();
-                let fusion = Fusion { residual: None, channel: &channel };
                 let y = $fused(&x, &data.w, Some(&data.b), &params, fusion).unwrap();
                 check(&format!("{format}"), &y);
                 let packed = packer.pack_for(&Source::strided(x.dims(), format).unwrap()).unwrap();
-                let fusion = Fusion { residual: None, channel: &channel };
                 check(&format!("packed {format}"), &packed.run_fused(&x, fusion).unwrap());
             }
             for layout in [16, 8].map(|b| blocktensor::Layout::blocked_activation($spatial + 2, b).unwrap()) {
