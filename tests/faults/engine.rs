@@ -2,7 +2,7 @@
 
 use blocktensor::ops::Conv2d;
 use blocktensor::testing::{Fault, inject};
-use blocktensor::{Error, MemoryFormat, PackedConv2d, Result, Source, StridedTensor, onednn};
+use blocktensor::{Error, Layout, MemoryFormat, PackedConv2d, Result, Source, StridedTensor, onednn};
 
 use super::jobs::JOBS;
 use super::{alone, assert_no_leak};
@@ -83,14 +83,16 @@ fn every_engine_call_may_fail_with_every_status() {
 fn packed_weights_recover_for_another_batch() {
     alone("faults::engine::packed_weights_recover_for_another_batch", || {
         let data: Vec<f32> = (0..3 * 16 * 5 * 4).map(|i| (i % 7) as f32 - 3.0).collect();
-        let x = StridedTensor::from_slice(&data, &[3, 16, 5, 4]).unwrap();
+        // Blocked, where every instruction set has oneDNN's kernels.
+        let layout = Layout::native().0;
+        let x = StridedTensor::from_slice(&data, &[3, 16, 5, 4]).unwrap().to_blocked(&layout).unwrap();
         let w = StridedTensor::from_slice(&data[..32 * 16], &[32, 16, 1, 1]).unwrap();
         let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();
-        let run = |conv: &PackedConv2d| conv.run(&x)?.to_vec::<f32>();
+        let run = |conv: &PackedConv2d| conv.run(&x)?.to_strided(MemoryFormat::Contiguous)?.to_vec::<f32>();
         let right = run(&packer.pack_for(&Source::of(&x).unwrap()).unwrap()).unwrap();
         let mut failed = 0;
         for packed_for in [1, 2] {
-            let source = Source::strided(&[packed_for, 16, 5, 4], MemoryFormat::Contiguous).unwrap();
+            let source = Source::blocked(&[packed_for, 16, 5, 4], &layout).unwrap();
             let pack = || {
                 let conv = packer.pack_for(&source).unwrap();
                 onednn::clear_cache();
