@@ -36,6 +36,11 @@ impl DType {
         }
     }
 
+    /// **Bytes** of so many elements, or `None` for more than memory can be addressed in.
+    pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
+        elements.checked_mul(self.size_bytes()).filter(|&bytes| bytes <= isize::MAX as usize)
+    }
+
     /// The field's short name: `f32`, `bf16`, `f16`, `u8`, `s8`, `s32`.
     pub const fn name(self) -> &'static str {
         match self {

@@ -357,7 +357,7 @@ impl Layout {
         elements: usize,
         dtype: DType,
     ) -> Result<usize> {
-        match elements.checked_mul(dtype.size_bytes()).filter(|&b| b <= isize::MAX as usize) {
+        match dtype.bytes_of(elements) {
             Some(bytes) => Ok(bytes),
             None => fail!(
                 Overflow,

@@ -87,8 +87,7 @@ struct Values<'a> {
     bias: Cow<'a, [f32]>,
 }
 
-/// The values of a parameter with one f32 for each channel (or whatever it is that there are so many of), or
-/// `default` where it is left out.
+/// The values of a parameter with one f32 for each channel, or `default` where it is left out.
 pub(super) fn channel_values<'a>(
     op: &'static str,
     name: &'static str,
@@ -96,7 +95,23 @@ pub(super) fn channel_values<'a>(
     channels: usize,
     default: f32,
 ) -> Result<Cow<'a, [f32]>> {
-    let Some(t) = t else { return Ok(filled(op, channels, default)?.into()) };
+    given_values(op, name, t, channels)?.map_or_else(|| default_values(op, channels, default), Ok)
+}
+
+/// What a parameter that is left out has for values.
+pub(super) fn default_values<'a>(op: &'static str, count: usize, default: f32) -> Result<Cow<'a, [f32]>> {
+    Ok(filled(op, count, default)?.into())
+}
+
+/// The values of a parameter with one f32 for each channel, or whatever it is that there are so many of; `None` where
+/// it is left out.
+pub(super) fn given_values<'a>(
+    op: &'static str,
+    name: &'static str,
+    t: Option<&'a StridedTensor>,
+    channels: usize,
+) -> Result<Option<Cow<'a, [f32]>>> {
+    let Some(t) = t else { return Ok(None) };
     let got = || TensorRef::Strided(t).describe();
     if t.dims() != [channels] {
         let rule = format!("it has one value for each of the {channels} channels");
@@ -104,9 +119,9 @@ pub(super) fn channel_values<'a>(
     }
     super::check_f32(op, name, TensorRef::Strided(t), "parameters are f32")?;
     if t.is_contiguous(MemoryFormat::Contiguous) {
-        return Ok(t.data::<f32>()[..channels].into());
+        return Ok(Some(t.data::<f32>()[..channels].into()));
     }
-    Ok(t.to_vec::<f32>()?.into())
+    Ok(Some(t.to_vec::<f32>()?.into()))
 }
 
 /// The channels of an activation, of rank 2 to 5 where it is strided.

@@ -1,9 +1,7 @@
 //! Group norm and instance norm: each image normalised by itself, channels together in groups or each alone.
 
-use std::borrow::Cow;
-
 use super::Entry;
-use super::batch_norm::{channel_values, channels_of};
+use super::batch_norm::{channels_of, default_values, given_values};
 use super::batch_norm_train::check_eps;
 use super::moments::{Moments, moments};
 use super::same::{Same, param_arg};
@@ -11,7 +9,6 @@ use super::scale::{Scale, Scales};
 use crate::dispatch::schema::{data, float, optional_param, required_int};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::error::{Result, fail};
-use crate::lists::filled;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -150,11 +147,8 @@ fn instance_kernel(args: &Args<'_>) -> Result<Outputs> {
 fn normalise(args: &Args<'_>, rule: FormatRule, size: usize) -> Result<Outputs> {
     let op = args.op();
     let channels = args.tensor(0)?.dims()[1];
-    let given = |i: usize, name| match args.optional_strided(i)? {
-        None => Ok(None),
-        t => channel_values(op, name, t, channels, 0.0).map(Some),
-    };
-    let (weight, bias) = (given(1, "weight")?, given(2, "bias")?);
+    let weight = given_values(op, "weight", args.optional_strided(1)?, channels)?;
+    let bias = given_values(op, "bias", args.optional_strided(2)?, channels)?;
     let eps = check_eps(op, args.float(3)?)?;
     let mut same = Same::new(args, rule)?;
     let view = same.lanes(op)?;
@@ -163,9 +157,8 @@ fn normalise(args: &Args<'_>, rule: FormatRule, size: usize) -> Result<Outputs> 
     if view.len() == 0 {
         return Ok(same.into_result().into());
     }
-    let all = |default| filled(op, channels, default).map(Cow::Owned);
-    let weight = weight.map_or_else(|| all(1.0), Ok)?;
-    let bias = bias.map_or_else(|| all(0.0), Ok)?;
+    let weight = weight.map_or_else(|| default_values(op, channels, 1.0), Ok)?;
+    let bias = bias.map_or_else(|| default_values(op, channels, 0.0), Ok)?;
     super::timed(
         args,
         "blocktensor:moments",

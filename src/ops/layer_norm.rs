@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::Entry;
-use super::batch_norm::channel_values;
+use super::batch_norm::{default_values, given_values};
 use super::batch_norm_train::check_eps;
 use super::group_norm::NormParams;
 use super::lanes::{Lanes, Piece};
@@ -88,11 +88,8 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         );
     }
     let elements = shape.iter().product();
-    let values = |i: usize, name: &'static str, default: f32| match args.optional_strided(i)? {
-        None => Ok(None),
-        given => channel_values(op, name, given, elements, default).map(Some),
-    };
-    let (weight, bias) = (values(2, "weight", 1.0)?, values(3, "bias", 0.0)?);
+    let weight = given_values(op, "weight", args.optional_strided(2)?, elements)?;
+    let bias = given_values(op, "bias", args.optional_strided(3)?, elements)?;
     let eps = check_eps(op, args.float(4)?)?;
     let mut same = Same::new(args, FormatRule::Contiguous)?;
     if dims.contains(&0) {
@@ -101,8 +98,8 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let affine = match (weight, bias) {
         (None, None) => None,
         (w, b) => Some((
-            w.unwrap_or_else(|| vec![1.0; elements].into()),
-            b.unwrap_or_else(|| vec![0.0; elements].into()),
+            w.map_or_else(|| default_values(op, elements, 1.0), Ok)?,
+            b.map_or_else(|| default_values(op, elements, 0.0), Ok)?,
         )),
     };
     let problem = match &same {

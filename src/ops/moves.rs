@@ -341,18 +341,15 @@ fn along_axes(
             fn typed<E: bytemuck::Pod + Send + Sync>(
                 axes: Vec<Axis<'_>>,
                 src: &[u8],
-                offset: usize,
                 dst: &mut [u8],
                 value: f64,
                 dtype: DType,
             ) {
                 let dst: &mut [E] = bytemuck::cast_slice_mut(dst);
                 let elements: usize = axes.iter().map(Axis::size).product();
-                let src = whole_elements::<E>(src).get(offset..).unwrap_or_default();
-                write(axes, src, &mut dst[..elements], bits(value, dtype), |_, _| {});
+                write(axes, bytemuck::cast_slice(src), &mut dst[..elements], bits(value, dtype), |_, _| {});
             }
-            let src = x.storage.as_bytes();
-            by_size!(x.dtype(), typed(axes, src, x.offset(), dst.result_bytes(), value, x.dtype()));
+            by_size!(x.dtype(), typed(axes, x.bytes(), dst.result_bytes(), value, x.dtype()));
             Ok(dst.into())
         }
         TensorRef::Blocked(x) => {
@@ -384,10 +381,6 @@ pub(super) fn recorded(
     let x = args.tensor(0)?;
     let work = || along_axes(args.op(), x, picks, value, rule);
     Ok(super::timed(args, "blocktensor:moves", || x.layout_name(), work)?.into())
-}
-
-fn whole_elements<E: bytemuck::Pod>(bytes: &[u8]) -> &[E] {
-    bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<E>() * size_of::<E>()])
 }
 
 /// Along other axes than the channels.

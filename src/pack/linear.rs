@@ -51,8 +51,8 @@ impl PackedLinear {
         }
         let k = weights.dims().get(1).copied().unwrap_or(0);
         let s = LinearShape::new(&[rows, k], weights.dims(), bias.map(StridedTensor::dims))?;
-        let bytes = rows.checked_mul(s.k.max(s.o).max(1)).and_then(|n| n.checked_mul(size_of::<f32>()));
-        if bytes.is_none_or(|bytes| bytes > isize::MAX as usize) {
+        let elements = rows.checked_mul(s.k.max(s.o).max(1));
+        if elements.and_then(|n| DType::F32.bytes_of(n)).is_none() {
             let rule = format!("the bytes of so many rows of {} to {} numbers do not fit", s.k, s.o);
             fail!(Overflow, "linear", "rows", rows.to_string(), rule, "pack for fewer: any number runs");
         }

@@ -248,7 +248,7 @@ pub(crate) fn element_count(op: &'static str, dims: &Dims) -> Result<usize> {
 
 /// Bytes of `numel` elements, or `Overflow`.
 pub(crate) fn byte_count(op: &'static str, numel: usize, dtype: DType) -> Result<usize> {
-    match numel.checked_mul(dtype.size_bytes()).filter(|&n| n <= isize::MAX as usize) {
+    match dtype.bytes_of(numel) {
         Some(n) => Ok(n),
         None => fail!(
             Overflow,
