@@ -387,7 +387,7 @@ pub unsafe extern "C" fn bt_to_strided(
         let name = if format.is_null() { "contiguous" } else { unsafe { string(op, "format", format)? } };
         let format: MemoryFormat = name.parse()?;
         let made = match &t {
-            Tensor::Strided(s) => s.to_memory_format(format)?,
+            Tensor::Strided(s) => s.contiguous(format)?,
             Tensor::Blocked(b) => b.to_strided(format)?,
             Tensor::Opaque(_) => strided(op, "t", &t)?,
         };

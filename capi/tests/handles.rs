@@ -135,6 +135,16 @@ fn strides_and_the_callers_memory_are_understood() {
         bt_tensor_from_data(0, 2, dims.as_ptr(), strides.as_ptr(), data.as_ptr().cast(), 24, &mut t)
     };
     assert_eq!((status, read(t, 6)), (0, vec![0.0, 2.0, 4.0, 1.0, 3.0, 5.0]));
+    // Contiguous means that, whatever it was before.
+    let (mut plain, mut place, mut steps) = (0, null(), [0i64; 2]);
+    // SAFETY: places to write to; the tensor lives while its memory is read.
+    let values = unsafe {
+        assert_eq!(bt_to_strided(t, null(), &mut plain), 0, "{}", text());
+        assert_eq!(bt_tensor_data(plain, &mut place, steps.as_mut_ptr()), 0, "{}", text());
+        std::slice::from_raw_parts(place.cast::<f32>(), 6).to_vec()
+    };
+    assert_eq!((values, steps), (vec![0.0, 2.0, 4.0, 1.0, 3.0, 5.0], [3, 1]));
+    assert_eq!(bt_free(plain), 0);
     let mut info = bt_info {
         struct_size: size_of::<bt_info>(),
         dtype: 9,

@@ -142,6 +142,8 @@ impl Fields {
             None => Vec::new(),
         };
         let most = isize::MAX as i128;
+        let start = if self.null { 0 } else { start };
+        start.checked_add(usize::try_from(self.byte_offset).ok()?)?;
         dims.iter().try_fold(1i128, |n, &d| Some(n * d.max(1) as i128).filter(|&n| n <= most))?;
         if dims.contains(&0) {
             return Some(Described { dtype, dims, strides: None, reach: 0 });

@@ -74,6 +74,43 @@ impl Loop for Zero<'_> {
     }
 }
 
+/// Zeroes the lanes from `used` on of each pixel, unless all of them are +0: what is clean is read and not written.
+pub(crate) fn clear(pixels: &mut [f32], lanes: usize, used: usize) {
+    if !simd::dispatch(IsClear { pixels, lanes, used }) {
+        pixels.chunks_exact_mut(lanes).for_each(|lanes| lanes[used..].fill(0.0));
+    }
+}
+
+struct IsClear<'a> {
+    pixels: &'a [f32],
+    lanes: usize,
+    used: usize,
+}
+
+impl Loop for IsClear<'_> {
+    type Out = bool;
+    #[inline(always)]
+    fn run(self) -> bool {
+        match self.lanes {
+            16 => is_clear::<16>(self.pixels, self.used),
+            8 => is_clear::<8>(self.pixels, self.used),
+            n => self.pixels.chunks_exact(n).all(|p| p[self.used..].iter().all(|v| v.to_bits() == 0)),
+        }
+    }
+}
+
+#[inline(always)]
+fn is_clear<const LANES: usize>(pixels: &[f32], used: usize) -> bool {
+    let mask: [u32; LANES] = std::array::from_fn(|i| if i < used { 0 } else { u32::MAX });
+    let mut seen = [0u32; LANES];
+    for p in pixels.as_chunks::<LANES>().0 {
+        for i in 0..LANES {
+            seen[i] |= p[i].to_bits() & mask[i];
+        }
+    }
+    seen == [0; LANES]
+}
+
 /// The same for pixels of a size that the compiler knows: a load, a mask, a store.
 #[inline(always)]
 fn pixels<const BYTES: usize>(whole: &mut [u8], used: usize) {

@@ -93,13 +93,14 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], why: &SafeTensorError) -
         }
         other => shown(&other.to_string()),
     };
-    Error::CorruptFile(Complaint::new(
-        op,
-        "path",
-        format!("`{}`: {why}", path.display()),
-        "it must be a whole safetensors file",
-        "write it again, or fetch it whole",
-    ))
+    let rule = "it must be a whole safetensors file";
+    // What `torch.save` writes.
+    let zip = bytes.starts_with(b"PK\x03\x04");
+    let (why, remedy) = match zip {
+        true => ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`"),
+        false => (why, "write it again, or fetch it whole"),
+    };
+    Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))
 }
 
 /// The first tensor whose shape and type do not make its number of bytes: the `safetensors` crate does not say which.

@@ -216,7 +216,8 @@ impl PackedFile {
     }
 
     /// As [`open`](Self::open), but weights that do not fit this machine, or the threads of a run here, are packed again from
-    /// the plain weights in the file, which [`PackedWriter::keep_plain`] keeps. The ledger tells which.
+    /// the plain weights in the file, which [`PackedWriter::keep_plain`] keeps. The ledger tells which. What was packed for the
+    /// blocked layout that the writing machine prefers is then for the one that this machine does.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -55,25 +55,6 @@ impl Value {
         }
     }
 
-    fn is_float(&self) -> bool {
-        match self {
-            Value::Tensor(t) => matches!(t.dtype(), DType::F32 | DType::F16 | DType::BF16),
-            // Also those of more dimensions than tensors here have, and types of 4 and 8 bits.
-            Value::Other(part) => !matches!(
-                part.dtype,
-                Dtype::BOOL
-                    | Dtype::U8
-                    | Dtype::I8
-                    | Dtype::U16
-                    | Dtype::I16
-                    | Dtype::U32
-                    | Dtype::I32
-                    | Dtype::U64
-                    | Dtype::I64
-            ),
-        }
-    }
-
     fn describe(&self) -> String {
         match self {
             Value::Tensor(t) => format!("{:?} {}", t.dims(), t.dtype()),
@@ -91,7 +72,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// A convolution: `NAME.weight`, of these sizes, and `NAME.bias` where it has one. Of a transposed one too.
+    /// A convolution: `NAME.weight`, of these sizes, and `NAME.bias` where it has one.
     pub fn conv(name: impl Into<String>, weight: &[usize], bias: bool) -> Module {
         let outputs = weight.first().copied().unwrap_or(0);
         Module::new(name, weight, bias, outputs)
@@ -134,7 +115,7 @@ impl Module {
 pub struct Keys {
     /// What a module takes and the dict has not.
     pub missing: Vec<String>,
-    /// What the dict has and no module takes. Integer buffers (`num_batches_tracked`) are not counted.
+    /// What the dict has and no module takes. A batch norm's `num_batches_tracked` is not counted.
     pub left_over: Vec<String>,
 }
 
@@ -167,6 +148,11 @@ impl NormTensors {
         let NormTensors { mean, var, weight, bias } = self;
         BatchNorm { mean, var, weight: weight.as_ref(), bias: bias.as_ref(), eps }
     }
+}
+
+/// Whether the tensor counts a batch norm's training steps, which no inference reads.
+fn is_counter(name: &str) -> bool {
+    name == "num_batches_tracked" || name.ends_with(".num_batches_tracked")
 }
 
 impl StateDict {
@@ -321,7 +307,7 @@ impl StateDict {
     }
 
     /// Holds the dict against the modules of a network. Wrong shapes are always an error; what is missing or left over is
-    /// one if `strict`, and is listed else. PyTorch's `load_state_dict(strict)`.
+    /// one if `strict`, and is listed else. PyTorch's `load_state_dict(strict)`. Types are not looked at.
     ///
     /// # Errors
     /// `ShapeMismatch`, `InvalidArgument`: with every name.
@@ -343,8 +329,8 @@ impl StateDict {
                 wanted.insert(name);
             }
         }
-        let others = self.tensors.iter().filter(|(name, v)| v.is_float() && !wanted.contains(*name));
-        keys.left_over = others.map(|(name, _)| name.clone()).collect();
+        let others = self.tensors.keys().filter(|name| !is_counter(name) && !wanted.contains(*name));
+        keys.left_over = others.cloned().collect();
         let remedy = "load the weights of this very network";
         if !misfits.is_empty() {
             fail!(

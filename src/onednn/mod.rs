@@ -20,7 +20,7 @@ pub use engine::{effective_isa, version};
 pub(crate) use conv::{ConvSpec, PostSpec};
 pub(crate) use matmul::MatmulSpec;
 pub(crate) use memory::{Blocking, MemoryDesc, Spec};
-pub(crate) use primitive::{Executable, RunArg, reorders_inside};
+pub(crate) use primitive::{Executable, MAX_RUN_ARGS, RunArg, reorders_inside};
 pub(crate) use reorder::{pack, unpack};
 
 use crate::error::{Error, Unsupported};

@@ -11,6 +11,7 @@ use super::memory::{Memory, MemoryDesc};
 use super::status::{call, check, status_of};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
+use crate::ops::post_ops::MAX_POST_OPS;
 use crate::threads;
 
 /// What oneDNN answered when it was asked for an implementation.
@@ -102,6 +103,9 @@ pub(crate) fn reorders_inside(implementation: &str) -> bool {
     implementation.contains("jit_uni_ncsp")
 }
 
+/// The most arguments of a run: source, weights, bias, result, and an operand for each post-op.
+pub(crate) const MAX_RUN_ARGS: usize = MAX_POST_OPS + 4;
+
 /// One argument of a run.
 pub(crate) enum RunArg<'a> {
     /// Read.
@@ -175,7 +179,8 @@ impl Executable {
     pub(crate) fn run(&self, args: &mut [RunArg<'_>]) -> Result<()> {
         let mut scratchpad = Buffer::for_result(self.scratchpad_bytes)?;
         let mut memories = self.take_memories()?;
-        let mut exec = [sys::dnnl_exec_arg_t { arg: 0, memory: std::ptr::null_mut() }; 12];
+        // One more is the scratchpad.
+        let mut exec = [sys::dnnl_exec_arg_t { arg: 0, memory: std::ptr::null_mut() }; MAX_RUN_ARGS + 1];
         let count = self.slots.len();
         if args.len() + 1 != count || count > exec.len() {
             return Err(argument_error(args.len()));

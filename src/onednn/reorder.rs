@@ -9,8 +9,8 @@ use super::primitive::{Answer, Executable, PrimitiveDesc, RunArg};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, Unsupported};
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::overlap::has_own_memory;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
@@ -19,9 +19,8 @@ use crate::threads;
 pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, Refused> {
     let (dims, strides) = (weights.dims(), weights.strides());
     let src: &[u8] = bytemuck::cast_slice(weights.data::<f32>());
-    // oneDNN takes no tensor whose elements share memory, and counts others to the end of their last row, which the storage
-    // of a view need not reach.
-    if has_own_memory(dims, strides) {
+    // oneDNN counts a view to the end of its last row, which the storage need not reach.
+    if is_nested(dims, strides) {
         let from = Spec::Strided { dims, strides, dtype: DType::F32 }.describe()?;
         if from.size_bytes() <= src.len() {
             return packed(&from, src, to);
@@ -31,6 +30,16 @@ pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, R
     let strides = MemoryFormat::Contiguous.strides("pack", dims)?;
     let from = Spec::Strided { dims, strides: &strides, dtype: DType::F32 }.describe()?;
     packed(&from, bytemuck::cast_slice(&dense), to)
+}
+
+/// Whether each dimension steps over all that lies within it, the rest behind its last element included: oneDNN takes all
+/// others for tensors whose elements share memory.
+fn is_nested(dims: &[usize], strides: &[usize]) -> bool {
+    let mut told: Dims = (0..dims.len()).filter(|&d| dims[d] != 1).to_dims();
+    told.sort_by_key(|&d| strides[d]);
+    told.iter()
+        .try_fold(1, |least, &d| (strides[d] >= least).then(|| strides[d].saturating_mul(dims[d])))
+        .is_some()
 }
 
 fn packed(from: &MemoryDesc, src: &[u8], to: &MemoryDesc) -> Result<Buffer, Refused> {

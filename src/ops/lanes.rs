@@ -9,6 +9,7 @@
 //! A kernel written once over rows and lanes serves all three, with the same bits: its vector loop runs along the
 //! lanes, the team shares the rows.
 
+use crate::elementwise;
 use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
@@ -215,7 +216,7 @@ impl Lanes {
         });
     }
 
-    /// Writes zeros to the padding of `dst`.
+    /// Makes zeros of what is not +0 in the padding of `dst`.
     pub fn clear_padding(&self, dst: &mut [f32]) {
         if self.c.is_multiple_of(self.lanes) {
             return;
@@ -223,7 +224,7 @@ impl Lanes {
         let used = self.lanes_in(self.blocks - 1);
         self.for_each_piece(dst, |p, dst| {
             if p.block == self.blocks - 1 {
-                dst.chunks_exact_mut(self.lanes).for_each(|lanes| lanes[used..].fill(0.0));
+                elementwise::clear(dst, self.lanes, used);
             }
         });
     }

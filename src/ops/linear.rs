@@ -143,7 +143,7 @@ fn linear_kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     let x = x.dense_at(args.op(), MemoryFormat::Contiguous, args.location())?;
     let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-    let w = Matrix { data: w.data::<f32>(), row: w.strides()[0], column: w.strides()[1] };
+    let w = matrix(w, 0, 0);
     super::timed(
         args,
         "blocktensor:gemm",
@@ -221,7 +221,7 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
         || {
             let out = dst.result_data::<f32>();
             for (i, out) in out[..batch.iter().product::<usize>() * m * n].chunks_mut(m * n).enumerate() {
-                let matrix = |t: &StridedTensor| -> usize {
+                let start = |t: &StridedTensor| -> usize {
                     let mut rest = i;
                     batch.iter().enumerate().rev().fold(0, |at, (axis, &d)| {
                         let index = rest % d;
@@ -230,19 +230,18 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
                     })
                 };
                 let r = batch.len();
-                let view = |t: &'_ StridedTensor| {
-                    // Of a single row or column, the stride may be any number.
-                    let step = |axis: usize| if t.dims()[axis] == 1 { 1 } else { t.strides()[axis] };
-                    (matrix(t), step(r), step(r + 1))
-                };
-                let ((at_a, row_a, column_a), (at_b, row_b, column_b)) = (view(&a), view(&b));
-                let x = Matrix { data: &a.data::<f32>()[at_a..], row: row_a, column: column_a };
-                let y = Matrix { data: &b.data::<f32>()[at_b..], row: row_b, column: column_b };
-                parallel_matmul(m, n, k, x, y, out);
+                parallel_matmul(m, n, k, matrix(&a, start(&a), r), matrix(&b, start(&b), r), out);
             }
         },
     );
     Ok(dst.into())
+}
+
+/// The matrix over this axis and the next, from an element on. Of a single row or column the stride may be any number, and
+/// says nothing.
+fn matrix(t: &StridedTensor, start: usize, axis: usize) -> Matrix<'_> {
+    let step = |axis: usize| if t.dims()[axis] == 1 { 1 } else { t.strides()[axis] };
+    Matrix { data: &t.data::<f32>()[start..], row: step(axis), column: step(axis + 1) }
 }
 
 /// The tensor with its leading dimensions broadcast to `batch`: a view.

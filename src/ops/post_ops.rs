@@ -19,7 +19,7 @@ pub enum Activation {
     Relu,
     /// x where x > 0, else `slope` times x.
     LeakyRelu(f32),
-    /// min(max(x, low), high); relu6 is `Clip(0.0, 6.0)`.
+    /// min(max(x, low), high) with low <= high; relu6 is `Clip(0.0, 6.0)`.
     Clip(f32, f32),
     /// x / (1 + exp(-x)), also called swish.
     Silu,
@@ -181,6 +181,7 @@ impl FromStr for PostOps {
                 ("clip", 2) if numbers[0] <= numbers[1] => {
                     PostOp::Activation(Activation::Clip(numbers[0], numbers[1]))
                 }
+                ("clip", 2) => return Err(PostOps::bad(text, "the lower bound of a clip comes first")),
                 ("silu", 0) => PostOp::Activation(Activation::Silu),
                 ("hardswish", 0) => PostOp::Activation(Activation::HardSwish),
                 ("sigmoid", 0) => PostOp::Activation(Activation::Sigmoid),

@@ -17,7 +17,7 @@ use crate::ops::conv::weights::unpack_direct;
 use crate::ops::conv::{
     ConvGeometry, Direction, Forward, Fusion, GemmConv, Transposed, check_fusion, gemm_conv, strided,
 };
-use crate::ops::{PostOps, timed_as};
+use crate::ops::{PostOps, check_f32, timed_as};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -115,7 +115,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         self.subnormals
     }
 
-    /// A plain copy of the packed weights, as they run: with a folded batch norm in them, groups apart.
+    /// A plain copy of the packed weights, as they run: with a folded batch norm in them, the groups (where there is more than
+    /// one) apart, and output channels before input channels, also of a transposed convolution.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -165,25 +166,25 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     #[track_caller]
     pub fn run_fused<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>) -> Result<T> {
         let g = self.geometry(x.tensor_ref())?;
-        let mut dst = self.empty_result(&g)?;
+        let mut dst = self.result_for(&g, x.tensor_ref())?;
         self.write(&g, x.tensor_ref(), &fusion, &mut dst, Location::caller())?;
-        T::from_tensor(dst).map_err(|t| wrong_dst(&g, t.tensor_ref(), &self.to))
+        Ok(dst)
     }
 
     /// Runs the convolution into a tensor of the caller's.
     ///
     /// # Errors
-    /// As [`run_fused`](Self::run_fused); `ShapeMismatch`, `LayoutMismatch` or `Aliasing` when `dst` is not of the
-    /// result's shape and layout, or shares its storage with another tensor. `dst` is then as it was.
+    /// As [`run_fused`](Self::run_fused); `UnsupportedDType`, `ShapeMismatch`, `LayoutMismatch` or `Aliasing` when `dst` is
+    /// not f32 of the result's shape and layout, or shares its storage with another tensor. `dst` is then as it was.
     #[track_caller]
     pub fn run_into<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>, dst: &mut T) -> Result<()> {
         let g = self.geometry(x.tensor_ref())?;
         self.write(&g, x.tensor_ref(), &fusion, dst, Location::caller())
     }
 
-    fn empty_result(&self, g: &ConvGeometry) -> Result<Tensor> {
+    fn result_for<T: Operand>(&self, g: &ConvGeometry, x: TensorRef<'_>) -> Result<T> {
         let dims = g.dst_dims();
-        Ok(match self.to {
+        let made = match self.to {
             SourceLayout::Strided(format) => {
                 let strides = format.strides(g.op, &dims)?;
                 Tensor::Strided(StridedTensor::for_result(g.op, dims, strides, DType::F32)?)
@@ -191,6 +192,15 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             SourceLayout::Blocked(layout) => {
                 Tensor::Blocked(BlockedTensor::for_result(g.op, &dims, &layout, DType::F32)?)
             }
+        };
+        T::from_tensor(made).map_err(|_| {
+            Error::LayoutMismatch(Complaint::new(
+                g.op,
+                "x",
+                x.describe(),
+                format!("a stem's result, in {}, is of another type than its source", self.to),
+                "call `run` or `run_fused` of the `PackedStem`, or pass a `Tensor`",
+            ))
         })
     }
 
@@ -330,7 +340,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
 
     /// Checks that a tensor has the shape and the layout of the result.
     fn check_place(&self, g: &ConvGeometry, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-        if t.dims() != g.dst_dims().as_slice() || t.dtype() != DType::F32 {
+        check_f32(g.op, name, t, "the result is f32")?;
+        if t.dims() != g.dst_dims().as_slice() {
             let rule = format!("the result is {} f32", g.dst_dims());
             fail!(ShapeMismatch, g.op, name, t.describe(), rule, "pass a tensor of that shape");
         }
@@ -403,12 +414,20 @@ impl<const N: usize> PackedStem<N> {
     /// As [`PackedConv::run`].
     #[track_caller]
     pub fn run(&self, x: &StridedTensor) -> Result<BlockedTensor> {
-        let conv = &self.0;
-        let g = conv.geometry(TensorRef::Strided(x))?;
-        let mut dst = conv.empty_result(&g)?;
-        let none = Fusion::<Tensor>::default();
-        conv.write(&g, TensorRef::Strided(x), &none, &mut dst, Location::caller())?;
-        BlockedTensor::from_tensor(dst).map_err(|t| wrong_dst(&g, t.tensor_ref(), &conv.to))
+        self.run_fused(x, Fusion::default())
+    }
+
+    /// Runs the convolution with the operands of its post-ops; the residual is blocked, as the result.
+    ///
+    /// # Errors
+    /// As [`PackedConv::run_fused`].
+    #[track_caller]
+    pub fn run_fused(&self, x: &StridedTensor, fusion: Fusion<'_, BlockedTensor>) -> Result<BlockedTensor> {
+        let (conv, x) = (&self.0, TensorRef::Strided(x));
+        let g = conv.geometry(x)?;
+        let mut dst: BlockedTensor = conv.result_for(&g, x)?;
+        conv.write(&g, x, &fusion, &mut dst, Location::caller())?;
+        Ok(dst)
     }
 
     /// The convolution inside: what it was packed for, and how.

@@ -38,6 +38,16 @@ impl std::fmt::Debug for PackedLinear {
     }
 }
 
+/// Whether memory can hold so many rows.
+fn check_rows(s: &LinearShape) -> Result<()> {
+    let elements = s.rows.checked_mul(s.k.max(s.o).max(1));
+    if elements.and_then(|n| DType::F32.bytes_of(n)).is_none() {
+        let rule = format!("the bytes of so many rows of {} to {} numbers do not fit", s.k, s.o);
+        fail!(Overflow, "linear", "rows", s.rows.to_string(), rule, "pack for fewer: any number runs");
+    }
+    Ok(())
+}
+
 impl PackedLinear {
     /// Packs weights [O, K] and bias `[O]` for inputs of `rows` rows, on the threads that a run here would have.
     ///
@@ -51,11 +61,7 @@ impl PackedLinear {
         }
         let k = weights.dims().get(1).copied().unwrap_or(0);
         let s = LinearShape::new(&[rows, k], weights.dims(), bias.map(StridedTensor::dims))?;
-        let elements = rows.checked_mul(s.k.max(s.o).max(1));
-        if elements.and_then(|n| DType::F32.bytes_of(n)).is_none() {
-            let rule = format!("the bytes of so many rows of {} to {} numbers do not fit", s.k, s.o);
-            fail!(Overflow, "linear", "rows", rows.to_string(), rule, "pack for fewer: any number runs");
-        }
+        check_rows(&s)?;
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
         let packed = pack(&s, weights, bias.is_some(), Location::caller())?;
         let subnormals = weights.count_subnormals()?;

@@ -34,8 +34,13 @@ impl Source {
         let layout = match x {
             TensorRef::Blocked(b) => SourceLayout::Blocked(*b.layout()),
             TensorRef::Strided(s) => {
-                let format = s.suggest_memory_format(false);
-                if !s.is_contiguous(format) {
+                // Strides of sizes of 1 may hide the format from the first.
+                let formats = [
+                    Some(s.suggest_memory_format(false)),
+                    Some(MemoryFormat::Contiguous),
+                    MemoryFormat::channels_last_of(s.rank()),
+                ];
+                let Some(format) = formats.into_iter().flatten().find(|&f| s.is_contiguous(f)) else {
                     fail!(
                         LayoutMismatch,
                         "Source::of",
@@ -44,7 +49,7 @@ impl Source {
                         "weights are packed for a dense source",
                         "call `contiguous` with the memory format that you mean, or name the source with `Source::strided`"
                     );
-                }
+                };
                 SourceLayout::Strided(format)
             }
             TensorRef::Opaque(_) => fail!(
@@ -72,8 +77,18 @@ impl Source {
     /// An f32 blocked source.
     ///
     /// # Errors
-    /// `RankMismatch` when the layout is for another rank, `Overflow`.
+    /// `LayoutMismatch` for a layout without inner blocks, `RankMismatch` when it is for another rank, `Overflow`.
     pub fn blocked(dims: &[usize], layout: &Layout) -> Result<Source> {
+        if layout.is_plain() {
+            fail!(
+                LayoutMismatch,
+                "Source::blocked",
+                "layout",
+                layout.to_string(),
+                "a blocked source's layout has inner blocks",
+                "name a plain one with `Source::strided` and its memory format"
+            );
+        }
         layout.size_bytes(dims, DType::F32)?;
         let d = Dims::new("Source::blocked", "dims", dims)?;
         Ok(Source::new(d, DType::F32, SourceLayout::Blocked(*layout)))

@@ -91,9 +91,9 @@ fn cast(x: &StridedTensor, to: DType) -> Result<StridedTensor> {
 impl StridedTensor {
     /// The same numbers as another dtype, in the same memory format; the tensor itself where it is of that dtype.
     ///
-    /// As PyTorch's `Tensor.to(dtype)`: to bf16 and f16 to the nearest, ties to even; to integers towards zero, where
-    /// numbers outside the range become its nearest end and NaN becomes 0 (PyTorch leaves both open); from integer to
-    /// integer the low bits.
+    /// As PyTorch's `Tensor.to(dtype)`: to bf16 and f16 to the nearest, ties to even (from s32 by way of f32); to integers
+    /// towards zero, where numbers outside the range become its nearest end and NaN becomes 0 (PyTorch leaves both open);
+    /// from integer to integer the low bits.
     ///
     /// # Errors
     /// `Overflow`, `OutOfMemory`.

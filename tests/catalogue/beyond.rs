@@ -90,6 +90,13 @@ fn offsets_and_strides_of_no_elements() {
     let column = ones(&[3]).as_strided(&[3, 1], &[1, HUGE], 0).unwrap();
     assert_eq!(ops::matmul(&row, &column).unwrap().to_vec::<f32>().unwrap(), [3.0]);
     assert_eq!(ops::matmul(&column, &row).unwrap().to_vec::<f32>().unwrap(), [1.0; 9]);
+    assert_eq!(ops::linear(&ones(&[2, 3]), &row, None).unwrap().to_vec::<f32>().unwrap(), [3.0; 2]);
+    let single = ones(&[3]).as_strided(&[3, 1], &[1, HUGE], 0).unwrap();
+    assert_eq!(ops::linear(&ones(&[1, 1]), &single, None).unwrap().to_vec::<f32>().unwrap(), [1.0; 3]);
+    // Nothing, at an offset within its storage, becomes something.
+    let nothing = StridedTensor::zeros(&[2, 0, 3], DType::F32, Contiguous).unwrap().select(2, 1).unwrap();
+    let padded = ops::pad(&nothing, &[0, 2], ops::PadMode::Constant(4.0)).unwrap();
+    assert_eq!((padded.dims(), padded.to_vec::<f32>().unwrap()), (&[2, 2][..], vec![4.0; 4]));
 }
 
 #[test]

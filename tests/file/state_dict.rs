@@ -166,6 +166,10 @@ fn roles_take_their_tensors_out() {
     assert!(dict.linear("fc").unwrap().bias.is_none());
     let left: Vec<&str> = dict.names().collect();
     assert_eq!(left, ["bn.num_batches_tracked", "extra.weight", "up.bias", "up.weight"]);
+    // As PyTorch: whatever nobody takes, of any type, but for the counter.
+    dict.insert("ids", StridedTensor::from_slice(&[7i32], &[1]).unwrap());
+    assert_eq!(dict.check(&[], false).unwrap().left_over, ["extra.weight", "ids", "up.bias", "up.weight"]);
+    dict.take("ids").unwrap();
     let e = dict.conv("conv").unwrap_err();
     assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("conv.weight"), "{e}");
     // Nothing is lost when something is missing.
@@ -177,6 +181,18 @@ fn roles_take_their_tensors_out() {
     assert_eq!(dict.names().count(), 4);
     dict.rename(|n| n.replace("up.", "down.")).unwrap();
     assert_eq!(dict.take("down.bias").unwrap().dims(), [6]);
+}
+
+#[test]
+fn what_torch_save_writes_is_named() {
+    let folder = Folder::new("zip");
+    let path = folder.file("s.pth");
+    std::fs::write(&path, b"PK\x03\x04\0\0\x08\x08\0\0archive/data.pkl").unwrap();
+    let e = StateDict::load(&path).unwrap_err();
+    assert!(
+        matches!(e, Error::CorruptFile(_)) && e.to_string().contains("`safetensors.torch.save_file`"),
+        "{e}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Convolutions that multiply by a number a channel and add one: every shape of the result, sizes of 1 above all, depthwise and
-//! dense, on every key and packed. The numbers are a part of larger storage, so that reading beyond them is seen.
+//! dense, on every key and packed. The numbers are parts of one storage, the first and the last: reading beyond them is seen in
+//! the numbers, or at the end of the memory.
 
 use blocktensor::ops::{self, Fusion, PostOp};
 use blocktensor::{MemoryFormat, PackedConv2d, PackedConv3d, Source, StridedTensor};
@@ -28,11 +29,11 @@ macro_rules! in_every_format {
             let data = Data::new(&p, $spatial, |n| rng.integers(n));
             let numbers = rng.integers(3 * p.o);
             let all = StridedTensor::from_slice(&numbers, &[3, p.o]).unwrap();
-            let [mul, add] = [0, 1].map(|row| all.select(0, row).unwrap());
+            let [mul, add] = [0, 2].map(|row| all.select(0, row).unwrap());
             let pixels = p.output().iter().product::<usize>();
             let of = |i: usize| {
                 let c = i / pixels % p.o;
-                (data.want[i] * f64::from(numbers[c]) + f64::from(numbers[p.o + c])).max(0.0)
+                (data.want[i] * f64::from(numbers[c]) + f64::from(numbers[2 * p.o + c])).max(0.0)
             };
             let want: Vec<f64> = (0..data.want.len()).map(of).collect();
             let channel = [&mul, &add];

@@ -227,6 +227,43 @@ fn post_ops_batch_norm_and_other_batches() {
     );
 }
 
+/// Where a row of the result is no multiple of the stride, kernels read the residual as if it were.
+#[test]
+fn residuals_on_rows_that_the_stride_does_not_divide() {
+    let mut rng = Rng(14);
+    let mut cases = 0;
+    while cases < 80 {
+        let mut p = problem(&mut rng, 2);
+        (p.of.stride[2], p.of.input[2]) = (rng.pick(&[2, 3, 5]), rng.pick(&[1, 1, 2, 9]));
+        p.output_padding[2] = rng.below(p.of.stride[2]);
+        let Some([_, h, w]) = p.output().filter(|out| out[2] % p.of.stride[2] != 0) else { continue };
+        cases += 1;
+        let data = Data::new(&p, 2, |n| rng.integers(n));
+        let residual = rng.integers(data.want.len());
+        let want: Vec<f64> = data.want.iter().zip(&residual).map(|(v, &r)| v + f64::from(r)).collect();
+        let residual = StridedTensor::from_slice(&residual, &[p.of.n, p.of.o, h, w]).unwrap();
+        let params = params::<2>(&p).residual();
+        let packer = PackedConvTranspose2d::new(&data.w, Some(&data.b), params.clone()).unwrap();
+        let what = |form: &dyn std::fmt::Display| format!("case {cases} {form} {p:?}");
+        for format in [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast] {
+            let (x, r) = (data.x.contiguous(format).unwrap(), residual.contiguous(format).unwrap());
+            let fusion = ops::Fusion { residual: Some(&r), channel: &[] };
+            let y = ops::conv_transpose2d_fused(&x, &data.w, Some(&data.b), &params, fusion).unwrap();
+            assert_close(&what(&format), &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+            let source = Source::strided(x.dims(), format).unwrap();
+            let y = packer.pack_for(&source).unwrap().run_fused(&x, fusion).unwrap();
+            assert_close(&format!("packed {}", what(&format)), &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
+        }
+        for layout in [16, 8].map(|b| Layout::blocked_activation(4, b).unwrap()) {
+            let (x, r) = (data.x.to_blocked(&layout).unwrap(), residual.to_blocked(&layout).unwrap());
+            let fusion = ops::Fusion { residual: Some(&r), channel: &[] };
+            let y = packer.pack_for(&Source::of(&x).unwrap()).unwrap().run_fused(&x, fusion).unwrap();
+            let y = y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap();
+            assert_close(&what(&layout), &y, &want, |_| 0.0);
+        }
+    }
+}
+
 #[test]
 fn shapes_and_parameters_that_do_not_go_together_are_errors() {
     let x = StridedTensor::ones(&[1, 4, 5, 5], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();

@@ -4,6 +4,7 @@ mod binary;
 mod cat;
 mod conv;
 mod conv_channel;
+mod conv_edges;
 mod conv_transpose;
 mod dropout;
 mod moves;

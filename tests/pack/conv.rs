@@ -68,6 +68,8 @@ fn weights_may_be_any_view() {
         whole.narrow(3, 2, 3).unwrap(),
         whole.narrow(1, 3, 3).unwrap().expand(&[8, 3, 3, 5]).unwrap().narrow(3, 4, 1).unwrap(),
         one.expand(&[8, 6, 3, 3]).unwrap(),
+        // A row's last step would end within the next row.
+        whole.slice(3, 0, 5, 2).unwrap(),
         whole.as_strided(&[8, 6, 3, 3], &[1, 1, 1, 1], 703).unwrap(),
     ] {
         let dense = w.copy(MemoryFormat::Contiguous).unwrap();
@@ -287,6 +289,26 @@ fn a_stem_reads_the_plain_image_and_writes_blocked() {
     }
     let e = packer.pack_stem(&Source::of(&x).unwrap(), &Layout::native().1).unwrap_err();
     assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
+    // With the operands of post-ops, and what a stem's inside cannot give back.
+    let operands = PackedConv2d::new(&w, None, Conv2d::new().stride(2).padding(3).residual()).unwrap();
+    let fused = operands.pack_stem(&Source::of(&x).unwrap(), &act).unwrap();
+    let r = random(&mut rng, &[2, 40, 17, 15]);
+    let rb = r.to_blocked(&act).unwrap();
+    let y = fused.run_fused(&x, Fusion { residual: Some(&rb), channel: &[] }).unwrap();
+    let y = y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap();
+    let plain = ops::conv2d(&nhwc(&x), &w, None, &Conv2d::new().stride(2).padding(3)).unwrap();
+    let sums = plain.to_vec::<f32>().unwrap().into_iter().zip(r.to_vec::<f32>().unwrap());
+    let want: Vec<f64> = sums.map(|(a, b)| f64::from(a) + f64::from(b)).collect();
+    assert_close("fused stem", &y, &want, |_| 1e-4);
+    let half = rb.to_dtype(DType::BF16).unwrap();
+    let e = fused.run_fused(&x, Fusion { residual: Some(&half), channel: &[] }).unwrap_err();
+    assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("`to_dtype"), "{e}");
+    let e = stem.packed().run(&x).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)) && e.to_string().contains("`PackedStem`"), "{e}");
+    let e = Source::blocked(x.dims(), &Layout::NHWC).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)) && e.to_string().contains("`Source::strided`"), "{e}");
+    let e = packer.pack_stem(&Source::blocked(x.dims(), &act).unwrap(), &act).unwrap_err();
+    assert!(matches!(e, Error::LayoutMismatch(_)) && e.to_string().contains("`pack_for`"), "{e}");
     // Each refusal says which condition failed.
     let channels_last = Source::strided(&[2, 3, 33, 30], MemoryFormat::ChannelsLast).unwrap();
     let wide = PackedConv2d::new(&random(&mut rng, &[40, 32, 7, 7]), None, params).unwrap();
@@ -440,4 +462,17 @@ fn giant_strides_and_dilations_cost_nothing_before_a_run() {
     let empty =
         StridedTensor::zeros(&[1 << 62, 0], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     assert!(empty.to_vec::<f32>().unwrap().is_empty());
+}
+
+/// Strides of sizes of 1 say nothing, also where they hide which format it is.
+#[test]
+fn a_source_is_dense_whatever_the_strides_of_ones() {
+    let mut rng = Rng(9);
+    let x = random(&mut rng, &[120]).as_strided(&[2, 12, 5, 1], &[60, 1, 12, 5], 0).unwrap();
+    let packer = PackedConv2d::new(&random(&mut rng, &[8, 12, 1, 1]), None, Conv2d::new()).unwrap();
+    let y = packer.pack_for(&Source::of(&x).unwrap()).unwrap().run(&x).unwrap().to_vec::<f32>().unwrap();
+    let dense = x.copy(MemoryFormat::Contiguous).unwrap();
+    let want = packer.pack_for(&Source::of(&dense).unwrap()).unwrap().run(&dense).unwrap();
+    let want: Vec<f64> = want.to_vec::<f32>().unwrap().into_iter().map(f64::from).collect();
+    assert_close("strides of ones", &y, &want, |_| 1e-4);
 }

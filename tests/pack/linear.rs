@@ -55,7 +55,7 @@ fn other_numbers_of_rows_run_on_the_same_weights() {
     }
 }
 
-/// Views whose storage ends within their last row, and views that repeat numbers.
+/// Views whose storage ends within their last row, that step over numbers, and that repeat them.
 #[test]
 fn weights_may_be_any_view() {
     let mut rng = Rng(5);
@@ -65,6 +65,10 @@ fn weights_may_be_any_view() {
     for w in [
         whole.narrow(1, 13, 7).unwrap(),
         whole.slice(1, 7, 20, 2).unwrap(),
+        // A row's last step would end within the next row; rows that lie between each other's numbers.
+        whole.as_strided(&[6, 7], &[13, 2], 0).unwrap(),
+        whole.as_strided(&[6, 7], &[1, 6], 3).unwrap(),
+        whole.as_strided(&[6, 7], &[7, 8], 2).unwrap(),
         one.expand(&[6, 7]).unwrap(),
         whole.as_strided(&[6, 7], &[1, 1], 108).unwrap(),
         whole.as_strided(&[6, 7], &[7, 0], 70).unwrap(),

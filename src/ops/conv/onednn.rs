@@ -13,7 +13,8 @@ use crate::dispatch::DispatchKey;
 use crate::error::{Error, Result};
 use crate::ledger::{self, Cause, Move};
 pub(crate) use crate::onednn::Spec;
-use crate::onednn::{self, ConvSpec, Executable, MemoryDesc, PostSpec, Refused, RunArg};
+use crate::onednn::{self, ConvSpec, Executable, MAX_RUN_ARGS, MemoryDesc, PostSpec, Refused, RunArg};
+use crate::ops::lanes::Lanes;
 use crate::ops::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
@@ -167,7 +168,23 @@ pub(crate) fn execute(
             _ => Ok(Cow::Borrowed(&[][..])),
         })
         .collect::<Result<_>>()?;
-    let mut args: [RunArg<'_>; MAX_POST_OPS + 4] = std::array::from_fn(|_| RunArg::In(&[]));
+    let mut operands: [&[u8]; MAX_POST_OPS] = [&[]; MAX_POST_OPS];
+    let mut copies: [Option<Buffer>; MAX_POST_OPS] = Default::default();
+    let mut next_vector = vectors.iter();
+    for (i, op) in o.post_ops.iter().enumerate() {
+        operands[i] = match op {
+            PostOp::Residual => o.residual.unwrap_or(&[]),
+            PostOp::MulChannel | PostOp::AddChannel => {
+                next_vector.next().map_or(&[][..], |v| bytemuck::cast_slice(v))
+            }
+            PostOp::Activation(_) => continue,
+        };
+        let room = reads_past(*op, executable.implementation(), g, o.dst);
+        if room > 0 {
+            copies[i] = Some(with_room(operands[i], room)?);
+        }
+    }
+    let mut args: [RunArg<'_>; MAX_RUN_ARGS] = std::array::from_fn(|_| RunArg::In(&[]));
     let mut count = 0;
     let bytes = dst.len();
     let mut push = |arg| {
@@ -179,15 +196,10 @@ pub(crate) fn execute(
     if let Some(b) = o.bias {
         push(RunArg::In(bytemuck::cast_slice(b)));
     }
-    push(RunArg::Out(dst));
-    let mut next_vector = vectors.iter();
-    for op in o.post_ops.iter() {
-        match op {
-            PostOp::Residual => push(RunArg::In(o.residual.unwrap_or(&[]))),
-            PostOp::MulChannel | PostOp::AddChannel => {
-                push(RunArg::In(next_vector.next().map_or(&[][..], |v| bytemuck::cast_slice(v))));
-            }
-            PostOp::Activation(_) => {}
+    push(RunArg::Out(&mut *dst));
+    for (i, op) in o.post_ops.iter().enumerate() {
+        if !matches!(op, PostOp::Activation(_)) {
+            push(RunArg::In(copies[i].as_ref().map_or(operands[i], Buffer::as_bytes)));
         }
     }
     let mut run = || executable.run(&mut args[..count]);
@@ -208,12 +220,49 @@ pub(crate) fn execute(
     } else {
         run()?;
     }
+    if let Spec::Layout { dims, layout, .. } = o.dst {
+        // The engine computes the padding from weights of zero: of an infinity or NaN that makes NaN, and some post-ops
+        // make -0 of 0.
+        Lanes::of_layout(g.op, dims, layout)?.clear_padding(bytemuck::cast_slice_mut(dst));
+    }
     if let Some(start) = start {
         let layouts = format!("{} -> {}", o.src, o.dst);
         let implementation = executable.implementation().to_string();
         ledger::ran(g.op, o.key, implementation, layouts, start, executable.scratchpad_bytes());
     }
     Ok(())
+}
+
+/// How many **bytes** past the end of a post-op's operand the kernel reads. What it finds there does not count, but may be
+/// nobody's memory.
+fn reads_past(op: PostOp, implementation: &str, g: &ConvGeometry, dst: Spec<'_>) -> usize {
+    match (op, dst) {
+        // Blocks of 8 numbers are read as vectors of 16.
+        (PostOp::MulChannel | PostOp::AddChannel, Spec::Layout { layout, .. })
+            if layout.block_of(1) == 8 && implementation.contains("avx512") =>
+        {
+            8 * size_of::<f32>()
+        }
+        // Where the last block of a row is shorter than the stride, it is read as if it were whole.
+        (PostOp::Residual, _) if g.transposed && implementation.contains("brgconv_strided") => {
+            let (width, stride) = (g.output[g.output.len() - 1], g.stride[g.stride.len() - 1]);
+            if width.is_multiple_of(stride) {
+                0
+            } else {
+                width.next_multiple_of(stride) * g.o * size_of::<f32>()
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// A copy with zeros behind it.
+fn with_room(data: &[u8], room: usize) -> Result<Buffer> {
+    let mut copy = Buffer::for_result(data.len() + room)?;
+    let (to, rest) = copy.as_bytes_mut().split_at_mut(data.len());
+    to.copy_from_slice(data);
+    rest.fill(0);
+    Ok(copy)
 }
 
 /// The values of a 1-D parameter, which a view may have spread out: a few numbers, no reorder.

@@ -86,6 +86,16 @@ impl<const N: usize> ConvPacker<N> {
                 format!("pass `Layout::native_activation({})?`", N + 2)
             );
         }
+        if let SourceLayout::Blocked(from) = source.layout {
+            fail!(
+                LayoutMismatch,
+                op_of(N, false).schema().name,
+                "source",
+                from.to_string(),
+                "a stem reads strided activations",
+                "pack for this source with `pack_for`"
+            );
+        }
         self.pack(source, SourceLayout::Blocked(*to), Location::caller()).map(PackedStem)
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "onednn")]
 use super::engine::Packed;
-use super::{PackedLinear, Weights};
+use super::{PackedLinear, Weights, check_rows};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::file::entry::{Entry, Form, LinearEntry, WeightsEntry};
@@ -49,6 +49,7 @@ impl Packable for PackedLinear {
         let (data, bias) = (from.weights(&[o, k], e.weights.form)?, from.bias()?);
         let bias_dims = bias.as_ref().map(|b| [b.len()]);
         let shape = LinearShape::new(&[e.rows, k], &[o, k], bias_dims.as_ref().map(|d| &d[..]))
+            .and_then(|shape| check_rows(&shape).map(|()| shape))
             .map_err(|e| from.corrupt(e))?;
         let misfit = match from.misfit_of(e.threads) {
             Some(misfit) => misfit,
