@@ -77,6 +77,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             let is = format!("a {}-D {}", e.spatial, kind(e.transposed, source.layout != to));
             return Err(from.wrong_kind(&is, &format!("a {N}-D {}", kind(D::TRANSPOSED, stem))));
         }
+        if stem && !matches!((source.layout, to), (SourceLayout::Strided(_), SourceLayout::Blocked(_))) {
+            return Err(from.corrupt(format!("a stem from {} to {to}", source.layout)));
+        }
         let sizes = |values: &[usize]| -> Result<[usize; N]> {
             values.try_into().map_err(|_| from.corrupt(format!("{values:?} for {N} spatial dimensions")))
         };
