@@ -350,25 +350,13 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                 Ok(())
             }
             (TensorRef::Blocked(t), SourceLayout::Blocked(l)) if *t.layout() == l => Ok(()),
-            _ => Err(match wrong_dst(g, t, &self.to) {
-                Error::LayoutMismatch(c) => {
-                    Error::LayoutMismatch(Box::new(Complaint { argument: name.into(), ..*c }))
-                }
-                other => other,
-            }),
+            _ => {
+                let rule = format!("the result is in {}", self.to);
+                let remedy = "reorder it, or pass a tensor in that layout";
+                fail!(LayoutMismatch, g.op, name, t.describe(), rule, remedy)
+            }
         }
     }
-}
-
-fn wrong_dst(g: &ConvGeometry, t: TensorRef<'_>, to: &SourceLayout) -> Error {
-    let rule = format!("the result is in {to}");
-    Error::LayoutMismatch(Complaint::new(
-        g.op,
-        "dst",
-        t.describe(),
-        rule,
-        "reorder it, or pass a tensor in that layout",
-    ))
 }
 
 fn no_kernel(g: &ConvGeometry, source: &Source, layout: &Layout) -> Error {
