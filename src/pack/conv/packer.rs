@@ -102,8 +102,8 @@ impl<const N: usize> ConvPacker<N> {
 
 impl<const N: usize, D: Direction> ConvPacker<N, D> {
     /// Folds a batch norm that follows the convolution into weights and bias, in f64: `w * s` and
-    /// `(b - mean) * s + beta` with `s = gamma / sqrt(var + eps)`. Before any post-op. A product that f32 cannot hold is infinite in the weights, where
-    /// convolution and norm in two steps may have given a finite number.
+    /// `(b - mean) * s + beta` with `s = gamma / sqrt(var + eps)`. Before any post-op. A product that f32 cannot hold is
+    /// infinite in the weights, where convolution and norm in two steps may have given a finite number.
     ///
     /// # Errors
     /// `ShapeMismatch` when a vector has not one value for each output channel; `InvalidArgument` when `var + eps`
