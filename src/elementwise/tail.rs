@@ -77,7 +77,8 @@ impl Loop for Zero<'_> {
 /// Zeroes the lanes from `used` on of each pixel, unless all of them are +0: what is clean is read and not written.
 pub(crate) fn clear(pixels: &mut [f32], lanes: usize, used: usize) {
     if !simd::dispatch(IsClear { pixels, lanes, used }) {
-        pixels.chunks_exact_mut(lanes).for_each(|lanes| lanes[used..].fill(0.0));
+        let [used, pixel] = [used, lanes].map(|n| n * size_of::<f32>());
+        simd::dispatch(Zero { elements: bytemuck::cast_slice_mut(pixels), first: 0, used, pixel });
     }
 }
 

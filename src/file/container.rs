@@ -295,8 +295,10 @@ fn replace(
     content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<()> {
     let fail = |e: std::io::Error| access(op, path, "written", &e);
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
-        return Err(irregular(op, path, "it is replaced by a new file"));
+    match std::fs::metadata(path) {
+        Ok(m) if !m.is_file() => return Err(irregular(op, path, "it is replaced by a new file")),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
+        _ => {}
     }
     // Of a link, what it leads to is replaced; one that leads nowhere stays.
     let target = match std::fs::symlink_metadata(path) {

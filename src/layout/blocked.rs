@@ -223,6 +223,15 @@ impl Layout {
         self.blocks == 0
     }
 
+    /// Refuses a layout without inner blocks, which belongs to a strided tensor.
+    pub(crate) fn check_blocks(&self, op: &'static str, remedy: &'static str) -> Result<()> {
+        if self.is_plain() {
+            let rule = "a blocked tensor's layout has inner blocks";
+            fail!(LayoutMismatch, op, "layout", self.to_string(), rule, remedy);
+        }
+        Ok(())
+    }
+
     /// Elements of dimension `dim` in one block (the product of its inner blocks; 1 where it has none).
     /// Saturates: such a layout answers `Overflow` for every tensor.
     pub fn block_of(&self, dim: usize) -> usize {

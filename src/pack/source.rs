@@ -79,16 +79,10 @@ impl Source {
     /// # Errors
     /// `LayoutMismatch` for a layout without inner blocks, `RankMismatch` when it is for another rank, `Overflow`.
     pub fn blocked(dims: &[usize], layout: &Layout) -> Result<Source> {
-        if layout.is_plain() {
-            fail!(
-                LayoutMismatch,
-                "Source::blocked",
-                "layout",
-                layout.to_string(),
-                "a blocked source's layout has inner blocks",
-                "name a plain one with `Source::strided` and its memory format"
-            );
-        }
+        layout.check_blocks(
+            "Source::blocked",
+            "name a plain one with `Source::strided` and its memory format",
+        )?;
         layout.size_bytes(dims, DType::F32)?;
         let d = Dims::new("Source::blocked", "dims", dims)?;
         Ok(Source::new(d, DType::F32, SourceLayout::Blocked(*layout)))

@@ -67,16 +67,7 @@ pub(super) fn checked(
     layout: &Layout,
     dtype: DType,
 ) -> Result<(Dims, usize)> {
-    if layout.is_plain() {
-        fail!(
-            LayoutMismatch,
-            op,
-            "layout",
-            layout.to_string(),
-            "a blocked tensor's layout has inner blocks",
-            "use a strided tensor and `to_memory_format`"
-        );
-    }
+    layout.check_blocks(op, "use a strided tensor and `to_memory_format`")?;
     let sizes = Dims::new(op, "dims", dims)?;
     let elements = layout.elements(op, dims)?;
     Ok((sizes, layout.bytes_of(op, dims, elements, dtype)?))

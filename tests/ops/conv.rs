@@ -31,18 +31,8 @@ pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Problem {
     if rng.below(8) == 0 && groups == 1 {
         (c, o) = (c + 16, o + 16);
     }
-    let mut p = Problem {
-        n: rng.pick(&[1, 1, 2, 3]),
-        c,
-        o,
-        groups,
-        input: [1; 3],
-        kernel: [1; 3],
-        stride: [1; 3],
-        dilation: [1; 3],
-        pad_begin: [0; 3],
-        pad_end: [0; 3],
-    };
+    let n = rng.pick(&[1, 1, 2, 3]);
+    let mut p = Problem { groups, ..Problem::new([n, c, o], [1; 3], [1; 3]) };
     for a in 3 - spatial..3 {
         p.kernel[a] = if spatial == 3 { rng.pick(&[1, 2, 3]) } else { rng.pick(&[1, 2, 3, 5]) };
         p.dilation[a] = rng.pick(&[1, 1, 2, 3]);
@@ -194,18 +184,8 @@ const OWN: [(usize, usize, usize); 6] =
 
 fn own_problem(shape: (usize, usize, usize), stride: usize) -> Problem {
     let (c, o, groups) = shape;
-    Problem {
-        n: 2,
-        c,
-        o,
-        groups,
-        input: [1, 9, 21],
-        kernel: [1, 3, 3],
-        stride: [1, stride, stride],
-        dilation: [1; 3],
-        pad_begin: [0, 1, 1],
-        pad_end: [0, 1, 1],
-    }
+    let dense = Problem::new([2, c, o], [1, 9, 21], [1, 3, 3]).padded([0, 1, 1]);
+    Problem { groups, stride: [1, stride, stride], ..dense }
 }
 
 #[test]
@@ -411,19 +391,7 @@ fn an_empty_batch_and_an_empty_image_run() {
 #[test]
 fn a_pointwise_nchw_convolution_with_bias_is_exact() {
     let mut rng = Rng(9);
-    let one = [1, 1, 1];
-    let p = Problem {
-        n: 1,
-        c: 64,
-        o: 48,
-        groups: 1,
-        input: [1, 14, 14],
-        kernel: one,
-        stride: one,
-        dilation: one,
-        pad_begin: [0; 3],
-        pad_end: [0; 3],
-    };
+    let p = Problem::new([1, 64, 48], [1, 14, 14], [1; 3]);
     let (x, w, b) = (rng.integers(64 * 196), rng.integers(48 * 64), rng.integers(48));
     let (want, _) = p.solve(&x, &w, Some(&b));
     let x = StridedTensor::from_slice(&x, &[1, 64, 14, 14]).unwrap();

@@ -93,19 +93,8 @@ fn every_post_op_leaves_a_tail_of_zeros() {
 #[test]
 fn channel_operands_end_where_their_memory_does() {
     let mut rng = Rng(73);
-    for (kernel, pad) in [([2, 1], [1, 0]), ([3, 3], [1, 1]), ([1, 2], [0, 0])] {
-        let p = Problem {
-            n: 1,
-            c: 32,
-            o: 64,
-            groups: 4,
-            input: [1, 3, 3],
-            kernel: [1, kernel[0], kernel[1]],
-            stride: [1; 3],
-            dilation: [1; 3],
-            pad_begin: [0, pad[0], pad[1]],
-            pad_end: [0, pad[0], pad[1]],
-        };
+    for (kernel, pad) in [([1, 2, 1], [0, 1, 0]), ([1, 3, 3], [0, 1, 1]), ([1, 1, 2], [0; 3])] {
+        let p = Problem { groups: 4, ..Problem::new([1, 32, 64], [1, 3, 3], kernel).padded(pad) };
         let data = Data::new(&p, 2, |n| rng.integers(n));
         let [mul, add] = [rng.integers(64), rng.integers(64)];
         let pixels = p.output().iter().product::<usize>();
@@ -129,18 +118,7 @@ fn channel_operands_end_where_their_memory_does() {
 fn a_bias_and_an_operand_for_each_of_eight_post_ops() {
     let mut rng = Rng(74);
     for kernel in [1, 3] {
-        let p = Problem {
-            n: 2,
-            c: 32,
-            o: 32,
-            groups: 1,
-            input: [1, 5, 4],
-            kernel: [1, kernel, kernel],
-            stride: [1; 3],
-            dilation: [1; 3],
-            pad_begin: [0, kernel / 2, kernel / 2],
-            pad_end: [0, kernel / 2, kernel / 2],
-        };
+        let p = Problem::new([2, 32, 32], [1, 5, 4], [1, kernel, kernel]).padded([0, kernel / 2, kernel / 2]);
         let data = Data::new(&p, 2, |n| rng.integers(n));
         let residual = rng.integers(data.want.len());
         let numbers: Vec<Vec<f32>> = (0..7).map(|_| rng.integers(32)).collect();

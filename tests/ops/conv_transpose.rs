@@ -24,18 +24,8 @@ fn problem(rng: &mut Rng, spatial: usize) -> Transposed {
             }
             _ => (rng.pick(&channels), rng.pick(&channels), 1),
         };
-        let mut of = Problem {
-            n: rng.pick(&[1, 1, 2, 3]),
-            c,
-            o,
-            groups,
-            input: [1; 3],
-            kernel: [1; 3],
-            stride: [1; 3],
-            dilation: [1; 3],
-            pad_begin: [0; 3],
-            pad_end: [0; 3],
-        };
+        let n = rng.pick(&[1, 1, 2, 3]);
+        let mut of = Problem { groups, ..Problem::new([n, c, o], [1; 3], [1; 3]) };
         let mut output_padding = [0; 3];
         for a in 3 - spatial..3 {
             of.input[a] = if spatial == 3 { rng.pick(&[1, 2, 3]) } else { rng.pick(&[1, 2, 5, 7]) };
@@ -169,21 +159,8 @@ fn real_numbers_stay_within_the_rounding_of_their_sums() {
 #[test]
 fn post_ops_batch_norm_and_other_batches() {
     let mut rng = Rng(13);
-    let p = Transposed {
-        of: Problem {
-            n: 2,
-            c: 20,
-            o: 24,
-            groups: 2,
-            input: [1, 5, 6],
-            kernel: [1, 4, 4],
-            stride: [1, 2, 2],
-            dilation: [1; 3],
-            pad_begin: [0, 1, 1],
-            pad_end: [0, 1, 1],
-        },
-        output_padding: [0; 3],
-    };
+    let dense = Problem::new([2, 20, 24], [1, 5, 6], [1, 4, 4]).padded([0, 1, 1]);
+    let p = Transposed { of: Problem { groups: 2, stride: [1, 2, 2], ..dense }, output_padding: [0; 3] };
     let data = Data::new(&p, 2, |n| rng.integers(n));
     let [_, h, w] = p.output().unwrap();
     let residual = rng.integers(data.want.len());

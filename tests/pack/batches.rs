@@ -21,18 +21,7 @@ fn every_batch(packed_for: usize) -> (usize, usize) {
             let residual = [IMAGES, o, side, side];
             let residual =
                 StridedTensor::from_slice(&rng.integers(residual.iter().product()), &residual).unwrap();
-            let p = Problem {
-                n: IMAGES,
-                c,
-                o,
-                groups: 1,
-                input: [1, side, side],
-                kernel: [1, k, k],
-                stride: [1; 3],
-                dilation: [1; 3],
-                pad_begin: [0, k / 2, k / 2],
-                pad_end: [0, k / 2, k / 2],
-            };
+            let p = Problem::new([IMAGES, c, o], [1, side, side], [1, k, k]).padded([0, k / 2, k / 2]);
             let (sums, _) = p.solve(&x.to_vec().unwrap(), &w.to_vec().unwrap(), None);
             let residuals = residual.to_vec::<f32>().unwrap();
             let want: Vec<f64> =

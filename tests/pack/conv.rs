@@ -143,18 +143,7 @@ fn every_batch_runs_where_the_kernel_covers_the_image() {
                     Tensor::Strided(y) => y,
                     Tensor::Opaque(_) => unreachable!("of ours"),
                 };
-                let p = Problem {
-                    n,
-                    c: 16,
-                    o,
-                    groups: 1,
-                    input: [1, 7, 7],
-                    kernel: [1, 7, 7],
-                    stride: [1; 3],
-                    dilation: [1; 3],
-                    pad_begin: [0; 3],
-                    pad_end: [0; 3],
-                };
+                let p = Problem::new([n, 16, o], [1, 7, 7], [1, 7, 7]);
                 let (want, _) = p.solve(&values, &w.to_vec::<f32>().unwrap(), None);
                 let what = format!("{form}, {o} channels, batch {n} packed for {packed_for}: {conv:?}");
                 assert_close(&what, &y.to_vec::<f32>().unwrap(), &want, |_| 0.0);
@@ -220,18 +209,7 @@ fn a_folded_batch_norm_equals_its_definition() {
     let var = StridedTensor::from_slice(&var, &[o]).unwrap();
     let eps = 1e-3;
     let bn = BatchNorm { mean: &mean, var: &var, weight: Some(&scale), bias: Some(&shift), eps };
-    let p = Problem {
-        n: 2,
-        c,
-        o,
-        groups: 1,
-        input: [1, 5, 4],
-        kernel: [1, 3, 3],
-        stride: [1; 3],
-        dilation: [1; 3],
-        pad_begin: [0, 1, 1],
-        pad_end: [0, 1, 1],
-    };
+    let p = Problem::new([2, c, o], [1, 5, 4], [1, 3, 3]).padded([0, 1, 1]);
     let (conv, _) =
         p.solve(&x.to_vec::<f32>().unwrap(), &w.to_vec::<f32>().unwrap(), Some(&b.to_vec::<f32>().unwrap()));
     let at = |t: &StridedTensor, c: usize| f64::from(t.get::<f32>(&[c]).unwrap());

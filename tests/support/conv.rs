@@ -17,6 +17,27 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// One group, strides and dilation of 1, no padding.
+    pub fn new([n, c, o]: [usize; 3], input: [usize; 3], kernel: [usize; 3]) -> Problem {
+        Problem {
+            n,
+            c,
+            o,
+            groups: 1,
+            input,
+            kernel,
+            stride: [1; 3],
+            dilation: [1; 3],
+            pad_begin: [0; 3],
+            pad_end: [0; 3],
+        }
+    }
+
+    /// The same with so much padding at both ends of each axis.
+    pub fn padded(self, by: [usize; 3]) -> Problem {
+        Problem { pad_begin: by, pad_end: by, ..self }
+    }
+
     pub fn output(&self) -> [usize; 3] {
         std::array::from_fn(|a| {
             let reach = self.dilation[a] * (self.kernel[a] - 1) + 1;
