@@ -379,7 +379,7 @@ fn same_key<'a>(
     }
     let (a, b) = (one.key(), t.key());
     let remedy = if b == DispatchKey::STRIDED {
-        format!("reorder `{name}` with `{}`", a.way_in(name, t.dims().len()))
+        a.remedy(schema.name, name, t.dims().len())
     } else {
         format!("reorder `{name}` with `{}`", b.spec().to_strided)
     };

@@ -79,6 +79,19 @@ impl DispatchKey {
         }
     }
 
+    /// What to do with the strided argument `name` of op `op`, of this rank, beside data of the key.
+    pub(crate) fn remedy(self, op: &str, name: &str, rank: usize) -> String {
+        let call = self.way_in(name, rank);
+        match (self, name) {
+            // Reordered as they are they would mean others, and nothing shows it where there are as many of both channels.
+            (DispatchKey::BLOCKED, "weights") if op.starts_with("conv_transpose") => format!(
+                "pack it once with `PackedConvTranspose`, which takes it as it is; blocked weights have their output \
+                 channels first: those of one group come there with `transpose(0, 1)` and `{call}`"
+            ),
+            _ => format!("reorder `{name}` with `{call}`"),
+        }
+    }
+
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

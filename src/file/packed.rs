@@ -255,7 +255,7 @@ impl PackedFile {
                 op,
                 "path",
                 got(format!("packed with {key} {}", shown(&said(key)))),
-                format!("this machine has {key} {here}"),
+                format!("here {key} is {here}"),
                 "pack the plain weights here, or open it with `PackedFile::open_or_repack`",
             )
         });

@@ -95,6 +95,14 @@ impl MemoryFormat {
         }
     }
 
+    /// The format of a dense tensor: channels-last where its strides say so.
+    pub(crate) fn of_dense(dims: &[usize], strides: &[usize]) -> MemoryFormat {
+        match MemoryFormat::channels_last_of(dims.len()) {
+            Some(f) if f.strides("result", dims).is_ok_and(|s| *s == *strides) => f,
+            _ => MemoryFormat::Contiguous,
+        }
+    }
+
     /// Strides (in elements) of a dense tensor of these sizes in this format.
     ///
     /// A size of 0 counts as 1 in row-major order, and as 0 in the channels-last formats: so PyTorch does it.

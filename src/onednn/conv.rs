@@ -21,6 +21,11 @@ const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 /// right its weights serve no batch of 1, while packed weights are for any.
 const FOR_THIS_BATCH: &str = "ip:any";
 
+/// A transposed convolution that stands on a convolution's gradient, and goes over its result once more for bias and
+/// post-ops, value by value: up to 50 times as long as without them, and not PyTorch's functions (`relu` of minus infinity is
+/// NaN, `sigmoid` of NaN is 0). Seen with oneDNN 3.14.1. Its reference loops do the same.
+const LOOPS_AFTER: &str = "conv:any";
+
 /// The most that padding, stride or dilation may be for oneDNN to be asked. Its kernels have a table for every row of
 /// padding and fail where there is no memory for it; ours have none. Seen with oneDNN 3.14.1.
 const MOST: usize = 1 << 16;
@@ -34,6 +39,7 @@ pub(crate) enum PostSpec<'a> {
 }
 
 /// Everything that decides a convolution primitive.
+#[derive(Clone, Copy)]
 pub(crate) struct ConvSpec<'a> {
     pub transposed: bool,
     pub src: Spec<'a>,
@@ -70,7 +76,7 @@ impl ConvSpec<'_> {
     }
 
     /// The primitive, from the cache or new. Arguments of a run, in order: src, weights, bias where there is one,
-    /// dst, then the operand of each binary post-op.
+    /// dst, then the operand of each binary post-op. Of a bare one they are src, weights, dst.
     pub(crate) fn executable(&self) -> Result<Arc<Executable>, Refused> {
         cache::get(|key| self.push_key(key), || self.create())
     }
@@ -96,6 +102,11 @@ impl ConvSpec<'_> {
         }
         if is_reference(&implementation) && !self.allow_reference {
             return Err(Unsupported::RefOnly { implementation }.into());
+        }
+        let loops_after = implementation.starts_with(LOOPS_AFTER) || is_reference(&implementation);
+        if loops_after && (self.bias.is_some() || !post_ops.is_empty()) {
+            let bare = ConvSpec { bias: None, ..*self };
+            return bare.create_with(&[]).map(Executable::without_bias_and_post_ops);
         }
         Ok(Executable::new(&desc, &self.arguments(post_ops))?)
     }

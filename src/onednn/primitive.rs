@@ -120,6 +120,7 @@ pub(crate) struct Executable {
     implementation: String,
     slots: Vec<Slot>,
     scratchpad_bytes: usize,
+    bare: bool,
     /// Memory objects of finished runs.
     spare: Mutex<Vec<Vec<Memory>>>,
 }
@@ -148,6 +149,7 @@ impl Executable {
             implementation: String::new(),
             slots: Vec::with_capacity(args.len() + 1),
             scratchpad_bytes: 0,
+            bare: false,
             spare: Mutex::new(Vec::new()),
         };
         executable.implementation = desc.implementation()?;
@@ -162,6 +164,17 @@ impl Executable {
 
     pub(crate) fn implementation(&self) -> &str {
         &self.implementation
+    }
+
+    /// The same, known to lack the bias and the post-ops that were asked for.
+    pub(crate) fn without_bias_and_post_ops(mut self) -> Executable {
+        self.bare = true;
+        self
+    }
+
+    /// Whether bias and post-ops are left to the caller, and are no arguments of a run.
+    pub(crate) fn is_bare(&self) -> bool {
+        self.bare
     }
 
     pub(crate) fn scratchpad_bytes(&self) -> usize {

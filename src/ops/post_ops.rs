@@ -44,6 +44,26 @@ impl Activation {
             Activation::Tanh => crate::math::tanh(x),
         }
     }
+
+    /// The function of each value, in loops that take the vectors of the caller.
+    #[inline(always)]
+    pub(crate) fn over(self, values: &mut [f32]) {
+        use crate::math;
+        match self {
+            Activation::Relu => each(values, math::relu),
+            Activation::LeakyRelu(slope) => each(values, |x| math::leaky_relu(x, slope)),
+            Activation::Clip(low, high) => each(values, |x| math::clamp(x, low, high)),
+            Activation::Silu => each(values, math::silu),
+            Activation::HardSwish => each(values, math::hardswish),
+            Activation::Sigmoid => each(values, math::sigmoid),
+            Activation::Tanh => each(values, math::tanh),
+        }
+    }
+}
+
+#[inline(always)]
+fn each(values: &mut [f32], f: impl Fn(f32) -> f32) {
+    values.iter_mut().for_each(|v| *v = f(*v));
 }
 
 impl fmt::Display for Activation {

@@ -84,10 +84,7 @@ impl Same {
 
 /// The format of a dense result: channels-last where its strides say so.
 pub(crate) fn format_of(dst: &StridedTensor) -> MemoryFormat {
-    match MemoryFormat::channels_last_of(dst.rank()) {
-        Some(f) if f.strides("result", dst.dims()).is_ok_and(|s| *s == *dst.strides()) => f,
-        _ => MemoryFormat::Contiguous,
-    }
+    MemoryFormat::of_dense(dst.dims(), dst.strides())
 }
 
 /// The view of a dense strided tensor of rank 2 to 5.

@@ -291,8 +291,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.run(self, g, x, residual, channel, bytes, location),
             Weights::Plain(w) => {
-                let SourceLayout::Strided(format) = self.to else { return Err(not_built(g)) };
-                let TensorRef::Strided(x) = x else { return Err(not_built(g)) };
+                let SourceLayout::Strided(format) = self.to else { return Err(not_built(g, &self.source)) };
+                let TensorRef::Strided(x) = x else { return Err(not_built(g, &self.source)) };
                 let _ = location;
                 let strides = format.strides(g.op, &g.dst_dims())?;
                 let conv = GemmConv {
@@ -370,14 +370,16 @@ fn no_kernel(g: &ConvGeometry, source: &Source, layout: &Layout) -> Error {
     }))
 }
 
-fn not_built(g: &ConvGeometry) -> Error {
+/// A stem, without oneDNN.
+fn not_built(g: &ConvGeometry, source: &Source) -> Error {
     Error::UnsupportedOp(Box::new(UnsupportedOp {
         op: g.op.into(),
         key: DispatchKey::BLOCKED.name().into(),
         reason: Unsupported::EngineNotBuilt,
-        operands: Vec::new(),
-        available: vec![DispatchKey::STRIDED.name().into()],
-        remedy: "build with feature `onednn`, or pack for a strided source".into(),
+        operands: vec![format!("x {source}")],
+        available: vec![DispatchKey::STRIDED.name().into(), DispatchKey::BLOCKED.name().into()],
+        remedy: "reorder the source with `to_blocked` and pack for that with `pack_for(&Source::of(&x)?)`, or build with                  feature `onednn`"
+            .into(),
     }))
 }
 

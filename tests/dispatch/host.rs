@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use blocktensor::dispatch::{
-    Arg, Args, DispatchKey, Kernel, KeySpec, Op, Registrar, allow_fallback, ops as all_ops,
+    Arg, Args, DispatchKey, Kernel, KeySpec, Op, Registrar, Value, allow_fallback, ops as all_ops,
 };
 use blocktensor::ledger::{self, Cause};
 use blocktensor::{
@@ -142,6 +142,15 @@ fn child_with_fallbacks() {
     assert!(note.contains("`cumsum`") && note.contains("bytes reordered"), "{note}");
     let e = ledger::deny_reorders(|| ops::cumsum(&x, 1)).unwrap_err();
     assert!(matches!(e, Error::ReorderDenied(_)) && e.to_string().contains("fallback"), "{e}");
+    // A result of rank 2 has no blocked layout: an error of the op that was called.
+    let flatten = allow_fallback(Some("flatten"), |_| {});
+    let values = [("x", Value::Tensor(x.clone().into())), ("start", Value::Int(1)), ("end", Value::Int(3))];
+    let e = blocktensor::dispatch::call("flatten", &values).unwrap_err();
+    assert!(matches!(e, Error::RankMismatch(_)), "{e}");
+    for part in ["op `flatten`", "`result`", "rank 3 to 5", "to_strided"] {
+        assert!(e.to_string().contains(part), "{e} lacks {part}");
+    }
+    drop(flatten);
     // A strided call has its kernel, and an op that has a blocked one never falls back.
     let ((), book) = ledger::record(|| {
         ops::cumsum(&plain, 1).unwrap();

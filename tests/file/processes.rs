@@ -93,7 +93,7 @@ fn child_with_other_instructions() {
     let e = PackedFile::open(&path).unwrap_err();
     assert!(matches!(e, Error::PackMismatch(_)), "{e}");
     assert!(
-        e.to_string().contains("packed with isa") && e.to_string().contains("this machine has isa"),
+        e.to_string().contains("packed with isa") && e.to_string().contains("here isa is"),
         "{e}"
     );
     let file = PackedFile::open_or_repack(&path).unwrap();

@@ -9,7 +9,7 @@ use blocktensor::{
 use crate::support::conv::{Problem, Transposed};
 use crate::support::{Rng, assert_close};
 
-fn problem(rng: &mut Rng, spatial: usize) -> Transposed {
+pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Transposed {
     loop {
         let channels = [1, 3, 15, 16, 17, 32, 33];
         let (c, o, groups) = match rng.below(5) {
@@ -42,16 +42,17 @@ fn problem(rng: &mut Rng, spatial: usize) -> Transposed {
     }
 }
 
-struct Data {
-    x: StridedTensor,
-    w: StridedTensor,
-    b: StridedTensor,
-    want: Vec<f64>,
+/// The operands of a problem, and its answer with a bias.
+pub(super) struct Data {
+    pub x: StridedTensor,
+    pub w: StridedTensor,
+    pub b: StridedTensor,
+    pub want: Vec<f64>,
     magnitude: Vec<f64>,
 }
 
 impl Data {
-    fn new(p: &Transposed, spatial: usize, mut values: impl FnMut(usize) -> Vec<f32>) -> Data {
+    pub fn new(p: &Transposed, spatial: usize, mut values: impl FnMut(usize) -> Vec<f32>) -> Data {
         let (of, og) = (&p.of, p.of.o / p.of.groups);
         let x = values(of.n * of.c * of.input.iter().product::<usize>());
         let w = values(of.c * og * of.kernel.iter().product::<usize>());
@@ -82,7 +83,7 @@ impl Data {
     }
 }
 
-fn params<const N: usize>(p: &Transposed) -> ConvTranspose<N> {
+pub(super) fn params<const N: usize>(p: &Transposed) -> ConvTranspose<N> {
     let last = |v: [usize; 3]| -> [usize; N] { std::array::from_fn(|i| v[3 - N + i]) };
     ConvTranspose::new()
         .strides(last(p.of.stride))
@@ -239,6 +240,49 @@ fn residuals_on_rows_that_the_stride_does_not_divide() {
             assert_close(&what(&layout), &y, &want, |_| 0.0);
         }
     }
+}
+
+/// With as many inputs as outputs, weights that are reordered as they are would run, and be others.
+#[test]
+fn remedies_for_weights_of_another_key_lead_to_the_same_numbers() {
+    let mut rng = Rng(15);
+    let x = StridedTensor::from_slice(&rng.integers(32 * 20), &[1, 32, 4, 5]).unwrap();
+    let xb = x.to_blocked(&Layout::native().0).unwrap();
+    for groups in [1, 2] {
+        let (params, og) = (ConvTranspose2d::new().groups(groups), 32 / groups);
+        let w = StridedTensor::from_slice(&rng.integers(32 * og * 9), &[32, og, 3, 3]).unwrap();
+        let want = ops::conv_transpose2d(&x, &w, None, &params).unwrap().to_vec::<f32>().unwrap();
+        let (given, t) = (blocktensor::Tensor::from(w.clone()), blocktensor::Tensor::from(xb.clone()));
+        let e = ops::conv_transpose2d(&t, &given, None, &params).unwrap_err();
+        assert!(matches!(e, Error::KeyMismatch(_)), "{e}");
+        for part in ["`PackedConvTranspose`", "output channels first", "`transpose(0, 1)`"] {
+            assert!(e.to_string().contains(part), "{e} lacks {part}");
+        }
+        let blocked = match groups {
+            1 => w.transpose(0, 1).unwrap().to_blocked(&Layout::native().1).unwrap(),
+            _ => {
+                let as_it_is = w.to_blocked(&Layout::native().1).unwrap();
+                let e = ops::conv_transpose2d(&xb, &as_it_is, None, &params).unwrap_err();
+                assert!(matches!(e, Error::RankMismatch(_)), "{e}");
+                for part in
+                    ["view the plain ones as [2, 16, 16, 3, 3]", "`transpose(1, 2)`", "native_weights(5"]
+                {
+                    assert!(e.to_string().contains(part), "{e} lacks {part}");
+                }
+                let apart = w.reshape(&[2, 16, 16, 3, 3]).unwrap().transpose(1, 2).unwrap();
+                apart.to_blocked(&Layout::native_weights(5, WeightsKind::Grouped).unwrap()).unwrap()
+            }
+        };
+        let y = ops::conv_transpose2d(&xb, &blocked, None, &params).unwrap();
+        assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), want);
+    }
+    let w = StridedTensor::ones(&[32, 16, 3, 3], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
+    let w = w.to_blocked(&Layout::native().1).unwrap();
+    let e = ops::conv_transpose2d(&xb, &w, None, &ConvTranspose2d::new()).unwrap_err();
+    assert!(
+        matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("blocked ones output channels"),
+        "{e}"
+    );
 }
 
 #[test]

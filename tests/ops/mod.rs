@@ -5,6 +5,7 @@ mod cat;
 mod conv;
 mod conv_channel;
 mod conv_edges;
+mod conv_finish;
 mod conv_transpose;
 mod dropout;
 mod moves;

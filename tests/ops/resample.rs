@@ -156,6 +156,26 @@ fn by_hand() {
     assert_eq!(last(&Resample::by(1.5).recompute_scale_factor()), 4.0);
 }
 
+/// A neighbour that is 10^30 times as large would show in the least weight.
+#[test]
+fn what_falls_on_a_pixel_takes_nothing_of_its_neighbours() {
+    for size in 2..70 {
+        let data: Vec<f32> = (0..size).map(|i| if i % 2 == 0 { 1.0 } else { 1e30 }).collect();
+        let x = StridedTensor::from_slice(&data, &[1, 1, size]).unwrap();
+        for times in [1, 2, 3, 5, 7] {
+            let corners = Resample::to([(size - 1) * times + 1]).align_corners();
+            let centers = Resample::to([size * times]);
+            // An even number of results for each pixel has none in its middle.
+            let odd = (times % 2 == 1).then_some((centers, times / 2));
+            for (params, first) in [Some((corners, 0)), odd].into_iter().flatten() {
+                let y = ops::upsample_linear(&x, &params).unwrap().to_vec::<f32>().unwrap();
+                let met: Vec<f32> = y.into_iter().skip(first).step_by(times).collect();
+                assert_eq!(met, data, "{size} by {times}: {params:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn bits_do_not_depend_on_threads() {
     let mut rng = Rng(23);

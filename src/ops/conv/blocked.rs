@@ -22,6 +22,12 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let call = Call::new(args, w.dims())?;
     let g = &call.g;
     if w.rank() != g.weight_dims().len() {
+        let mut apart = g.weight_dims();
+        let mut turn = "";
+        if g.transposed && g.groups > 1 {
+            apart.swap(1, 2);
+            turn = ", `transpose(1, 2)`,";
+        }
         fail!(
             RankMismatch,
             g.op,
@@ -29,9 +35,9 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
             TensorRef::Blocked(w).describe(),
             format!("blocked weights of {} groups are {}", g.groups, g.weight_dims()),
             format!(
-                "view them as {} and reorder with `to_blocked(&Layout::native_weights({}, WeightsKind::{:?})?)`",
-                g.weight_dims(),
-                g.weight_dims().len(),
+                "view the plain ones as {apart}{turn} and reorder with \
+                 `to_blocked(&Layout::native_weights({}, WeightsKind::{:?})?)`",
+                apart.len(),
                 g.weights_kind()
             )
         );

@@ -1,6 +1,8 @@
-//! Convolution in pure Rust: patches of the source as columns, then a matrix product, tile by tile, phase by phase.
+//! Convolution in pure Rust, tile by tile, phase by phase: patches of the source as columns, then a matrix product; or
+//! sums straight from the source where few output channels would share the columns.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::ConvGeometry;
 use super::phases::{Phase, cube, phases};
@@ -8,6 +10,7 @@ use crate::error::Result;
 use crate::layout::dims::Dims;
 use crate::matmul::{Matrix, matmul};
 use crate::ops::post_ops::{PostOp, PostOps};
+use crate::simd::{self, Loop};
 use crate::threads::{SyncPtr, parallel_for};
 
 /// A convolution over plain strides. Weights are `[O, C/g, k...]`, dense and row-major; strides in elements.
@@ -26,6 +29,9 @@ pub(crate) struct GemmConv<'a> {
 /// Elements of the column buffer of one task: what stays in a core's second cache beside the weights.
 const COLUMNS: usize = 128 << 10;
 
+/// So many output channels of a group are added up without columns.
+const FEW: usize = 3;
+
 /// Writes every element of the result. The bits do not depend on the number of threads: a task computes whole
 /// output pixels, and tiles depend on shapes alone.
 pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
@@ -42,11 +48,18 @@ pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
             let (n, rest) = (task / (g.groups * tiles), task % (g.groups * tiles));
             let (group, first) = (rest / tiles, rest % tiles * tile);
             let count = tile.min(pixels - first);
-            let mut columns = vec![0f32; k * count];
-            part.fill_columns(n, group, first, count, &mut columns);
             let mut result = vec![0f32; og * count];
-            let w = Matrix { data: &part.weights[group * og * k..(group + 1) * og * k], row: k, column: 1 };
-            matmul(og, count, k, w, Matrix { data: &columns, row: count, column: 1 }, &mut result);
+            let weights = &part.weights[group * og * k..(group + 1) * og * k];
+            if og <= FEW {
+                for (sums, weights) in result.chunks_exact_mut(count).zip(weights.chunks_exact(k.max(1))) {
+                    part.add_up(n, group, weights, first, sums);
+                }
+            } else {
+                let mut columns = vec![0f32; k * count];
+                part.fill_columns(n, group, first, count, &mut columns);
+                let (w, columns) = (Matrix { data: weights, row: k, column: 1 }, &columns);
+                matmul(og, count, k, w, Matrix { data: columns, row: count, column: 1 }, &mut result);
+            }
             let places = part.places(c.dst_strides);
             for (o, row) in result.chunks_mut(count).enumerate() {
                 let o = group * og + o;
@@ -62,6 +75,27 @@ pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
         });
     }
     Ok(())
+}
+
+/// Adds `weight` times every `step`th element of `src` to the sums.
+struct Add<'a> {
+    sums: &'a mut [f32],
+    src: &'a [f32],
+    step: usize,
+    weight: f32,
+}
+
+impl Loop for Add<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Add { sums, src, step, weight } = self;
+        match step {
+            1 => sums.iter_mut().zip(src).for_each(|(s, v)| *s += v * weight),
+            _ => sums.iter_mut().zip(src.iter().step_by(step)).for_each(|(s, v)| *s += v * weight),
+        }
+    }
 }
 
 /// Where the pixels of a phase lie in a plane: the first one, and the steps between neighbours along D, H, W.
@@ -135,31 +169,74 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// Calls `f(pixels, at)` for the stretches of a row that meet the source at a tap: numbers among the `count` pixels from
+    /// `first` on, and where in a plane of the source the first of them meets it.
+    fn stretches(
+        &self,
+        tap: &[isize; 3],
+        first: usize,
+        count: usize,
+        mut f: impl FnMut(Range<usize>, usize),
+    ) {
+        let (g, [_, rows, columns]) = (self.conv.g, self.counts);
+        let (input, steps, axes) = (cube(&g.input, 1), Part::steps(self.conv.src_strides), &self.phase.axes);
+        // Before `low` a row meets the padding in front of the source, from `high` on the one behind it.
+        let step = axes[2].step;
+        let low = if tap[2] < 0 { tap[2].unsigned_abs().div_ceil(step) } else { 0 };
+        let room = (input[2] as isize).saturating_sub(tap[2]);
+        let high = if room > 0 { (room as usize).div_ceil(step) } else { 0 };
+        let mut i = 0;
+        while i < count {
+            let (x, row) = ((first + i) % columns, (first + i) / columns);
+            let run = (columns - x).min(count - i);
+            // Below 0 wraps to a huge number, which is outside as well.
+            let d = (row / rows * axes[0].step).wrapping_add_signed(tap[0]);
+            let h = (row % rows * axes[1].step).wrapping_add_signed(tap[1]);
+            let (from, to) = (low.max(x), high.min(x + run));
+            if d < input[0] && h < input[1] && from < to {
+                let w = (from * step).wrapping_add_signed(tap[2]);
+                f(i + from - x..i + to - x, d * steps[0] + h * steps[1] + w * steps[2]);
+            }
+            i += run;
+        }
+    }
+
+    /// Where a group's input channels begin in the source of image `n`.
+    fn planes(&self, n: usize, group: usize) -> impl Iterator<Item = usize> {
+        let (cg, strides) = (self.conv.g.c / self.conv.g.groups, self.conv.src_strides);
+        (0..cg).map(move |c| n * strides[0] + (group * cg + c) * strides[1])
+    }
+
+    /// How far apart neighbours of a row meet the source, in elements.
+    fn step(&self) -> usize {
+        self.phase.axes[2].step * Part::steps(self.conv.src_strides)[2]
+    }
+
     /// `columns[kk][i]`: what weight `kk` meets at output pixel `first + i`; 0 in the padding.
     fn fill_columns(&self, n: usize, group: usize, first: usize, count: usize, columns: &mut [f32]) {
-        let (g, c) = (self.conv.g, self.conv);
-        let (cg, input) = (g.c / g.groups, cube(&g.input, 1));
-        let (steps, axes) = (Part::steps(c.src_strides), &self.phase.axes);
+        let (src, step) = (self.conv.src, self.step());
         let mut lines = columns.chunks_exact_mut(count);
-        for channel in 0..cg {
-            let base = n * c.src_strides[0] + (group * cg + channel) * c.src_strides[1];
+        for plane in self.planes(n, group) {
             for (tap, line) in self.taps.iter().zip(&mut lines) {
-                for (i, place) in line.iter_mut().enumerate() {
-                    let mut pixel = first + i;
-                    let mut offset = base;
-                    let mut inside = true;
-                    for axis in (0..3).rev() {
-                        let at = pixel % self.counts[axis] * axes[axis].step;
-                        pixel /= self.counts[axis];
-                        // Below 0 wraps to a huge number, which is outside as well.
-                        let position = at.wrapping_add_signed(tap[axis]);
-                        inside &= position < input[axis];
-                        offset = offset.wrapping_add(position.wrapping_mul(steps[axis]));
+                self.stretches(tap, first, count, |pixels, at| {
+                    let (line, src) = (&mut line[pixels], &src[plane + at..]);
+                    match step {
+                        1 => line.copy_from_slice(&src[..line.len()]),
+                        _ => line.iter_mut().zip(src.iter().step_by(step)).for_each(|(l, &v)| *l = v),
                     }
-                    if inside {
-                        *place = c.src[offset];
-                    }
-                }
+                });
+            }
+        }
+    }
+
+    /// The sums of one output channel, straight from the source: with few of them columns cost more than they save.
+    fn add_up(&self, n: usize, group: usize, weights: &[f32], first: usize, sums: &mut [f32]) {
+        let (src, step) = (self.conv.src, self.step());
+        for (plane, weights) in self.planes(n, group).zip(weights.chunks_exact(self.taps.len().max(1))) {
+            for (tap, &weight) in self.taps.iter().zip(weights) {
+                self.stretches(tap, first, sums.len(), |pixels, at| {
+                    simd::dispatch(Add { sums: &mut sums[pixels], src: &src[plane + at..], step, weight });
+                });
             }
         }
     }
@@ -173,7 +250,7 @@ impl<'a> Part<'a> {
         let mut vectors = c.channel.iter();
         for op in c.post_ops.iter() {
             match *op {
-                PostOp::Activation(a) => row.iter_mut().for_each(|v| *v = a.apply(*v)),
+                PostOp::Activation(a) => a.over(row),
                 PostOp::MulChannel => {
                     let s = vectors.next().map_or(1.0, |v| v[o]);
                     row.iter_mut().for_each(|v| *v *= s);

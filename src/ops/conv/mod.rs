@@ -2,6 +2,8 @@
 
 pub(crate) mod blocked;
 pub(crate) mod direct;
+#[cfg(feature = "onednn")]
+mod finish;
 mod gemm;
 pub(crate) mod geometry;
 #[cfg(feature = "onednn")]

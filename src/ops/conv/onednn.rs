@@ -7,10 +7,12 @@ use std::sync::Arc;
 use onednn_sys as sys;
 
 use super::ConvGeometry;
+use super::finish::Finish;
 use super::weights::PlainWeights;
 use crate::buffer::Buffer;
 use crate::dispatch::DispatchKey;
 use crate::error::{Error, Result};
+use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move};
 pub(crate) use crate::onednn::Spec;
 use crate::onednn::{self, ConvSpec, Executable, MAX_RUN_ARGS, MemoryDesc, PostSpec, Refused, RunArg};
@@ -168,10 +170,14 @@ pub(crate) fn execute(
             _ => Ok(Cow::Borrowed(&[][..])),
         })
         .collect::<Result<_>>()?;
+    let (bias, fused) = match executable.is_bare() {
+        true => (None, &[][..]),
+        false => (o.bias, &o.post_ops[..]),
+    };
     let mut operands: [&[u8]; MAX_POST_OPS] = [&[]; MAX_POST_OPS];
     let mut copies: [Option<Buffer>; MAX_POST_OPS] = Default::default();
     let mut next_vector = vectors.iter();
-    for (i, op) in o.post_ops.iter().enumerate() {
+    for (i, op) in fused.iter().enumerate() {
         operands[i] = match op {
             PostOp::Residual => o.residual.unwrap_or(&[]),
             PostOp::MulChannel | PostOp::AddChannel => {
@@ -193,11 +199,11 @@ pub(crate) fn execute(
     };
     push(RunArg::In(o.src_bytes));
     push(RunArg::In(o.weights_bytes));
-    if let Some(b) = o.bias {
+    if let Some(b) = bias {
         push(RunArg::In(bytemuck::cast_slice(b)));
     }
     push(RunArg::Out(&mut *dst));
-    for (i, op) in o.post_ops.iter().enumerate() {
+    for (i, op) in fused.iter().enumerate() {
         if !matches!(op, PostOp::Activation(_)) {
             push(RunArg::In(copies[i].as_ref().map_or(operands[i], Buffer::as_bytes)));
         }
@@ -220,10 +226,16 @@ pub(crate) fn execute(
     } else {
         run()?;
     }
+    let result = bytemuck::cast_slice_mut(dst);
+    if executable.is_bare() {
+        let residual = o.residual.map(bytemuck::cast_slice);
+        let finish = Finish { bias: o.bias, post_ops: o.post_ops, residual, channel: &vectors };
+        finish.run(&view_of(g, o.dst)?, result);
+    }
     if let Spec::Layout { dims, layout, .. } = o.dst {
         // The engine computes the padding from weights of zero: of an infinity or NaN that makes NaN, and some post-ops
         // make -0 of 0.
-        Lanes::of_layout(g.op, dims, layout)?.clear_padding(bytemuck::cast_slice_mut(dst));
+        Lanes::of_layout(g.op, dims, layout)?.clear_padding(result);
     }
     if let Some(start) = start {
         let layouts = format!("{} -> {}", o.src, o.dst);
@@ -231,6 +243,19 @@ pub(crate) fn execute(
         ledger::ran(g.op, o.key, implementation, layouts, start, executable.scratchpad_bytes());
     }
     Ok(())
+}
+
+/// How a result lies.
+fn view_of(g: &ConvGeometry, dst: Spec<'_>) -> Result<Lanes> {
+    if let Spec::Layout { dims, layout, .. } = dst {
+        return Lanes::of_layout(g.op, dims, layout);
+    }
+    let dims = g.dst_dims();
+    let format = match dst {
+        Spec::Strided { strides, .. } => MemoryFormat::of_dense(&dims, strides),
+        _ => MemoryFormat::Contiguous,
+    };
+    Ok(Lanes::of_format(&dims, format).expect("a rank that was checked"))
 }
 
 /// How many **bytes** past the end of a post-op's operand the kernel reads. What it finds there does not count, but may be

@@ -5,6 +5,7 @@ use super::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
 use crate::dispatch::{Args, Outputs};
 use crate::error::Result;
 use crate::layout::memory_format::MemoryFormat;
+use crate::ops::same::format_of;
 use crate::tensor::any::TensorRef;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -39,14 +40,6 @@ pub(crate) fn result(
     let both = [x, w];
     let operands = if w.rank() == x.rank() { &both[..] } else { &both[..1] };
     FormatRule::AnySuggests.empty_result(op, operands, dims, x.dtype())
-}
-
-/// The format of a dense result: channels-last where its strides say so.
-pub(crate) fn format_of(dst: &StridedTensor) -> MemoryFormat {
-    match MemoryFormat::channels_last_of(dst.rank()) {
-        Some(f) if f.strides("conv", dst.dims()).is_ok_and(|s| *s == *dst.strides()) => f,
-        _ => MemoryFormat::Contiguous,
-    }
 }
 
 fn run_gemm(

@@ -223,6 +223,8 @@ impl PoolGeometry {
         let [size, kernel, pad, stride, dilation] =
             [self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis], self.dilation[axis]]
                 .map(|v| v as i64);
+        // One tap has no neighbour, however far that would be.
+        let dilation = if kernel == 1 { 1 } else { dilation };
         let mut list = table(self.op, self.output[axis])?;
         list.extend((0..self.output[axis] as i64).map(|i| {
             let from = i * stride - pad;
@@ -240,7 +242,7 @@ impl PoolGeometry {
                 to: end.max(first) as u32,
             }
         }));
-        Ok(Spans::new(list, self.dilation[axis]))
+        Ok(Spans::new(list, dilation as usize))
     }
 }
 

@@ -129,16 +129,16 @@ impl Target {
             if size == output {
                 continue;
             }
-            let step = match self.scale[axis] {
-                _ if align_corners && output > 1 => (size - 1) as f64 / (output - 1) as f64,
-                _ if align_corners => 0.0,
-                Some(scale) => 1.0 / scale,
-                None => size as f64 / output as f64,
+            // Multiplied before it is divided: what falls on a pixel falls there exactly, and takes nothing of its neighbour.
+            let (times, by) = match self.scale[axis] {
+                _ if align_corners => ((size - 1) as f64, (output - 1).max(1) as f64),
+                Some(scale) => (1.0, scale),
+                None => (size as f64, output as f64),
             };
             let mut list = table(op, output)?;
             list.extend((0..output).map(|i| {
-                let at = if align_corners { i as f64 * step } else { (i as f64 + 0.5) * step - 0.5 };
-                let at = at.max(0.0);
+                let (first, shift) = if align_corners { (i as f64, 0.0) } else { (i as f64 + 0.5, 0.5) };
+                let at = (first * times / by - shift).max(0.0);
                 let low = (at as usize).min(size - 1);
                 let weight = (at - low as f64).min(1.0);
                 Pair {

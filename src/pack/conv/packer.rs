@@ -206,7 +206,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         to: SourceLayout,
         location: &'static Location<'static>,
     ) -> Result<Weights> {
-        self.rust_weights(g, source, to, location)?.ok_or_else(|| super::not_built(g))
+        self.rust_weights(g, source, to, location)?.ok_or_else(|| super::not_built(g, source))
     }
 
     /// Weights for a kernel in Rust, where there is one for source and result in these layouts.
