@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use crate::error::{Error, Result};
+use crate::error::{Complaint, Error, Result};
 use crate::fault;
 
 /// Alignment of every buffer, in **bytes**: one cache line, one 512-bit vector.
@@ -119,6 +119,17 @@ impl Buffer {
     /// The buffer for writing: only where no other tensor shares it, and its owner allows it.
     pub(crate) fn exclusive(shared: &mut Arc<Buffer>) -> Option<&mut Buffer> {
         Arc::get_mut(shared).filter(|b| b.writable)
+    }
+
+    /// The complaint about a destination `dst` that [`exclusive`](Self::exclusive) does not give out.
+    pub(crate) fn not_for_writing(op: &'static str) -> Error {
+        Error::Aliasing(Complaint::new(
+            op,
+            "dst",
+            "storage that another tensor shares, or that is read-only",
+            "a destination is written, and must be the only owner",
+            "drop the other tensor, pass a copy, or let the call make the result",
+        ))
     }
 
     pub(crate) fn id(&self) -> u64 {

@@ -312,7 +312,9 @@ fn memory_of_a_host_is_wrapped_where_it_lies() {
         writable: false,
     };
     // SAFETY: the vector lives as long as the owner, and is not written to.
-    let t = unsafe { StridedTensor::from_foreign(memory, host) }.unwrap();
+    let mut t = unsafe { StridedTensor::from_foreign(memory, host) }.unwrap();
+    let e = blocktensor::ops::relu_into(&t.copy(MemoryFormat::Contiguous).unwrap(), &mut t).unwrap_err();
+    assert!(matches!(e, Error::Aliasing(_)) && e.to_string().contains("read-only"), "{e}");
     assert_eq!(t.as_slice::<f32>().unwrap()[11], 11.0);
     assert!(weak.upgrade().is_some());
     drop(t);

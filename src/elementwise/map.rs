@@ -6,6 +6,7 @@ use super::loops::{Function, Function2, Map1, Map2, Map3};
 use super::plan::Nest;
 use super::run::{self, Rows, Source};
 use super::tail::Tail;
+use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
@@ -224,14 +225,7 @@ impl<'a, O: Element> Target<'a, O> {
         let (dims, strides) = (dst.dims, dst.strides);
         match dst.data_mut::<O>() {
             Some(data) => Ok(Target { dims, strides, data, tail: None }),
-            None => fail!(
-                Aliasing,
-                op,
-                "dst",
-                "storage that another tensor shares",
-                "a destination is written, and must be the only owner",
-                "drop the other tensor, or pass a copy"
-            ),
+            None => Err(Buffer::not_for_writing(op)),
         }
     }
 

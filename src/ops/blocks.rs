@@ -5,6 +5,7 @@
 //! of its only block, and is read from there. The padding of a result is zeroed by the pass that writes it, and only
 //! where the function does not leave zeros there by itself.
 
+use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
 use crate::elementwise::{self, Function, Function2, Tail, Target};
 use crate::error::{Result, fail};
@@ -156,14 +157,7 @@ fn target<'a, O: Element>(
     let tail = Some(tail).filter(|_| used != 0 && !clean);
     match dst.data_mut::<O>() {
         Some(data) => Target::dense(op, dims, data, tail),
-        None => fail!(
-            Aliasing,
-            op,
-            "dst",
-            "storage that another tensor shares",
-            "a destination is written, and must be the only owner",
-            "drop the other tensor, or let the call make the result"
-        ),
+        None => Err(Buffer::not_for_writing(op)),
     }
 }
 

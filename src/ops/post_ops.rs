@@ -6,6 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Complaint, Error, Result};
+use crate::math;
+use crate::simd::{self, Loop};
 
 /// An element-wise function that a kernel can fuse.
 ///
@@ -35,21 +37,34 @@ impl Activation {
     /// The function itself, for kernels in Rust.
     pub(crate) fn apply(self, x: f32) -> f32 {
         match self {
-            Activation::Relu => crate::math::relu(x),
-            Activation::LeakyRelu(slope) => crate::math::leaky_relu(x, slope),
-            Activation::Clip(low, high) => crate::math::clamp(x, low, high),
-            Activation::Silu => crate::math::silu(x),
-            Activation::HardSwish => crate::math::hardswish(x),
-            Activation::Sigmoid => crate::math::sigmoid(x),
-            Activation::Tanh => crate::math::tanh(x),
+            Activation::Relu => math::relu(x),
+            Activation::LeakyRelu(slope) => math::leaky_relu(x, slope),
+            Activation::Clip(low, high) => math::clamp(x, low, high),
+            Activation::Silu => math::silu(x),
+            Activation::HardSwish => math::hardswish(x),
+            Activation::Sigmoid => math::sigmoid(x),
+            Activation::Tanh => math::tanh(x),
         }
     }
 
-    /// The function of each value, in loops that take the vectors of the caller.
-    #[inline(always)]
+    /// Makes of each value the function of it.
     pub(crate) fn over(self, values: &mut [f32]) {
-        use crate::math;
-        match self {
+        simd::dispatch(Over { function: self, values });
+    }
+}
+
+struct Over<'a> {
+    function: Activation,
+    values: &'a mut [f32],
+}
+
+impl Loop for Over<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Over { function, values } = self;
+        match function {
             Activation::Relu => each(values, math::relu),
             Activation::LeakyRelu(slope) => each(values, |x| math::leaky_relu(x, slope)),
             Activation::Clip(low, high) => each(values, |x| math::clamp(x, low, high)),

@@ -29,9 +29,10 @@ pub use packer::ConvPacker;
 
 /// A convolution whose weights lie as its kernel wants them. Running it reorders nothing.
 ///
-/// It is for one source: sizes (of any batch), dtype, layout and number of threads. Where the engine would want other
-/// weights for a batch, which it does for some strided sources, that batch runs in parts, each one in the ledger. Cheap to
-/// share between threads, which may all run it at once.
+/// It is for one source: sizes, dtype, layout and number of threads. Packed for one image it runs any batch; where the engine
+/// would want other weights for a batch, which it does for some sources, that batch runs in parts, each one in the ledger.
+/// Packed for more images, a batch that is no multiple of them may be a `PackMismatch`. Cheap to share between threads, which
+/// may all run it at once.
 pub struct PackedConv<const N: usize, D: Direction = Forward> {
     g: ConvGeometry,
     source: Source,
@@ -252,22 +253,12 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             self.check_place(g, "residual", r)?;
         }
         self.check_place(g, "dst", dst.tensor_ref())?;
-        let shared = format!("{} whose storage another tensor shares", dst.tensor_ref().describe());
         let bytes: Option<&mut [u8]> = match dst.tensor_mut() {
             TensorMut::Strided(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
             TensorMut::Blocked(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
             TensorMut::Opaque(_) => None,
         };
-        let Some(bytes) = bytes else {
-            fail!(
-                Aliasing,
-                g.op,
-                "dst",
-                shared,
-                "it would change with the result",
-                "pass a tensor of its own"
-            )
-        };
+        let bytes = bytes.ok_or_else(|| Buffer::not_for_writing(g.op))?;
         if g.dst_dims().checked_product() == Some(0) {
             return Ok(());
         }

@@ -178,17 +178,7 @@ impl StridedTensor {
 }
 
 fn unshared<'a>(op: &'static str, storage: &'a mut Arc<Buffer>) -> Result<&'a mut Buffer> {
-    match Buffer::exclusive(storage) {
-        Some(buffer) => Ok(buffer),
-        None => fail!(
-            Aliasing,
-            op,
-            "dst",
-            "a tensor whose storage another tensor shares",
-            "a result's storage must be its own",
-            "drop the other tensor, or let the call make the result"
-        ),
-    }
+    Buffer::exclusive(storage).ok_or_else(|| Buffer::not_for_writing(op))
 }
 
 fn same_shape(op: &'static str, dst: &Dims, src: &Dims) -> Result<()> {

@@ -99,6 +99,9 @@ fn packed_weights() {
         });
         let layer = PackedLinear::new(&numbers(&[5, 16]), None, 2).unwrap();
         refused("row 15, packed linear", 7, &["16"], &[], || layer.run(&numbers(&[2, 17])));
+        let none = StridedTensor::zeros(&[4, 0, 1, 1], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let new = || blocktensor::PackedConv2d::new(&none, None, Conv2d::new());
+        refused("weights of no input channels", 8, &["`weights`", "[4, 0, 1, 1]"], &[], new);
         refused("row 14", 6, &["rank"], &[&wt], || ops::conv2d(&numbers(&[16, 5]), &w, None, &Conv2d::new()));
     });
 }

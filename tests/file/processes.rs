@@ -92,10 +92,7 @@ fn child_with_other_instructions() {
     let Ok(path) = std::env::var(OTHER_ISA) else { return };
     let e = PackedFile::open(&path).unwrap_err();
     assert!(matches!(e, Error::PackMismatch(_)), "{e}");
-    assert!(
-        e.to_string().contains("packed with isa") && e.to_string().contains("here isa is"),
-        "{e}"
-    );
+    assert!(e.to_string().contains("packed with isa") && e.to_string().contains("here isa is"), "{e}");
     let file = PackedFile::open_or_repack(&path).unwrap();
     match file.get::<PackedConv2d>("conv") {
         Ok(conv) => {

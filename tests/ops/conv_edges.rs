@@ -89,25 +89,30 @@ fn every_post_op_leaves_a_tail_of_zeros() {
     }
 }
 
-/// Blocks of 8 that a kernel reads as vectors of 16: past the last of 64 numbers, which fill their memory.
+/// Blocks of 8 that a kernel reads as vectors of 16: past the last of 64 numbers, or of a residual, which fill their memory.
 #[test]
-fn channel_operands_end_where_their_memory_does() {
+fn operands_of_post_ops_end_where_their_memory_does() {
     let mut rng = Rng(73);
     for (kernel, pad) in [([1, 2, 1], [0, 1, 0]), ([1, 3, 3], [0, 1, 1]), ([1, 1, 2], [0; 3])] {
         let p = Problem { groups: 4, ..Problem::new([1, 32, 64], [1, 3, 3], kernel).padded(pad) };
         let data = Data::new(&p, 2, |n| rng.integers(n));
-        let [mul, add] = [rng.integers(64), rng.integers(64)];
-        let pixels = p.output().iter().product::<usize>();
-        let of = |i: usize| data.want[i] * f64::from(mul[i / pixels % 64]) + f64::from(add[i / pixels % 64]);
+        let [mul, add, residual] = [64, 64, data.want.len()].map(|n| rng.integers(n));
+        let [_, h, w] = p.output();
+        let of = |i: usize| {
+            let c = i / (h * w) % 64;
+            (data.want[i] + f64::from(residual[i])) * f64::from(mul[c]) + f64::from(add[c])
+        };
         let want: Vec<f64> = (0..data.want.len()).map(of).collect();
         let [mul, add] = [mul, add].map(|v| StridedTensor::from_slice(&v, &[64]).unwrap());
+        let residual = StridedTensor::from_slice(&residual, &[1, 64, h, w]).unwrap();
         let channel = [&mul, &add];
-        let params = conv2d(&p).post_op(PostOp::MulChannel).post_op(PostOp::AddChannel);
+        let params = conv2d(&p).residual().post_op(PostOp::MulChannel).post_op(PostOp::AddChannel);
         for layout in blocks() {
             let x = data.x.to_blocked(&layout).unwrap();
             let packer = PackedConv2d::new(&data.w, Some(&data.b), params.clone()).unwrap();
             let packed = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
-            let y = packed.run_fused(&x, Fusion { residual: None, channel: &channel }).unwrap();
+            let residual = residual.to_blocked(&layout).unwrap();
+            let y = packed.run_fused(&x, Fusion { residual: Some(&residual), channel: &channel }).unwrap();
             let y = y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap();
             assert_close(&format!("{layout} {p:?}"), &y, &want, |_| 0.0);
         }

@@ -176,14 +176,14 @@ impl ConvGeometry {
             );
         }
         if c == 0 || o == 0 {
-            let (name, got) = if c == 0 { ("x", src) } else { ("weights", weights) };
+            let (name, got) = if c_of_group == 0 || o == 0 { ("weights", weights) } else { ("x", src) };
             fail!(
                 InvalidArgument,
                 op,
                 name,
                 format!("{got:?}"),
-                "there is at least one channel",
-                "pass C of 1 or more"
+                "there is at least one channel of the source, and one of the result",
+                "pass 1 or more"
             );
         }
         if !o.is_multiple_of(groups) {

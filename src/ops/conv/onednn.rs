@@ -262,8 +262,8 @@ fn view_of(g: &ConvGeometry, dst: Spec<'_>) -> Result<Lanes> {
 /// nobody's memory.
 fn reads_past(op: PostOp, implementation: &str, g: &ConvGeometry, dst: Spec<'_>) -> usize {
     match (op, dst) {
-        // Blocks of 8 numbers are read as vectors of 16.
-        (PostOp::MulChannel | PostOp::AddChannel, Spec::Layout { layout, .. })
+        // Blocks of 8 numbers, of a residual or a number a channel, are read as vectors of 16.
+        (PostOp::Residual | PostOp::MulChannel | PostOp::AddChannel, Spec::Layout { layout, .. })
             if layout.block_of(1) == 8 && implementation.contains("avx512") =>
         {
             8 * size_of::<f32>()
