@@ -369,7 +369,8 @@ fn not_built(g: &ConvGeometry, source: &Source) -> Error {
         reason: Unsupported::EngineNotBuilt,
         operands: vec![format!("x {source}")],
         available: vec![DispatchKey::STRIDED.name().into(), DispatchKey::BLOCKED.name().into()],
-        remedy: "reorder the source with `to_blocked` and pack for that with `pack_for(&Source::of(&x)?)`, or build with                  feature `onednn`"
+        remedy: "reorder the source with `to_blocked` and pack for that with `pack_for(&Source::of(&x)?)`, or build with \
+                 feature `onednn`"
             .into(),
     }))
 }

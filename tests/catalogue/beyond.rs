@@ -1,7 +1,7 @@
 //! Sizes, strides and offsets that no memory or number can hold, given to ops that look harmless: an error or a result, and
 //! never an end of the process.
 
-use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, NormParams, PadMode};
+use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, MaxPool, NormParams, PadMode};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv2d, Result, Source, StridedTensor,
 };
@@ -35,6 +35,17 @@ fn a_window_that_wraps_when_counted_in_bytes() {
         let x = ones(&[1, c, 2, 2]).to_blocked(&Layout::NCHW16C).unwrap();
         let w = ones(&[16, c, 2, 2]).to_blocked(&Layout::OIHW16I16O).unwrap();
         out_of_memory(ops::conv2d(&x, &w, None, &Conv2d::new().padding(padding).dilation(dilation)));
+    }
+}
+
+/// One tap has no neighbour, however far away that would be.
+#[test]
+fn a_window_of_one_has_any_dilation() {
+    let data: Vec<f32> = (0..27).map(|i| i as f32).collect();
+    let x = StridedTensor::from_slice(&data, &[1, 1, 3, 3, 3]).unwrap();
+    for dilation in [1, 5, i64::MAX as usize] {
+        let y = ops::max_pool3d(&x, &MaxPool::window([1, 1, 1]).dilations([1, dilation, 1]).ceil_mode());
+        assert_eq!(y.unwrap().to_vec::<f32>().unwrap(), data, "{dilation}");
     }
 }
 

@@ -454,3 +454,18 @@ fn a_source_is_dense_whatever_the_strides_of_ones() {
     let want: Vec<f64> = want.to_vec::<f32>().unwrap().into_iter().map(f64::from).collect();
     assert_close("strides of ones", &y, &want, |_| 1e-4);
 }
+
+#[cfg(not(feature = "onednn"))]
+#[test]
+fn a_stem_without_the_engine_names_the_way_that_there_is() {
+    let x = StridedTensor::ones(&[1, 3, 8, 8], DType::F32, MemoryFormat::Contiguous).unwrap();
+    let w = StridedTensor::ones(&[16, 3, 3, 3], DType::F32, MemoryFormat::Contiguous).unwrap();
+    let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();
+    let e = packer.pack_stem(&Source::of(&x).unwrap(), &Layout::NCHW16C).unwrap_err();
+    assert!(matches!(e, Error::UnsupportedOp(_)), "{e}");
+    for part in ["x [1, 3, 8, 8]", "`to_blocked`", "or build with feature `onednn`"] {
+        assert!(e.to_string().contains(part), "{e} lacks {part}");
+    }
+    let xb = x.to_blocked(&Layout::NCHW16C).unwrap();
+    packer.pack_for(&Source::of(&xb).unwrap()).unwrap().run(&xb).unwrap();
+}
