@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::key::DispatchKey;
-use super::schema::{ArgKind, Schema};
+use super::schema::{ArgKind, ArgSpec, Schema};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::tensor::any::{Tensor, TensorRef};
@@ -109,9 +109,9 @@ impl<'a> Args<'a> {
                 (ArgKind::ParamList, Arg::Tensors(list)) => {
                     list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
                 }
-                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec.name, *t)?,
+                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec, *t)?,
                 (kind, Arg::Tensors(list)) if kind.is_data() => {
-                    list.iter().try_for_each(|&t| same_key(schema, &mut first, spec.name, t))?;
+                    list.iter().try_for_each(|&t| same_key(schema, &mut first, spec, t))?;
                 }
                 _ => {}
             }
@@ -366,9 +366,10 @@ pub(super) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
 fn same_key<'a>(
     schema: &'static Schema,
     first: &mut Option<(&'static str, TensorRef<'a>)>,
-    name: &'static str,
+    arg: &'static ArgSpec,
     t: TensorRef<'a>,
 ) -> Result<()> {
+    let name = arg.name;
     check_opaque(schema.name, name, t)?;
     let Some((first_name, one)) = first else {
         *first = Some((name, t));
@@ -379,7 +380,7 @@ fn same_key<'a>(
     }
     let (a, b) = (one.key(), t.key());
     let remedy = if b == DispatchKey::STRIDED {
-        a.remedy(schema.name, name, t.dims().len())
+        a.remedy(arg, t.dims().len())
     } else {
         format!("reorder `{name}` with `{}`", b.spec().to_strided)
     };

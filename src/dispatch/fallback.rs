@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::args::Arg;
 use super::key::DispatchKey;
 use super::op::{Op, Outputs};
-use crate::error::{Result, fail};
+use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger;
@@ -175,15 +175,15 @@ fn there_and_back(op: &'static Op, values: &[Arg<'_>], layout: Layout, moved: &M
         let Tensor::Strided(t) = t else { return Ok(t) };
         let layout = match t.rank() {
             rank if rank == layout.rank() => layout,
-            rank @ 3..=5 => Layout::native_activation(rank)?,
-            _ => fail!(
-                RankMismatch,
-                op.schema().name,
-                "result",
-                format!("{:?}", t.dims()),
-                "a fallback's result is blocked again, and of rank 3 to 5",
-                "reorder the operands with `to_strided(MemoryFormat::Contiguous)` and call it there"
-            ),
+            rank => Layout::native_activation(rank).map_err(|_| {
+                Error::RankMismatch(Complaint::new(
+                    op.schema().name,
+                    "result",
+                    format!("{:?}", t.dims()),
+                    "a fallback's result is blocked again, and of rank 3 to 5",
+                    "reorder the operands with `to_strided(MemoryFormat::Contiguous)` and call it there",
+                ))
+            })?,
         };
         moved.count(t.numel() * t.dtype().size_bytes(), || t.to_blocked(&layout)).map(Tensor::Blocked)
     };

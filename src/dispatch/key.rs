@@ -2,6 +2,8 @@
 
 use std::sync::RwLock;
 
+use super::schema::ArgSpec;
+
 /// The most keys that can exist: two of ours, the rest for other crates.
 pub const MAX_KEYS: usize = 16;
 
@@ -79,16 +81,12 @@ impl DispatchKey {
         }
     }
 
-    /// What to do with the strided argument `name` of op `op`, of this rank, beside data of the key.
-    pub(crate) fn remedy(self, op: &str, name: &str, rank: usize) -> String {
-        let call = self.way_in(name, rank);
-        match (self, name) {
-            // Reordered as they are they would mean others, and nothing shows it where there are as many of both channels.
-            (DispatchKey::BLOCKED, "weights") if op.starts_with("conv_transpose") => format!(
-                "pack it once with `PackedConvTranspose`, which takes it as it is; blocked weights have their output \
-                 channels first: those of one group come there with `transpose(0, 1)` and `{call}`"
-            ),
-            _ => format!("reorder `{name}` with `{call}`"),
+    /// What to do with a strided tensor of this rank that was passed for `arg`, beside data of the key.
+    pub(crate) fn remedy(self, arg: &ArgSpec, rank: usize) -> String {
+        let call = self.way_in(arg.name, rank);
+        match arg.before_blocking {
+            Some(first) if self == DispatchKey::BLOCKED => format!("{first} `{call}`"),
+            _ => format!("reorder `{}` with `{call}`", arg.name),
         }
     }
 

@@ -72,6 +72,15 @@ pub struct ArgSpec {
     pub name: &'static str,
     /// What it is, with its default.
     pub kind: ArgKind,
+    /// What a plain tensor needs before it may be blocked, where blocking it as it is would make another one of it: how a
+    /// sentence begins that ends with the call.
+    pub(crate) before_blocking: Option<&'static str>,
+}
+
+impl ArgSpec {
+    pub(crate) const fn new(name: &'static str, kind: ArgKind) -> ArgSpec {
+        ArgSpec { name, kind, before_blocking: None }
+    }
 }
 
 /// An operator's signature.
@@ -114,70 +123,70 @@ impl std::fmt::Display for Schema {
 
 /// A data argument.
 pub const fn data(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Data }
+    ArgSpec::new(name, ArgKind::Data)
 }
 
 /// A data argument that may be left out.
 pub const fn optional_data(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::OptionalData }
+    ArgSpec::new(name, ArgKind::OptionalData)
 }
 
 /// A list of data arguments.
 pub const fn data_list(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::DataList }
+    ArgSpec::new(name, ArgKind::DataList)
 }
 
 /// A parameter.
 pub const fn param(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Param }
+    ArgSpec::new(name, ArgKind::Param)
 }
 
 /// A parameter that may be left out.
 pub const fn optional_param(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::OptionalParam }
+    ArgSpec::new(name, ArgKind::OptionalParam)
 }
 
 /// Any number of parameters.
 pub const fn param_list(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::ParamList }
+    ArgSpec::new(name, ArgKind::ParamList)
 }
 
 /// An integer with a default.
 pub const fn int(name: &'static str, default: i64) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Int(Some(default)) }
+    ArgSpec::new(name, ArgKind::Int(Some(default)))
 }
 
 /// An integer that must be given.
 pub const fn required_int(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Int(None) }
+    ArgSpec::new(name, ArgKind::Int(None))
 }
 
 /// A list of integers with a default for each dimension that is not given.
 pub const fn ints(name: &'static str, default: &'static [i64]) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Ints(Some(default)) }
+    ArgSpec::new(name, ArgKind::Ints(Some(default)))
 }
 
 /// A list of integers that must be given.
 pub const fn required_ints(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Ints(None) }
+    ArgSpec::new(name, ArgKind::Ints(None))
 }
 
 /// A number with a default.
 pub const fn float(name: &'static str, default: f64) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Float(Some(default)) }
+    ArgSpec::new(name, ArgKind::Float(Some(default)))
 }
 
 /// A number that must be given.
 pub const fn required_float(name: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Float(None) }
+    ArgSpec::new(name, ArgKind::Float(None))
 }
 
 /// A flag with a default.
 pub const fn flag(name: &'static str, default: bool) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Bool(Some(default)) }
+    ArgSpec::new(name, ArgKind::Bool(Some(default)))
 }
 
 /// A word with a default.
 pub const fn word(name: &'static str, default: &'static str) -> ArgSpec {
-    ArgSpec { name, kind: ArgKind::Str(Some(default)) }
+    ArgSpec::new(name, ArgKind::Str(Some(default)))
 }

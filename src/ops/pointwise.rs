@@ -303,7 +303,7 @@ macro_rules! unary_ops {
                 use super::*;
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[
                     data("x"),
-                    $(ArgSpec { name: stringify!($arg), kind: ArgKind::Float($default) },)*
+                    $(ArgSpec::new(stringify!($arg), ArgKind::Float($default)),)*
                 ]);
                 pub static OP: Op = Op::new(&SCHEMA);
 

@@ -34,19 +34,6 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// The function itself, for kernels in Rust.
-    pub(crate) fn apply(self, x: f32) -> f32 {
-        match self {
-            Activation::Relu => math::relu(x),
-            Activation::LeakyRelu(slope) => math::leaky_relu(x, slope),
-            Activation::Clip(low, high) => math::clamp(x, low, high),
-            Activation::Silu => math::silu(x),
-            Activation::HardSwish => math::hardswish(x),
-            Activation::Sigmoid => math::sigmoid(x),
-            Activation::Tanh => math::tanh(x),
-        }
-    }
-
     /// Makes of each value the function of it.
     pub(crate) fn over(self, values: &mut [f32]) {
         simd::dispatch(Over { function: self, values });

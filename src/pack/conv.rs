@@ -1,5 +1,6 @@
 //! Packed convolutions: weights validated, batch norm folded in, and reordered once.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::ops::conv::blocked::{elements, other_layout};
 use crate::ops::conv::direct::{self, Plan};
+use crate::ops::conv::finish::{Finish, channel_values};
 use crate::ops::conv::weights::unpack_direct;
 use crate::ops::conv::{
     ConvGeometry, Direction, Forward, Fusion, GemmConv, Transposed, check_fusion, gemm_conv, strided,
@@ -269,6 +271,10 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         }
     }
 
+    fn finish<'a>(&'a self, channel: &'a [Cow<'a, [f32]>]) -> Finish<'a> {
+        Finish { bias: self.bias.as_deref(), post_ops: &self.post_ops, channel }
+    }
+
     fn compute(
         &self,
         g: &ConvGeometry,
@@ -282,6 +288,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.run(self, g, x, residual, channel, bytes, location),
             Weights::Plain(w) => {
+                let channel = channel_values(channel)?;
                 let SourceLayout::Strided(format) = self.to else { return Err(not_built(g, &self.source)) };
                 let TensorRef::Strided(x) = x else { return Err(not_built(g, &self.source)) };
                 let _ = location;
@@ -291,11 +298,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                     src: x.data::<f32>(),
                     src_strides: x.strides(),
                     weights: w.data::<f32>(),
-                    bias: self.bias.as_deref(),
                     dst_strides: &strides,
-                    post_ops: &self.post_ops,
+                    finish: self.finish(&channel),
                     residual: residual.and_then(strided::plain),
-                    channel: &strided::channel_vectors(channel)?,
                 };
                 let layouts = || format!("{} -> {}", self.source.layout, self.to);
                 timed_as(g.op, DispatchKey::STRIDED, "blocktensor:gemm", layouts, || {
@@ -303,13 +308,12 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                 })
             }
             Weights::Direct(d) => {
+                let channel = channel_values(channel)?;
                 let operands = direct::Operands {
                     src: elements(x).unwrap_or(&[]),
                     weights: d.data.as_slice(),
-                    bias: self.bias.as_deref(),
+                    finish: self.finish(&channel),
                     residual: residual.and_then(elements),
-                    channel: &strided::channel_vectors(channel)?,
-                    post_ops: &self.post_ops,
                 };
                 let other = if g.n == self.g.n { None } else { self.plan_for(g)? };
                 let plan = other.as_ref().unwrap_or(&d.plan);

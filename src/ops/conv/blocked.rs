@@ -1,14 +1,13 @@
 //! Convolution on blocked tensors: oneDNN's kernels where it has fast ones, else our own.
 
 use super::direct::{self, Plan};
-use super::strided::channel_vectors;
+use super::finish::{Finish, channel_values, values};
 use super::{Call, op_of, weights};
 use crate::dispatch::{Args, DispatchKey, Outputs};
 use crate::error::{Result, Unsupported, fail};
 use crate::layout::blocked::Layout;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
-use crate::tensor::strided::StridedTensor;
 
 /// The way out for layouts that no kernel takes.
 pub(crate) fn other_layout(rank: usize) -> String {
@@ -93,14 +92,16 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
         true => None,
         false => Some(weights::pack_blocked(g, &plan, w, args.location())?),
     };
-    let bias = call.bias.map(StridedTensor::to_vec::<f32>).transpose()?;
+    let bias = call.bias.map(values).transpose()?;
     let operands = direct::Operands {
         src: x.data(),
         weights: packed.as_ref().map_or(w.data(), |p| p.as_slice()),
-        bias: bias.as_deref(),
+        finish: Finish {
+            bias: bias.as_deref(),
+            post_ops: &call.post_ops,
+            channel: &channel_values(call.channel)?,
+        },
         residual: call.residual.and_then(elements),
-        channel: &channel_vectors(call.channel)?,
-        post_ops: &call.post_ops,
     };
     let layouts = || format!("{} -> {}", x.layout(), x.layout());
     crate::ops::timed(args, direct::NAME, layouts, || {
@@ -122,7 +123,7 @@ mod engine {
     use super::super::Call;
     use super::*;
     use crate::onednn::{Refused, Spec};
-    use crate::ops::conv::onednn::{Operands, bias_values, execute, primitive};
+    use crate::ops::conv::onednn::{Operands, execute, primitive};
     use crate::threads::current_threads;
 
     /// `false` where oneDNN has nothing fast, and our own kernel takes over.
@@ -146,7 +147,7 @@ mod engine {
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(_)) => return Ok(false),
         };
-        let bias = call.bias.map(bias_values).transpose()?;
+        let bias = call.bias.map(values).transpose()?;
         let operands = Operands {
             src,
             src_bytes: x.storage_bytes(),

@@ -1,64 +1,69 @@
-//! Bias and post-ops in a pass of their own, over the result of a kernel that leaves them to us.
+//! Bias and post-ops in a pass of their own, over the result of a kernel that leaves them to us, and their operands.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::DType;
+use crate::error::Result;
+#[cfg(feature = "onednn")]
 use crate::ops::lanes::Lanes;
 use crate::ops::post_ops::{PostOp, PostOps};
 use crate::simd::{self, Loop};
+use crate::tensor::any::TensorRef;
+use crate::tensor::strided::StridedTensor;
 
 /// What is done to a result.
+#[derive(Clone, Copy)]
 pub(crate) struct Finish<'a> {
     /// A number for each channel.
     pub bias: Option<&'a [f32]>,
     pub post_ops: &'a PostOps,
-    /// It lies as the result does.
-    pub residual: Option<&'a [f32]>,
     /// The numbers a channel of the post-ops that take some, in their order.
     pub channel: &'a [Cow<'a, [f32]>],
 }
 
 impl Finish<'_> {
-    /// Finishes `dst`, which lies as `view` says. Of the padding of its blocks it makes whatever the functions do.
-    pub fn run(&self, view: &Lanes, dst: &mut [f32]) {
+    /// Finishes `dst`, which lies as `view` says, and so does the residual. Of the padding of its blocks it makes whatever
+    /// the functions do.
+    #[cfg(feature = "onednn")]
+    pub fn all(&self, view: &Lanes, residual: Option<&[f32]>, dst: &mut [f32]) {
         view.for_each_piece(dst, |p, values| {
             let first = p.block * view.lanes;
-            simd::dispatch(Part {
-                all: self,
-                values,
-                lanes: view.lanes,
-                channels: first..first + view.lanes_in(p.block),
-                at: p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes,
-            });
+            let at = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
+            let residual = residual.map(|r| &r[at..at + values.len()]);
+            self.pixels(view.lanes, first..first + view.lanes_in(p.block), residual, values);
         });
+    }
+
+    /// Finishes pixels that lie together, each of `lanes` values: those of `channels`, and padding.
+    pub fn pixels(&self, lanes: usize, channels: Range<usize>, residual: Option<&[f32]>, values: &mut [f32]) {
+        simd::dispatch(Pixels { finish: self, lanes, channels, residual, values });
     }
 }
 
-/// Some pixels of one block.
-struct Part<'a> {
-    all: &'a Finish<'a>,
-    values: &'a mut [f32],
+struct Pixels<'a> {
+    finish: &'a Finish<'a>,
     lanes: usize,
     channels: Range<usize>,
-    /// Where in the result they begin, in **elements**.
-    at: usize,
+    /// As many as values.
+    residual: Option<&'a [f32]>,
+    values: &'a mut [f32],
 }
 
-impl Loop for Part<'_> {
+impl Loop for Pixels<'_> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        let Part { all, values, lanes, channels, at } = self;
-        if let Some(bias) = all.bias {
+        let Pixels { finish, lanes, channels, residual, values } = self;
+        if let Some(bias) = finish.bias {
             with_channels(values, lanes, &bias[channels.clone()], |v, b| v + b);
         }
-        let mut numbers = all.channel.iter();
-        for op in all.post_ops.iter() {
+        let mut numbers = finish.channel.iter();
+        for op in finish.post_ops.iter() {
             match *op {
                 PostOp::Residual => {
-                    let Some(residual) = all.residual else { continue };
-                    let residual = &residual[at..at + values.len()];
+                    let Some(residual) = residual else { continue };
                     values.iter_mut().zip(residual).for_each(|(v, r)| *v += r);
                 }
                 PostOp::MulChannel => {
@@ -101,4 +106,22 @@ fn with_block<const L: usize>(values: &mut [f32], numbers: &[f32], f: impl Fn(f3
         *pixel = std::array::from_fn(|l| f(pixel[l], block[l]));
         simd::end_of_chunk();
     }
+}
+
+/// The values of a 1-D parameter, which a view may have spread out: a few numbers, no reorder.
+pub(crate) fn values(t: &StridedTensor) -> Result<Cow<'_, [f32]>> {
+    if t.strides() == [1] && t.dtype() == DType::F32 {
+        return Ok(Cow::Borrowed(t.data()));
+    }
+    t.to_vec::<f32>().map(Cow::Owned)
+}
+
+/// The values of the operands of post-ops with a number a channel.
+pub(crate) fn channel_values<'a>(list: &[TensorRef<'a>]) -> Result<Vec<Cow<'a, [f32]>>> {
+    list.iter()
+        .map(|t| match t {
+            TensorRef::Strided(t) => values(t),
+            _ => Ok(Cow::Borrowed(&[][..])),
+        })
+        .collect()
 }

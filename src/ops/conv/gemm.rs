@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::ConvGeometry;
+use super::finish::Finish;
 use super::phases::{Phase, cube, phases};
 use crate::error::Result;
 use crate::layout::dims::Dims;
 use crate::matmul::{Matrix, matmul};
-use crate::ops::post_ops::{PostOp, PostOps};
 use crate::simd::{self, Loop};
 use crate::threads::{SyncPtr, parallel_for};
 
@@ -19,11 +19,10 @@ pub(crate) struct GemmConv<'a> {
     pub src: &'a [f32],
     pub src_strides: &'a [usize],
     pub weights: &'a [f32],
-    pub bias: Option<&'a [f32]>,
     pub dst_strides: &'a [usize],
-    pub post_ops: &'a PostOps,
+    pub finish: Finish<'a>,
+    /// With its strides.
     pub residual: Option<(&'a [f32], &'a [usize])>,
-    pub channel: &'a [Vec<f32>],
 }
 
 /// Elements of the column buffer of one task: what stays in a core's second cache beside the weights.
@@ -63,7 +62,8 @@ pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
             let places = part.places(c.dst_strides);
             for (o, row) in result.chunks_mut(count).enumerate() {
                 let o = group * og + o;
-                part.finish_row(n, o, first, row);
+                let residual = part.residual(n, o, first, row.len());
+                c.finish.pixels(1, o..o + 1, residual.as_deref(), row);
                 let base = n * c.dst_strides[0] + o * c.dst_strides[1];
                 places.for_each(&part.counts, first, count, |i, at| {
                     assert!(base + at < len);
@@ -201,6 +201,15 @@ impl<'a> Part<'a> {
         }
     }
 
+    /// What is added to one output channel's pixels, side by side.
+    fn residual(&self, n: usize, o: usize, first: usize, count: usize) -> Option<Vec<f32>> {
+        let (data, strides) = self.conv.residual?;
+        let mut row = vec![0f32; count];
+        let plane = &data[n * strides[0] + o * strides[1]..];
+        self.places(strides).for_each(&self.counts, first, count, |i, at| row[i] = plane[at]);
+        Some(row)
+    }
+
     /// Where a group's input channels begin in the source of image `n`.
     fn planes(&self, n: usize, group: usize) -> impl Iterator<Item = usize> {
         let (cg, strides) = (self.conv.g.c / self.conv.g.groups, self.conv.src_strides);
@@ -237,35 +246,6 @@ impl<'a> Part<'a> {
                 self.stretches(tap, first, sums.len(), |pixels, at| {
                     simd::dispatch(Add { sums: &mut sums[pixels], src: &src[plane + at..], step, weight });
                 });
-            }
-        }
-    }
-
-    /// Bias and post-ops over one output channel's pixels.
-    fn finish_row(&self, n: usize, o: usize, first: usize, row: &mut [f32]) {
-        let c = self.conv;
-        if let Some(b) = c.bias {
-            row.iter_mut().for_each(|v| *v += b[o]);
-        }
-        let mut vectors = c.channel.iter();
-        for op in c.post_ops.iter() {
-            match *op {
-                PostOp::Activation(a) => a.over(row),
-                PostOp::MulChannel => {
-                    let s = vectors.next().map_or(1.0, |v| v[o]);
-                    row.iter_mut().for_each(|v| *v *= s);
-                }
-                PostOp::AddChannel => {
-                    let s = vectors.next().map_or(0.0, |v| v[o]);
-                    row.iter_mut().for_each(|v| *v += s);
-                }
-                PostOp::Residual => {
-                    if let Some((data, strides)) = c.residual {
-                        let base = n * strides[0] + o * strides[1];
-                        let (places, count) = (self.places(strides), row.len());
-                        places.for_each(&self.counts, first, count, |i, at| row[i] += data[base + at]);
-                    }
-                }
             }
         }
     }

@@ -203,15 +203,12 @@ impl ConvGeometry {
                     "x has {c} channels; weights of {c_of_group} input channels a group and {groups} group(s) take {}",
                     c_of_group.saturating_mul(groups)
                 ),
-                match p.transposed.is_some() {
-                    false => {
-                        "pass weights with C / groups input channels, or state the groups; sizes are N, C, then H, W, \
-                         whatever the memory format"
-                    }
-                    true => {
-                        "pass weights with C / groups input channels, or state the groups; of a transposed convolution \
-                         plain weights have input channels first, blocked ones output channels"
-                    }
+                if p.transposed.is_some() {
+                    "pass weights with C / groups input channels, or state the groups; of a transposed convolution \
+                     plain weights have input channels first, blocked ones output channels"
+                } else {
+                    "pass weights with C / groups input channels, or state the groups; sizes are N, C, then H, W, \
+                     whatever the memory format"
                 },
             ));
         }

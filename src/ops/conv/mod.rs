@@ -2,8 +2,7 @@
 
 pub(crate) mod blocked;
 pub(crate) mod direct;
-#[cfg(feature = "onednn")]
-mod finish;
+pub(crate) mod finish;
 mod gemm;
 pub(crate) mod geometry;
 #[cfg(feature = "onednn")]
@@ -57,21 +56,34 @@ impl<T> Default for Fusion<'_, T> {
 const STRIDE: usize = 5;
 const OUTPUT_PADDING: usize = 11;
 
-const TRANSPOSED_ARGS: [ArgSpec; OUTPUT_PADDING + 1] = [
-    data("x"),
-    data("weights"),
-    optional_param("bias"),
-    optional_data("residual"),
-    param_list("channel"),
-    ints("stride", &[1]),
-    ints("padding", &[0]),
-    ints("dilation", &[1]),
-    int("groups", 1),
-    word("post_ops", ""),
-    flag("allow_reference", false),
-    ints("output_padding", &[0]),
-];
-static ARGS: &[ArgSpec] = TRANSPOSED_ARGS.split_at(OUTPUT_PADDING).0;
+const fn args(weights: ArgSpec) -> [ArgSpec; OUTPUT_PADDING + 1] {
+    [
+        data("x"),
+        weights,
+        optional_param("bias"),
+        optional_data("residual"),
+        param_list("channel"),
+        ints("stride", &[1]),
+        ints("padding", &[0]),
+        ints("dilation", &[1]),
+        int("groups", 1),
+        word("post_ops", ""),
+        flag("allow_reference", false),
+        ints("output_padding", &[0]),
+    ]
+}
+
+// Blocked as they are they would mean others, and nothing shows it where there are as many channels of both kinds.
+const INPUT_FIRST: ArgSpec = ArgSpec {
+    before_blocking: Some(
+        "pack it once with `PackedConvTranspose`, which takes it as it is; blocked weights have their output channels \
+         first: those of one group come there with `transpose(0, 1)` and",
+    ),
+    ..data("weights")
+};
+const ALL_ARGS: [ArgSpec; OUTPUT_PADDING + 1] = args(data("weights"));
+static ARGS: &[ArgSpec] = ALL_ARGS.split_at(OUTPUT_PADDING).0;
+static TRANSPOSED_ARGS: [ArgSpec; OUTPUT_PADDING + 1] = args(INPUT_FIRST);
 
 static SCHEMAS: [Schema; 6] = [
     Schema::new("conv1d", ARGS),

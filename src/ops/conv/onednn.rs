@@ -1,13 +1,12 @@
 //! The way from a checked convolution to a oneDNN primitive, for both keys and for packed weights.
 
-use std::borrow::Cow;
 use std::panic::Location;
 use std::sync::Arc;
 
 use onednn_sys as sys;
 
 use super::ConvGeometry;
-use super::finish::Finish;
+use super::finish::{Finish, channel_values};
 use super::weights::PlainWeights;
 use crate::buffer::Buffer;
 use crate::dispatch::DispatchKey;
@@ -19,7 +18,6 @@ use crate::onednn::{self, ConvSpec, Executable, MAX_RUN_ARGS, MemoryDesc, PostSp
 use crate::ops::lanes::Lanes;
 use crate::ops::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
 use crate::tensor::any::TensorRef;
-use crate::tensor::strided::StridedTensor;
 use crate::{DType, Dims};
 
 /// What one run of a convolution reads, and how it lies.
@@ -162,21 +160,14 @@ pub(crate) fn execute(
     o: &Operands<'_>,
     dst: &mut [u8],
 ) -> Result<()> {
-    let vectors: Vec<Cow<'_, [f32]>> = o
-        .channel
-        .iter()
-        .map(|c| match c {
-            TensorRef::Strided(t) => bias_values(t),
-            _ => Ok(Cow::Borrowed(&[][..])),
-        })
-        .collect::<Result<_>>()?;
+    let channel = channel_values(o.channel)?;
     let (bias, fused) = match executable.is_bare() {
         true => (None, &[][..]),
         false => (o.bias, &o.post_ops[..]),
     };
     let mut operands: [&[u8]; MAX_POST_OPS] = [&[]; MAX_POST_OPS];
     let mut copies: [Option<Buffer>; MAX_POST_OPS] = Default::default();
-    let mut next_vector = vectors.iter();
+    let mut next_vector = channel.iter();
     for (i, op) in fused.iter().enumerate() {
         operands[i] = match op {
             PostOp::Residual => o.residual.unwrap_or(&[]),
@@ -229,8 +220,8 @@ pub(crate) fn execute(
     let result = bytemuck::cast_slice_mut(dst);
     if executable.is_bare() {
         let residual = o.residual.map(bytemuck::cast_slice);
-        let finish = Finish { bias: o.bias, post_ops: o.post_ops, residual, channel: &vectors };
-        finish.run(&view_of(g, o.dst)?, result);
+        let finish = Finish { bias: o.bias, post_ops: o.post_ops, channel: &channel };
+        finish.all(&view_of(g, o.dst)?, residual, result);
     }
     if let Spec::Layout { dims, layout, .. } = o.dst {
         // The engine computes the padding from weights of zero: of an infinity or NaN that makes NaN, and some post-ops
@@ -288,12 +279,4 @@ fn with_room(data: &[u8], room: usize) -> Result<Buffer> {
     to.copy_from_slice(data);
     rest.fill(0);
     Ok(copy)
-}
-
-/// The values of a 1-D parameter, which a view may have spread out: a few numbers, no reorder.
-pub(crate) fn bias_values(t: &StridedTensor) -> Result<Cow<'_, [f32]>> {
-    if t.strides() == [1] && t.dtype() == DType::F32 {
-        return Ok(Cow::Borrowed(t.data()));
-    }
-    t.to_vec::<f32>().map(Cow::Owned)
 }

@@ -1,5 +1,6 @@
 //! Convolutions on strided tensors: oneDNN where it has a fast kernel, else patches and a matrix product.
 
+use super::finish::{Finish, channel_values, values};
 use super::weights::output_first;
 use super::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
 use crate::dispatch::{Args, Outputs};
@@ -50,8 +51,8 @@ fn run_gemm(
     dst: &mut StridedTensor,
 ) -> Result<()> {
     let w = w.dense_at(call.g.op, MemoryFormat::Contiguous, args.location())?;
-    let bias = call.bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-    let channel = channel_vectors(call.channel)?;
+    let bias = call.bias.map(values).transpose()?;
+    let channel = channel_values(call.channel)?;
     let strides = crate::Dims::from_slice(dst.strides());
     let layouts = format!("{} -> {}", x.format_name(), format_of(dst));
     let conv = GemmConv {
@@ -59,23 +60,11 @@ fn run_gemm(
         src: x.data::<f32>(),
         src_strides: x.strides(),
         weights: w.data::<f32>(),
-        bias: bias.as_deref(),
         dst_strides: &strides,
-        post_ops: &call.post_ops,
+        finish: Finish { bias: bias.as_deref(), post_ops: &call.post_ops, channel: &channel },
         residual: call.residual.and_then(plain),
-        channel: &channel,
     };
     crate::ops::timed(args, "blocktensor:gemm", || layouts, || gemm_conv(&conv, dst.result_data::<f32>()))
-}
-
-/// The vectors of per-channel post-ops, read out of any view.
-pub(crate) fn channel_vectors(list: &[TensorRef<'_>]) -> Result<Vec<Vec<f32>>> {
-    list.iter()
-        .map(|t| match t {
-            TensorRef::Strided(s) => s.to_vec::<f32>(),
-            _ => Ok(Vec::new()),
-        })
-        .collect()
 }
 
 pub(crate) fn plain(t: TensorRef<'_>) -> Option<(&[f32], &[usize])> {
@@ -125,7 +114,7 @@ mod engine {
         };
         let weights = PlainWeights::new(g, w);
         let packed = weights.pack(g, executable.desc(1), location)?;
-        let bias = call.bias.map(conv::bias_values).transpose()?;
+        let bias = call.bias.map(values).transpose()?;
         let operands = Operands {
             src: src_spec,
             src_bytes: bytemuck::cast_slice(x.data::<f32>()),

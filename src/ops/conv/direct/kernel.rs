@@ -37,6 +37,16 @@ impl<'a> Out<'a> {
         // SAFETY: inside the slice that `data` was made from, by the assert; alone, by the caller's promise.
         unsafe { &mut *self.data.get().add(at).cast::<[f32; B]>() }
     }
+
+    /// Pixels that lie together.
+    ///
+    /// # Safety
+    /// As of [`pixel`](Self::pixel).
+    pub unsafe fn pixels(&self, at: usize, len: usize) -> &'a mut [f32] {
+        assert!(at <= self.len && len <= self.len - at);
+        // SAFETY: inside the slice that `data` was made from, by the assert; alone, by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.data.get().add(at), len) }
+    }
 }
 
 /// Where a tile's pixels lie: row r, pixel x at `at + r * row + x * pixel`.

@@ -10,7 +10,6 @@
 //!
 //! A transposed convolution is the same work, phase by phase (`phases.rs`).
 
-mod finish;
 mod kernel;
 mod plan;
 mod weights;
@@ -21,15 +20,15 @@ pub(crate) use weights::Plain;
 
 use std::sync::OnceLock;
 
-use self::finish::Finish;
 use self::kernel::{Grid, Out, Target, Tile};
 use self::plan::Form;
 use self::window::{Fill, Place, Shape, Sizes};
 use crate::buffer::Buffer;
+use crate::elementwise;
 use crate::error::{Error, Result};
+use crate::ops::conv::finish::Finish;
 use crate::ops::conv::phases::{Axis, Phase};
 use crate::ops::lanes::Row;
-use crate::ops::post_ops::PostOps;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{SyncPtr, current_threads, parallel_for};
 
@@ -41,11 +40,9 @@ pub(crate) struct Operands<'a> {
     pub src: &'a [f32],
     /// As [`Plan::pack`] lays them.
     pub weights: &'a [f32],
-    pub bias: Option<&'a [f32]>,
+    pub finish: Finish<'a>,
     /// In the result's layout.
     pub residual: Option<&'a [f32]>,
-    pub channel: &'a [Vec<f32>],
-    pub post_ops: &'a PostOps,
 }
 
 /// Outputs that a tile has along W at most: a few times what the registers hold.
@@ -82,15 +79,10 @@ fn run<const B: usize>(plan: &Plan, operands: &Operands<'_>, dst: &mut [f32]) ->
 where
     Width<B>: VectorWidth<B>,
 {
-    let padded = |values: Option<&[f32]>| {
-        let mut lanes = vec![[0.0; B]; plan.dst.blocks];
-        if let Some(values) = values {
-            lanes.as_flattened_mut()[..values.len()].copy_from_slice(values);
-        }
-        lanes
-    };
-    let bias = padded(operands.bias);
-    let channel: Vec<Vec<[f32; B]>> = operands.channel.iter().map(|c| padded(Some(c))).collect();
+    let mut bias = vec![[0.0; B]; plan.dst.blocks];
+    if let Some(values) = operands.finish.bias {
+        bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
+    }
     let units = plan.units(kernel::blocks_at_once(Width::<B>::registers()));
     let len = plan.dst.len();
     let dst = SyncPtr::new(&mut dst[..len]);
@@ -110,7 +102,7 @@ where
                 rows: cut.rows.min(phase.axes[1].count - h),
                 width: cut.width.min(phase.axes[2].count - w),
             };
-            if let Err(e) = cut.tile::<B>(plan, operands, &bias, &channel, unit, place, out) {
+            if let Err(e) = cut.tile::<B>(plan, operands, &bias, unit, place, out) {
                 let _ = failed.set(e);
             }
         });
@@ -149,7 +141,6 @@ impl<'a> Cut<'a> {
         plan: &Plan,
         operands: &Operands<'_>,
         bias: &[[f32; B]],
-        channel: &[Vec<[f32; B]>],
         (block, count): (usize, usize),
         place: Place,
         out: Out<'_>,
@@ -204,23 +195,41 @@ impl<'a> Cut<'a> {
             kernel::own(tile, (planes, plane), target(block, plan.blocks[block].weights));
         }
         for block in block..block + count {
-            let lanes = plan.dst.lanes_in(block);
-            if lanes == B && operands.post_ops.is_empty() {
-                continue;
-            }
-            let channel: Vec<&[f32; B]> = channel.iter().map(|c| &c[block]).collect();
-            crate::simd::dispatch(Finish {
-                out,
-                grid: self.grid(plan, &place, block),
-                rows: place.rows,
-                width: place.width,
-                post_ops: operands.post_ops,
-                residual: operands.residual,
-                channel: &channel,
-                lanes,
-            });
+            self.finish::<B>(plan, operands, place, block, out);
         }
         Ok(())
+    }
+
+    /// What is done to the sums of a block of a tile.
+    fn finish<const B: usize>(
+        &self,
+        plan: &Plan,
+        operands: &Operands<'_>,
+        place: Place,
+        block: usize,
+        out: Out<'_>,
+    ) {
+        // The sums began with the bias.
+        let finish = Finish { bias: None, ..operands.finish };
+        let lanes = plan.dst.lanes_in(block);
+        if lanes == B && finish.post_ops.is_empty() {
+            return;
+        }
+        let grid = self.grid(plan, &place, block);
+        let channels = block * B..block * B + lanes;
+        let together = if grid.pixel == B { place.width } else { 1 };
+        for row in 0..place.rows {
+            for x in (0..place.width).step_by(together) {
+                let at = grid.offset(row, x);
+                // SAFETY: pixels of this tile, which one task has; the reference ends with this round.
+                let values = unsafe { out.pixels(at, together * B) };
+                let residual = operands.residual.map(|r| &r[at..at + values.len()]);
+                finish.pixels(B, channels.clone(), residual, values);
+                if lanes < B {
+                    elementwise::clear(values, B, lanes);
+                }
+            }
+        }
     }
 
     fn filled<const B: usize>(
