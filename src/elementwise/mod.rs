@@ -27,6 +27,7 @@ mod loops;
 mod map;
 mod plan;
 mod reduce;
+mod reduce_loops;
 mod run;
 mod tail;
 mod tile;

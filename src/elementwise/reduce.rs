@@ -3,16 +3,18 @@
 //! The reduced elements of each result are taken in the order of the source's memory and cut into chunks
 //! whose length depends on the sizes and strides alone. A chunk is folded in blocks: along a dense reduced
 //! axis into a fixed number of lanes, across one into a row of accumulators. Blocks and chunks merge
-//! pairwise. Which thread folds a chunk changes nothing, so the result is bit-identical whatever the number
-//! of threads; the error of a sum grows with the logarithm of its length.
+//! pairwise. Results of few elements are folded many in one loop. Which thread folds a chunk changes
+//! nothing, so the result is bit-identical whatever the number of threads; the error of a sum grows with
+//! the logarithm of its length.
 
 use super::map::check_dtype;
+use super::reduce_loops::{Across, Along, Cascade, Lines, Stretches, VECTOR};
 use super::run::in_parallel;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::lists::filled;
-use crate::simd::{self, Loop};
+use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::SyncPtr;
@@ -42,11 +44,9 @@ pub trait Fold: Sync {
 /// Elements of a chunk: the unit of parallel work.
 const CHUNK: usize = 32 << 10;
 /// Elements that one accumulator takes before it merges pairwise.
-const BLOCK: usize = 64;
-/// Accumulators along a dense reduced axis.
-const LANES: usize = 64;
+pub(super) const BLOCK: usize = 64;
 /// Accumulators of a row across a reduced axis.
-const ROW: usize = 512;
+pub(super) const ROW: usize = 512;
 
 /// Folds the elements of `x` over `axes`; an empty list means all of them, as in PyTorch. With `keep_dims`
 /// the reduced axes stay with size 1. The result is row-major, or has the format that `x` is tagged with.
@@ -112,10 +112,10 @@ fn reduced_axes(op: &'static str, rank: usize, axes: &[usize]) -> Result<[bool; 
 }
 
 /// Some dimensions of the source, densest first and coalesced, with the result's strides along them.
-struct Walk {
-    sizes: Vec<usize>,
-    src: Vec<usize>,
-    dst: Vec<usize>,
+pub(super) struct Walk {
+    pub sizes: Vec<usize>,
+    pub src: Vec<usize>,
+    pub dst: Vec<usize>,
 }
 
 impl Walk {
@@ -141,12 +141,13 @@ impl Walk {
         walk
     }
 
-    fn numel(&self) -> usize {
+    pub fn numel(&self) -> usize {
         self.sizes.iter().product()
     }
 
     /// Offsets in source and result of the `index`-th element in walking order.
-    fn offsets(&self, mut index: usize) -> (usize, usize) {
+    #[inline(always)]
+    pub fn offsets(&self, mut index: usize) -> (usize, usize) {
         let (mut src, mut dst) = (0, 0);
         for (d, &n) in self.sizes.iter().enumerate() {
             let at = index % n;
@@ -155,6 +156,23 @@ impl Walk {
             dst += at * self.dst[d];
         }
         (src, dst)
+    }
+
+    /// How many accumulators a short line has: a vector where it is dense, else two.
+    #[inline(always)]
+    pub fn line_accumulators(&self) -> usize {
+        if self.src[0] == 1 && self.sizes[0] >= 8 { VECTOR } else { 2 }
+    }
+
+    /// The stretch of the densest dimension that begins with element `at`, as far as `end`: its offset in the source, and
+    /// how many elements it has. (A closure for each would not be inlined into the vector loops.)
+    #[inline(always)]
+    pub fn stretch(&self, at: usize, end: usize) -> (usize, usize) {
+        if self.sizes.len() == 1 {
+            return (at * self.src[0], end - at);
+        }
+        let n = self.sizes[0];
+        (self.offsets(at).0, (n - at % n).min(end - at))
     }
 }
 
@@ -193,6 +211,20 @@ impl Plan {
         };
         let numel = count * self.kept.numel();
         let out = SyncPtr::new(out);
+        if self.width == 1 && count <= self.reduced.line_accumulators() * BLOCK {
+            let (kept, reduced, out) = (&self.kept, &self.reduced, &out);
+            in_parallel(groups, numel, |groups| {
+                simd::dispatch(Lines { fold, src, kept, reduced, groups, out });
+            });
+            return Ok(());
+        }
+        if self.width > 1 && count <= BLOCK {
+            let (reduced, group, step, out) = (&self.reduced, &group, self.kept.dst[0], &out);
+            in_parallel(groups, numel, |groups| {
+                simd::dispatch(Stretches { fold, src, reduced, groups, group, step, out });
+            });
+            return Ok(());
+        }
         let finish = |dst: usize, accs: &[F::Acc]| {
             for (i, &acc) in accs.iter().enumerate() {
                 // SAFETY: each group writes its own results, and the offset is that of an element of the
@@ -257,156 +289,5 @@ impl Plan {
             simd::dispatch(Across { fold, src, reduced, range, width, cascade: &mut *cascade });
         }
         cascade.total(fold)
-    }
-}
-
-/// Pairwise merging of rows of accumulators: entry `i` of the stack holds the merge of `2^i` blocks.
-struct Cascade<F: Fold> {
-    width: usize,
-    count: u64,
-    levels: Vec<Vec<F::Acc>>,
-    carry: Vec<F::Acc>,
-    identity: F::Acc,
-}
-
-impl<F: Fold> Cascade<F> {
-    fn new(fold: &F, width: usize) -> Cascade<F> {
-        let identity = fold.identity();
-        Cascade { width, count: 0, levels: vec![], carry: vec![identity; width], identity }
-    }
-
-    fn clear(&mut self, width: usize) {
-        (self.width, self.count) = (width, 0);
-    }
-
-    fn push(&mut self, fold: &F, block: &[F::Acc]) {
-        self.carry[..self.width].copy_from_slice(block);
-        let mut level = 0;
-        while self.count >> level & 1 == 1 {
-            for (c, &l) in self.carry[..self.width].iter_mut().zip(&self.levels[level]) {
-                *c = fold.merge(l, *c);
-            }
-            level += 1;
-        }
-        if level == self.levels.len() {
-            self.levels.push(vec![self.identity; self.carry.len()]);
-        }
-        self.levels[level][..self.width].copy_from_slice(&self.carry[..self.width]);
-        self.count += 1;
-    }
-
-    /// Everything that was pushed since `clear`.
-    fn total(&mut self, fold: &F) -> &[F::Acc] {
-        let mut first = true;
-        for (level, l) in self.levels.iter().enumerate().filter(|(i, _)| self.count >> i & 1 == 1) {
-            debug_assert!(level < 64);
-            for (c, &l) in self.carry[..self.width].iter_mut().zip(l) {
-                *c = if first { l } else { fold.merge(l, *c) };
-            }
-            first = false;
-        }
-        if first {
-            self.carry[..self.width].fill(self.identity);
-        }
-        &self.carry[..self.width]
-    }
-}
-
-/// One result, the reduced elements one after another.
-struct Along<'a, F: Fold> {
-    fold: &'a F,
-    src: &'a [F::In],
-    reduced: &'a Walk,
-    range: std::ops::Range<usize>,
-    cascade: &'a mut Cascade<F>,
-}
-
-impl<F: Fold> Loop for Along<'_, F> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let Along { fold, src, reduced, range, cascade } = self;
-        let (n, step) = (reduced.sizes[0], reduced.src[0]);
-        let mut lanes = [fold.identity(); LANES];
-        let mut taken = 0;
-        let mut at = range.start;
-        while at < range.end {
-            // As far as this row, this chunk and this block go.
-            let length = (n - at % n).min(range.end - at).min(LANES * BLOCK - taken);
-            let (start, _) = reduced.offsets(at);
-            if step == 1 {
-                let (whole, rest) = src[start..start + length].as_chunks::<LANES>();
-                for chunk in whole {
-                    for (lane, &x) in lanes.iter_mut().zip(chunk) {
-                        *lane = fold.step(*lane, x);
-                    }
-                }
-                for (lane, &x) in lanes.iter_mut().zip(rest) {
-                    *lane = fold.step(*lane, x);
-                }
-            } else {
-                for i in 0..length {
-                    lanes[i % LANES] = fold.step(lanes[i % LANES], src[start + i * step]);
-                }
-            }
-            at += length;
-            taken += length;
-            if taken == LANES * BLOCK || at == range.end {
-                cascade.push(fold, &[merged(fold, &mut lanes, taken.min(LANES))]);
-                lanes = [fold.identity(); LANES];
-                taken = 0;
-            }
-        }
-    }
-}
-
-/// The first `used` lanes, merged pairwise.
-#[inline(always)]
-fn merged<F: Fold>(fold: &F, lanes: &mut [F::Acc; LANES], used: usize) -> F::Acc {
-    let mut half = used.next_power_of_two() / 2;
-    while half > 0 {
-        let (low, high) = lanes.split_at_mut(half);
-        for (l, &h) in low.iter_mut().zip(&high[..half]) {
-            *l = fold.merge(*l, h);
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
-/// A row of results side by side, one reduced element of all of them after another.
-struct Across<'a, F: Fold> {
-    fold: &'a F,
-    src: &'a [F::In],
-    reduced: &'a Walk,
-    range: std::ops::Range<usize>,
-    width: usize,
-    cascade: &'a mut Cascade<F>,
-}
-
-impl<F: Fold> Loop for Across<'_, F> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        let Across { fold, src, reduced, range, width, cascade } = self;
-        let mut accs = [fold.identity(); ROW];
-        let mut at = range.start;
-        while at < range.end {
-            let end = (at + BLOCK).min(range.end);
-            accs[..width].fill(fold.identity());
-            while at < end {
-                // As far as the densest reduced dimension goes.
-                let run = (reduced.sizes[0] - at % reduced.sizes[0]).min(end - at);
-                let (start, _) = reduced.offsets(at);
-                for i in 0..run {
-                    let row = &src[start + i * reduced.src[0]..][..width];
-                    for (acc, &x) in accs[..width].iter_mut().zip(row) {
-                        *acc = fold.step(*acc, x);
-                    }
-                }
-                at += run;
-            }
-            cascade.push(fold, &accs[..width]);
-        }
     }
 }

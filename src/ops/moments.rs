@@ -105,6 +105,10 @@ impl Loop for Run<'_> {
     fn run(self) {
         let Run { src, groups, out } = self;
         let lanes = out.len();
+        if lanes == 1 {
+            out[0] = one_lane(src, &mut groups[0]);
+            return;
+        }
         if lanes < GROUP {
             return few_lanes(src, &mut groups[0], out);
         }
@@ -128,6 +132,31 @@ impl Loop for Run<'_> {
             }
         }
     }
+}
+
+/// One lane: several pixels make a vector.
+#[inline(always)]
+fn one_lane(src: &[f32], sums: &mut Sums) -> Moments {
+    let pivot = finite(src[0]);
+    let (whole, rest) = src.as_chunks::<GROUP>();
+    sums.start(&[pivot; GROUP]);
+    sums.add(src, GROUP, whole.len());
+    if !rest.is_empty() {
+        // Pivots add nothing.
+        let mut last = [pivot; GROUP];
+        last[..rest.len()].copy_from_slice(rest);
+        sums.add(&last, GROUP, 1);
+    }
+    let (mut sum, mut squares) = sums.total();
+    let mut half = GROUP / 2;
+    while half > 0 {
+        for l in 0..half {
+            sum[l] += sum[l + half];
+            squares[l] += squares[l + half];
+        }
+        half /= 2;
+    }
+    around_pivot(src.len(), pivot, sum[0], squares[0])
 }
 
 /// Fewer lanes than a vector loop takes: several pixels make one.

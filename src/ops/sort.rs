@@ -1,7 +1,5 @@
 //! Sorting along an axis: strided only.
 
-use std::cmp::Ordering;
-
 use super::index::{LinesAlong, of_lines, write_lines};
 use super::{Entry, check_axis};
 use crate::dispatch::schema::{data, flag, required_int};
@@ -10,6 +8,9 @@ use crate::error::{Result, fail};
 use crate::lists::table;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
+
+/// Lines of at most so many elements need no memory to be sorted.
+const FEW: usize = 128;
 
 static SORT_SCHEMA: Schema =
     Schema::new("sort", &[data("x"), required_int("axis"), flag("descending", false)]);
@@ -81,9 +82,18 @@ fn pair<T>(list: Vec<T>) -> Result<(T, T)> {
     }
 }
 
-/// NaN last.
-fn order(a: f32, b: f32) -> Ordering {
-    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+/// A number whose order is that of the elements, NaN last, and of equal elements that of their indices; backwards for the
+/// elements alone.
+fn key(x: f32, index: usize, descending: bool) -> u64 {
+    // Both zeros are equal, and so is every NaN.
+    let bits = if x == 0.0 { 0 } else { x.to_bits() };
+    let ordered = match (x.is_nan(), bits >> 31) {
+        (true, _) => u32::MAX,
+        (_, 0) => bits | 1 << 31,
+        _ => !bits,
+    };
+    let first = if descending { !ordered } else { ordered };
+    u64::from(first) << 32 | index as u64
 }
 
 fn sort_kernel(args: &Args<'_>) -> Result<Outputs> {
@@ -111,21 +121,29 @@ fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatR
         fail!(Overflow, op, "x", got, "s32 indices count it", "cut it first");
     }
     // What sorting a line takes, which could not be refused later.
-    drop(table::<[i32; 2]>(op, lines.length)?);
-    let value = |start: usize, i: i32| data[start + i as usize * lines.step];
+    drop(table::<u64>(op, lines.length)?);
+    let value = |start: usize, i: usize| data[start + i * lines.step];
     let indices = write_lines(op, &lines, k, |i, line: &mut [i32]| {
         let start = lines.start(i);
-        let mut all: Vec<i32> = (0..lines.length as i32).collect();
-        all.sort_by(|&a, &b| {
-            let (a, b) = (value(start, a), value(start, b));
-            if descending { order(b, a) } else { order(a, b) }
-        });
-        line.copy_from_slice(&all[..k]);
+        let (mut few, mut many) = ([0; FEW], Vec::new());
+        let keys = match few.get_mut(..lines.length) {
+            Some(keys) => keys,
+            None => {
+                many.resize(lines.length, 0);
+                &mut many[..]
+            }
+        };
+        keys.iter_mut().enumerate().for_each(|(j, to)| *to = key(value(start, j), j, descending));
+        if 0 < k && k < keys.len() {
+            keys.select_nth_unstable(k - 1);
+        }
+        keys[..k].sort_unstable();
+        line.iter_mut().zip(&*keys).for_each(|(to, &key)| *to = key as u32 as i32);
     })?;
     let of_line = indices.data::<i32>();
     let values = write_lines(op, &lines, k, |i, line: &mut [f32]| {
         let start = lines.start(i);
-        line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j));
+        line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j as usize));
     })?;
     Ok(Outputs::Many(vec![
         of_lines(op, &values, axis, x, rule)?.into(),

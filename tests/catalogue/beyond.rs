@@ -125,6 +125,7 @@ fn roots_as_powers_at_the_edges() {
     for (y, want) in [
         (0.5, [-0.0f32, f32::NAN, 0.0, 2.0, f32::NAN]),
         (-0.5, [f32::NEG_INFINITY, f32::NAN, f32::INFINITY, 0.5, f32::NAN]),
+        (2.0, [0.0, f32::INFINITY, 0.0, 16.0, 1.0]),
     ] {
         let same = |(g, w): (f32, f32)| g.to_bits() == w.to_bits() || g.is_nan() && w.is_nan();
         assert!(power(y).into_iter().zip(want).all(same), "{y}: {:?}", power(y));

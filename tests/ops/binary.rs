@@ -114,6 +114,7 @@ fn where_and_numbers() {
             number(ops::sub_scalar(x, 2.5).unwrap(), &|v| v - 2.5);
             number(ops::mul_scalar(x, -3.0).unwrap(), &|v| v * -3.0);
             number(ops::div_scalar(x, 0.5).unwrap(), &|v| v / 0.5);
+            number(ops::pow_scalar(x, 2.0).unwrap(), &|v| v * v);
             number(ops::pow_scalar(x, 3.0).unwrap(), &|v| v * v * v);
             number(ops::eq_scalar(x, 0.0).unwrap(), &|v| truth(v == 0.0));
             number(ops::ne_scalar(x, 1.0).unwrap(), &|v| truth(v != 1.0));

@@ -60,6 +60,41 @@ fn sorted_along_every_axis() {
 }
 
 #[test]
+fn long_lines_of_every_kind_of_number_are_sorted() {
+    let mut rng = Rng(83);
+    let kinds = [0.0, -0.0, f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-45, -1e-45, f32::MAX];
+    for length in [1usize, 127, 128, 129, 1000] {
+        let line: Vec<f32> = (0..length)
+            .map(|_| match rng.below(2) {
+                0 => kinds[rng.below(kinds.len())],
+                _ => rng.below(50) as f32 - 25.0,
+            })
+            .collect();
+        let order = |a: f32, b: f32| match (a.is_nan(), b.is_nan()) {
+            (false, false) => a.partial_cmp(&b).unwrap(),
+            (a, b) => a.cmp(&b),
+        };
+        let x = StridedTensor::from_slice(&line, &[length]).unwrap();
+        for descending in [false, true] {
+            let mut want: Vec<i32> = (0..length as i32).collect();
+            want.sort_by(|&a, &b| {
+                let (a, b) = (line[a as usize], line[b as usize]);
+                if descending { order(b, a) } else { order(a, b) }
+            });
+            for k in [0, 1, length / 2, length.saturating_sub(1), length] {
+                let (values, indices) = ops::topk(&x, k, 0, descending).unwrap();
+                assert_eq!(indices.to_vec::<i32>().unwrap(), want[..k], "{length} {k} {descending}");
+                let bits = |v: f32| v.to_bits();
+                let got: Vec<u32> = values.to_vec::<f32>().unwrap().into_iter().map(bits).collect();
+                assert_eq!(got, want[..k].iter().map(|&i| bits(line[i as usize])).collect::<Vec<_>>());
+            }
+            let (_, indices) = ops::sort(&x, 0, descending).unwrap();
+            assert_eq!(indices.to_vec::<i32>().unwrap(), want, "{length} {descending}");
+        }
+    }
+}
+
+#[test]
 fn summed_gathered_and_selected() {
     let mut rng = Rng(82);
     for case in 0..150 {

@@ -1,0 +1,330 @@
+//! The innermost loops of reductions, and how their accumulators merge.
+
+use std::ops::Range;
+
+use super::reduce::{BLOCK, Fold, ROW, Walk};
+use crate::simd::{self, Loop};
+use crate::threads::SyncPtr;
+
+/// Accumulators along a dense reduced axis. (The compiler keeps these in memory, and its vectors whole; with arrays of this
+/// size in registers it makes vectors of two.)
+const LANES: usize = 64;
+/// Accumulators of a short line, and columns that are folded at once: in registers.
+pub(super) const VECTOR: usize = 16;
+
+/// Pairwise merging of rows of accumulators: entry `i` of the stack holds the merge of `2^i` blocks.
+pub(super) struct Cascade<F: Fold> {
+    width: usize,
+    count: u64,
+    levels: Vec<Vec<F::Acc>>,
+    carry: Vec<F::Acc>,
+    identity: F::Acc,
+}
+
+impl<F: Fold> Cascade<F> {
+    pub fn new(fold: &F, width: usize) -> Cascade<F> {
+        let identity = fold.identity();
+        Cascade { width, count: 0, levels: vec![], carry: vec![identity; width], identity }
+    }
+
+    pub fn clear(&mut self, width: usize) {
+        (self.width, self.count) = (width, 0);
+    }
+
+    pub fn push(&mut self, fold: &F, block: &[F::Acc]) {
+        self.carry[..self.width].copy_from_slice(block);
+        let mut level = 0;
+        while self.count >> level & 1 == 1 {
+            for (c, &l) in self.carry[..self.width].iter_mut().zip(&self.levels[level]) {
+                *c = fold.merge(l, *c);
+            }
+            level += 1;
+        }
+        if level == self.levels.len() {
+            self.levels.push(vec![self.identity; self.carry.len()]);
+        }
+        self.levels[level][..self.width].copy_from_slice(&self.carry[..self.width]);
+        self.count += 1;
+    }
+
+    /// Everything that was pushed since `clear`.
+    pub fn total(&mut self, fold: &F) -> &[F::Acc] {
+        let mut first = true;
+        for (level, l) in self.levels.iter().enumerate().filter(|(i, _)| self.count >> i & 1 == 1) {
+            debug_assert!(level < 64);
+            for (c, &l) in self.carry[..self.width].iter_mut().zip(l) {
+                *c = if first { l } else { fold.merge(l, *c) };
+            }
+            first = false;
+        }
+        if first {
+            self.carry[..self.width].fill(self.identity);
+        }
+        &self.carry[..self.width]
+    }
+}
+
+/// One result, the reduced elements one after another.
+pub(super) struct Along<'a, F: Fold> {
+    pub fold: &'a F,
+    pub src: &'a [F::In],
+    pub reduced: &'a Walk,
+    pub range: Range<usize>,
+    pub cascade: &'a mut Cascade<F>,
+}
+
+impl<F: Fold> Loop for Along<'_, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Along { fold, src, reduced, range, cascade } = self;
+        let (n, step) = (reduced.sizes[0], reduced.src[0]);
+        let mut lanes = [fold.identity(); LANES];
+        let mut taken = 0;
+        let mut at = range.start;
+        while at < range.end {
+            // As far as this row, this chunk and this block go.
+            let length = (n - at % n).min(range.end - at).min(LANES * BLOCK - taken);
+            let (start, _) = reduced.offsets(at);
+            if step == 1 {
+                let (whole, rest) = src[start..start + length].as_chunks::<LANES>();
+                for chunk in whole {
+                    for (lane, &x) in lanes.iter_mut().zip(chunk) {
+                        *lane = fold.step(*lane, x);
+                    }
+                }
+                for (lane, &x) in lanes.iter_mut().zip(rest) {
+                    *lane = fold.step(*lane, x);
+                }
+            } else {
+                for i in 0..length {
+                    lanes[i % LANES] = fold.step(lanes[i % LANES], src[start + i * step]);
+                }
+            }
+            at += length;
+            taken += length;
+            if taken == LANES * BLOCK || at == range.end {
+                cascade.push(fold, &[merged(fold, &mut lanes, taken.min(LANES))]);
+                lanes = [fold.identity(); LANES];
+                taken = 0;
+            }
+        }
+    }
+}
+
+/// The first `used` lanes, merged pairwise.
+#[inline(always)]
+fn merged<F: Fold>(fold: &F, lanes: &mut [F::Acc; LANES], used: usize) -> F::Acc {
+    let mut half = used.next_power_of_two() / 2;
+    while half > 0 {
+        let (low, high) = lanes.split_at_mut(half);
+        for (l, &h) in low.iter_mut().zip(&high[..half]) {
+            *l = fold.merge(*l, h);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+/// A row of results side by side, one reduced element of all of them after another.
+pub(super) struct Across<'a, F: Fold> {
+    pub fold: &'a F,
+    pub src: &'a [F::In],
+    pub reduced: &'a Walk,
+    pub range: Range<usize>,
+    pub width: usize,
+    pub cascade: &'a mut Cascade<F>,
+}
+
+impl<F: Fold> Loop for Across<'_, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Across { fold, src, reduced, range, width, cascade } = self;
+        let mut accs = [fold.identity(); ROW];
+        let mut at = range.start;
+        while at < range.end {
+            let end = (at + BLOCK).min(range.end);
+            Rows { fold, src, reduced, range: at..end }.fold(&mut accs[..width]);
+            at = end;
+            cascade.push(fold, &accs[..width]);
+        }
+    }
+}
+
+/// Some reduced elements of results side by side.
+struct Rows<'a, F: Fold> {
+    fold: &'a F,
+    src: &'a [F::In],
+    reduced: &'a Walk,
+    range: Range<usize>,
+}
+
+impl<F: Fold> Rows<'_, F> {
+    /// Writes an accumulator for each column.
+    #[inline(always)]
+    fn fold(self, to: &mut [F::Acc]) {
+        let mut first = 0;
+        while first < to.len() {
+            let accs = &mut to[first..];
+            first += match accs.len() {
+                VECTOR.. => self.columns::<VECTOR>(first, accs),
+                8.. => self.columns::<8>(first, accs),
+                _ => self.few(first, accs),
+            };
+        }
+    }
+
+    /// Columns `first` and on, `L` of them, in registers (with four vectors of f64 the compiler finds none); how many
+    /// these are.
+    #[inline(always)]
+    fn columns<const L: usize>(&self, first: usize, to: &mut [F::Acc]) -> usize {
+        let mut accs = [self.fold.identity(); L];
+        let step = self.reduced.src[0];
+        let mut at = self.range.start;
+        while at < self.range.end {
+            let (start, n) = self.reduced.stretch(at, self.range.end);
+            for i in 0..n {
+                let row = self.src[start + first + i * step..].first_chunk::<L>().expect("a row is so long");
+                for l in 0..L {
+                    accs[l] = self.fold.step(accs[l], row[l]);
+                }
+                simd::end_of_chunk();
+            }
+            at += n;
+        }
+        to[..L].copy_from_slice(&accs);
+        L
+    }
+
+    /// All columns from `first` on: fewer than a vector.
+    #[inline(always)]
+    fn few(&self, first: usize, to: &mut [F::Acc]) -> usize {
+        to.fill(self.fold.identity());
+        let step = self.reduced.src[0];
+        let mut at = self.range.start;
+        while at < self.range.end {
+            let (start, n) = self.reduced.stretch(at, self.range.end);
+            for i in 0..n {
+                let row = &self.src[start + first + i * step..];
+                to.iter_mut().zip(row).for_each(|(acc, &x)| *acc = self.fold.step(*acc, x));
+            }
+            at += n;
+        }
+        to.len()
+    }
+}
+
+/// Stretches of results side by side, each of at most [`BLOCK`] elements.
+pub(super) struct Stretches<'a, F: Fold, G> {
+    pub fold: &'a F,
+    pub src: &'a [F::In],
+    pub reduced: &'a Walk,
+    pub groups: Range<usize>,
+    /// Where a group begins in source and result, and how many results it has.
+    pub group: &'a G,
+    /// Elements from one result to the next.
+    pub step: usize,
+    /// The result, in which these groups are nobody else's.
+    pub out: &'a SyncPtr<F::Out>,
+}
+
+impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for Stretches<'_, F, G> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Stretches { fold, src, reduced, groups, group, step, out } = self;
+        let count = reduced.numel();
+        let mut accs = [fold.identity(); ROW];
+        for g in groups {
+            let (from, to, width) = group(g);
+            Rows { fold, src: &src[from..], reduced, range: 0..count }.fold(&mut accs[..width]);
+            for (i, &acc) in accs[..width].iter().enumerate() {
+                // SAFETY: each group writes its own results, and the offset is that of an element of the result.
+                unsafe { out.get().add(to + i * step).write(fold.finish(acc, count)) };
+            }
+        }
+    }
+}
+
+/// Results `groups`, each of a short line.
+pub(super) struct Lines<'a, F: Fold> {
+    pub fold: &'a F,
+    pub src: &'a [F::In],
+    pub kept: &'a Walk,
+    pub reduced: &'a Walk,
+    pub groups: Range<usize>,
+    /// The result, with an element for each offset of `kept`; these groups are nobody else's.
+    pub out: &'a SyncPtr<F::Out>,
+}
+
+impl<F: Fold> Loop for Lines<'_, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Lines { fold, src, kept, reduced, groups, out } = self;
+        let (count, n) = (reduced.numel(), kept.sizes[0]);
+        let mut group = groups.start;
+        while group < groups.end {
+            let run = (n - group % n).min(groups.end - group);
+            let (from, to) = kept.offsets(group);
+            for i in 0..run {
+                let acc = line(fold, &src[from + i * kept.src[0]..], reduced, count);
+                // SAFETY: each group writes its own result, and the offset is that of an element of it.
+                unsafe { out.get().add(to + i * kept.dst[0]).write(fold.finish(acc, count)) };
+            }
+            group += run;
+        }
+    }
+}
+
+/// One short line: dense stretches in a vector of accumulators, others in two by turns.
+#[inline(always)]
+fn line<F: Fold>(fold: &F, src: &[F::In], reduced: &Walk, count: usize) -> F::Acc {
+    let step = reduced.src[0];
+    let mut at = 0;
+    if reduced.line_accumulators() == VECTOR {
+        let mut lanes = [fold.identity(); VECTOR];
+        while at < count {
+            let (start, n) = reduced.stretch(at, count);
+            let (whole, rest) = src[start..start + n].as_chunks::<VECTOR>();
+            for x in whole {
+                for l in 0..VECTOR {
+                    lanes[l] = fold.step(lanes[l], x[l]);
+                }
+                simd::end_of_chunk();
+            }
+            let (eight, rest) = rest.as_chunks::<8>();
+            for x in eight {
+                for l in 0..8 {
+                    lanes[l] = fold.step(lanes[l], x[l]);
+                }
+            }
+            for &x in rest {
+                lanes[0] = fold.step(lanes[0], x);
+            }
+            at += n;
+        }
+        let mut half = VECTOR / 2;
+        while half > 0 {
+            for l in 0..half {
+                lanes[l] = fold.merge(lanes[l], lanes[l + half]);
+            }
+            half /= 2;
+        }
+        return lanes[0];
+    }
+    let (mut even, mut odd) = (fold.identity(), fold.identity());
+    while at < count {
+        let (start, n) = reduced.stretch(at, count);
+        for i in 0..n / 2 {
+            even = fold.step(even, src[start + 2 * i * step]);
+            odd = fold.step(odd, src[start + (2 * i + 1) * step]);
+        }
+        if n % 2 == 1 {
+            even = fold.step(even, src[start + (n - 1) * step]);
+        }
+        at += n;
+    }
+    fold.merge(even, odd)
+}
