@@ -217,18 +217,33 @@ impl<'a> Cut<'a> {
         }
         let grid = self.grid(plan, &place, block);
         let channels = block * B..block * B + lanes;
-        let together = if grid.pixel == B { place.width } else { 1 };
+        let finish = |values: &mut [f32], residual: Option<&[f32]>| {
+            finish.pixels(B, channels.clone(), residual, values);
+            if lanes < B {
+                elementwise::clear(values, B, lanes);
+            }
+        };
+        let (mut values, mut added) = ([[0f32; B]; WIDTH], [[0f32; B]; WIDTH]);
         for row in 0..place.rows {
-            for x in (0..place.width).step_by(together) {
-                let at = grid.offset(row, x);
+            let at = grid.offset(row, 0);
+            if grid.pixel == B {
                 // SAFETY: pixels of this tile, which one task has; the reference ends with this round.
-                let values = unsafe { out.pixels(at, together * B) };
-                let residual = operands.residual.map(|r| &r[at..at + values.len()]);
-                finish.pixels(B, channels.clone(), residual, values);
-                if lanes < B {
-                    elementwise::clear(values, B, lanes);
+                let values = unsafe { out.pixels(at, place.width * B) };
+                finish(values, operands.residual.map(|r| &r[at..at + place.width * B]));
+                continue;
+            }
+            // Pixels of a phase lie apart: side by side in copies, which cost less than a call for each.
+            // SAFETY: pixels of this tile, which one task has; each reference ends before the next begins.
+            let pixel = |x: usize| unsafe { out.pixel::<B>(grid.offset(row, x)) };
+            for x in 0..place.width {
+                values[x] = *pixel(x);
+                if let Some(r) = operands.residual {
+                    added[x].copy_from_slice(&r[grid.offset(row, x)..][..B]);
                 }
             }
+            let added = operands.residual.map(|_| added[..place.width].as_flattened());
+            finish(values[..place.width].as_flattened_mut(), added);
+            (0..place.width).for_each(|x| *pixel(x) = values[x]);
         }
     }
 
