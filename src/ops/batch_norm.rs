@@ -10,7 +10,6 @@ use crate::dispatch::schema::{data, float, optional_param, param};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::layout::memory_format::MemoryFormat;
 use crate::lists::{filled, table};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
@@ -118,10 +117,7 @@ pub(super) fn given_values<'a>(
         fail!(ShapeMismatch, op, name, got(), rule, format!("pass {channels} values"));
     }
     super::check_f32(op, name, TensorRef::Strided(t), "parameters are f32")?;
-    if t.is_contiguous(MemoryFormat::Contiguous) {
-        return Ok(Some(t.data::<f32>()[..channels].into()));
-    }
-    Ok(Some(t.to_vec::<f32>()?.into()))
+    t.values().map(Some)
 }
 
 /// The channels of an activation, of rank 2 to 5 where it is strided.

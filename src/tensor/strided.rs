@@ -1,5 +1,6 @@
 //! `StridedTensor`: sizes, strides, offset, dtype and shared storage.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::buffer::Buffer;
@@ -171,6 +172,14 @@ impl StridedTensor {
         let mut out = table("to_vec", self.numel())?;
         for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
         Ok(out)
+    }
+
+    /// The elements in row-major order: as they lie, or read out of the view.
+    pub(crate) fn values<E: Element>(&self) -> Result<Cow<'_, [E]>> {
+        if E::DTYPE == self.dtype && self.is_contiguous(MemoryFormat::Contiguous) {
+            return Ok(Cow::Borrowed(self.data()));
+        }
+        self.to_vec().map(Cow::Owned)
     }
 
     /// The storage from the first element to the last, what lies between them included, and nothing of other views: all of

@@ -1,13 +1,14 @@
 //! Convolution on blocked tensors: oneDNN's kernels where it has fast ones, else our own.
 
 use super::direct::{self, Plan};
-use super::finish::{Finish, channel_values, values};
+use super::finish::{Finish, channel_values};
 use super::{Call, op_of, weights};
 use crate::dispatch::{Args, DispatchKey, Outputs};
 use crate::error::{Result, Unsupported, fail};
 use crate::layout::blocked::Layout;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::strided::StridedTensor;
 
 /// The way out for layouts that no kernel takes.
 pub(crate) fn other_layout(rank: usize) -> String {
@@ -92,7 +93,7 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
         true => None,
         false => Some(weights::pack_blocked(g, &plan, w, args.location())?),
     };
-    let bias = call.bias.map(values).transpose()?;
+    let bias = call.bias.map(StridedTensor::values).transpose()?;
     let operands = direct::Operands {
         src: x.data(),
         weights: packed.as_ref().map_or(w.data(), |p| p.as_slice()),
@@ -147,7 +148,7 @@ mod engine {
             Err(Refused::Failed(e)) => return Err(e),
             Err(Refused::Unsupported(_)) => return Ok(false),
         };
-        let bias = call.bias.map(values).transpose()?;
+        let bias = call.bias.map(StridedTensor::values).transpose()?;
         let operands = Operands {
             src,
             src_bytes: x.storage_bytes(),

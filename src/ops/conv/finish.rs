@@ -3,14 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::DType;
 use crate::error::Result;
 #[cfg(feature = "onednn")]
 use crate::ops::lanes::Lanes;
 use crate::ops::post_ops::{PostOp, PostOps};
 use crate::simd::{self, Loop};
 use crate::tensor::any::TensorRef;
-use crate::tensor::strided::StridedTensor;
 
 /// What is done to a result.
 #[derive(Clone, Copy)]
@@ -108,19 +106,11 @@ fn with_block<const L: usize>(values: &mut [f32], numbers: &[f32], f: impl Fn(f3
     }
 }
 
-/// The values of a 1-D parameter, which a view may have spread out: a few numbers, no reorder.
-pub(crate) fn values(t: &StridedTensor) -> Result<Cow<'_, [f32]>> {
-    if t.strides() == [1] && t.dtype() == DType::F32 {
-        return Ok(Cow::Borrowed(t.data()));
-    }
-    t.to_vec::<f32>().map(Cow::Owned)
-}
-
 /// The values of the operands of post-ops with a number a channel.
 pub(crate) fn channel_values<'a>(list: &[TensorRef<'a>]) -> Result<Vec<Cow<'a, [f32]>>> {
     list.iter()
         .map(|t| match t {
-            TensorRef::Strided(t) => values(t),
+            TensorRef::Strided(t) => t.values(),
             _ => Ok(Cow::Borrowed(&[][..])),
         })
         .collect()

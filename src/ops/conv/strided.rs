@@ -1,6 +1,6 @@
 //! Convolutions on strided tensors: oneDNN where it has a fast kernel, else patches and a matrix product.
 
-use super::finish::{Finish, channel_values, values};
+use super::finish::{Finish, channel_values};
 use super::weights::output_first;
 use super::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
 use crate::dispatch::{Args, Outputs};
@@ -51,7 +51,7 @@ fn run_gemm(
     dst: &mut StridedTensor,
 ) -> Result<()> {
     let w = w.dense_at(call.g.op, MemoryFormat::Contiguous, args.location())?;
-    let bias = call.bias.map(values).transpose()?;
+    let bias = call.bias.map(StridedTensor::values).transpose()?;
     let channel = channel_values(call.channel)?;
     let strides = crate::Dims::from_slice(dst.strides());
     let layouts = format!("{} -> {}", x.format_name(), format_of(dst));
@@ -114,7 +114,7 @@ mod engine {
         };
         let weights = PlainWeights::new(g, w);
         let packed = weights.pack(g, executable.desc(1), location)?;
-        let bias = call.bias.map(values).transpose()?;
+        let bias = call.bias.map(StridedTensor::values).transpose()?;
         let operands = Operands {
             src: src_spec,
             src_bytes: bytemuck::cast_slice(x.data::<f32>()),

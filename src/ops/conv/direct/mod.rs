@@ -223,10 +223,11 @@ impl<'a> Cut<'a> {
                 elementwise::clear(values, B, lanes);
             }
         };
-        let (mut values, mut added) = ([[0f32; B]; WIDTH], [[0f32; B]; WIDTH]);
+        let apart = if grid.pixel == B { 0 } else { place.width };
+        let (mut values, mut added) = (vec![[0f32; B]; apart], vec![[0f32; B]; apart]);
         for row in 0..place.rows {
             let at = grid.offset(row, 0);
-            if grid.pixel == B {
+            if apart == 0 {
                 // SAFETY: pixels of this tile, which one task has; the reference ends with this round.
                 let values = unsafe { out.pixels(at, place.width * B) };
                 finish(values, operands.residual.map(|r| &r[at..at + place.width * B]));
@@ -235,15 +236,14 @@ impl<'a> Cut<'a> {
             // Pixels of a phase lie apart: side by side in copies, which cost less than a call for each.
             // SAFETY: pixels of this tile, which one task has; each reference ends before the next begins.
             let pixel = |x: usize| unsafe { out.pixel::<B>(grid.offset(row, x)) };
-            for x in 0..place.width {
+            for x in 0..apart {
                 values[x] = *pixel(x);
                 if let Some(r) = operands.residual {
                     added[x].copy_from_slice(&r[grid.offset(row, x)..][..B]);
                 }
             }
-            let added = operands.residual.map(|_| added[..place.width].as_flattened());
-            finish(values[..place.width].as_flattened_mut(), added);
-            (0..place.width).for_each(|x| *pixel(x) = values[x]);
+            finish(values.as_flattened_mut(), operands.residual.map(|_| added.as_flattened()));
+            (0..apart).for_each(|x| *pixel(x) = values[x]);
         }
     }
 
