@@ -1,9 +1,9 @@
 # `make demo` and `make test` need Rust and make, and install the rest on Debian and Ubuntu.
 #
-# ONEDNN_DIR=/prefix links that oneDNN instead of compiling one. Everything uses Cargo's dev profile, which is
-# optimised (see Cargo.toml), so that oneDNN is compiled once and not again for tests or benchmarks.
+# ONEDNN_DIR=/prefix links that oneDNN instead of compiling one. A compiled one is kept in the user's cache folder and serves
+# every profile, crate and clone (vendor/onednn-sys/BUILD.md).
 
-# Outside the checkout, so that a fresh clone finds the compiled oneDNN of the last one.
+# Outside the checkout, so that a fresh clone finds what the last one compiled.
 export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/blocktensor/target
 
 ifdef ONEDNN_DIR
@@ -33,7 +33,7 @@ help:
 	@echo "make bench         benchmarks"
 	@echo "make doc           documentation, in $(CARGO_TARGET_DIR)/doc"
 	@echo "make fmt           format the code"
-	@echo "make clean-cache   throw away everything compiled, oneDNN too"
+	@echo "make clean-cache   delete everything compiled, oneDNN too"
 	@echo "With ONEDNN_DIR=/prefix an installed oneDNN 3 is linked, and nothing of it compiled."
 
 setup:
@@ -80,7 +80,7 @@ fuzz:
 	scripts/fuzz.sh $(or $(SECONDS),60)
 
 bench: setup
-	@$(CARGO) bench $(FEATURES) --profile dev
+	@$(CARGO) bench $(FEATURES)
 
 doc: setup
 	@$(CARGO) doc $(FEATURES) --no-deps
@@ -90,3 +90,4 @@ fmt:
 
 clean-cache:
 	cargo clean
+	rm -rf "$(or $(BLOCKTENSOR_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/blocktensor)/onednn"

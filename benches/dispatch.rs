@@ -1,6 +1,6 @@
 //! What a call costs above its kernel: typed dispatch above the kernel itself, one cached blocked op above a bare
 //! `dnnl_primitive_execute` of the same primitive. Interleaved, medians, one run.
-//! `cargo bench --profile dev --bench dispatch`
+//! `cargo bench --bench dispatch`
 
 mod bare;
 

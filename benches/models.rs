@@ -3,7 +3,7 @@
 //! All in one run and interleaved, so that the machine's moods meet every side; each side runs twice in a row and the
 //! second counts, so that it finds in the caches what its own last run left there. Ratios of medians. The convolutions
 //! come twice: in the network's order with nothing between them, and each by itself with its weights in the cache.
-//! `cargo bench --profile dev --bench models [-- resnet50|mobilenet_v2 ... --layers]`; with `--layers` also each kernel
+//! `cargo bench --bench models [-- resnet50|mobilenet_v2 ... --layers]`; with `--layers` also each kernel
 //! of ours beside its bare primitive.
 
 mod bare;

@@ -1,6 +1,6 @@
 //! What weights cost: packing them against mapping a packed file, a run on mapped pages against one on packed storage, and
 //! subnormal numbers. In one run and in turns, medians.
-//! `cargo bench --profile dev --bench weights`
+//! `cargo bench --bench weights`
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Prints the prefix of a oneDNN to link with the feature `system`: ONEDNN_DIR, else the newest that a normal build of this
-# workspace compiled, which is done first where there is none. For builds with flags of their own (fuzzing, sanitizers), which
-# would compile it once more each.
+# Prints the prefix of a oneDNN to link with the feature `system`: ONEDNN_DIR, else the one that this workspace compiles, which
+# is done first where the machine has none yet. Other programs may link it too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,20 +9,14 @@ if [ -n "${ONEDNN_DIR:-}" ]; then
     exit
 fi
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor/target}
-
-newest() {
-    find "$CARGO_TARGET_DIR/debug/build" -path '*/onednn-src-*/out/lib*/libdnnl.a' -printf '%T@ %p\n' 2>/dev/null |
-        sort -rn | sed -n '1s/^[^ ]* //p'
-}
-
-if [ -z "$(newest)" ]; then
-    scripts/setup.sh bundled >&2
-    # Without flags of the caller's: they are for the caller's own build.
-    env -u RUSTFLAGS -u RUSTUP_TOOLCHAIN scripts/with-progress.sh cargo build --lib >&2
-fi
-library=$(newest)
-if [ -z "$library" ]; then
-    echo "onednn-prefix: no libdnnl.a in $CARGO_TARGET_DIR/debug/build after a build" >&2
+scripts/setup.sh bundled >&2
+# Without flags of the caller's: they are for the caller's own build.
+messages=$(env -u RUSTFLAGS -u RUSTUP_TOOLCHAIN scripts/with-progress.sh \
+    cargo build -p blocktensor-onednn-sys --message-format json)
+# The build script says where the library is.
+prefix=$(sed -n 's/.*"reason":"build-script-executed".*onednn-sys.*"linked_paths":\[[^]]*"native=\([^"]*\/onednn\/[^"]*\)\/lib".*/\1/p' <<<"$messages" | tail -1)
+if [ ! -e "$prefix/lib/libdnnl.a" ]; then
+    echo "onednn-prefix: no library at '$prefix/lib' after a build" >&2
     exit 1
 fi
-dirname "$(dirname "$library")"
+echo "$prefix"

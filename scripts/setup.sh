@@ -21,10 +21,6 @@ have c++ || need "a C++ compiler" g++
 if want system; then
     have pkg-config || need pkg-config pkg-config
 fi
-if want bundled; then
-    have cmake || need cmake cmake
-    have make || need make make
-fi
 if want bindgen && [ -z "${LIBCLANG_PATH:-}" ] && ! ldconfig -p 2>/dev/null | grep -q libclang \
     && ! ls /usr/lib/llvm-*/lib/libclang* >/dev/null 2>&1; then
     need libclang libclang-dev

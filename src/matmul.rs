@@ -1,4 +1,4 @@
-//! Matrix products in pure Rust: the `gemm` crate behind bounds checks, shared by the team.
+//! Matrix products in pure Rust: the kernels of the `gemm` crate for f32, behind bounds checks, shared by the team.
 
 use crate::threads::{SyncPtr, parallel_for};
 
@@ -14,6 +14,10 @@ impl<'a> Matrix<'a> {
     /// The part that begins at row `i` and column `j`.
     fn from(&self, i: usize, j: usize) -> Matrix<'a> {
         Matrix { data: &self.data[i * self.row + j * self.column..], ..*self }
+    }
+
+    fn transposed(&self) -> Matrix<'a> {
+        Matrix { data: self.data, row: self.column, column: self.row }
     }
 
     fn holds(&self, rows: usize, columns: usize) -> bool {
@@ -57,29 +61,36 @@ unsafe fn tile(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: 
         return;
     }
     assert!(k == 0 || a.holds(m, k) && b.holds(k, n));
+    // The kernels want the result's columns dense: a row-major result is the transposed product, `b' a'`.
+    let ((rows, columns), (left, right), (row, column)) = if dst_row > 1 {
+        ((n, m), (b.transposed(), a.transposed()), (1, dst_row))
+    } else {
+        ((m, n), (a, b), (dst_row, 1))
+    };
+    let (read_dst, alpha, beta) = (false, 0.0, 1.0);
     // SAFETY: the assert shows that every element of `a` and `b` lies inside its slice; `dst` is the caller's
     // promise. With k = 0 nothing is read, and zeros are written.
     unsafe {
-        gemm::gemm(
-            m,
-            n,
+        gemm_f32::gemm::f32::get_gemm_fn()(
+            rows,
+            columns,
             k,
             dst,
-            1,
-            dst_row as isize,
+            column as isize,
+            row as isize,
+            read_dst,
+            left.data.as_ptr(),
+            left.column as isize,
+            left.row as isize,
+            right.data.as_ptr(),
+            right.column as isize,
+            right.row as isize,
+            alpha,
+            beta,
             false,
-            a.data.as_ptr(),
-            a.column as isize,
-            a.row as isize,
-            b.data.as_ptr(),
-            b.column as isize,
-            b.row as isize,
-            0.0,
-            1.0,
             false,
             false,
-            false,
-            gemm::Parallelism::None,
+            gemm_common::Parallelism::None,
         );
     }
 }

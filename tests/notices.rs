@@ -106,12 +106,14 @@ fn notices() -> String {
         let licence = package["license"].as_str().unwrap();
         texts.entry(read(&files[0])).or_default().push(format!("{name} ({licence})"));
     }
-    let onednn = linked.iter().find(|name| name.starts_with("onednn-src ")).expect("oneDNN's sources");
-    let sources = folder(packages[onednn]).join("oneDNN");
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("vendor/onednn-sys/onednn");
     for (file, what) in
         [("LICENSE", "oneDNN (Apache-2.0)"), ("THIRD-PARTY-PROGRAMS", "what oneDNN carries of others")]
     {
-        texts.entry(read(&sources.join(file))).or_default().push(format!("{what}, from {onednn}"));
+        texts
+            .entry(read(&sources.join(file)))
+            .or_default()
+            .push(format!("{what}, from vendor/onednn-sys/onednn"));
     }
 
     let mut sections: Vec<_> = texts.into_iter().map(|(text, names)| (names, text)).collect();

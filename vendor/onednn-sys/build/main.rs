@@ -1,8 +1,7 @@
-//! Finds oneDNN (or takes the one that `onednn-src` built), reads its version and CPU runtime from the installed
-//! headers, compiles the C++ of this crate (the thread-pool shim only where there is a thread pool to speak to), and
-//! prints the link lines.
+//! Compiles oneDNN or finds an installed one, reads its version and CPU runtime from the installed headers, compiles the C++ of
+//! this crate (the thread-pool shim only where there is a thread pool to speak to), and prints the link lines.
 //!
-//! - `bundled.rs`: the oneDNN that `onednn-src` compiled.
+//! - `bundled/`: compiles oneDNN from the sources in `onednn/`, once for each machine.
 //! - `system.rs`: an installed one.
 //! - `headers.rs`: version and runtime, as the installed headers state them.
 //! - `bindings.rs`: committed bindings, or fresh ones (`buildtime_bindgen`).
@@ -36,10 +35,6 @@ struct Found {
     lib: PathBuf,
     linkage: Linkage,
     headers: Headers,
-    /// The OpenMP library of the compiler that built it, where the build says so.
-    openmp: Option<String>,
-    /// Whether this crate links it, or `onednn-src` has done so already.
-    link_here: bool,
 }
 
 /// Ends the build with a sentence instead of a backtrace.
@@ -137,10 +132,8 @@ fn link(found: &Found) {
     let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let msvc = std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|e| e == "msvc");
     println!("cargo::rustc-link-search=native={}", found.lib.display());
-    if found.link_here {
-        let kind = if found.linkage == Linkage::Static { "static" } else { "dylib" };
-        println!("cargo::rustc-link-lib={kind}=dnnl");
-    }
+    let kind = if found.linkage == Linkage::Static { "static" } else { "dylib" };
+    println!("cargo::rustc-link-lib={kind}=dnnl");
     if found.linkage == Linkage::Shared {
         // For the tests of this crate; a program's own build script decides about its run path (metadata LIB).
         if os == "linux" || os == "macos" {
@@ -150,8 +143,7 @@ fn link(found: &Found) {
         match found.headers.runtime {
             Runtime::Omp if !msvc => {
                 let default = if os == "macos" { "omp" } else { "gomp" };
-                let library =
-                    env("ONEDNN_OPENMP_LIB").or(found.openmp.clone()).unwrap_or_else(|| default.to_owned());
+                let library = env("ONEDNN_OPENMP_LIB").unwrap_or_else(|| default.to_owned());
                 println!("cargo::rustc-link-lib=dylib={library}");
             }
             Runtime::Tbb => println!("cargo::rustc-link-lib=dylib=tbb"),

@@ -112,7 +112,7 @@ fn at(
                 listed.join(", ")
             )
         })?;
-    Ok(Found { root: root.to_path_buf(), include, lib, linkage, headers, openmp: None, link_here: true })
+    Ok(Found { root: root.to_path_buf(), include, lib, linkage, headers })
 }
 
 /// Which library a directory holds. Shared wins where both are there and nothing was asked for.

@@ -9,8 +9,8 @@
 //!
 //! # Where the library comes from
 //!
-//! - Feature `bundled` (default): compiled from the sources in the package `onednn-src`. `BUILD.md` tells how long
-//!   that takes and how to choose its CMake options, the CPU runtime among them.
+//! - Feature `bundled` (default): compiled from the sources in `onednn/`, once for each machine. `BUILD.md` tells how, where
+//!   the library is kept, and how long it takes.
 //! - Feature `system` (with `default-features = false`): an installed one, found through `ONEDNN_DIR` or probed.
 //!
 //! # CPU runtimes
@@ -22,10 +22,6 @@
 
 #![no_std]
 #![allow(non_camel_case_types, non_upper_case_globals, non_snake_case)]
-
-// Its link lines reach the linker only if the crate is used.
-#[cfg(feature = "bundled")]
-extern crate onednn_src as _;
 
 use core::ffi::{c_int, c_void};
 

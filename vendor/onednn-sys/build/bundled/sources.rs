@@ -1,0 +1,272 @@
+//! Which files of oneDNN are compiled, with which level of optimisation, and in which groups.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One call of the compiler: files of one folder and one level, the largest units first.
+pub struct Unit {
+    files: Vec<File>,
+}
+
+/// One file to compile, alone or with others.
+struct File {
+    /// Its path below `src`, from a `/` on.
+    name: String,
+    path: PathBuf,
+    bytes: u64,
+    level: &'static str,
+    /// Which of the units of its folder it is part of. Counted over all files of the folder, so that leaving one out does not
+    /// change who is compiled with whom.
+    unit: usize,
+    /// What is compiled instead, if it is not the file as it is.
+    edited: Option<String>,
+}
+
+/// The folders of oneDNN that a build reads, with all below them. `src/cpu` itself holds files too.
+const FOLDERS: &[&str] = &[
+    "include",
+    "src/common",
+    "src/cpu/gemm",
+    "src/cpu/jit_utils",
+    "src/cpu/matmul",
+    "src/cpu/reorder",
+    "src/cpu/rnn",
+    "src/cpu/ukernel",
+    "src/cpu/x64",
+    "third_party/xbyak",
+];
+
+/// Every file that a build of these sources may read, in order.
+pub fn all_files(sources: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders: Vec<PathBuf> = FOLDERS.iter().map(|folder| sources.join(folder)).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    for entry in fs::read_dir(sources.join("src/cpu"))? {
+        let path = entry?.path();
+        if path.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Files that nothing reachable refers to. One that is needed after all is an undefined symbol when a program links.
+const DROPPED: &[&str] = &[
+    // RNN and attention are not built. (common/rnn.cpp stays: the C functions that answer "unimplemented".)
+    "/cpu/rnn/",
+    "/cpu/x64/rnn/",
+    "/common/sdpa_test_iface.cpp",
+    "/common/gated_mlp_iface.cpp",
+    // DNNL_EXPERIMENTAL_LOGGING, the micro-kernel API and profilers are off.
+    "/common/logging.cpp",
+    "/ukernel/",
+    "/jit_utils/linux_perf/",
+    // AMX is not built. (The brgemm parts are referred to, and stay.)
+    "/cpu/x64/jit_avx512_core_amx_1x1_conv_kernel.cpp",
+    "/cpu/x64/jit_avx512_core_amx_1x1_convolution.cpp",
+    "/cpu/x64/jit_avx512_core_amx_convolution.cpp",
+    "/cpu/x64/jit_avx512_core_amx_deconvolution.cpp",
+    // Backward passes. (Deconvolution needs a convolution's backward pass by data.)
+    "/cpu/x64/jit_brgemm_conv_bwd_w.cpp",
+    "/cpu/x64/jit_avx512_core_resampling.cpp",
+    "/cpu/x64/prelu/jit_prelu_backward.cpp",
+    "/cpu/x64/prelu/jit_prelu_reduction_kernel.cpp",
+    "/cpu/x64/prelu/jit_uni_prelu_backward_kernel.cpp",
+    "/cpu/x64/prelu/jit_uni_prelu_reduction_kernel.cpp",
+    // The gemm kernels, and what stands on them: each of these refuses a thread pool in its first line. See `unlisted`.
+    "/cpu/x64/gemm/",
+    "/cpu/gemm_convolution",
+    "/cpu/gemm_inner_product",
+    "/cpu/gemm_x8s8s32x_",
+    "/cpu/x64/gemm_bf16_convolution.cpp",
+    "/cpu/x64/gemm_bf16_inner_product.cpp",
+    "/cpu/x64/jit_gemm_inner_product_utils.cpp",
+    "/cpu/x64/jit_gemm_convolution_utils.cpp",
+    "/cpu/x64/jit_gemm_x8s8s32x_",
+    "/cpu/matmul/gemm_f32_matmul.cpp",
+    "/cpu/matmul/gemm_bf16_matmul.cpp",
+    "/cpu/matmul/gemm_x8s8s32x_matmul.cpp",
+];
+
+/// Plain loops that touch every element. Everything else generates code, once for each primitive, or hands blocks to
+/// generated code.
+const LOOPS: &[&str] = &[
+    "/cpu/ref_",
+    "/cpu/simple_",
+    "/cpu/nchw_",
+    "/cpu/nhwc_",
+    "/cpu/ncsp_",
+    "/cpu/nspc_",
+    "/cpu/matmul/ref_",
+    "/cpu/gemm/",
+    "/cpu/reorder/cpu_reorder_comp",
+    "/cpu/reorder/cpu_reorder_regular_",
+];
+
+/// Compiled one by one: together with others their names would clash, or they are long enough as it is.
+const ALONE: &[&str] = &[
+    "/common/gemm.cpp",
+    "/cpu/cpu_convolution_list.cpp",
+    "/cpu/cpu_inner_product_list.cpp",
+    "/cpu/cpu_shuffle_list.cpp",
+    "/cpu/primitive_attr_postops.cpp",
+    "/cpu/ref_inner_product.cpp",
+    "/cpu/ref_inner_product_int8.cpp",
+    "/cpu/ref_prelu.cpp",
+    "/cpu/ref_resampling.cpp",
+    "/cpu/ref_shuffle.cpp",
+    "/cpu/x64/brgemm/brgemv_ir.cpp",
+    "/cpu/x64/jit_uni_binary_kernel.cpp",
+    "/cpu/x64/jit_uni_group_normalization.cpp",
+    "/cpu/x64/jit_uni_i8i8_pooling.cpp",
+    "/cpu/x64/jit_uni_instance_normalization.cpp",
+    "/cpu/x64/jit_uni_layer_normalization.cpp",
+    "/cpu/x64/jit_uni_resampling.cpp",
+    "/cpu/x64/lrn/jit_avx512_common_lrn_fwd_base.cpp",
+    "/cpu/x64/matmul/brgemm_matmul.cpp",
+];
+
+/// Functions that many files have for themselves, under one name.
+const LOCAL: &[&str] = &["iterate", "impl_list_map"];
+
+/// Files of a folder that are compiled together: half of the time of a file alone goes into the same headers. A unit of this
+/// size takes the compiler about 1 GB of memory.
+const TOGETHER: usize = 10;
+
+impl File {
+    fn folder(&self) -> &str {
+        folder(&self.name)
+    }
+
+    /// Functions to rename while it is compiled together with others.
+    fn local(&self) -> impl Iterator<Item = &'static str> {
+        // What reorders call `impl_list_map` is shared between their files.
+        let list = self.name.ends_with("_list.cpp");
+        LOCAL.iter().copied().filter(move |name| list || *name != "impl_list_map")
+    }
+}
+
+fn folder(name: &str) -> &str {
+    name.rsplit_once('/').expect("starts with one").0
+}
+
+/// The calls of the compiler.
+pub fn units(sources: &Path) -> std::io::Result<Vec<Unit>> {
+    let mut units: Vec<Unit> = Vec::new();
+    for file in files(sources)? {
+        let alone = |file: &File| ALONE.contains(&file.name.as_str());
+        let joins = |unit: &&mut Unit| {
+            let first = &unit.files[0];
+            !alone(&file)
+                && !alone(first)
+                && (first.folder(), first.level, first.unit) == (file.folder(), file.level, file.unit)
+        };
+        match units.iter_mut().find(joins) {
+            Some(unit) => unit.files.push(file),
+            None => units.push(Unit { files: vec![file] }),
+        }
+    }
+    units.sort_by_key(|unit| std::cmp::Reverse(unit.files.iter().map(|f| f.bytes).sum::<u64>()));
+    Ok(units)
+}
+
+impl Unit {
+    pub fn level(&self) -> &'static str {
+        self.files[0].level
+    }
+
+    /// What the compiler's files are called, without an ending.
+    pub fn name(&self) -> String {
+        let first = self.files[0].name.trim_start_matches('/').trim_end_matches(".cpp").replace('/', "-");
+        format!("{first}-and-{}", self.files.len() - 1)
+    }
+
+    /// What the compiler reads: `#include` of each file, by the path that `path` gives.
+    fn text(&self, path: impl Fn(&File) -> PathBuf) -> String {
+        let mut text = String::new();
+        for (number, file) in self.files.iter().enumerate() {
+            for name in file.local() {
+                text += &format!("#define {name} {name}_{number}\n");
+            }
+            text += &format!("#include \"{}\"\n", path(file).display());
+            for name in file.local() {
+                text += &format!("#undef {name}\n");
+            }
+        }
+        text
+    }
+
+    /// All that decides the object, but for what the files say.
+    pub fn identity(&self) -> String {
+        let edited: String = self.files.iter().filter_map(|file| file.edited.as_deref()).collect();
+        format!("{} {}\n{}{edited}", self.level(), self.name(), self.text(|file| PathBuf::from(&file.name)))
+    }
+
+    /// Writes the file to compile into `dir`.
+    pub fn write(&self, dir: &Path) -> std::io::Result<PathBuf> {
+        let copy = |file: &File| dir.join(file.name[1..].replace('/', "-"));
+        for file in &self.files {
+            if let Some(text) = &file.edited {
+                fs::write(copy(file), text)?;
+            }
+        }
+        let source = dir.join(self.name()).with_extension("unit.cpp");
+        fs::write(
+            &source,
+            self.text(|file| if file.edited.is_some() { copy(file) } else { file.path.clone() }),
+        )?;
+        Ok(source)
+    }
+}
+
+/// What is compiled, in order.
+fn files(sources: &Path) -> std::io::Result<Vec<File>> {
+    let mut files = Vec::new();
+    let mut counts = std::collections::HashMap::new();
+    for path in all_files(sources)? {
+        let Ok(name) = path.strip_prefix(sources.join("src")) else { continue };
+        let name = format!("/{}", name.display());
+        if !name.ends_with(".cpp") || name.contains("/zen64/") {
+            continue;
+        }
+        let count = counts.entry(folder(&name).to_owned()).or_insert(0);
+        let unit = *count / TOGETHER;
+        *count += 1;
+        if DROPPED.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let level = if LOOPS.iter().any(|part| name.contains(part)) { "-O2" } else { "-Og" };
+        let bytes = fs::metadata(&path)?.len();
+        let edited = unlisted(&path)?;
+        files.push(File { name, path, bytes, level, unit, edited });
+    }
+    Ok(files)
+}
+
+/// A dispatch list without the entries that refuse a thread pool. None where it has no such entry.
+fn unlisted(source: &Path) -> std::io::Result<Option<String>> {
+    if !source.to_string_lossy().ends_with("_list.cpp") {
+        return Ok(None);
+    }
+    let old = fs::read_to_string(source)?;
+    let new: String = old.split_inclusive('\n').map(without_gemm).collect();
+    Ok((new != old).then_some(new))
+}
+
+/// The line without `CPU_INSTANCE(gemm_...)` and `CPU_INSTANCE_AVX512(gemm_...)`.
+fn without_gemm(line: &str) -> String {
+    for start in ["CPU_INSTANCE(gemm_", "CPU_INSTANCE_AVX512(gemm_"] {
+        if let Some(at) = line.find(start)
+            && let Some(length) = line[at..].find(')')
+        {
+            return format!("{}{}", &line[..at], &line[at + length + 1..]);
+        }
+    }
+    line.to_owned()
+}
