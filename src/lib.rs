@@ -65,6 +65,7 @@
 
 #[allow(unsafe_code)]
 mod buffer;
+mod build_info;
 pub mod dispatch;
 #[allow(unsafe_code)]
 pub mod dlpack;
@@ -96,6 +97,7 @@ pub mod testing;
 mod threads;
 
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
+pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};

@@ -246,6 +246,18 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
 }
 
 #[test]
+fn the_build_is_told() {
+    let (mut text, mut needed) = ([0; 1024], 0);
+    // SAFETY: a place of that length.
+    assert_eq!(unsafe { bt_build_info(text.as_mut_ptr(), text.len(), &mut needed) }, 0);
+    // SAFETY: written above.
+    let said = unsafe { CStr::from_ptr(text.as_ptr()) }.to_str().unwrap();
+    assert_eq!((said, needed), (blocktensor::build_info().to_string().as_str(), said.len() + 1));
+    // SAFETY: a null place has no room.
+    assert_eq!(unsafe { bt_build_info(null_mut(), 0, &mut needed) }, 0);
+}
+
+#[test]
 fn schemas_tell_what_a_call_takes() {
     let mut text = [0; 1024];
     let mut needed = 0;

@@ -130,7 +130,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     let dims = input.images.dims();
     let (n, s) = (dims[0], if dims[0] == 1 { "" } else { "s" });
     say!("{}, {n} image{s} of {} x {}: {}", arch.name, dims[2], dims[3], input.from);
-    say!("{} threads, {}", rayon::current_num_threads(), engine());
+    say!("{}", blocktensor::build_info());
     let (mut reports, mut failed) = (Vec::new(), Vec::new());
     for &mode in &modes {
         match measure(cli, &arch, &input.images, mode) {
@@ -154,16 +154,6 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         say!("wrote {}: the logits of {}", path.display(), first.mode.name());
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Told) }
-}
-
-fn engine() -> String {
-    #[cfg(feature = "onednn")]
-    {
-        let (major, minor, patch) = blocktensor::onednn::version();
-        format!("oneDNN {major}.{minor}.{patch} ({})", blocktensor::onednn::effective_isa())
-    }
-    #[cfg(not(feature = "onednn"))]
-    "without oneDNN".into()
 }
 
 fn input(cli: &Cli) -> Result<Input, Failure> {

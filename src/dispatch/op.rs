@@ -74,26 +74,20 @@ pub type KernelFn = dyn Fn(&Args<'_>) -> Result<Outputs> + Send + Sync;
 /// Which code runs a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// oneDNN.
-    OneDnn,
     /// This crate's own Rust.
     Rust,
     /// oneDNN where it has a fast implementation, else this crate's own Rust.
     Both,
     /// Another crate's.
     Other,
-    /// oneDNN's, in a build without oneDNN: the call says so.
-    NotBuilt,
 }
 
 impl std::fmt::Display for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Engine::OneDnn => "oneDNN",
             Engine::Rust => "Rust",
             Engine::Both => "oneDNN, Rust",
             Engine::Other => "other",
-            Engine::NotBuilt => "not built",
         })
     }
 }
@@ -139,23 +133,6 @@ impl Kernel {
     }
 }
 
-impl Kernel {
-    /// The place of a oneDNN kernel in a build without oneDNN.
-    pub const NOT_BUILT: Kernel = Kernel {
-        run: &|args| {
-            Err(Error::InvalidArgument(Complaint::new(
-                args.op(),
-                "key",
-                "a call",
-                "oneDNN is not built",
-                "build it",
-            )))
-        },
-        dtypes: &[DType::F32],
-        engine: Engine::NotBuilt,
-    };
-}
-
 impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Kernel({}, {:?})", self.engine, self.dtypes)
@@ -189,12 +166,9 @@ impl Op {
         self.slots[key.index()].set(kernel).is_ok()
     }
 
-    /// The keys that have a kernel in this build.
+    /// The keys that have a kernel.
     pub fn keys(&self) -> Vec<DispatchKey> {
-        DispatchKey::all()
-            .into_iter()
-            .filter(|&k| self.kernel(k).is_some_and(|k| k.engine != Engine::NotBuilt))
-            .collect()
+        DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some()).collect()
     }
 
     /// The way of every call: argument kinds, one key, its kernel, its dtypes, the kernel itself.
@@ -206,10 +180,6 @@ impl Op {
         let Some(kernel) = self.kernel(key) else {
             return self.missing(&args);
         };
-        if kernel.engine == Engine::NotBuilt {
-            let remedy = "build with feature `onednn`, or call it on strided tensors".to_string();
-            return Err(self.unsupported(key, Unsupported::EngineNotBuilt, values, Some(remedy)));
-        }
         let outputs = kernel.call(&args)?;
         if key == DispatchKey::BLOCKED {
             outputs.check_tails()?;

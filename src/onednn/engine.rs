@@ -97,11 +97,26 @@ pub fn effective_isa() -> &'static str {
     text.to_str().unwrap_or("unknown")
 }
 
+fn linked() -> &'static sys::dnnl_version_t {
+    // SAFETY: `dnnl_version` returns a pointer to a static.
+    unsafe { &*sys::dnnl_version() }
+}
+
 /// The version of oneDNN that is linked: major, minor, patch.
 pub fn version() -> (u32, u32, u32) {
-    // SAFETY: `dnnl_version` returns a pointer to a static.
-    let v = unsafe { &*sys::dnnl_version() };
+    let v = linked();
     (v.major as u32, v.minor as u32, v.patch as u32)
+}
+
+/// The threading runtime of the oneDNN that is linked: `threadpool` (this crate's team), `omp`, `tbb` or `sequential`.
+pub fn cpu_runtime() -> &'static str {
+    match linked().cpu_runtime {
+        sys::DNNL_RUNTIME_THREADPOOL => "threadpool",
+        sys::DNNL_RUNTIME_OMP => "omp",
+        sys::DNNL_RUNTIME_TBB => "tbb",
+        sys::DNNL_RUNTIME_SEQ => "sequential",
+        _ => "unknown",
+    }
 }
 
 #[cfg(onednn_threadpool)]

@@ -15,7 +15,7 @@ mod reorder;
 mod status;
 
 pub use cache::{CAPACITY, CacheStats, cache_stats, clear_cache};
-pub use engine::{effective_isa, version};
+pub use engine::{cpu_runtime, effective_isa, version};
 
 pub(crate) use conv::{ConvSpec, PostSpec};
 pub(crate) use matmul::MatmulSpec;

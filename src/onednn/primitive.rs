@@ -11,6 +11,7 @@ use super::memory::{Memory, MemoryDesc};
 use super::status::{call, check, status_of};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::ops::post_ops::MAX_POST_OPS;
 use crate::threads;
 
@@ -110,7 +111,7 @@ pub(crate) const MAX_RUN_ARGS: usize = MAX_POST_OPS + 4;
 pub(crate) enum RunArg<'a> {
     /// Read.
     In(&'a [u8]),
-    /// Written, and read where the primitive has a `sum` post-op.
+    /// Written.
     Out(&'a mut [u8]),
 }
 
@@ -211,6 +212,7 @@ impl Executable {
             unsafe { memory.set(data)? };
             exec[i] = sys::dnnl_exec_arg_t { arg: slot.arg, memory: memory.raw() };
         }
+        fault::engine_runs();
         threads::run(|| {
             with_stream(|stream| {
                 // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this

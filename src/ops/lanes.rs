@@ -98,7 +98,7 @@ impl Lanes {
         let (&n, &c) = (dims.first()?, dims.get(1)?);
         let mut spatial = [1; 3];
         let given = dims.get(2..)?;
-        spatial.get_mut(3 - given.len().min(4)..)?.copy_from_slice(given);
+        spatial.get_mut(3usize.checked_sub(given.len())?..)?.copy_from_slice(given);
         let [d, h, w] = spatial;
         let stride_h = w * lanes;
         let stride_d = h * stride_h;

@@ -2,12 +2,13 @@
 
 use std::panic::Location;
 
+use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
-use crate::ops::check_f32;
-use crate::ops::linear::{LinearShape, linear_gemm};
+use crate::ops::linear::{LinearShape, NAME, linear_gemm};
+use crate::ops::{check_f32, timed_as};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
@@ -133,7 +134,10 @@ impl PackedLinear {
             Weights::Packed(p) => p.run(self, &s, x, dst.result_data::<f32>())?,
             Weights::Plain(w) => {
                 let w = Matrix { data: w.data::<f32>(), row: self.k, column: 1 };
-                linear_gemm(&s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
+                let layouts = || "contiguous -> contiguous".into();
+                timed_as("linear", DispatchKey::STRIDED, NAME, layouts, || {
+                    linear_gemm(&s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
+                });
             }
         }
         Ok(dst)

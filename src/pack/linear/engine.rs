@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::buffer::Buffer;
-use crate::dispatch::DispatchKey;
 use crate::file::entry::Identity;
 use crate::layout::dims::Dims;
 use crate::ledger::{self, Cause, Move};
@@ -43,7 +42,6 @@ fn primitive(
         weights: weights.map_or(Spec::Any { dims: &w, dtype: DType::F32 }, Spec::Chosen),
         bias: bias.then_some(s.o),
         dst: plain(&dst, &dst_strides),
-        post_ops: &[],
         threads,
     };
     if weights.is_some() { spec.create().map(Arc::new) } else { spec.executable() }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "onednn")]
 use super::engine::Packed;
-use super::{PackedLinear, Weights, check_rows};
+use super::{NAME, PackedLinear, Weights, check_rows};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::file::entry::{Entry, Form, LinearEntry, WeightsEntry};
@@ -20,9 +20,7 @@ impl Packable for PackedLinear {
         let (form, identity, weights, implementation) = match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => (Form::Engine, Some(p.identity()?), p.as_bytes(), p.implementation()),
-            Weights::Plain(w) => {
-                (Form::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), "blocktensor:gemm")
-            }
+            Weights::Plain(w) => (Form::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), NAME),
         };
         let weights_entry = WeightsEntry {
             dims: vec![self.o, self.k],
