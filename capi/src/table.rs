@@ -166,6 +166,8 @@ pub struct bt_api {
     ) -> bt_status,
     /// `bt_clear_cache`.
     pub clear_cache: extern "C" fn(),
+    /// `bt_dict_map`.
+    pub dict_map: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
 }
 
 static API: bt_api = bt_api {
@@ -201,6 +203,7 @@ static API: bt_api = bt_api {
     blocked_to_dlpack: bt_blocked_to_dlpack,
     schema: bt_schema,
     clear_cache: bt_clear_cache,
+    dict_map: bt_dict_map,
 };
 
 /// The table, for a caller that was compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
