@@ -17,7 +17,7 @@ pub(crate) enum Fused<'a> {
     Sum,
 }
 
-/// A descriptor that compares by address: attributes are built once for a primitive.
+/// The descriptor of a binary post-op's operand. Two are equal where oneDNN's descriptors are.
 pub(crate) struct MemoryDescSlot(pub MemoryDesc);
 
 impl PartialEq for MemoryDescSlot {
