@@ -10,7 +10,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::error::{Complaint, Error, Result};
 use crate::fault;
@@ -139,6 +139,12 @@ impl Buffer {
     /// Length in **bytes**.
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The storage's own pointer, for handing the memory on. Only who has the buffer [alone](Self::exclusive) may have
+    /// something written through it.
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -298,9 +304,8 @@ unsafe impl Send for Free {}
 pub const DEFAULT_RECYCLE_LIMIT: usize = 512 << 20;
 
 fn pool() -> &'static Pool {
-    static POOL: once_cell::sync::Lazy<Pool> = once_cell::sync::Lazy::new(|| Pool {
-        bins: Mutex::new(Bins { limit: DEFAULT_RECYCLE_LIMIT, ..Bins::default() }),
-    });
+    static POOL: LazyLock<Pool> =
+        LazyLock::new(|| Pool { bins: Mutex::new(Bins { limit: DEFAULT_RECYCLE_LIMIT, ..Bins::default() }) });
     &POOL
 }
 

@@ -180,6 +180,8 @@ pub struct bt_api {
     pub clear_cache: extern "C" fn(),
     /// `bt_build_info`.
     pub build_info: unsafe extern "C" fn(text: *mut c_char, room: usize, needed: *mut usize) -> bt_status,
+    /// `bt_dict_map`.
+    pub dict_map: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
 }
 
 static API: bt_api = bt_api {
@@ -216,6 +218,7 @@ static API: bt_api = bt_api {
     schema: bt_schema,
     clear_cache: bt_clear_cache,
     build_info: bt_build_info,
+    dict_map: bt_dict_map,
 };
 
 /// The table, for a caller that was compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

@@ -92,6 +92,8 @@ fn null_and_misaligned_places_are_errors() {
         assert_eq!(bt_run(None, null_mut()), NULL);
         assert_eq!(bt_dict_load(c"/no/such/file".as_ptr(), &mut 0), 19);
         assert_eq!(bt_dict_load(c"\xff".as_ptr(), &mut 0), 8);
+        assert_eq!(bt_dict_map(c"/no/such/file".as_ptr(), &mut 0), 19);
+        assert_eq!(bt_dict_map(c"\xff".as_ptr(), &mut 0), 8);
         let mut room = [0u64; 2];
         let odd = room.as_mut_ptr().cast::<u8>().add(1).cast::<bt_handle>();
         assert_eq!(bt_to_strided(t, null(), odd), 22);

@@ -30,7 +30,7 @@ struct Cli {
     /// Refuse --weights that hold tensors which the model does not use.
     #[arg(long, requires = "weights")]
     strict: bool,
-    /// A file of packed weights, which --save-packed wrote: mapped, and nothing is packed. Needs --layout.
+    /// A file of packed weights, which --save-packed wrote: nothing is packed. Needs --layout.
     #[arg(long, conflicts_with = "weights", requires = "layout")]
     packed: Option<PathBuf>,
     /// Where to write the packed weights. Needs --layout.
@@ -196,7 +196,7 @@ fn network(
 ) -> Result<(Network, Duration), Failure> {
     if let Some(path) = &cli.packed {
         let start = Instant::now();
-        let file = if cli.repack { PackedFile::open_or_repack(path)? } else { PackedFile::open(path)? };
+        let file = if cli.repack { PackedFile::read_or_repack(path)? } else { PackedFile::read(path)? };
         return Ok((Network::load(arch, &file, mode, batch, size)?, start.elapsed()));
     }
     // Noise takes longer to make than to pack.

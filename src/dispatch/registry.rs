@@ -2,9 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, RwLock};
-
-use once_cell::sync::Lazy;
+use std::sync::{LazyLock, Mutex, RwLock};
 
 use super::args::{Arg, Value};
 use super::key::{DispatchKey, KeySpec};
@@ -78,7 +76,7 @@ pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
     handed_over
 }
 
-static OPS: Lazy<RwLock<BTreeMap<&'static str, &'static Op>>> = Lazy::new(RwLock::default);
+static OPS: LazyLock<RwLock<BTreeMap<&'static str, &'static Op>>> = LazyLock::new(RwLock::default);
 static WRITING: Mutex<()> = Mutex::new(());
 
 fn find(name: &str) -> Option<&'static Op> {
@@ -87,10 +85,10 @@ fn find(name: &str) -> Option<&'static Op> {
 
 /// Makes sure that our own backends are there: one atomic read after the first time.
 pub(super) fn ready() {
-    static READY: Lazy<()> = Lazy::new(|| {
+    static READY: LazyLock<()> = LazyLock::new(|| {
         extend(crate::ops::register).expect("our own backends do not clash with each other");
     });
-    Lazy::force(&READY);
+    LazyLock::force(&READY);
 }
 
 /// Registers a backend of another crate with the process's own dispatcher. All that `backend` hands over is

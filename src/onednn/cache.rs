@@ -1,10 +1,9 @@
 //! The one cache of primitives: bounded, keyed by all that decides a primitive, its figures visible.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
-use once_cell::sync::Lazy;
 use quick_cache::sync::Cache;
 
 use super::Refused;
@@ -21,7 +20,7 @@ enum Entry {
     Refused(Unsupported),
 }
 
-static CACHE: Lazy<Cache<Vec<u64>, Entry>> = Lazy::new(|| Cache::new(CAPACITY));
+static CACHE: LazyLock<Cache<Vec<u64>, Entry>> = LazyLock::new(|| Cache::new(CAPACITY));
 static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 

@@ -127,6 +127,7 @@ mod pool {
     use onednn_sys::threadpool;
 
     use crate::error::{Error, Result};
+    use crate::onednn::flush;
     use crate::threads;
 
     struct Adapter(*mut c_void);
@@ -139,7 +140,11 @@ mod pool {
     pub(super) fn adapter() -> Result<*mut c_void> {
         static ADAPTER: OnceCell<Adapter> = OnceCell::new();
         let adapter = ADAPTER.get_or_try_init(|| {
-            let callbacks = threadpool::Callbacks { num_threads, in_parallel, parallel_for };
+            let callbacks = threadpool::Callbacks {
+                num_threads: num_threads_callback,
+                in_parallel: in_parallel_callback,
+                parallel_for: parallel_for_callback,
+            };
             // SAFETY: the callbacks ignore `ctx`, may be called from any thread, and do not unwind: a panic in
             // an `extern "C"` function aborts, and what they call does not panic.
             let pool = unsafe { threadpool::create(&callbacks, std::ptr::null_mut()) };
@@ -149,6 +154,12 @@ mod pool {
             Ok(Adapter(pool))
         })?;
         Ok(adapter.0)
+    }
+
+    flush::callback! {
+        fn num_threads_callback(ctx: *mut c_void) -> c_int => num_threads;
+        fn in_parallel_callback(ctx: *mut c_void) -> c_int => in_parallel;
+        fn parallel_for_callback(ctx: *mut c_void, n: c_int, task: threadpool::Task, task_ctx: *mut c_void) => parallel_for;
     }
 
     unsafe extern "C" fn num_threads(_: *mut c_void) -> c_int {
@@ -169,10 +180,11 @@ mod pool {
             }
         }
         let ctx = Ctx(ctx);
+        let flush = flush::is_wished();
         threads::parallel_for(usize::try_from(n).unwrap_or(0), |i| {
             // SAFETY: `i` is below the original `n`, each is called once, and the section's context is alive
-            // until `parallel_for` returns.
-            unsafe { task(ctx.get(), i as c_int, n) }
+            // until `parallel_for` returns. A task of the adapter catches exceptions.
+            unsafe { flush::run_task(flush, task, ctx.get(), i as c_int, n) }
         });
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::LazyLock;
 
 use onednn_sys as sys;
 
@@ -323,16 +324,15 @@ fn c_dtype(dtype: DType) -> sys::dnnl_data_type_t {
 
 /// The public tag of this name, in oneDNN's letters (`aBcd16b`), if there is one.
 pub(crate) fn format_tag(name: &str) -> Option<sys::dnnl_format_tag_t> {
-    static TAGS: once_cell::sync::Lazy<HashMap<String, sys::dnnl_format_tag_t>> =
-        once_cell::sync::Lazy::new(|| {
-            (sys::dnnl_format_tag_any + 1..sys::dnnl_format_tag_last)
-                .map(|tag| {
-                    // SAFETY: the function returns a static NUL-terminated string for every value.
-                    let text = unsafe { CStr::from_ptr(sys::dnnl_fmt_tag2str(tag)) };
-                    (text.to_string_lossy().into_owned(), tag)
-                })
-                .collect()
-        });
+    static TAGS: LazyLock<HashMap<String, sys::dnnl_format_tag_t>> = LazyLock::new(|| {
+        (sys::dnnl_format_tag_any + 1..sys::dnnl_format_tag_last)
+            .map(|tag| {
+                // SAFETY: the function returns a static NUL-terminated string for every value.
+                let text = unsafe { CStr::from_ptr(sys::dnnl_fmt_tag2str(tag)) };
+                (text.to_string_lossy().into_owned(), tag)
+            })
+            .collect()
+    });
     TAGS.get(name).copied()
 }
 

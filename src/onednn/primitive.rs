@@ -7,8 +7,9 @@ use onednn_sys as sys;
 
 use super::attr::{Attr, Fused};
 use super::engine::{engine, set_concurrency, with_stream};
+use super::flush;
 use super::memory::{Memory, MemoryDesc};
-use super::status::{call, check, status_of};
+use super::status::{call, check, guarded_call, status_of};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::fault;
@@ -217,8 +218,8 @@ impl Executable {
             with_stream(|stream| {
                 // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this
                 // thread's. A THREADPOOL stream is synchronous; for other runtimes the wait ends the run.
-                call("dnnl_primitive_execute", || unsafe {
-                    sys::dnnl_primitive_execute(self.primitive, stream, count as c_int, exec.as_ptr())
+                guarded_call("dnnl_primitive_execute", || unsafe {
+                    flush::execute(self.primitive, stream, &exec[..count])
                 })?;
                 if cfg!(onednn_threadpool) {
                     return Ok(());

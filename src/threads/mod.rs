@@ -3,7 +3,9 @@
 mod subnormals;
 mod team;
 
-pub use subnormals::flush_subnormals;
+pub use subnormals::flush_engine_subnormals;
+#[cfg(feature = "onednn")]
+pub(crate) use subnormals::flushes;
 #[cfg(onednn_threadpool)]
 pub(crate) use team::in_task;
 pub use team::{current_threads, parallel_for, run};

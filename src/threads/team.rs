@@ -34,9 +34,9 @@ thread_local! {
 struct Section<'a> {
     tasks: usize,
     next: AtomicUsize,
-    /// Tasks done; the panics of tasks are kept for the leader.
+    /// Whether a task panicked. The leader panics for it once all tasks are done.
     panicked: AtomicBool,
-    /// Whether the leader takes subnormal numbers for zeros: then all who work for it do.
+    /// The leader's wish that oneDNN take subnormal numbers for zeros.
     flush: bool,
     task: &'a (dyn Fn(usize) + Sync),
 }
@@ -51,7 +51,7 @@ impl Section<'_> {
             }
         }
         let _outside = Outside(IN_TASK.replace(true));
-        let _mode = subnormals::Scope::new(self.flush);
+        let _wish = subnormals::Scope::new(self.flush);
         loop {
             let i = self.next.fetch_add(1, SeqCst);
             if i >= self.tasks {
