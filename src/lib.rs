@@ -115,7 +115,9 @@ pub use tensor::blocked::BlockedTensor;
 pub use tensor::foreign::Foreign;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
-pub use threads::{current_threads, flush_engine_subnormals, parallel_for, run};
+#[doc(hidden)]
+pub use threads::check_process;
+pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, parallel_for, run};
 
 /// The programs in README.md compile, and those that need no files run.
 #[cfg(all(doctest, feature = "onednn"))]

@@ -11,6 +11,7 @@ use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::ledger;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::strided::StridedTensor;
+use crate::threads;
 
 /// What a kernel gives back: nearly always one tensor.
 // The large variant is the usual one.
@@ -112,8 +113,10 @@ impl Kernel {
     /// Runs it on checked arguments: what a host framework calls.
     ///
     /// # Errors
-    /// `UnsupportedDType` for data operands of a dtype that it does not take; what the op returns.
+    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that it does not take; what the op
+    /// returns.
     pub fn call(&self, args: &Args<'_>) -> Result<Outputs> {
+        threads::enter(args.op())?;
         for (name, t) in args.data_operands() {
             if !self.dtypes.contains(&t.dtype()) {
                 return Err(unsupported_dtype(args.op(), name, args.key(), t, self.dtypes));
@@ -174,6 +177,7 @@ impl Op {
     /// The way of every call: argument kinds, one key, its kernel, its dtypes, the kernel itself.
     #[track_caller]
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
+        threads::enter(self.schema.name)?;
         super::registry::ready();
         let args = Args::new(self.schema, values)?;
         let key = args.key();

@@ -10,6 +10,7 @@ use super::op::{Kernel, Op};
 use super::schema::Schema;
 use crate::error::{Result, fail};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::threads::check_process;
 
 /// Where a backend hands over its key, ops and kernels: our own registry, or a host framework's dispatcher.
 pub trait Registrar {
@@ -97,6 +98,7 @@ pub(super) fn ready() {
 /// # Errors
 /// What `backend` returns, or `Registration`.
 pub fn register_backend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> {
+    check_process("register_backend")?;
     ready();
     extend(backend)
 }
@@ -250,6 +252,7 @@ pub fn op(name: &str) -> Option<&'static Op> {
 /// `InvalidArgument` for an unknown op or argument; all that the op itself refuses.
 #[track_caller]
 pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
+    check_process("dispatch::call")?;
     let Some(op) = op(name) else {
         fail!(
             InvalidArgument,

@@ -32,6 +32,10 @@ pub(super) struct Stream(sys::dnnl_stream_t);
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        // Another thread of the parent may have held a lock of oneDNN's.
+        if crate::threads::forked() {
+            return;
+        }
         // SAFETY: created by `stream_new`, destroyed once, and only its own thread used it.
         unsafe { sys::dnnl_stream_destroy(self.0) };
     }

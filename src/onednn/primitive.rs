@@ -251,6 +251,10 @@ fn argument_error(_got: usize) -> Error {
 
 impl Drop for Executable {
     fn drop(&mut self) {
+        // Another thread of the parent may have held a lock of oneDNN's.
+        if threads::forked() {
+            return;
+        }
         // SAFETY: owned and destroyed once; no run is under way, as a run borrows self.
         unsafe { sys::dnnl_primitive_destroy(self.primitive) };
     }

@@ -13,7 +13,8 @@ use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// A linear layer whose weights lie as its kernel wants them, for a stated number of rows.
+/// A linear layer whose weights lie as its kernel wants them, for a stated number of rows. The kernels of 64 other numbers of
+/// rows are kept.
 pub struct PackedLinear {
     rows: usize,
     threads: usize,
@@ -57,6 +58,7 @@ impl PackedLinear {
     /// rows than memory can have.
     #[track_caller]
     pub fn new(weights: &StridedTensor, bias: Option<&StridedTensor>, rows: usize) -> Result<PackedLinear> {
+        threads::enter("linear")?;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
             t.map_or(Ok(()), |t| check_f32("linear", name, TensorRef::Strided(t), "kernels take f32"))?;
         }
@@ -105,6 +107,7 @@ impl PackedLinear {
     /// number of threads.
     #[track_caller]
     pub fn run(&self, x: &StridedTensor) -> Result<StridedTensor> {
+        threads::enter("linear")?;
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
         let got = || TensorRef::Strided(x).describe();

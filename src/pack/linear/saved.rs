@@ -12,6 +12,7 @@ use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::layout::dims::Dims;
 use crate::ops::linear::LinearShape;
 use crate::tensor::strided::StridedTensor;
+use crate::threads;
 
 impl sealed::Sealed for PackedLinear {}
 
@@ -37,6 +38,7 @@ impl Packable for PackedLinear {
 
     #[track_caller]
     fn loaded(from: Loaded<'_>) -> Result<Self> {
+        threads::enter("PackedFile::get")?;
         let e = match from.entry {
             Entry::Linear(e) => e,
             Entry::Conv(_) => return Err(from.wrong_kind("a convolution", "a linear layer")),
