@@ -12,6 +12,7 @@ fn main() {
              source) or `system` (installed; ONEDNN_DIR says where)"
         );
     }
+    println!("cargo::rustc-env=BLOCKTENSOR_OPT_LEVEL={}", std::env::var("OPT_LEVEL").unwrap_or_default());
     // `links` metadata of vendor/onednn-sys. Absent without the engine and under docs.rs.
     if std::env::var("DEP_BLOCKTENSOR_ONEDNN_CPU_RUNTIME").as_deref() == Ok("threadpool") {
         println!("cargo::rustc-cfg=onednn_threadpool");

@@ -10,16 +10,19 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 use crate::error::{Complaint, Error, Result};
-use crate::fault;
+use crate::{fault, threads};
 
 /// Alignment of every buffer, in **bytes**: one cache line, one 512-bit vector.
 pub const ALIGN: usize = 64;
 
 /// From this size on, memory is mapped (zero pages, huge pages where the system has them) instead of allocated.
 const MAP_FROM: usize = 1 << 20;
+
+/// The call that errors about storage name.
+const STORAGE: &str = "tensor storage";
 
 /// A block of memory. Shared between tensors through an `Arc`; written only through `&mut`.
 pub(crate) struct Buffer {
@@ -63,6 +66,7 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// `len` zero bytes that go back to the system when dropped: for data that a caller brings and may keep long.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
+        threads::check_process(STORAGE)?;
         let capacity = round_up(len)?;
         if let Some(guarded) = Buffer::in_test(len, capacity, 0)? {
             return Ok(guarded);
@@ -72,6 +76,7 @@ impl Buffer {
 
     /// `len` bytes of **unspecified but initialised** content, for a result of which every byte will be written.
     pub(crate) fn for_result(len: usize) -> Result<Buffer> {
+        threads::check_process(STORAGE)?;
         let class = size_class(len)?;
         if let Some(guarded) = Buffer::in_test(len, class, 0xff)? {
             return Ok(guarded);
@@ -141,6 +146,12 @@ impl Buffer {
         self.len
     }
 
+    /// The storage's own pointer, for handing the memory on. Only who has the buffer [alone](Self::exclusive) may have
+    /// something written through it.
+    pub(crate) fn as_ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
     pub(crate) fn as_bytes(&self) -> &[u8] {
         // SAFETY: `ptr` is valid for at least `len` initialised bytes for as long as self lives.
         unsafe { std::slice::from_raw_parts(self.ptr.as_ptr(), self.len) }
@@ -191,7 +202,7 @@ impl std::fmt::Debug for Buffer {
 }
 
 fn out_of_memory(bytes: usize) -> Error {
-    Error::OutOfMemory { bytes, call: "tensor storage" }
+    Error::OutOfMemory { bytes, call: STORAGE }
 }
 
 fn round_up(len: usize) -> Result<usize> {
@@ -298,9 +309,8 @@ unsafe impl Send for Free {}
 pub const DEFAULT_RECYCLE_LIMIT: usize = 512 << 20;
 
 fn pool() -> &'static Pool {
-    static POOL: once_cell::sync::Lazy<Pool> = once_cell::sync::Lazy::new(|| Pool {
-        bins: Mutex::new(Bins { limit: DEFAULT_RECYCLE_LIMIT, ..Bins::default() }),
-    });
+    static POOL: LazyLock<Pool> =
+        LazyLock::new(|| Pool { bins: Mutex::new(Bins { limit: DEFAULT_RECYCLE_LIMIT, ..Bins::default() }) });
     &POOL
 }
 
@@ -325,6 +335,10 @@ impl Pool {
 
     /// Whether the pool took it.
     fn put(&self, ptr: NonNull<u8>, capacity: usize) -> bool {
+        // Another thread of the parent may have held the lock.
+        if threads::forked() {
+            return false;
+        }
         let mut bins = self.lock();
         if bins.held + capacity > bins.limit {
             return false;
@@ -335,14 +349,20 @@ impl Pool {
     }
 }
 
-/// Bytes of free result storage that the recycling allocator holds now.
+/// Bytes of free result storage that the recycling allocator holds now; 0 in a forked child.
 pub fn recycled_bytes() -> usize {
+    if threads::forked() {
+        return 0;
+    }
     pool().lock().held
 }
 
 /// Sets how many bytes of free result storage may be kept ([`DEFAULT_RECYCLE_LIMIT`] at first), and gives back
-/// to the system all that is held: 0 switches recycling off.
+/// to the system all that is held: 0 switches recycling off. Does nothing in a forked child.
 pub fn set_recycle_limit(bytes: usize) {
+    if threads::forked() {
+        return;
+    }
     let free = {
         let mut bins = pool().lock();
         bins.limit = bytes;

@@ -184,7 +184,8 @@ fn export<M: Managed>(
         DType::S32 => (0, 32),
     };
     let tensor = DLTensor {
-        data: storage.as_bytes().as_ptr().cast_mut().cast(),
+        // Of the storage, not of a reference to its bytes: through one nothing may be written.
+        data: storage.as_ptr().cast(),
         device: DLDevice { device_type: CPU, device_id: 0 },
         ndim: dims.len() as i32,
         dtype: DLDataType { code, bits, lanes: 1 },
@@ -307,6 +308,7 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         )))
     };
     if t.device.device_type != CPU {
+        // There is one CPU: `device_id` says nothing more.
         return unsupported("device", format!("device type {}", t.device.device_type), "it is 1, the CPU");
     }
     if t.dtype.lanes != 1 {
@@ -339,19 +341,19 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         (ndim > 0 && !p.is_null()).then(|| unsafe { std::slice::from_raw_parts(p, ndim) })
     };
     let (dims, strides) = (list(t.shape).unwrap_or(&[]), list(t.strides));
-    let Ok(skip) = usize::try_from(t.byte_offset) else {
-        return unsupported("byte_offset", t.byte_offset.to_string(), "it fits the address space");
-    };
-    if t.data.addr().checked_add(skip).is_none() {
+    // No object is larger than `isize::MAX` bytes, nor does one go around the address space.
+    let skip = usize::try_from(t.byte_offset).ok().filter(|&s| isize::try_from(s).is_ok());
+    let Some(skip) = skip.filter(|&s| t.data.addr().checked_add(s).is_some()) else {
         return unsupported(
             "byte_offset",
-            t.byte_offset.to_string(),
-            "it does not go around the address space",
+            format!("{} bytes from address {:p}", t.byte_offset, t.data),
+            &format!("it is at most {} and ends within the address space", isize::MAX),
         );
-    }
+    };
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
-    // SAFETY: the caller's promise.
-    unsafe { StridedTensor::from_foreign(Foreign { data, dtype, dims, strides, writable }, owner) }
+    let memory = Foreign { data, dtype, dims, strides, writable };
+    // SAFETY: the caller's promise; `skip` bytes of the same object lie before `data`.
+    unsafe { StridedTensor::wrap(op, memory, skip, owner) }
 }
 
 impl BlockedTensor {

@@ -218,6 +218,12 @@ pub enum Error {
     /// A panic that was stopped at the C interface.
     #[error("{0}")]
     Panicked(Box<Complaint>),
+    /// A call in a forked child of a process that had used this library.
+    #[error("{0}")]
+    ForkedProcess(Box<Complaint>),
+    /// A call on a thread with less stack left than [`MIN_STACK`](crate::MIN_STACK).
+    #[error("{0}")]
+    StackTooSmall(Box<Complaint>),
     /// A file that cannot be opened, mapped or written.
     #[error("{0}")]
     FileAccess(Box<Complaint>),
@@ -273,6 +279,8 @@ impl Error {
             | Error::InvalidHandle(c)
             | Error::AbiMismatch(c)
             | Error::Panicked(c)
+            | Error::ForkedProcess(c)
+            | Error::StackTooSmall(c)
             | Error::Misaligned(c)
             | Error::DlpackUnsupported(c)
             | Error::DlpackVersion(c)
@@ -316,6 +324,8 @@ impl Error {
             Error::InvalidHandle(_) => 26,
             Error::AbiMismatch(_) => 27,
             Error::Panicked(_) => 28,
+            Error::ForkedProcess(_) => 29,
+            Error::StackTooSmall(_) => 30,
         }
     }
 

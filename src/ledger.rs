@@ -19,6 +19,7 @@ use crate::error::{Error, ReorderDenied, Result};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
+use crate::threads;
 
 /// Why data moved between layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -282,6 +283,7 @@ pub(crate) fn as_fallback<R>(location: &'static Location<'static>, f: impl FnOnc
 
 /// Does `work`, which moves data as `m` says: refused inside [`deny_reorders`], written down inside [`record`].
 pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    threads::enter(m.op)?;
     if let (Cause::Call, Some(location)) = (m.cause, FALLBACK.get()) {
         (m.cause, m.location) = (Cause::Fallback, location);
     }

@@ -65,6 +65,7 @@
 
 #[allow(unsafe_code)]
 mod buffer;
+mod build_info;
 pub mod dispatch;
 #[allow(unsafe_code)]
 pub mod dlpack;
@@ -96,6 +97,7 @@ pub mod testing;
 mod threads;
 
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
+pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
@@ -113,7 +115,9 @@ pub use tensor::blocked::BlockedTensor;
 pub use tensor::foreign::Foreign;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
-pub use threads::{current_threads, flush_subnormals, parallel_for, run};
+#[doc(hidden)]
+pub use threads::check_process;
+pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, parallel_for, run};
 
 /// The programs in README.md compile, and those that need no files run.
 #[cfg(all(doctest, feature = "onednn"))]

@@ -6,7 +6,10 @@
 //! a function can. Loops are plain Rust over slices; only the block transpose below and
 //! [`vectors`] use intrinsics.
 
+mod level;
 pub(crate) mod vectors;
+
+pub(crate) use level::{Avx2, Avx512, Level, level};
 
 /// Work whose inner loop the compiler vectorises. `run` is `#[inline(always)]`.
 pub(crate) trait Loop {
@@ -28,13 +31,31 @@ pub(crate) fn barrier() {
 pub(crate) fn dispatch<L: Loop>(l: L) -> L::Out {
     #[cfg(target_arch = "x86_64")]
     match level() {
-        // SAFETY: `level` found every feature that the function enables.
-        Level::Avx512 => return unsafe { x86::avx512(l) },
-        // SAFETY: as above.
-        Level::Avx2 => return unsafe { x86::avx2(l) },
+        Level::Avx512(proof) => return proof.run(l),
+        Level::Avx2(proof) => return proof.run(l),
         Level::Baseline => {}
     }
     l.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx512 {
+    /// Runs the loop compiled for AVX-512.
+    #[inline]
+    fn run<L: Loop>(self, l: L) -> L::Out {
+        // SAFETY: a proof exists only where every feature was found that the function enables.
+        unsafe { x86::avx512(l) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Avx2 {
+    /// Runs the loop compiled for AVX2.
+    #[inline]
+    fn run<L: Loop>(self, l: L) -> L::Out {
+        // SAFETY: as above.
+        unsafe { x86::avx2(l) }
+    }
 }
 
 /// Ends the body of a loop over short arrays (the lanes of a block) whose own loops are to become vectors: the
@@ -44,70 +65,13 @@ pub(crate) fn end_of_chunk() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// The vectors that this process uses. They come in order: a wider set has the narrower one's instructions too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
-    /// What the target has without asking.
-    Baseline,
-    /// 256 bits, with FMA.
-    Avx2,
-    /// 512 bits: F, BW, DQ and VL.
-    Avx512,
-}
-
-impl Level {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Level::Baseline => "baseline",
-            Level::Avx2 => "avx2",
-            Level::Avx512 => "avx512",
-        }
-    }
-}
-
-/// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable that lowers oneDNN lowers
-/// our kernels with it.
-#[inline]
-pub(crate) fn level() -> Level {
-    static LEVEL: std::sync::OnceLock<Level> = std::sync::OnceLock::new();
-    *LEVEL.get_or_init(|| machine().min(allowed(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref())))
-}
-
-#[cfg(target_arch = "x86_64")]
-fn machine() -> Level {
-    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-    let avx512 = is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
-    match (avx2, avx512) {
-        (true, true) => Level::Avx512,
-        (true, false) => Level::Avx2,
-        (false, _) => Level::Baseline,
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn machine() -> Level {
-    Level::Baseline
-}
-
-/// The names are oneDNN's; one that it does not know limits nothing there, and nothing here.
-fn allowed(name: Option<&str>) -> Level {
-    match name.map(str::to_ascii_uppercase).as_deref() {
-        Some("SSE41" | "AVX") => Level::Baseline,
-        Some("AVX2" | "AVX2_VNNI" | "AVX2_VNNI_2") => Level::Avx2,
-        _ => Level::Avx512,
-    }
-}
-
 /// The edge of the square block that [`transpose`] moves at once for elements of this size, or `None` where
 /// this machine has no such kernel.
 pub(crate) fn transpose_edge(element_bytes: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     match (element_bytes, level()) {
-        (4, Level::Avx512) => return Some(16),
-        (4, Level::Avx2) => return Some(8),
+        (4, Level::Avx512(_)) => return Some(16),
+        (4, Level::Avx2(_)) => return Some(8),
         (2, _) => return Some(8),
         _ => {}
     }
@@ -134,8 +98,8 @@ pub(crate) unsafe fn transpose<T: Copy>(
     // SAFETY: the caller's promise; `transpose_edge` is `Some` only for these sizes and levels.
     unsafe {
         match (size_of::<T>(), level()) {
-            (4, Level::Avx512) => x86::t16x32(src.cast(), src_stride, dst.cast(), dst_stride, stream),
-            (4, Level::Avx2) => x86::t8x32(src.cast(), src_stride, dst.cast(), dst_stride),
+            (4, Level::Avx512(_)) => x86::t16x32(src.cast(), src_stride, dst.cast(), dst_stride, stream),
+            (4, Level::Avx2(_)) => x86::t8x32(src.cast(), src_stride, dst.cast(), dst_stride),
             (2, _) => x86::t8x16(src.cast(), src_stride, dst.cast(), dst_stride),
             _ => unreachable!("transpose_edge is None"),
         }
@@ -361,7 +325,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn the_narrower_transpose_agrees() {
-        if !is_x86_feature_detected!("avx2") {
+        if level().avx2().is_none() {
             return;
         }
         let src: Vec<i32> = (0..64).collect();

@@ -161,7 +161,7 @@ fn strides_offsets_and_flags_are_understood() {
 #[test]
 fn what_is_refused_is_given_back_once() {
     type Change = fn(&mut DLManagedTensorVersioned);
-    let cases: [(&str, Change); 13] = [
+    let cases: [(&str, Change); 15] = [
         ("DlpackVersion", |m| {
             m.version = DLPackVersion { major: 2, minor: 0 };
             // Nothing else may be read of another version.
@@ -178,6 +178,9 @@ fn what_is_refused_is_given_back_once() {
         ("InvalidArgument", |m| m.dl_tensor.data = std::ptr::null_mut()),
         ("Misaligned", |m| m.dl_tensor.byte_offset = 2),
         ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = u64::MAX - 3),
+        ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = 1 << 63),
+        // It fits by itself, but the elements after it end past `isize::MAX`.
+        ("Overflow", |m| m.dl_tensor.byte_offset = (1 << 63) - 4),
         ("UnsupportedStride", |m| {
             // SAFETY: two strides, of a live tensor.
             unsafe { *m.dl_tensor.strides = -3 }

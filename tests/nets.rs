@@ -160,11 +160,11 @@ fn a_network_comes_back_from_its_packed_file_to_the_bit() {
         let bytes = std::fs::metadata(&path).unwrap().len() as usize;
         assert!(bytes < network.packed_bytes() + 64 * 1024, "{bytes}");
         let read = ledger::deny_reorders(|| {
-            let file = blocktensor::PackedFile::open(&path)?;
+            let file = blocktensor::PackedFile::read(&path)?;
             Network::load(&arch, &file, mode, 1, 64)
         });
         assert_eq!(read.unwrap().run(&image).unwrap().to_vec::<f32>().unwrap(), want, "{}", mode.name());
-        let file = blocktensor::PackedFile::open(&path).unwrap();
+        let file = blocktensor::PackedFile::read(&path).unwrap();
         let e = Network::load(&arch, &file, mode, 1, 32).map(|_| ()).unwrap_err();
         assert!(matches!(e, blocktensor::Error::PackMismatch(_)) && e.to_string().contains("conv1"), "{e}");
     }

@@ -1,24 +1,22 @@
-//! README's table of ops is made from the registry.
+//! README's table of ops is made from what ran.
 
 use std::collections::BTreeMap;
 
-use blocktensor::dispatch::{self, DispatchKey, Engine, Op};
+use blocktensor::dispatch::{self, DispatchKey, Op};
+
+use crate::dispatch::engines::ran;
 
 const BEGIN: &str = "<!-- ops -->\n";
 const END: &str = "<!-- /ops -->";
 
 fn cell(op: &Op, key: DispatchKey) -> String {
-    match op.kernel(key) {
-        Some(k) if k.engine != Engine::NotBuilt => {
-            let mut text = k.engine.to_string();
-            if k.dtypes.len() > 1 {
-                let names: Vec<&str> = k.dtypes.iter().map(|d| d.name()).collect();
-                text += &format!(" ({})", names.join(" "));
-            }
-            text
-        }
-        _ => "-".into(),
+    let Some(kernel) = op.kernel(key) else { return "-".into() };
+    let mut text = ran(op, key).to_string();
+    if kernel.dtypes.len() > 1 {
+        let names: Vec<&str> = kernel.dtypes.iter().map(|d| d.name()).collect();
+        text += &format!(" ({})", names.join(" "));
     }
+    text
 }
 
 const FAMILIES: [&str; 12] = [

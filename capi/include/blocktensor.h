@@ -89,6 +89,10 @@ enum bt_code
   BT_ABI_MISMATCH = 27,
   // A mistake of the library, stopped at its border.
   BT_PANICKED = 28,
+  // A call in a child that was forked after the library was used. Start children with exec, or fork before the first call.
+  BT_FORKED_PROCESS = 29,
+  // Too little stack left on this thread.
+  BT_STACK_TOO_SMALL = 30,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -312,7 +316,7 @@ const char *bt_last_error_message(void);
 // Frees an object of any kind. A second time is an error, and harmless.
 bt_status bt_free(bt_handle handle);
 
-// How many handles are alive in this process.
+// How many handles are alive in this process; 0 in a forked child.
 size_t bt_live_handles(void);
 
 // Drops the primitives that unpacked convolutions and linear layers keep for the shapes that they met, at most 1024; packed

@@ -165,10 +165,10 @@ pub extern "C" fn bt_free(handle: bt_handle) -> bt_status {
     })
 }
 
-/// How many handles are alive in this process.
+/// How many handles are alive in this process; 0 in a forked child.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_live_handles() -> usize {
-    table().live
+    if blocktensor::check_process("bt_live_handles").is_err() { 0 } else { table().live }
 }
 
 /// Drops the primitives that unpacked convolutions and linear layers keep for the shapes that they met, at most 1024; packed

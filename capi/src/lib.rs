@@ -22,10 +22,10 @@ pub use dlpack::{
     bt_tensor_into_dlpack_unversioned, bt_tensor_to_dlpack,
 };
 pub use handles::{bt_clear_cache, bt_free, bt_handle, bt_live_handles};
-pub use packed::{bt_dict_load, bt_dict_take, bt_pack_conv, bt_pack_linear, bt_packed_run};
+pub use packed::{bt_dict_load, bt_dict_map, bt_dict_take, bt_pack_conv, bt_pack_linear, bt_packed_run};
 pub use scopes::{bt_body, bt_deny_reorders, bt_describe, bt_record, bt_run, bt_schema};
 pub use status::{bt_code, bt_last_error_code, bt_last_error_message, bt_status};
-pub use table::{BT_ABI_VERSION, bt_abi_version, bt_api, bt_get_api, bt_version};
+pub use table::{BT_ABI_VERSION, bt_abi_version, bt_api, bt_build_info, bt_get_api, bt_version};
 pub use tensor::{
     bt_dtype, bt_info, bt_release, bt_tensor_data, bt_tensor_from_data, bt_tensor_info, bt_tensor_read,
     bt_tensor_wrap, bt_to_blocked, bt_to_strided,

@@ -199,7 +199,7 @@ pub unsafe extern "C" fn bt_packed_run(
     })
 }
 
-/// Maps a safetensors file of plain weights.
+/// Reads a safetensors file of plain weights into memory.
 ///
 /// # Safety
 /// `path` is a string, `out` may be written.
@@ -209,7 +209,26 @@ pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) 
     guard(op, || {
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
-        *out = give(Object::Dict(StateDict::load(path)?.into()));
+        *out = give(Object::Dict(StateDict::read(path)?.into()));
+        Ok(())
+    })
+}
+
+/// Maps a safetensors file of plain weights: as `bt_dict_load`, without the copy. While the state dict, or a tensor that was
+/// taken out of it, is in use, nobody may change the file: neither this process nor another one may write to it or make it
+/// shorter. A new file of the same name may take its place, and it may be deleted.
+///
+/// # Safety
+/// `path` is a string, `out` may be written. The file stays as it is, as said above: else reading a tensor may end the process
+/// or has undefined behaviour.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -> bt_status {
+    let op = "bt_dict_map";
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
+        // SAFETY: the caller's promise about the file.
+        *out = give(Object::Dict(unsafe { StateDict::map(path) }?.into()));
         Ok(())
     })
 }

@@ -142,7 +142,7 @@ pub unsafe extern "C" fn bt_schema(
 
 /// # Safety
 /// `text` may be written for `room` bytes; `needed` is null or may be written.
-unsafe fn write_out(
+pub(crate) unsafe fn write_out(
     op: &'static str,
     said: &str,
     text: *mut c_char,

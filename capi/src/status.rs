@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use blocktensor::{Complaint, Error, Result};
+use blocktensor::{Complaint, Error, Result, check_process};
 
 /// 0 is success; others are a `bt_code`.
 #[allow(non_camel_case_types)]
@@ -71,6 +71,10 @@ pub enum bt_code {
     BT_ABI_MISMATCH = 27,
     /// A mistake of the library, stopped at its border.
     BT_PANICKED = 28,
+    /// A call in a child that was forked after the library was used. Start children with exec, or fork before the first call.
+    BT_FORKED_PROCESS = 29,
+    /// Too little stack left on this thread.
+    BT_STACK_TOO_SMALL = 30,
 }
 
 struct Last {
@@ -93,7 +97,8 @@ fn keep(e: &Error) -> bt_status {
 
 /// Runs the body of a function: its error becomes the thread's last, and no panic gets out.
 pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_status {
-    match catch_unwind(AssertUnwindSafe(body)) {
+    // Before the body, which may take a lock.
+    match catch_unwind(AssertUnwindSafe(|| check_process(op).and_then(|()| body()))) {
         Ok(Ok(())) => 0,
         Ok(Err(e)) => keep(&e),
         Err(panic) => {

@@ -40,6 +40,18 @@ pub extern "C" fn bt_version() -> *const c_char {
     TEXT.as_ptr()
 }
 
+/// Writes how the library was built and what it runs on into `room` bytes, as `bt_describe` does: versions, the engine's
+/// threading runtime, instruction sets, threads; for a build that is not optimised, the remedy too.
+///
+/// # Safety
+/// `text` may be written for `room` bytes; `needed` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_build_info(text: *mut c_char, room: usize, needed: *mut usize) -> bt_status {
+    let op = "bt_build_info";
+    // SAFETY: the caller's promises.
+    guard(op, || unsafe { write_out(op, &blocktensor::build_info().to_string(), text, room, needed) })
+}
+
 /// Every function, for programs that load the library with `dlopen`: they look up `bt_get_api` alone. Functions are added at
 /// the end only.
 #[allow(non_camel_case_types)]
@@ -166,6 +178,10 @@ pub struct bt_api {
     ) -> bt_status,
     /// `bt_clear_cache`.
     pub clear_cache: extern "C" fn(),
+    /// `bt_build_info`.
+    pub build_info: unsafe extern "C" fn(text: *mut c_char, room: usize, needed: *mut usize) -> bt_status,
+    /// `bt_dict_map`.
+    pub dict_map: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
 }
 
 static API: bt_api = bt_api {
@@ -201,6 +217,8 @@ static API: bt_api = bt_api {
     blocked_to_dlpack: bt_blocked_to_dlpack,
     schema: bt_schema,
     clear_cache: bt_clear_cache,
+    build_info: bt_build_info,
+    dict_map: bt_dict_map,
 };
 
 /// The table, for a caller that was compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

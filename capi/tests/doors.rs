@@ -210,11 +210,17 @@ fn files_that_lie() {
         std::fs::write(&path, bytes).unwrap();
         let mut h = 0;
         // SAFETY: a string and a place for the result.
-        same(row, StateDict::load(&path), unsafe { bt_dict_load(c_path.as_ptr(), &mut h) }, &[part]);
+        same(row, StateDict::read(&path), unsafe { bt_dict_load(c_path.as_ptr(), &mut h) }, &[part]);
+        // SAFETY: as above; nobody else has the file.
+        let (rust, c) = unsafe { (StateDict::map(&path), bt_dict_map(c_path.as_ptr(), &mut h)) };
+        same(row, rust, c, &[part]);
     }
     std::fs::remove_file(&path).unwrap();
     let mut h = 0;
     // SAFETY: as above.
     let status = unsafe { bt_dict_load(c_path.as_ptr(), &mut h) };
-    same(0, StateDict::load(&path), status, &["could not be opened"]);
+    same(0, StateDict::read(&path), status, &["could not be opened"]);
+    // SAFETY: as above.
+    let (rust, c) = unsafe { (StateDict::map(&path), bt_dict_map(c_path.as_ptr(), &mut h)) };
+    same(0, rust, c, &["could not be opened"]);
 }

@@ -92,6 +92,8 @@ fn null_and_misaligned_places_are_errors() {
         assert_eq!(bt_run(None, null_mut()), NULL);
         assert_eq!(bt_dict_load(c"/no/such/file".as_ptr(), &mut 0), 19);
         assert_eq!(bt_dict_load(c"\xff".as_ptr(), &mut 0), 8);
+        assert_eq!(bt_dict_map(c"/no/such/file".as_ptr(), &mut 0), 19);
+        assert_eq!(bt_dict_map(c"\xff".as_ptr(), &mut 0), 8);
         let mut room = [0u64; 2];
         let odd = room.as_mut_ptr().cast::<u8>().add(1).cast::<bt_handle>();
         assert_eq!(bt_to_strided(t, null(), odd), 22);
@@ -243,6 +245,18 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
         assert_eq!(few[3], 0, "cut, and still a string");
     }
     assert_eq!((bt_free(t), bt_free(book)), (0, 0));
+}
+
+#[test]
+fn the_build_is_told() {
+    let (mut text, mut needed) = ([0; 1024], 0);
+    // SAFETY: a place of that length.
+    assert_eq!(unsafe { bt_build_info(text.as_mut_ptr(), text.len(), &mut needed) }, 0);
+    // SAFETY: written above.
+    let said = unsafe { CStr::from_ptr(text.as_ptr()) }.to_str().unwrap();
+    assert_eq!((said, needed), (blocktensor::build_info().to_string().as_str(), said.len() + 1));
+    // SAFETY: a null place has no room.
+    assert_eq!(unsafe { bt_build_info(null_mut(), 0, &mut needed) }, 0);
 }
 
 #[test]

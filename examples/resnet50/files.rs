@@ -9,7 +9,7 @@ use crate::failure::Failure;
 /// Tensor `input` of a safetensors file: f32, [N, 3, H, H]; [3, H, H] is one image.
 pub fn read_input(path: &Path) -> Result<StridedTensor, Failure> {
     let bad = |text: String| Failure::usage("--input", format!("{}: {text}", path.display()));
-    let mut dict = StateDict::load(path).map_err(|e| bad(told(&e)))?;
+    let mut dict = StateDict::read(path).map_err(|e| bad(told(&e)))?;
     let Ok(input) = dict.take("input") else {
         let names: Vec<&str> = dict.names().take(6).collect();
         let more = if names.len() > 5 { ", ..." } else { "" };

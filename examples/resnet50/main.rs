@@ -30,7 +30,7 @@ struct Cli {
     /// Refuse --weights that hold tensors which the model does not use.
     #[arg(long, requires = "weights")]
     strict: bool,
-    /// A file of packed weights, which --save-packed wrote: mapped, and nothing is packed. Needs --layout.
+    /// A file of packed weights, which --save-packed wrote: nothing is packed. Needs --layout.
     #[arg(long, conflicts_with = "weights", requires = "layout")]
     packed: Option<PathBuf>,
     /// Where to write the packed weights. Needs --layout.
@@ -130,7 +130,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     let dims = input.images.dims();
     let (n, s) = (dims[0], if dims[0] == 1 { "" } else { "s" });
     say!("{}, {n} image{s} of {} x {}: {}", arch.name, dims[2], dims[3], input.from);
-    say!("{} threads, {}", rayon::current_num_threads(), engine());
+    say!("{}", blocktensor::build_info());
     let (mut reports, mut failed) = (Vec::new(), Vec::new());
     for &mode in &modes {
         match measure(cli, &arch, &input.images, mode) {
@@ -154,16 +154,6 @@ fn run(cli: &Cli) -> Result<(), Failure> {
         say!("wrote {}: the logits of {}", path.display(), first.mode.name());
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Told) }
-}
-
-fn engine() -> String {
-    #[cfg(feature = "onednn")]
-    {
-        let (major, minor, patch) = blocktensor::onednn::version();
-        format!("oneDNN {major}.{minor}.{patch} ({})", blocktensor::onednn::effective_isa())
-    }
-    #[cfg(not(feature = "onednn"))]
-    "without oneDNN".into()
 }
 
 fn input(cli: &Cli) -> Result<Input, Failure> {
@@ -206,7 +196,7 @@ fn network(
 ) -> Result<(Network, Duration), Failure> {
     if let Some(path) = &cli.packed {
         let start = Instant::now();
-        let file = if cli.repack { PackedFile::open_or_repack(path)? } else { PackedFile::open(path)? };
+        let file = if cli.repack { PackedFile::read_or_repack(path)? } else { PackedFile::read(path)? };
         return Ok((Network::load(arch, &file, mode, batch, size)?, start.elapsed()));
     }
     // Noise takes longer to make than to pack.

@@ -143,7 +143,8 @@ impl Fields {
         };
         let most = isize::MAX as i128;
         let start = if self.null { 0 } else { start };
-        start.checked_add(usize::try_from(self.byte_offset).ok()?)?;
+        let skip = usize::try_from(self.byte_offset).ok().filter(|&s| isize::try_from(s).is_ok())?;
+        start.checked_add(skip)?;
         dims.iter().try_fold(1i128, |n, &d| Some(n * d.max(1) as i128).filter(|&n| n <= most))?;
         if dims.contains(&0) {
             return Some(Described { dtype, dims, strides: None, reach: 0 });
@@ -163,8 +164,9 @@ impl Fields {
             }
         }
         let reach = (last + 1) * dtype.size_bytes() as i128;
-        let address = start.wrapping_add(self.byte_offset as usize);
-        if reach > most || self.null || !address.is_multiple_of(dtype.size_bytes()) {
+        let address = start + skip;
+        let end = address as i128 + reach;
+        if skip as i128 + reach > most || end > usize::MAX as i128 || self.null || !address.is_multiple_of(dtype.size_bytes()) {
             return None;
         }
         Some(Described { dtype, dims, strides: Some(strides), reach })

@@ -11,6 +11,7 @@ use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::ledger;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::strided::StridedTensor;
+use crate::threads;
 
 /// What a kernel gives back: nearly always one tensor.
 // The large variant is the usual one.
@@ -74,26 +75,20 @@ pub type KernelFn = dyn Fn(&Args<'_>) -> Result<Outputs> + Send + Sync;
 /// Which code runs a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
-    /// oneDNN.
-    OneDnn,
     /// This crate's own Rust.
     Rust,
     /// oneDNN where it has a fast implementation, else this crate's own Rust.
     Both,
     /// Another crate's.
     Other,
-    /// oneDNN's, in a build without oneDNN: the call says so.
-    NotBuilt,
 }
 
 impl std::fmt::Display for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Engine::OneDnn => "oneDNN",
             Engine::Rust => "Rust",
             Engine::Both => "oneDNN, Rust",
             Engine::Other => "other",
-            Engine::NotBuilt => "not built",
         })
     }
 }
@@ -118,8 +113,10 @@ impl Kernel {
     /// Runs it on checked arguments: what a host framework calls.
     ///
     /// # Errors
-    /// `UnsupportedDType` for data operands of a dtype that it does not take; what the op returns.
+    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that it does not take; what the op
+    /// returns.
     pub fn call(&self, args: &Args<'_>) -> Result<Outputs> {
+        threads::enter(args.op())?;
         for (name, t) in args.data_operands() {
             if !self.dtypes.contains(&t.dtype()) {
                 return Err(unsupported_dtype(args.op(), name, args.key(), t, self.dtypes));
@@ -137,23 +134,6 @@ impl Kernel {
     pub const fn with_engine(self, engine: Engine) -> Kernel {
         Kernel { engine, ..self }
     }
-}
-
-impl Kernel {
-    /// The place of a oneDNN kernel in a build without oneDNN.
-    pub const NOT_BUILT: Kernel = Kernel {
-        run: &|args| {
-            Err(Error::InvalidArgument(Complaint::new(
-                args.op(),
-                "key",
-                "a call",
-                "oneDNN is not built",
-                "build it",
-            )))
-        },
-        dtypes: &[DType::F32],
-        engine: Engine::NotBuilt,
-    };
 }
 
 impl std::fmt::Debug for Kernel {
@@ -189,27 +169,21 @@ impl Op {
         self.slots[key.index()].set(kernel).is_ok()
     }
 
-    /// The keys that have a kernel in this build.
+    /// The keys that have a kernel.
     pub fn keys(&self) -> Vec<DispatchKey> {
-        DispatchKey::all()
-            .into_iter()
-            .filter(|&k| self.kernel(k).is_some_and(|k| k.engine != Engine::NotBuilt))
-            .collect()
+        DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some()).collect()
     }
 
     /// The way of every call: argument kinds, one key, its kernel, its dtypes, the kernel itself.
     #[track_caller]
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
+        threads::enter(self.schema.name)?;
         super::registry::ready();
         let args = Args::new(self.schema, values)?;
         let key = args.key();
         let Some(kernel) = self.kernel(key) else {
             return self.missing(&args);
         };
-        if kernel.engine == Engine::NotBuilt {
-            let remedy = "build with feature `onednn`, or call it on strided tensors".to_string();
-            return Err(self.unsupported(key, Unsupported::EngineNotBuilt, values, Some(remedy)));
-        }
         let outputs = kernel.call(&args)?;
         if key == DispatchKey::BLOCKED {
             outputs.check_tails()?;

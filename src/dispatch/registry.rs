@@ -2,9 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, RwLock};
-
-use once_cell::sync::Lazy;
+use std::sync::{LazyLock, Mutex, RwLock};
 
 use super::args::{Arg, Value};
 use super::key::{DispatchKey, KeySpec};
@@ -12,6 +10,7 @@ use super::op::{Kernel, Op};
 use super::schema::Schema;
 use crate::error::{Result, fail};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::threads::check_process;
 
 /// Where a backend hands over its key, ops and kernels: our own registry, or a host framework's dispatcher.
 pub trait Registrar {
@@ -78,7 +77,7 @@ pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
     handed_over
 }
 
-static OPS: Lazy<RwLock<BTreeMap<&'static str, &'static Op>>> = Lazy::new(RwLock::default);
+static OPS: LazyLock<RwLock<BTreeMap<&'static str, &'static Op>>> = LazyLock::new(RwLock::default);
 static WRITING: Mutex<()> = Mutex::new(());
 
 fn find(name: &str) -> Option<&'static Op> {
@@ -87,10 +86,10 @@ fn find(name: &str) -> Option<&'static Op> {
 
 /// Makes sure that our own backends are there: one atomic read after the first time.
 pub(super) fn ready() {
-    static READY: Lazy<()> = Lazy::new(|| {
+    static READY: LazyLock<()> = LazyLock::new(|| {
         extend(crate::ops::register).expect("our own backends do not clash with each other");
     });
-    Lazy::force(&READY);
+    LazyLock::force(&READY);
 }
 
 /// Registers a backend of another crate with the process's own dispatcher. All that `backend` hands over is
@@ -99,6 +98,7 @@ pub(super) fn ready() {
 /// # Errors
 /// What `backend` returns, or `Registration`.
 pub fn register_backend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> {
+    check_process("register_backend")?;
     ready();
     extend(backend)
 }
@@ -252,6 +252,7 @@ pub fn op(name: &str) -> Option<&'static Op> {
 /// `InvalidArgument` for an unknown op or argument; all that the op itself refuses.
 #[track_caller]
 pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
+    check_process("dispatch::call")?;
     let Some(op) = op(name) else {
         fail!(
             InvalidArgument,

@@ -90,14 +90,12 @@ pub struct Schema {
     pub name: &'static str,
     /// Its arguments, in order.
     pub args: &'static [ArgSpec],
-    /// Whether the result is of another key than the operands: said here, never done silently.
-    pub crosses_keys: bool,
 }
 
 impl Schema {
-    /// An op whose result has the key of its operands.
+    /// An op. Its result has the key of its operands.
     pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
-        Schema { name, args, crosses_keys: false }
+        Schema { name, args }
     }
 }
 

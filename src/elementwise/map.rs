@@ -16,7 +16,7 @@ use crate::layout::overlap::{check_own_memory, has_own_memory, span};
 use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
-use crate::threads::SyncPtr;
+use crate::threads::{SyncPtr, check_process};
 
 /// `f` of every element of `a`. The result's strides are those that [`FormatRule::ElementWise`] gives.
 ///
@@ -342,6 +342,7 @@ fn prepare<O: Element>(
     srcs: &[(&StridedTensor, DType)],
     stretch: bool,
 ) -> Result<Option<(Ready, SyncPtr<u8>)>> {
+    check_process(op)?;
     for &(src, dtype) in srcs {
         check_dtype(op, "operand", src, dtype)?;
     }

@@ -5,14 +5,15 @@
 //! floating-point type and is looked at when the storage goes.
 
 use std::ptr::NonNull;
+use std::sync::LazyLock;
 
 use crate::buffer::ALIGN;
 
 const PATTERN: u8 = 0xff;
 
 pub(crate) fn is_on() -> bool {
-    static ON: once_cell::sync::Lazy<bool> =
-        once_cell::sync::Lazy::new(|| std::env::var_os("BLOCKTENSOR_GUARD_PAGES").is_some_and(|v| v == "1"));
+    static ON: LazyLock<bool> =
+        LazyLock::new(|| std::env::var_os("BLOCKTENSOR_GUARD_PAGES").is_some_and(|v| v == "1"));
     *ON
 }
 

@@ -9,7 +9,7 @@ pub use on::{Fault, Seen, inject, inside_engine, live_storages};
 #[cfg(feature = "testing")]
 pub(crate) use on::{allocation_fails, storage_dropped, storage_made};
 #[cfg(all(feature = "testing", feature = "onednn"))]
-pub(crate) use on::{engine_status, inside};
+pub(crate) use on::{engine_runs, engine_status, inside};
 
 #[cfg(not(feature = "testing"))]
 mod off {
@@ -21,6 +21,9 @@ mod off {
     pub(crate) fn engine_status() -> Option<u32> {
         None
     }
+
+    #[cfg(feature = "onednn")]
+    pub(crate) fn engine_runs() {}
 
     #[cfg(feature = "onednn")]
     pub(crate) fn inside<R>(call: impl FnOnce() -> R) -> R {
@@ -61,13 +64,15 @@ mod on {
     pub struct Seen {
         /// Calls of the engine that return a status.
         pub engine_calls: usize,
+        /// Runs of the engine's primitives: kernels, and reorders that pack weights.
+        pub engine_runs: usize,
         /// Allocations of storage, recycled ones too.
         pub allocations: usize,
     }
 
     thread_local! {
         static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
-        static SEEN: Cell<Seen> = const { Cell::new(Seen { engine_calls: 0, allocations: 0 }) };
+        static SEEN: Cell<Seen> = const { Cell::new(Seen { engine_calls: 0, engine_runs: 0, allocations: 0 }) };
         static INSIDE: Cell<bool> = const { Cell::new(false) };
     }
     static LIVE: AtomicUsize = AtomicUsize::new(0);
@@ -111,6 +116,13 @@ mod on {
             Some(Fault::Engine { nth, status }) if nth == n => Some(status),
             _ => None,
         }
+    }
+
+    #[cfg(feature = "onednn")]
+    pub(crate) fn engine_runs() {
+        let mut seen = SEEN.get();
+        seen.engine_runs += 1;
+        SEEN.set(seen);
     }
 
     /// Whether this thread is inside a call of the engine: for tests that take the place of the functions it calls.

@@ -1,21 +1,20 @@
-//! The safetensors format: a length, a header in JSON, and tensors one after the other without gaps.
+//! Safetensors files: tensors taken out of one, and files written whole.
 //!
-//! Definition: <https://github.com/huggingface/safetensors#format>. The `safetensors` crate parses and checks headers; what
-//! is here maps the data, aligns it, and writes files whole.
+//! `header` reads what a file says of its tensors; what is here takes them out, aligned, and writes files.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use safetensors::SafeTensors;
-use safetensors::tensor::{Dtype, SafeTensorError, TensorInfo};
+use safetensors::tensor::{Dtype, TensorInfo};
 use serde_json::json;
 
-use super::mapping::Mapping;
+use super::header::{Header, MAX_HEADER, fill};
 use super::{access, irregular, shown};
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Complaint, Error, Result, fail};
@@ -30,91 +29,59 @@ pub(crate) struct Part {
     pub data: Arc<Buffer>,
 }
 
-/// A file that was mapped, and whose header holds together.
+impl Part {
+    pub(super) fn new(name: String, info: TensorInfo, data: Buffer) -> Part {
+        Part { name, dtype: info.dtype, shape: info.shape, data: Arc::new(data) }
+    }
+}
+
+/// The tensors of a file whose header holds together.
+#[derive(Debug)]
 pub(super) struct Container {
     pub metadata: HashMap<String, String>,
     /// In the order of the file.
     pub parts: Vec<Part>,
-    /// The header with its length, as it lies in the file; and everything.
-    map: Arc<Mapping>,
-    header_bytes: usize,
+    /// The header with its length, as it lies in the file.
+    pub(super) header: Vec<u8>,
 }
 
 impl Container {
-    /// Maps a file and checks its header: that tensors follow each other without gap or overlap, and fill the file.
-    pub fn open(op: &'static str, path: &Path) -> Result<Container> {
-        let map = Arc::new(Mapping::open(op, path)?);
-        let (header, mut tensors, metadata) = {
-            let bytes = map.bytes();
-            let (n, header) = SafeTensors::read_metadata(bytes).map_err(|e| corrupt(op, path, bytes, &e))?;
-            let tensors: Vec<(String, TensorInfo)> =
-                header.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
-            (8 + n, tensors, header.metadata().clone().unwrap_or_default())
-        };
-        tensors.sort_by_key(|(_, info)| info.data_offsets);
-        let ranges: Vec<(Range<usize>, usize)> = tensors
-            .iter()
-            .map(|(_, info)| {
-                let (start, end) = info.data_offsets;
-                // A header of odd length leaves all that follows between the elements of its type.
-                (header + start..header + end, info.dtype.bitsize().div_ceil(8).max(1))
-            })
-            .collect();
-        let overlap = || corrupt(op, path, map.bytes(), &SafeTensorError::MetadataIncompleteBuffer);
-        let buffers = map.split(&ranges).ok_or_else(overlap)??;
-        let parts = tensors.into_iter().zip(buffers).map(|((name, info), data)| {
-            let TensorInfo { dtype, shape, .. } = info;
-            Part { name, dtype, shape, data: Arc::new(data) }
-        });
-        let parts = parts.collect();
-        Ok(Container { metadata, parts, map, header_bytes: header })
+    /// Reads a file into memory.
+    pub fn read(op: &'static str, path: &Path) -> Result<Container> {
+        let (mut file, bytes) = open(op, path, "it is read into memory")?;
+        Container::read_from(op, path, &mut file, bytes)
     }
 
-    /// The header with its length, as it lies in the file.
-    pub fn header(&self) -> &[u8] {
-        &self.map.bytes()[..self.header_bytes]
+    /// Reads a file of `bytes` bytes. Each tensor gets memory of its own, in all no more than the file is long.
+    pub(super) fn read_from(
+        op: &'static str,
+        path: &Path,
+        file: &mut impl Read,
+        bytes: usize,
+    ) -> Result<Container> {
+        let mut header = Header::read(op, path, file, bytes)?;
+        let mut parts = Vec::with_capacity(header.tensors.len());
+        for (name, info) in std::mem::take(&mut header.tensors) {
+            let (start, end) = info.data_offsets;
+            let mut data = Buffer::zeroed(end - start)?;
+            fill(op, path, file, data.as_bytes_mut())?;
+            parts.push(Part::new(name, info, data));
+        }
+        Ok(Container { metadata: header.metadata, parts, header: header.bytes })
     }
 }
 
-fn corrupt(op: &'static str, path: &Path, bytes: &[u8], why: &SafeTensorError) -> Error {
-    let length = bytes.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b));
-    let limits = format!("its header says to be {length} bytes long, and the file has {}", bytes.len());
-    let why = match why {
-        SafeTensorError::HeaderTooLarge => format!("{limits}; the format allows {MAX_HEADER}"),
-        SafeTensorError::InvalidHeaderLength => limits,
-        SafeTensorError::HeaderTooSmall => format!("{} bytes, too few for a header", bytes.len()),
-        SafeTensorError::InvalidOffset(name) => {
-            format!("tensor `{}` does not begin where the one before ends", shown(name))
-        }
-        SafeTensorError::MetadataIncompleteBuffer => "its tensors do not fill it: it was cut, or grew".into(),
-        SafeTensorError::TensorInvalidInfo => {
-            let whose = misfit(bytes).map_or("a tensor".into(), |name| format!("tensor `{}`", shown(&name)));
-            format!("{whose} has a shape that does not fit its place in the file")
-        }
-        other => shown(&other.to_string()),
-    };
-    let rule = "it must be a whole safetensors file";
-    // What `torch.save` writes.
-    let zip = bytes.starts_with(b"PK\x03\x04");
-    let (why, remedy) = match zip {
-        true => ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`"),
-        false => (why, "write it again, or fetch it whole"),
-    };
-    Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))
-}
-
-/// The first tensor whose shape and type do not make its number of bytes: the `safetensors` crate does not say which.
-fn misfit(file: &[u8]) -> Option<String> {
-    let length = usize::try_from(u64::from_le_bytes(*file.first_chunk::<8>()?)).ok()?;
-    let header: BTreeMap<String, serde_json::Value> =
-        serde_json::from_slice(file.get(8..8usize.checked_add(length)?)?).ok()?;
-    let fits = |value: serde_json::Value| -> Option<bool> {
-        let info: TensorInfo = serde_json::from_value(value).ok()?;
-        let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |n, &d| n.checked_mul(d));
-        let (start, end) = info.data_offsets;
-        Some(end.checked_sub(start).and_then(|n| n.checked_mul(8)) == bits && bits.is_some())
-    };
-    header.into_iter().find_map(|(name, value)| (!fits(value).unwrap_or(true)).then_some(name))
+/// Opens a regular file, with its length in **bytes**.
+pub(super) fn open(op: &'static str, path: &Path, rule: &str) -> Result<(File, usize)> {
+    let fail = |e: std::io::Error| access(op, path, "opened", &e);
+    // Asked before opening: opening a pipe waits for its writer.
+    if !std::fs::metadata(path).map_err(fail)?.is_file() {
+        return Err(irregular(op, path, rule));
+    }
+    let file = File::open(path).map_err(fail)?;
+    let bytes = file.metadata().map_err(fail)?.len();
+    let too_long = |_| Error::OutOfMemory { bytes: usize::MAX, call: "a file's content" };
+    Ok((file, usize::try_from(bytes).map_err(too_long)?))
 }
 
 /// A tensor to write.
@@ -224,8 +191,6 @@ pub(super) fn write(
     })
 }
 
-/// **Bytes** that the format allows a header.
-const MAX_HEADER: usize = 100_000_000;
 /// The tensor of a checked file that holds its checksums: of the header, then of each tensor in the order of the file.
 const CHECKSUMS: &str = "checksums";
 /// How the names of what only fills space begin.
@@ -265,7 +230,7 @@ impl Container {
         if sums.len() != self.parts.len() + 1 {
             return Err(bad(format!("{} checksums for {} tensors", sums.len(), self.parts.len())));
         }
-        if checksum(self.header()) != sums[0] {
+        if checksum(&self.header) != sums[0] {
             return Err(bad("its header is not as it was written (checksum)".into()));
         }
         if !data {
@@ -339,4 +304,60 @@ fn replace(
     #[cfg(unix)]
     std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(fail)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of two tensors, 4 and 3 elements.
+    fn file() -> Vec<u8> {
+        let header = br#"{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},"b":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}}"#;
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header);
+        bytes.extend(0..19u8);
+        bytes
+    }
+
+    fn read(mut from: impl Read, bytes: usize) -> Result<Container> {
+        Container::read_from("test", Path::new("some.safetensors"), &mut from, bytes)
+    }
+
+    #[test]
+    fn tensors_are_read_aligned_and_in_order() {
+        let bytes = file();
+        let container = read(&bytes[..], bytes.len()).unwrap();
+        let names: Vec<&str> = container.parts.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        let data: Vec<u8> = container.parts.iter().flat_map(|p| p.data.as_bytes()).copied().collect();
+        assert_eq!(data, (0..19).collect::<Vec<u8>>());
+        assert!(container.parts.iter().all(|p| p.data.as_ptr().addr().is_multiple_of(ALIGN)));
+    }
+
+    /// A file that another process cuts after its length was asked for.
+    #[test]
+    fn a_file_that_ends_early_is_an_error_wherever_it_ends() {
+        let bytes = file();
+        for end in 0..bytes.len() {
+            let e = read(&bytes[..end], bytes.len()).unwrap_err();
+            assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("shorter"), "{end}: {e}");
+        }
+    }
+
+    #[test]
+    fn a_disk_that_fails_is_an_error_wherever_it_fails() {
+        struct Fails;
+        impl Read for Fails {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("the disk is on fire"))
+            }
+        }
+        let bytes = file();
+        for end in 0..bytes.len() {
+            let e = read((&bytes[..end]).chain(Fails), bytes.len()).unwrap_err();
+            let text = e.to_string();
+            assert!(matches!(e, Error::FileAccess(_)), "{end}: {text}");
+            assert!(text.contains("on fire") && text.contains("could not be read"), "{end}: {text}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! A file's bytes in memory, without reading them.
+//! A file's bytes in memory, without reading them: all that is unsafe about files.
 
 use std::fs::File;
 use std::ops::Range;
@@ -8,62 +8,57 @@ use std::sync::Arc;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use super::{access, irregular};
+use super::access;
+use super::container::{Container, Part, open};
+use super::header::Header;
+use super::packed::PackedFile;
+use super::state_dict::StateDict;
 use crate::buffer::Buffer;
 use crate::error::Result;
 
 /// A private mapping of a whole file: pages are read when they are touched, and shared with every process that maps the
 /// same file. Writing to it copies the page that is written; the file never changes.
-///
-/// The file must not shrink while it is mapped: touching what is gone then ends the process (`SIGBUS`), as with every
-/// mapping. Our writers replace files whole and never change one in place.
 pub(super) struct Mapping(MmapRaw);
 
 impl Mapping {
     /// Maps a regular file.
-    pub fn open(op: &'static str, path: &Path) -> Result<Mapping> {
-        let fail = |e: std::io::Error| access(op, path, "opened", &e);
-        // Asked before opening: opening a pipe waits for its writer.
-        if !std::fs::metadata(path).map_err(fail)?.is_file() {
-            return Err(irregular(op, path, "it is mapped into memory"));
-        }
-        let file = File::open(path).map_err(fail)?;
-        // SAFETY: the mapping is private, so nothing that this process writes reaches the file. That others leave the
-        // file alone is asked of the user, as with every mapping; the bytes are only ever read as plain numbers.
-        let map =
-            unsafe { MmapOptions::new().map_copy(&file) }.map_err(|e| access(op, path, "mapped", &e))?;
+    ///
+    /// # Safety
+    /// Until the mapping, and every buffer that was made of it, is dropped, nobody changes the file: neither this process nor
+    /// another one writes to it or cuts it. Its bytes would change under references that say they do not, and touching what
+    /// was cut off ends the process (`SIGBUS`). Giving its name to another file, as our writers do, changes nothing.
+    pub unsafe fn new(op: &'static str, path: &Path, file: &File) -> Result<Mapping> {
+        // SAFETY: the mapping is private, so that nothing that this process writes reaches the file; that nobody else does is
+        // the caller's promise.
+        let map = unsafe { MmapOptions::new().map_copy(file) }.map_err(|e| access(op, path, "mapped", &e))?;
         Ok(Mapping(MmapRaw::from(map)))
     }
 
-    /// Buffers of these parts, given in order, each with the alignment that its elements need in **bytes**. A part that
-    /// does not lie so is copied. `None` unless each part begins where or after the one before ends, inside the file.
-    pub fn split(self: &Arc<Mapping>, parts: &[(Range<usize>, usize)]) -> Option<Result<Vec<Buffer>>> {
+    /// Buffers of these parts, each with the alignment that its elements need in **bytes**. A part that does not lie so is
+    /// copied.
+    ///
+    /// # Panics
+    /// Unless each part begins where or after the one before ends, inside the file: the header was checked.
+    pub fn split(self: &Arc<Mapping>, parts: &[(Range<usize>, usize)]) -> Result<Vec<Buffer>> {
         let mut free = 0;
         let mut buffers = Vec::with_capacity(parts.len());
         for (range, align) in parts {
-            if range.start < free || range.end < range.start || range.end > self.len() {
-                return None;
-            }
+            assert!(range.start >= free && range.end >= range.start && range.end <= self.len());
             free = range.end;
-            // SAFETY: inside the mapping.
-            let start = NonNull::new(unsafe { self.start().add(range.start) })?;
-            let buffer = if (start.as_ptr() as usize).is_multiple_of(*align) {
+            // SAFETY: inside the mapping, by the assertion.
+            let start = unsafe { self.start().add(range.start) };
+            buffers.push(if start.as_ptr().addr().is_multiple_of(*align) {
                 let owner: Arc<Mapping> = Arc::clone(self);
                 // SAFETY: no part overlaps another, the mapping is split once, by its one reader, and it lives as long as
                 // the buffer; it may be written, being private.
-                Ok(unsafe { Buffer::foreign(start, range.len(), owner, true) })
+                unsafe { Buffer::foreign(start, range.len(), owner, true) }
             } else {
-                Buffer::zeroed(range.len()).map(|mut copy| {
-                    copy.as_bytes_mut().copy_from_slice(&self.bytes()[range.clone()]);
-                    copy
-                })
-            };
-            match buffer {
-                Ok(buffer) => buffers.push(buffer),
-                Err(e) => return Some(Err(e)),
-            }
+                let mut copy = Buffer::zeroed(range.len())?;
+                copy.as_bytes_mut().copy_from_slice(&self.bytes()[range.clone()]);
+                copy
+            });
         }
-        Some(Ok(buffers))
+        Ok(buffers)
     }
 
     /// Length in **bytes**.
@@ -72,14 +67,113 @@ impl Mapping {
     }
 
     /// Where it begins. Every byte may be read and written for as long as self lives.
-    pub fn start(&self) -> *mut u8 {
-        self.0.as_mut_ptr()
+    fn start(&self) -> NonNull<u8> {
+        // SAFETY: no mapping is at address 0.
+        unsafe { NonNull::new_unchecked(self.0.as_mut_ptr()) }
     }
 
-    /// The bytes, for a reader of the header and the checksums: before any buffer is made of them.
+    /// The bytes, for the reader of the header: before any buffer is made of them.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped for its whole length, and writable only through the buffers that `split` makes, after
-        // the header was read.
-        unsafe { std::slice::from_raw_parts(self.start(), self.len()) }
+        // SAFETY: mapped for its whole length; written only through the buffers that `split` makes, which nobody has yet.
+        unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.len()) }
+    }
+}
+
+impl Container {
+    /// Maps a file: pages are read when they are touched.
+    ///
+    /// # Safety
+    /// As of [`Mapping::new`], for as long as a part lives.
+    pub unsafe fn map(op: &'static str, path: &Path) -> Result<Container> {
+        let (file, bytes) = open(op, path, "it is mapped into memory")?;
+        if bytes == 0 {
+            // Nothing can be mapped: the same error as that of a reader.
+            return Container::read_from(op, path, &mut std::io::empty(), 0);
+        }
+        // SAFETY: the caller's promise.
+        let map = Arc::new(unsafe { Mapping::new(op, path, &file) }?);
+        let mut header = Header::read(op, path, &mut map.bytes(), map.len())?;
+        let first = header.bytes.len();
+        let tensors = std::mem::take(&mut header.tensors);
+        let ranges: Vec<(Range<usize>, usize)> = tensors
+            .iter()
+            .map(|(_, info)| {
+                let (start, end) = info.data_offsets;
+                // A header of odd length leaves all that follows between the elements of its type.
+                (first + start..first + end, info.dtype.bitsize().div_ceil(8).max(1))
+            })
+            .collect();
+        let buffers = map.split(&ranges)?;
+        let parts = tensors.into_iter().zip(buffers).map(|((name, info), data)| Part::new(name, info, data));
+        Ok(Container { metadata: header.metadata, parts: parts.collect(), header: header.bytes })
+    }
+}
+
+impl StateDict {
+    /// As [`read`](Self::read), without the copy: the file is mapped, and its pages are read when they are touched. The
+    /// mapping goes with the last tensor of it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// While the dict, or a tensor that came out of it, lives, nobody changes the file: neither this process nor another one
+    /// writes to it or makes it shorter. Replacing it by a new file of the same name, as [`save`](Self::save) does, is
+    /// allowed, and so is deleting it.
+    #[track_caller]
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<StateDict> {
+        let (op, path) = ("StateDict::map", path.as_ref());
+        // SAFETY: the caller's promise.
+        StateDict::of(op, path, unsafe { Container::map(op, path) }?)
+    }
+}
+
+impl PackedFile {
+    /// As [`read`](Self::read), without the copy: the file is mapped, and processes that map the same file share its pages.
+    /// The mapping goes with the last weights of it.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// While the `PackedFile`, or packed weights that came out of it, live, nobody changes the file: neither this process nor
+    /// another one writes to it or makes it shorter. Replacing it by a new file of the same name, as
+    /// [`PackedWriter::save`](crate::PackedWriter::save) does, is allowed, and so is deleting it.
+    pub unsafe fn map(path: impl AsRef<Path>) -> Result<PackedFile> {
+        // SAFETY: the caller's promise.
+        unsafe { PackedFile::map_any(path.as_ref(), false, true) }?.fitting()
+    }
+
+    /// As [`map`](Self::map), without reading the weights to compare their checksums: pages come in when they are run. What
+    /// a disk spoiled goes unnoticed into the results.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// As of [`map`](Self::map).
+    pub unsafe fn map_unchecked(path: impl AsRef<Path>) -> Result<PackedFile> {
+        // SAFETY: the caller's promise.
+        unsafe { PackedFile::map_any(path.as_ref(), false, false) }?.fitting()
+    }
+
+    /// As [`map`](Self::map), and weights that do not fit are packed again as by [`read_or_repack`](Self::read_or_repack).
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    ///
+    /// # Safety
+    /// As of [`map`](Self::map).
+    pub unsafe fn map_or_repack(path: impl AsRef<Path>) -> Result<PackedFile> {
+        // SAFETY: the caller's promise.
+        unsafe { PackedFile::map_any(path.as_ref(), true, true) }
+    }
+
+    /// # Safety
+    /// As of [`map`](Self::map).
+    unsafe fn map_any(path: &Path, repack: bool, check_data: bool) -> Result<PackedFile> {
+        let op = "PackedFile::map";
+        // SAFETY: the caller's promise.
+        PackedFile::of(op, path, unsafe { Container::map(op, path) }?, repack, check_data)
     }
 }

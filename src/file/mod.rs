@@ -1,8 +1,12 @@
-//! Files: safetensors, mapped and written whole.
+//! Files: safetensors, read or mapped, and written whole.
 //!
-//! `container` reads and writes the format, `state_dict` are plain weights by name, `packed` are packed ones.
+//! `header` and `container` read and write the format, `state_dict` are plain weights by name, `packed` are packed ones.
+//!
+//! Reading copies a file into memory. Mapping does not, and is unsafe: the memory is then the file's, and Rust may assume that
+//! nobody changes it.
 
 mod container;
+mod header;
 #[allow(unsafe_code)]
 mod mapping;
 mod packed;
@@ -16,7 +20,7 @@ use std::path::Path;
 
 use crate::error::{Complaint, Error};
 
-/// A file that could not be opened, mapped or written, and why.
+/// A file that could not be opened, read, mapped or written, and why.
 fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Error {
     let remedy = match why.kind() {
         std::io::ErrorKind::NotFound => "pass the path of one that exists",

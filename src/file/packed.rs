@@ -1,4 +1,4 @@
-//! Packed weights in a file: written once, mapped ever after, and refused where they do not fit.
+//! Packed weights in a file: written once, read or mapped ever after, and refused where they do not fit.
 //!
 //! A safetensors file. `NAME.packed` are the weights as their kernel reads them, `NAME.bias` the bias, `NAME.plain` the weights
 //! in row-major order where the writer kept them; the metadata's `packed:NAME` says what they were packed for, and the other
@@ -86,7 +86,7 @@ pub struct Saved<'a> {
 /// writer.add("fc", &fc)?;
 /// writer.save(&path)?;
 ///
-/// let file = PackedFile::open(&path)?;            // mapped, checked; nothing is reordered
+/// let file = PackedFile::read(&path)?;            // checked; nothing is reordered
 /// let fc: PackedLinear = file.get("fc")?;
 /// # let x = StridedTensor::full(&[1, 64], 1f32, MemoryFormat::Contiguous)?;
 /// # assert_eq!(fc.run(&x)?.to_vec::<f32>()?, [32.0; 10]);
@@ -107,7 +107,7 @@ impl<'a> PackedWriter<'a> {
     }
 
     /// Also writes the weights in row-major order, as they run (batch norms folded in), so that another machine can pack them
-    /// again with [`PackedFile::open_or_repack`]: about as many bytes once more.
+    /// again with [`PackedFile::read_or_repack`]: about as many bytes once more.
     pub fn keep_plain(mut self) -> PackedWriter<'a> {
         self.keep_plain = true;
         self
@@ -169,7 +169,7 @@ impl<'a> PackedWriter<'a> {
     }
 }
 
-/// Packed weights in a file, mapped: processes that map the same file share its pages.
+/// Packed weights in a file, read into memory or mapped.
 pub struct PackedFile {
     path: PathBuf,
     entries: BTreeMap<String, Entry>,
@@ -188,46 +188,46 @@ impl std::fmt::Debug for PackedFile {
 }
 
 impl PackedFile {
-    /// Maps a file that [`PackedWriter::save`] wrote, and checks all of it: header, checksums, and that it is for this
-    /// machine. The file must not shrink while weights of it live; replacing it whole is safe.
+    /// Reads a file that [`PackedWriter::save`] wrote into memory, and checks all of it: header, checksums, and that it is
+    /// for this machine.
     ///
     /// # Errors
-    /// `FileAccess` when it cannot be opened; `CorruptFile` when it is no packed file, or not as it was written;
+    /// `FileAccess` when it cannot be opened or read; `CorruptFile` when it is no packed file, or not as it was written;
     /// `PackMismatch` when it was packed on another instruction set, block or version of oneDNN, or is of another format
-    /// version.
-    pub fn open(path: impl AsRef<Path>) -> Result<PackedFile> {
-        PackedFile::read(path.as_ref(), false, true)?.fitting()
+    /// version; `OutOfMemory`.
+    pub fn read(path: impl AsRef<Path>) -> Result<PackedFile> {
+        PackedFile::read_any(path.as_ref(), false)?.fitting()
     }
 
-    /// As [`open`](Self::open), without reading the weights to compare their checksums: pages come in when they are run. What
-    /// a disk spoiled goes unnoticed into the results.
+    /// As [`read`](Self::read), but weights that do not fit this machine, or the threads of a run here, are packed again from
+    /// the plain weights in the file, which [`PackedWriter::keep_plain`] keeps. The ledger tells which. The writer's native
+    /// blocked layout is replaced by this machine's.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_unchecked(path: impl AsRef<Path>) -> Result<PackedFile> {
-        PackedFile::read(path.as_ref(), false, false)?.fitting()
+    /// As [`read`](Self::read).
+    pub fn read_or_repack(path: impl AsRef<Path>) -> Result<PackedFile> {
+        PackedFile::read_any(path.as_ref(), true)
     }
 
-    fn fitting(self) -> Result<PackedFile> {
+    fn read_any(path: &Path, repack: bool) -> Result<PackedFile> {
+        let op = "PackedFile::read";
+        PackedFile::of(op, path, Container::read(op, path)?, repack, true)
+    }
+
+    pub(super) fn fitting(self) -> Result<PackedFile> {
         match self.misfit {
             Some(misfit) => Err(Error::PackMismatch(misfit)),
             None => Ok(self),
         }
     }
 
-    /// As [`open`](Self::open), but weights that do not fit this machine, or the threads of a run here, are packed again from
-    /// the plain weights in the file, which [`PackedWriter::keep_plain`] keeps. The ledger tells which. What was packed for the
-    /// blocked layout that the writing machine prefers is then for the one that this machine does.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_or_repack(path: impl AsRef<Path>) -> Result<PackedFile> {
-        PackedFile::read(path.as_ref(), true, true)
-    }
-
-    fn read(path: &Path, repack: bool, check_data: bool) -> Result<PackedFile> {
-        let op = "PackedFile::open";
-        let mut container = Container::open(op, path)?;
+    pub(super) fn of(
+        op: &'static str,
+        path: &Path,
+        mut container: Container,
+        repack: bool,
+        check_data: bool,
+    ) -> Result<PackedFile> {
         let said = |key: &str| container.metadata.get(key).map_or("nothing", String::as_str).to_string();
         let got = |what: String| format!("`{}`: {what}", path.display());
         if said(FORMAT.0) != FORMAT.1 {
@@ -237,7 +237,7 @@ impl PackedFile {
                 "path",
                 got("a safetensors file without packed weights".into()),
                 "`PackedWriter::save` wrote it",
-                "read plain weights with `StateDict::load`, pack them, and save those"
+                "read plain weights with `StateDict::read`, pack them, and save those"
             );
         }
         if said(VERSION.0) != VERSION.1 {
@@ -256,7 +256,7 @@ impl PackedFile {
                 "path",
                 got(format!("packed with {key} {}", shown(&said(key)))),
                 format!("here {key} is {here}"),
-                "pack the plain weights here, or open it with `PackedFile::open_or_repack`",
+                "pack the plain weights here, or open it with `PackedFile::read_or_repack`",
             )
         });
         let block = said("block").parse().unwrap_or(0);
@@ -280,7 +280,7 @@ impl PackedFile {
         self.entries.keys().map(String::as_str)
     }
 
-    /// The packed op of this name. Its weights stay in the file's pages; the file itself may be dropped.
+    /// The packed op of this name. Its weights stay where they are, without a copy; the `PackedFile` may be dropped.
     ///
     /// # Errors
     /// `InvalidArgument` when there is none; `PackMismatch` when it is of another kind, or a run here has another number of
@@ -336,7 +336,7 @@ impl Loaded<'_> {
 
     /// Why these weights cannot be used as they are: other than asked for, the number of threads or the engine's choice.
     pub(crate) fn misfit(&self, packed: String, here: String) -> Box<Complaint> {
-        let remedy = "pack the plain weights here, or open the file with `PackedFile::open_or_repack`";
+        let remedy = "pack the plain weights here, or open the file with `PackedFile::read_or_repack`";
         let got = format!("{}: {}", self.place(), cut(&packed, 100));
         Complaint::new(Self::OP, "name", got, here, remedy)
     }

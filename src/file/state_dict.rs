@@ -24,7 +24,7 @@ const FORMAT: &str = "memory_format:";
 /// ```no_run
 /// use blocktensor::{Module, PackedConv2d, Source, StateDict, ops::Conv2d};
 /// # fn main() -> blocktensor::Result<()> {
-/// let mut dict = StateDict::load("resnet.safetensors")?;
+/// let mut dict = StateDict::read("resnet.safetensors")?;
 /// let modules = [Module::conv("conv1", &[64, 3, 7, 7], false), Module::batch_norm("bn1", 64)];
 /// let keys = dict.check(&modules, false)?;             // true: anything missing or left over is an error
 /// println!("left over: {:?}", keys.left_over);
@@ -161,21 +161,26 @@ impl StateDict {
         StateDict::default()
     }
 
-    /// Maps a safetensors file: data is read when it is touched, and given back when the last tensor is dropped.
+    /// Reads a safetensors file into memory, each tensor into its own, which is given back when the tensor is dropped.
     /// Tensors whose format the metadata states (see [`save`](Self::save)) are laid so, which the ledger counts as a
-    /// reorder. The file must not shrink while tensors of it live; replacing it whole is safe.
+    /// reorder.
     ///
     /// # Errors
-    /// `FileAccess` when it cannot be opened; `CorruptFile` when it is no whole safetensors file, or states a format that its
-    /// tensor cannot have; `ReorderDenied`.
+    /// `FileAccess` when it cannot be opened or read; `CorruptFile` when it is no whole safetensors file, or states a format
+    /// that its tensor cannot have; `OutOfMemory`, `ReorderDenied`.
     #[track_caller]
-    pub fn load(path: impl AsRef<Path>) -> Result<StateDict> {
-        let (op, path) = ("StateDict::load", path.as_ref());
-        let Container { metadata, parts, .. } = Container::open(op, path)?;
+    pub fn read(path: impl AsRef<Path>) -> Result<StateDict> {
+        let (op, path) = ("StateDict::read", path.as_ref());
+        StateDict::of(op, path, Container::read(op, path)?)
+    }
+
+    #[track_caller]
+    pub(super) fn of(op: &'static str, path: &Path, container: Container) -> Result<StateDict> {
+        let Container { metadata, parts, .. } = container;
         let mut dict = StateDict { metadata: metadata.into_iter().collect(), ..StateDict::default() };
         for part in parts {
             let name = part.name.clone();
-            let value = match tensor(&part) {
+            let value = match tensor(op, &part) {
                 Some(tensor) => Value::Tensor(tensor),
                 None => Value::Other(part),
             };
@@ -200,7 +205,7 @@ impl StateDict {
     }
 
     /// Writes a safetensors file with every tensor in row-major order, as other tools expect them. What lies
-    /// channels-last is named in the metadata (`memory_format:NAME`), and [`load`](Self::load) lays it so again; other orders
+    /// channels-last is named in the metadata (`memory_format:NAME`), and [`read`](Self::read) lays it so again; other orders
     /// of strides are not kept. Metadata and tensors of types that have no kernel here (int64, bool) are written as they
     /// came. The file is there whole, or what was there before still is.
     ///
@@ -416,10 +421,10 @@ fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str
 }
 
 /// The part as a tensor; `None` where its type or rank is not one of ours.
-fn tensor(part: &Part) -> Option<StridedTensor> {
+fn tensor(op: &'static str, part: &Part) -> Option<StridedTensor> {
     let dtype = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype)?;
-    let dims = Dims::new("StateDict::load", "dims", &part.shape).ok()?;
-    StridedTensor::of_storage("StateDict::load", Arc::clone(&part.data), dims, dtype).ok()
+    let dims = Dims::new(op, "dims", &part.shape).ok()?;
+    StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).ok()
 }
 
 /// The format to lay a tensor in again. That of rank 3 is never inferred from strides, except here, where they alone say it.

@@ -7,29 +7,12 @@ use super::status::call;
 use crate::error::Result;
 
 /// What follows a primitive's own result, element by element.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Fused<'a> {
+#[derive(Clone, Copy)]
+pub(super) enum Fused<'a> {
     /// `y = f(y)` with oneDNN's algorithm and its two numbers.
     Eltwise { alg: sys::dnnl_alg_kind_t, alpha: f32, beta: f32 },
     /// `y = y op other`, the operand described.
-    Binary { alg: sys::dnnl_alg_kind_t, other: &'a MemoryDescSlot },
-    /// `y += what the destination held before`. oneDNN wants it first.
-    Sum,
-}
-
-/// A descriptor that compares by address: attributes are built once for a primitive.
-pub(crate) struct MemoryDescSlot(pub MemoryDesc);
-
-impl PartialEq for MemoryDescSlot {
-    fn eq(&self, other: &MemoryDescSlot) -> bool {
-        self.0 == other.0
-    }
-}
-
-impl std::fmt::Debug for MemoryDescSlot {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MemoryDesc")
-    }
+    Binary { alg: sys::dnnl_alg_kind_t, other: &'a MemoryDesc },
 }
 
 pub(super) struct Attr(sys::dnnl_primitive_attr_t);
@@ -75,7 +58,6 @@ impl Attr {
             let name = match op {
                 Fused::Eltwise { .. } => "dnnl_post_ops_append_eltwise",
                 Fused::Binary { .. } => "dnnl_post_ops_append_binary",
-                Fused::Sum => "dnnl_post_ops_append_sum",
             };
             // SAFETY: list and descriptors are alive, numbers go by value.
             call(name, || unsafe {
@@ -83,10 +65,7 @@ impl Attr {
                     Fused::Eltwise { alg, alpha, beta } => {
                         sys::dnnl_post_ops_append_eltwise(ops.0, alg, alpha, beta)
                     }
-                    Fused::Binary { alg, other } => {
-                        sys::dnnl_post_ops_append_binary(ops.0, alg, other.0.raw())
-                    }
-                    Fused::Sum => sys::dnnl_post_ops_append_sum(ops.0, 1.0, 0, sys::dnnl_data_type_undef),
+                    Fused::Binary { alg, other } => sys::dnnl_post_ops_append_binary(ops.0, alg, other.raw()),
                 }
             })?;
         }

@@ -1,15 +1,15 @@
 //! The one cache of primitives: bounded, keyed by all that decides a primitive, its figures visible.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, LazyLock};
 
-use once_cell::sync::Lazy;
 use quick_cache::sync::Cache;
 
 use super::Refused;
 use super::primitive::Executable;
 use crate::error::Unsupported;
+use crate::threads;
 
 /// How many primitives the cache keeps.
 pub const CAPACITY: usize = 1024;
@@ -21,7 +21,7 @@ enum Entry {
     Refused(Unsupported),
 }
 
-static CACHE: Lazy<Cache<Vec<u64>, Entry>> = Lazy::new(|| Cache::new(CAPACITY));
+static CACHE: LazyLock<Cache<Vec<u64>, Entry>> = LazyLock::new(|| Cache::new(CAPACITY));
 static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 
@@ -43,14 +43,17 @@ pub fn cache_stats() -> CacheStats {
     CacheStats {
         hits: HITS.load(Relaxed),
         misses: MISSES.load(Relaxed),
-        len: CACHE.len(),
+        // In a forked child its locks may be held by nobody who is there.
+        len: if threads::forked() { 0 } else { CACHE.len() },
         capacity: CAPACITY,
     }
 }
 
-/// Drops every primitive that the cache holds; packed weights keep theirs.
+/// Drops every primitive that the cache holds; packed weights keep theirs. Does nothing in a forked child.
 pub fn clear_cache() {
-    CACHE.clear();
+    if !threads::forked() {
+        CACHE.clear();
+    }
 }
 
 /// The primitive of this key; a miss makes it. `write_key` appends everything that decides the primitive. That

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onednn_sys as sys;
 
-use super::attr::{Fused, MemoryDescSlot};
+use super::attr::Fused;
 use super::memory::{MemoryDesc, Spec};
 use super::primitive::{Answer, Executable, PrimitiveDesc, is_reference};
 use super::{Refused, cache, to_c_dims};
@@ -13,8 +13,12 @@ use crate::dtype::DType;
 use crate::error::Unsupported;
 
 /// An NCHW 1x1 convolution without post-ops runs as a matrix product that reads its bias from the wrong place:
-/// wrong numbers, seen with oneDNN 3.14.1. Any post-op makes oneDNN choose another implementation.
+/// wrong numbers, seen with oneDNN 3.14.1. With a post-op that version never chooses it.
 const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
+
+/// A post-op that changes no bit: `1 x + -0` is `x` for every number. With `+0` it would make `+0` of `-0`.
+const IDENTITY: PostSpec<'static> =
+    PostSpec::Eltwise { alg: sys::dnnl_eltwise_linear, alpha: 1.0, beta: -0.0 };
 
 /// A kernel of the image's size and a batch of 2 or more run as an inner product. With one output channel it takes its
 /// weights in the order C, H, W for those of an NHWC source: wrong numbers, seen with oneDNN 3.14.1. And where it is
@@ -35,7 +39,6 @@ const MOST: usize = 1 << 16;
 pub(crate) enum PostSpec<'a> {
     Eltwise { alg: sys::dnnl_alg_kind_t, alpha: f32, beta: f32 },
     Binary { alg: sys::dnnl_alg_kind_t, other: Spec<'a> },
-    Sum,
 }
 
 /// Everything that decides a convolution primitive.
@@ -81,34 +84,38 @@ impl ConvSpec<'_> {
         cache::get(|key| self.push_key(key), || self.create())
     }
 
-    /// A primitive of its own, for weights that are described by a descriptor instead of a value.
+    /// A primitive of its own, outside the cache.
     pub(crate) fn create(&self) -> Result<Executable, Refused> {
-        let executable = self.create_with(self.post_ops)?;
-        if self.bias.is_some() && executable.implementation().starts_with(BAD_WITH_BIAS) {
-            let identity = PostSpec::Eltwise { alg: sys::dnnl_eltwise_linear, alpha: 1.0, beta: 0.0 };
-            return self.create_with(&[identity]);
-        }
-        Ok(executable)
+        self.create_without(|implementation| self.bias.is_some() && implementation.starts_with(BAD_WITH_BIAS))
     }
 
-    fn create_with(&self, post_ops: &[PostSpec<'_>]) -> Result<Executable, Refused> {
-        let mut desc = self.ask(post_ops)?;
-        let mut implementation = desc.implementation()?;
-        while implementation.contains(FOR_THIS_BATCH) {
-            if !desc.advance()? {
+    /// A primitive of an implementation that is not `faulty`. Where oneDNN's choice is, it is asked once more with an
+    /// identity after the post-ops; where it insists, its next implementations are tried.
+    fn create_without(&self, faulty: impl Fn(&str) -> bool) -> Result<Executable, Refused> {
+        let mut post_ops = self.post_ops.to_vec();
+        let mut desc = self.ask(&post_ops)?;
+        let implementation = loop {
+            let implementation = desc.implementation()?;
+            let bad = faulty(&implementation);
+            if !bad && !implementation.contains(FOR_THIS_BATCH) {
+                break implementation;
+            }
+            if bad && post_ops.len() == self.post_ops.len() {
+                post_ops.push(IDENTITY);
+                desc = self.ask(&post_ops)?;
+            } else if !desc.advance()? {
                 return Err(Unsupported::NoImplementation.into());
             }
-            implementation = desc.implementation()?;
-        }
+        };
         if is_reference(&implementation) && !self.allow_reference {
             return Err(Unsupported::RefOnly { implementation }.into());
         }
         let loops_after = implementation.starts_with(LOOPS_AFTER) || is_reference(&implementation);
         if loops_after && (self.bias.is_some() || !post_ops.is_empty()) {
-            let bare = ConvSpec { bias: None, ..*self };
-            return bare.create_with(&[]).map(Executable::without_bias_and_post_ops);
+            let bare = ConvSpec { bias: None, post_ops: &[], ..*self };
+            return bare.create().map(Executable::without_bias_and_post_ops);
         }
-        Ok(Executable::new(&desc, &self.arguments(post_ops))?)
+        Ok(Executable::new(&desc, &self.arguments(&post_ops))?)
     }
 
     /// What a run brings, in order.
@@ -135,11 +142,11 @@ impl ConvSpec<'_> {
             Some(o) => MemoryDesc::strided(&[o], &[1], DType::F32)?,
             None => MemoryDesc::none(),
         };
-        let others: Vec<MemoryDescSlot> = post_ops
+        let others: Vec<MemoryDesc> = post_ops
             .iter()
             .filter_map(|op| match op {
-                PostSpec::Binary { other, .. } => Some(other.describe().map(MemoryDescSlot)),
-                _ => None,
+                PostSpec::Binary { other, .. } => Some(other.describe()),
+                PostSpec::Eltwise { .. } => None,
             })
             .collect::<Result<_, _>>()?;
         let fused = fused_of(post_ops, &others);
@@ -197,7 +204,7 @@ impl ConvSpec<'_> {
 }
 
 /// Appends what tells one list of post-ops from another.
-pub(super) fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
+fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
     for op in post_ops {
         match op {
             PostSpec::Eltwise { alg, alpha, beta } => {
@@ -207,20 +214,18 @@ pub(super) fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
                 key.extend([2, u64::from(*alg)]);
                 other.push_key(key);
             }
-            PostSpec::Sum => key.push(3),
         }
     }
 }
 
 /// The attributes of a list of post-ops; `others` describe the operands of its binary ones.
-pub(super) fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDescSlot]) -> Vec<Fused<'a>> {
+fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDesc]) -> Vec<Fused<'a>> {
     let mut others = others.iter();
     post_ops
         .iter()
         .filter_map(|op| match *op {
             PostSpec::Eltwise { alg, alpha, beta } => Some(Fused::Eltwise { alg, alpha, beta }),
             PostSpec::Binary { alg, .. } => others.next().map(|other| Fused::Binary { alg, other }),
-            PostSpec::Sum => Some(Fused::Sum),
         })
         .collect()
 }

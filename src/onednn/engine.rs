@@ -32,6 +32,10 @@ pub(super) struct Stream(sys::dnnl_stream_t);
 
 impl Drop for Stream {
     fn drop(&mut self) {
+        // Another thread of the parent may have held a lock of oneDNN's.
+        if crate::threads::forked() {
+            return;
+        }
         // SAFETY: created by `stream_new`, destroyed once, and only its own thread used it.
         unsafe { sys::dnnl_stream_destroy(self.0) };
     }
@@ -97,11 +101,26 @@ pub fn effective_isa() -> &'static str {
     text.to_str().unwrap_or("unknown")
 }
 
+fn linked() -> &'static sys::dnnl_version_t {
+    // SAFETY: `dnnl_version` returns a pointer to a static.
+    unsafe { &*sys::dnnl_version() }
+}
+
 /// The version of oneDNN that is linked: major, minor, patch.
 pub fn version() -> (u32, u32, u32) {
-    // SAFETY: `dnnl_version` returns a pointer to a static.
-    let v = unsafe { &*sys::dnnl_version() };
+    let v = linked();
     (v.major as u32, v.minor as u32, v.patch as u32)
+}
+
+/// The threading runtime of the oneDNN that is linked: `threadpool` (this crate's team), `omp`, `tbb` or `sequential`.
+pub fn cpu_runtime() -> &'static str {
+    match linked().cpu_runtime {
+        sys::DNNL_RUNTIME_THREADPOOL => "threadpool",
+        sys::DNNL_RUNTIME_OMP => "omp",
+        sys::DNNL_RUNTIME_TBB => "tbb",
+        sys::DNNL_RUNTIME_SEQ => "sequential",
+        _ => "unknown",
+    }
 }
 
 #[cfg(onednn_threadpool)]
@@ -112,6 +131,7 @@ mod pool {
     use onednn_sys::threadpool;
 
     use crate::error::{Error, Result};
+    use crate::onednn::flush;
     use crate::threads;
 
     struct Adapter(*mut c_void);
@@ -124,7 +144,11 @@ mod pool {
     pub(super) fn adapter() -> Result<*mut c_void> {
         static ADAPTER: OnceCell<Adapter> = OnceCell::new();
         let adapter = ADAPTER.get_or_try_init(|| {
-            let callbacks = threadpool::Callbacks { num_threads, in_parallel, parallel_for };
+            let callbacks = threadpool::Callbacks {
+                num_threads: num_threads_callback,
+                in_parallel: in_parallel_callback,
+                parallel_for: parallel_for_callback,
+            };
             // SAFETY: the callbacks ignore `ctx`, may be called from any thread, and do not unwind: a panic in
             // an `extern "C"` function aborts, and what they call does not panic.
             let pool = unsafe { threadpool::create(&callbacks, std::ptr::null_mut()) };
@@ -134,6 +158,12 @@ mod pool {
             Ok(Adapter(pool))
         })?;
         Ok(adapter.0)
+    }
+
+    flush::callback! {
+        fn num_threads_callback(ctx: *mut c_void) -> c_int => num_threads;
+        fn in_parallel_callback(ctx: *mut c_void) -> c_int => in_parallel;
+        fn parallel_for_callback(ctx: *mut c_void, n: c_int, task: threadpool::Task, task_ctx: *mut c_void) => parallel_for;
     }
 
     unsafe extern "C" fn num_threads(_: *mut c_void) -> c_int {
@@ -154,10 +184,11 @@ mod pool {
             }
         }
         let ctx = Ctx(ctx);
+        let flush = flush::is_wished();
         threads::parallel_for(usize::try_from(n).unwrap_or(0), |i| {
             // SAFETY: `i` is below the original `n`, each is called once, and the section's context is alive
-            // until `parallel_for` returns.
-            unsafe { task(ctx.get(), i as c_int, n) }
+            // until `parallel_for` returns. A task of the adapter catches exceptions.
+            unsafe { flush::run_task(flush, task, ctx.get(), i as c_int, n) }
         });
     }
 }

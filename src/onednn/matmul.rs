@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use onednn_sys as sys;
 
-use super::conv::{PostSpec, fused_of, push_post_key};
 use super::memory::{MemoryDesc, Spec};
 use super::primitive::{Answer, Executable, PrimitiveDesc, is_reference};
 use super::{Refused, cache};
@@ -19,8 +18,6 @@ pub(crate) struct MatmulSpec<'a> {
     /// Columns, where there is a bias.
     pub bias: Option<usize>,
     pub dst: Spec<'a>,
-    /// Element-wise functions only.
-    pub post_ops: &'a [PostSpec<'a>],
     pub threads: usize,
 }
 
@@ -32,7 +29,6 @@ impl MatmulSpec<'_> {
                 self.src.push_key(key);
                 self.weights.push_key(key);
                 self.dst.push_key(key);
-                push_post_key(self.post_ops, key);
             },
             || self.create(),
         )
@@ -45,13 +41,12 @@ impl MatmulSpec<'_> {
             Some(n) => MemoryDesc::strided(&[1, n], &[n, 1], DType::F32)?,
             None => MemoryDesc::none(),
         };
-        let fused = fused_of(self.post_ops, &[]);
         // SAFETY: all descriptors are alive.
         let answer = unsafe {
             PrimitiveDesc::ask(
                 "dnnl_matmul_primitive_desc_create",
                 self.threads,
-                &fused,
+                &[],
                 |place, engine, attr| {
                     sys::dnnl_matmul_primitive_desc_create(
                         place,

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::LazyLock;
 
 use onednn_sys as sys;
 
@@ -22,7 +24,7 @@ pub(crate) enum Spec<'a> {
     Layout { dims: &'a [usize], layout: &'a Layout, dtype: DType },
     /// For oneDNN to choose.
     Any { dims: &'a [usize], dtype: DType },
-    /// As oneDNN chose it before. Has no value to key by: for primitives that stay out of the cache.
+    /// As oneDNN chose it before. Keyed by the descriptor's number: its parts cannot all be read.
     Chosen(&'a MemoryDesc),
 }
 
@@ -44,7 +46,7 @@ impl Spec<'_> {
             Spec::Strided { dims, dtype, .. } => (1, dims, dtype),
             Spec::Layout { dims, dtype, .. } => (2, dims, dtype),
             Spec::Any { dims, dtype } => (3, dims, dtype),
-            Spec::Chosen(desc) => return key.push(std::ptr::from_ref(*desc) as u64),
+            Spec::Chosen(desc) => return key.extend([4, desc.id]),
         };
         key.push(kind | (*dtype as u64) << 8 | (dims.len() as u64) << 16);
         key.extend(dims.iter().map(|&d| d as u64));
@@ -101,7 +103,11 @@ fn canonical_strides(dims: &[usize], strides: &[usize]) -> Dims {
 }
 
 /// An owned descriptor: the identity of a physical layout, also of those that have no name.
-pub(crate) struct MemoryDesc(sys::dnnl_memory_desc_t);
+pub(crate) struct MemoryDesc {
+    raw: sys::dnnl_memory_desc_t,
+    /// A number that no other descriptor of this process has or will have; an address may be another's later.
+    id: u64,
+}
 
 // SAFETY: a descriptor is never changed after creation.
 unsafe impl Send for MemoryDesc {}
@@ -109,9 +115,14 @@ unsafe impl Send for MemoryDesc {}
 unsafe impl Sync for MemoryDesc {}
 
 impl MemoryDesc {
+    fn owned(raw: sys::dnnl_memory_desc_t) -> MemoryDesc {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        MemoryDesc { raw, id: NEXT.fetch_add(1, Relaxed) }
+    }
+
     /// The empty descriptor, for an argument that is not there.
     pub(crate) fn none() -> MemoryDesc {
-        MemoryDesc(std::ptr::null_mut())
+        MemoryDesc::owned(std::ptr::null_mut())
     }
 
     pub(crate) fn strided(dims: &[usize], strides: &[usize], dtype: DType) -> Result<MemoryDesc> {
@@ -128,7 +139,7 @@ impl MemoryDesc {
             )
         });
         described("dnnl_memory_desc_create_with_strides", status, dims)?;
-        Ok(MemoryDesc(md))
+        Ok(MemoryDesc::owned(md))
     }
 
     fn with_tag(dims: &[usize], dtype: DType, tag: sys::dnnl_format_tag_t) -> Result<MemoryDesc> {
@@ -145,7 +156,7 @@ impl MemoryDesc {
             )
         });
         described("dnnl_memory_desc_create_with_tag", status, dims)?;
-        Ok(MemoryDesc(md))
+        Ok(MemoryDesc::owned(md))
     }
 
     /// A copy of a descriptor that something else owns.
@@ -159,20 +170,20 @@ impl MemoryDesc {
         let mut copy = std::ptr::null_mut();
         // SAFETY: the caller's promise.
         call("dnnl_memory_desc_clone", || unsafe { sys::dnnl_memory_desc_clone(&mut copy, md) })?;
-        Ok(MemoryDesc(copy))
+        Ok(MemoryDesc::owned(copy))
     }
 
     pub(super) fn raw(&self) -> sys::const_dnnl_memory_desc_t {
-        self.0
+        self.raw
     }
 
     /// Size in **bytes**, padding and compensation included.
     pub(crate) fn size_bytes(&self) -> usize {
-        if self.0.is_null() {
+        if self.raw.is_null() {
             return 0;
         }
         // SAFETY: the descriptor is alive.
-        unsafe { sys::dnnl_memory_desc_get_size(self.0) }
+        unsafe { sys::dnnl_memory_desc_get_size(self.raw) }
     }
 
     /// The inner blocks and outer strides, as oneDNN tells them. Compensation flags are not among them.
@@ -192,7 +203,7 @@ impl MemoryDesc {
         let mut value: i32 = 0;
         // SAFETY: queries of this kind write one int.
         call("dnnl_memory_desc_query", || unsafe {
-            sys::dnnl_memory_desc_query(self.0, what, (&raw mut value).cast())
+            sys::dnnl_memory_desc_query(self.raw, what, (&raw mut value).cast())
         })?;
         Ok(usize::try_from(value).unwrap_or(0))
     }
@@ -204,7 +215,7 @@ impl MemoryDesc {
         let mut values: *const sys::dnnl_dim_t = std::ptr::null();
         // SAFETY: queries of this kind write one pointer, borrowed from the descriptor.
         call("dnnl_memory_desc_query", || unsafe {
-            sys::dnnl_memory_desc_query(self.0, what, (&raw mut values).cast())
+            sys::dnnl_memory_desc_query(self.raw, what, (&raw mut values).cast())
         })?;
         // SAFETY: the array has one value per dimension, or per inner block, and outlives this call.
         let values = unsafe { std::slice::from_raw_parts(values, len) };
@@ -214,20 +225,9 @@ impl MemoryDesc {
 
 impl Drop for MemoryDesc {
     fn drop(&mut self) {
-        if !self.0.is_null() {
+        if !self.raw.is_null() {
             // SAFETY: owned and destroyed once.
-            unsafe { sys::dnnl_memory_desc_destroy(self.0) };
-        }
-    }
-}
-
-impl PartialEq for MemoryDesc {
-    fn eq(&self, other: &MemoryDesc) -> bool {
-        match (self.0.is_null(), other.0.is_null()) {
-            (true, true) => true,
-            // SAFETY: both are alive.
-            (false, false) => unsafe { sys::dnnl_memory_desc_equal(self.0, other.0) != 0 },
-            _ => false,
+            unsafe { sys::dnnl_memory_desc_destroy(self.raw) };
         }
     }
 }
@@ -324,15 +324,34 @@ fn c_dtype(dtype: DType) -> sys::dnnl_data_type_t {
 
 /// The public tag of this name, in oneDNN's letters (`aBcd16b`), if there is one.
 pub(crate) fn format_tag(name: &str) -> Option<sys::dnnl_format_tag_t> {
-    static TAGS: once_cell::sync::Lazy<HashMap<String, sys::dnnl_format_tag_t>> =
-        once_cell::sync::Lazy::new(|| {
-            (sys::dnnl_format_tag_any + 1..sys::dnnl_format_tag_last)
-                .map(|tag| {
-                    // SAFETY: the function returns a static NUL-terminated string for every value.
-                    let text = unsafe { CStr::from_ptr(sys::dnnl_fmt_tag2str(tag)) };
-                    (text.to_string_lossy().into_owned(), tag)
-                })
-                .collect()
-        });
+    static TAGS: LazyLock<HashMap<String, sys::dnnl_format_tag_t>> = LazyLock::new(|| {
+        (sys::dnnl_format_tag_any + 1..sys::dnnl_format_tag_last)
+            .map(|tag| {
+                // SAFETY: the function returns a static NUL-terminated string for every value.
+                let text = unsafe { CStr::from_ptr(sys::dnnl_fmt_tag2str(tag)) };
+                (text.to_string_lossy().into_owned(), tag)
+            })
+            .collect()
+    });
     TAGS.get(name).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packed weights that are freed leave their place to others, in another layout.
+    #[test]
+    fn a_chosen_descriptor_in_the_place_of_another_has_another_key() {
+        let key = |desc: &MemoryDesc| {
+            let mut key = Vec::new();
+            Spec::Chosen(desc).push_key(&mut key);
+            key
+        };
+        let mut place = MemoryDesc::strided(&[2, 3], &[3, 1], DType::F32).unwrap();
+        let before = key(&place);
+        assert_eq!(key(&place), before);
+        place = MemoryDesc::strided(&[2, 3], &[1, 2], DType::F32).unwrap();
+        assert_ne!(key(&place), before);
+    }
 }

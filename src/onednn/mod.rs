@@ -1,13 +1,14 @@
 //! oneDNN, made safe: the only caller of the -sys crate.
 //!
 //! `status` turns codes into errors, `engine` holds the engine, streams and thread-pool adapter, `memory` the
-//! descriptors, `attr` the attributes, `primitive` runs, `cache` keeps. One file per primitive kind builds its
+//! descriptors, `attr` the attributes, `primitive` runs, `flush` sets the processor's mode for a run, `cache` keeps. One file per primitive kind builds its
 //! descriptor and key.
 
 mod attr;
 mod cache;
 mod conv;
 mod engine;
+mod flush;
 mod matmul;
 mod memory;
 mod primitive;
@@ -15,7 +16,7 @@ mod reorder;
 mod status;
 
 pub use cache::{CAPACITY, CacheStats, cache_stats, clear_cache};
-pub use engine::{effective_isa, version};
+pub use engine::{cpu_runtime, effective_isa, version};
 
 pub(crate) use conv::{ConvSpec, PostSpec};
 pub(crate) use matmul::MatmulSpec;

@@ -7,10 +7,12 @@ use onednn_sys as sys;
 
 use super::attr::{Attr, Fused};
 use super::engine::{engine, set_concurrency, with_stream};
+use super::flush;
 use super::memory::{Memory, MemoryDesc};
-use super::status::{call, check, status_of};
+use super::status::{call, check, guarded_call, status_of};
 use crate::buffer::Buffer;
 use crate::error::{Error, Result};
+use crate::fault;
 use crate::ops::post_ops::MAX_POST_OPS;
 use crate::threads;
 
@@ -110,7 +112,7 @@ pub(crate) const MAX_RUN_ARGS: usize = MAX_POST_OPS + 4;
 pub(crate) enum RunArg<'a> {
     /// Read.
     In(&'a [u8]),
-    /// Written, and read where the primitive has a `sum` post-op.
+    /// Written.
     Out(&'a mut [u8]),
 }
 
@@ -211,12 +213,13 @@ impl Executable {
             unsafe { memory.set(data)? };
             exec[i] = sys::dnnl_exec_arg_t { arg: slot.arg, memory: memory.raw() };
         }
+        fault::engine_runs();
         threads::run(|| {
             with_stream(|stream| {
                 // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this
                 // thread's. A THREADPOOL stream is synchronous; for other runtimes the wait ends the run.
-                call("dnnl_primitive_execute", || unsafe {
-                    sys::dnnl_primitive_execute(self.primitive, stream, count as c_int, exec.as_ptr())
+                guarded_call("dnnl_primitive_execute", || unsafe {
+                    flush::execute(self.primitive, stream, &exec[..count])
                 })?;
                 if cfg!(onednn_threadpool) {
                     return Ok(());
@@ -248,6 +251,10 @@ fn argument_error(_got: usize) -> Error {
 
 impl Drop for Executable {
     fn drop(&mut self) {
+        // Another thread of the parent may have held a lock of oneDNN's.
+        if threads::forked() {
+            return;
+        }
         // SAFETY: owned and destroyed once; no run is under way, as a run borrows self.
         unsafe { sys::dnnl_primitive_destroy(self.primitive) };
     }

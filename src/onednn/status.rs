@@ -10,6 +10,11 @@ pub(super) fn call(name: &'static str, make: impl FnOnce() -> sys::dnnl_status_t
     check(name, status_of(make))
 }
 
+/// As [`call`], for a call that catches exceptions itself.
+pub(super) fn guarded_call(name: &'static str, make: impl FnOnce() -> sys::dnnl_status_t) -> Result<()> {
+    check(name, fault::engine_status().unwrap_or_else(|| fault::inside(make)))
+}
+
 /// Makes a call of oneDNN, unless a test has it fail. An exception counts as the status that it should have been.
 pub(super) fn status_of(make: impl FnOnce() -> sys::dnnl_status_t) -> sys::dnnl_status_t {
     fault::engine_status().unwrap_or_else(|| fault::inside(|| sys::guard(make)))

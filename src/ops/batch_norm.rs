@@ -208,7 +208,7 @@ pub(super) fn normalise(args: &Args<'_>, of: impl Fn(usize) -> Scale) -> Result<
     if let TensorRef::Strided(x) = args.tensor(0)? {
         let mut dst = FormatRule::ElementWise.empty_result(op, &[x], x.dims(), x.dtype())?;
         if x.strides() != dst.strides() || Lanes::of_strided(x).is_none() {
-            map(op, &mut dst, x, of)?;
+            super::timed(args, "blocktensor:elementwise", || x.format_name(), || map(op, &mut dst, x, of))?;
             return Ok(dst.into());
         }
         let view = strided_lanes(op, x)?;

@@ -96,6 +96,9 @@ pub fn index_select<T: Operand>(x: &T, axis: usize, index: &StridedTensor) -> Re
     ])
 }
 
+/// What a run over lines is called in the ledger.
+pub(super) const NAME: &str = "blocktensor:lines";
+
 /// The lines of a tensor along one axis, in the logical order of the others.
 pub(super) struct LinesAlong {
     /// Sizes and strides of the other axes.
@@ -166,15 +169,20 @@ fn cumsum_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (op, x, axis) = (args.op(), args.strided(0)?, args.count(1)?);
     check_axis(op, x.dims(), axis)?;
     let (lines, data) = (LinesAlong::new(x, axis), x.data::<f32>());
-    let sums = write_lines(op, &lines, lines.length, |i, line: &mut [f32]| {
+    let add = |i: usize, line: &mut [f32]| {
         let start = lines.start(i);
         let mut sum = 0f64;
         for (j, v) in line.iter_mut().enumerate() {
             sum += f64::from(data[start + j * lines.step]);
             *v = sum as f32;
         }
-    })?;
-    Ok(of_lines(op, &sums, axis, x, FormatRule::Contiguous)?.into())
+    };
+    let layouts = || x.format_name();
+    let sums = super::timed(args, NAME, layouts, || {
+        let sums = write_lines(op, &lines, lines.length, add)?;
+        of_lines(op, &sums, axis, x, FormatRule::Contiguous)
+    });
+    Ok(sums?.into())
 }
 
 /// `OutOfBounds` for an index that is negative or past the size.
@@ -214,13 +222,18 @@ fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
     let mut of_x = LinesAlong::new(x, axis);
     of_x.dims = of_index.dims;
     let (data, indices) = (x.data::<f32>(), index.data::<i32>());
-    let picked = write_lines(op, &of_index, of_index.length, |i, line: &mut [f32]| {
+    let pick = |i: usize, line: &mut [f32]| {
         let (from, at) = (of_x.start(i), of_index.start(i));
         for (j, v) in line.iter_mut().enumerate() {
             *v = data[from + indices[at + j * of_index.step] as usize * of_x.step];
         }
-    })?;
-    Ok(of_lines(op, &picked, axis, x, FormatRule::Contiguous)?.into())
+    };
+    let layouts = || x.format_name();
+    let picked = super::timed(args, NAME, layouts, || {
+        let picked = write_lines(op, &of_index, of_index.length, pick)?;
+        of_lines(op, &picked, axis, x, FormatRule::Contiguous)
+    });
+    Ok(picked?.into())
 }
 
 fn index_select_kernel(args: &Args<'_>) -> Result<Outputs> {

@@ -86,27 +86,27 @@ struct Row<'a, const B: usize> {
 
 impl<const B: usize> VectorLoop<B> for Row<'_, B> {
     #[inline(always)]
-    fn run<V: Vector<B>>(self) {
+    fn run<V: Vector<B>>(self, proof: V::Proof) {
         // The usual counts apart, so that their indices stay in registers.
         match self.terms.len() {
-            1 => self.fixed::<V, 1>(),
-            2 => self.fixed::<V, 2>(),
-            3 => self.fixed::<V, 3>(),
-            4 => self.fixed::<V, 4>(),
-            _ => self.any::<V>(),
+            1 => self.fixed::<V, 1>(proof),
+            2 => self.fixed::<V, 2>(proof),
+            3 => self.fixed::<V, 3>(proof),
+            4 => self.fixed::<V, 4>(proof),
+            _ => self.any::<V>(proof),
         }
     }
 }
 
 impl<const B: usize> Row<'_, B> {
     #[inline(always)]
-    fn fixed<V: Vector<B>, const K: usize>(self) {
-        let start = V::load(self.start);
+    fn fixed<V: Vector<B>, const K: usize>(self, proof: V::Proof) {
+        let start = V::load(proof, self.start);
         let terms: [(&[f32], [i32; B]); K] = std::array::from_fn(|k| self.terms[k]);
         for p in 0..self.pixels {
             let mut lanes = start;
             for (src, index) in &terms {
-                lanes = lanes.pick(V::load(vector(src, p * self.src_step)), index);
+                lanes = lanes.pick(V::load(proof, vector(src, p * self.src_step)), index);
             }
             if let Some(to) = self.dst[p * self.dst_step..].first_chunk_mut::<B>() {
                 lanes.store(to);
@@ -115,12 +115,12 @@ impl<const B: usize> Row<'_, B> {
     }
 
     #[inline(always)]
-    fn any<V: Vector<B>>(self) {
-        let start = V::load(self.start);
+    fn any<V: Vector<B>>(self, proof: V::Proof) {
+        let start = V::load(proof, self.start);
         for p in 0..self.pixels {
             let mut lanes = start;
             for (src, index) in self.terms {
-                lanes = lanes.pick(V::load(vector(src, p * self.src_step)), index);
+                lanes = lanes.pick(V::load(proof, vector(src, p * self.src_step)), index);
             }
             if let Some(to) = self.dst[p * self.dst_step..].first_chunk_mut::<B>() {
                 lanes.store(to);

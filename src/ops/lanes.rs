@@ -9,6 +9,7 @@
 //! A kernel written once over rows and lanes serves all three, with the same bits: its vector loop runs along the
 //! lanes, the team shares the rows.
 
+use super::lent::{Tile, TilePlace};
 use crate::elementwise;
 use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
@@ -57,32 +58,6 @@ pub(crate) struct Piece {
     pub first: usize,
 }
 
-/// The same pixels of every block of one image of a result.
-pub(crate) struct Tile {
-    pub n: usize,
-    /// The first pixel, counted over D, H and W.
-    pub first: usize,
-    pub pixels: usize,
-    start: *mut f32,
-    stride_block: usize,
-    blocks: usize,
-    lanes: usize,
-}
-
-impl Tile {
-    /// The pixels of one block, side by side.
-    #[inline(always)]
-    pub fn block(&mut self, block: usize) -> &mut [f32] {
-        assert!(block < self.blocks);
-        // SAFETY: `for_each_tile` made this of pixels inside the result that no other task has, and `&mut self` lends
-        // one block at a time.
-        unsafe {
-            let start = self.start.add(block * self.stride_block);
-            std::slice::from_raw_parts_mut(start, self.pixels * self.lanes)
-        }
-    }
-}
-
 /// One row of pixels of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -98,7 +73,7 @@ impl Lanes {
         let (&n, &c) = (dims.first()?, dims.get(1)?);
         let mut spatial = [1; 3];
         let given = dims.get(2..)?;
-        spatial.get_mut(3 - given.len().min(4)..)?.copy_from_slice(given);
+        spatial.get_mut(3usize.checked_sub(given.len())?..)?.copy_from_slice(given);
         let [d, h, w] = spatial;
         let stride_h = w * lanes;
         let stride_d = h * stride_h;
@@ -230,7 +205,7 @@ impl Lanes {
     }
 
     /// Calls `f` for tiles of up to `pixels` pixels with all their channels; the team shares them.
-    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile) + Sync) {
+    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile<'_>) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
@@ -244,9 +219,11 @@ impl Lanes {
                 let (n, first) = (i / per_image, i % per_image * pixels);
                 // SAFETY: the offset of a pixel of the view, whose every block begins inside `dst`.
                 let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
-                let (stride_block, blocks, lanes) = (self.stride_block, self.blocks, self.lanes);
                 let pixels = pixels.min(self.pixels() - first);
-                f(Tile { n, first, pixels, start, stride_block, blocks, lanes });
+                let (stride_block, blocks, lanes) = (self.stride_block, self.blocks, self.lanes);
+                let place = TilePlace { n, first, pixels, stride_block, blocks, lanes };
+                // SAFETY: pixels of `dst` that no other task has; `dst` is borrowed until all tasks are done.
+                unsafe { Tile::lend(start, place, &f) };
             }
         });
     }

@@ -2,7 +2,7 @@
 
 use super::Entry;
 use crate::dispatch::schema::{data, optional_param};
-use crate::dispatch::{Arg, Args, Engine, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
@@ -17,14 +17,11 @@ static LINEAR: Op = Op::new(&LINEAR_SCHEMA);
 static MATMUL_SCHEMA: Schema = Schema::new("matmul", &[data("a"), data("b")]);
 static MATMUL: Op = Op::new(&MATMUL_SCHEMA);
 
-const LINEAR_ENGINE: Engine = if cfg!(feature = "onednn") { Engine::Both } else { Engine::Rust };
+/// What a run of them is called in the ledger.
+pub(crate) const NAME: &str = "blocktensor:gemm";
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry {
-        op: &LINEAR,
-        strided: Some(Kernel::rust(&linear_kernel).with_engine(LINEAR_ENGINE)),
-        blocked: None,
-    },
+    Entry { op: &LINEAR, strided: Some(Kernel::rust(&linear_kernel)), blocked: None },
     Entry { op: &MATMUL, strided: Some(Kernel::rust(&matmul_kernel)), blocked: None },
 ];
 
@@ -38,7 +35,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 ///
 /// # Layouts
 /// Strided only: from a blocked activation come back with `to_strided` and flatten. A view is copied dense first, and
-/// the ledger counts it. [`PackedLinear`](crate::PackedLinear) packs the weights once.
+/// the ledger counts it. Runs in Rust; [`PackedLinear`](crate::PackedLinear) packs the weights once and runs on oneDNN.
 ///
 /// # Errors
 /// `RankMismatch`, `ShapeMismatch`; `UnsupportedOp` on blocked tensors.
@@ -146,7 +143,7 @@ fn linear_kernel(args: &Args<'_>) -> Result<Outputs> {
     let w = matrix(w, 0, 0);
     super::timed(
         args,
-        "blocktensor:gemm",
+        NAME,
         || "contiguous -> contiguous".into(),
         || {
             linear_gemm(&s, x.data::<f32>(), w, bias.as_deref(), dst.result_data::<f32>());
@@ -216,7 +213,7 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
     let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
     super::timed(
         args,
-        "blocktensor:gemm",
+        NAME,
         || "strided -> contiguous".into(),
         || {
             let out = dst.result_data::<f32>();

@@ -2,6 +2,7 @@
 //! together as the columns of a vector loop.
 
 use super::lanes::{Lanes, for_each_chunk};
+pub(crate) use super::lent::ColumnsMut;
 use crate::simd;
 use crate::threads::{SyncPtr, parallel_for};
 
@@ -40,33 +41,6 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The destination of [`Columns`]: `rows` rows of its width, as far apart as the source's.
-pub(crate) struct ColumnsMut<E> {
-    start: *mut E,
-    stride: usize,
-    rows: usize,
-    width: usize,
-}
-
-impl<E> ColumnsMut<E> {
-    /// Row `i`.
-    #[inline(always)]
-    pub fn row(&mut self, i: usize) -> &mut [E] {
-        assert!(i < self.rows);
-        // SAFETY: `Lines::for_each` made this of rows inside the destination that no other task has, and `&mut self`
-        // lends one at a time.
-        unsafe { std::slice::from_raw_parts_mut(self.start.add(i * self.stride), self.width) }
-    }
-
-    /// Row `i`, to read.
-    #[inline(always)]
-    pub fn get(&self, i: usize) -> &[E] {
-        assert!(i < self.rows);
-        // SAFETY: as above; nobody else writes it.
-        unsafe { std::slice::from_raw_parts(self.start.add(i * self.stride), self.width) }
-    }
-}
-
 impl Lines {
     /// The lines along dimension `axis` of a dense tensor of these sizes, outermost first.
     pub fn new(sizes: &[usize], axis: usize) -> Lines {
@@ -85,13 +59,13 @@ impl Lines {
     }
 
     /// Calls `f` for columns that cover every line; the team shares them. `src` has `outer * len * inner` elements, `dst`
-    /// has `outer * rows * inner`.
+    /// has `outer * rows * inner`: rows of the same columns, as far apart as the source's.
     pub fn for_each<E: Send>(
         &self,
         src: &[f32],
         dst: &mut [E],
         rows: usize,
-        f: impl Fn(Columns<'_>, ColumnsMut<E>) + Sync,
+        f: impl Fn(Columns<'_>, ColumnsMut<'_, E>) + Sync,
     ) {
         let Lines { outer, len, inner } = *self;
         let src = &src[..outer * len * inner];
@@ -108,12 +82,10 @@ impl Lines {
                 let (outer, first) = (unit / parts, unit % parts * WIDTH);
                 let width = WIDTH.min(inner - first);
                 let at = outer * rows * inner + first;
+                let from = Columns { src: &src[outer * len * inner + first..], stride: inner, len, width };
                 // SAFETY: `at` is inside `dst`; the rows from there on are columns `first..first + width` of group
-                // `outer`, which no other unit has.
-                let start = unsafe { out.get().add(at) };
-                let to = ColumnsMut { start, stride: inner, rows, width };
-                let from = &src[outer * len * inner + first..];
-                f(Columns { src: from, stride: inner, len, width }, to);
+                // `outer`, which no other unit has. `dst` is borrowed until all tasks are done.
+                unsafe { ColumnsMut::lend(out.get().add(at), inner, rows, width, |to| f(from, to)) };
             }
         });
     }
@@ -173,7 +145,7 @@ impl Lines {
         src: &[f32],
         dst: &mut [f32],
         beside: impl Fn(&mut [f32]) + Sync,
-        direct: impl Fn(Columns<'_>, ColumnsMut<f32>) + Sync,
+        direct: impl Fn(Columns<'_>, ColumnsMut<'_, f32>) + Sync,
     ) {
         let Some(together) = self.together() else { return self.for_each(src, dst, self.len, direct) };
         let chunk = together * self.len * self.inner;

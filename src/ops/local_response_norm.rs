@@ -2,7 +2,8 @@
 
 use super::Entry;
 use super::batch_norm::channels_of;
-use super::lanes::{Lanes, Tile};
+use super::lanes::Lanes;
+use super::lent::Tile;
 use super::lines::{Columns, ColumnsMut, Lines};
 use super::same::Same;
 use crate::dispatch::schema::{data, float, required_int};
@@ -159,8 +160,8 @@ fn run(view: &Lanes, window: &Window, src: &[f32], dst: &mut [f32]) {
 /// Pixels of row-major images: vectors run along them.
 struct SideBySide<'a, 'b> {
     window: &'a Window,
-    from: &'a Columns<'b>,
-    to: &'a mut ColumnsMut<f32>,
+    from: &'a Columns<'a>,
+    to: &'a mut ColumnsMut<'b, f32>,
 }
 
 impl SideBySide<'_, '_> {
@@ -192,40 +193,40 @@ impl Loop for SideBySide<'_, '_> {
 }
 
 /// The channels of some pixels, side by side or in blocks: vectors run along the channels.
-struct Pixels<'a> {
+struct Pixels<'a, 'b> {
     view: &'a Lanes,
     window: &'a Window,
     src: &'a [f32],
-    tile: &'a mut Tile,
+    tile: &'a mut Tile<'b>,
     /// Zeros, twice as many as the channels of a tile with what windows have before and after them.
     room: &'a mut [f32],
 }
 
-impl Pixels<'_> {
+impl Pixels<'_, '_> {
     #[inline(always)]
     fn with<const QUARTERS: u8>(self) {
         let Pixels { view, window, src, tile, room } = self;
         let (lanes, halo) = (view.lanes, window.before + window.after);
         let step = view.padded_channels() + halo;
-        let start = tile.n * view.stride_n + tile.first * lanes;
+        let start = tile.place.n * view.stride_n + tile.place.first * lanes;
         // Squares, with zeros before and after those of each pixel; then what to divide by, from each pixel's first zero on.
         let (squares, divisors) = room.split_at_mut(room.len() / 2);
         for block in 0..view.blocks {
-            let x = &src[start + block * view.stride_block..][..tile.pixels * lanes];
+            let x = &src[start + block * view.stride_block..][..tile.place.pixels * lanes];
             for (pixel, x) in x.chunks_exact(lanes).enumerate() {
                 let at = pixel * step + window.before + block * lanes;
                 with_lanes(&mut squares[at..at + lanes], x, x, |a, b| a * b);
             }
         }
         let (squares, divisors) =
-            (&squares[..tile.pixels * step], &mut divisors[..tile.pixels * step - halo]);
+            (&squares[..tile.place.pixels * step], &mut divisors[..tile.place.pixels * step - halo]);
         divisors.copy_from_slice(&squares[..divisors.len()]);
         for shift in 1..=halo {
             divisors.iter_mut().zip(&squares[shift..]).for_each(|(s, q)| *s += q);
         }
         divisors.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
         for block in 0..view.blocks {
-            let x = &src[start + block * view.stride_block..][..tile.pixels * lanes];
+            let x = &src[start + block * view.stride_block..][..tile.place.pixels * lanes];
             let used = view.lanes_in(block);
             let y = tile.block(block).chunks_exact_mut(lanes);
             for (pixel, (y, x)) in y.zip(x.chunks_exact(lanes)).enumerate() {
@@ -249,7 +250,7 @@ fn with_lanes(y: &mut [f32], a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) 
     y.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = f(a, b));
 }
 
-impl Loop for Pixels<'_> {
+impl Loop for Pixels<'_, '_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {

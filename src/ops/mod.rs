@@ -35,6 +35,9 @@ mod lane_picks;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 mod layer_norm;
+/// Views of a result that are lent to closures.
+#[allow(unsafe_code)]
+mod lent;
 pub(crate) mod linear;
 #[allow(unsafe_code)]
 mod lines;

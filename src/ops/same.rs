@@ -106,3 +106,21 @@ pub(crate) fn strided_lanes(op: &'static str, t: &StridedTensor) -> Result<Lanes
 pub(crate) fn param_arg(t: Option<&StridedTensor>) -> Arg<'_> {
     t.map_or(Arg::Absent, |t| Arg::Tensor(TensorRef::Strided(t)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn views_of_images_have_rank_2_to_5() {
+        for rank in 0..=crate::MAX_RANK {
+            let t = StridedTensor::full(&vec![2; rank], 1f32, MemoryFormat::Contiguous).unwrap();
+            match strided_lanes("test", &t) {
+                Ok(_) => assert!((2..=5).contains(&rank), "rank {rank}"),
+                Err(Error::RankMismatch(_)) => assert!(!(2..=5).contains(&rank), "rank {rank}"),
+                Err(e) => panic!("rank {rank}: {e}"),
+            }
+        }
+    }
+}

@@ -136,11 +136,11 @@ fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32]) {
 fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
     view.for_each_tile(dst, WIDTH, |mut tile| {
         with_scratch(view.c * WIDTH, |rows| {
-            gather_channels(view, src, tile.n, tile.first, tile.pixels, rows);
+            gather_channels(view, src, tile.place.n, tile.place.first, tile.place.pixels, rows);
             let place = InPlace(rows.as_chunks_mut().0);
             simd::dispatch(SideBySide { len: view.c, rows: place, log });
             for block in 0..view.blocks {
-                let (used, pixels) = (view.lanes_in(block), tile.pixels);
+                let (used, pixels) = (view.lanes_in(block), tile.place.pixels);
                 let dst = tile.block(block);
                 transpose(
                     (&mut *dst, view.lanes),
@@ -185,7 +185,7 @@ impl Rows for InPlace<'_> {
 /// Columns of the tensors themselves.
 struct Direct<'a> {
     from: Columns<'a>,
-    to: ColumnsMut<f32>,
+    to: ColumnsMut<'a, f32>,
 }
 
 impl Rows for &mut Direct<'_> {

@@ -1,6 +1,6 @@
 //! Sorting along an axis: strided only.
 
-use super::index::{LinesAlong, of_lines, write_lines};
+use super::index::{LinesAlong, NAME, of_lines, write_lines};
 use super::{Entry, check_axis};
 use crate::dispatch::schema::{data, flag, required_int};
 use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
@@ -123,7 +123,7 @@ fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatR
     // What sorting a line takes, which could not be refused later.
     drop(table::<u64>(op, lines.length)?);
     let value = |start: usize, i: usize| data[start + i * lines.step];
-    let indices = write_lines(op, &lines, k, |i, line: &mut [i32]| {
+    let order = |i: usize, line: &mut [i32]| {
         let start = lines.start(i);
         let (mut few, mut many) = ([0; FEW], Vec::new());
         let keys = match few.get_mut(..lines.length) {
@@ -139,14 +139,18 @@ fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatR
         }
         keys[..k].sort_unstable();
         line.iter_mut().zip(&*keys).for_each(|(to, &key)| *to = key as u32 as i32);
-    })?;
-    let of_line = indices.data::<i32>();
-    let values = write_lines(op, &lines, k, |i, line: &mut [f32]| {
-        let start = lines.start(i);
-        line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j as usize));
-    })?;
-    Ok(Outputs::Many(vec![
-        of_lines(op, &values, axis, x, rule)?.into(),
-        of_lines(op, &indices, axis, x, rule)?.into(),
-    ]))
+    };
+    let layouts = || x.format_name();
+    super::timed(args, NAME, layouts, || {
+        let indices = write_lines(op, &lines, k, order)?;
+        let of_line = indices.data::<i32>();
+        let values = write_lines(op, &lines, k, |i, line: &mut [f32]| {
+            let start = lines.start(i);
+            line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j as usize));
+        })?;
+        Ok(Outputs::Many(vec![
+            of_lines(op, &values, axis, x, rule)?.into(),
+            of_lines(op, &indices, axis, x, rule)?.into(),
+        ]))
+    })
 }

@@ -34,7 +34,8 @@ pub use packer::ConvPacker;
 /// It is for one source: sizes, dtype, layout and number of threads. Packed for one image it runs any batch; where the engine
 /// would want other weights for a batch, which it does for some sources, that batch runs in parts, each one in the ledger.
 /// Packed for more images, a batch that is no multiple of them may be a `PackMismatch`. Cheap to share between threads, which
-/// may all run it at once.
+/// may all run it at once. The kernels of 64 other batch sizes are kept; the first call with a batch size makes its kernel, and
+/// only calls with the same size wait for it.
 pub struct PackedConv<const N: usize, D: Direction = Forward> {
     g: ConvGeometry,
     source: Source,
@@ -156,7 +157,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     /// Runs the convolution.
     ///
     /// # Errors
-    /// `PackMismatch` when `x` is not what the weights were packed for: it says what they were packed for.
+    /// `PackMismatch` when `x` is not what the weights were packed for: it says what they were packed for. `ForkedProcess`,
+    /// `StackTooSmall`.
     #[track_caller]
     pub fn run<T: Operand>(&self, x: &T) -> Result<T> {
         self.run_fused(x, Fusion::default())
@@ -209,6 +211,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
 
     /// The geometry for this source, which may have another batch than the one packed for.
     fn geometry(&self, x: TensorRef<'_>) -> Result<ConvGeometry> {
+        threads::enter(self.g.op)?;
         let s = &self.source;
         let layout_fits = match (x, s.layout) {
             // Without elements there is no layout to get wrong.

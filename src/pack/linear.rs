@@ -2,17 +2,19 @@
 
 use std::panic::Location;
 
+use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
-use crate::ops::check_f32;
-use crate::ops::linear::{LinearShape, linear_gemm};
+use crate::ops::linear::{LinearShape, NAME, linear_gemm};
+use crate::ops::{check_f32, timed_as};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// A linear layer whose weights lie as its kernel wants them, for a stated number of rows.
+/// A linear layer whose weights lie as its kernel wants them, for a stated number of rows. The kernels of 64 other numbers of
+/// rows are kept.
 pub struct PackedLinear {
     rows: usize,
     threads: usize,
@@ -56,6 +58,7 @@ impl PackedLinear {
     /// rows than memory can have.
     #[track_caller]
     pub fn new(weights: &StridedTensor, bias: Option<&StridedTensor>, rows: usize) -> Result<PackedLinear> {
+        threads::enter("linear")?;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
             t.map_or(Ok(()), |t| check_f32("linear", name, TensorRef::Strided(t), "kernels take f32"))?;
         }
@@ -104,6 +107,7 @@ impl PackedLinear {
     /// number of threads.
     #[track_caller]
     pub fn run(&self, x: &StridedTensor) -> Result<StridedTensor> {
+        threads::enter("linear")?;
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
         let got = || TensorRef::Strided(x).describe();
@@ -133,7 +137,10 @@ impl PackedLinear {
             Weights::Packed(p) => p.run(self, &s, x, dst.result_data::<f32>())?,
             Weights::Plain(w) => {
                 let w = Matrix { data: w.data::<f32>(), row: self.k, column: 1 };
-                linear_gemm(&s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
+                let layouts = || "contiguous -> contiguous".into();
+                timed_as("linear", DispatchKey::STRIDED, NAME, layouts, || {
+                    linear_gemm(&s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
+                });
             }
         }
         Ok(dst)

@@ -3,6 +3,8 @@
 #[cfg(feature = "onednn")]
 mod chosen;
 mod conv;
+#[cfg(feature = "onednn")]
+mod kernels;
 mod linear;
 mod source;
 

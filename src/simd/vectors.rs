@@ -4,13 +4,15 @@
 //! compiler picks the wrong loop, and gathers. So a [`VectorLoop`] is written over a [`Vector`], and
 //! [`VectorWidth::dispatch`] runs it with the widest one of this machine.
 
-/// `B` f32 lanes in as many registers as they take. Made and used inside [`VectorWidth::dispatch`] alone, which has
-/// found the instructions that the methods need.
+/// `B` f32 lanes in as many registers as they take. A vector is made from a proof alone, so that having one proves that
+/// the machine has the instructions of its methods.
 pub(crate) trait Vector<const B: usize>: Copy {
+    /// Proof of the instructions: `()` where the target has them without asking.
+    type Proof: Copy;
     /// How many of them the machine holds.
     const REGISTERS: usize;
-    fn splat(x: f32) -> Self;
-    fn load(x: &[f32; B]) -> Self;
+    fn splat(proof: Self::Proof, x: f32) -> Self;
+    fn load(proof: Self::Proof, x: &[f32; B]) -> Self;
     fn store(self, to: &mut [f32; B]);
     /// `self + a * b`, rounded once where the machine can.
     fn add_product(self, a: Self, b: Self) -> Self;
@@ -24,7 +26,7 @@ pub(crate) const KEEP: i32 = -1;
 /// Work over vectors of `B` lanes. `run`, and all that it calls, is `#[inline(always)]`.
 pub(crate) trait VectorLoop<const B: usize> {
     /// The loop.
-    fn run<V: Vector<B>>(self);
+    fn run<V: Vector<B>>(self, proof: V::Proof);
 }
 
 /// The widths that have vectors: `Width<8>` and `Width<16>`.
@@ -47,7 +49,7 @@ struct Count<'a>(&'a mut usize);
 
 impl<const B: usize> VectorLoop<B> for Count<'_> {
     #[inline(always)]
-    fn run<V: Vector<B>>(self) {
+    fn run<V: Vector<B>>(self, _: V::Proof) {
         *self.0 = V::REGISTERS;
     }
 }
@@ -55,13 +57,14 @@ impl<const B: usize> VectorLoop<B> for Count<'_> {
 /// Vectors without instructions of their own: the compiler makes what it can of them.
 #[cfg(not(target_arch = "x86_64"))]
 impl<const B: usize> Vector<B> for [f32; B] {
+    type Proof = ();
     const REGISTERS: usize = 32 * 4 / B;
     #[inline(always)]
-    fn splat(x: f32) -> Self {
+    fn splat((): (), x: f32) -> Self {
         [x; B]
     }
     #[inline(always)]
-    fn load(x: &[f32; B]) -> Self {
+    fn load((): (), x: &[f32; B]) -> Self {
         *x
     }
     #[inline(always)]
@@ -81,26 +84,25 @@ impl<const B: usize> Vector<B> for [f32; B] {
 #[cfg(not(target_arch = "x86_64"))]
 impl<const B: usize> VectorWidth<B> for Width<B> {
     fn dispatch<L: VectorLoop<B>>(l: L) {
-        l.run::<[f32; B]>();
+        l.run::<[f32; B]>(());
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::*;
-    use std::marker::PhantomData;
 
-    use super::super::{Level, Loop, level, x86};
+    use super::super::{Avx2, Avx512, Level, Loop, level};
     use super::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
-    /// A loop with its vector chosen.
-    struct With<L, V, const B: usize>(L, PhantomData<V>);
+    /// A loop with its vector chosen, and the proof that there are such vectors.
+    struct With<L, V: Vector<B>, const B: usize>(L, V::Proof);
 
     impl<L: VectorLoop<B>, V: Vector<B>, const B: usize> Loop for With<L, V, B> {
         type Out = ();
         #[inline(always)]
         fn run(self) {
-            self.0.run::<V>();
+            self.0.run::<V>(self.1);
         }
     }
 
@@ -110,100 +112,112 @@ mod x86 {
                 #[inline]
                 fn dispatch<L: VectorLoop<$b>>(l: L) {
                     match level() {
-                        // SAFETY: `level` found every feature that the function enables.
-                        Level::Avx512 => unsafe { x86::avx512(With::<L, $avx512, $b>(l, PhantomData)) },
-                        // SAFETY: as above.
-                        Level::Avx2 => unsafe { x86::avx2(With::<L, $avx2, $b>(l, PhantomData)) },
-                        Level::Baseline => l.run::<$baseline>(),
+                        Level::Avx512(proof) => proof.run(With::<L, $avx512, $b>(l, proof)),
+                        Level::Avx2(proof) => proof.run(With::<L, $avx2, $b>(l, proof)),
+                        Level::Baseline => l.run::<$baseline>(()),
                     }
                 }
             }
         };
     }
-    width!(16: __m512, Two, Four);
-    width!(8: Wide, __m256, TwoOfFour);
+    width!(16: V512, Two, Four);
+    width!(8: Wide, V256, TwoOfFour);
 
-    impl Vector<16> for __m512 {
+    /// 16 lanes of AVX-512. `splat` and `load` alone make one of something else, from the proof.
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    struct V512(__m512);
+
+    /// 8 lanes of AVX2, made as [`V512`] is.
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    struct V256(__m256);
+
+    impl Vector<16> for V512 {
+        type Proof = Avx512;
         const REGISTERS: usize = 32;
         #[inline(always)]
-        fn splat(x: f32) -> Self {
-            // SAFETY: this type is used under AVX-512 alone.
-            unsafe { _mm512_set1_ps(x) }
+        fn splat(_: Avx512, x: f32) -> Self {
+            // SAFETY: the proof.
+            V512(unsafe { _mm512_set1_ps(x) })
         }
         #[inline(always)]
-        fn load(x: &[f32; 16]) -> Self {
-            // SAFETY: as above; 16 elements.
-            unsafe { _mm512_loadu_ps(x.as_ptr()) }
+        fn load(_: Avx512, x: &[f32; 16]) -> Self {
+            // SAFETY: the proof; 16 elements.
+            V512(unsafe { _mm512_loadu_ps(x.as_ptr()) })
         }
         #[inline(always)]
         fn store(self, to: &mut [f32; 16]) {
-            // SAFETY: as above; 16 elements.
-            unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self) }
+            // SAFETY: `self` was made from the proof; 16 elements.
+            unsafe { _mm512_storeu_ps(to.as_mut_ptr(), self.0) }
         }
         #[inline(always)]
         fn add_product(self, a: Self, b: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { _mm512_fmadd_ps(a, b, self) }
+            // SAFETY: `self` was made from the proof.
+            V512(unsafe { _mm512_fmadd_ps(a.0, b.0, self.0) })
         }
         #[inline(always)]
         fn pick(self, src: Self, index: &[i32; 16]) -> Self {
-            // SAFETY: as above; 16 indices.
-            unsafe {
+            // SAFETY: `self` was made from the proof; 16 indices.
+            V512(unsafe {
                 let index = _mm512_loadu_si512(index.as_ptr().cast());
-                _mm512_mask_permutexvar_ps(self, !_mm512_movepi32_mask(index), index, src)
-            }
+                _mm512_mask_permutexvar_ps(self.0, !_mm512_movepi32_mask(index), index, src.0)
+            })
         }
     }
 
-    impl Vector<8> for __m256 {
+    impl Vector<8> for V256 {
+        type Proof = Avx2;
         const REGISTERS: usize = 16;
         #[inline(always)]
-        fn splat(x: f32) -> Self {
-            // SAFETY: this type is used under AVX2 and FMA, or AVX-512, alone.
-            unsafe { _mm256_set1_ps(x) }
+        fn splat(_: Avx2, x: f32) -> Self {
+            // SAFETY: the proof.
+            V256(unsafe { _mm256_set1_ps(x) })
         }
         #[inline(always)]
-        fn load(x: &[f32; 8]) -> Self {
-            // SAFETY: as above; 8 elements.
-            unsafe { _mm256_loadu_ps(x.as_ptr()) }
+        fn load(_: Avx2, x: &[f32; 8]) -> Self {
+            // SAFETY: the proof; 8 elements.
+            V256(unsafe { _mm256_loadu_ps(x.as_ptr()) })
         }
         #[inline(always)]
         fn store(self, to: &mut [f32; 8]) {
-            // SAFETY: as above; 8 elements.
-            unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self) }
+            // SAFETY: `self` was made from the proof; 8 elements.
+            unsafe { _mm256_storeu_ps(to.as_mut_ptr(), self.0) }
         }
         #[inline(always)]
         fn add_product(self, a: Self, b: Self) -> Self {
-            // SAFETY: as above.
-            unsafe { _mm256_fmadd_ps(a, b, self) }
+            // SAFETY: `self` was made from the proof, which is of FMA too.
+            V256(unsafe { _mm256_fmadd_ps(a.0, b.0, self.0) })
         }
         #[inline(always)]
         fn pick(self, src: Self, index: &[i32; 8]) -> Self {
-            // SAFETY: as above; 8 indices. The sign of an index is its `KEEP`.
-            unsafe {
+            // SAFETY: `self` was made from the proof; 8 indices. The sign of an index is its `KEEP`.
+            V256(unsafe {
                 let index = _mm256_loadu_si256(index.as_ptr().cast());
-                _mm256_blendv_ps(_mm256_permutevar8x32_ps(src, index), self, _mm256_castsi256_ps(index))
-            }
+                let picked = _mm256_permutevar8x32_ps(src.0, index);
+                _mm256_blendv_ps(picked, self.0, _mm256_castsi256_ps(index))
+            })
         }
     }
 
     /// A vector made of `$n` parts of another width.
     macro_rules! parts {
-        ($(#[$doc:meta])* $name:ident: $b:literal lanes, $n:literal x $part:ty, $registers:literal, $pick:expr) => {
+        ($(#[$doc:meta])* $name:ident: $b:literal lanes, $n:literal x $part:ty, $proof:ty, $registers:literal, $pick:expr) => {
             $(#[$doc])*
             #[derive(Clone, Copy)]
             struct $name([$part; $n]);
 
             impl Vector<$b> for $name {
+                type Proof = $proof;
                 const REGISTERS: usize = $registers;
                 #[inline(always)]
-                fn splat(x: f32) -> Self {
-                    $name([<$part as Vector<{ $b / $n }>>::splat(x); $n])
+                fn splat(proof: $proof, x: f32) -> Self {
+                    $name([<$part as Vector<{ $b / $n }>>::splat(proof.into(), x); $n])
                 }
                 #[inline(always)]
-                fn load(x: &[f32; $b]) -> Self {
+                fn load(proof: $proof, x: &[f32; $b]) -> Self {
                     let parts = x.as_chunks::<{ $b / $n }>().0;
-                    $name(std::array::from_fn(|i| <$part>::load(&parts[i])))
+                    $name(std::array::from_fn(|i| <$part>::load(proof.into(), &parts[i])))
                 }
                 #[inline(always)]
                 fn store(self, to: &mut [f32; $b]) {
@@ -224,32 +238,33 @@ mod x86 {
     }
     parts!(
         /// 8 lanes where AVX-512 gives 32 registers.
-        Wide: 8 lanes, 1 x __m256, 32, |this: Wide, src: Wide, index: &[i32; 8]| {
+        Wide: 8 lanes, 1 x V256, Avx512, 32, |this: Wide, src: Wide, index: &[i32; 8]| {
             Wide([this.0[0].pick(src.0[0], index)])
         }
     );
     parts!(
         /// 16 lanes of AVX2.
-        Two: 16 lanes, 2 x __m256, 8, pick_of_two
+        Two: 16 lanes, 2 x V256, Avx2, 8, pick_of_two
     );
     parts!(
         /// 16 lanes of the baseline's SSE2.
-        Four: 16 lanes, 4 x __m128, 4, pick_by_loop::<Four, 16>
+        Four: 16 lanes, 4 x __m128, (), 4, pick_by_loop::<Four, 16>
     );
     parts!(
         /// 8 lanes of the baseline's SSE2.
-        TwoOfFour: 8 lanes, 2 x __m128, 8, pick_by_loop::<TwoOfFour, 8>
+        TwoOfFour: 8 lanes, 2 x __m128, (), 8, pick_by_loop::<TwoOfFour, 8>
     );
 
     impl Vector<4> for __m128 {
+        type Proof = ();
         const REGISTERS: usize = 16;
         #[inline(always)]
-        fn splat(x: f32) -> Self {
+        fn splat((): (), x: f32) -> Self {
             // SAFETY: SSE2 is in the baseline of x86-64.
             unsafe { _mm_set1_ps(x) }
         }
         #[inline(always)]
-        fn load(x: &[f32; 4]) -> Self {
+        fn load((): (), x: &[f32; 4]) -> Self {
             // SAFETY: as above; 4 elements.
             unsafe { _mm_loadu_ps(x.as_ptr()) }
         }
@@ -270,7 +285,7 @@ mod x86 {
     }
 
     #[inline(always)]
-    fn pick_by_loop<V: Vector<B>, const B: usize>(this: V, src: V, index: &[i32; B]) -> V {
+    fn pick_by_loop<V: Vector<B, Proof = ()>, const B: usize>(this: V, src: V, index: &[i32; B]) -> V {
         let (mut to, mut from) = ([0.0; B], [0.0; B]);
         this.store(&mut to);
         src.store(&mut from);
@@ -279,23 +294,23 @@ mod x86 {
                 *to = from[i as usize];
             }
         }
-        V::load(&to)
+        V::load((), &to)
     }
 
     #[inline(always)]
     fn pick_of_two(this: Two, src: Two, index: &[i32; 16]) -> Two {
         let halves = index.as_chunks::<8>().0;
         Two(std::array::from_fn(|i| {
-            // SAFETY: this type is used under AVX2 alone; 8 indices. Bit 3 of an index chooses the half of the
+            // SAFETY: both were made from the proof of AVX2; 8 indices. Bit 3 of an index chooses the half of the
             // source, its sign is its `KEEP`.
-            unsafe {
+            V256(unsafe {
                 let index = _mm256_loadu_si256(halves[i].as_ptr().cast());
-                let low = _mm256_permutevar8x32_ps(src.0[0], index);
-                let high = _mm256_permutevar8x32_ps(src.0[1], index);
+                let low = _mm256_permutevar8x32_ps(src.0[0].0, index);
+                let high = _mm256_permutevar8x32_ps(src.0[1].0, index);
                 let half = _mm256_castsi256_ps(_mm256_slli_epi32::<28>(index));
                 let picked = _mm256_blendv_ps(low, high, half);
-                _mm256_blendv_ps(picked, this.0[i], _mm256_castsi256_ps(index))
-            }
+                _mm256_blendv_ps(picked, this.0[i].0, _mm256_castsi256_ps(index))
+            })
         }))
     }
 
@@ -307,17 +322,17 @@ mod x86 {
 
         impl<const B: usize> VectorLoop<B> for Check<B> {
             #[inline(always)]
-            fn run<V: Vector<B>>(self) {
+            fn run<V: Vector<B>>(self, proof: V::Proof) {
                 let numbers = |from: f32| std::array::from_fn(|l| from + l as f32);
                 let (a, b): ([f32; B], [f32; B]) = (numbers(1.0), numbers(100.0));
                 let mut index: [i32; B] = std::array::from_fn(|l| (l * 7 % B) as i32);
                 index[3] = KEEP;
                 let mut got = [0.0; B];
-                V::load(&a).pick(V::load(&b), &index).store(&mut got);
+                V::load(proof, &a).pick(V::load(proof, &b), &index).store(&mut got);
                 let want: [f32; B] =
                     std::array::from_fn(|l| if l == 3 { a[l] } else { b[index[l] as usize] });
                 assert_eq!(got, want);
-                V::load(&a).add_product(V::splat(2.0), V::load(&b)).store(&mut got);
+                V::load(proof, &a).add_product(V::splat(proof, 2.0), V::load(proof, &b)).store(&mut got);
                 assert_eq!(got, std::array::from_fn(|l| a[l] + 2.0 * b[l]));
             }
         }
@@ -326,14 +341,11 @@ mod x86 {
         fn every_vector_agrees_with_its_definition() {
             Width::<16>::dispatch(Check::<16>);
             Width::<8>::dispatch(Check::<8>);
-            Check::<16>.run::<Four>();
-            Check::<8>.run::<TwoOfFour>();
-            if level() != Level::Baseline {
-                // SAFETY: AVX2 and FMA were found.
-                unsafe {
-                    x86::avx2(With::<_, Two, 16>(Check::<16>, PhantomData));
-                    x86::avx2(With::<_, __m256, 8>(Check::<8>, PhantomData));
-                }
+            Check::<16>.run::<Four>(());
+            Check::<8>.run::<TwoOfFour>(());
+            if let Some(proof) = level().avx2() {
+                proof.run(With::<_, Two, 16>(Check::<16>, proof));
+                proof.run(With::<_, V256, 8>(Check::<8>, proof));
             }
         }
     }

@@ -42,7 +42,20 @@ impl StridedTensor {
         memory: Foreign<'_>,
         owner: Arc<dyn Any + Send + Sync>,
     ) -> Result<StridedTensor> {
-        let op = "from_foreign";
+        // SAFETY: the caller's promise.
+        unsafe { StridedTensor::wrap("from_foreign", memory, 0, owner) }
+    }
+
+    /// [`from_foreign`](Self::from_foreign), for op `op`, of memory that has `before` bytes before its first element.
+    ///
+    /// # Safety
+    /// As of `from_foreign`.
+    pub(crate) unsafe fn wrap(
+        op: &'static str,
+        memory: Foreign<'_>,
+        before: usize,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Result<StridedTensor> {
         let dims = sizes(op, memory.dims)?;
         let numel = element_count(op, &dims)?;
         // This also checks that sizes can be multiplied, whatever the strides.
@@ -55,14 +68,19 @@ impl StridedTensor {
         };
         let size = memory.dtype.size_bytes();
         let reach = if numel == 0 { Some(0) } else { reach(&dims, &strides) };
-        let Some(bytes) = reach.and_then(|r| r.checked_mul(size)).filter(|&b| isize::try_from(b).is_ok())
-        else {
+        let address = memory.data.addr();
+        let bytes = reach.and_then(|r| r.checked_mul(size)).filter(|bytes| {
+            let object = bytes.checked_add(before);
+            object.is_some_and(|n| isize::try_from(n).is_ok()) && address.checked_add(*bytes).is_some()
+        });
+        let Some(bytes) = bytes else {
+            let from = format!("{before} bytes into memory, at address {:p}", memory.data);
             fail!(
                 Overflow,
                 op,
                 "strides",
-                format!("sizes {dims} with strides {strides}"),
-                "the last element must lie within the address space",
+                format!("sizes {dims} with strides {strides}, {from}"),
+                format!("the last element ends within the address space, and within {} bytes", isize::MAX),
                 "pass the strides in elements, as they are"
             );
         };
@@ -78,7 +96,7 @@ impl StridedTensor {
                 "pass the address of the first element"
             ),
         };
-        if !(data.as_ptr() as usize).is_multiple_of(size) {
+        if !data.addr().get().is_multiple_of(size) {
             fail!(
                 Misaligned,
                 op,

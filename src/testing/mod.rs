@@ -8,6 +8,7 @@ mod calls;
 mod case;
 
 pub use crate::fault::{Fault, Seen, inject, inside_engine, live_storages};
+pub use crate::threads::as_in_optimised_builds;
 
 use std::borrow::Cow;
 use std::cell::RefCell;

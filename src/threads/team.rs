@@ -12,7 +12,7 @@
 //! of its tasks, or of something that the leader waits for. So nobody serves for ever: a thread that leads or does a
 //! task does not serve at all, and every other comes back as soon as its leader, who may be waiting for it, is idle.
 
-use super::subnormals;
+use super::{pool, process, stack, subnormals};
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -34,9 +34,9 @@ thread_local! {
 struct Section<'a> {
     tasks: usize,
     next: AtomicUsize,
-    /// Tasks done; the panics of tasks are kept for the leader.
+    /// Whether a task panicked. The leader panics for it once all tasks are done.
     panicked: AtomicBool,
-    /// Whether the leader takes subnormal numbers for zeros: then all who work for it do.
+    /// The leader's wish that oneDNN take subnormal numbers for zeros.
     flush: bool,
     task: &'a (dyn Fn(usize) + Sync),
 }
@@ -51,7 +51,7 @@ impl Section<'_> {
             }
         }
         let _outside = Outside(IN_TASK.replace(true));
-        let _mode = subnormals::Scope::new(self.flush);
+        let _wish = subnormals::Scope::new(self.flush);
         loop {
             let i = self.next.fetch_add(1, SeqCst);
             if i >= self.tasks {
@@ -71,10 +71,10 @@ impl Section<'_> {
 
 /// Rayon workers that serve one leader.
 struct Team {
-    /// How many threads a section is cut for: the pool's size, the leader included.
+    /// How many threads a section is cut for: the pool's size within its bound, the leader included.
     threads: usize,
-    /// Members that the leader may call for: none were yet, or they left.
-    missing: AtomicUsize,
+    /// Number of vacant member slots.
+    vacant: AtomicUsize,
     /// The open section, or null. The lifetime is erased; `Team::section` shows why no member outlives it.
     open: AtomicPtr<Section<'static>>,
     /// Counts sections, so that a member does not enter the same one twice.
@@ -88,7 +88,7 @@ impl Team {
     fn new(threads: usize) -> Team {
         Team {
             threads,
-            missing: AtomicUsize::new(threads.saturating_sub(1)),
+            vacant: AtomicUsize::new(threads.saturating_sub(1)),
             open: AtomicPtr::new(std::ptr::null_mut()),
             epoch: AtomicUsize::new(0),
             inside: AtomicUsize::new(0),
@@ -96,14 +96,17 @@ impl Team {
         }
     }
 
-    /// Asks the pool for the members that are missing: at a section, so that a run of small ops wakes nobody.
+    /// Asks the pool to fill the vacant slots: at a section, so that a run of small ops wakes nobody. Slots stay vacant
+    /// where the pool cannot be started, or already has as many jobs waiting as members could come.
     fn call_members(self: &Arc<Team>) {
-        if self.missing.load(SeqCst) == 0 {
+        if self.vacant.load(SeqCst) == 0 {
             return;
         }
-        for _ in 0..self.missing.swap(0, SeqCst) {
-            let team = Arc::clone(self);
-            rayon::spawn(move || team.serve());
+        let slots = self.vacant.swap(0, SeqCst);
+        let team = Arc::clone(self);
+        let called = pool::spawn(slots, self.threads.saturating_sub(1), move || team.serve());
+        if called < slots {
+            self.vacant.fetch_add(slots - called, SeqCst);
         }
     }
 
@@ -126,6 +129,11 @@ impl Team {
         self.open.store(std::ptr::null_mut(), SeqCst);
         let mut spins = 0;
         while self.inside.load(SeqCst) != 0 {
+            // A task forked, and returned in the child: its members are in the parent, and may never have finished.
+            if process::forked() {
+                section.panicked.store(true, SeqCst);
+                break;
+            }
             spins += 1;
             if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
@@ -136,11 +144,12 @@ impl Team {
 
     /// A member's life: wait for a section, work, again, until the team closes or has been idle for long.
     fn serve(&self) {
-        let busy = IN_TASK.get() || leading(|_| ()).is_some();
-        if !busy {
+        // Not from a job that waits deep in its stack, nor in a pool of small stacks.
+        let unfit = IN_TASK.get() || leading(|_| ()).is_some() || !stack::is_enough();
+        if !unfit {
             self.work_until_idle();
         }
-        self.missing.fetch_add(1, SeqCst);
+        self.vacant.fetch_add(1, SeqCst);
     }
 
     fn work_until_idle(&self) {
@@ -178,7 +187,8 @@ fn leading<R>(look: impl FnOnce(&Arc<Team>) -> R) -> Option<R> {
 
 /// Runs `f` with the caller's rayon pool kept as a team: parallel sections of the ops in it cost no wake-up.
 ///
-/// The pool is the one that the caller stands in (`ThreadPool::install` decides), else rayon's global one. A
+/// The pool is the one that the caller stands in (`ThreadPool::install` decides), else rayon's global one, of which at
+/// most [`current_threads`] take part. A
 /// `run` inside a `run` of the same thread is the same run. Runs on several threads at once share the workers
 /// that are free and do not wait for each other; results do not depend on how many came.
 ///
@@ -198,7 +208,7 @@ pub fn run<R>(f: impl FnOnce() -> R) -> R {
     if IN_TASK.get() || leading(|_| ()).is_some() {
         return f();
     }
-    let team = Arc::new(Team::new(rayon::current_num_threads()));
+    let team = Arc::new(Team::new(current_threads()));
     let leads = LEADING.try_with(|l| l.replace(Some(team))).is_ok();
     let _leave = leads.then_some(Leave);
     f()
@@ -223,13 +233,15 @@ pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
     });
 }
 
-/// How many threads a section is cut for here: those of the run, else of the caller's rayon pool.
+/// How many threads a section is cut for here: those of the run, else of the caller's rayon pool, at most four for each
+/// processor (and 16 on small machines). 1 in a forked child. Where the pool's threads cannot be started now, the number
+/// that they would be.
 pub fn current_threads() -> usize {
     // Miri cannot follow crossbeam, which keeps pointers in integers: under it there is no pool.
-    if cfg!(miri) {
+    if cfg!(miri) || process::forked() {
         return 1;
     }
-    leading(|t| t.threads).unwrap_or_else(rayon::current_num_threads)
+    leading(|t| t.threads).unwrap_or_else(pool::size)
 }
 
 /// Whether this thread is inside a task of a section.

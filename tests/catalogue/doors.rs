@@ -189,8 +189,8 @@ fn files() {
             bytes.extend(header.as_bytes());
             bytes.resize(bytes.len() + data, 0);
             std::fs::write(&path, bytes).unwrap();
-            refused(&format!("row {row}"), 18, &[part], &[], || StateDict::load(&path));
-            refused(&format!("row {row}, packed"), 18, &[], &[], || PackedFile::open(&path));
+            refused(&format!("row {row}"), 18, &[part], &[], || StateDict::read(&path));
+            refused(&format!("row {row}, packed"), 18, &[], &[], || PackedFile::read(&path));
         }
         // Weights that were packed for another number of threads, and for another op.
         let packed = folder.file("one.packed");
@@ -201,10 +201,10 @@ fn files() {
         writer.add("conv", &conv).unwrap();
         writer.save(&packed).unwrap();
         refused("row 10", 15, &["7", "threads"], &[], || {
-            PackedFile::open(&packed)?.get::<PackedConv2d>("conv")
+            PackedFile::read(&packed)?.get::<PackedConv2d>("conv")
         });
         refused("row 9, in a file", 15, &["conv", "linear"], &[], || {
-            PackedFile::open(&packed)?.get::<PackedLinear>("conv")
+            PackedFile::read(&packed)?.get::<PackedLinear>("conv")
         });
     });
 }

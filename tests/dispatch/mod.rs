@@ -1,5 +1,6 @@
 //! Mirrors src/dispatch.
 
+pub mod engines;
 mod host;
 mod registry;
 mod surroundings;

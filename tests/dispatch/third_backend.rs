@@ -81,16 +81,19 @@ fn a_registration_inside_another_is_an_error() {
     register_backend(|_| Ok(())).unwrap();
 }
 
+/// For registrations that are turned down.
+const NEVER_RUN: Kernel = Kernel::rust(&|_| unreachable!("it was not registered"));
+
 #[test]
 fn a_key_that_was_turned_down_gets_no_kernels() {
     let mut lost = None;
     let spec = KeySpec { name: "turned_down", to_strided: "a", from_strided: "b" };
     register_backend(|r| {
         lost = Some(r.key(spec)?);
-        r.kernel("no_such_op", lost.unwrap(), Kernel::NOT_BUILT)
+        r.kernel("no_such_op", lost.unwrap(), NEVER_RUN)
     })
     .unwrap_err();
-    let e = register_backend(|r| r.kernel("relu", lost.unwrap(), Kernel::NOT_BUILT)).unwrap_err();
+    let e = register_backend(|r| r.kernel("relu", lost.unwrap(), NEVER_RUN)).unwrap_err();
     assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("not registered"), "{e}");
 }
 
@@ -115,13 +118,13 @@ fn nothing_is_registered_twice_and_a_clash_leaves_no_trace() {
     let before = dispatch::DispatchKey::all().len();
     let e = register_backend(|r| {
         let fresh = r.key(spec("fresh"))?;
-        r.kernel("add", fresh, Kernel::NOT_BUILT)?;
-        r.kernel("relu", k, Kernel::NOT_BUILT)
+        r.kernel("add", fresh, NEVER_RUN)?;
+        r.kernel("relu", k, NEVER_RUN)
     })
     .unwrap_err();
     assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("relu"), "{e}");
     assert_eq!(dispatch::DispatchKey::all().len(), before, "the key of a failed registration is not there");
-    let e = register_backend(|r| r.kernel("no_such_op", k, Kernel::NOT_BUILT)).unwrap_err();
+    let e = register_backend(|r| r.kernel("no_such_op", k, NEVER_RUN)).unwrap_err();
     assert!(e.to_string().contains("no_such_op"), "{e}");
 }
 

@@ -1,6 +1,6 @@
 //! Every op under every key: where there is no kernel, the call says so, and nothing moves.
 
-use blocktensor::dispatch::{self, DispatchKey};
+use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ledger};
 use blocktensor_third_backend::{Reversed, key};
 
@@ -91,6 +91,38 @@ fn unsupported_reads_as_one_sentence_with_the_way_out() {
              call it there; a result that suits `blocked` comes back with `to_blocked`"
         )
     );
+}
+
+/// Strided tensors of every rank, dense and not: a result or an error, and no panic.
+#[test]
+fn ranks_that_no_network_has_are_run_or_refused() {
+    let (mut ran, mut refused) = (0, 0);
+    for rank in 0..=blocktensor::MAX_RANK {
+        let dims: Vec<usize> = (0..rank).map(|axis| if axis == 1 { 17 } else { 2 }).collect();
+        let x = StridedTensor::full(&dims, 2f32, MemoryFormat::Contiguous).unwrap();
+        let axes: Vec<usize> = (0..rank).rev().collect();
+        let turned: Vec<usize> = axes.iter().map(|&axis| dims[axis]).collect();
+        let view =
+            StridedTensor::full(&turned, 2f32, MemoryFormat::Contiguous).unwrap().permute(&axes).unwrap();
+        for op in dispatch::ops().into_iter().filter(|op| op.kernel(DispatchKey::STRIDED).is_some()) {
+            for t in [&x, &view] {
+                match dispatch::call(op.schema().name, &arguments(op, &t.clone().into())) {
+                    Ok(_) => ran += 1,
+                    Err(Error::Backend { .. } | Error::OutOfMemory { .. }) => panic!("{}", op.schema().name),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+        // Norms over channels have at most three spatial dimensions.
+        let vector: Value = StridedTensor::full(&[17], 1f32, MemoryFormat::Contiguous).unwrap().into();
+        for t in [x, view] {
+            let given = [("x", t.into()), ("mean", vector.clone()), ("var", vector.clone())];
+            let norm = dispatch::call("batch_norm", &given);
+            assert_eq!(norm.is_ok(), (2..=5).contains(&rank), "rank {rank}");
+            assert!(norm.is_ok() || matches!(norm, Err(Error::RankMismatch(_))), "rank {rank}: {norm:?}");
+        }
+    }
+    assert!(ran > 1500 && refused > 500, "{ran} {refused}");
 }
 
 /// Blocked tensors of every rank and order, weights' layouts too: a result or an error, and no panic.

@@ -110,7 +110,7 @@ pub const JOBS: &[Job] = &[
         writer.add("conv", &conv)?;
         writer.add("layer", &layer)?;
         writer.save(&path)?;
-        let opened = PackedFile::open(&path);
+        let opened = PackedFile::read(&path);
         std::fs::remove_file(&path).unwrap();
         let opened = opened?;
         let (conv, layer): (PackedConv2d, PackedLinear) = (opened.get("conv")?, opened.get("layer")?);

@@ -40,7 +40,7 @@ fn there_and_back<P: Packable>(folder: &Folder, packed: &P, same: impl Fn(&P)) {
         }
         writer.add("some.name", packed).unwrap();
         writer.save(&path).unwrap();
-        let (read, book) = ledger::record(|| -> Result<P> { PackedFile::open(&path)?.get("some.name") });
+        let (read, book) = ledger::record(|| -> Result<P> { PackedFile::read(&path)?.get("some.name") });
         assert!(book.reorders.is_empty(), "{book}");
         same(&read.unwrap());
     }
@@ -149,7 +149,7 @@ fn a_stem_comes_back_to_the_bit() {
     writer.add("stem", &packed).unwrap();
     let path = folder.file("stem.packed");
     writer.save(&path).unwrap();
-    let e = PackedFile::open(&path).unwrap().get::<PackedConv2d>("stem").map(|_| ()).unwrap_err();
+    let e = PackedFile::read(&path).unwrap().get::<PackedConv2d>("stem").map(|_| ()).unwrap_err();
     assert!(e.to_string().contains("2-D stem"), "{e}");
 }
 
@@ -207,11 +207,11 @@ fn another_number_of_threads_is_refused_or_packed_again() {
     let x = noise(&[1, 16, 5, 5], 5);
     let xb = x.to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
     let want =
-        pool(2).install(|| PackedFile::open(&path).unwrap().get::<PackedConv2d>("conv").unwrap().run(&xb));
+        pool(2).install(|| PackedFile::read(&path).unwrap().get::<PackedConv2d>("conv").unwrap().run(&xb));
     let want = plain(&want.unwrap());
     pool(3).install(|| {
         for (name, text) in [("conv", "a run here has 3"), ("fc", "packed for 2 threads")] {
-            let file = PackedFile::open(&path).unwrap();
+            let file = PackedFile::read(&path).unwrap();
             let e = match name {
                 "conv" => file.get::<PackedConv2d>(name).map(|_| ()),
                 _ => file.get::<PackedLinear>(name).map(|_| ()),
@@ -221,13 +221,13 @@ fn another_number_of_threads_is_refused_or_packed_again() {
             assert!(e.to_string().contains(text) && e.to_string().contains("open_or_repack"), "{e}");
         }
         // Without plain weights there is nothing to pack again.
-        let file = PackedFile::open_or_repack(&path).unwrap();
+        let file = PackedFile::read_or_repack(&path).unwrap();
         let e = file.get::<PackedLinear>("fc").map(|_| ()).unwrap_err();
         assert!(e.to_string().contains("keep_plain"), "{e}");
     });
     let path = pool(2).install(|| small_file(&folder, true));
     pool(3).install(|| {
-        let file = PackedFile::open_or_repack(&path).unwrap();
+        let file = PackedFile::read_or_repack(&path).unwrap();
         let (conv, book) = ledger::record(|| file.get::<PackedConv2d>("conv").unwrap());
         assert!(book.reorders.iter().all(|r| r.cause == ledger::Cause::Packing), "{book}");
         assert!(conv.source().to_string().contains("3 threads"), "{}", conv.source());
@@ -262,7 +262,7 @@ fn any_name_comes_back() {
     let shared: &(dyn Sync + Send) = &writer;
     let _ = shared;
     writer.save(&path).unwrap();
-    let file = PackedFile::open(&path).unwrap();
+    let file = PackedFile::read(&path).unwrap();
     assert_eq!(file.names().count(), names.len());
     for name in names {
         file.get::<PackedLinear>(name).unwrap();
@@ -273,7 +273,7 @@ fn any_name_comes_back() {
 fn names_and_kinds_are_checked() {
     let folder = Folder::new("names");
     let path = small_file(&folder, false);
-    let file = PackedFile::open(&path).unwrap();
+    let file = PackedFile::read(&path).unwrap();
     assert_eq!(file.names().collect::<Vec<_>>(), ["conv", "fc"]);
     let texts = [
         file.get::<PackedConv2d>("cnov").map(|_| ()).unwrap_err().to_string(),
@@ -298,7 +298,8 @@ fn names_and_kinds_are_checked() {
 fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
     let folder = Folder::new("replace");
     let path = small_file(&folder, false);
-    let old: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    // SAFETY: the file is this test's own; it is replaced, and never changed.
+    let old: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
     let x = noise(&[2, 7], 1);
     let want = bits(&old.run(&x).unwrap());
     let fc = PackedLinear::new(&noise(&[3, 7], 99), None, 2).unwrap();
@@ -306,14 +307,14 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
     writer.add("fc", &fc).unwrap();
     writer.save(&path).unwrap();
     assert_eq!(bits(&old.run(&x).unwrap()), want);
-    let new: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    let new: PackedLinear = PackedFile::read(&path).unwrap().get("fc").unwrap();
     assert_eq!(bits(&new.run(&x).unwrap()), bits(&fc.run(&x).unwrap()));
     // What cannot be written leaves nothing behind.
     let e = writer.save(folder.file("none/x.packed")).unwrap_err();
     assert!(matches!(e, Error::FileAccess(_)) && e.to_string().contains("none/x.packed"), "{e}");
     let no_file = |path: &Path| {
         assert!(matches!(writer.save(path), Err(Error::FileAccess(_))));
-        assert!(matches!(PackedFile::open(path), Err(Error::FileAccess(_))));
+        assert!(matches!(PackedFile::read(path), Err(Error::FileAccess(_))));
     };
     no_file(&folder.file(""));
     assert_eq!(folder.names(), ["small.packed"]);
@@ -338,6 +339,56 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
         std::os::unix::fs::symlink(&path, &link).unwrap();
         writer.save(&link).unwrap();
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
-        PackedFile::open(&path).unwrap();
+        PackedFile::read(&path).unwrap();
+    }
+}
+
+/// What was read into memory needs the file no longer: other weights, or a cut, do not show.
+#[test]
+fn what_was_read_does_not_change_with_the_file() {
+    let folder = Folder::new("changed");
+    let path = small_file(&folder, true);
+    let x = noise(&[2, 7], 1);
+    let open: [fn(&Path) -> Result<PackedFile>; 2] =
+        [|p| PackedFile::read(p), |p| PackedFile::read_or_repack(p)];
+    for open in open {
+        let file = open(&path).unwrap();
+        let fc: PackedLinear = file.get("fc").unwrap();
+        let want = bits(&fc.run(&x).unwrap());
+        let bytes = std::fs::read(&path).unwrap();
+        for change in [&vec![0xff; bytes.len()][..], &[]] {
+            // In place: the file stays the same one.
+            std::fs::write(&path, change).unwrap();
+            assert_eq!(bits(&fc.run(&x).unwrap()), want);
+            assert_eq!(bits(&file.get::<PackedLinear>("fc").unwrap().run(&x).unwrap()), want);
+        }
+        std::fs::write(&path, bytes).unwrap();
+    }
+}
+
+#[test]
+fn every_way_to_open_a_file_gives_the_same() {
+    let folder = Folder::new("ways");
+    let path = small_file(&folder, true);
+    let x = noise(&[2, 7], 1);
+    // SAFETY: the file is this test's own, and nothing changes it while it is mapped.
+    let files = unsafe {
+        [
+            PackedFile::read(&path),
+            PackedFile::read_or_repack(&path),
+            PackedFile::map(&path),
+            PackedFile::map_unchecked(&path),
+            PackedFile::map_or_repack(&path),
+        ]
+    };
+    let results = files.map(|f| bits(&f.unwrap().get::<PackedLinear>("fc").unwrap().run(&x).unwrap()));
+    assert!(results.iter().all(|r| *r == results[0]));
+    for content in [&b""[..], b"1234567", b"\xff\xff\xff\xff\xff\xff\xff\xff{}"] {
+        std::fs::write(&path, content).unwrap();
+        let e = PackedFile::read(&path).unwrap_err();
+        // SAFETY: as above.
+        let mapped = unsafe { PackedFile::map(&path) }.unwrap_err();
+        assert!(matches!(e, Error::CorruptFile(_)), "{e}");
+        assert_eq!(e.to_string().replace("::read", "::map"), mapped.to_string());
     }
 }

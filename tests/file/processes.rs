@@ -41,7 +41,8 @@ fn two_processes_share_the_pages_of_one_file() {
     let want = fc.run(&x).unwrap().to_vec::<f32>().unwrap();
     drop(writer);
     drop(fc);
-    let mapped: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    // SAFETY: the file is this test's own, and nothing changes it.
+    let mapped: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
     assert_eq!(mapped.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
     let threads = blocktensor::current_threads().to_string();
     let set = [(SHARE, path.to_str().unwrap()), ("RAYON_NUM_THREADS", &threads)];
@@ -59,7 +60,8 @@ fn two_processes_share_the_pages_of_one_file() {
 #[test]
 fn child_that_shares() {
     let Ok(path) = std::env::var(SHARE) else { return };
-    let fc: PackedLinear = PackedFile::open(&path).unwrap().get("fc").unwrap();
+    // SAFETY: the file is that of the test that started this process.
+    let fc: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
     fc.run(&noise(&[1, 2048], 2)).unwrap();
     let kb = pages(&path, &["Rss", "Shared_Clean", "Private_Dirty"]);
     println!("\npages {} {} {}", kb[0], kb[1], kb[2]);
@@ -90,10 +92,10 @@ fn a_machine_with_other_instructions_refuses_or_packs_again() {
 #[test]
 fn child_with_other_instructions() {
     let Ok(path) = std::env::var(OTHER_ISA) else { return };
-    let e = PackedFile::open(&path).unwrap_err();
+    let e = PackedFile::read(&path).unwrap_err();
     assert!(matches!(e, Error::PackMismatch(_)), "{e}");
     assert!(e.to_string().contains("packed with isa") && e.to_string().contains("here isa is"), "{e}");
-    let file = PackedFile::open_or_repack(&path).unwrap();
+    let file = PackedFile::read_or_repack(&path).unwrap();
     match file.get::<PackedConv2d>("conv") {
         Ok(conv) => {
             // Packed for the blocks of this machine.

@@ -45,7 +45,7 @@ fn strided_tensors_keep_their_format_and_other_tools_read_row_major() {
     assert_eq!(json["__metadata__"]["format"], "pt");
     assert!(json["__metadata__"].get("memory_format:plain4").is_none());
 
-    let (read, book) = ledger::record(|| StateDict::load(&path).unwrap());
+    let (read, book) = ledger::record(|| StateDict::read(&path).unwrap());
     // Three that are laid channels-last again; the tagged one lies in both.
     assert_eq!(book.reorders.len(), 3, "{book}");
     assert_eq!(read.names().collect::<Vec<_>>(), dict.names().collect::<Vec<_>>());
@@ -89,7 +89,7 @@ fn types_without_kernels_and_metadata_go_through_untouched() {
     ];
     let metadata = [("format".to_string(), "tf".to_string()), ("author".into(), "someone".into())].into();
     safetensors::serialize_to_file(tensors, Some(metadata), &path).unwrap();
-    let mut dict = StateDict::load(&path).unwrap();
+    let mut dict = StateDict::read(&path).unwrap();
     assert_eq!(dict.names().count(), 3);
     assert!(dict.get("mask").is_none());
     let e = dict.take("mask").unwrap_err();
@@ -188,7 +188,7 @@ fn what_torch_save_writes_is_named() {
     let folder = Folder::new("zip");
     let path = folder.file("s.pth");
     std::fs::write(&path, b"PK\x03\x04\0\0\x08\x08\0\0archive/data.pkl").unwrap();
-    let e = StateDict::load(&path).unwrap_err();
+    let e = StateDict::read(&path).unwrap_err();
     assert!(
         matches!(e, Error::CorruptFile(_)) && e.to_string().contains("`safetensors.torch.save_file`"),
         "{e}"
@@ -209,7 +209,7 @@ fn a_stated_format_must_fit_its_tensor() {
         let view = TensorView::new(Dtype::F32, vec![2, 2], &data).unwrap();
         let metadata = [(key.to_string(), value.to_string())].into();
         safetensors::serialize_to_file([("w", view)], Some(metadata), &path).unwrap();
-        let e = StateDict::load(&path).unwrap_err();
+        let e = StateDict::read(&path).unwrap_err();
         assert!(matches!(e, Error::CorruptFile(_)), "{e}");
     }
 }
@@ -246,4 +246,34 @@ fn subnormal_numbers_are_counted_and_flushed_by_choice() {
     assert_eq!(packed.unpack_weights().unwrap().to_vec::<f32>().unwrap()[0], 0.0);
     let fc = blocktensor::PackedLinear::new(&w.reshape(&[2, 2]).unwrap(), None, 1).unwrap();
     assert_eq!(fc.subnormals(), 1);
+}
+
+/// Mapped and read dicts hold the same; what was read needs the file no longer.
+#[test]
+fn a_dict_that_was_read_does_not_change_with_the_file() {
+    let folder = Folder::new("dict_changed");
+    let path = folder.file("some.safetensors");
+    let mut dict = StateDict::new();
+    let t = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &[1, 2, 2, 2]).unwrap();
+    dict.insert("last", t.contiguous(MemoryFormat::ChannelsLast).unwrap());
+    dict.insert("plain", t);
+    dict.save(&path).unwrap();
+    let read = StateDict::read(&path).unwrap();
+    let values = |d: &StateDict, name: &str| d.get(name).unwrap().to_vec::<f32>().unwrap();
+    {
+        // SAFETY: the file is this test's own, and nothing changes it before the dict is dropped.
+        let mapped = unsafe { StateDict::map(&path) }.unwrap();
+        assert!(mapped.names().eq(read.names()));
+        for name in mapped.names() {
+            assert_eq!(values(&mapped, name), values(&read, name));
+            assert_eq!(mapped.get(name).unwrap().strides(), read.get(name).unwrap().strides());
+        }
+    }
+    let bytes = std::fs::read(&path).unwrap();
+    for change in [&vec![0xff; bytes.len()][..], &[]] {
+        std::fs::write(&path, change).unwrap();
+        for name in ["last", "plain"] {
+            assert_eq!(values(&read, name), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        }
+    }
 }

@@ -18,18 +18,18 @@ fn every_flipped_byte_and_every_cut_is_found() {
         let mut bad = good.clone();
         bad[i] ^= 1 << (i % 8);
         std::fs::write(&other, &bad).unwrap();
-        let e = PackedFile::open(&other).map(|_| ()).expect_err(&format!("byte {i} of {}", good.len()));
+        let e = PackedFile::read(&other).map(|_| ()).expect_err(&format!("byte {i} of {}", good.len()));
         assert!(matches!(e, Error::CorruptFile(_) | Error::PackMismatch(_)), "byte {i}: {e}");
     }
     for length in (0..good.len()).step_by(7) {
         std::fs::write(&other, &good[..length]).unwrap();
-        assert!(matches!(PackedFile::open(&other), Err(Error::CorruptFile(_))), "{length} bytes");
-        assert!(matches!(StateDict::load(&other), Err(Error::CorruptFile(_))), "{length} bytes");
+        assert!(matches!(PackedFile::read(&other), Err(Error::CorruptFile(_))), "{length} bytes");
+        assert!(matches!(StateDict::read(&other), Err(Error::CorruptFile(_))), "{length} bytes");
     }
     let mut longer = good.clone();
     longer.push(0);
     std::fs::write(&other, &longer).unwrap();
-    let e = PackedFile::open(&other).unwrap_err();
+    let e = PackedFile::read(&other).unwrap_err();
     assert!(e.to_string().contains("do not fill"), "{e}");
 }
 
@@ -74,7 +74,7 @@ fn lying_headers_are_typed_errors() {
     for (i, (length, text, data)) in cases.iter().enumerate() {
         let length = if *length == 0 { text.len() as u64 } else { *length };
         file(length, text.as_bytes(), *data);
-        for e in [StateDict::load(&path).map(|_| ()), PackedFile::open(&path).map(|_| ())] {
+        for e in [StateDict::read(&path).map(|_| ()), PackedFile::read(&path).map(|_| ())] {
             let e = e.expect_err(&format!("case {i}"));
             assert!(matches!(e, Error::CorruptFile(_)), "case {i}: {e}");
             assert!(e.to_string().len() < 600, "case {i} is long: {e}");
@@ -83,7 +83,7 @@ fn lying_headers_are_typed_errors() {
     // Control characters of a name do not reach a terminal.
     let text = r#"{"\u001b[31mred":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
     file(text.len() as u64, text.as_bytes(), 8);
-    let e = StateDict::load(&path).unwrap_err().to_string();
+    let e = StateDict::read(&path).unwrap_err().to_string();
     assert!(!e.contains('\u{1b}') && e.contains("red"), "{e}");
 }
 
@@ -157,7 +157,7 @@ fn hostile_entries_are_typed_errors_or_harmless() {
             *changed.pointer_mut(place).unwrap() = value.clone();
             rewrite(&path, &other, |json| json["__metadata__"][&key] = json!(changed.to_string()));
             for repack in [false, true] {
-                let open = if repack { PackedFile::open_or_repack } else { PackedFile::open };
+                let open = if repack { PackedFile::read_or_repack } else { PackedFile::read };
                 let result = open(&other).and_then(|file| match name {
                     "conv" => file.get::<PackedConv2d>(name)?.run(&xb).map(|y| plain(&y)),
                     _ => file.get::<PackedLinear>(name)?.run(&rows).map(|y| y.to_vec().unwrap()),
@@ -190,14 +190,14 @@ fn other_machines_and_versions_are_refused_by_name() {
         [("isa", "avx9"), ("onednn_isa", "x"), ("onednn", "2.0.0"), ("block", "64"), ("format_version", "2")]
     {
         rewrite(&path, &other, |json| json["__metadata__"][key] = json!(value));
-        let e = PackedFile::open(&other).unwrap_err();
+        let e = PackedFile::read(&other).unwrap_err();
         assert!(matches!(e, Error::PackMismatch(_)), "{e}");
         let name = if key == "format_version" { "format version" } else { key };
         assert!(e.to_string().contains(value) && e.to_string().contains(name), "{e}");
     }
     rewrite(&path, &other, |json| json["__metadata__"]["format"] = json!("pt"));
-    let e = PackedFile::open(&other).unwrap_err();
-    assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("StateDict::load"), "{e}");
+    let e = PackedFile::read(&other).unwrap_err();
+    assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("StateDict::read"), "{e}");
     // A layout that the engine would not choose.
     if cfg!(feature = "onednn") {
         rewrite(&path, &other, |json| {
@@ -206,7 +206,7 @@ fn other_machines_and_versions_are_refused_by_name() {
             entry["weights"]["identity"]["strides"] = json!([1, 7]);
             json["__metadata__"]["packed:fc"] = json!(entry.to_string());
         });
-        let e = PackedFile::open(&other).unwrap().get::<PackedLinear>("fc").unwrap_err();
+        let e = PackedFile::read(&other).unwrap().get::<PackedLinear>("fc").unwrap_err();
         assert!(matches!(e, Error::PackMismatch(_)) && e.to_string().contains("engine wants"), "{e}");
     }
 }
@@ -226,7 +226,7 @@ fn a_state_dict_of_any_alignment_reads_right() {
         bytes.extend(1.5f32.to_le_bytes());
         bytes.extend((-2f32).to_le_bytes());
         std::fs::write(&path, bytes).unwrap();
-        let dict = StateDict::load(&path).unwrap();
+        let dict = StateDict::read(&path).unwrap();
         assert_eq!(dict.get("t").unwrap().as_slice::<f32>().unwrap(), [1.5, -2.0]);
         assert_eq!(dict.get("b").unwrap().as_slice::<u8>().unwrap(), [200]);
         let sum: &StridedTensor = dict.get("t").unwrap();

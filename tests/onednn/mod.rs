@@ -50,3 +50,42 @@ fn a_kernel_that_reorders_inside_itself_is_in_the_ledger_and_denied() {
     let inside = book.reorders.iter().filter(|r| r.cause == ledger::Cause::Internal).count();
     assert_eq!(inside, usize::from(run.implementation.starts_with("jit_uni_ncsp")), "{book} {run:?}");
 }
+
+/// The wish reaches oneDNN's code on every thread that runs it, and no Rust code. Outside the scope nothing is flushed.
+#[cfg(all(target_arch = "x86_64", unix, onednn_threadpool))]
+#[test]
+fn onednn_flushes_subnormal_numbers_inside_the_scope_alone() {
+    const SUBNORMAL: f32 = 1e-40;
+    let identity: Vec<f32> = (0..32 * 32).map(|i| if i % 33 == 0 { 1.0 } else { 0.0 }).collect();
+    let w = StridedTensor::from_slice(&identity, &[32, 32, 1, 1]).unwrap();
+    let x = StridedTensor::full(&[2, 32, 40, 40], SUBNORMAL, MemoryFormat::ChannelsLast).unwrap();
+    let of_onednn = || {
+        let (y, book) = ledger::record(|| ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap());
+        let runs: Vec<&str> = book.runs.iter().map(|r| &*r.implementation).collect();
+        assert!(!runs.is_empty() && runs.iter().all(|r| !r.starts_with("blocktensor")), "{runs:?}");
+        y.to_vec::<f32>().unwrap()
+    };
+    let of_ours = || {
+        let (y, book) = ledger::record(|| ops::add(&x, &x).unwrap());
+        assert!(book.runs.iter().all(|r| r.implementation.starts_with("blocktensor")), "{book}");
+        y.to_vec::<f32>().unwrap()
+    };
+    let all = |values: Vec<f32>, v: f32| values.iter().all(|&x| x.to_bits() == v.to_bits());
+    for threads in [1, 2, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            blocktensor::run(|| {
+                assert!(all(of_onednn(), SUBNORMAL), "{threads} threads, before");
+                blocktensor::flush_engine_subnormals(|| {
+                    assert!(all(of_onednn(), 0.0), "{threads} threads, inside");
+                    assert!(all(of_ours(), 2.0 * SUBNORMAL), "{threads} threads, a kernel in Rust");
+                    // Ops inside a task of a section have the wish of the section's leader.
+                    blocktensor::parallel_for(4, |_| {
+                        assert!(all(of_onednn(), 0.0), "{threads} threads, a task")
+                    });
+                });
+                assert!(all(of_onednn(), SUBNORMAL), "{threads} threads, after");
+            });
+        });
+    }
+}

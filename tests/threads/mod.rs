@@ -1,5 +1,8 @@
 //! Mirrors src/threads: packed weights shared by many threads, pools of several sizes.
 
+mod fork;
+mod limits;
+mod stack;
 mod storm;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -13,10 +13,10 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Maps a safetensors file with torchvision's or timm's names; what is in half precision becomes f32. Returns with it
+    /// Reads a safetensors file with torchvision's or timm's names; what is in half precision becomes f32. Returns with it
     /// what the network misses or leaves over, which is an error if `strict`.
     pub fn load(path: &Path, arch: &Arch, strict: bool) -> Result<(Weights, Keys)> {
-        let mut dict = StateDict::load(path)?;
+        let mut dict = StateDict::read(path)?;
         if dict.names().any(|n| n == "conv_stem.weight") {
             dict.rename(from_timm)?;
         }

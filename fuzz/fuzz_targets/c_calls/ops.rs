@@ -158,8 +158,9 @@ impl State<'_> {
             let there = !self.input.one_in(8);
             let path = if there { file.path() } else { "/nowhere/of.safetensors".into() };
             let path = CString::new(path.to_str().expect("ASCII")).expect("no NUL");
-            // SAFETY: a string and a place.
-            let status = unsafe { bt_dict_load(path.as_ptr(), &mut out) };
+            let load = if self.input.flag() { bt_dict_load } else { bt_dict_map };
+            // SAFETY: a string and a place; nobody changes the file.
+            let status = unsafe { load(path.as_ptr(), &mut out) };
             assert_eq!(status == 0, whole && there);
             if self.said(status, true, &[out]) {
                 self.add(out, Kind::Dict(vec!["i".into(), "w".into()]));

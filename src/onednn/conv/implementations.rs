@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{BAD_WITH_BIAS, ConvSpec, FOR_THIS_BATCH};
+use onednn_sys as sys;
+
+use super::{BAD_WITH_BIAS, ConvSpec, FOR_THIS_BATCH, PostSpec};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::onednn::memory::Spec;
@@ -216,4 +218,144 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
     }
     println!("{} implementations: {seen:?}", seen.len());
     assert!(seen.len() >= 6 && seen.values().sum::<usize>() > 500, "{seen:?}");
+}
+
+/// A 1x1 convolution, its operands and the numbers of the definition.
+struct Pointwise<'a> {
+    src: Form<'a>,
+    dst: Form<'a>,
+    x: Vec<f32>,
+    weights: StridedTensor,
+    bias: Vec<f32>,
+}
+
+impl Pointwise<'_> {
+    /// Runs the primitive that `create` makes; its implementation, and the result in row-major order. `None` for one without
+    /// bias and post-ops.
+    fn run(
+        &self,
+        post_ops: &[PostSpec<'_>],
+        others: &[&[f32]],
+        create: impl FnOnce(&ConvSpec<'_>) -> Result<Executable, Refused>,
+    ) -> Option<(String, Vec<f32>)> {
+        let spec = ConvSpec {
+            transposed: false,
+            src: self.src.spec(),
+            weights: Spec::Any { dims: self.weights.dims(), dtype: DType::F32 },
+            bias: Some(self.bias.len()),
+            dst: self.dst.spec(),
+            strides: &[1, 1],
+            dilation: &[1, 1],
+            pad_begin: &[0, 0],
+            pad_end: &[0, 0],
+            output_padding: &[0, 0],
+            post_ops,
+            allow_reference: true,
+            threads: threads::current_threads(),
+        };
+        let run = create(&spec).ok().filter(|run| !run.is_bare())?;
+        let mut x = vec![0f32; self.src.elements()];
+        self.x.iter().enumerate().for_each(|(i, &v)| x[self.src.place(i)] = v);
+        let packed = pack(&self.weights, run.desc(1)).ok().unwrap();
+        let mut y = vec![f32::NAN; self.dst.elements()];
+        let mut args = vec![
+            RunArg::In(bytemuck::cast_slice(&x)),
+            RunArg::In(packed.as_bytes()),
+            RunArg::In(bytemuck::cast_slice(&self.bias)),
+            RunArg::Out(bytemuck::cast_slice_mut(&mut y)),
+        ];
+        args.extend(others.iter().map(|other| RunArg::In(bytemuck::cast_slice(other))));
+        run.run(&mut args).unwrap();
+        let elements = self.dst.dims.iter().product();
+        Some((run.implementation().into(), (0..elements).map(|i| y[self.dst.place(i)]).collect()))
+    }
+}
+
+/// Whichever implementation is faulty, all post-ops that were asked for are done, and no bit differs. Which version of oneDNN
+/// is linked does not matter: each of its first choices is called faulty in turn.
+#[test]
+fn the_way_round_a_faulty_implementation_keeps_all_post_ops() {
+    let mut d = Draw(3);
+    let layout = Layout::blocked_activation(4, 16).unwrap();
+    let forms = [
+        (MemoryFormat::Contiguous, None),
+        (MemoryFormat::ChannelsLast, None),
+        (MemoryFormat::Contiguous, Some(&layout)),
+    ];
+    let relu = PostSpec::Eltwise { alg: sys::dnnl_eltwise_relu, alpha: 0.0, beta: 0.0 };
+    let (src_dims, dst_dims) = ([2, 32, 5, 5], [2, 48, 5, 5]);
+    let mut compared = 0;
+    for (format, layout) in forms {
+        let p = Pointwise {
+            src: Form::new(&src_dims, format, layout),
+            dst: Form::new(&dst_dims, format, layout),
+            x: d.integers(2 * 32 * 25),
+            weights: StridedTensor::from_slice(&d.integers(48 * 32), &[48, 32, 1, 1]).unwrap(),
+            bias: d.integers(48),
+        };
+        let (residual, w) = (d.integers(p.dst.elements()), p.weights.to_vec::<f32>().unwrap());
+        let add = PostSpec::Binary { alg: sys::dnnl_binary_add, other: p.dst.spec() };
+        let lists: [&[PostSpec<'_>]; 4] = [&[], &[relu], &[add], &[add, relu]];
+        for list in lists {
+            let others = [&residual[..]];
+            let adds = list.iter().any(|op| matches!(op, PostSpec::Binary { .. }));
+            let others = if adds { &others[..] } else { &[] };
+            let relus = list.iter().any(|op| matches!(op, PostSpec::Eltwise { .. }));
+            let want: Vec<f32> = (0..p.dst.dims.iter().product())
+                .map(|i| {
+                    let (n, o, pixel) = (i / 25 / 48, i / 25 % 48, i % 25);
+                    let product = |c| p.x[(n * 32 + c) * 25 + pixel] * w[o * 32 + c];
+                    let y = p.bias[o] + (0..32).map(product).sum::<f32>();
+                    let y = if adds { y + residual[p.dst.place(i)] } else { y };
+                    if relus { y.max(0.0) } else { y }
+                })
+                .collect();
+            let what = format!("{} post-ops, {}", list.len(), p.src.spec());
+            let Some((first, y)) = p.run(list, others, |spec| spec.create()) else { continue };
+            assert_eq!(y, want, "{first}, {what}");
+            let faulty = |name: &str| name == first || name.starts_with(BAD_WITH_BIAS);
+            let Some((second, y)) = p.run(list, others, |spec| spec.create_without(faulty)) else { continue };
+            assert_ne!(first, second, "{what}");
+            assert_eq!(y, want, "{second} instead of {first}, {what}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 4, "{compared}");
+}
+
+/// Sums that are -0, infinite or NaN come out of the way round the fault of NCHW 1x1 with a bias as they went in.
+#[test]
+fn the_identity_keeps_every_kind_of_number() {
+    let dims = [1, 16, 3, 4];
+    // Products with 2^-100 are exact, or too small for any number but a zero with their sign.
+    let small = 2f32.powi(-100);
+    let kinds = [
+        small,
+        -small,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        1.5,
+        -1.5,
+        1e-45,
+        -1e-45,
+        0.0,
+        f32::MAX,
+        -2.0,
+    ];
+    let p = Pointwise {
+        src: Form::new(&dims, MemoryFormat::Contiguous, None),
+        dst: Form::new(&dims, MemoryFormat::Contiguous, None),
+        x: kinds.iter().copied().cycle().take(16 * 12).collect(),
+        weights: StridedTensor::from_slice(&[small; 16 * 16], &[16, 16, 1, 1]).unwrap(),
+        bias: vec![-0.0; 16],
+    };
+    let (name, y) = p.run(&[], &[], |spec| spec.create()).unwrap();
+    for (i, got) in y.into_iter().enumerate() {
+        let want = (0..16).fold(-0.0, |sum, _| kinds[i % 12].mul_add(small, sum));
+        assert!(
+            got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan(),
+            "{name}: {i} is {got}, not {want}"
+        );
+    }
 }

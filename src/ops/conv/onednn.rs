@@ -51,7 +51,8 @@ pub(crate) fn primitive(
     let ones = Dims::filled(1, channel_dims.len());
     // A vector of O values beside the result: stride 1 along C, and whatever along dimensions of size 1.
     let channel = Spec::Strided { dims: &channel_dims, strides: &ones, dtype: DType::F32 };
-    let mut posts = [PostSpec::Sum; MAX_POST_OPS];
+    let unused = PostSpec::Binary { alg: sys::dnnl_binary_add, other: dst };
+    let mut posts = [unused; MAX_POST_OPS];
     for (slot, op) in posts.iter_mut().zip(post_ops.iter()) {
         *slot = match *op {
             PostOp::Residual => PostSpec::Binary { alg: sys::dnnl_binary_add, other: dst },

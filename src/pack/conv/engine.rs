@@ -1,7 +1,7 @@
 //! Packed weights in the layout that a oneDNN primitive chose.
 
 use std::panic::Location;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::{ConvPacker, PackedConv, Weights};
 use crate::buffer::Buffer;
@@ -18,12 +18,10 @@ use crate::ops::conv::onednn::{Operands, Spec, execute, primitive, without_imple
 use crate::ops::conv::weights::PlainWeights;
 use crate::ops::conv::{Conv, ConvGeometry, Direction};
 use crate::pack::chosen;
+use crate::pack::kernels::Kernels;
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
-
-/// How many batch sizes beside the one packed for keep their primitive.
-const OTHER_BATCHES: usize = 16;
 
 /// Weights and the primitives that read them.
 pub(super) struct Packed {
@@ -33,7 +31,7 @@ pub(super) struct Packed {
     main: Arc<Executable>,
     main_batch: usize,
     /// For others.
-    others: Mutex<Vec<(usize, Way)>>,
+    others: Kernels<Way>,
 }
 
 /// How a batch runs: so many images at once, the parts one after the other.
@@ -43,10 +41,23 @@ struct Way {
     executable: Arc<Executable>,
 }
 
+/// Why a batch does not run.
+enum NoWay {
+    /// The engine has no fast kernel for it.
+    Refused,
+    Failed(Error),
+}
+
+impl From<Error> for NoWay {
+    fn from(e: Error) -> NoWay {
+        NoWay::Failed(e)
+    }
+}
+
 impl Packed {
     fn new(bytes: Arc<Buffer>, main: Arc<Executable>, main_batch: usize) -> Result<Packed> {
         let layout = chosen::layout_name(&main)?;
-        Ok(Packed { bytes, layout, main, main_batch, others: Mutex::default() })
+        Ok(Packed { bytes, layout, main, main_batch, others: Kernels::default() })
     }
 
     pub(super) fn layout_name(&self) -> &str {
@@ -179,27 +190,24 @@ impl Packed {
         if g.n == self.main_batch {
             return Ok(Some(Way { images: g.n, executable: Arc::clone(&self.main) }));
         }
-        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, way)) = others.iter().find(|(n, _)| *n == g.n) {
-            return Ok(Some(way.clone()));
-        }
-        let whole = self.primitive(conv, g)?;
-        let (images, executable) = match whole {
-            Some(executable) => (g.n, executable),
-            None if self.main_batch != 0 && g.n.is_multiple_of(self.main_batch) => {
-                (self.main_batch, Arc::clone(&self.main))
+        let made = self.others.get(g.n, || {
+            if let Some(executable) = self.primitive(conv, g)? {
+                return Ok(Way { images: g.n, executable });
             }
-            None => match self.primitive(conv, &ConvGeometry { n: 1, ..*g })? {
-                Some(executable) => (1, executable),
-                None => return Ok(None),
-            },
-        };
-        let way = Way { images, executable };
-        if others.len() == OTHER_BATCHES {
-            others.remove(0);
+            if self.main_batch != 0 && g.n.is_multiple_of(self.main_batch) {
+                return Ok(Way { images: self.main_batch, executable: Arc::clone(&self.main) });
+            }
+            if g.n == 1 {
+                return Err(NoWay::Refused);
+            }
+            // The kernel of one image is shared by all batches that run image by image.
+            self.way(conv, &ConvGeometry { n: 1, ..*g })?.ok_or(NoWay::Refused)
+        });
+        match made {
+            Ok(way) => Ok(Some(way)),
+            Err(NoWay::Refused) => Ok(None),
+            Err(NoWay::Failed(e)) => Err(e),
         }
-        others.push((g.n, way.clone()));
-        Ok(Some(way))
     }
 
     /// The primitive that reads the weights as they lie, if the engine has a fast one.
@@ -340,5 +348,30 @@ fn bytes_of(t: TensorRef<'_>) -> &[u8] {
         TensorRef::Strided(t) => bytemuck::cast_slice(t.data::<f32>()),
         TensorRef::Blocked(t) => t.storage_bytes(),
         TensorRef::Opaque(_) => &[],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Conv2d;
+    use crate::pack::PackedConv2d;
+    use crate::pack::kernels::KEPT;
+
+    /// Batches in turn, as many as keep their kernels: each kernel is made once. What was made is counted where it is made.
+    #[test]
+    fn batches_in_turn_make_each_kernel_once() {
+        let numbers = |dims: &[usize]| StridedTensor::full(dims, 0.5f32, MemoryFormat::Contiguous).unwrap();
+        let layout = crate::Layout::native_activation(4).unwrap();
+        let packer = PackedConv2d::new(&numbers(&[16, 16, 3, 3]), None, Conv2d::new().padding(1)).unwrap();
+        let batch = |n: usize| numbers(&[n, 16, 4, 4]).to_blocked(&layout).unwrap();
+        let conv = packer.pack_for(&Source::of(&batch(1)).unwrap()).unwrap();
+        let Weights::Packed(packed) = &conv.weights else { return };
+        for round in 0..3 {
+            for n in 2..KEPT + 2 {
+                conv.run(&batch(n)).unwrap();
+            }
+            assert_eq!(packed.others.made(), KEPT, "round {round}");
+        }
     }
 }

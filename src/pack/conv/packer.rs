@@ -19,6 +19,7 @@ use crate::ops::{BatchNorm, PostOps};
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
+use crate::threads;
 
 /// Plain weights on their way to being packed: checked, and folded with what follows the convolution.
 #[derive(Clone, Debug)]
@@ -44,6 +45,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     ) -> Result<ConvPacker<N, D>> {
         const { assert!(N >= 1 && N <= 3, "1 to 3 spatial dimensions") };
         let op = op_of(N, D::TRANSPOSED).schema().name;
+        threads::enter(op)?;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
             t.map_or(Ok(()), |t| check_f32(op, name, TensorRef::Strided(t), "kernels take f32"))?;
         }
@@ -165,6 +167,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         location: &'static Location<'static>,
     ) -> Result<PackedConv<N, D>> {
         let op = op_of(N, D::TRANSPOSED).schema().name;
+        threads::enter(op)?;
         if source.dtype != DType::F32 {
             fail!(
                 UnsupportedDType,

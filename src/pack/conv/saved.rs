@@ -230,6 +230,7 @@ impl<const N: usize, D: Direction> Packable for PackedConv<N, D> {
 
     #[track_caller]
     fn loaded(from: Loaded<'_>) -> Result<Self> {
+        threads::enter("PackedFile::get")?;
         PackedConv::from_entry(&from, false, Location::caller())
     }
 }
@@ -244,6 +245,7 @@ impl<const N: usize> Packable for PackedStem<N> {
 
     #[track_caller]
     fn loaded(from: Loaded<'_>) -> Result<Self> {
+        threads::enter("PackedFile::get")?;
         PackedConv::from_entry(&from, true, Location::caller()).map(PackedStem)
     }
 }

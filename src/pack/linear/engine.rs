@@ -1,26 +1,24 @@
 //! Packed linear weights in the layout that a oneDNN matrix product chose.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::buffer::Buffer;
-use crate::dispatch::DispatchKey;
 use crate::file::entry::Identity;
 use crate::layout::dims::Dims;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
 use crate::ops::conv::onednn::without_implementation;
 use crate::pack::chosen;
-
-/// How many numbers of rows beside the one packed for keep their primitive.
-const OTHER_ROWS: usize = 16;
+use crate::pack::kernels::Kernels;
 
 pub(super) struct Packed {
     bytes: Arc<Buffer>,
     layout: String,
     main: Arc<Executable>,
     main_rows: usize,
-    others: Mutex<Vec<(usize, Arc<Executable>)>>,
+    /// For other numbers of rows.
+    others: Kernels<Arc<Executable>>,
 }
 
 fn plain<'a>(dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
@@ -43,7 +41,6 @@ fn primitive(
         weights: weights.map_or(Spec::Any { dims: &w, dtype: DType::F32 }, Spec::Chosen),
         bias: bias.then_some(s.o),
         dst: plain(&dst, &dst_strides),
-        post_ops: &[],
         threads,
     };
     if weights.is_some() { spec.create().map(Arc::new) } else { spec.executable() }
@@ -94,7 +91,7 @@ fn product(s: &LinearShape, bias: bool, threads: usize) -> Result<Option<Arc<Exe
 impl Packed {
     fn new(bytes: Arc<Buffer>, main: Arc<Executable>, main_rows: usize) -> Result<Packed> {
         let layout = chosen::layout_name(&main)?;
-        Ok(Packed { bytes, layout, main, main_rows, others: Mutex::default() })
+        Ok(Packed { bytes, layout, main, main_rows, others: Kernels::default() })
     }
 
     /// Weights from a file, where the engine still chooses the layout that they are in: else what it does now.
@@ -193,18 +190,9 @@ impl Packed {
     }
 
     fn for_rows(&self, layer: &PackedLinear, s: &LinearShape) -> Result<Arc<Executable>> {
-        let mut others = self.others.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some((_, executable)) = others.iter().find(|(rows, _)| *rows == s.rows) {
-            return Ok(Arc::clone(executable));
-        }
-        match primitive(s, s.rows, Some(self.main.desc(1)), layer.bias.is_some(), layer.threads) {
-            Ok(executable) => {
-                if others.len() == OTHER_ROWS {
-                    others.remove(0);
-                }
-                others.push((s.rows, Arc::clone(&executable)));
-                Ok(executable)
-            }
+        let make = || primitive(s, s.rows, Some(self.main.desc(1)), layer.bias.is_some(), layer.threads);
+        match self.others.get(s.rows, make) {
+            Ok(executable) => Ok(executable),
             Err(Refused::Failed(e)) => Err(e),
             Err(Refused::Unsupported(_)) => fail!(
                 PackMismatch,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "onednn")]
 use super::engine::Packed;
-use super::{PackedLinear, Weights, check_rows};
+use super::{NAME, PackedLinear, Weights, check_rows};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::file::entry::{Entry, Form, LinearEntry, WeightsEntry};
@@ -12,6 +12,7 @@ use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::layout::dims::Dims;
 use crate::ops::linear::LinearShape;
 use crate::tensor::strided::StridedTensor;
+use crate::threads;
 
 impl sealed::Sealed for PackedLinear {}
 
@@ -20,9 +21,7 @@ impl Packable for PackedLinear {
         let (form, identity, weights, implementation) = match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => (Form::Engine, Some(p.identity()?), p.as_bytes(), p.implementation()),
-            Weights::Plain(w) => {
-                (Form::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), "blocktensor:gemm")
-            }
+            Weights::Plain(w) => (Form::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), NAME),
         };
         let weights_entry = WeightsEntry {
             dims: vec![self.o, self.k],
@@ -39,6 +38,7 @@ impl Packable for PackedLinear {
 
     #[track_caller]
     fn loaded(from: Loaded<'_>) -> Result<Self> {
+        threads::enter("PackedFile::get")?;
         let e = match from.entry {
             Entry::Linear(e) => e,
             Entry::Conv(_) => return Err(from.wrong_kind("a convolution", "a linear layer")),

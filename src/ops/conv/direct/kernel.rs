@@ -106,12 +106,12 @@ struct Shared<'a, const B: usize, const P: usize, const O: usize> {
 
 impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_, B, P, O> {
     #[inline(always)]
-    fn run<V: Vector<B>>(self) {
+    fn run<V: Vector<B>>(self, proof: V::Proof) {
         if !fits(P, O, V::REGISTERS) {
             unreachable!("`pixels_at_once` chose more accumulators than registers");
         }
         let t = &self.tile;
-        let bias: [V; O] = self.bias.map(V::load);
+        let bias: [V; O] = self.bias.map(|b| V::load(proof, b));
         for row in 0..t.rows {
             let mut x = 0;
             loop {
@@ -122,9 +122,9 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_
                         let pixels = pixels::<B, P>(t.window, origin + run.at + tap.at);
                         let weights = self.weights.map(|w| square(w, plane * t.kernel + tap.k));
                         for lane in run.from..run.to.min(B) {
-                            let w = weights.map(|w| V::load(&w[lane]));
+                            let w = weights.map(|w| V::load(proof, &w[lane]));
                             for_each_pixel!(p < P => {
-                                let source = V::splat(pixels[p][lane]);
+                                let source = V::splat(proof, pixels[p][lane]);
                                 sums[0][p] = sums[0][p].add_product(source, w[0]);
                                 if O > 1 {
                                     sums[1][p] = sums[1][p].add_product(source, w[1]);
@@ -139,7 +139,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_
                     let to = unsafe { t.out.pixel(at[0]) };
                     match &self.into {
                         None => sums[0][p].store(to),
-                        Some(lanes) => V::load(to).pick(sums[0][p], lanes).store(to),
+                        Some(lanes) => V::load(proof, to).pick(sums[0][p], lanes).store(to),
                     }
                     at[0] += self.dst[0].pixel;
                     if O > 1 {
@@ -170,12 +170,12 @@ struct Own<'a, const B: usize, const P: usize, const K: usize> {
 
 impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B, P, K> {
     #[inline(always)]
-    fn run<V: Vector<B>>(self) {
+    fn run<V: Vector<B>>(self, proof: V::Proof) {
         if !fits(P, 1, V::REGISTERS) {
             unreachable!("`pixels_at_once` chose more accumulators than registers");
         }
         let t = &self.tile;
-        let bias = V::load(self.block.bias);
+        let bias = V::load(proof, self.block.bias);
         for row in 0..t.rows {
             let mut x = 0;
             loop {
@@ -187,17 +187,17 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
                         let w = &self.block.weights[plane * t.kernel + tap[0].k..][..K];
                         if K == 3 {
                             let pixels = t.window[at..at + (P + 2) * B].as_chunks::<B>().0;
-                            let w = [V::load(&w[0]), V::load(&w[1]), V::load(&w[2])];
+                            let w = [V::load(proof, &w[0]), V::load(proof, &w[1]), V::load(proof, &w[2])];
                             for_each_pixel!(p < P => {
-                                sums[p] = sums[p].add_product(V::load(&pixels[p]), w[0]);
-                                sums[p] = sums[p].add_product(V::load(&pixels[p + 1]), w[1]);
-                                sums[p] = sums[p].add_product(V::load(&pixels[p + 2]), w[2]);
+                                sums[p] = sums[p].add_product(V::load(proof, &pixels[p]), w[0]);
+                                sums[p] = sums[p].add_product(V::load(proof, &pixels[p + 1]), w[1]);
+                                sums[p] = sums[p].add_product(V::load(proof, &pixels[p + 2]), w[2]);
                             });
                         } else {
                             let pixels = pixels::<B, P>(t.window, at);
-                            let w = V::load(&w[0]);
+                            let w = V::load(proof, &w[0]);
                             for_each_pixel!(p < P => {
-                                sums[p] = sums[p].add_product(V::load(&pixels[p]), w);
+                                sums[p] = sums[p].add_product(V::load(proof, &pixels[p]), w);
                             });
                         }
                     }

@@ -172,7 +172,7 @@ enum Take<'a, const B: usize> {
 
 impl<const B: usize> VectorLoop<B> for Fill<'_> {
     #[inline(always)]
-    fn run<V: Vector<B>>(self) {
+    fn run<V: Vector<B>>(self, proof: V::Proof) {
         let plan = self.plan;
         let (rows, columns) = (self.rows(), self.columns());
         let count = (self.sizes.columns, self.shape.step);
@@ -181,7 +181,7 @@ impl<const B: usize> VectorLoop<B> for Fill<'_> {
         if plan.blocks[self.block].form != Form::Gathered {
             let first = first_block(plan, self.block);
             for (i, to) in planes.enumerate() {
-                fill_plane::<V, B>(&rows, &columns, count, of_block(first + i), Take::All, to);
+                fill_plane::<V, B>(proof, &rows, &columns, count, of_block(first + i), Take::All, to);
             }
             return;
         }
@@ -190,7 +190,7 @@ impl<const B: usize> VectorLoop<B> for Fill<'_> {
             for (i, block) in gathered_blocks(plan, self.block, channel).enumerate() {
                 gathered_lanes(plan, self.block, channel, block, &mut index);
                 let take = if i == 0 { Take::Some(&index) } else { Take::More(&index) };
-                fill_plane::<V, B>(&rows, &columns, count, of_block(block), take, to);
+                fill_plane::<V, B>(proof, &rows, &columns, count, of_block(block), take, to);
             }
         }
     }
@@ -261,6 +261,7 @@ impl Fill<'_> {
 /// Fills one plane from one block of the source. Each remainder has `count` columns, `step` pixels apart.
 #[inline(always)]
 fn fill_plane<V: Vector<B>, const B: usize>(
+    proof: V::Proof,
     rows: &[FillRow],
     columns: &[FillColumns],
     (count, step): (usize, usize),
@@ -268,7 +269,7 @@ fn fill_plane<V: Vector<B>, const B: usize>(
     take: Take<'_, B>,
     plane: &mut [[f32; B]],
 ) {
-    let zero = V::splat(0.0);
+    let zero = V::splat(proof, 0.0);
     for row in rows {
         let sets = plane[row.at..][..columns.len() * count].chunks_exact_mut(count);
         for (c, to) in columns.iter().zip(sets) {
@@ -280,20 +281,24 @@ fn fill_plane<V: Vector<B>, const B: usize>(
             let Some(from) = row.from.filter(|_| before < end) else { continue };
             let (to, pixels) = (&mut to[before..end], &source.as_chunks::<B>().0[from / B + c.first..]);
             match take {
-                Take::All if step == 1 => to.iter_mut().zip(pixels).for_each(|(to, p)| V::load(p).store(to)),
+                Take::All if step == 1 => {
+                    to.iter_mut().zip(pixels).for_each(|(to, p)| V::load(proof, p).store(to))
+                }
                 Take::All => {
                     let pixels = pixels.iter().step_by(step);
-                    to.iter_mut().zip(pixels).for_each(|(to, p)| V::load(p).store(to));
+                    to.iter_mut().zip(pixels).for_each(|(to, p)| V::load(proof, p).store(to));
                 }
                 Take::Some(index) => {
                     let pixels = pixels.iter().step_by(step);
-                    to.iter_mut().zip(pixels).for_each(|(to, p)| zero.pick(V::load(p), index).store(to));
+                    to.iter_mut()
+                        .zip(pixels)
+                        .for_each(|(to, p)| zero.pick(V::load(proof, p), index).store(to));
                 }
                 Take::More(index) => {
                     let pixels = pixels.iter().step_by(step);
                     to.iter_mut()
                         .zip(pixels)
-                        .for_each(|(to, p)| V::load(to).pick(V::load(p), index).store(to));
+                        .for_each(|(to, p)| V::load(proof, to).pick(V::load(proof, p), index).store(to));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::{Bits, Patch, Steps, Strip, whole_rows};
-use crate::simd::{Level, level};
+use crate::simd::level;
 
 /// **Bytes** of a cache line, and of the widest vector.
 const LINE: usize = 64;
@@ -40,11 +40,11 @@ pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T,
     // promise.
     unsafe {
         match size_of::<T>() {
-            4 if fits(16) && level() == Level::Avx512 => match strip.stream && lines() {
+            4 if fits(16) && level().avx512().is_some() => match strip.stream && lines() {
                 true => gather_avx512::<L, true>(src.cast(), dst.cast(), strip),
                 false => gather_avx512::<L, false>(src.cast(), dst.cast(), strip),
             },
-            4 if fits(8) && level() >= Level::Avx2 => gather_avx::<L>(src.cast(), dst.cast(), strip),
+            4 if fits(8) && level().avx2().is_some() => gather_avx::<L>(src.cast(), dst.cast(), strip),
             4 if fits(4) => gather_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
             2 if fits(8) => gather_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
             1 if fits(16) => gather_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),
@@ -70,11 +70,11 @@ pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T
     // promise.
     unsafe {
         match size_of::<T>() {
-            4 if fits(16) && level() == Level::Avx512 => match strip.stream && lines() {
+            4 if fits(16) && level().avx512().is_some() => match strip.stream && lines() {
                 true => scatter_avx512::<L, true>(src.cast(), dst.cast(), strip),
                 false => scatter_avx512::<L, false>(src.cast(), dst.cast(), strip),
             },
-            4 if fits(8) && level() >= Level::Avx2 => scatter_avx::<L>(src.cast(), dst.cast(), strip),
+            4 if fits(8) && level().avx2().is_some() => scatter_avx::<L>(src.cast(), dst.cast(), strip),
             4 if fits(4) => scatter_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
             2 if fits(8) => scatter_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
             1 if fits(16) => scatter_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),
@@ -343,12 +343,12 @@ pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, p
     let lines = || dst.addr().is_multiple_of(LINE) && patch.dst.iter().all(|&s| keeps_lines::<T>(s));
     // SAFETY: each branch has checked for its instructions; the rest is the caller's promise.
     unsafe {
-        if L * size_of::<T>() == LINE && level() == Level::Avx512 {
+        if L * size_of::<T>() == LINE && level().avx512().is_some() {
             match patch.stream && lines() {
                 true => rows_avx512::<T, true>(src, dst, patch),
                 false => rows_avx512::<T, false>(src, dst, patch),
             }
-        } else if level() >= Level::Avx2 {
+        } else if level().avx2().is_some() {
             rows_avx::<T, L>(src, dst, patch)
         } else {
             whole_rows::<T, L>(src, dst, patch)

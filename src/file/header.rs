@@ -1,0 +1,142 @@
+//! The header of a safetensors file: its length, and in JSON what tensors follow it and where.
+//!
+//! Definition: <https://github.com/huggingface/safetensors#format>.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::path::Path;
+
+use safetensors::tensor::{Metadata, SafeTensorError, TensorInfo};
+
+use super::{access, shown};
+use crate::error::{Complaint, Error, Result};
+
+/// **Bytes** that the format allows a header.
+pub(super) const MAX_HEADER: usize = 100_000_000;
+/// **Bytes** of the length before it.
+const LENGTH: usize = size_of::<u64>();
+
+/// A header that holds together: its tensors follow each other without gap or overlap, and fill the file.
+#[derive(Debug)]
+pub(super) struct Header {
+    /// The header with its length, as it lies in the file.
+    pub bytes: Vec<u8>,
+    pub metadata: HashMap<String, String>,
+    /// In the order of the file. Offsets count from the end of the header.
+    pub tensors: Vec<(String, TensorInfo)>,
+}
+
+/// The JSON as it is. [`Metadata`] checks it, but would say less of what is wrong if it parsed it.
+#[derive(serde::Deserialize)]
+struct Json {
+    #[serde(rename = "__metadata__")]
+    metadata: Option<HashMap<String, String>>,
+    #[serde(flatten)]
+    tensors: HashMap<String, TensorInfo>,
+}
+
+impl Header {
+    /// Reads the header of a file of `file_bytes`, and checks it against that length. `file` stands at its beginning, and
+    /// afterwards at its first tensor. No more memory is taken than the file is long.
+    pub fn read(op: &'static str, path: &Path, file: &mut impl Read, file_bytes: usize) -> Result<Header> {
+        let mut bytes = Vec::new();
+        append(op, path, file, LENGTH.min(file_bytes), &mut bytes)?;
+        let bad = |bytes: &[u8], e| Err(corrupt(op, path, bytes, file_bytes, &e));
+        let Some(length) = bytes.first_chunk::<LENGTH>().map(|b| u64::from_le_bytes(*b)) else {
+            return bad(&bytes, SafeTensorError::HeaderTooSmall);
+        };
+        let Some(length) = usize::try_from(length).ok().filter(|&n| n <= MAX_HEADER) else {
+            return bad(&bytes, SafeTensorError::HeaderTooLarge);
+        };
+        if length > file_bytes - LENGTH {
+            return bad(&bytes, SafeTensorError::InvalidHeaderLength);
+        }
+        append(op, path, file, length, &mut bytes)?;
+        match parse(&bytes[LENGTH..], file_bytes - LENGTH - length) {
+            Ok((metadata, tensors)) => Ok(Header { bytes, metadata, tensors }),
+            Err(e) => bad(&bytes, e),
+        }
+    }
+}
+
+type Parsed = (HashMap<String, String>, Vec<(String, TensorInfo)>);
+
+/// The metadata and the tensors, in the order of the file. `data_bytes` are what the tensors must fill.
+fn parse(json: &[u8], data_bytes: usize) -> std::result::Result<Parsed, SafeTensorError> {
+    let json = str::from_utf8(json).map_err(SafeTensorError::InvalidHeader)?;
+    let json: Json = serde_json::from_str(json).map_err(SafeTensorError::InvalidHeaderDeserialization)?;
+    let mut tensors: Vec<(String, TensorInfo)> = json.tensors.into_iter().collect();
+    tensors.sort_by_key(|(_, info)| info.data_offsets);
+    // Fails unless each tensor begins where the one before ends, and has as many bytes as its shape and type say.
+    Metadata::new(None, tensors.clone())?;
+    if tensors.last().map_or(0, |(_, info)| info.data_offsets.1) != data_bytes {
+        return Err(SafeTensorError::MetadataIncompleteBuffer);
+    }
+    Ok((json.metadata.unwrap_or_default(), tensors))
+}
+
+/// Appends the next `count` bytes of a file.
+fn append(op: &'static str, path: &Path, file: &mut impl Read, count: usize, to: &mut Vec<u8>) -> Result<()> {
+    to.try_reserve_exact(count)
+        .map_err(|_| Error::OutOfMemory { bytes: count, call: "header of a safetensors file" })?;
+    let from = to.len();
+    to.resize(from + count, 0);
+    fill(op, path, file, &mut to[from..])
+}
+
+/// Reads as many bytes as `to` has.
+pub(super) fn fill(op: &'static str, path: &Path, file: &mut impl Read, to: &mut [u8]) -> Result<()> {
+    file.read_exact(to).map_err(|e| match e.kind() {
+        std::io::ErrorKind::UnexpectedEof => {
+            let got = format!("`{}`: it became shorter while it was read", path.display());
+            let rule = "a file must stay as it is until it was read";
+            Error::CorruptFile(Complaint::new(
+                op,
+                "path",
+                got,
+                rule,
+                "read it again once it is written whole",
+            ))
+        }
+        _ => access(op, path, "read", &e),
+    })
+}
+
+fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: &SafeTensorError) -> Error {
+    let length = bytes.first_chunk::<LENGTH>().map_or(0, |b| u64::from_le_bytes(*b));
+    let limits = format!("its header says to be {length} bytes long, and the file has {file_bytes}");
+    let why = match why {
+        SafeTensorError::HeaderTooLarge => format!("{limits}; the format allows {MAX_HEADER}"),
+        SafeTensorError::InvalidHeaderLength => limits,
+        SafeTensorError::HeaderTooSmall => format!("{file_bytes} bytes, too few for a header"),
+        SafeTensorError::InvalidOffset(name) => {
+            format!("tensor `{}` does not begin where the one before ends", shown(name))
+        }
+        SafeTensorError::MetadataIncompleteBuffer => "its tensors do not fill it: it was cut, or grew".into(),
+        SafeTensorError::TensorInvalidInfo => {
+            let whose = misfit(bytes).map_or("a tensor".into(), |name| format!("tensor `{}`", shown(&name)));
+            format!("{whose} has a shape that does not fit its place in the file")
+        }
+        other => shown(&other.to_string()),
+    };
+    let rule = "it must be a whole safetensors file";
+    // What `torch.save` writes.
+    let zip = bytes.starts_with(b"PK\x03\x04");
+    let (why, remedy) = match zip {
+        true => ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`"),
+        false => (why, "write it again, or fetch it whole"),
+    };
+    Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))
+}
+
+/// The first tensor whose shape and type do not make its number of bytes: the `safetensors` crate does not say which.
+fn misfit(header: &[u8]) -> Option<String> {
+    let header: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header.get(LENGTH..)?).ok()?;
+    let fits = |value: serde_json::Value| -> Option<bool> {
+        let info: TensorInfo = serde_json::from_value(value).ok()?;
+        let bits = info.shape.iter().try_fold(info.dtype.bitsize(), |n, &d| n.checked_mul(d));
+        let (start, end) = info.data_offsets;
+        Some(end.checked_sub(start).and_then(|n| n.checked_mul(8)) == bits && bits.is_some())
+    };
+    header.into_iter().find_map(|(name, value)| (!fits(value).unwrap_or(true)).then_some(name))
+}

@@ -1,0 +1,124 @@
+//! Which vector instructions this process uses, and the proofs of it.
+//!
+//! A proof is a value without size whose field is private to this module, and [`level`] alone makes one, after it found the
+//! instructions. So a function that takes an [`Avx512`], or a vector that was made from one, cannot run on a machine without
+//! AVX-512.
+
+use std::sync::OnceLock;
+
+/// Proof that the machine has AVX2 and FMA.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx2(());
+
+/// Proof that the machine has AVX-512 F, BW, DQ and VL, and what [`Avx2`] proves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Avx512(());
+
+impl From<Avx512> for Avx2 {
+    #[inline(always)]
+    fn from(_: Avx512) -> Avx2 {
+        Avx2(())
+    }
+}
+
+/// The vectors that this process uses, with the proof that the machine has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Level {
+    /// What the target has without asking.
+    Baseline,
+    /// 256 bits, with FMA.
+    Avx2(Avx2),
+    /// 512 bits.
+    Avx512(Avx512),
+}
+
+impl Level {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Level::Baseline => "baseline",
+            Level::Avx2(_) => "avx2",
+            Level::Avx512(_) => "avx512",
+        }
+    }
+
+    /// The proof of AVX2, which machines with AVX-512 have too.
+    #[inline]
+    pub(crate) fn avx2(self) -> Option<Avx2> {
+        match self {
+            Level::Baseline => None,
+            Level::Avx2(proof) => Some(proof),
+            Level::Avx512(proof) => Some(proof.into()),
+        }
+    }
+
+    /// The proof of AVX-512.
+    #[inline]
+    pub(crate) fn avx512(self) -> Option<Avx512> {
+        match self {
+            Level::Avx512(proof) => Some(proof),
+            Level::Baseline | Level::Avx2(_) => None,
+        }
+    }
+}
+
+/// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable that lowers oneDNN lowers
+/// our kernels with it.
+#[inline]
+pub(crate) fn level() -> Level {
+    static LEVEL: OnceLock<Level> = OnceLock::new();
+    *LEVEL.get_or_init(|| machine(allowed_bits(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref())))
+}
+
+/// The widest vectors of at most so many bits. The only place that makes a proof.
+#[cfg(target_arch = "x86_64")]
+fn machine(bits: usize) -> Level {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    match () {
+        () if avx2 && avx512 && bits >= 512 => Level::Avx512(Avx512(())),
+        () if avx2 && bits >= 256 => Level::Avx2(Avx2(())),
+        () => Level::Baseline,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn machine(_: usize) -> Level {
+    Level::Baseline
+}
+
+/// The names are oneDNN's. One that it does not know limits nothing there, and nothing here.
+fn allowed_bits(name: Option<&str>) -> usize {
+    match name.map(str::to_ascii_uppercase).as_deref() {
+        Some("SSE41" | "AVX") => 128,
+        Some("AVX2" | "AVX2_VNNI" | "AVX2_VNNI_2") => 256,
+        _ => 512,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_what_was_found_and_no_more_than_is_allowed() {
+        assert_eq!(machine(128).name(), "baseline");
+        assert!(machine(128).avx2().is_none() && machine(256).avx512().is_none());
+        #[cfg(target_arch = "x86_64")]
+        {
+            assert_eq!(
+                machine(256).avx2().is_some(),
+                is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+            );
+            if machine(512).avx512().is_some() {
+                assert!(is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw"));
+                assert!(is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512vl"));
+            }
+        }
+        let bits =
+            [None, Some("sse41"), Some("AVX"), Some("avx2_vnni"), Some("AVX512_CORE"), Some("none such")];
+        assert_eq!(bits.map(allowed_bits), [512, 128, 128, 256, 512, 512]);
+    }
+}

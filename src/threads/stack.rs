@@ -1,0 +1,133 @@
+//! How much stack the calling thread has left.
+
+use crate::error::{Complaint, Error, Result};
+
+/// The stack, in **bytes**, that a thread needs to call ops, if its own functions take up to 64 KiB of it: 256 KiB, and 1 MiB
+/// in builds with debug assertions, which are usually not optimised. A call on less is a `StackTooSmall`. Threads of Rust's
+/// standard library and of rayon have 2 MiB, unless they are started with less.
+pub const MIN_STACK: usize = if cfg!(debug_assertions) { 1 << 20 } else { OPTIMISED };
+
+/// Measured: 81 KiB of optimised code (a transposed convolution whose kernel oneDNN makes, on AVX-512); 469 KiB of
+/// unoptimised code (pooling).
+const OPTIMISED: usize = 256 << 10;
+
+/// What the functions of a caller, and of an op that calls another, may take of it.
+const OWN: usize = 64 << 10;
+
+/// The least stack, in **bytes**, that must be left at a call.
+#[cfg(not(feature = "testing"))]
+fn needed() -> usize {
+    MIN_STACK - OWN
+}
+
+#[cfg(feature = "testing")]
+static NEEDED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(MIN_STACK - OWN);
+
+#[cfg(feature = "testing")]
+fn needed() -> usize {
+    NEEDED.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// Has calls of this process ask for no more stack than those of an optimised build without debug assertions do, and returns
+/// the [`MIN_STACK`] of such a build: for tests of that figure in optimised builds with debug assertions.
+#[cfg(feature = "testing")]
+pub fn as_in_optimised_builds() -> usize {
+    NEEDED.store(OPTIMISED - OWN, std::sync::atomic::Ordering::Relaxed);
+    OPTIMISED
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod bounds {
+    use std::cell::Cell;
+    use std::ops::Range;
+
+    thread_local! {
+        static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
+    }
+
+    /// Addresses of this thread's stack without its guard pages; empty where the system does not say.
+    pub(super) fn of_this_thread() -> Range<usize> {
+        // A thread that is ending, in a destructor, has no place to keep them.
+        let known = BOUNDS.try_with(Cell::get).ok().flatten();
+        let (low, high) = known.unwrap_or_else(|| {
+            let asked = ask().unwrap_or((0, 0));
+            let _ = BOUNDS.try_with(|b| b.set(Some(asked)));
+            asked
+        });
+        low..high
+    }
+
+    fn ask() -> Option<(usize, usize)> {
+        let mut attributes = std::mem::MaybeUninit::uninit();
+        // SAFETY: `attributes` is a place for the result, which is set where the call succeeds.
+        if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        let attributes = attributes.as_mut_ptr();
+        let (mut low, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
+        // SAFETY: the attributes were set just now, are destroyed once, and the places are locals of the right types.
+        let known = unsafe {
+            let known = libc::pthread_attr_getstack(attributes, &mut low, &mut size) == 0
+                && libc::pthread_attr_getguardsize(attributes, &mut guard) == 0;
+            libc::pthread_attr_destroy(attributes);
+            known
+        };
+        let low = low as usize;
+        // Some C libraries count the guard pages as stack.
+        known.then(|| (low.saturating_add(guard), low.saturating_add(size)))
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod bounds {
+    pub(super) fn of_this_thread() -> std::ops::Range<usize> {
+        0..0
+    }
+}
+
+/// **Bytes** of stack that this thread has left; `None` where that is not known, as on a coroutine's own stack.
+fn left() -> Option<usize> {
+    let local = 0u8;
+    let here = std::hint::black_box(&raw const local) as usize;
+    let bounds = bounds::of_this_thread();
+    bounds.contains(&here).then(|| here - bounds.start)
+}
+
+/// Whether a thread may work here.
+pub(super) fn is_enough() -> bool {
+    left().is_none_or(|bytes| bytes >= needed())
+}
+
+/// Refuses a call on too little stack.
+pub(super) fn check(op: &'static str) -> Result<()> {
+    match left() {
+        Some(bytes) if bytes < needed() => Err(refusal(op, bytes)),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn refusal(op: &'static str, bytes: usize) -> Error {
+    Error::StackTooSmall(Complaint::new(
+        op,
+        "stack",
+        format!("{} KiB left on this thread", bytes >> 10),
+        format!("a call needs {} KiB", needed() >> 10),
+        "start the thread with more (`std::thread::Builder::stack_size`, `pthread_attr_setstacksize`)",
+    ))
+}
+
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_nearly_what_a_thread_was_started_with() {
+        for size in [512 << 10, 2 << 20] {
+            let start = move || std::thread::Builder::new().stack_size(size).spawn(left).unwrap();
+            let left = start().join().unwrap().unwrap();
+            assert!((size - (32 << 10)..=size + (8 << 10)).contains(&left), "{left} of {size}");
+        }
+        assert!(left().unwrap() > 1 << 20);
+    }
+}

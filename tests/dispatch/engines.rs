@@ -1,0 +1,215 @@
+//! Which code runs every op under every key, found by running it: oneDNN's runs are counted where it is called.
+
+use blocktensor::dispatch::schema::ArgKind;
+use blocktensor::dispatch::{self, DispatchKey, Op, Value};
+use blocktensor::testing::inject;
+use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, WeightsKind, ledger};
+
+use crate::support::activation::forms;
+
+type Given = Vec<(&'static str, Value)>;
+
+/// What ran in the calls of an op under a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    onednn: bool,
+    rust: bool,
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match (self.onednn, self.rust) {
+            (true, true) => "oneDNN, Rust",
+            (true, false) => "oneDNN",
+            (false, true) => "Rust",
+            (false, false) => "nothing",
+        })
+    }
+}
+
+/// Calls an op under a key that has a kernel for it, with every dtype of the kernel.
+pub fn ran(op: &Op, key: DispatchKey) -> Ran {
+    let name = op.schema().name;
+    let mut ran = Ran::default();
+    let dtypes = op.kernel(key).expect("a kernel").dtypes;
+    for (what, given) in calls(op, key, dtypes) {
+        let ((results, book), seen) = inject(None, || ledger::record(|| dispatch::call(name, &given)));
+        let results = results.unwrap_or_else(|e| panic!("{name} on {key}, {what}: {e}"));
+        let by_onednn = seen.engine_runs > 0;
+        ran.onednn |= by_onednn;
+        ran.rust |= !by_onednn;
+        // The ledger says the same. A view runs nothing, and neither does a copy that stands there as a reorder.
+        let ours = book.runs.iter().filter(|r| r.implementation.starts_with("blocktensor:")).count();
+        assert_eq!(book.runs.len() > ours, by_onednn, "{name} on {key}, {what}: {book}");
+        let is_view = matches!(
+            (&results[0], &given[0].1),
+            (Tensor::Strided(y), Value::Tensor(Tensor::Strided(x))) if y.shares_storage(x)
+        );
+        assert!(
+            !book.runs.is_empty() || is_view || !book.reorders.is_empty(),
+            "{name} on {key}, {what}: {book}"
+        );
+        assert!(book.runs.iter().all(|r| r.op == name && r.key == key.name()), "{name} on {key}: {book}");
+    }
+    ran
+}
+
+/// How many spatial dimensions the operand of an op has here.
+fn spatial(name: &str) -> usize {
+    match name {
+        _ if name.ends_with("1d") || name == "upsample_linear" => 1,
+        _ if name.ends_with("3d") || name == "upsample_trilinear" => 3,
+        _ => 2,
+    }
+}
+
+fn plain(dims: &[usize]) -> StridedTensor {
+    let values: Vec<f32> = (0..dims.iter().product::<usize>()).map(|i| (i % 7) as f32 - 3.0).collect();
+    StridedTensor::from_slice(&values, dims).unwrap()
+}
+
+fn under(key: DispatchKey, t: StridedTensor, layout: impl FnOnce(usize) -> Layout) -> Value {
+    match key {
+        DispatchKey::STRIDED => t.into(),
+        _ => t.to_blocked(&layout(t.rank())).unwrap().into(),
+    }
+}
+
+fn calls(op: &Op, key: DispatchKey, dtypes: &[DType]) -> Vec<(String, Given)> {
+    let name = op.schema().name;
+    let s = spatial(name);
+    let sized = |first: [usize; 2], side: usize| [&first[..], &vec![side; s]].concat();
+    match name {
+        _ if name.starts_with("conv") => {
+            let activation = |rank| Layout::native_activation(rank).unwrap();
+            let dense = |rank| Layout::native_weights(rank, WeightsKind::Dense).unwrap();
+            let given = || -> Given {
+                vec![
+                    ("x", under(key, plain(&sized([2, 16], 6)), activation)),
+                    ("weights", under(key, plain(&sized([16, 16], 2)), dense)),
+                ]
+            };
+            // oneDNN is not asked for more padding than its tables are made for.
+            let wide = |value: i64| Value::from(vec![value; s]);
+            let beyond = [("padding", wide(35_000)), ("dilation", wide(70_000))];
+            vec![
+                ("a usual one".into(), given()),
+                ("one that oneDNN has no kernel for".into(), given().into_iter().chain(beyond).collect()),
+            ]
+        }
+        "linear" => vec![
+            ("no bias".into(), vec![("x", plain(&[2, 16]).into()), ("weights", plain(&[8, 16]).into())]),
+            (
+                "a bias".into(),
+                vec![
+                    ("x", plain(&[33, 256]).into()),
+                    ("weights", plain(&[64, 256]).into()),
+                    ("bias", plain(&[64]).into()),
+                ],
+            ),
+        ],
+        "matmul" => vec![
+            ("matrices".into(), vec![("a", plain(&[3, 4]).into()), ("b", plain(&[4, 5]).into())]),
+            ("a batch".into(), vec![("a", plain(&[2, 40, 64]).into()), ("b", plain(&[64, 50]).into())]),
+        ],
+        _ => {
+            let x = plain(&sized([2, 16], 6));
+            let mixed = matches!(name, "where" | "gather");
+            let mut calls = Vec::new();
+            for (form, t) in forms(&x) {
+                // Blocks of 4 are for interchange, and a view takes strides as they are.
+                let (suits, of_key) = match form {
+                    "blocked by 16" | "blocked by 8" => (true, DispatchKey::BLOCKED),
+                    "contiguous" => (true, DispatchKey::STRIDED),
+                    "channels_last" | "reversed" => (name != "view", DispatchKey::STRIDED),
+                    _ => (false, key),
+                };
+                if suits && of_key == key {
+                    calls.push((form.to_string(), arguments(op, &t, s)));
+                }
+            }
+            for &dtype in dtypes.iter().filter(|&&d| !mixed && d != DType::F32) {
+                let t = x.to_dtype(dtype).unwrap();
+                let t: Tensor = match key {
+                    DispatchKey::STRIDED => t.into(),
+                    _ => t.to_blocked(&Layout::native_activation(t.rank()).unwrap()).unwrap().into(),
+                };
+                calls.push((dtype.to_string(), arguments(op, &t, s)));
+            }
+            calls
+        }
+    }
+}
+
+/// Values that every op but products and convolutions takes, for an operand of 2 images of 16 channels and sides of 6.
+fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
+    use blocktensor::Operand;
+    let dims: Vec<i64> = t.tensor_ref().dims().iter().map(|&d| d as i64).collect();
+    let as_type = |dtype: DType| {
+        let zeros = StridedTensor::zeros(t.tensor_ref().dims(), dtype, MemoryFormat::Contiguous).unwrap();
+        match t {
+            Tensor::Blocked(b) => Value::from(zeros.to_blocked(b.layout()).unwrap()),
+            _ => zeros.into(),
+        }
+    };
+    let mut given = Given::new();
+    for a in op.schema().args {
+        let value: Value = match (op.schema().name, a.name) {
+            ("where", "condition") => as_type(DType::U8),
+            ("gather", "index") => as_type(DType::S32),
+            ("index_select", "index") => StridedTensor::from_slice(&[0i32, 3, 3], &[3]).unwrap().into(),
+            ("view", "dims") => vec![dims.iter().product::<i64>()].into(),
+            ("expand", "dims") => [&[5], &dims[..]].concat().into(),
+            ("permute", "axes") => (0..dims.len() as i64).rev().collect::<Vec<_>>().into(),
+            ("split", "sizes") => vec![1i64, 1].into(),
+            ("pad", "padding") => vec![1i64, 2].into(),
+            (_, "normalized_shape") => vec![6i64].into(),
+            (_, "kernel") => vec![2i64; spatial].into(),
+            (_, "output") => vec![3i64; spatial].into(),
+            (_, "factor" | "groups" | "chunks") => 2i64.into(),
+            (_, "training" | "keepdim") => true.into(),
+            _ => match a.kind {
+                ArgKind::Data => t.clone().into(),
+                ArgKind::DataList => vec![t.clone(), t.clone()].into(),
+                ArgKind::Param => StridedTensor::from_slice(&[1f32; 16], &[16]).unwrap().into(),
+                ArgKind::Int(None) => 1i64.into(),
+                ArgKind::Ints(None) => vec![1i64].into(),
+                ArgKind::Float(None) => 1f64.into(),
+                _ => continue,
+            },
+        };
+        given.push((a.name, value));
+    }
+    given
+}
+
+#[test]
+fn what_runs_is_what_the_registry_says() {
+    let mut kernels = 0;
+    for op in dispatch::ops() {
+        for key in [DispatchKey::STRIDED, DispatchKey::BLOCKED] {
+            if let Some(kernel) = op.kernel(key) {
+                let name = op.schema().name;
+                assert_eq!(ran(op, key).to_string(), kernel.engine.to_string(), "{name} on {key}");
+                kernels += 1;
+            }
+        }
+    }
+    assert!(kernels > 180, "{kernels}");
+}
+
+#[test]
+fn dtypes_that_a_kernel_does_not_list_are_refused() {
+    let mut refused = 0;
+    for op in dispatch::ops().into_iter().filter(|op| !matches!(op.schema().name, "where" | "gather")) {
+        let Some(kernel) = op.kernel(DispatchKey::STRIDED) else { continue };
+        let s = spatial(op.schema().name);
+        for dtype in DType::ALL.into_iter().filter(|d| !kernel.dtypes.contains(d)) {
+            let x = plain(&[&[2, 16][..], &vec![6; s]].concat()).to_dtype(dtype).unwrap();
+            let e = dispatch::call(op.schema().name, &arguments(op, &x.into(), s)).unwrap_err();
+            assert!(matches!(e, Error::UnsupportedDType(_)), "{}, {dtype}: {e}", op.schema().name);
+            refused += 1;
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
