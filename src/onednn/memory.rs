@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use onednn_sys as sys;
 

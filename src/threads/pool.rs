@@ -216,13 +216,13 @@ mod tests {
     fn a_busy_pool_collects_no_jobs() {
         let pool = ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         pool.install(|| {
-            sections_beside(3, |job| rayon::spawn(job));
+            sections_beside(3, rayon::spawn);
             // Once the others are free, none is left.
             while waiting() > 0 {
                 rayon::yield_now();
             }
         });
-        sections_beside(size(), |job| rayon::spawn(job));
+        sections_beside(size(), rayon::spawn);
     }
 
     #[test]

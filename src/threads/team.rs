@@ -220,16 +220,21 @@ pub fn run<R>(f: impl FnOnce() -> R) -> R {
 /// # Panics
 /// When a task panicked; the other tasks are done first.
 pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
+    parallel_for_dyn(tasks, &task);
+}
+
+/// Compiled once, not for every task.
+fn parallel_for_dyn(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     if tasks <= 1 || IN_TASK.get() || current_threads() == 1 {
         (0..tasks).for_each(task);
         return;
     }
     if let Some(team) = leading(Arc::clone) {
-        return team.section(tasks, &task);
+        return team.section(tasks, task);
     }
     run(|| match leading(Arc::clone) {
-        Some(team) => team.section(tasks, &task),
-        None => (0..tasks).for_each(&task),
+        Some(team) => team.section(tasks, task),
+        None => (0..tasks).for_each(task),
     });
 }
 
