@@ -1,4 +1,4 @@
-//! Prints the name of every implementation that the linked oneDNN has of some 40,000 descriptors, a line for each. Two builds can do
+//! Prints the name of every implementation that the linked oneDNN has of 71,832 descriptors, a line for each. Two builds can do
 //! the same where the output is the same:
 //!
 //! `cargo run --release --example implementations >here`, and again with `--no-default-features --features system` and

@@ -140,8 +140,8 @@ fn compile(sources: &Path, compiler: &Compiler, dir: &Path) -> std::io::Result<V
             let object = object(unit);
             if !object.exists() {
                 let done = unit.write(&objects).map_err(|error| error.to_string()).and_then(|source| {
-                    // Renamed when it is whole, so that a build that is stopped leaves nothing half-written behind.
-                    let partial = object.with_extension("partial");
+                    // Renamed when it is whole. A compiler that outlives a stopped build writes a file of another name.
+                    let partial = object.with_extension(format!("{}.partial", std::process::id()));
                     let mut command = compiler.command(sources, &headers);
                     run(command.arg(unit.level()).arg("-c").arg(&source).arg("-o").arg(&partial))?;
                     fs::rename(&partial, &object).map_err(|error| format!("{}: {error}", partial.display()))
