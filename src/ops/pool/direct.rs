@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::fold::{Fold, finish_all, join_all, load_all};
 use super::geometry::Windows;
-use super::kernel::PartLoop;
+use super::kernel::PoolPart;
 use crate::ops::lanes::Columns;
-use crate::simd::barrier;
+use crate::simd::{Loop, barrier, dispatch};
 
 /// The most rows of a window that are read side by side.
 pub(super) const MAX_ROWS: usize = 8;
@@ -22,19 +22,36 @@ pub(super) fn suits(windows: &Windows, width: usize) -> bool {
     !w.has_empty && (2 * taps <= 3 * width || keeps)
 }
 
-impl<F: Fold> PartLoop<'_, '_, F> {
-    /// One row of the part.
-    #[inline(always)]
-    pub(super) fn direct(&mut self) {
-        if self.part.lanes.len() >= 16 { self.direct_row::<16>() } else { self.direct_row::<8>() }
+/// One row of the part.
+pub(super) fn row<F: Fold>(part: &mut PoolPart<'_, '_, F>) {
+    if part.part.lanes.len() >= 16 { row_of_lanes::<F, 16>(part) } else { row_of_lanes::<F, 8>(part) }
+}
+
+fn row_of_lanes<F: Fold, const L: usize>(part: &mut PoolPart<'_, '_, F>) {
+    match part.rows.len() {
+        1 => dispatch(DirectRow::<F, L, 1>(part)),
+        2 => dispatch(DirectRow::<F, L, 2>(part)),
+        3 => dispatch(DirectRow::<F, L, 3>(part)),
+        4 => dispatch(DirectRow::<F, L, 4>(part)),
+        5 => dispatch(DirectRow::<F, L, 5>(part)),
+        6 => dispatch(DirectRow::<F, L, 6>(part)),
+        7 => dispatch(DirectRow::<F, L, 7>(part)),
+        _ => dispatch(DirectRow::<F, L, MAX_ROWS>(part)),
     }
+}
+
+/// One row of the part in vectors of `L` lanes, of windows over `R` rows.
+struct DirectRow<'r, 'a, 'p, F: Fold, const L: usize, const R: usize>(&'r mut PoolPart<'a, 'p, F>);
+
+impl<F: Fold, const L: usize, const R: usize> Loop for DirectRow<'_, '_, '_, F, L, R> {
+    type Out = ();
 
     #[inline(always)]
-    fn direct_row<const L: usize>(&mut self) {
-        let all = self.part.lanes.clone();
+    fn run(self) {
+        let all = self.0.part.lanes.clone();
         let mut lane = all.start;
         loop {
-            self.direct_lanes::<L>(lane);
+            self.0.direct_rows::<L, R>(lane);
             if lane + L == all.end {
                 return;
             }
@@ -42,42 +59,27 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             lane = (lane + L).min(all.end - L);
         }
     }
+}
 
-    /// One row of the part, `L` lanes of it.
-    #[inline(always)]
-    fn direct_lanes<const L: usize>(&mut self, lane: usize) {
-        match self.rows.len() {
-            1 => self.direct_rows::<L, 1>(lane),
-            2 => self.direct_rows::<L, 2>(lane),
-            3 => self.direct_rows::<L, 3>(lane),
-            4 => self.direct_rows::<L, 4>(lane),
-            5 => self.direct_rows::<L, 5>(lane),
-            6 => self.direct_rows::<L, 6>(lane),
-            7 => self.direct_rows::<L, 7>(lane),
-            _ => self.direct_rows::<L, MAX_ROWS>(lane),
-        }
-    }
-
-    /// The same, of windows over `R` rows.
+impl<F: Fold> PoolPart<'_, '_, F> {
     #[inline(always)]
     fn direct_rows<const L: usize, const R: usize>(&mut self, lane: usize) {
         let w = &self.windows.axes[2];
         let (pixel, width) = (self.from.lanes, self.from.spatial[2]);
         let src = Columns::<L, R>::new(self.src, self.rows, lane, pixel, width);
         let columns = self.part.columns.clone();
-        let run = w.run.start.max(columns.start)..w.run.end.min(columns.end);
-        if w.dilation != 1 || run.len() < 2 {
-            return self.any(src, columns, lane);
-        }
+        let mut run = w.run.start.max(columns.start)..w.run.end.min(columns.end);
         match (w.run_taps(), w.step) {
+            _ if w.dilation != 1 || run.len() < 2 => run = columns.start..columns.start,
             (2, 2) if R == 2 => self.even::<L, R, 2, 2>(src, run.clone(), lane),
             (3, 2) if R == 2 || R == 3 => self.even::<L, R, 3, 2>(src, run.clone(), lane),
             (3, 1) if R == 2 || R == 3 => self.even::<L, R, 3, 1>(src, run.clone(), lane),
             (5, 1) if 3 <= R && R <= 5 => self.even::<L, R, 5, 1>(src, run.clone(), lane),
-            _ => return self.any(src, columns, lane),
+            _ => run = columns.start..columns.start,
         }
-        self.any(src, columns.start..run.start, lane);
-        self.any(src, run.end..columns.end, lane);
+        for rest in [columns.start..run.start, run.end..columns.end] {
+            self.any(src, rest, lane);
+        }
     }
 
     /// Windows of `K` columns, each `S` after the other, over `R` rows.

@@ -8,7 +8,6 @@ use super::scratch::MANY_LANES;
 use crate::error::Result;
 use crate::ops::lanes::{Lanes, Part};
 use crate::ops::spatial::Work;
-use crate::simd::{self, Loop};
 
 /// Windows of at most this many elements are summed in f32.
 pub(crate) const FEW: usize = 64;
@@ -38,7 +37,7 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
     let direct = from.lanes >= 8 && direct::suits(windows, from.spatial[2]);
     to.for_each_part(dst, row_bytes, state, |(scratch, rows), part| {
         let lanes = from.lanes_in(part.plane.block);
-        simd::dispatch(PartLoop::<F> {
+        let part = PoolPart::<F> {
             src,
             from: &from,
             windows,
@@ -49,12 +48,16 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
             count: 0.0,
             scratch,
             direct,
-        });
+        };
+        part.run();
     });
 }
 
-/// One part of the result.
-pub(super) struct PartLoop<'a, 'p, F: Fold> {
+/// One part of the result, and where in it the work is.
+///
+/// Each inner loop goes through [`dispatch`](crate::simd::dispatch) by itself. In one function for all of them, LLVM spent half of the
+/// time that the whole crate takes.
+pub(super) struct PoolPart<'a, 'p, F: Fold> {
     pub src: &'a [f32],
     pub from: &'a Lanes,
     pub windows: &'a Windows,
@@ -72,10 +75,7 @@ pub(super) struct PartLoop<'a, 'p, F: Fold> {
     direct: bool,
 }
 
-impl<F: Fold> Loop for PartLoop<'_, '_, F> {
-    type Out = ();
-
-    #[inline(always)]
+impl<F: Fold> PoolPart<'_, '_, F> {
     fn run(mut self) {
         let (from, plane) = (self.from, self.part.plane);
         let [d, h, _] = &self.windows.axes;
@@ -96,7 +96,7 @@ impl<F: Fold> Loop for PartLoop<'_, '_, F> {
             if self.rows.is_empty() {
                 self.part.columns.clone().for_each(|i| self.empty(i, all.start, all.len()));
             } else if self.direct && self.rows.len() <= direct::MAX_ROWS {
-                self.direct();
+                direct::row(&mut self);
             } else {
                 let mut first = all.start;
                 while first < all.end {
@@ -107,9 +107,7 @@ impl<F: Fold> Loop for PartLoop<'_, '_, F> {
             }
         }
     }
-}
 
-impl<F: Fold> PartLoop<'_, '_, F> {
     /// A window without elements; padding lanes stay zero.
     #[cold]
     pub(super) fn empty(&mut self, at: usize, lane: usize, wide: usize) {

@@ -4,18 +4,17 @@
 use std::ops::Range;
 
 use super::fold::{Fold, finish_all, join_all, load_all};
-use super::kernel::PartLoop;
+use super::kernel::PoolPart;
 use crate::ops::spatial::tile_end;
-use crate::simd::barrier;
+use crate::simd::{Loop, barrier, dispatch};
 
 /// Elements of the row of folded columns, which stays in the first-level cache.
 const SCRATCH: usize = 2048;
 /// Lanes that are folded at once where there are many.
 pub(super) const MANY_LANES: usize = 64;
 
-impl<F: Fold> PartLoop<'_, '_, F> {
+impl<F: Fold> PoolPart<'_, '_, F> {
     /// All columns of a row, `wide` lanes from `lane` on: fewer than twice `MANY_LANES`.
-    #[inline(always)]
     pub(super) fn folded(&mut self, lane: usize, wide: usize) {
         let w = &self.windows.axes[2];
         let columns = self.part.columns.clone();
@@ -36,27 +35,27 @@ impl<F: Fold> PartLoop<'_, '_, F> {
                 let end =
                     if w.has_empty { (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end) } else { end };
                 self.columns(from, w.reach(end - 1).1, lane, wide);
-                self.windows(at..end, from, lane, wide);
+                dispatch(FoldWindows { part: &mut *self, at: at..end, from, lane, wide });
                 at = end;
             }
         }
     }
 
     /// Folds the rows of source columns `from..to` into the scratch row.
-    #[inline(always)]
     fn columns(&mut self, from: usize, to: usize, lane: usize, wide: usize) {
-        let pixel = self.from.lanes;
-        if wide == pixel {
-            fold_rows::<F>(self.src, self.rows, from * pixel, &mut self.scratch[..(to - from) * pixel]);
-            return;
-        }
-        for (i, acc) in self.scratch[..(to - from) * wide].chunks_exact_mut(wide).enumerate() {
-            fold_rows::<F>(self.src, self.rows, (from + i) * pixel + lane, acc);
-        }
+        let acc = &mut self.scratch[..(to - from) * wide];
+        dispatch(FoldColumns::<F> {
+            src: self.src,
+            rows: self.rows,
+            from,
+            pixel: self.from.lanes,
+            lane,
+            wide,
+            acc,
+        });
     }
 
     /// A window that does not fit into the scratch row.
-    #[inline(always)]
     fn long(&mut self, at: usize, lane: usize, wide: usize) {
         let w = &self.windows.axes[2];
         let span = w.list[at];
@@ -92,14 +91,12 @@ impl<F: Fold> PartLoop<'_, '_, F> {
         let blocks = dense && (wide == 16 || wide == 8) && (run.len() > 1);
         // Windows of an adaptive pool that enlarges may all begin at one pixel: step 0.
         let pixels = wide == 1 && (1..=4).contains(&w.step) && run.len() >= 4;
-        if !(blocks || pixels) {
-            for i in at {
-                self.window(i, from, lane, wide);
-            }
-            return;
-        }
-        for i in at.start..run.start {
+        let run = if blocks || pixels { run } else { at.start..at.start };
+        for i in (at.start..run.start).chain(run.end..at.end) {
             self.window(i, from, lane, wide);
+        }
+        if run.is_empty() {
+            return;
         }
         let (span, step) = (w.list[run.start], w.step);
         let count = self.count * f64::from(span.count);
@@ -115,9 +112,6 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             (_, _, 2) => even_pixels::<F, 2>(src, dst, taps, w.dilation, count),
             (_, _, 3) => even_pixels::<F, 3>(src, dst, taps, w.dilation, count),
             _ => even_pixels::<F, 4>(src, dst, taps, w.dilation, count),
-        }
-        for i in run.end..at.end {
-            self.window(i, from, lane, wide);
         }
     }
 
@@ -138,6 +132,52 @@ impl<F: Fold> PartLoop<'_, '_, F> {
             (8.., _) => one_window::<F, 8, 0>(columns, dst, taps, step, count),
             _ => one_window::<F, 1, 0>(columns, dst, taps, step, count),
         }
+    }
+}
+
+/// Folds the rows of a range of source columns.
+struct FoldColumns<'a, F: Fold> {
+    src: &'a [f32],
+    /// Where the rows begin in `src`.
+    rows: &'a [usize],
+    /// The first column.
+    from: usize,
+    /// Lanes of a pixel, and those of them that are folded.
+    pixel: usize,
+    lane: usize,
+    wide: usize,
+    acc: &'a mut [F::Acc],
+}
+
+impl<F: Fold> Loop for FoldColumns<'_, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // Whole pixels lie side by side, and are one long run.
+        let run = if self.wide == self.pixel { self.acc.len().max(1) } else { self.wide };
+        for (i, acc) in self.acc.chunks_exact_mut(run).enumerate() {
+            fold_rows::<F>(self.src, self.rows, (self.from + i) * self.pixel + self.lane, acc);
+        }
+    }
+}
+
+/// Folds the windows `at` from the scratch row.
+struct FoldWindows<'r, 'a, 'p, F: Fold> {
+    part: &'r mut PoolPart<'a, 'p, F>,
+    at: Range<usize>,
+    /// The source column that the scratch row begins at.
+    from: usize,
+    lane: usize,
+    wide: usize,
+}
+
+impl<F: Fold> Loop for FoldWindows<'_, '_, '_, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.part.windows(self.at, self.from, self.lane, self.wide);
     }
 }
 
