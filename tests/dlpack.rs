@@ -323,3 +323,22 @@ fn memory_of_a_host_is_wrapped_where_it_lies() {
     drop(t);
     assert!(weak.upgrade().is_none(), "let go with the last tensor");
 }
+
+/// Who receives a tensor for writing may write through its pointer: Miri checks that the pointer allows it.
+#[test]
+fn what_the_receiver_writes_is_there() {
+    let own =
+        || StridedTensor::full(&[2, 3], 2f32, MemoryFormat::Contiguous).unwrap().narrow(0, 1, 1).unwrap();
+    let (out, old) = (own().into_dlpack().unwrap(), own().into_dlpack_unversioned().unwrap());
+    // SAFETY: live, and of nobody else; each is consumed once.
+    let again = unsafe {
+        for tensor in [&out.as_ref().dl_tensor, &old.as_ref().dl_tensor] {
+            assert_eq!(tensor.byte_offset, 12);
+            tensor.data.cast::<f32>().add(3 + 1).write(7.0);
+        }
+        [StridedTensor::from_dlpack(out), StridedTensor::from_dlpack_unversioned(old)]
+    };
+    for t in again {
+        assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [2.0, 7.0, 2.0]);
+    }
+}

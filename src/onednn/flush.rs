@@ -49,7 +49,7 @@ pub(super) unsafe fn run_task(
     #[cfg(all(target_arch = "x86_64", unix))]
     if flush {
         // SAFETY: the caller's promise: a C function of three arguments, which does not unwind.
-        unsafe { x86::call(task as *const (), ctx.addr(), i as usize, n as usize) };
+        unsafe { x86::call(task as *const (), ctx.expose_provenance(), i as usize, n as usize) };
         return;
     }
     let _ = flush;
