@@ -301,6 +301,8 @@ typedef struct bt_api {
   bt_status (*schema)(const char *op, char *text, size_t room, size_t *needed);
   // `bt_clear_cache`.
   void (*clear_cache)(void);
+  // `bt_build_info`.
+  bt_status (*build_info)(char *text, size_t room, size_t *needed);
 } bt_api;
 
 #ifdef __cplusplus
@@ -522,6 +524,15 @@ uint32_t bt_abi_version(void);
 
 // Versions of the library and of oneDNN, and the instruction set: `blocktensor 0.1.0, oneDNN 3.14.1 (...)`.
 const char *bt_version(void);
+
+// Writes how the library was built and what it runs on into `room` bytes, as `bt_describe` does: versions, the engine's
+// threading runtime, instruction sets, threads; for a build that is not optimised, the remedy too.
+//
+// # Safety
+// `text` may be written for `room` bytes; `needed` is null or may be written.
+bt_status bt_build_info(char *text,
+                        size_t room,
+                        size_t *needed);
 
 // The table, for a caller that was compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
 // error, where this library is older than that.
