@@ -303,6 +303,8 @@ typedef struct bt_api {
   void (*clear_cache)(void);
   // `bt_build_info`.
   bt_status (*build_info)(char *text, size_t room, size_t *needed);
+  // `bt_dict_map`.
+  bt_status (*dict_map)(const char *path, bt_handle *out);
 } bt_api;
 
 #ifdef __cplusplus
@@ -429,11 +431,21 @@ bt_status bt_pack_linear(bt_handle weights, bt_handle bias, size_t rows, bt_hand
 // `out` may be written.
 bt_status bt_packed_run(bt_handle packed, bt_handle x, bt_handle residual, bt_handle *out);
 
-// Maps a safetensors file of plain weights.
+// Reads a safetensors file of plain weights into memory.
 //
 // # Safety
 // `path` is a string, `out` may be written.
 bt_status bt_dict_load(const char *path, bt_handle *out);
+
+// Maps a safetensors file of plain weights: as `bt_dict_load`, without the copy. While the state dict, or a tensor that was
+// taken out of it, is in use, nobody may change the file: neither this process nor another one may write to it or make it
+// shorter. A new file of the same name may take its place, and it may be deleted.
+//
+// # Safety
+// `path` is a string, `out` may be written. The file stays as it is, as said above: else reading a tensor may end the process
+// or has undefined behaviour.
+bt_status bt_dict_map(const char *path,
+                      bt_handle *out);
 
 // Takes a tensor out of a state dict, by name: it is no longer in there. `bt_describe` lists the names.
 //

@@ -362,31 +362,49 @@ fn many<T: Into<Tensor>>(list: Vec<T>) -> Outputs {
     Outputs::Many(list.into_iter().map(Into::into).collect())
 }
 
-/// Pieces of the given sizes, which sum up to the whole.
+/// Pieces of the given sizes, which sum up to the whole: views of a strided tensor, copies of a blocked one.
 fn cut(args: &Args<'_>, axis: usize, sizes: &[usize]) -> Result<Outputs> {
-    let op = args.op();
+    match args.tensor(0)? {
+        TensorRef::Strided(x) => {
+            let mut start = 0;
+            let piece = |&size: &usize| {
+                start += size;
+                x.narrow(axis, start - size, size)
+            };
+            Ok(many(sizes.iter().map(piece).collect::<Result<_>>()?))
+        }
+        TensorRef::Blocked(x) => {
+            let layouts = || format!("{0} -> {0}", x.layout());
+            let pieces =
+                super::timed(args, "blocktensor:lanes", layouts, || cut_blocked(args.op(), x, axis, sizes));
+            Ok(many(pieces?))
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    }
+}
+
+fn cut_blocked(
+    op: &'static str,
+    x: &BlockedTensor,
+    axis: usize,
+    sizes: &[usize],
+) -> Result<Vec<BlockedTensor>> {
     let mut start = 0;
-    let mut pieces: Vec<Tensor> = Vec::with_capacity(sizes.len());
+    let mut pieces = Vec::with_capacity(sizes.len());
     for &size in sizes {
-        let piece = match args.tensor(0)? {
-            TensorRef::Strided(x) => x.narrow(axis, start, size)?.into(),
-            TensorRef::Blocked(x) if axis == 1 => {
-                let from = |c| Channel::Of { source: 0, channel: start + c };
-                lane_moves::channels(op, &[x], size, from, 0.0)?.into()
-            }
-            TensorRef::Blocked(x) => {
-                let mut dims = Dims::from_slice(x.dims());
-                dims[axis] = size;
-                let mut dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
-                let place = Place::of(&blocks::view(op, &dst)?);
-                let part = blocks::view(op, x)?.narrow(axis, start, size)?;
-                copy_part(op, dst.storage_bytes_mut(), place, &part)?;
-                dst.into()
-            }
-            TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
-        };
-        pieces.push(piece);
+        pieces.push(if axis == 1 {
+            let from = |c| Channel::Of { source: 0, channel: start + c };
+            lane_moves::channels(op, &[x], size, from, 0.0)?
+        } else {
+            let mut dims = Dims::from_slice(x.dims());
+            dims[axis] = size;
+            let mut dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
+            let place = Place::of(&blocks::view(op, &dst)?);
+            let part = blocks::view(op, x)?.narrow(axis, start, size)?;
+            copy_part(op, dst.storage_bytes_mut(), place, &part)?;
+            dst
+        });
         start += size;
     }
-    Ok(Outputs::Many(pieces))
+    Ok(pieces)
 }

@@ -218,7 +218,7 @@ fn another_number_of_threads_is_refused_or_packed_again() {
             };
             let e = e.unwrap_err();
             assert!(matches!(e, Error::PackMismatch(_)), "{e}");
-            assert!(e.to_string().contains(text) && e.to_string().contains("open_or_repack"), "{e}");
+            assert!(e.to_string().contains(text) && e.to_string().contains("read_or_repack"), "{e}");
         }
         // Without plain weights there is nothing to pack again.
         let file = PackedFile::read_or_repack(&path).unwrap();
