@@ -197,7 +197,9 @@ fn what_runs_is_what_the_registry_says() {
                 let name = op.schema().name;
                 match catch_unwind(AssertUnwindSafe(|| ran(op, key).to_string())) {
                     Ok(ran) if ran == kernel.engine.to_string() => {}
-                    Ok(ran) => wrong.push(format!("{name} on {key}: {ran} ran, and {} is said", kernel.engine)),
+                    Ok(ran) => {
+                        wrong.push(format!("{name} on {key}: {ran} ran, and {} is said", kernel.engine))
+                    }
                     Err(_) => wrong.push(format!("{name} on {key} panicked")),
                 }
                 kernels += 1;
