@@ -1,5 +1,5 @@
-//! Compiles oneDNN or finds an installed one, reads its version and CPU runtime from the installed headers, compiles the C++ of
-//! this crate (the thread-pool shim only where there is a thread pool to speak to), and prints the link lines.
+//! Compiles oneDNN or finds an installed one. Reads its version and CPU runtime from the installed headers. Compiles the C++
+//! of this crate; the thread-pool shim only for a oneDNN with the THREADPOOL runtime. Prints the link lines.
 //!
 //! - `bundled/`: compiles oneDNN from the sources in `onednn/`, once for each machine.
 //! - `system.rs`: an installed one.
