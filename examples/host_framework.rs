@@ -44,7 +44,8 @@ enum HostTensor {
 struct Framework {
     devices: Vec<Device>,
     ops: HashMap<&'static str, &'static Op>,
-    kernels: HashMap<(String, Device), Kernel>,
+    /// In the order in which they are asked.
+    kernels: HashMap<(String, Device), Vec<Kernel>>,
     handles: Vec<Tensor>,
     staged: Staged,
 }
@@ -100,7 +101,9 @@ impl Registrar for Framework {
         let Staged { devices, ops, kernels } = std::mem::take(&mut self.staged);
         self.devices.extend(devices);
         self.ops.extend(ops.into_iter().map(|op| (op.schema().name, op)));
-        self.kernels.extend(kernels.into_iter().map(|(op, device, kernel)| ((op, device), kernel)));
+        for (op, device, kernel) in kernels {
+            self.kernels.entry((op, device)).or_default().push(kernel);
+        }
         Ok(())
     }
 
@@ -198,8 +201,17 @@ impl Framework {
             })
             .collect();
         let checked = Args::new(op.schema(), &values)?;
-        let outputs = match Device::of(checked.key()).and_then(|d| self.kernels.get(&(name.to_string(), d))) {
-            Some(kernel) => kernel.call(&checked)?,
+        let device = Device::of(checked.key());
+        let kernels = device.and_then(|d| self.kernels.get(&(name.to_string(), d)));
+        let mut outputs = None;
+        for kernel in kernels.into_iter().flatten() {
+            outputs = kernel.call(&checked)?;
+            if outputs.is_some() {
+                break;
+            }
+        }
+        let outputs = match outputs {
+            Some(outputs) => outputs,
             None => op.missing(&checked)?,
         };
         self.keep(outputs.into_vec().remove(0))
@@ -249,7 +261,12 @@ fn network(
 fn main() -> Result<()> {
     let mut f = Framework::default();
     blocktensor::register(&mut f)?;
-    println!("registered: {} ops, {} kernels, devices {:?}", f.ops.len(), f.kernels.len(), f.devices);
+    println!(
+        "registered: {} ops, {} kernels, devices {:?}",
+        f.ops.len(),
+        f.kernels.values().map(Vec::len).sum::<usize>(),
+        f.devices
+    );
     if let Err(e) = blocktensor::register(&mut f) {
         println!("again: {e}");
     }

@@ -45,11 +45,17 @@ enum Origin {
     },
     #[cfg(all(feature = "testing", unix))]
     Guarded,
+    /// There is none.
+    Nothing,
     /// What keeps it alive: a mapped file, or another library's tensor.
     Foreign {
         _owner: Arc<dyn Any + Send + Sync>,
     },
 }
+
+/// What storage is aligned to.
+#[repr(align(64))]
+struct Aligned;
 
 /// The next storage's number; 0 is nobody's.
 fn next_id() -> u64 {
@@ -86,6 +92,17 @@ impl Buffer {
             None => (take_from_system(class)?, class),
         };
         Ok(Buffer::of(ptr, len, Origin::Recycler { capacity }, true))
+    }
+
+    /// No bytes, of a tensor that is only described.
+    pub(crate) fn none() -> Buffer {
+        let ptr = NonNull::<Aligned>::dangling().cast();
+        Buffer { ptr, len: 0, origin: Origin::Nothing, writable: false, id: next_id() }
+    }
+
+    /// Whether it is that of a tensor that is only described.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.origin, Origin::Nothing)
     }
 
     /// What a test wants instead: an error, or memory that ends at a guard page and holds what shows when it is not written.
@@ -179,7 +196,9 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        fault::storage_dropped();
+        if !matches!(self.origin, Origin::Nothing) {
+            fault::storage_dropped();
+        }
         match self.origin {
             Origin::System { capacity } => give_to_system(self.ptr, capacity),
             Origin::Recycler { capacity } => {
@@ -190,7 +209,7 @@ impl Drop for Buffer {
             // SAFETY: `in_test` took it for this length, and this is its end.
             #[cfg(all(feature = "testing", unix))]
             Origin::Guarded => unsafe { fault::guard::release(self.ptr, self.len) },
-            Origin::Foreign { .. } => {}
+            Origin::Foreign { .. } | Origin::Nothing => {}
         }
     }
 }

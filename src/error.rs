@@ -351,12 +351,12 @@ impl Error {
     }
 }
 
-/// `Err` of the named variant with a [`Complaint`]: `fail!(ShapeMismatch, op, "bias", got, rule, remedy)`.
+/// Returns the named variant with a [`Complaint`], from a function whose error can be made of an [`Error`]: `fail!(ShapeMismatch, op, "bias", got, rule, remedy)`.
 macro_rules! fail {
     ($variant:ident, $op:expr, $argument:expr, $got:expr, $rule:expr, $remedy:expr $(,)?) => {
-        return Err($crate::error::Error::$variant($crate::error::Complaint::new(
+        return Err(From::from($crate::error::Error::$variant($crate::error::Complaint::new(
             $op, $argument, $got, $rule, $remedy,
-        )))
+        ))))
     };
 }
 pub(crate) use fail;

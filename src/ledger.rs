@@ -5,8 +5,10 @@
 //! thread-local read.
 
 mod report;
+mod site;
 
 pub use report::{Redundant, RedundantKind};
+pub use site::{Site, at};
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -85,8 +87,8 @@ pub struct ReorderRecord {
     pub source: u64,
     /// The number of the result's storage.
     pub result: u64,
-    /// Where the user's code made the call.
-    pub location: &'static Location<'static>,
+    /// Who made the call.
+    pub site: Site,
 }
 
 /// One run of a kernel.
@@ -119,8 +121,8 @@ pub struct LayoutChange {
     pub to: MemoryFormat,
     /// Sizes of the result.
     pub dims: Dims,
-    /// Where the user's code made the call.
-    pub location: &'static Location<'static>,
+    /// Who made the call.
+    pub site: Site,
 }
 
 /// What was recorded, in order.
@@ -294,7 +296,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             to: m.to.to_string(),
             shape: format!("{:?}", m.dims),
             bytes: m.bytes,
-            location: m.location.to_string(),
+            location: site::current(m.location).to_string(),
             cause: m.cause,
             rule: "a deny_reorders scope is open, or a ReorderBudget used up".into(),
         })));
@@ -315,7 +317,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
         start: since_first(start),
         source: m.source,
         result: result.storage_id(),
-        location: m.location,
+        site: site::current(m.location),
     };
     note(|ledger| ledger.reorders.push(record));
     Ok(result)
@@ -355,7 +357,8 @@ pub(crate) fn layout_changes(
         if y.rank() == first.rank() && to != from && !y.is_contiguous(from) {
             let dims = Dims::from_slice(y.dims());
             note(|ledger| {
-                ledger.layout_changes.push(LayoutChange { op: op.into(), from, to, dims, location })
+                let site = site::current(location);
+                ledger.layout_changes.push(LayoutChange { op: op.into(), from, to, dims, site })
             });
         }
     }
@@ -396,7 +399,7 @@ mod tests {
             assert_eq!(inner.reorders.len(), 1);
         });
         assert_eq!(outer.reorders.len(), 2);
-        assert!(outer.reorders[0].location.file().ends_with("ledger.rs"));
+        assert!(outer.reorders[0].site.to_string().split(':').next().unwrap().ends_with("ledger.rs"));
         let caught = std::panic::catch_unwind(|| record(|| panic!("a caller's panic")));
         assert!(caught.is_err());
         assert!(!is_recording());

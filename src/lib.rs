@@ -86,8 +86,10 @@ mod matmul;
 #[cfg(feature = "onednn")]
 #[allow(unsafe_code)]
 pub mod onednn;
+mod operator;
 pub mod ops;
 mod pack;
+mod scratchpad;
 #[allow(unsafe_code)]
 mod simd;
 mod tensor;
@@ -106,12 +108,15 @@ pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use layout::native::WeightsKind;
+pub use operator::{BoundOp, Operator, ParamValue};
 pub use pack::{
     ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedConvTranspose,
     PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d, PackedLinear, PackedStem, Source,
 };
+pub use scratchpad::Scratchpad;
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};
 pub use tensor::blocked::BlockedTensor;
+pub use tensor::desc::{Quantization, TensorDesc};
 pub use tensor::foreign::Foreign;
 pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;

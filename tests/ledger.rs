@@ -25,9 +25,9 @@ fn redundant_pairs_are_flagged_and_others_are_not() {
     let kinds: Vec<_> = book
         .redundant()
         .iter()
-        .map(|r| (r.kind, r.first.location.line(), r.second.location.line()))
+        .map(|r| (r.kind, r.first.site.location().unwrap().line(), r.second.site.location().unwrap().line()))
         .collect();
-    let line = book.reorders[0].location.line();
+    let line = book.reorders[0].site.location().unwrap().line();
     let want = [(RedundantKind::ThereAndBack, line, line + 1), (RedundantKind::Again, line, line + 2)];
     assert_eq!(kinds, want, "{book}");
     assert_eq!(book.to_string().matches("redundant: to_blocked").count(), 2, "{book}");
@@ -76,7 +76,7 @@ fn a_strided_result_in_another_format_is_noted() {
     });
     let seen: Vec<_> = book.layout_changes.iter().map(|c| (&*c.op, c.from, c.to)).collect();
     assert_eq!(seen, [("layer_norm", ChannelsLast, Contiguous)], "{book}");
-    assert!(book.layout_changes[0].location.file().ends_with("ledger.rs"));
+    assert!(book.layout_changes[0].site.location().unwrap().file().ends_with("ledger.rs"));
     assert!(book.to_string().contains("format  layer_norm"), "{book}");
 }
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use blocktensor::ledger::{self, Site};
 use blocktensor::{Complaint, Error, Result, check_process};
 
 /// 0 is success; others are a `bt_code`.
@@ -98,7 +99,9 @@ fn keep(e: &Error) -> bt_status {
 /// Runs the body of a function: its error becomes the thread's last, and no panic gets out.
 pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_status {
     // Before the body, which may take a lock.
-    match catch_unwind(AssertUnwindSafe(|| check_process(op).and_then(|()| body()))) {
+    match catch_unwind(AssertUnwindSafe(|| {
+        check_process(op).and_then(|()| ledger::at(Site::Foreign(op), body))
+    })) {
         Ok(Ok(())) => 0,
         Ok(Err(e)) => keep(&e),
         Err(panic) => {

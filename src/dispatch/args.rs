@@ -349,7 +349,7 @@ pub(super) fn data_operands<'a>(
 }
 
 /// Whether a value may stand for an argument of this kind.
-pub(super) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
+pub(crate) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
     matches!(
         (kind, value),
         (ArgKind::Data | ArgKind::Param | ArgKind::OptionalData | ArgKind::OptionalParam, Arg::Tensor(_))

@@ -100,7 +100,7 @@ pub(super) fn attempt(
     }
     let first = super::args::data_operands(op.schema(), values)
         .find_map(|(_, t)| if let TensorRef::Blocked(b) = t { Some(*b.layout()) } else { None })?;
-    op.kernel(DispatchKey::STRIDED)?;
+    op.kernels(DispatchKey::STRIDED).next()?;
     let start = Instant::now();
     let moved = Moved::default();
     let done = ledger::as_fallback(location, || there_and_back(op, values, first, &moved));

@@ -5,11 +5,14 @@ use std::sync::OnceLock;
 use super::args::{Arg, Args, data_operands};
 use super::fallback;
 use super::key::{DispatchKey, MAX_KEYS};
+use super::results::{KernelResult, Results, Stop};
 use super::schema::Schema;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::ledger;
-use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::scratchpad::Scratchpad;
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
@@ -69,16 +72,16 @@ impl Outputs {
     }
 }
 
-/// The function behind a kernel.
-pub type KernelFn = dyn Fn(&Args<'_>) -> Result<Outputs> + Send + Sync;
+/// The function behind a kernel: it checks the arguments, asks for its results, and writes them.
+pub type KernelFn = dyn Fn(&Args<'_>, &mut Results<'_>) -> KernelResult + Send + Sync;
 
 /// Which code runs a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// This crate's own Rust.
     Rust,
-    /// oneDNN where it has a fast implementation, else this crate's own Rust.
-    Both,
+    /// oneDNN. A kernel of it declines where the engine has nothing fast, and the next kernel of the op runs.
+    OneDnn,
     /// Another crate's.
     Other,
 }
@@ -87,7 +90,7 @@ impl std::fmt::Display for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Engine::Rust => "Rust",
-            Engine::Both => "oneDNN, Rust",
+            Engine::OneDnn => "oneDNN",
             Engine::Other => "other",
         })
     }
@@ -102,32 +105,69 @@ pub struct Kernel {
     pub dtypes: &'static [DType],
     /// Which code it is.
     pub engine: Engine,
+    preferred: Option<&'static PreferredFn>,
 }
+
+/// What a kernel prefers: of its op's schema, its key, the arguments of a call, and the descriptions of their tensors, which it
+/// gives back as it wants them. The tensors may be of another key.
+pub type PreferredFn =
+    dyn Fn(&'static Schema, DispatchKey, &[Arg<'_>], &[TensorDesc]) -> Result<Vec<TensorDesc>> + Send + Sync;
 
 impl Kernel {
     /// A kernel for f32 in this crate's own Rust.
     pub const fn rust(run: &'static KernelFn) -> Kernel {
-        Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust }
+        Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust, preferred: None }
     }
 
-    /// Runs it on checked arguments: what a host framework calls.
+    /// Runs it on checked arguments: what a host framework calls. `None` where it does not take them, and the op's next
+    /// kernel for this key is to be asked; where there is none, [`Op::declined`] makes the error.
     ///
     /// # Errors
     /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that it does not take; what the op
     /// returns.
-    pub fn call(&self, args: &Args<'_>) -> Result<Outputs> {
+    pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
+        let mut results = Results::new(args.op());
+        Ok(self.run(args, &mut results)?.then(|| results.outputs()))
+    }
+
+    /// Whether it took the arguments.
+    fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
         for (name, t) in args.data_operands() {
             if !self.dtypes.contains(&t.dtype()) {
                 return Err(unsupported_dtype(args.op(), name, args.key(), t, self.dtypes));
             }
         }
-        (self.run)(args)
+        match (self.run)(args, results) {
+            Ok(()) | Err(Stop::Described) => Ok(true),
+            Err(Stop::Declined) => Ok(false),
+            Err(Stop::Failed(e)) => Err(e),
+        }
     }
 
     /// The same, for other dtypes.
     pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
         Kernel { dtypes, ..self }
+    }
+
+    /// The same, stating which formats it wants its operands in, for who plans layouts.
+    pub const fn with_preferred(self, preferred: &'static PreferredFn) -> Kernel {
+        Kernel { preferred: Some(preferred), ..self }
+    }
+
+    /// The tensors of a call as it wants them. Where the kernel states nothing: strided ones as they are, or dense; blocked
+    /// ones in the machine's own layout.
+    pub(crate) fn preferred(
+        &self,
+        op: &Op,
+        key: DispatchKey,
+        args: &[Arg<'_>],
+        inputs: &[TensorDesc],
+    ) -> Result<Vec<TensorDesc>> {
+        match self.preferred {
+            Some(preferred) => preferred(op.schema, key, args, inputs),
+            None => super::preferred::usual(op.schema, key, args, inputs),
+        }
     }
 
     /// The same, on another engine.
@@ -142,10 +182,17 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
-/// An op with a slot for each key. Ours are statics; those of other crates live for ever on the heap.
+/// An op with its kernels for each key. Ours are statics; those of other crates live for ever on the heap.
 pub struct Op {
     pub(super) schema: &'static Schema,
-    slots: [OnceLock<Kernel>; MAX_KEYS],
+    /// The first kernel of each key.
+    slots: [OnceLock<Entry>; MAX_KEYS],
+}
+
+/// A kernel, and the one that is asked after it.
+struct Entry {
+    kernel: Kernel,
+    next: OnceLock<Box<Entry>>,
 }
 
 impl Op {
@@ -159,39 +206,98 @@ impl Op {
         self.schema
     }
 
-    /// The kernel of a key.
-    pub fn kernel(&self, key: DispatchKey) -> Option<&Kernel> {
-        self.slots[key.index()].get()
+    /// The kernels of a key, in the order in which they are asked: that of their registration.
+    pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
+        let first = self.slots[key.index()].get();
+        std::iter::successors(first, |entry| entry.next.get().map(|next| &**next)).map(|entry| &entry.kernel)
     }
 
-    /// Fills a slot; `false` when it was filled before.
-    pub(super) fn set_kernel(&self, key: DispatchKey, kernel: Kernel) -> bool {
-        self.slots[key.index()].set(kernel).is_ok()
+    /// The first of them.
+    pub fn kernel(&self, key: DispatchKey) -> Option<&Kernel> {
+        self.kernels(key).next()
+    }
+
+    /// Adds a kernel behind the others of its key. The registry's lock is held.
+    pub(super) fn add_kernel(&self, key: DispatchKey, kernel: Kernel) {
+        let entry = Entry { kernel, next: OnceLock::new() };
+        let Err(entry) = self.slots[key.index()].set(entry) else { return };
+        let mut last = self.slots[key.index()].get();
+        while let Some(next) = last.and_then(|entry| entry.next.get()) {
+            last = Some(next);
+        }
+        if let Some(last) = last {
+            let _ = last.next.set(Box::new(entry));
+        }
     }
 
     /// The keys that have a kernel.
     pub fn keys(&self) -> Vec<DispatchKey> {
-        DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some()).collect()
+        DispatchKey::all().into_iter().filter(|&k| self.slots[k.index()].get().is_some()).collect()
     }
 
-    /// The way of every call: argument kinds, one key, its kernel, its dtypes, the kernel itself.
+    /// The way of every call: argument kinds, one key, its kernels, their dtypes, the first that takes the operands.
     #[track_caller]
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
         threads::enter(self.schema.name)?;
         super::registry::ready();
         let args = Args::new(self.schema, values)?;
-        let key = args.key();
-        let Some(kernel) = self.kernel(key) else {
+        let mut results = Results::new(self.schema.name);
+        if !self.run(&args, &mut results)? {
             return self.missing(&args);
-        };
-        let outputs = kernel.call(&args)?;
-        if key == DispatchKey::BLOCKED {
+        }
+        let outputs = results.outputs();
+        if args.key() == DispatchKey::BLOCKED {
             outputs.check_tails()?;
         }
-        if key == DispatchKey::STRIDED && ledger::is_recording() {
+        if args.key() == DispatchKey::STRIDED && ledger::is_recording() {
             outputs.note_layout_changes(&args);
         }
         Ok(outputs)
+    }
+
+    /// The same into tensors of the caller's. Nothing falls back: who names the place of a result plans.
+    #[track_caller]
+    pub(crate) fn call_into(
+        &'static self,
+        values: &[Arg<'_>],
+        into: Vec<TensorMut<'_>>,
+        scratchpad: &mut Scratchpad,
+    ) -> Result<()> {
+        threads::enter(self.schema.name)?;
+        super::registry::ready();
+        let args = Args::new(self.schema, values)?;
+        let mut results = Results::into_tensors(self.schema.name, into).with_scratchpad(scratchpad);
+        if !self.run(&args, &mut results)? {
+            return Err(self.declined(&args));
+        }
+        results.check_tails()
+    }
+
+    /// What would come out, and the scratchpad in **bytes**, which is looked for only `with_scratchpad`.
+    #[track_caller]
+    pub(crate) fn described(
+        &'static self,
+        values: &[Arg<'_>],
+        with_scratchpad: bool,
+    ) -> Result<(Vec<TensorDesc>, usize)> {
+        threads::enter(self.schema.name)?;
+        super::registry::ready();
+        let args = Args::new(self.schema, values)?;
+        let mut results = Results::description(self.schema.name, with_scratchpad);
+        if !self.run(&args, &mut results)? {
+            return Err(self.declined(&args));
+        }
+        Ok(results.described())
+    }
+
+    /// Whether a kernel took the arguments.
+    fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
+        for kernel in self.kernels(args.key()) {
+            if kernel.run(args, results)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// `call`, for the typed functions: one result, of the operands' type.
@@ -233,8 +339,13 @@ impl Op {
     pub fn missing(&'static self, args: &Args<'_>) -> Result<Outputs> {
         match fallback::attempt(self, args.key(), args.values(), args.location()) {
             Some(result) => result,
-            None => Err(self.unsupported(args.key(), Unsupported::NoKernel, args.values(), None)),
+            None => Err(self.declined(args)),
         }
+    }
+
+    /// The error of a call whose key has no kernel for it.
+    pub fn declined(&self, args: &Args<'_>) -> Error {
+        self.unsupported(args.key(), Unsupported::NoKernel, args.values(), None)
     }
 
     /// The error of a call that no kernel answers.

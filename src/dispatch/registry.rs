@@ -26,10 +26,11 @@ pub trait Registrar {
     /// `Registration` when another schema has the name.
     fn op(&mut self, op: &'static Op) -> Result<()>;
 
-    /// Adds an op's kernel for a key.
+    /// Adds an op's kernel for a key, behind those that this backend added before it. A call asks them in that order, until one
+    /// takes its operands.
     ///
     /// # Errors
-    /// `Registration` when there is no such op, or it has a kernel for the key.
+    /// `Registration` when there is no such op, or another backend's kernel for the key takes one of the dtypes.
     fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
 
     /// Tells of a key that exists in this process, for which kernels follow: a host maps it to a device of its own.
@@ -133,8 +134,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
         ops.entry(op.schema.name).or_insert(op);
     }
     for (op, key, kernel) in staged.kernels {
-        let fresh = op.set_kernel(key, kernel);
-        debug_assert!(fresh, "checked when it was staged, under the same lock");
+        op.add_kernel(key, kernel);
     }
     Ok(())
 }
@@ -217,8 +217,9 @@ impl Registrar for Staged {
                 "register the key first"
             );
         }
-        let staged = self.kernels.iter().any(|(o, k, _)| std::ptr::eq(*o, known) && *k == key);
-        if staged || known.kernel(key).is_some() {
+        // Several kernels of one backend for one op are asked in their order. Another backend adds dtypes.
+        let taken = |other: &Kernel| other.dtypes.iter().any(|d| kernel.dtypes.contains(d));
+        if known.kernels(key).any(taken) {
             fail!(
                 Registration,
                 "register_backend",

@@ -35,6 +35,11 @@ impl ArgKind {
         matches!(self, ArgKind::Data | ArgKind::OptionalData | ArgKind::DataList)
     }
 
+    /// Whether it is a tensor, or a list of tensors.
+    pub const fn is_tensor(self) -> bool {
+        self.is_data() || matches!(self, ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList)
+    }
+
     /// What stands for an argument that a call leaves out: its default, or nothing.
     pub const fn default(self) -> Arg<'static> {
         match self {

@@ -10,6 +10,7 @@
 use super::map::check_dtype;
 use super::reduce_loops::{Across, Along, Cascade, Lines, Stretches, VECTOR};
 use super::run::in_parallel;
+use crate::buffer::Buffer;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
@@ -60,32 +61,52 @@ pub fn reduce<F: Fold>(
     keep_dims: bool,
     fold: &F,
 ) -> Result<StridedTensor> {
+    let dims = reduced_dims(op, x, axes, keep_dims)?;
+    let mut dst = FormatRule::Contiguous.empty_result(op, &[x], &dims, F::Out::DTYPE)?;
+    reduce_into(op, x, axes, keep_dims, fold, &mut dst)?;
+    Ok(dst)
+}
+
+/// Sizes of what [`reduce`] gives.
+pub(crate) fn reduced_dims(
+    op: &'static str,
+    x: &StridedTensor,
+    axes: &[usize],
+    keep_dims: bool,
+) -> Result<Dims> {
+    let is_reduced = reduced_axes(op, x.rank(), axes)?;
+    let kept = (0..x.rank()).filter(|&d| keep_dims || !is_reduced[d]);
+    Ok(kept.map(|d| if is_reduced[d] { 1 } else { x.dims[d] }).to_dims())
+}
+
+/// As [`reduce`], into a tensor of [`reduced_dims`].
+pub(crate) fn reduce_into<F: Fold>(
+    op: &'static str,
+    x: &StridedTensor,
+    axes: &[usize],
+    keep_dims: bool,
+    fold: &F,
+    dst: &mut StridedTensor,
+) -> Result<()> {
     check_dtype(op, "x", x, F::In::DTYPE)?;
     let is_reduced = reduced_axes(op, x.rank(), axes)?;
     let kept: Dims = (0..x.rank()).filter(|&d| !is_reduced[d]).to_dims();
-    let full: Dims = (0..x.rank()).map(|d| if is_reduced[d] { 1 } else { x.dims[d] }).to_dims();
     let squeezed: Dims = kept.iter().map(|&d| x.dims[d]).to_dims();
-    let mut dst = FormatRule::Contiguous.empty_result(
-        op,
-        &[x],
-        if keep_dims { &full } else { &squeezed },
-        F::Out::DTYPE,
-    )?;
     let dst_strides: Dims = match keep_dims {
         true => kept.iter().map(|&d| dst.strides[d]).to_dims(),
         false => dst.strides,
     };
-    let Some(out) = dst.data_mut::<F::Out>() else { unreachable!("the storage was just made") };
+    let Some(out) = dst.data_mut::<F::Out>() else { return Err(Buffer::not_for_writing(op)) };
     let count: usize = (0..x.rank()).filter(|&d| is_reduced[d]).map(|d| x.dims[d]).product();
     if count == 0 {
         out.fill(fold.finish(fold.identity(), 0));
-        return Ok(dst);
+        return Ok(());
     }
     if !squeezed.contains(&0) {
         let plan = Plan::new(x, &is_reduced, &kept, &dst_strides);
         plan.run(op, fold, x.data::<F::In>(), out)?;
     }
-    Ok(dst)
+    Ok(())
 }
 
 fn reduced_axes(op: &'static str, rank: usize, axes: &[usize]) -> Result<[bool; crate::MAX_RANK]> {

@@ -56,7 +56,7 @@ impl Ledger {
                 ("to", r.to.clone()),
                 ("dims", r.dims.to_string()),
                 ("bytes", r.bytes.to_string()),
-                ("location", r.location.to_string()),
+                ("site", r.site.to_string()),
             ];
             events.push((r.start, event(&r.op, "reorder", r.start, r.time, &args)));
         }
@@ -121,7 +121,7 @@ impl Display for Ledger {
             writeln!(
                 f,
                 "  reorder {:<14} {:<17} {} -> {} {} {} bytes {:.1?} at {}",
-                r.op, r.cause, r.from, r.to, r.dims, r.bytes, r.time, r.location
+                r.op, r.cause, r.from, r.to, r.dims, r.bytes, r.time, r.site
             )?;
         }
         for r in self.redundant() {
@@ -129,14 +129,10 @@ impl Display for Ledger {
                 RedundantKind::ThereAndBack => "straight back",
                 RedundantKind::Again => "the same again",
             };
-            writeln!(
-                f,
-                "  redundant: {} at {}, {why} at {}",
-                r.first.op, r.first.location, r.second.location
-            )?;
+            writeln!(f, "  redundant: {} at {}, {why} at {}", r.first.op, r.first.site, r.second.site)?;
         }
         for c in &self.layout_changes {
-            writeln!(f, "  format  {:<14} {} -> {} {} at {}", c.op, c.from, c.to, c.dims, c.location)?;
+            writeln!(f, "  format  {:<14} {} -> {} {} at {}", c.op, c.from, c.to, c.dims, c.site)?;
         }
         let runs = if f.alternate() { &[] } else { self.runs.as_slice() };
         for r in runs {

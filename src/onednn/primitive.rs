@@ -10,10 +10,10 @@ use super::engine::{engine, set_concurrency, with_stream};
 use super::flush;
 use super::memory::{Memory, MemoryDesc};
 use super::status::{call, check, guarded_call, status_of};
-use crate::buffer::Buffer;
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::ops::post_ops::MAX_POST_OPS;
+use crate::scratchpad::Scratchpad;
 use crate::threads;
 
 /// What oneDNN answered when it was asked for an implementation.
@@ -192,7 +192,13 @@ impl Executable {
     /// layout nor length of what it is handed (FACTS 1): the layout was part of the key or object that led here,
     /// and the length is checked now.
     pub(crate) fn run(&self, args: &mut [RunArg<'_>]) -> Result<()> {
-        let mut scratchpad = Buffer::for_result(self.scratchpad_bytes)?;
+        self.run_in(args, None)
+    }
+
+    /// The same in a scratchpad of the caller's, where there is one.
+    pub(crate) fn run_in(&self, args: &mut [RunArg<'_>], scratchpad: Option<&mut Scratchpad>) -> Result<()> {
+        let mut own = Scratchpad::new();
+        let scratchpad = scratchpad.unwrap_or(&mut own).reserve(self.scratchpad_bytes)?;
         let mut memories = self.take_memories()?;
         // One more is the scratchpad.
         let mut exec = [sys::dnnl_exec_arg_t { arg: 0, memory: std::ptr::null_mut() }; MAX_RUN_ARGS + 1];
@@ -204,7 +210,7 @@ impl Executable {
             let (data, bytes) = match args.get_mut(i) {
                 Some(RunArg::In(data)) => (data.as_ptr().cast_mut(), data.len()),
                 Some(RunArg::Out(data)) => (data.as_mut_ptr(), data.len()),
-                None => (scratchpad.as_bytes_mut().as_mut_ptr(), scratchpad.len()),
+                None => (scratchpad.as_mut_ptr(), scratchpad.len()),
             };
             if bytes < slot.bytes {
                 return Err(argument_error(bytes));

@@ -3,9 +3,9 @@
 use super::pool::geometry::Windows;
 use super::pool::kernel;
 use super::reduce::{self, Amax, Mean};
-use super::{Entry, spatial};
+use super::{Entry, only, spatial};
 use crate::dispatch::schema::{data, required_ints};
-use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelFn, Op, Outputs, Schema};
+use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::elementwise::Fold;
 use crate::error::Result;
 use crate::layout::dims::Dims;
@@ -31,43 +31,55 @@ static GLOBAL_MAX: Op = Op::new(&SCHEMAS[7]);
 
 /// One kernel serves both keys: it runs over lanes.
 const fn entry(op: &'static Op, run: &'static KernelFn) -> Entry {
-    Entry { op, strided: Some(Kernel::rust(run)), blocked: Some(Kernel::rust(run)) }
+    Entry { op, strided: only(Kernel::rust(run)), blocked: only(Kernel::rust(run)) }
 }
 
 pub(super) const ENTRIES: &[Entry] = &[
-    entry(&AVG[0], &|args| adaptive(args, 1, kernel::mean)),
-    entry(&AVG[1], &|args| adaptive(args, 2, kernel::mean)),
-    entry(&AVG[2], &|args| adaptive(args, 3, kernel::mean)),
-    entry(&MAX[0], &|args| adaptive(args, 1, kernel::max)),
-    entry(&MAX[1], &|args| adaptive(args, 2, kernel::max)),
-    entry(&MAX[2], &|args| adaptive(args, 3, kernel::max)),
-    entry(&GLOBAL_AVG, &|args| global(args, kernel::mean, &Mean)),
-    entry(&GLOBAL_MAX, &|args| global(args, kernel::max, &Amax)),
+    entry(&AVG[0], &|args, results| adaptive(args, results, 1, kernel::mean)),
+    entry(&AVG[1], &|args, results| adaptive(args, results, 2, kernel::mean)),
+    entry(&AVG[2], &|args, results| adaptive(args, results, 3, kernel::mean)),
+    entry(&MAX[0], &|args, results| adaptive(args, results, 1, kernel::max)),
+    entry(&MAX[1], &|args, results| adaptive(args, results, 2, kernel::max)),
+    entry(&MAX[2], &|args, results| adaptive(args, results, 3, kernel::max)),
+    entry(&GLOBAL_AVG, &|args, results| global(args, results, kernel::mean, &Mean)),
+    entry(&GLOBAL_MAX, &|args, results| global(args, results, kernel::max, &Amax)),
 ];
 
 type OverWindows = fn(spatial::Work<'_>, &Windows) -> Result<()>;
 
-fn adaptive(args: &Args<'_>, rank: usize, fold: OverWindows) -> Result<Outputs> {
+fn adaptive(args: &Args<'_>, results: &mut Results<'_>, rank: usize, fold: OverWindows) -> KernelResult {
     let input = spatial::check_input(args, rank..=rank)?;
     let output = args.spatial(1, rank)?;
     spatial::check_output(args.op(), "output", &output)?;
-    windows(args, &input, &output, fold)
+    windows(args, results, &input, &output, fold)
 }
 
-fn global<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, over: OverWindows, fold: &F) -> Result<Outputs> {
+fn global<F: Fold<In = f32, Out = f32>>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    over: OverWindows,
+    fold: &F,
+) -> KernelResult {
     let input = spatial::check_input(args, 1..=3)?;
     // Small images are summed in f32, which the reduction does not do: the same bits on every key.
     let large = input.iter().product::<usize>() > kernel::FEW;
-    let reduced = if large { reduce::over_pixels(args, fold)? } else { None };
-    match reduced {
-        Some(outputs) => Ok(outputs),
-        None => windows(args, &input, &Dims::filled(1, input.len()), over),
+    if large && reduce::over_pixels(args, results, fold)? {
+        return Ok(());
     }
+    windows(args, results, &input, &Dims::filled(1, input.len()), over)
 }
 
-fn windows(args: &Args<'_>, input: &[usize], output: &[usize], fold: OverWindows) -> Result<Outputs> {
+fn windows(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    input: &[usize],
+    output: &[usize],
+    fold: OverWindows,
+) -> KernelResult {
     let op = args.op();
-    spatial::run(args, output, "blocktensor:pool", |work| fold(work, &Windows::adaptive(op, input, output)?))
+    spatial::run(args, results, output, "blocktensor:pool", |work| {
+        fold(work, &Windows::adaptive(op, input, output)?)
+    })
 }
 
 macro_rules! adaptive_pools {

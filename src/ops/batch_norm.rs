@@ -2,16 +2,17 @@
 
 use std::borrow::Cow;
 
-use super::Entry;
 use super::lanes::Lanes;
-use super::same::{Same, param_arg, strided_lanes};
+use super::same::{param_arg, strided_lanes};
 use super::scale::{Scale, Scales};
+use super::{Entry, only};
 use crate::dispatch::schema::{data, float, optional_param, param};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::lists::{filled, table};
 use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -158,7 +159,7 @@ static SCHEMA: Schema = Schema::new("batch_norm", ARGS);
 static OP: Op = Op::new(&SCHEMA);
 
 pub(super) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
 
 /// Batch normalisation with given statistics: `(x - mean) / sqrt(var + eps) * weight + bias`, each channel with its
 /// own. `torch.nn.functional.batch_norm(training=False)`.
@@ -188,7 +189,7 @@ pub fn batch_norm<T: Operand>(x: &T, params: &BatchNorm<'_>) -> Result<T> {
     ])
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let channels = channels_of(op, args.tensor(0)?)?;
     let params = BatchNorm {
@@ -199,33 +200,66 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         eps: args.float(5)?,
     };
     let v = params.values(op, channels)?;
-    normalise(args, |c| Scale::new(f64::from(v.mean[c]), v.inverse[c], v.weight[c], v.bias[c]))
+    normalise(args, results, |c| Scale::new(f64::from(v.mean[c]), v.inverse[c], v.weight[c], v.bias[c]))
 }
 
 /// Operand 0 with these scales, in the format that batch norm's results have.
-pub(super) fn normalise(args: &Args<'_>, of: impl Fn(usize) -> Scale) -> Result<Outputs> {
-    let op = args.op();
+pub(super) fn normalise(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    of: impl Fn(usize) -> Scale,
+) -> KernelResult {
     if let TensorRef::Strided(x) = args.tensor(0)? {
-        let mut dst = FormatRule::ElementWise.empty_result(op, &[x], x.dims(), x.dtype())?;
-        if x.strides() != dst.strides() || Lanes::of_strided(x).is_none() {
-            super::timed(args, "blocktensor:elementwise", || x.format_name(), || map(op, &mut dst, x, of))?;
-            return Ok(dst.into());
-        }
-        let view = strided_lanes(op, x)?;
-        let scales = Scales::new(&view, of);
-        let layouts = || x.format_name();
-        super::timed(args, "blocktensor:scale", layouts, || {
-            scales.apply(&view, x.data(), dst.result_data());
-        });
-        return Ok(dst.into());
+        let dst = results.by_rule(FormatRule::ElementWise, &[x], x.dims(), x.dtype())?;
+        return Ok(normalise_strided(args, x, dst, of)?);
     }
-    let mut same = Same::new(args, FormatRule::ElementWise)?;
-    let view = same.lanes(op)?;
+    let x = args.blocked(0)?;
+    Ok(normalise_blocked(args, x, results.blocked(x.dims(), x.layout(), x.dtype())?, of)?)
+}
+
+/// As [`normalise`], of a strided tensor into a result that lies as it does or in another way.
+pub(super) fn normalise_strided(
+    args: &Args<'_>,
+    x: &StridedTensor,
+    dst: &mut StridedTensor,
+    of: impl Fn(usize) -> Scale,
+) -> Result<()> {
+    let op = args.op();
+    if x.strides() != dst.strides() || Lanes::of_strided(x).is_none() {
+        return super::timed(args, "blocktensor:elementwise", || x.format_name(), || map(op, dst, x, of));
+    }
+    let view = strided_lanes(op, x)?;
     let scales = Scales::new(&view, of);
-    let name = same.layout_name();
-    let (src, dst) = same.slices();
-    super::timed(args, "blocktensor:scale", || name, || scales.apply(&view, src, dst));
-    Ok(same.into_result().into())
+    super::timed(
+        args,
+        "blocktensor:scale",
+        || x.format_name(),
+        || {
+            scales.apply(&view, x.data(), dst.result_data());
+        },
+    );
+    Ok(())
+}
+
+/// The same of a blocked one.
+pub(super) fn normalise_blocked(
+    args: &Args<'_>,
+    x: &BlockedTensor,
+    dst: &mut BlockedTensor,
+    of: impl Fn(usize) -> Scale,
+) -> Result<()> {
+    let view = Lanes::of_blocked(args.op(), x)?;
+    let scales = Scales::new(&view, of);
+    let dst = bytemuck::cast_slice_mut(dst.storage_bytes_mut());
+    super::timed(
+        args,
+        "blocktensor:scale",
+        || x.layout().to_string(),
+        || {
+            scales.apply(&view, x.data(), dst);
+        },
+    );
+    Ok(())
 }
 
 /// As [`Scales::apply`], for any strides and without a copy: with the same operations, so the same bits.

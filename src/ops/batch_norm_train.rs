@@ -1,16 +1,19 @@
 //! Batch normalisation with the statistics of the batch.
 
-use super::Entry;
-use super::batch_norm::{channel_values, channels_of, normalise};
+use super::batch_norm::{channel_values, channels_of, normalise_blocked, normalise_strided};
 use super::lanes::Lanes;
 use super::moments::{Moments, moments};
 use super::same::{param_arg, strided_lanes};
 use super::scale::Scale;
+use super::{Entry, only};
 use crate::dispatch::schema::{data, float, optional_param, param};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
-use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::desc::TensorDesc;
+use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 /// Statistics so far and affine parameters of a batch norm in training, each 1-D with one f32 value for each channel.
@@ -66,7 +69,7 @@ static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS);
 static OP: Op = Op::new(&SCHEMA);
 
 pub(super) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
 
 /// Batch normalisation with the statistics of the batch, which also move the running ones.
 /// `torch.nn.functional.batch_norm(training=True)`.
@@ -133,7 +136,7 @@ pub(super) fn check_eps(op: &'static str, eps: f64) -> Result<f64> {
     )
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let x = args.tensor(0)?;
     let channels = channels_of(op, x)?;
@@ -153,22 +156,38 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
             "pass more images or pixels, or use batch_norm with given statistics"
         );
     }
+    let of_x = match x {
+        TensorRef::Strided(x) => FormatRule::ElementWise.desc(op, &[x], x.dims(), x.dtype())?,
+        x => TensorDesc::of(x),
+    };
+    let vector = TensorDesc::strided(&[channels], DType::F32, MemoryFormat::Contiguous)?;
+    let mut results = results.all(&[of_x, vector.clone(), vector])?.into_iter();
+    let (Some(y), Some(TensorMut::Strided(running_mean)), Some(TensorMut::Strided(running_var))) =
+        (results.next(), results.next(), results.next())
+    else {
+        unreachable!("three were asked for, two of them strided")
+    };
     let stats = if count == 0 { Vec::new() } else { statistics(args, channels)? };
     let scale = |c: usize| match stats.get(c) {
         Some(m) => Scale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
         None => Scale::new(0.0, 1.0, weight[c], bias[c]),
     };
-    let y = normalise(args, scale)?.into_vec();
-    let running = |old: &[f32], of: fn(&Moments) -> f64| {
+    match (x, y) {
+        (TensorRef::Strided(x), TensorMut::Strided(y)) => normalise_strided(args, x, y, scale)?,
+        (TensorRef::Blocked(x), TensorMut::Blocked(y)) => normalise_blocked(args, x, y, scale)?,
+        _ => unreachable!("the result has the key of the operand"),
+    }
+    let running = |old: &[f32], new: &mut StridedTensor, of: fn(&Moments) -> f64| {
         let moved = |(c, &old): (usize, &f32)| match stats.get(c) {
             Some(m) => ((1.0 - momentum) * f64::from(old) + momentum * of(m)) as f32,
             None => old,
         };
-        StridedTensor::from_slice(&old.iter().enumerate().map(moved).collect::<Vec<_>>(), &[channels])
+        let moved = old.iter().enumerate().map(moved);
+        new.result_data::<f32>().iter_mut().zip(moved).for_each(|(new, value)| *new = value);
     };
-    let running_mean = running(&mean, |m| m.mean)?;
-    let running_var = running(&var, |m| m.squares / (m.count - 1.0))?;
-    Ok(Outputs::Many(y.into_iter().chain([running_mean.into(), running_var.into()]).collect()))
+    running(&mean, running_mean, |m| m.mean);
+    running(&var, running_var, |m| m.squares / (m.count - 1.0));
+    Ok(())
 }
 
 /// The moments of each channel over all images and pixels.

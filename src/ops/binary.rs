@@ -6,9 +6,9 @@
 //! [`mul_channel`]: the vector is a parameter and stays plain. (oneDNN has only its reference implementation for a
 //! plain second operand beside a blocked one.)
 
-use super::{Entry, pointwise};
+use super::{Entry, only, pointwise};
 use crate::dispatch::schema::{data, param};
-use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::elementwise::{Function, Inline, With};
 use crate::error::Result;
@@ -93,18 +93,18 @@ static ADD_CHANNEL: Op = Op::new(&ADD_CHANNEL_SCHEMA);
 static MUL_CHANNEL_SCHEMA: Schema = Schema::new("mul_channel", &[data("x"), param("values")]);
 static MUL_CHANNEL: Op = Op::new(&MUL_CHANNEL_SCHEMA);
 
-const WHERE_KERNEL: Kernel = Kernel::rust(&|args: &Args<'_>| {
-    pointwise::run3(args, |condition, a, b| if condition != 0 { a } else { b })
+const WHERE_KERNEL: Kernel = Kernel::rust(&|args, results| {
+    pointwise::run3(args, results, |condition, a, b| if condition != 0 { a } else { b })
 })
 .with_dtypes(&[DType::U8, DType::F32]);
 
 pub(super) const OTHERS: &[Entry] = &[
-    Entry { op: &WHERE, strided: Some(WHERE_KERNEL), blocked: Some(WHERE_KERNEL) },
-    pointwise::entry(&ADD_CHANNEL, &|args| {
-        pointwise::run_channels(args, FormatRule::ElementWise, |x, v| x + v)
+    Entry { op: &WHERE, strided: only(WHERE_KERNEL), blocked: only(WHERE_KERNEL) },
+    pointwise::entry(&ADD_CHANNEL, &|args, results| {
+        pointwise::run_channels(args, results, FormatRule::ElementWise, |x, v| x + v)
     }),
-    pointwise::entry(&MUL_CHANNEL, &|args| {
-        pointwise::run_channels(args, FormatRule::ElementWise, |x, v| x * v)
+    pointwise::entry(&MUL_CHANNEL, &|args, results| {
+        pointwise::run_channels(args, results, FormatRule::ElementWise, |x, v| x * v)
     }),
 ];
 

@@ -5,16 +5,18 @@
 use super::blocks;
 use super::lane_moves::{self, Channel};
 use super::pointwise::recorded;
-use super::{ALL_DTYPES, Entry, check_axis};
+use super::{ALL_DTYPES, Entry, check_axis, only};
 use crate::dispatch::schema::{data, data_list, int, required_int, required_ints};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::elementwise::{Place, copy_part};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::check_extent;
+use crate::ledger;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -37,7 +39,7 @@ pub(super) const ENTRIES: &[Entry] = &[
 /// An op that moves elements of any dtype, with one kernel for both keys.
 pub(super) const fn moving(op: &'static Op, kernel: &'static crate::dispatch::KernelFn) -> Entry {
     let kernel = Kernel::rust(kernel).with_dtypes(ALL_DTYPES);
-    Entry { op, strided: Some(kernel), blocked: Some(kernel) }
+    Entry { op, strided: only(kernel), blocked: only(kernel) }
 }
 
 /// Tensors joined along an axis that is there, as `torch.cat`.
@@ -158,7 +160,7 @@ fn blocked_list<'a>(list: &[TensorRef<'a>]) -> Vec<&'a BlockedTensor> {
     list.iter().filter_map(|t| if let TensorRef::Blocked(b) = t { Some(*b) } else { None }).collect()
 }
 
-fn cat_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn cat_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, list, axis) = (args.op(), args.tensors(0)?, args.count(1)?);
     check_axis(op, list[0].dims(), axis)?;
     check_alike(op, list, Some(axis))?;
@@ -167,13 +169,12 @@ fn cat_kernel(args: &Args<'_>) -> Result<Outputs> {
     check_extent(op, &dims)?;
     let strided = strided_list(list);
     if !strided.is_empty() {
-        let dst = FormatRule::AllSuggest.empty_result(op, &strided, &dims, strided[0].dtype())?;
-        return recorded(args, dst.into(), |dst| match dst {
-            TensorMut::Strided(dst) => join(op, dst, &strided, axis),
-            _ => unreachable!("it was made strided"),
-        });
+        let dst = results.by_rule(FormatRule::AllSuggest, &strided, &dims, strided[0].dtype())?;
+        let to = if ledger::is_recording() { dst.format_name() } else { String::new() };
+        return Ok(recorded(args, || to, || join(op, dst, &strided, axis))?);
     }
     let blocked = blocked_list(list);
+    let dst = results.blocked(&dims, blocked[0].layout(), blocked[0].dtype())?;
     if axis == 1 {
         // Where each operand's channels end in the result.
         let ends: Vec<usize> = blocked
@@ -187,31 +188,26 @@ fn cat_kernel(args: &Args<'_>) -> Result<Outputs> {
             let source = ends.partition_point(|&end| end <= c);
             Channel::Of { source, channel: c + blocked[source].dims()[1] - ends[source] }
         };
-        return lanes_recorded(args, || lane_moves::channels(op, &blocked, dims[1], from, 0.0));
+        return Ok(lanes_recorded(args, || lane_moves::channels_into(op, &blocked, dst, from, 0.0))?);
     }
-    let dst = BlockedTensor::for_result(op, &dims, blocked[0].layout(), blocked[0].dtype())?;
-    recorded(args, dst.into(), |dst| match dst {
-        TensorMut::Blocked(dst) => {
-            let views = blocked.iter().map(|t| blocks::view(op, t)).collect::<Result<Vec<_>>>()?;
-            join_blocked(op, dst, &views, axis)
-        }
-        _ => unreachable!("it was made blocked"),
-    })
+    let layout = || blocked[0].layout().to_string();
+    Ok(recorded(args, layout, || {
+        let views = blocked.iter().map(|t| blocks::view(op, t)).collect::<Result<Vec<_>>>()?;
+        join_blocked(op, dst, &views, axis)
+    })?)
 }
 
-/// A blocked result that its maker allocates, in the ledger.
-pub(super) fn lanes_recorded(
-    args: &Args<'_>,
-    make: impl FnOnce() -> Result<BlockedTensor>,
-) -> Result<Outputs> {
+/// Moves of lanes, in the ledger.
+pub(super) fn lanes_recorded(args: &Args<'_>, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let layouts = || args.data_operands().map(|(_, t)| t.layout_name()).collect::<Vec<_>>().join(", ");
-    Ok(super::timed(args, "blocktensor:lanes", layouts, make)?.into())
+    super::timed(args, "blocktensor:lanes", layouts, work)
 }
 
 fn join(op: &'static str, dst: &mut StridedTensor, list: &[&StridedTensor], axis: usize) -> Result<()> {
     let mut at = 0;
     for t in list {
-        let place = Place::of(&dst.narrow(axis, at, t.dims()[axis])?);
+        let mut place = Place::of(&dst.narrow(axis, at, t.dims()[axis])?);
+        place.offset -= dst.offset();
         copy_part(op, dst.result_bytes(), place, t)?;
         at += t.dims()[axis];
     }
@@ -233,7 +229,7 @@ fn join_blocked(
     Ok(())
 }
 
-fn stack_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn stack_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, list, axis) = (args.op(), args.tensors(0)?, args.count(1)?);
     let rank = list[0].dims().len();
     if axis > rank {
@@ -256,11 +252,9 @@ fn stack_kernel(args: &Args<'_>) -> Result<Outputs> {
         let mut dims = list[0].dims;
         dims[axis] = list.len();
         check_extent(op, &dims)?;
-        let dst = FormatRule::AllSuggest.empty_result(op, &refs, &dims, list[0].dtype())?;
-        return recorded(args, dst.into(), |dst| match dst {
-            TensorMut::Strided(dst) => join(op, dst, &refs, axis),
-            _ => unreachable!("it was made strided"),
-        });
+        let dst = results.by_rule(FormatRule::AllSuggest, &refs, &dims, list[0].dtype())?;
+        let to = if ledger::is_recording() { dst.format_name() } else { String::new() };
+        return Ok(recorded(args, || to, || join(op, dst, &refs, axis))?);
     }
     let blocked = blocked_list(list);
     if axis < 2 {
@@ -283,21 +277,24 @@ fn stack_kernel(args: &Args<'_>) -> Result<Outputs> {
             "reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
         );
     }
-    let views = blocked.iter().map(|t| blocks::view(op, t)?.unsqueeze(axis)).collect::<Result<Vec<_>>>()?;
     let mut dims = Dims::from_slice(list[0].dims());
     dims.insert(axis, list.len());
     let layout = Layout::blocked_activation(rank + 1, blocked[0].layout().block_of(1))?;
-    let dst = BlockedTensor::for_result(op, &dims, &layout, blocked[0].dtype())?;
-    recorded(args, dst.into(), |dst| match dst {
-        TensorMut::Blocked(dst) => join_blocked(op, dst, &views, axis),
-        _ => unreachable!("it was made blocked"),
-    })
+    let dst = results.blocked(&dims, &layout, blocked[0].dtype())?;
+    Ok(recorded(
+        args,
+        || layout.to_string(),
+        || {
+            let views = blocked.iter().map(|t| blocks::view(op, t)?.unsqueeze(axis));
+            join_blocked(op, dst, &views.collect::<Result<Vec<_>>>()?, axis)
+        },
+    )?)
 }
 
-fn chunk_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn chunk_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, chunks, axis) = (args.op(), args.tensor(0)?, args.count(1)?, args.count(2)?);
     if let TensorRef::Strided(x) = x {
-        return Ok(many(x.chunk(chunks, axis)?));
+        return results.views(many(x.chunk(chunks, axis)?));
     }
     check_axis(op, x.dims(), axis)?;
     if chunks == 0 {
@@ -305,10 +302,15 @@ fn chunk_kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     let whole = x.dims()[axis];
     let size = whole.div_ceil(chunks);
-    cut(args, axis, &pieces_of(op, whole, size, if size == 0 { chunks } else { whole.div_ceil(size) })?)
+    cut(
+        args,
+        results,
+        axis,
+        &pieces_of(op, whole, size, if size == 0 { chunks } else { whole.div_ceil(size) })?,
+    )
 }
 
-fn split_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn split_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, axis) = (args.op(), args.tensor(0)?, args.count(2)?);
     check_axis(op, x.dims(), axis)?;
     let sizes = match args.values()[1] {
@@ -316,7 +318,7 @@ fn split_kernel(args: &Args<'_>) -> Result<Outputs> {
         _ => {
             let size = args.sizes(1)?.first().copied().unwrap_or(0);
             if let TensorRef::Strided(x) = x {
-                return Ok(many(x.split(size, axis)?));
+                return results.views(many(x.split(size, axis)?));
             }
             let whole = x.dims()[axis];
             if size == 0 && whole != 0 {
@@ -338,7 +340,7 @@ fn split_kernel(args: &Args<'_>) -> Result<Outputs> {
             "pass sizes with that sum"
         );
     }
-    cut(args, axis, &sizes)
+    cut(args, results, axis, &sizes)
 }
 
 /// Sizes of `count` pieces of `whole`.
@@ -358,12 +360,12 @@ fn pieces_of(op: &'static str, whole: usize, size: usize, count: usize) -> Resul
     Ok((0..count).map(|i| size.min(whole - (i * size).min(whole))).collect())
 }
 
-fn many<T: Into<Tensor>>(list: Vec<T>) -> Outputs {
-    Outputs::Many(list.into_iter().map(Into::into).collect())
+fn many(list: Vec<StridedTensor>) -> Vec<Tensor> {
+    list.into_iter().map(Into::into).collect()
 }
 
 /// Pieces of the given sizes, which sum up to the whole: views of a strided tensor, copies of a blocked one.
-fn cut(args: &Args<'_>, axis: usize, sizes: &[usize]) -> Result<Outputs> {
+fn cut(args: &Args<'_>, results: &mut Results<'_>, axis: usize, sizes: &[usize]) -> KernelResult {
     match args.tensor(0)? {
         TensorRef::Strided(x) => {
             let mut start = 0;
@@ -371,40 +373,37 @@ fn cut(args: &Args<'_>, axis: usize, sizes: &[usize]) -> Result<Outputs> {
                 start += size;
                 x.narrow(axis, start - size, size)
             };
-            Ok(many(sizes.iter().map(piece).collect::<Result<_>>()?))
+            results.views(many(sizes.iter().map(piece).collect::<Result<_>>()?))
         }
         TensorRef::Blocked(x) => {
+            let desc = |&size: &usize| {
+                let mut dims = Dims::from_slice(x.dims());
+                dims[axis] = size;
+                TensorDesc::of_layout(dims, x.layout(), x.dtype())
+            };
+            let mut pieces = results.all(&sizes.iter().map(desc).collect::<Vec<_>>())?;
             let layouts = || format!("{0} -> {0}", x.layout());
-            let pieces =
-                super::timed(args, "blocktensor:lanes", layouts, || cut_blocked(args.op(), x, axis, sizes));
-            Ok(many(pieces?))
+            let work = || cut_blocked(args.op(), x, axis, &mut pieces);
+            Ok(super::timed(args, "blocktensor:lanes", layouts, work)?)
         }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }
 }
 
-fn cut_blocked(
-    op: &'static str,
-    x: &BlockedTensor,
-    axis: usize,
-    sizes: &[usize],
-) -> Result<Vec<BlockedTensor>> {
+fn cut_blocked(op: &'static str, x: &BlockedTensor, axis: usize, pieces: &mut [TensorMut<'_>]) -> Result<()> {
     let mut start = 0;
-    let mut pieces = Vec::with_capacity(sizes.len());
-    for &size in sizes {
-        pieces.push(if axis == 1 {
+    for piece in pieces {
+        let TensorMut::Blocked(dst) = piece else { unreachable!("pieces of a blocked tensor are blocked") };
+        let size = dst.dims()[axis];
+        if axis == 1 {
             let from = |c| Channel::Of { source: 0, channel: start + c };
-            lane_moves::channels(op, &[x], size, from, 0.0)?
+            lane_moves::channels_into(op, &[x], dst, from, 0.0)?;
         } else {
-            let mut dims = Dims::from_slice(x.dims());
-            dims[axis] = size;
-            let mut dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
-            let place = Place::of(&blocks::view(op, &dst)?);
+            let place = Place::of(&blocks::view(op, dst)?);
             let part = blocks::view(op, x)?.narrow(axis, start, size)?;
             copy_part(op, dst.storage_bytes_mut(), place, &part)?;
-            dst
-        });
+        }
         start += size;
     }
-    Ok(pieces)
+    Ok(())
 }

@@ -3,18 +3,19 @@
 //! Whether an element stays is a hash of the seed and the element's *logical* place (image and channel; pixel), so that it
 //! depends neither on the layout nor on the number of threads, and a backward pass can make the mask again.
 
-use super::Entry;
 use super::blocks::{self, Source};
 use super::pointwise::recorded;
+use super::{Entry, only};
 use crate::dispatch::schema::{data, flag, float, int};
-use crate::dispatch::{Arg, Args, Kernel, KernelFn, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::tensor::any::{Operand, TensorMut, TensorRef};
-use crate::tensor::blocked::BlockedTensor;
+use crate::ledger;
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -28,7 +29,7 @@ static FEATURE_DROPOUT: Op = Op::new(&FEATURE_DROPOUT_SCHEMA);
 pub(super) const ENTRIES: &[Entry] = &[both(&DROPOUT, &kernel), both(&FEATURE_DROPOUT, &kernel)];
 
 const fn both(op: &'static Op, kernel: &'static KernelFn) -> Entry {
-    Entry { op, strided: Some(Kernel::rust(kernel)), blocked: Some(Kernel::rust(kernel)) }
+    Entry { op, strided: only(Kernel::rust(kernel)), blocked: only(Kernel::rust(kernel)) }
 }
 
 /// Each element is zeroed with probability `p`; those that stay are scaled by `1 / (1 - p)`. As
@@ -133,7 +134,7 @@ fn filled<E: Element>(dims: &Dims, value: impl Fn(usize) -> E) -> Result<Strided
     Ok(t)
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     let (p, seed, training) = (args.float(1)?, args.int(2)?, args.flag(3)?);
     if !(0.0..=1.0).contains(&p) {
@@ -151,64 +152,66 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         fail!(RankMismatch, op, "x", x.describe(), "it is [N, C, ...]", "use `dropout`, or add dimensions");
     }
     if !training || p == 0.0 || x.dims().contains(&0) {
-        return Ok(x.to_tensor().into());
+        return results.view(x.to_tensor());
     }
     let keep = Keep::new(p, seed);
     let dims = x.dims();
+    let dst = match x {
+        TensorRef::Strided(x) => {
+            // One factor for each channel of each image is an operand, with a say in the result's format.
+            let mut of_channels = Dims::filled(1, dims.len());
+            of_channels.iter_mut().zip(dims).take(2).for_each(|(d, &size)| *d = size);
+            let factors = TensorDesc::strided(&of_channels, DType::F32, MemoryFormat::Contiguous)?;
+            let Tensor::Strided(factors) = factors.without_elements() else { unreachable!("it is strided") };
+            let operands = if whole_channels { &[x, &factors][..] } else { &[x] };
+            TensorMut::Strided(results.in_any_strides(FormatRule::ElementWise, operands, dims, DType::F32)?)
+        }
+        TensorRef::Blocked(x) => TensorMut::Blocked(results.blocked(dims, x.layout(), DType::F32)?),
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    };
+    let to = if ledger::is_recording() { dst.as_ref().layout_name() } else { String::new() };
     if whole_channels {
         let zero = keep.pixel(0);
         let factors = features(dims, |i| keep.factor(keep.feature(i), zero))?;
-        return match x {
-            TensorRef::Strided(x) => {
-                let dst = FormatRule::ElementWise.empty_result(op, &[x, &factors], dims, DType::F32)?;
-                recorded(args, dst.into(), |dst| match dst {
-                    TensorMut::Strided(dst) => {
-                        elementwise::map2_into(op, dst, x, &factors, |x: f32, m: f32| x * m)
-                    }
-                    _ => unreachable!("it was made strided"),
-                })
-            }
-            TensorRef::Blocked(x) => {
-                let factors = Source::of_features(op, &factors, x)?;
-                let x_source = Source::of(op, x, dims[1])?;
-                let dst = BlockedTensor::for_result(op, dims, x.layout(), DType::F32)?;
-                recorded(args, dst.into(), |dst| match dst {
-                    TensorMut::Blocked(dst) => {
-                        blocks::map2(op, dst, (&x_source, &factors), |x: f32, m: f32| x * m)
-                    }
-                    _ => unreachable!("it was made blocked"),
-                })
-            }
-            TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
-        };
+        let f = |x: f32, m: f32| x * m;
+        return Ok(recorded(
+            args,
+            || to,
+            || match (x, dst) {
+                (TensorRef::Strided(x), TensorMut::Strided(dst)) => {
+                    elementwise::map2_into(op, dst, x, &factors, f)
+                }
+                (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
+                    let factors = Source::of_features(op, &factors, x)?;
+                    blocks::map2(op, dst, (&Source::of(op, x, dims[1])?, &factors), f)
+                }
+                _ => unreachable!("the result has the key of the operand"),
+            },
+        )?);
     }
     let f = move |x: f32, feature: i32, pixel: i32| x * keep.factor(feature, pixel);
     let of_features = features(dims, |i| keep.feature(i))?;
     let mut rest = Dims::from_slice(dims);
     rest.iter_mut().take(2).for_each(|d| *d = 1);
     let of_pixels = filled(&rest, |i| keep.pixel(i))?;
-    match x {
-        TensorRef::Strided(x) => {
-            let dst = FormatRule::ElementWise.empty_result(op, &[x], dims, DType::F32)?;
-            recorded(args, dst.into(), |dst| match dst {
-                TensorMut::Strided(dst) => elementwise::map3_into(op, dst, x, &of_features, &of_pixels, f),
-                _ => unreachable!("it was made strided"),
-            })
-        }
-        TensorRef::Blocked(x) => {
-            // Without channels there is no view of it, which is then the error.
-            let channels = dims.get(1).copied().unwrap_or(1);
-            let sources = (
-                Source::of(op, x, channels)?,
-                Source::of_features(op, &of_features, x)?,
-                Source::of_pixels(&of_pixels)?,
-            );
-            let dst = BlockedTensor::for_result(op, dims, x.layout(), DType::F32)?;
-            recorded(args, dst.into(), |dst| match dst {
-                TensorMut::Blocked(dst) => blocks::map3(op, dst, (&sources.0, &sources.1, &sources.2), f),
-                _ => unreachable!("it was made blocked"),
-            })
-        }
-        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
-    }
+    Ok(recorded(
+        args,
+        || to,
+        || match (x, dst) {
+            (TensorRef::Strided(x), TensorMut::Strided(dst)) => {
+                elementwise::map3_into(op, dst, x, &of_features, &of_pixels, f)
+            }
+            (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
+                // Without channels there is no view of it, which is then the error.
+                let channels = dims.get(1).copied().unwrap_or(1);
+                let sources = (
+                    Source::of(op, x, channels)?,
+                    Source::of_features(op, &of_features, x)?,
+                    Source::of_pixels(&of_pixels)?,
+                );
+                blocks::map3(op, dst, (&sources.0, &sources.1, &sources.2), f)
+            }
+            _ => unreachable!("the result has the key of the operand"),
+        },
+    )?)
 }

@@ -5,7 +5,7 @@ use super::moves;
 use super::picks::Picks;
 use super::{Entry, check_axis};
 use crate::dispatch::schema::{data, required_ints};
-use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -56,7 +56,7 @@ pub fn roll<T: Operand>(x: &T, shifts: &[i64], axes: &[usize]) -> Result<T> {
     ROLL.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Ints(shifts), Arg::Sizes(axes)])
 }
 
-fn flip_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn flip_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, axes) = (args.op(), args.tensor(0)?, args.sizes(1)?);
     let mut picks: Vec<Option<Picks<'_>>> = x.dims().iter().map(|_| None).collect();
     for &axis in &axes {
@@ -68,10 +68,10 @@ fn flip_kernel(args: &Args<'_>) -> Result<Outputs> {
         let size = x.dims()[axis];
         picks[axis] = Some(Picks::new().indices(size.saturating_sub(1), -1, size));
     }
-    moves::recorded(args, &picks, 0.0, FormatRule::Like)
+    moves::recorded(args, results, &picks, 0.0, FormatRule::Like)
 }
 
-fn roll_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn roll_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, axes) = (args.op(), args.tensor(0)?, args.sizes(2)?);
     let one;
     let shifts = match args.values()[1] {
@@ -104,5 +104,5 @@ fn roll_kernel(args: &Args<'_>) -> Result<Outputs> {
         (t != 0).then(|| Picks::new().indices(size - t, 1, t).indices(0, 1, size - t))
     };
     let picks: Vec<Option<Picks<'_>>> = turn.iter().zip(x.dims()).map(turned).collect();
-    moves::recorded(args, &picks, 0.0, FormatRule::Like)
+    moves::recorded(args, results, &picks, 0.0, FormatRule::Like)
 }

@@ -1,13 +1,13 @@
 //! Group norm and instance norm: each image normalised by itself, channels together in groups or each alone.
 
-use super::Entry;
 use super::batch_norm::{channels_of, default_values, given_values};
 use super::batch_norm_train::check_eps;
 use super::moments::{Moments, moments};
 use super::same::{Same, param_arg};
 use super::scale::{Scale, Scales};
+use super::{Entry, only};
 use crate::dispatch::schema::{data, float, optional_param, required_int};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -52,8 +52,8 @@ const GROUP_KERNEL: Kernel = Kernel::rust(&group_kernel);
 const INSTANCE_KERNEL: Kernel = Kernel::rust(&instance_kernel);
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &GROUP, strided: Some(GROUP_KERNEL), blocked: Some(GROUP_KERNEL) },
-    Entry { op: &INSTANCE, strided: Some(INSTANCE_KERNEL), blocked: Some(INSTANCE_KERNEL) },
+    Entry { op: &GROUP, strided: only(GROUP_KERNEL), blocked: only(GROUP_KERNEL) },
+    Entry { op: &INSTANCE, strided: only(INSTANCE_KERNEL), blocked: only(INSTANCE_KERNEL) },
 ];
 
 /// Group norm: the channels of each image in `groups` equal groups, each normalised with its own mean and biased
@@ -110,7 +110,7 @@ pub fn instance_norm<T: Operand>(x: &T, params: &NormParams<'_>) -> Result<T> {
     ])
 }
 
-fn group_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn group_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let channels = channels_of(op, args.tensor(0)?)?;
     let groups = args.count(4)?;
@@ -124,10 +124,10 @@ fn group_kernel(args: &Args<'_>) -> Result<Outputs> {
             "pass a divisor of the number of channels"
         );
     }
-    normalise(args, FormatRule::Suggested, channels / groups)
+    normalise(args, results, FormatRule::Suggested, channels / groups)
 }
 
-fn instance_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn instance_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     channels_of(op, x)?;
     if x.dims()[2..].iter().product::<usize>() == 1 {
@@ -140,22 +140,22 @@ fn instance_kernel(args: &Args<'_>) -> Result<Outputs> {
             "pass larger images, or leave out the norm"
         );
     }
-    normalise(args, FormatRule::Contiguous, 1)
+    normalise(args, results, FormatRule::Contiguous, 1)
 }
 
 /// Groups of `size` channels, each normalised by itself.
-fn normalise(args: &Args<'_>, rule: FormatRule, size: usize) -> Result<Outputs> {
+fn normalise(args: &Args<'_>, results: &mut Results<'_>, rule: FormatRule, size: usize) -> KernelResult {
     let op = args.op();
     let channels = args.tensor(0)?.dims()[1];
     let weight = given_values(op, "weight", args.optional_strided(1)?, channels)?;
     let bias = given_values(op, "bias", args.optional_strided(2)?, channels)?;
     let eps = check_eps(op, args.float(3)?)?;
-    let mut same = Same::new(args, rule)?;
+    let mut same = Same::new(args, results, rule)?;
     let view = same.lanes(op)?;
     let name = same.layout_name();
     let (src, dst) = same.slices();
     if view.len() == 0 {
-        return Ok(same.into_result().into());
+        return Ok(());
     }
     let weight = weight.map_or_else(|| default_values(op, channels, 1.0), Ok)?;
     let bias = bias.map_or_else(|| default_values(op, channels, 0.0), Ok)?;
@@ -180,5 +180,5 @@ fn normalise(args: &Args<'_>, rule: FormatRule, size: usize) -> Result<Outputs> 
             scales.apply(&view, src, dst);
         },
     );
-    Ok(same.into_result().into())
+    Ok(())
 }

@@ -3,13 +3,13 @@
 use super::lanes::for_each_chunk;
 use super::moves;
 use super::picks::Picks;
-use super::{ALL_DTYPES, Entry, check_axis};
+use super::{ALL_DTYPES, Entry, NONE, check_axis, only};
 use crate::dispatch::schema::{data, param, required_int};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
-use crate::layout::memory_format::MemoryFormat;
+use crate::layout::memory_format::{MemoryFormat, check_extent};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -23,16 +23,16 @@ static INDEX_SELECT_SCHEMA: Schema =
 static INDEX_SELECT: Op = Op::new(&INDEX_SELECT_SCHEMA);
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &CUMSUM, strided: Some(Kernel::rust(&cumsum_kernel)), blocked: None },
+    Entry { op: &CUMSUM, strided: only(Kernel::rust(&cumsum_kernel)), blocked: NONE },
     Entry {
         op: &GATHER,
-        strided: Some(Kernel::rust(&gather_kernel).with_dtypes(&[DType::F32, DType::S32])),
-        blocked: None,
+        strided: only(Kernel::rust(&gather_kernel).with_dtypes(&[DType::F32, DType::S32])),
+        blocked: NONE,
     },
     Entry {
         op: &INDEX_SELECT,
-        strided: Some(Kernel::rust(&index_select_kernel).with_dtypes(ALL_DTYPES)),
-        blocked: None,
+        strided: only(Kernel::rust(&index_select_kernel).with_dtypes(ALL_DTYPES)),
+        blocked: NONE,
     },
 ];
 
@@ -126,25 +126,16 @@ impl LinesAlong {
     }
 }
 
-/// A tensor of lines, `data` one after the other, with their axis put in its place; the result has `rule`'s format.
-pub(super) fn of_lines(
+/// Copies lines, one after the other, to where they lie along `axis` of the result.
+pub(super) fn put_lines(
     op: &'static str,
     lines: &StridedTensor,
     axis: usize,
-    like: &StridedTensor,
-    rule: FormatRule,
-) -> Result<StridedTensor> {
+    dst: &mut StridedTensor,
+) -> Result<()> {
     let last = lines.rank() - 1;
     let order: Vec<usize> = (0..last).take(axis).chain([last]).chain(axis..last).collect();
-    let placed = lines.permute(&order)?;
-    let mut dst = match rule {
-        FormatRule::Like if placed.dims() == like.dims() => {
-            rule.empty_result(op, &[like], placed.dims(), lines.dtype())?
-        }
-        _ => FormatRule::Contiguous.empty_result(op, &[like], placed.dims(), lines.dtype())?,
-    };
-    crate::elementwise::copy_into(op, &mut dst, &placed)?;
-    Ok(dst)
+    crate::elementwise::copy_into(op, dst, &lines.permute(&order)?)
 }
 
 /// A contiguous tensor of lines of `length` elements, each written by `f(i, line)`; the team shares them.
@@ -165,7 +156,7 @@ pub(super) fn write_lines<E: crate::Element>(
     Ok(out)
 }
 
-fn cumsum_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn cumsum_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, axis) = (args.op(), args.strided(0)?, args.count(1)?);
     check_axis(op, x.dims(), axis)?;
     let (lines, data) = (LinesAlong::new(x, axis), x.data::<f32>());
@@ -177,12 +168,12 @@ fn cumsum_kernel(args: &Args<'_>) -> Result<Outputs> {
             *v = sum as f32;
         }
     };
+    let dst = results.by_rule(FormatRule::Contiguous, &[x], x.dims(), x.dtype())?;
     let layouts = || x.format_name();
-    let sums = super::timed(args, NAME, layouts, || {
+    Ok(super::timed(args, NAME, layouts, || {
         let sums = write_lines(op, &lines, lines.length, add)?;
-        of_lines(op, &sums, axis, x, FormatRule::Contiguous)
-    });
-    Ok(sums?.into())
+        put_lines(op, &sums, axis, dst)
+    })?)
 }
 
 /// `OutOfBounds` for an index that is negative or past the size.
@@ -202,7 +193,7 @@ fn check_index_dtype(op: &'static str, index: &StridedTensor) -> Result<()> {
     Ok(())
 }
 
-fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn gather_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, axis, index) = (args.op(), args.strided(0)?, args.count(1)?, args.strided(2)?);
     check_axis(op, x.dims(), axis)?;
     check_index_dtype(op, index)?;
@@ -221,6 +212,7 @@ fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
     // The lines of x that stand where those of the index do.
     let mut of_x = LinesAlong::new(x, axis);
     of_x.dims = of_index.dims;
+    let dst = results.by_rule(FormatRule::Contiguous, &[x], index.dims(), x.dtype())?;
     let (data, indices) = (x.data::<f32>(), index.data::<i32>());
     let pick = |i: usize, line: &mut [f32]| {
         let (from, at) = (of_x.start(i), of_index.start(i));
@@ -229,20 +221,23 @@ fn gather_kernel(args: &Args<'_>) -> Result<Outputs> {
         }
     };
     let layouts = || x.format_name();
-    let picked = super::timed(args, NAME, layouts, || {
+    Ok(super::timed(args, NAME, layouts, || {
         let picked = write_lines(op, &of_index, of_index.length, pick)?;
-        of_lines(op, &picked, axis, x, FormatRule::Contiguous)
-    });
-    Ok(picked?.into())
+        put_lines(op, &picked, axis, dst)
+    })?)
 }
 
-fn index_select_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn index_select_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, axis, index) = (args.op(), args.strided(0)?, args.count(1)?, args.strided(2)?);
     check_axis(op, x.dims(), axis)?;
     check_index_dtype(op, index)?;
     check_indices(op, index, axis, x.dims()[axis])?;
+    let mut dims = x.dims;
+    dims[axis] = index.numel();
+    check_extent(op, &dims)?;
+    results.describe(&FormatRule::Contiguous.desc(op, &[x], &dims, x.dtype())?)?;
     let list = index.to_vec::<i32>()?;
     let mut picks: Vec<Option<Picks<'_>>> = x.dims().iter().map(|_| None).collect();
     picks[axis] = Some(Picks::List(&list));
-    moves::recorded(args, &picks, 0.0, FormatRule::Contiguous)
+    moves::recorded(args, results, &picks, 0.0, FormatRule::Contiguous)
 }

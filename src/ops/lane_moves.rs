@@ -65,19 +65,20 @@ pub(super) fn channels(
 ) -> Result<BlockedTensor> {
     let mut dims = sources[0].dims().to_vec();
     dims[1] = count;
-    let dst = BlockedTensor::for_result(op, &dims, sources[0].layout(), sources[0].dtype())?;
-    channels_into(op, sources, dst, from, value)
+    let mut dst = BlockedTensor::for_result(op, &dims, sources[0].layout(), sources[0].dtype())?;
+    channels_into(op, sources, &mut dst, from, value)?;
+    Ok(dst)
 }
 
-/// The same, into a result that was just made.
+/// The same, into a result that nobody else uses.
 pub(super) fn channels_into(
     op: &'static str,
     sources: &[&BlockedTensor],
-    dst: BlockedTensor,
+    dst: &mut BlockedTensor,
     from: impl Fn(usize) -> Channel,
     value: f64,
-) -> Result<BlockedTensor> {
-    let view = Lanes::of_blocked(op, &dst)?;
+) -> Result<()> {
+    let view = Lanes::of_blocked(op, dst)?;
     let pixels = view.spatial.iter().product::<usize>();
     let step = view.lanes;
     let rows = pixels.div_ceil(PIXELS);
@@ -92,16 +93,16 @@ pub(super) fn channels_into(
 pub(super) fn layers(
     op: &'static str,
     sources: &[&BlockedTensor],
-    mut dst: BlockedTensor,
+    dst: &mut BlockedTensor,
     layers: &[Layer],
     of: impl Fn(usize, &mut dyn FnMut(usize, Channel)),
     grid: Grid,
     value: f64,
-) -> Result<BlockedTensor> {
-    let to = Lanes::of_blocked(op, &dst)?;
+) -> Result<()> {
+    let to = Lanes::of_blocked(op, dst)?;
     let views = sources.iter().map(|s| Lanes::of_blocked(op, s)).collect::<Result<Vec<_>>>()?;
     if dst.dims().contains(&0) {
-        return Ok(dst);
+        return Ok(());
     }
     let mut own: Vec<Lane> = Vec::new();
     let blocks: Vec<Vec<Segment>> = (0..to.blocks)
@@ -122,7 +123,7 @@ pub(super) fn layers(
         (4, 8) => by_vectors::<8>(&call, &bytes, data),
         _ => by_size!(dtype, typed(&call, &bytes, data)),
     }
-    Ok(dst)
+    Ok(())
 }
 
 /// The lanes of one block, in the order of layers, as few segments.

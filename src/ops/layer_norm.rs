@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::Entry;
 use super::batch_norm::{default_values, given_values};
 use super::batch_norm_train::check_eps;
 use super::group_norm::NormParams;
@@ -11,8 +10,9 @@ use super::lines::transpose;
 use super::moments::{Moments, moments};
 use super::same::{Same, format_of, param_arg};
 use super::scale::{Scale, Scales};
+use super::{Entry, only};
 use crate::dispatch::schema::{data, float, optional_param, required_ints};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
 use crate::layout::memory_format::MemoryFormat;
 use crate::simd::{self, Loop};
@@ -32,7 +32,7 @@ static SCHEMA: Schema = Schema::new(
 static OP: Op = Op::new(&SCHEMA);
 
 pub(super) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
 
 /// Layer norm over the last dimensions, whose sizes are `normalized_shape`: mean and biased variance over them, and one
 /// weight and bias for each of their elements. `torch.nn.functional.layer_norm`.
@@ -64,7 +64,7 @@ pub fn layer_norm<T: Operand>(x: &T, normalized_shape: &[usize], params: &NormPa
     ])
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, shape) = (args.op(), args.tensor(0)?, args.sizes(1)?);
     let dims = x.dims();
     if shape.is_empty() {
@@ -91,9 +91,9 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let weight = given_values(op, "weight", args.optional_strided(2)?, elements)?;
     let bias = given_values(op, "bias", args.optional_strided(3)?, elements)?;
     let eps = check_eps(op, args.float(4)?)?;
-    let mut same = Same::new(args, FormatRule::Contiguous)?;
+    let mut same = Same::new(args, results, FormatRule::Contiguous)?;
     if dims.contains(&0) {
-        return Ok(same.into_result().into());
+        return Ok(());
     }
     let affine = match (weight, bias) {
         (None, None) => None,
@@ -111,7 +111,7 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
     let name = same.layout_name();
     let (src, dst) = same.slices();
     super::timed(args, "blocktensor:moments", || name, || problem.run(src, dst, affine.as_ref(), eps));
-    Ok(same.into_result().into())
+    Ok(())
 }
 
 /// What is normalised together, as images of a view.

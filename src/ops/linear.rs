@@ -1,8 +1,8 @@
 //! Linear layer and matrix product: strided only, as blocks of channels have no meaning in two dimensions.
 
-use super::Entry;
+use super::{Entry, NONE, only};
 use crate::dispatch::schema::{data, optional_param};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
@@ -21,8 +21,8 @@ static MATMUL: Op = Op::new(&MATMUL_SCHEMA);
 pub(crate) const NAME: &str = "blocktensor:gemm";
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &LINEAR, strided: Some(Kernel::rust(&linear_kernel)), blocked: None },
-    Entry { op: &MATMUL, strided: Some(Kernel::rust(&matmul_kernel)), blocked: None },
+    Entry { op: &LINEAR, strided: only(Kernel::rust(&linear_kernel)), blocked: NONE },
+    Entry { op: &MATMUL, strided: only(Kernel::rust(&matmul_kernel)), blocked: NONE },
 ];
 
 /// `x W^T + b`, as `torch.nn.functional.linear`.
@@ -129,14 +129,14 @@ impl LinearShape {
     }
 }
 
-fn linear_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
     super::check_bias(args.op(), bias)?;
     let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
     let strides = MemoryFormat::Contiguous.strides(args.op(), &s.dst)?;
-    let mut dst = StridedTensor::for_result(args.op(), s.dst, strides, DType::F32)?;
+    let dst = results.strided(s.dst, strides, None, DType::F32)?;
     if dst.numel() == 0 {
-        return Ok(dst.into());
+        return Ok(());
     }
     let x = x.dense_at(args.op(), MemoryFormat::Contiguous, args.location())?;
     let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
@@ -149,7 +149,7 @@ fn linear_kernel(args: &Args<'_>) -> Result<Outputs> {
             linear_gemm(&s, x.data::<f32>(), w, bias.as_deref(), dst.result_data::<f32>());
         },
     );
-    Ok(dst.into())
+    Ok(())
 }
 
 /// The kernel in Rust. `w` is O x K.
@@ -164,7 +164,7 @@ pub(crate) fn linear_gemm(s: &LinearShape, x: &[f32], w: Matrix<'_>, bias: Optio
     }
 }
 
-fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let (a, b) = (args.strided(0)?, args.strided(1)?);
     for (name, t) in [("a", a), ("b", b)] {
@@ -202,13 +202,13 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
     dims.push(m);
     dims.push(n);
     let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
-    let mut dst = StridedTensor::for_result(op, dims, strides, DType::F32)?;
+    let dst = results.strided(dims, strides, None, DType::F32)?;
     if dst.numel() == 0 {
-        return Ok(dst.into());
+        return Ok(());
     }
     if k == 0 {
         dst.result_data::<f32>().fill(0.0);
-        return Ok(dst.into());
+        return Ok(());
     }
     let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
     super::timed(
@@ -231,7 +231,7 @@ fn matmul_kernel(args: &Args<'_>) -> Result<Outputs> {
             }
         },
     );
-    Ok(dst.into())
+    Ok(())
 }
 
 /// The matrix over this axis and the next, from an element on. Of a single row or column the stride may be any number, and

@@ -1,13 +1,13 @@
 //! Local response norm: each element divided by what its neighbours among the channels amount to.
 
-use super::Entry;
 use super::batch_norm::channels_of;
 use super::lanes::Lanes;
 use super::lent::Tile;
 use super::lines::{Columns, ColumnsMut, Lines};
 use super::same::Same;
+use super::{Entry, only};
 use crate::dispatch::schema::{data, float, required_int};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
 use crate::math;
 use crate::simd::{self, Loop};
@@ -41,7 +41,7 @@ static SCHEMA: Schema = Schema::new(
 static OP: Op = Op::new(&SCHEMA);
 
 pub(super) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: Some(Kernel::rust(&kernel)), blocked: Some(Kernel::rust(&kernel)) }];
+    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
 
 /// Local response norm: `x / (k + alpha * mean)^beta`, with the mean of the squares of `size` channels: `size / 2` of them
 /// before the element's own, and channels that are not there count as zeros.
@@ -70,7 +70,7 @@ pub fn local_response_norm<T: Operand>(x: &T, params: &LocalResponseNorm) -> Res
     ])
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     channels_of(op, x)?;
     if x.dims().len() < 3 {
@@ -97,12 +97,12 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         k,
         beta,
     };
-    let mut same = Same::new(args, FormatRule::Suggested)?;
+    let mut same = Same::new(args, results, FormatRule::Suggested)?;
     let view = same.lanes(op)?;
     let name = same.layout_name();
     let (src, dst) = same.slices();
     super::timed(args, "blocktensor:lrn", || name, || run(&view, &window, src, dst));
-    Ok(same.into_result().into())
+    Ok(())
 }
 
 #[derive(Clone, Copy)]

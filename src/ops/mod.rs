@@ -117,11 +117,22 @@ pub(crate) fn check_bias(op: &'static str, bias: Option<&StridedTensor>) -> Resu
     bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))
 }
 
-/// An op and its kernels for our two keys.
+/// An op and its kernels for our two keys, in the order in which they are asked.
 pub(crate) struct Entry {
     pub op: &'static Op,
-    pub strided: Option<Kernel>,
-    pub blocked: Option<Kernel>,
+    pub strided: Kernels,
+    pub blocked: Kernels,
+}
+
+/// The kernels of an op for one key.
+pub(crate) type Kernels = [Option<Kernel>; 2];
+
+/// No kernel.
+pub(crate) const NONE: Kernels = [None, None];
+
+/// The only kernel.
+pub(crate) const fn only(kernel: Kernel) -> Kernels {
+    [Some(kernel), None]
 }
 
 /// Every op of ours.
@@ -164,11 +175,9 @@ pub(crate) fn register(registrar: &mut dyn Registrar) -> Result<()> {
     for entry in ALL.iter().copied().flatten() {
         registrar.op(entry.op)?;
         let name = entry.op.schema().name;
-        if let Some(kernel) = entry.strided {
-            registrar.kernel(name, DispatchKey::STRIDED, kernel)?;
-        }
-        if let Some(kernel) = entry.blocked {
-            registrar.kernel(name, DispatchKey::BLOCKED, kernel)?;
+        for (key, kernels) in [(DispatchKey::STRIDED, &entry.strided), (DispatchKey::BLOCKED, &entry.blocked)]
+        {
+            kernels.iter().flatten().try_for_each(|&kernel| registrar.kernel(name, key, kernel))?;
         }
     }
     Ok(())

@@ -11,13 +11,13 @@ use super::blocks;
 use super::lane_moves::{self, Channel};
 use super::lanes::{Lanes, for_each_chunk};
 use super::picks::{Origin, Picks};
-use crate::dispatch::{Args, Outputs};
+use crate::dispatch::{Args, KernelResult, Results};
 use crate::dtype::DType;
 use crate::elementwise::Tail;
 use crate::error::Result;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
-use crate::tensor::any::{Tensor, TensorRef};
+use crate::tensor::any::{TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 
@@ -318,21 +318,20 @@ pub(super) fn bits<E: bytemuck::Pod>(value: f64, dtype: DType) -> E {
     out
 }
 
-/// Moves along every axis that has picks. The result's format is `rule`'s; a blocked result keeps the layout.
+/// Moves along every axis that has picks.
 fn along_axes(
     op: &'static str,
     x: TensorRef<'_>,
     picks: &[Option<Picks<'_>>],
     value: f64,
-    rule: FormatRule,
-) -> Result<Tensor> {
-    let dims = picked_dims(op, x.dims(), picks)?;
-    match x {
-        TensorRef::Strided(x) => {
-            let mut dst = rule.empty_result(op, &[x], &dims, x.dtype())?;
-            if dst.numel() == 0 {
-                return Ok(dst.into());
-            }
+    dst: TensorMut<'_>,
+) -> Result<()> {
+    let dims = Dims::from_slice(dst.as_ref().dims());
+    if dims.contains(&0) {
+        return Ok(());
+    }
+    match (x, dst) {
+        (TensorRef::Strided(x), TensorMut::Strided(dst)) => {
             let mut order: Vec<usize> =
                 (0..x.rank()).filter(|&d| dims[d] != 1 || picks[d].is_some()).collect();
             order.sort_by_key(|&d| (std::cmp::Reverse(dst.strides()[d]), d));
@@ -350,37 +349,40 @@ fn along_axes(
                 write(axes, bytemuck::cast_slice(src), &mut dst[..elements], bits(value, dtype), |_, _| {});
             }
             by_size!(x.dtype(), typed(axes, x.bytes(), dst.result_bytes(), value, x.dtype()));
-            Ok(dst.into())
+            Ok(())
         }
-        TensorRef::Blocked(x) => {
-            let dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
-            if dst.numel() == 0 {
-                return Ok(dst.into());
-            }
+        (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
             let Some(own) = picks.get(1).and_then(Option::as_ref) else {
-                return Ok(blocked(op, x, picks, dst, value)?.into());
+                return blocked(op, x, picks, dst, value);
             };
             let pick = |i| own.get(i).map_or(Channel::Fill, |channel| Channel::Of { source: 0, channel });
             if picks.iter().enumerate().all(|(d, p)| d == 1 || p.is_none()) {
-                return Ok(lane_moves::channels_into(op, &[x], dst, pick, value)?.into());
+                return lane_moves::channels_into(op, &[x], dst, pick, value);
             }
             let x = lane_moves::channels(op, &[x], own.size(), pick, value)?;
-            Ok(blocked(op, &x, picks, dst, value)?.into())
+            blocked(op, &x, picks, dst, value)
         }
-        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+        _ => unreachable!("the kernel stands under our two keys, and the result has the operand's"),
     }
 }
 
 /// The same for an op's call, in the ledger.
 pub(super) fn recorded(
     args: &Args<'_>,
+    results: &mut Results<'_>,
     picks: &[Option<Picks<'_>>],
     value: f64,
     rule: FormatRule,
-) -> Result<Outputs> {
-    let x = args.tensor(0)?;
-    let work = || along_axes(args.op(), x, picks, value, rule);
-    Ok(super::timed(args, "blocktensor:moves", || x.layout_name(), work)?.into())
+) -> KernelResult {
+    let (op, x) = (args.op(), args.tensor(0)?);
+    let dims = picked_dims(op, x.dims(), picks)?;
+    let dst = match x {
+        TensorRef::Strided(x) => TensorMut::Strided(results.by_rule(rule, &[x], &dims, x.dtype())?),
+        TensorRef::Blocked(x) => TensorMut::Blocked(results.blocked(&dims, x.layout(), x.dtype())?),
+        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+    };
+    let work = || along_axes(op, x, picks, value, dst);
+    Ok(super::timed(args, "blocktensor:moves", || x.layout_name(), work)?)
 }
 
 /// Along other axes than the channels.
@@ -388,10 +390,10 @@ fn blocked(
     op: &'static str,
     x: &BlockedTensor,
     picks: &[Option<Picks<'_>>],
-    mut dst: BlockedTensor,
+    dst: &mut BlockedTensor,
     value: f64,
-) -> Result<BlockedTensor> {
-    let lanes = Lanes::of_blocked(op, &dst)?;
+) -> Result<()> {
+    let lanes = Lanes::of_blocked(op, dst)?;
     let dense = blocks::view(op, x)?;
     let mut axes: Vec<Axis<'_>> = (0..dense.rank())
         .map(|d| {
@@ -424,5 +426,5 @@ fn blocked(
     }
     let src = x.storage_bytes();
     by_size!(x.dtype(), typed(axes, src, dst.storage_bytes_mut(), value, x.dtype(), tail));
-    Ok(dst)
+    Ok(())
 }

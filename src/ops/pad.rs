@@ -5,7 +5,7 @@ use super::moves;
 use super::picks::Picks;
 use super::{Entry, counts};
 use crate::dispatch::schema::{data, float, required_ints, word};
-use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -54,7 +54,7 @@ pub fn pad<T: Operand>(x: &T, padding: &[usize], mode: PadMode) -> Result<T> {
     PAD.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Ints(&padding), Arg::Str(mode), Arg::Float(value)])
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     let padding = match args.values()[1] {
         Arg::Ints(list) => counts(args, 1, list)?,
@@ -118,5 +118,5 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
             _ => Picks::new().fill(before).indices(0, 1, size).fill(after),
         });
     }
-    moves::recorded(args, &picks, value, FormatRule::Suggested)
+    moves::recorded(args, results, &picks, value, FormatRule::Suggested)
 }

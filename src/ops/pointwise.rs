@@ -1,13 +1,13 @@
 //! What all element-wise ops share: a function of elements, on either key, into a new tensor or a caller's.
 
-use super::Entry;
 use super::blocks::{self, Source};
+use super::{Entry, only};
 use crate::dispatch::args::check_opaque;
-use crate::dispatch::{Args, DispatchKey, Kernel, KernelFn, Op, Outputs};
+use crate::dispatch::{Args, DispatchKey, Kernel, KernelFn, KernelResult, Op, Results};
 use crate::dtype::{DType, Element};
 use crate::elementwise::{self, Function, Function2, Target};
 use crate::error::{Result, Unsupported, fail};
-use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -24,31 +24,29 @@ pub(super) fn numbers<const N: usize>(args: &Args<'_>) -> Result<[f64; N]> {
     Ok(all)
 }
 
-/// Runs `work` on a new result, and tells the ledger.
-pub(super) fn recorded(
-    args: &Args<'_>,
-    mut dst: Tensor,
-    work: impl FnOnce(TensorMut<'_>) -> Result<()>,
-) -> Result<Outputs> {
+/// Runs `work`, which writes a result that lies as `to` says, and tells the ledger.
+pub(super) fn recorded<R>(args: &Args<'_>, to: impl FnOnce() -> String, work: impl FnOnce() -> R) -> R {
     let layouts = || {
         let from: Vec<String> = args.data_operands().map(|(_, t)| t.layout_name()).collect();
-        format!("{} -> {}", from.join(", "), dst.tensor_ref().layout_name())
+        format!("{} -> {}", from.join(", "), to())
     };
-    let layouts = if crate::ledger::is_recording() { layouts() } else { String::new() };
-    super::timed(args, IMPLEMENTATION, || layouts, || work(dst.tensor_mut()))?;
-    Ok(dst.into())
+    super::timed(args, IMPLEMENTATION, layouts, work)
 }
 
 /// The result of an element-wise op under the key of its operands, not yet written.
-fn new_result<O: Element>(op: &'static str, operands: &[(&'static str, TensorRef<'_>)]) -> Result<Tensor> {
+fn result<'r, O: Element>(
+    op: &'static str,
+    operands: &[(&'static str, TensorRef<'_>)],
+    results: &'r mut Results<'_>,
+) -> KernelResult<TensorMut<'r>> {
     if let TensorRef::Blocked(_) = operands[0].1 {
         let (dims, layout) = blocks::common(op, &all_blocked(operands))?;
-        return Ok(BlockedTensor::for_result(op, &dims, &layout, O::DTYPE)?.into());
+        return results.blocked(&dims, &layout, O::DTYPE).map(TensorMut::Blocked);
     }
     let strided = all_strided(operands);
     let views: Vec<_> = strided.iter().map(|t| t.operand()).collect();
     let dims = crate::layout::iterator::broadcast(op, &views)?;
-    Ok(FormatRule::ElementWise.empty_result(op, &strided, &dims, O::DTYPE)?.into())
+    results.in_any_strides(FormatRule::ElementWise, &strided, &dims, O::DTYPE).map(TensorMut::Strided)
 }
 
 fn all_blocked<'a>(operands: &[(&'static str, TensorRef<'a>)]) -> Vec<(&'static str, &'a BlockedTensor)> {
@@ -68,10 +66,20 @@ fn all_strided<'a>(operands: &[(&'static str, TensorRef<'a>)]) -> Vec<&'a Stride
 }
 
 /// The kernel of a function of one operand, on both keys.
-pub(super) fn run1<O: Element>(args: &Args<'_>, f: impl Function<f32, O>) -> Result<Outputs> {
+pub(super) fn run1<O: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    f: impl Function<f32, O>,
+) -> KernelResult {
     let x = args.tensor(0)?;
-    let dst = new_result::<O>(args.op(), &[("x", x)])?;
-    recorded(args, dst, |dst| write1(args.op(), x, dst, f))
+    let dst = result::<O>(args.op(), &[("x", x)], results)?;
+    let to = name_to_record(&dst);
+    Ok(recorded(args, || to, || write1(args.op(), x, dst, f))?)
+}
+
+/// The layout's name where somebody records.
+fn name_to_record(dst: &TensorMut<'_>) -> String {
+    if crate::ledger::is_recording() { dst.as_ref().layout_name() } else { String::new() }
 }
 
 fn write1<O: Element>(
@@ -107,10 +115,15 @@ pub(super) fn into1<T: Operand, O: Element>(
 }
 
 /// The kernel of a function of two operands that broadcast against each other, on both keys.
-pub(super) fn run2<O: Element>(args: &Args<'_>, f: impl Function2<f32, f32, O>) -> Result<Outputs> {
+pub(super) fn run2<O: Element>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    f: impl Function2<f32, f32, O>,
+) -> KernelResult {
     let (a, b) = (args.tensor(0)?, args.tensor(1)?);
-    let dst = new_result::<O>(args.op(), &[("a", a), ("b", b)])?;
-    recorded(args, dst, |dst| write2(args.op(), a, b, dst, f))
+    let dst = result::<O>(args.op(), &[("a", a), ("b", b)], results)?;
+    let to = name_to_record(&dst);
+    Ok(recorded(args, || to, || write2(args.op(), a, b, dst, f))?)
 }
 
 fn write2<O: Element>(
@@ -149,7 +162,11 @@ pub(super) fn into2<T: Operand, O: Element>(
 }
 
 /// `where`: the kernel on both keys. The first operand is u8.
-pub(super) fn run3(args: &Args<'_>, f: impl Fn(u8, f32, f32) -> f32 + Sync) -> Result<Outputs> {
+pub(super) fn run3(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    f: impl Fn(u8, f32, f32) -> f32 + Sync,
+) -> KernelResult {
     let op = args.op();
     let operands: Vec<(&'static str, TensorRef<'_>)> = args.data_operands().collect();
     for (&(name, t), wanted) in operands.iter().zip([DType::U8, DType::F32, DType::F32]) {
@@ -158,8 +175,9 @@ pub(super) fn run3(args: &Args<'_>, f: impl Fn(u8, f32, f32) -> f32 + Sync) -> R
             fail!(DTypeMismatch, op, name, t.describe(), rule, "pass a tensor of that dtype");
         }
     }
-    let dst = new_result::<f32>(op, &operands)?;
-    recorded(args, dst, |dst| match dst {
+    let dst = result::<f32>(op, &operands, results)?;
+    let to = name_to_record(&dst);
+    let work = || match dst {
         TensorMut::Strided(dst) => {
             let (c, x, z) = (args.strided(0)?, args.strided(1)?, args.strided(2)?);
             elementwise::map3_into(op, dst, c, x, z, f)
@@ -170,15 +188,17 @@ pub(super) fn run3(args: &Args<'_>, f: impl Fn(u8, f32, f32) -> f32 + Sync) -> R
             blocks::map3(op, dst, (&source(0)?, &source(1)?, &source(2)?), f)
         }
         TensorMut::Opaque(_) => unreachable!("the kernel stands under our two keys"),
-    })
+    };
+    Ok(recorded(args, || to, work)?)
 }
 
 /// The kernel of a function of an element and a parameter of its channel (axis 1), on both keys.
 pub(super) fn run_channels(
     args: &Args<'_>,
+    results: &mut Results<'_>,
     rule: FormatRule,
     f: impl Fn(f32, f32) -> f32 + Sync,
-) -> Result<Outputs> {
+) -> KernelResult {
     let op = args.op();
     let (x, values) = (args.tensor(0)?, args.strided(1)?);
     let channels = x.dims().get(1).copied().unwrap_or(1);
@@ -200,19 +220,15 @@ pub(super) fn run_channels(
             while along.rank() + 1 < x.rank() {
                 along = along.unsqueeze(along.rank())?;
             }
-            let dst = rule.empty_result(op, &[x], x.dims(), DType::F32)?;
-            recorded(args, dst.into(), |dst| match dst {
-                TensorMut::Strided(dst) => elementwise::map2_into(op, dst, x, &along, f),
-                _ => unreachable!("it was made strided"),
-            })
+            let dst = results.in_any_strides(rule, &[x], x.dims(), DType::F32)?;
+            let to = name_to_record(&TensorMut::Strided(dst));
+            Ok(recorded(args, || to, || elementwise::map2_into(op, dst, x, &along, f))?)
         }
         TensorRef::Blocked(x) => {
+            let dst = results.blocked(x.dims(), x.layout(), DType::F32)?;
             let sources = (Source::of(op, x, channels)?, Source::of_channels(op, values, x)?);
-            let dst = BlockedTensor::for_result(op, x.dims(), x.layout(), DType::F32)?;
-            recorded(args, dst.into(), |dst| match dst {
-                TensorMut::Blocked(dst) => blocks::map2(op, dst, (&sources.0, &sources.1), f),
-                _ => unreachable!("it was made blocked"),
-            })
+            let layout = || x.layout().to_string();
+            Ok(recorded(args, layout, || blocks::map2(op, dst, (&sources.0, &sources.1), f))?)
         }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }
@@ -311,9 +327,9 @@ macro_rules! unary_ops {
                     Ok($f)
                 }
 
-                pub fn kernel(args: &Args<'_>) -> Result<Outputs> {
+                pub fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     let [$($arg),*] = pointwise::numbers(args)?;
-                    pointwise::run1(args, function($($arg),*)?)
+                    pointwise::run1(args, results, function($($arg),*)?)
                 }
             }
 
@@ -346,8 +362,8 @@ macro_rules! binary_ops {
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a"), data("b")]);
                 pub static OP: Op = Op::new(&SCHEMA);
 
-                pub fn kernel(args: &Args<'_>) -> Result<Outputs> {
-                    pointwise::run2(args, $f)
+                pub fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+                    pointwise::run2(args, results, $f)
                 }
             }
 
@@ -375,7 +391,7 @@ macro_rules! binary_ops {
 
 /// An op with one kernel for both keys.
 pub(super) const fn entry(op: &'static Op, kernel: &'static KernelFn) -> Entry {
-    Entry { op, strided: Some(Kernel::rust(kernel)), blocked: Some(Kernel::rust(kernel)) }
+    Entry { op, strided: only(Kernel::rust(kernel)), blocked: only(Kernel::rust(kernel)) }
 }
 
 pub(super) use {binary_ops, into_docs, pointwise_docs, unary_ops};

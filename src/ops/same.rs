@@ -1,35 +1,34 @@
 //! The data operand of an op that keeps shape and layout, and its result, whatever the key.
 
 use super::lanes::Lanes;
-use crate::dispatch::{Arg, Args, DispatchKey};
+use crate::dispatch::{Arg, Args, DispatchKey, KernelResult, Results};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
-use crate::tensor::any::{Tensor, TensorRef};
+use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 /// A dense source, and a result of the same sizes that lies just as it does.
-pub(crate) enum Same {
-    Strided(StridedTensor, StridedTensor),
-    Blocked(BlockedTensor, BlockedTensor),
+pub(crate) enum Same<'r> {
+    Strided(StridedTensor, &'r mut StridedTensor),
+    Blocked(BlockedTensor, &'r mut BlockedTensor),
 }
 
-impl Same {
+impl<'r> Same<'r> {
     /// Operand 0 and an empty result. A strided operand that does not lie as the rule wants the result is copied,
     /// which the ledger counts.
-    pub fn new(args: &Args<'_>, rule: FormatRule) -> Result<Same> {
-        let op = args.op();
+    pub fn new(args: &Args<'_>, results: &'r mut Results<'_>, rule: FormatRule) -> KernelResult<Same<'r>> {
         if args.key() == DispatchKey::BLOCKED {
             let x = args.blocked(0)?;
-            let dst = BlockedTensor::for_result(op, x.dims(), x.layout(), x.dtype())?;
+            let dst = results.blocked(x.dims(), x.layout(), x.dtype())?;
             return Ok(Same::Blocked(x.clone(), dst));
         }
         let x = args.strided(0)?;
-        let dst = rule.empty_result(op, &[x], x.dims(), x.dtype())?;
-        Ok(Same::Strided(x.dense_at(op, format_of(&dst), args.location())?, dst))
+        let dst = results.by_rule(rule, &[x], x.dims(), x.dtype())?;
+        Ok(Same::Strided(x.dense_at(args.op(), format_of(dst), args.location())?, dst))
     }
 
     /// The view of both, for ranks 2 to 5.
@@ -71,13 +70,6 @@ impl Same {
         match self {
             Same::Strided(_, dst) => dst.format_name(),
             Same::Blocked(x, _) => x.layout().to_string(),
-        }
-    }
-
-    pub fn into_result(self) -> Tensor {
-        match self {
-            Same::Strided(_, dst) => dst.into(),
-            Same::Blocked(_, dst) => dst.into(),
         }
     }
 }

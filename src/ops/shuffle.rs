@@ -6,12 +6,13 @@ use super::lane_moves::{self, Channel, Grid, Layer};
 use super::lanes::Lanes;
 use super::pointwise::recorded;
 use crate::dispatch::schema::{data, required_int};
-use crate::dispatch::{Arg, Args, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, KernelResult, Op, Results, Schema};
 use crate::elementwise::{Place, copy_part};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
-use crate::tensor::any::{Operand, TensorMut, TensorRef};
+use crate::ledger;
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -135,15 +136,16 @@ fn split_axis(dims: &mut Vec<usize>, strides: &mut Vec<usize>, axis: usize, oute
 /// size, from the last to the first, and the order in which the parts then stand.
 fn permuted(
     args: &Args<'_>,
+    results: &mut Results<'_>,
     x: &StridedTensor,
     dims: &[usize],
     src: (&[(usize, usize)], &[usize]),
     dst: (&[(usize, usize)], &[usize]),
-) -> Result<Outputs> {
+) -> KernelResult {
     let op = args.op();
-    let result = FormatRule::Suggested.empty_result(op, &[x], dims, x.dtype())?;
-    if result.numel() == 0 {
-        return Ok(result.into());
+    let to = results.by_rule(FormatRule::Suggested, &[x], dims, x.dtype())?;
+    if to.numel() == 0 {
+        return Ok(());
     }
     let seen = |t: &StridedTensor, (splits, order): (&[(usize, usize)], &[usize])| -> Place {
         let (mut d, mut s) = (t.dims().to_vec(), t.strides().to_vec());
@@ -156,16 +158,12 @@ fn permuted(
     };
     let from = seen(x, src);
     let view = x.as_strided(&from.dims, &from.strides, from.offset)?;
-    recorded(args, result.into(), |to| match to {
-        TensorMut::Strided(to) => {
-            let place = seen(to, dst);
-            copy_part(op, to.result_bytes(), place, &view)
-        }
-        _ => unreachable!("it was made strided"),
-    })
+    let name = if ledger::is_recording() { to.format_name() } else { String::new() };
+    let place = Place { offset: 0, ..seen(to, dst) };
+    Ok(recorded(args, || name, || copy_part(op, to.result_bytes(), place, &view))?)
 }
 
-fn pixel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn pixel_shuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
     check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
     let square = divisor(args, r, true, &[1])?;
@@ -177,14 +175,17 @@ fn pixel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
             // C = (C', i, j); H = (h, i), W = (w, j).
             let src = ([(1, d[1] / r), (1, d[1] / square)], [0, 1, 4, 2, 5, 3]);
             let dst = ([(3, d[3]), (2, d[2])], [0, 1, 2, 3, 4, 5]);
-            permuted(args, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
+            permuted(args, results, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
         }
-        TensorRef::Blocked(x) => lanes_recorded(args, || pixels(op, x, &dims, r, true)),
+        TensorRef::Blocked(x) => {
+            let dst = results.blocked(&dims, x.layout(), x.dtype())?;
+            Ok(lanes_recorded(args, || pixels(op, x, dst, r, true))?)
+        }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }
 }
 
-fn pixel_unshuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn pixel_unshuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
     check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
     divisor(args, r, false, &[2, 3])?;
@@ -195,9 +196,12 @@ fn pixel_unshuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
         TensorRef::Strided(x) => {
             let src = ([(3, d[3] / r), (2, d[2] / r)], [0, 1, 3, 5, 2, 4]);
             let dst = ([(1, dims[1] / r), (1, d[1])], [0, 1, 2, 3, 4, 5]);
-            permuted(args, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
+            permuted(args, results, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
         }
-        TensorRef::Blocked(x) => lanes_recorded(args, || pixels(op, x, &dims, r, false)),
+        TensorRef::Blocked(x) => {
+            let dst = results.blocked(&dims, x.layout(), x.dtype())?;
+            Ok(lanes_recorded(args, || pixels(op, x, dst, r, false))?)
+        }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }
 }
@@ -206,15 +210,14 @@ fn pixel_unshuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
 fn pixels(
     op: &'static str,
     x: &BlockedTensor,
-    dims: &[usize],
+    dst: &mut BlockedTensor,
     r: usize,
     spread: bool,
-) -> Result<BlockedTensor> {
-    let dst = BlockedTensor::for_result(op, dims, x.layout(), x.dtype())?;
+) -> Result<()> {
     if dst.numel() == 0 {
-        return Ok(dst);
+        return Ok(());
     }
-    let (from, to) = (Lanes::of_blocked(op, x)?, Lanes::of_blocked(op, &dst)?);
+    let (from, to) = (Lanes::of_blocked(op, x)?, Lanes::of_blocked(op, dst)?);
     let (fine, coarse) = if spread { (&to, &from) } else { (&from, &to) };
     let [_, h, w] = coarse.spatial;
     let in_cells = (fine.stride_h * r, fine.lanes * r);
@@ -238,7 +241,7 @@ fn pixels(
     lane_moves::layers(op, &[x], dst, &layers, of, grid, 0.0)
 }
 
-fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn channel_shuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, groups) = (args.op(), args.tensor(0)?, args.count(1)?);
     check_rank(args, x.dims().len() >= 3, "it is [N, C, ...]")?;
     divisor(args, groups, false, &[1])?;
@@ -249,7 +252,7 @@ fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
             let mut turned = order;
             turned.swap(1, 2);
             let each = (c / groups).max(1);
-            permuted(args, x, x.dims(), (&[(1, groups)], &turned), (&[(1, each)], &order))
+            permuted(args, results, x, x.dims(), (&[(1, groups)], &turned), (&[(1, each)], &order))
         }
         TensorRef::Strided(x) => {
             fail!(
@@ -264,7 +267,8 @@ fn channel_shuffle_kernel(args: &Args<'_>) -> Result<Outputs> {
         TensorRef::Blocked(x) => {
             let each = c / groups;
             let from = |c| Channel::Of { source: 0, channel: c % groups * each + c / groups };
-            lanes_recorded(args, || lane_moves::channels(op, &[x], c, from, 0.0))
+            let dst = results.blocked(x.dims(), x.layout(), x.dtype())?;
+            Ok(lanes_recorded(args, || lane_moves::channels_into(op, &[x], dst, from, 0.0))?)
         }
         TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
     }

@@ -1,11 +1,11 @@
 //! Softmax and log-softmax over any axis.
 
-use super::Entry;
 use super::lanes::Lanes;
 use super::lines::{Columns, ColumnsMut, Lines, WIDTH, gather_channels, transpose, with_scratch};
 use super::same::Same;
+use super::{Entry, only};
 use crate::dispatch::schema::{data, required_int};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
 use crate::math;
 use crate::simd::{self, Loop};
@@ -21,8 +21,8 @@ static LOG_SOFTMAX: Op = Op::new(&LOG_SOFTMAX_SCHEMA);
 const KERNEL: Kernel = Kernel::rust(&kernel);
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &SOFTMAX, strided: Some(KERNEL), blocked: Some(KERNEL) },
-    Entry { op: &LOG_SOFTMAX, strided: Some(KERNEL), blocked: Some(KERNEL) },
+    Entry { op: &SOFTMAX, strided: only(KERNEL), blocked: only(KERNEL) },
+    Entry { op: &LOG_SOFTMAX, strided: only(KERNEL), blocked: only(KERNEL) },
 ];
 
 /// `exp(x) / sum(exp(x))` along `axis`. `torch.nn.functional.softmax`.
@@ -71,7 +71,7 @@ fn call<T: Operand>(op: &'static Op, x: &T, axis: usize) -> Result<T> {
     op.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Int(i64::try_from(axis).unwrap_or(i64::MAX))])
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let (x, axis) = (args.tensor(0)?, args.count(1)?);
     if axis >= x.dims().len() {
@@ -85,7 +85,7 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         );
     }
     let log = op == LOG_SOFTMAX_SCHEMA.name;
-    let mut same = Same::new(args, FormatRule::Contiguous)?;
+    let mut same = Same::new(args, results, FormatRule::Contiguous)?;
     let name = same.layout_name();
     if same.layout().is_some() {
         let view = same.lanes(op)?;
@@ -104,7 +104,7 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
         let (src, dst) = same.slices();
         super::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst));
     }
-    Ok(same.into_result().into())
+    Ok(())
 }
 
 fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: &mut [f32]) {

@@ -1,12 +1,13 @@
 //! Sorting along an axis: strided only.
 
-use super::index::{LinesAlong, NAME, of_lines, write_lines};
-use super::{Entry, check_axis};
+use super::index::{LinesAlong, NAME, put_lines, write_lines};
+use super::{Entry, NONE, check_axis, only};
 use crate::dispatch::schema::{data, flag, required_int};
-use crate::dispatch::{Arg, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::lists::table;
-use crate::tensor::any::Operand;
+use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
 
 /// Lines of at most so many elements need no memory to be sorted.
@@ -20,8 +21,8 @@ static TOPK_SCHEMA: Schema =
 static TOPK: Op = Op::new(&TOPK_SCHEMA);
 
 pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &SORT, strided: Some(Kernel::rust(&sort_kernel)), blocked: None },
-    Entry { op: &TOPK, strided: Some(Kernel::rust(&topk_kernel)), blocked: None },
+    Entry { op: &SORT, strided: only(Kernel::rust(&sort_kernel)), blocked: NONE },
+    Entry { op: &TOPK, strided: only(Kernel::rust(&topk_kernel)), blocked: NONE },
 ];
 
 /// Elements in order along an axis, and where each of them stood, as `torch.sort(stable=True)`. NaN counts as the
@@ -96,30 +97,44 @@ fn key(x: f32, index: usize, descending: bool) -> u64 {
     u64::from(first) << 32 | index as u64
 }
 
-fn sort_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn sort_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let axis = args.count(1)?;
     check_axis(args.op(), args.tensor(0)?.dims(), axis)?;
-    first(args, axis, args.tensor(0)?.dims()[axis], args.flag(2)?, FormatRule::Like)
+    first(args, results, axis, args.tensor(0)?.dims()[axis], args.flag(2)?, FormatRule::Like)
 }
 
-fn topk_kernel(args: &Args<'_>) -> Result<Outputs> {
+fn topk_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, k, axis) = (args.op(), args.tensor(0)?, args.count(1)?, args.count(2)?);
     check_axis(op, x.dims(), axis)?;
     if k > x.dims()[axis] {
         let rule = format!("axis {axis} has size {} (x is {:?})", x.dims()[axis], x.dims());
         fail!(InvalidArgument, op, "k", k.to_string(), rule, "pass the size or less");
     }
-    first(args, axis, k, args.flag(3)?, FormatRule::Contiguous)
+    first(args, results, axis, k, args.flag(3)?, FormatRule::Contiguous)
 }
 
 /// The first `k` elements of each line in order.
-fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatRule) -> Result<Outputs> {
+fn first(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    axis: usize,
+    k: usize,
+    descending: bool,
+    rule: FormatRule,
+) -> KernelResult {
     let (op, x) = (args.op(), args.strided(0)?);
     let (lines, data) = (LinesAlong::new(x, axis), x.data::<f32>());
     if i32::try_from(lines.length).is_err() {
         let got = format!("axis {axis} of size {}", lines.length);
         fail!(Overflow, op, "x", got, "s32 indices count it", "cut it first");
     }
+    let mut dims = x.dims;
+    dims[axis] = k;
+    let of = |dtype| rule.desc(op, &[x], &dims, dtype);
+    let mut results = results.all(&[of(DType::F32)?, of(DType::S32)?])?;
+    let [TensorMut::Strided(values), TensorMut::Strided(indices)] = &mut results[..] else {
+        unreachable!("two were asked for, both strided")
+    };
     // What sorting a line takes, which could not be refused later.
     drop(table::<u64>(op, lines.length)?);
     let value = |start: usize, i: usize| data[start + i * lines.step];
@@ -141,16 +156,14 @@ fn first(args: &Args<'_>, axis: usize, k: usize, descending: bool, rule: FormatR
         line.iter_mut().zip(&*keys).for_each(|(to, &key)| *to = key as u32 as i32);
     };
     let layouts = || x.format_name();
-    super::timed(args, NAME, layouts, || {
-        let indices = write_lines(op, &lines, k, order)?;
-        let of_line = indices.data::<i32>();
-        let values = write_lines(op, &lines, k, |i, line: &mut [f32]| {
+    Ok(super::timed(args, NAME, layouts, || {
+        let places = write_lines(op, &lines, k, order)?;
+        let of_line = places.data::<i32>();
+        let sorted = write_lines(op, &lines, k, |i, line: &mut [f32]| {
             let start = lines.start(i);
             line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j as usize));
         })?;
-        Ok(Outputs::Many(vec![
-            of_lines(op, &values, axis, x, rule)?.into(),
-            of_lines(op, &indices, axis, x, rule)?.into(),
-        ]))
-    })
+        put_lines(op, &sorted, axis, values)?;
+        put_lines(op, &places, axis, indices)
+    })?)
 }

@@ -1,13 +1,12 @@
 //! What pooling and resampling share: from one activation to another with other spatial sizes, on both keys.
 
-use crate::dispatch::{Arg, Args, Outputs};
+use crate::dispatch::{Arg, Args, KernelResult, Results};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::ops::conv::geometry::MAX_SIZE;
 use crate::ops::lanes::Lanes;
 use crate::ops::same::format_of;
 use crate::tensor::any::TensorRef;
-use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 
 /// Source and result of a kernel, ready to run.
@@ -67,20 +66,21 @@ fn too_large(op: &'static str, name: &'static str, size: usize) -> Error {
 /// included, and does not run where there is none.
 pub(crate) fn run(
     args: &Args<'_>,
+    results: &mut Results<'_>,
     output: &[usize],
     implementation: &'static str,
     work: impl FnOnce(Work<'_>) -> Result<()>,
-) -> Result<Outputs> {
+) -> KernelResult {
     let op = args.op();
     let sizes = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().to_dims() };
     match args.values()[0] {
         Arg::Tensor(TensorRef::Strided(x)) => {
             let dims = sizes(x.dims());
-            let mut y = FormatRule::Suggested.empty_result(op, &[x], &dims, x.dtype())?;
+            let y = results.by_rule(FormatRule::Suggested, &[x], &dims, x.dtype())?;
             if y.numel() == 0 {
-                return Ok(y.into());
+                return Ok(());
             }
-            let format = format_of(&y);
+            let format = format_of(y);
             let dense = x.dense_at(op, format, args.location())?;
             let view = |dims| Lanes::of_format(dims, format).expect("a rank that was checked");
             let work = {
@@ -88,24 +88,22 @@ pub(crate) fn run(
                 let (src, dst) = (dense.data::<f32>(), y.result_data::<f32>());
                 move || work(Work { src, from, dst, to })
             };
-            super::timed(args, implementation, || format!("{format} -> {format}"), work)?;
-            Ok(y.into())
+            Ok(super::timed(args, implementation, || format!("{format} -> {format}"), work)?)
         }
         _ => {
             let x = args.blocked(0)?;
             let dims = sizes(x.dims());
             let from = Lanes::of_blocked(op, x)?;
-            let mut y = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
+            let y = results.blocked(&dims, x.layout(), x.dtype())?;
             if y.numel() == 0 {
-                return Ok(y.into());
+                return Ok(());
             }
             let to = Lanes::of_layout(op, &dims, x.layout())?;
             let work = {
                 let (src, dst) = (x.data::<f32>(), y.data_mut::<f32>().expect("a result that was just made"));
                 move || work(Work { src, from, dst, to })
             };
-            super::timed(args, implementation, || format!("{0} -> {0}", x.layout()), work)?;
-            Ok(y.into())
+            Ok(super::timed(args, implementation, || format!("{0} -> {0}", x.layout()), work)?)
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use super::{Entry, pointwise};
 use crate::dispatch::schema::{data, param};
-use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, Op, Outputs, Schema};
+use crate::dispatch::{Arg, ArgKind, ArgSpec, Args, KernelResult, Op, Results, Schema};
 use crate::elementwise::{Function, With};
 use crate::error::{Result, fail};
 use crate::math;
@@ -114,8 +114,8 @@ pointwise::unary_ops! {
 static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x"), param("weights")]);
 static PRELU: Op = Op::new(&PRELU_SCHEMA);
 
-fn prelu_kernel(args: &Args<'_>) -> Result<Outputs> {
-    pointwise::run_channels(args, FormatRule::Like, math::prelu)
+fn prelu_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    pointwise::run_channels(args, results, FormatRule::Like, math::prelu)
 }
 
 pub(super) const PRELU_ENTRIES: &[Entry] = &[pointwise::entry(&PRELU, &prelu_kernel)];

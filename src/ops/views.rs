@@ -2,9 +2,9 @@
 //!
 //! Strides are what a view is made of. A blocked tensor has none, and the ops say so.
 
-use super::{ALL_DTYPES, Entry};
+use super::{ALL_DTYPES, Entry, NONE, only};
 use crate::dispatch::schema::{data, int, required_int, required_ints};
-use crate::dispatch::{Args, Kernel, KernelFn, Op, Outputs, Schema};
+use crate::dispatch::{Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::error::Result;
 use crate::tensor::strided::StridedTensor;
 
@@ -16,17 +16,17 @@ macro_rules! views {
             Op::new(&SCHEMA)
         };)*
 
-        pub(super) const ENTRIES: &[Entry] = &[$(view(&$op, &|args| {
+        pub(super) const ENTRIES: &[Entry] = &[$(view(&$op, &|args, results| {
             fn view($x: &StridedTensor, $args: &Args<'_>) -> Result<StridedTensor> {
                 $view
             }
-            Ok(view(args.strided(0)?, args)?.into())
+            results.view(view(args.strided(0)?, args)?)
         })),*];
     };
 }
 
 const fn view(op: &'static Op, kernel: &'static KernelFn) -> Entry {
-    Entry { op, strided: Some(Kernel::rust(kernel).with_dtypes(ALL_DTYPES)), blocked: None }
+    Entry { op, strided: only(Kernel::rust(kernel).with_dtypes(ALL_DTYPES)), blocked: NONE }
 }
 
 views! {
@@ -47,8 +47,8 @@ static FLATTEN_SCHEMA: Schema = Schema::new("flatten", &[data("x"), int("start",
 static FLATTEN: Op = Op::new(&FLATTEN_SCHEMA);
 
 #[track_caller]
-fn flatten_kernel(args: &Args<'_>) -> Result<Outputs> {
-    Ok(args.strided(0)?.flatten(args.count(1)?, args.count(2)?)?.into())
+fn flatten_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    results.view(args.strided(0)?.flatten(args.count(1)?, args.count(2)?)?)
 }
 
 /// `flatten`, which copies where strides cannot express the result, as the method does.

@@ -20,6 +20,7 @@ use crate::ops::conv::{
     ConvGeometry, Direction, Forward, Fusion, GemmConv, Transposed, check_fusion, gemm_conv, strided,
 };
 use crate::ops::{PostOps, check_f32, timed_as};
+use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -172,7 +173,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     pub fn run_fused<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>) -> Result<T> {
         let g = self.geometry(x.tensor_ref())?;
         let mut dst = self.result_for(&g, x.tensor_ref())?;
-        self.write(&g, x.tensor_ref(), &fusion, &mut dst, Location::caller())?;
+        self.write(&g, x.tensor_ref(), &fusion, &mut dst, Location::caller(), None)?;
         Ok(dst)
     }
 
@@ -184,7 +185,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     #[track_caller]
     pub fn run_into<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>, dst: &mut T) -> Result<()> {
         let g = self.geometry(x.tensor_ref())?;
-        self.write(&g, x.tensor_ref(), &fusion, dst, Location::caller())
+        self.write(&g, x.tensor_ref(), &fusion, dst, Location::caller(), None)
     }
 
     fn result_for<T: Operand>(&self, g: &ConvGeometry, x: TensorRef<'_>) -> Result<T> {
@@ -241,6 +242,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         fusion: &Fusion<'_, T>,
         dst: &mut impl Operand,
         location: &'static Location<'static>,
+        scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         let residual = fusion.residual.map(Operand::tensor_ref);
         let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
@@ -267,7 +269,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         if g.dst_dims().checked_product() == Some(0) {
             return Ok(());
         }
-        self.compute(g, x, residual, &channel, bytes, location)?;
+        self.compute(g, x, residual, &channel, bytes, location, scratchpad)?;
         match dst.tensor_ref() {
             TensorRef::Blocked(t) => t.check_tail_if_asked(),
             _ => Ok(()),
@@ -278,6 +280,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         Finish { bias: self.bias.as_deref(), post_ops: &self.post_ops, channel }
     }
 
+    #[allow(clippy::too_many_arguments)]
     fn compute(
         &self,
         g: &ConvGeometry,
@@ -286,15 +289,16 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         channel: &[TensorRef<'_>],
         bytes: &mut [u8],
         location: &'static Location<'static>,
+        scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.run(self, g, x, residual, channel, bytes, location),
+            Weights::Packed(p) => p.run(self, g, x, residual, channel, bytes, location, scratchpad),
             Weights::Plain(w) => {
                 let channel = channel_values(channel)?;
                 let SourceLayout::Strided(format) = self.to else { return Err(not_built(g, &self.source)) };
                 let TensorRef::Strided(x) = x else { return Err(not_built(g, &self.source)) };
-                let _ = location;
+                let _ = (location, scratchpad);
                 let strides = format.strides(g.op, &g.dst_dims())?;
                 let conv = GemmConv {
                     g,
@@ -415,7 +419,7 @@ impl<const N: usize> PackedStem<N> {
         let (conv, x) = (&self.0, TensorRef::Strided(x));
         let g = conv.geometry(x)?;
         let mut dst: BlockedTensor = conv.result_for(&g, x)?;
-        conv.write(&g, x, &fusion, &mut dst, Location::caller())?;
+        conv.write(&g, x, &fusion, &mut dst, Location::caller(), None)?;
         Ok(dst)
     }
 

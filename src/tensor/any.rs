@@ -106,6 +106,17 @@ pub enum TensorMut<'a> {
     Opaque(&'a mut Arc<dyn OpaqueTensor>),
 }
 
+impl TensorMut<'_> {
+    /// The same tensor, to read.
+    pub fn as_ref(&self) -> TensorRef<'_> {
+        match self {
+            TensorMut::Strided(t) => TensorRef::Strided(t),
+            TensorMut::Blocked(t) => TensorRef::Blocked(t),
+            TensorMut::Opaque(t) => TensorRef::Opaque(t),
+        }
+    }
+}
+
 /// A type that an op can be called on: the operands of one call are of one such type, so that a mix of backends
 /// does not compile. [`Tensor`] decides at run time, where a mix is an error.
 // The tensor that is given back is no failure to be carried far.

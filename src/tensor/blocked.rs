@@ -61,7 +61,7 @@ pub struct BlockedTensor {
 }
 
 /// Sizes and **bytes** of a blocked tensor, checked on behalf of `op`.
-pub(super) fn checked(
+pub(crate) fn checked(
     op: &'static str,
     dims: &[usize],
     layout: &Layout,

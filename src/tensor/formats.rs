@@ -146,6 +146,10 @@ impl StridedTensor {
         cause: Cause,
         location: &'static Location<'static>,
     ) -> Result<StridedTensor> {
+        if self.storage.is_none() {
+            // Of a tensor that is only described nothing moves.
+            return Ok(StridedTensor { strides, offset: 0, format_tag: tag, ..self.clone() });
+        }
         let work = || {
             let mut to = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
             elementwise::copy_into(op, &mut to, self)?;

@@ -3,6 +3,7 @@
 pub mod any;
 pub mod blocked;
 mod cast;
+pub mod desc;
 mod display;
 mod factories;
 #[allow(unsafe_code)]

@@ -13,6 +13,7 @@
 //! the result carries that tag. So a softmax, or a stage with one channel or one pixel, loses no format on
 //! the way.
 
+use super::desc::TensorDesc;
 use super::formats::stated_only;
 use super::strided::StridedTensor;
 use crate::dtype::DType;
@@ -98,8 +99,22 @@ impl FormatRule {
         Ok((format.strides(op, dims)?, tag.or(stated_only(format))))
     }
 
-    /// A result with sizes `dims` whose content is **unspecified**: the kernel that asked writes every
-    /// element.
+    /// A result with sizes `dims`.
+    ///
+    /// # Errors
+    /// As [`strides`](Self::strides).
+    pub(crate) fn desc(
+        self,
+        op: &'static str,
+        operands: &[&StridedTensor],
+        dims: &[usize],
+        dtype: DType,
+    ) -> Result<TensorDesc> {
+        let (strides, tag) = self.strides(op, operands, dims)?;
+        Ok(TensorDesc::of_strides(Dims::new(op, "dims", dims)?, strides, tag, dtype))
+    }
+
+    /// A new tensor with sizes `dims` whose content is **unspecified**: who asked writes every element.
     ///
     /// # Errors
     /// As [`strides`](Self::strides), and `OutOfMemory`.

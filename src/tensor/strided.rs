@@ -169,6 +169,10 @@ impl StridedTensor {
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
         self.check_element::<E>("to_vec")?;
         let data = self.data::<E>();
+        // Of a tensor that is only described there are none.
+        if data.is_empty() {
+            return Ok(Vec::new());
+        }
         let mut out = table("to_vec", self.numel())?;
         for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
         Ok(out)
@@ -208,20 +212,24 @@ impl StridedTensor {
         super::formats::Described(&self.dims, &self.strides).to_string()
     }
 
-    /// The whole storage of a result that was just made, in bytes.
+    /// The storage of a result that nobody else uses, from its first element to the last, in bytes.
     ///
     /// # Panics
     /// When another tensor shares it.
     pub(crate) fn result_bytes(&mut self) -> &mut [u8] {
-        Buffer::exclusive(&mut self.storage).expect("a result that was just made").as_bytes_mut()
+        let (elem, place) = (self.dtype.size_bytes(), self.place());
+        let place = place.start.saturating_mul(elem)..place.end.saturating_mul(elem);
+        let all =
+            Buffer::exclusive(&mut self.storage).expect("a result that nobody else uses").as_bytes_mut();
+        all.get_mut(place).unwrap_or(&mut [])
     }
 
-    /// The storage of a result that was just made.
+    /// The same, as elements.
     ///
     /// # Panics
     /// When another tensor shares it.
     pub(crate) fn result_data<E: Element>(&mut self) -> &mut [E] {
-        self.data_mut().expect("a result that was just made")
+        self.data_mut().expect("a result that nobody else uses")
     }
 
     /// As [`StridedTensor::data`], or `None` while another tensor shares the storage.

@@ -82,8 +82,8 @@ fn a_host_gets_every_op_and_kernel_or_none() {
     let values = [Arg::Tensor(x.tensor_ref())];
     let relu = host.ops.iter().find(|o| o.schema().name == "relu").unwrap();
     let args = Args::new(relu.schema(), &values).unwrap();
-    let y =
-        host.table[&("relu".to_string(), "strided".to_string())].call(&args).unwrap().into_vec().remove(0);
+    let kernel = host.table[&("relu".to_string(), "strided".to_string())];
+    let y = kernel.call(&args).unwrap().expect("it takes them").into_vec().remove(0);
     assert_eq!(StridedTensor::from_tensor(y).unwrap().to_vec::<f32>().unwrap(), [0.0, 2.0]);
     // A second time is the host's to refuse, and leaves what is there.
     let before = host.table.len();
@@ -135,7 +135,10 @@ fn child_with_fallbacks() {
         // There and back, each with its cause and the caller's place; the strided kernel's run too.
         assert_eq!(book.reorders.len(), 2, "{book}");
         assert!(book.reorders.iter().all(|r| r.cause == Cause::Fallback), "{book}");
-        assert!(book.reorders.iter().all(|r| r.location.file().ends_with("host.rs")), "{book}");
+        assert!(
+            book.reorders.iter().all(|r| r.site.location().unwrap().file().ends_with("host.rs")),
+            "{book}"
+        );
         assert_eq!(notes.lock().unwrap().len(), 1, "round {round}");
     }
     let note = notes.lock().unwrap()[0].clone();

@@ -82,7 +82,7 @@ fn a_registration_inside_another_is_an_error() {
 }
 
 /// For registrations that are turned down.
-const NEVER_RUN: Kernel = Kernel::rust(&|_| unreachable!("it was not registered"));
+const NEVER_RUN: Kernel = Kernel::rust(&|_, _| unreachable!("it was not registered"));
 
 #[test]
 fn a_key_that_was_turned_down_gets_no_kernels() {

@@ -168,7 +168,10 @@ fn packing_is_in_the_ledger_once_and_running_is_not() {
         if cfg!(feature = "onednn") {
             assert_eq!(book.reorders.len(), 1, "{book}");
             assert_eq!(book.reorders[0].cause, Cause::Packing);
-            assert!(book.reorders[0].location.file().ends_with("tests/pack/conv.rs"), "{book}");
+            assert!(
+                book.reorders[0].site.location().unwrap().file().ends_with("tests/pack/conv.rs"),
+                "{book}"
+            );
             let e = ledger::deny_reorders(|| ops::conv2d(&x, &w, None, &Conv2d::new())).unwrap_err();
             assert!(
                 matches!(e, Error::ReorderDenied(_)) && e.to_string().contains("tests/pack/conv.rs"),

@@ -69,7 +69,7 @@ fn reorders_are_one_line_each_in_the_ledger_and_can_be_denied() {
             ("reorder_to", "nChw8c", "nChw16c", 32 * 15 * 4),
         ]
     );
-    assert!(ledger.reorders.iter().all(|r| r.location.file().ends_with("tensor/blocked.rs")));
+    assert!(ledger.reorders.iter().all(|r| r.site.location().unwrap().file().ends_with("tensor/blocked.rs")));
     for e in [
         deny_reorders(|| x.to_blocked(&Layout::NCHW16C).map(drop)),
         deny_reorders(|| b.to_strided(MemoryFormat::Contiguous).map(drop)),

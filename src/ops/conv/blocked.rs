@@ -2,8 +2,8 @@
 
 use super::direct::{self, Plan};
 use super::finish::{Finish, channel_values};
-use super::{Call, op_of, weights};
-use crate::dispatch::{Args, DispatchKey, Outputs};
+use super::{Call, ConvGeometry, op_of, weights};
+use crate::dispatch::{Args, DispatchKey, KernelResult, Results};
 use crate::error::{Result, Unsupported, fail};
 use crate::layout::blocked::Layout;
 use crate::tensor::any::TensorRef;
@@ -17,7 +17,8 @@ pub(crate) fn other_layout(rank: usize) -> String {
     )
 }
 
-pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
+/// A call's operands, checked.
+fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a BlockedTensor)> {
     let (x, w) = (args.blocked(0)?, args.blocked(1)?);
     let call = Call::new(args, w.dims())?;
     let g = &call.g;
@@ -71,24 +72,17 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
             format!("reorder it with `reorder_to(&Layout)` to {}", x.layout())
         );
     }
-    let mut dst = BlockedTensor::for_result(g.op, &g.dst_dims(), x.layout(), x.dtype())?;
-    if dst.numel() == 0 {
-        return Ok(dst.into());
-    }
-    #[cfg(feature = "onednn")]
-    if engine::run(args, &call, x, w, &mut dst)? {
-        return Ok(dst.into());
-    }
-    let Some(plan) = Plan::new(g, x.layout())? else {
-        let reason = Unsupported::Layout { layout: x.layout().to_string() };
-        let remedy = other_layout(x.rank());
-        return Err(op_of(g.input.len(), g.transposed).unsupported(
-            DispatchKey::BLOCKED,
-            reason,
-            args.values(),
-            Some(remedy),
-        ));
-    };
+    Ok((call, x, w))
+}
+
+/// The kernel in Rust, for blocks of 8 or 16 channels.
+pub(super) fn direct_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (call, x, w) = checked(args)?;
+    let g = &call.g;
+    let dims = g.dst_dims();
+    let plan = if dims.contains(&0) { None } else { Some(plan_of(args, g, x)?) };
+    let dst = results.blocked(&dims, x.layout(), x.dtype())?;
+    let Some(plan) = plan else { return Ok(()) };
     let packed = match plan.takes(g, w.layout()) {
         true => None,
         false => Some(weights::pack_blocked(g, &plan, w, args.location())?),
@@ -105,10 +99,20 @@ pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
         residual: call.residual.and_then(elements),
     };
     let layouts = || format!("{} -> {}", x.layout(), x.layout());
-    crate::ops::timed(args, direct::NAME, layouts, || {
+    Ok(crate::ops::timed(args, direct::NAME, layouts, || {
         plan.run(&operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()))
-    })?;
-    Ok(dst.into())
+    })?)
+}
+
+/// How the kernel in Rust goes over these sizes.
+fn plan_of(args: &Args<'_>, g: &ConvGeometry, x: &BlockedTensor) -> Result<Plan> {
+    if let Some(plan) = Plan::new(g, x.layout())? {
+        return Ok(plan);
+    }
+    let reason = Unsupported::Layout { layout: x.layout().to_string() };
+    let remedy = Some(other_layout(x.rank()));
+    let op = op_of(g.input.len(), g.transposed);
+    Err(op.unsupported(DispatchKey::BLOCKED, reason, args.values(), remedy))
 }
 
 /// Every element of a blocked tensor, its padding too.
@@ -120,23 +124,23 @@ pub(crate) fn elements(t: TensorRef<'_>) -> Option<&[f32]> {
 }
 
 #[cfg(feature = "onednn")]
-mod engine {
-    use super::super::Call;
+pub(super) mod engine {
     use super::*;
+    use crate::dispatch::Stop;
     use crate::onednn::{Refused, Spec};
     use crate::ops::conv::onednn::{Operands, execute, primitive};
+    use crate::tensor::desc::TensorDesc;
     use crate::threads::current_threads;
 
-    /// `false` where oneDNN has nothing fast, and our own kernel takes over.
-    pub(super) fn run(
-        args: &Args<'_>,
-        call: &Call<'_>,
-        x: &BlockedTensor,
-        w: &BlockedTensor,
-        dst: &mut BlockedTensor,
-    ) -> Result<bool> {
+    /// The kernel on oneDNN. It declines where the engine has nothing fast.
+    pub(in crate::ops::conv) fn onednn_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+        let (call, x, w) = checked(args)?;
         let g = &call.g;
         let dst_dims = g.dst_dims();
+        if dst_dims.contains(&0) {
+            return Err(Stop::Declined);
+        }
+        results.describe(&TensorDesc::of_layout(dst_dims, x.layout(), x.dtype()))?;
         let dst_spec = Spec::Layout { dims: &dst_dims, layout: x.layout(), dtype: x.dtype() };
         let src = Spec::Layout { dims: x.dims(), layout: x.layout(), dtype: x.dtype() };
         let weights = Spec::Layout { dims: w.dims(), layout: w.layout(), dtype: w.dtype() };
@@ -145,9 +149,11 @@ mod engine {
             primitive(g, src, weights, dst_spec, has_bias, &call.post_ops, call.allow_reference, threads);
         let executable = match made {
             Ok(executable) => executable,
-            Err(Refused::Failed(e)) => return Err(e),
-            Err(Refused::Unsupported(_)) => return Ok(false),
+            Err(Refused::Failed(e)) => return Err(e.into()),
+            Err(Refused::Unsupported(_)) => return Err(Stop::Declined),
         };
+        let scratchpad = results.scratchpad(executable.scratchpad_bytes())?;
+        let dst = results.blocked(&dst_dims, x.layout(), x.dtype())?;
         let bias = call.bias.map(StridedTensor::values).transpose()?;
         let operands = Operands {
             src,
@@ -164,7 +170,6 @@ mod engine {
             key: DispatchKey::BLOCKED,
             location: args.location(),
         };
-        execute(&executable, g, &operands, dst.storage_bytes_mut())?;
-        Ok(true)
+        Ok(execute(&executable, g, &operands, dst.storage_bytes_mut(), scratchpad)?)
     }
 }

@@ -19,10 +19,12 @@ pub use params::{
     Direction, Forward, Transposed,
 };
 
-use super::Entry;
 use super::post_ops::PostOps;
+use super::{Entry, Kernels};
+#[cfg(feature = "onednn")]
+use crate::dispatch::Engine;
 use crate::dispatch::schema::{data, flag, int, ints, optional_data, optional_param, param_list, word};
-use crate::dispatch::{Arg, ArgSpec, Args, Engine, Kernel, Op, Schema};
+use crate::dispatch::{Arg, ArgSpec, Args, Kernel, Op, Schema};
 use crate::error::{Result, fail};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
@@ -102,16 +104,24 @@ static OPS: [Op; 6] = [
     Op::new(&SCHEMAS[5]),
 ];
 
-/// A kernel that asks oneDNN first, in a build that has it.
-const fn with_onednn(kernel: Kernel) -> Kernel {
-    if cfg!(feature = "onednn") { kernel.with_engine(Engine::Both) } else { kernel }
-}
-
-const STRIDED: Kernel = with_onednn(Kernel::rust(&strided::kernel));
-const BLOCKED: Kernel = with_onednn(Kernel::rust(&blocked::kernel));
+/// oneDNN's kernels are asked first, in a build that has them.
+#[cfg(feature = "onednn")]
+const STRIDED: Kernels = [
+    Some(Kernel::rust(&strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    Some(Kernel::rust(&strided::gemm_kernel)),
+];
+#[cfg(feature = "onednn")]
+const BLOCKED: Kernels = [
+    Some(Kernel::rust(&blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    Some(Kernel::rust(&blocked::direct_kernel)),
+];
+#[cfg(not(feature = "onednn"))]
+const STRIDED: Kernels = super::only(Kernel::rust(&strided::gemm_kernel));
+#[cfg(not(feature = "onednn"))]
+const BLOCKED: Kernels = super::only(Kernel::rust(&blocked::direct_kernel));
 
 const fn entry(op: &'static Op) -> Entry {
-    Entry { op, strided: Some(STRIDED), blocked: Some(BLOCKED) }
+    Entry { op, strided: STRIDED, blocked: BLOCKED }
 }
 
 pub(super) const ENTRIES: &[Entry] =

@@ -17,6 +17,7 @@ pub(crate) use crate::onednn::Spec;
 use crate::onednn::{self, ConvSpec, Executable, MAX_RUN_ARGS, MemoryDesc, PostSpec, Refused, RunArg};
 use crate::ops::lanes::Lanes;
 use crate::ops::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+use crate::scratchpad::Scratchpad;
 use crate::tensor::any::TensorRef;
 use crate::{DType, Dims};
 
@@ -160,6 +161,7 @@ pub(crate) fn execute(
     g: &ConvGeometry,
     o: &Operands<'_>,
     dst: &mut [u8],
+    scratchpad: Option<&mut Scratchpad>,
 ) -> Result<()> {
     let channel = channel_values(o.channel)?;
     let (bias, fused) = match executable.is_bare() {
@@ -200,7 +202,7 @@ pub(crate) fn execute(
             push(RunArg::In(copies[i].as_ref().map_or(operands[i], Buffer::as_bytes)));
         }
     }
-    let mut run = || executable.run(&mut args[..count]);
+    let run = || executable.run_in(&mut args[..count], scratchpad);
     let start = ledger::is_recording().then(std::time::Instant::now);
     if onednn::reorders_inside(executable.implementation()) {
         let (dims, to) = (g.src_dims(), "nhwc and back");

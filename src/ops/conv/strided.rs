@@ -1,46 +1,56 @@
-//! Convolutions on strided tensors: oneDNN where it has a fast kernel, else patches and a matrix product.
+//! Convolutions on strided tensors: oneDNN's kernels, and patches with a matrix product where it has no fast one.
 
 use super::finish::{Finish, channel_values};
 use super::weights::output_first;
 use super::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
-use crate::dispatch::{Args, Outputs};
+use crate::dispatch::{Args, KernelResult, Results};
 use crate::error::Result;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::same::format_of;
 use crate::tensor::any::TensorRef;
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-pub(super) fn kernel(args: &Args<'_>) -> Result<Outputs> {
-    let (x, given) = (args.strided(0)?, args.strided(1)?);
-    let w = &match kind_of(args.op()) {
-        (_, false) => given.clone(),
-        (spatial, true) => output_first(args.op(), given, spatial, args.count(STRIDE + 3)?)?,
-    };
-    let call = Call::new(args, w.dims())?;
-    let mut dst = result(&call.g.dst_dims(), call.g.op, x, given)?;
-    if dst.numel() == 0 {
-        return Ok(dst.into());
-    }
-    #[cfg(feature = "onednn")]
-    if engine::run(args, &call, x, w, &mut dst)? {
-        return Ok(dst.into());
-    }
-    run_gemm(args, &call, x, w, &mut dst)?;
-    Ok(dst.into())
+/// A call's operands, the weights with their output channels first, and what the result is.
+struct Checked<'a> {
+    call: Call<'a>,
+    x: &'a StridedTensor,
+    w: StridedTensor,
+    dst: TensorDesc,
 }
 
-/// An empty result in the format that source and weights ask for.
-pub(crate) fn result(
-    dims: &[usize],
-    op: &'static str,
-    x: &StridedTensor,
-    w: &StridedTensor,
-) -> Result<StridedTensor> {
-    // Weights with their groups apart have another rank, and no format to suggest.
-    let both = [x, w];
-    let operands = if w.rank() == x.rank() { &both[..] } else { &both[..1] };
-    FormatRule::AnySuggests.empty_result(op, operands, dims, x.dtype())
+impl<'a> Checked<'a> {
+    fn new(args: &Args<'a>) -> Result<Checked<'a>> {
+        let (x, given) = (args.strided(0)?, args.strided(1)?);
+        let w = match kind_of(args.op()) {
+            (_, false) => given.clone(),
+            (spatial, true) => output_first(args.op(), given, spatial, args.count(STRIDE + 3)?)?,
+        };
+        let call = Call::new(args, w.dims())?;
+        let dst = FormatRule::AnySuggests.desc(
+            args.op(),
+            &format_operands(x, given),
+            &call.g.dst_dims(),
+            x.dtype(),
+        )?;
+        Ok(Checked { call, x, w, dst })
+    }
+}
+
+/// The operands that the result's format follows. Weights with their groups apart have another rank, and no format to suggest.
+pub(crate) fn format_operands<'a>(x: &'a StridedTensor, w: &'a StridedTensor) -> Vec<&'a StridedTensor> {
+    if w.rank() == x.rank() { vec![x, w] } else { vec![x] }
+}
+
+/// The kernel in Rust: patches and a matrix product.
+pub(super) fn gemm_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let c = Checked::new(args)?;
+    let dst = results.strided_as(c.dst)?;
+    if dst.numel() == 0 {
+        return Ok(());
+    }
+    Ok(run_gemm(args, &c.call, c.x, &c.w, dst)?)
 }
 
 fn run_gemm(
@@ -75,23 +85,22 @@ pub(crate) fn plain(t: TensorRef<'_>) -> Option<(&[f32], &[usize])> {
 }
 
 #[cfg(feature = "onednn")]
-mod engine {
+pub(super) mod engine {
     use super::*;
-    use crate::dispatch::DispatchKey;
+    use crate::dispatch::{DispatchKey, Stop};
     use crate::ops::conv::onednn::{self as conv, Operands};
     use crate::ops::conv::weights::PlainWeights;
 
-    /// `false` where oneDNN has nothing fast, and the matrix product takes over.
-    pub(super) fn run(
-        args: &Args<'_>,
-        call: &Call<'_>,
-        x: &StridedTensor,
-        w: &StridedTensor,
-        dst: &mut StridedTensor,
-    ) -> Result<bool> {
+    /// The kernel on oneDNN. It declines where the engine has nothing fast.
+    pub(in crate::ops::conv) fn onednn_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+        let Checked { call, x, w, dst } = Checked::new(args)?;
+        results.describe(&dst)?;
         let (g, location) = (&call.g, args.location());
-        let format = format_of(dst);
-        let (dims, strides) = (g.dst_dims(), crate::Dims::from_slice(dst.strides()));
+        let (dims, strides) = (g.dst_dims(), crate::Dims::from_slice(dst.strides().unwrap_or(&[])));
+        if dims.contains(&0) {
+            return Err(Stop::Declined);
+        }
+        let format = MemoryFormat::of_dense(&dims, &strides);
         let dst_spec = conv::Spec::Strided { dims: &dims, strides: &strides, dtype: dst.dtype() };
         let src_strides = format.strides(g.op, x.dims())?;
         let src_spec = conv::Spec::Strided { dims: x.dims(), strides: &src_strides, dtype: x.dtype() };
@@ -105,14 +114,16 @@ mod engine {
             crate::threads::current_threads(),
         )?
         else {
-            return Ok(false);
+            return Err(Stop::Declined);
         };
+        let scratchpad = results.scratchpad(executable.scratchpad_bytes())?;
+        let dst = results.strided_as(dst)?;
         let x = x.dense_at(g.op, format, location)?;
         let residual = match call.residual {
             Some(TensorRef::Strided(r)) => Some(r.dense_at(g.op, format, location)?),
             _ => None,
         };
-        let weights = PlainWeights::new(g, w);
+        let weights = PlainWeights::new(g, &w);
         let packed = weights.pack(g, executable.desc(1), location)?;
         let bias = call.bias.map(StridedTensor::values).transpose()?;
         let operands = Operands {
@@ -127,7 +138,7 @@ mod engine {
             key: DispatchKey::STRIDED,
             location,
         };
-        conv::execute(&executable, g, &operands, bytemuck::cast_slice_mut(dst.result_data::<f32>()))?;
-        Ok(true)
+        let bytes = bytemuck::cast_slice_mut(dst.result_data::<f32>());
+        Ok(conv::execute(&executable, g, &operands, bytes, scratchpad)?)
     }
 }

@@ -6,9 +6,9 @@ pub(crate) mod geometry;
 pub(crate) mod kernel;
 mod scratch;
 
-use super::{Entry, spatial};
+use super::{Entry, only, spatial};
 use crate::dispatch::schema::{data, flag, ints, required_ints};
-use crate::dispatch::{Arg, ArgSpec, Args, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::error::Result;
 use crate::layout::dims::Dims;
 use crate::tensor::any::Operand;
@@ -137,29 +137,31 @@ static AVG: [Op; 3] = [Op::new(&SCHEMAS[3]), Op::new(&SCHEMAS[4]), Op::new(&SCHE
 
 /// One kernel serves both keys: it runs over lanes.
 const fn entry(op: &'static Op, run: &'static crate::dispatch::KernelFn) -> Entry {
-    Entry { op, strided: Some(Kernel::rust(run)), blocked: Some(Kernel::rust(run)) }
+    Entry { op, strided: only(Kernel::rust(run)), blocked: only(Kernel::rust(run)) }
 }
 
 pub(super) const ENTRIES: &[Entry] = &[
-    entry(&MAX[0], &|args| max_kernel(args, 1)),
-    entry(&MAX[1], &|args| max_kernel(args, 2)),
-    entry(&MAX[2], &|args| max_kernel(args, 3)),
-    entry(&AVG[0], &|args| avg_kernel(args, 1)),
-    entry(&AVG[1], &|args| avg_kernel(args, 2)),
-    entry(&AVG[2], &|args| avg_kernel(args, 3)),
+    entry(&MAX[0], &|args, results| max_kernel(args, results, 1)),
+    entry(&MAX[1], &|args, results| max_kernel(args, results, 2)),
+    entry(&MAX[2], &|args, results| max_kernel(args, results, 3)),
+    entry(&AVG[0], &|args, results| avg_kernel(args, results, 1)),
+    entry(&AVG[1], &|args, results| avg_kernel(args, results, 2)),
+    entry(&AVG[2], &|args, results| avg_kernel(args, results, 3)),
 ];
 
-fn max_kernel(args: &Args<'_>, rank: usize) -> Result<Outputs> {
+fn max_kernel(args: &Args<'_>, results: &mut Results<'_>, rank: usize) -> KernelResult {
     let input = spatial::check_input(args, rank..=rank)?;
     let g = PoolGeometry::new(args, input, args.spatial(4, rank)?, args.flag(5)?)?;
-    spatial::run(args, &g.output, "blocktensor:pool", |work| kernel::max(work, &g.windows(false)?))
+    spatial::run(args, results, &g.output, "blocktensor:pool", |work| kernel::max(work, &g.windows(false)?))
 }
 
-fn avg_kernel(args: &Args<'_>, rank: usize) -> Result<Outputs> {
+fn avg_kernel(args: &Args<'_>, results: &mut Results<'_>, rank: usize) -> KernelResult {
     let input = spatial::check_input(args, rank..=rank)?;
     let g = PoolGeometry::new(args, input, Dims::filled(1, rank), args.flag(4)?)?;
     let count_padding = args.flag(5)?;
-    spatial::run(args, &g.output, "blocktensor:pool", |work| kernel::mean(work, &g.windows(count_padding)?))
+    spatial::run(args, results, &g.output, "blocktensor:pool", |work| {
+        kernel::mean(work, &g.windows(count_padding)?)
+    })
 }
 
 #[track_caller]

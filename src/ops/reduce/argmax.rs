@@ -2,9 +2,9 @@
 
 use super::blocked;
 use super::folds::{Amax, larger};
-use super::{Axes, Entry};
+use super::{Axes, Entry, only};
 use crate::dispatch::schema::{data, flag, ints};
-use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, DispatchKey, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Result, fail};
@@ -22,7 +22,7 @@ use crate::threads::parallel_for;
 static SCHEMA: Schema = Schema::new("argmax", &[data("x"), ints("axis", &[]), flag("keepdim", false)]);
 static OP: Op = Op::new(&SCHEMA);
 const KERNEL: Kernel = Kernel::rust(&kernel);
-pub(super) const ENTRY: Entry = Entry { op: &OP, strided: Some(KERNEL), blocked: Some(KERNEL) };
+pub(super) const ENTRY: Entry = Entry { op: &OP, strided: only(KERNEL), blocked: only(KERNEL) };
 
 /// Index of the largest element along `axis`, or, without one, in the whole tensor in row-major order of its logical
 /// dimensions, whatever the layout. The first of equal ones; NaN counts as largest. `torch.argmax`.
@@ -46,7 +46,7 @@ pub fn argmax<T: Operand>(x: &T, axis: Option<usize>, keepdim: bool) -> Result<T
     OP.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(axis.as_slice()), Arg::Bool(keepdim)])
 }
 
-fn kernel(args: &Args<'_>) -> Result<Outputs> {
+fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, keepdim) = (args.op(), args.tensor(0)?, args.flag(2)?);
     let axes = Axes::new(args, 1)?;
     if axes.list.len() > 1 {
@@ -74,17 +74,20 @@ fn kernel(args: &Args<'_>) -> Result<Outputs> {
     }
     if args.key() == DispatchKey::STRIDED {
         let x = args.strided(0)?;
+        let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
+        let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::S32)?;
         let layouts = || x.format_name();
-        return super::super::timed(args, "blocktensor:argmax", layouts, || {
-            strided(args, x, axis, keepdim, &axes)
-        })
-        .map(Outputs::from);
+        return Ok(super::super::timed(args, "blocktensor:argmax", layouts, || {
+            strided(args, x, axis, keepdim, &axes, dst)
+        })?);
     }
     axes.check_keepdim(args, keepdim)?;
     let x = args.blocked(0)?;
+    Lanes::of_blocked(op, x)?;
+    let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), DType::S32)?;
     let layouts = || x.layout().to_string();
-    super::super::timed(args, "blocktensor:argmax", layouts, || of_blocked(op, x, axis, &axes))
-        .map(Outputs::from)
+    let work = || of_blocked(op, x, axis, &axes, dst);
+    Ok(super::super::timed(args, "blocktensor:argmax", layouts, work)?)
 }
 
 fn strided(
@@ -93,15 +96,10 @@ fn strided(
     axis: Option<usize>,
     keepdim: bool,
     axes: &Axes,
-) -> Result<StridedTensor> {
+    dst: &mut StridedTensor,
+) -> Result<()> {
     let op = args.op();
     let kept = axes.kept_sizes(x.dims());
-    let dims: Dims = if keepdim {
-        kept
-    } else {
-        (0..x.rank()).filter(|&d| !axes.is_reduced[d]).map(|d| x.dims()[d]).to_dims()
-    };
-    let mut dst = FormatRule::Contiguous.empty_result(op, &[x], &dims, DType::S32)?;
     let format = match MemoryFormat::channels_last_of(x.rank()) {
         Some(last) if x.is_contiguous(last) && !x.is_contiguous(MemoryFormat::Contiguous) => last,
         _ => MemoryFormat::Contiguous,
@@ -113,7 +111,7 @@ fn strided(
     };
     let sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
     if dst.numel() == 0 {
-        return Ok(dst);
+        return Ok(());
     }
     let Some(axis) = axis else {
         let largest = elementwise::reduce(op, &x, &[], false, &Amax)?.data::<f32>()[0];
@@ -127,7 +125,7 @@ fn strided(
             logical.iter().zip(index).fold(0, |place, (&size, i)| place * size + i)
         };
         dst.result_data::<i32>()[0] = first_of(x.data(), largest, |at| Some(place(at))) as i32;
-        return Ok(dst);
+        return Ok(());
     };
     let at = order.iter().position(|&d| d == axis).unwrap_or(0);
     let lines = Lines::new(&sizes, at);
@@ -145,8 +143,7 @@ fn strided(
         found.dims.remove(axis);
         found.strides.remove(axis);
     }
-    elementwise::copy_into(op, &mut dst, &found)?;
-    Ok(dst)
+    elementwise::copy_into(op, dst, &found)
 }
 
 fn of_blocked(
@@ -154,19 +151,21 @@ fn of_blocked(
     x: &BlockedTensor,
     axis: Option<usize>,
     axes: &Axes,
-) -> Result<BlockedTensor> {
+    dst: &mut BlockedTensor,
+) -> Result<()> {
     let view = Lanes::of_blocked(op, x)?;
     let dims = axes.kept_sizes(x.dims());
-    let mut dst = BlockedTensor::for_result(op, &dims, x.layout(), DType::S32)?;
     let to = Lanes::of_layout(op, &dims, x.layout())?;
     let out: &mut [i32] = bytemuck::cast_slice_mut(dst.storage_bytes_mut());
     if out.is_empty() {
-        return Ok(dst);
+        return Ok(());
     }
     let src = x.data::<f32>();
     match axis {
         None => {
-            let largest = blocked::reduce(op, x, axes, &Amax)?.data::<f32>()[0];
+            let mut largest = BlockedTensor::for_result(op, &dims, x.layout(), DType::F32)?;
+            blocked::reduce(op, x, axes, &Amax, &mut largest)?;
+            let largest = largest.data::<f32>()[0];
             let plane = view.plane_len();
             let place = |at: usize| {
                 let (block, inside) = (at / plane, at % plane);
@@ -180,7 +179,7 @@ fn of_blocked(
         Some(1) => over_channels(&view, &to, src, out),
         Some(axis) => along(&Lines::of_blocked(&view, x.rank(), axis), src, out),
     }
-    Ok(dst)
+    Ok(())
 }
 
 /// The smallest place of an element that equals `largest`; `place` says where an element of the memory is.

@@ -20,16 +20,16 @@ const TASK: usize = 16 << 10;
 /// Reduced elements that are accumulated apart, so that one operation need not wait for the one before.
 const APART: usize = 4;
 
-/// `x` reduced over `axes`, which stay with size 1.
+/// `x` reduced over `axes`, which stay with size 1, into a result of these sizes and the layout of `x`.
 pub(super) fn reduce<F: Fold<In = f32, Out = f32>>(
     op: &'static str,
     x: &BlockedTensor,
     axes: &Axes,
     fold: &F,
-) -> Result<BlockedTensor> {
+    dst: &mut BlockedTensor,
+) -> Result<()> {
     let view = Lanes::of_blocked(op, x)?;
     let dims = axes.kept_sizes(x.dims());
-    let mut dst = BlockedTensor::for_result(op, &dims, x.layout(), x.dtype())?;
     let to = Lanes::of_layout(op, &dims, x.layout())?;
     let bytes = dst.storage_bytes_mut();
     if x.dims().contains(&0) {
@@ -37,7 +37,7 @@ pub(super) fn reduce<F: Fold<In = f32, Out = f32>>(
         if !dims.contains(&0) {
             pack::zero_padding(size_of::<f32>(), x.layout(), &dims, bytes);
         }
-        return Ok(dst);
+        return Ok(());
     }
     let (src, out) = (x.data(), bytemuck::cast_slice_mut(bytes));
     if (0..x.rank()).all(|d| axes.is_reduced[d] == (d == 1)) {
@@ -47,7 +47,7 @@ pub(super) fn reduce<F: Fold<In = f32, Out = f32>>(
     } else {
         Job::new(&view, &to, x.rank(), axes).run(fold, src, out);
     }
-    Ok(dst)
+    Ok(())
 }
 
 /// Over the channels alone: those of some pixels are put side by side.

@@ -8,14 +8,17 @@ mod folds;
 
 pub use argmax::argmax;
 
-use super::Entry;
+use super::lanes::Lanes;
+use super::{Entry, only};
 use crate::dispatch::schema::{data, flag, ints};
-use crate::dispatch::{Arg, Args, DispatchKey, Kernel, Op, Outputs, Schema};
+use crate::dispatch::{Arg, Args, DispatchKey, Kernel, KernelResult, Op, Results, Schema};
+use crate::dtype::DType;
 use crate::elementwise::{self, Fold};
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, MAX_RANK, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::result_format::FormatRule;
 pub(super) use folds::{Amax, Mean};
 use folds::{Amin, Prod, Sum};
 
@@ -26,7 +29,7 @@ macro_rules! reductions {
         $(
             static $schema: Schema = Schema::new(stringify!($name), ARGS);
             static $op: Op = Op::new(&$schema);
-            const $kernel: Kernel = Kernel::rust(&|args| kernel(args, &$fold, $empty));
+            const $kernel: Kernel = Kernel::rust(&|args, results| kernel(args, results, &$fold, $empty));
 
             #[doc = concat!($what, " over `axes`; over all of them where none are named. `torch.", stringify!($name), "`.")]
             ///
@@ -53,7 +56,7 @@ macro_rules! reductions {
             }
         )*
         pub(super) const ENTRIES: &[Entry] = &[
-            $(Entry { op: &$op, strided: Some($kernel), blocked: Some($kernel) },)*
+            $(Entry { op: &$op, strided: only($kernel), blocked: only($kernel) },)*
             argmax::ENTRY,
         ];
     };
@@ -66,7 +69,12 @@ reductions! {
     amin AMIN AMIN_SCHEMA AMIN_KERNEL Amin false "The smallest element (NaN if one is NaN)" "an error";
 }
 
-fn kernel<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, fold: &F, may_be_empty: bool) -> Result<Outputs> {
+fn kernel<F: Fold<In = f32, Out = f32>>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    fold: &F,
+    may_be_empty: bool,
+) -> KernelResult {
     let (op, keepdim) = (args.op(), args.flag(2)?);
     let axes = Axes::new(args, 1)?;
     if !may_be_empty {
@@ -74,39 +82,47 @@ fn kernel<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, fold: &F, may_be_empty:
     }
     if args.key() == DispatchKey::STRIDED {
         let x = args.strided(0)?;
+        let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
+        let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
         let layouts = || x.format_name();
-        let reduce = || elementwise::reduce(op, x, &axes.list, keepdim, fold);
-        return super::timed(args, "blocktensor:reduce", layouts, reduce).map(Outputs::from);
+        let reduce = || elementwise::reduce_into(op, x, &axes.list, keepdim, fold, dst);
+        return Ok(super::timed(args, "blocktensor:reduce", layouts, reduce)?);
     }
     axes.check_keepdim(args, keepdim)?;
     let x = args.blocked(0)?;
+    Lanes::of_blocked(op, x)?;
+    let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
     let layouts = || x.layout().to_string();
-    super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold))
-        .map(Outputs::from)
+    Ok(super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold, dst))?)
 }
 
 /// Every channel of an image folded over its pixels, whose axes stay: global pooling where a plain reduction is the
-/// faster way, `None` for strided tensors that are not row-major.
+/// faster way. `false` for strided tensors that are not row-major: nothing is done.
 pub(super) fn over_pixels<F: Fold<In = f32, Out = f32>>(
     args: &Args<'_>,
+    results: &mut Results<'_>,
     fold: &F,
-) -> Result<Option<Outputs>> {
+) -> KernelResult<bool> {
     let (op, x) = (args.op(), args.tensor(0)?);
     let list = (2..x.dims().len()).to_dims();
     let layouts = || x.layout_name();
     match x {
         TensorRef::Strided(x) if x.format_tag.is_none() && x.is_contiguous(MemoryFormat::Contiguous) => {
-            let reduce = || elementwise::reduce(op, x, &list, true, fold);
-            Ok(Some(super::timed(args, "blocktensor:reduce", layouts, reduce)?.into()))
+            let dims = elementwise::reduced_dims(op, x, &list, true)?;
+            let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
+            let reduce = || elementwise::reduce_into(op, x, &list, true, fold, dst);
+            super::timed(args, "blocktensor:reduce", layouts, reduce)?;
         }
         TensorRef::Blocked(x) => {
             let is_reduced = std::array::from_fn(|d| d >= 2 && d < x.rank());
             let axes = Axes { list, is_reduced };
-            let reduce = || blocked::reduce(op, x, &axes, fold);
-            Ok(Some(super::timed(args, "blocktensor:reduce", layouts, reduce)?.into()))
+            Lanes::of_blocked(op, x)?;
+            let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
+            super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold, dst))?;
         }
-        _ => Ok(None),
+        _ => return Ok(false),
     }
+    Ok(true)
 }
 
 /// The axes of a reduction, checked.

@@ -3,9 +3,9 @@
 mod geometry;
 mod kernel;
 
-use super::{Entry, spatial};
+use super::{Entry, only, spatial};
 use crate::dispatch::schema::{data, flag, float, ints};
-use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelFn, Op, Outputs, Schema};
+use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::error::Result;
 use crate::tensor::any::Operand;
 use geometry::Target;
@@ -80,30 +80,30 @@ static LINEAR: [Op; 3] = [Op::new(&SCHEMAS[1]), Op::new(&SCHEMAS[2]), Op::new(&S
 
 /// One kernel serves both keys: it runs over lanes.
 const fn entry(op: &'static Op, run: &'static KernelFn) -> Entry {
-    Entry { op, strided: Some(Kernel::rust(run)), blocked: Some(Kernel::rust(run)) }
+    Entry { op, strided: only(Kernel::rust(run)), blocked: only(Kernel::rust(run)) }
 }
 
 pub(super) const ENTRIES: &[Entry] = &[
     entry(&NEAREST, &nearest),
-    entry(&LINEAR[0], &|args| linear(args, 1)),
-    entry(&LINEAR[1], &|args| linear(args, 2)),
-    entry(&LINEAR[2], &|args| linear(args, 3)),
+    entry(&LINEAR[0], &|args, results| linear(args, results, 1)),
+    entry(&LINEAR[1], &|args, results| linear(args, results, 2)),
+    entry(&LINEAR[2], &|args, results| linear(args, results, 3)),
 ];
 
-fn nearest(args: &Args<'_>) -> Result<Outputs> {
+fn nearest(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let input = spatial::check_input(args, 1..=3)?;
     let target = Target::new(args, &input)?;
-    spatial::run(args, &target.output, "blocktensor:resample", |work| {
+    spatial::run(args, results, &target.output, "blocktensor:resample", |work| {
         kernel::nearest(work, &target.nearest(args.op(), &input)?);
         Ok(())
     })
 }
 
-fn linear(args: &Args<'_>, rank: usize) -> Result<Outputs> {
+fn linear(args: &Args<'_>, results: &mut Results<'_>, rank: usize) -> KernelResult {
     let input = spatial::check_input(args, rank..=rank)?;
     let target = Target::new(args, &input)?;
     let align_corners = args.flag(6)?;
-    spatial::run(args, &target.output, "blocktensor:resample", |work| {
+    spatial::run(args, results, &target.output, "blocktensor:resample", |work| {
         kernel::linear(work, &target.linear(args.op(), &input, align_corners)?);
         Ok(())
     })

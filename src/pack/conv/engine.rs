@@ -20,6 +20,7 @@ use crate::ops::conv::{Conv, ConvGeometry, Direction};
 use crate::pack::chosen;
 use crate::pack::kernels::Kernels;
 use crate::pack::source::{Source, SourceLayout};
+use crate::scratchpad::Scratchpad;
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 
@@ -139,6 +140,7 @@ impl Packed {
         channel: &[TensorRef<'_>],
         dst: &mut [u8],
         location: &'static Location<'static>,
+        mut scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         let Some(way) = self.way(conv, g)? else {
             return Err(Error::PackMismatch(Complaint::new(
@@ -174,7 +176,7 @@ impl Packed {
                 location,
             };
             let here = share(dst, i);
-            execute(&way.executable, &part, &operands, &mut dst[here])?;
+            execute(&way.executable, &part, &operands, &mut dst[here], scratchpad.as_deref_mut())?;
         }
         Ok(())
     }

@@ -7,10 +7,12 @@ use std::sync::{Arc, OnceLock};
 
 use blocktensor::dispatch::schema::{data, float};
 use blocktensor::dispatch::{
-    Args, DispatchKey, Engine, Kernel, KeySpec, Op, Outputs, Registrar, Schema, register_backend,
+    Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Op, Registrar, Results, Schema,
+    register_backend,
 };
 use blocktensor::{
-    Complaint, DType, Error, OpaqueTensor, Operand, Result, StridedTensor, Tensor, TensorMut, TensorRef,
+    Complaint, DType, Error, OpaqueTensor, Operand, Result, StridedTensor, Tensor, TensorDesc, TensorMut,
+    TensorRef,
 };
 
 static KEY: OnceLock<DispatchKey> = OnceLock::new();
@@ -107,10 +109,22 @@ fn operand<'a>(args: &Args<'a>, i: usize) -> Result<&'a Storage> {
     }
 }
 
-fn map(args: &Args<'_>, f: impl Fn(f32) -> f32) -> Result<Outputs> {
-    let x = operand(args, 0)?;
-    let data = x.data.iter().map(|&v| f(v)).collect();
-    Ok(Outputs::One(Tensor::Opaque(Arc::new(Storage { dims: x.dims.clone(), data }))))
+fn map(args: &Args<'_>, results: &mut Results<'_>, f: impl Fn(f32) -> f32) -> KernelResult {
+    let x = args.tensor(0)?;
+    // What comes out is known before the elements are looked at: a graph asks for it with descriptions alone.
+    let desc = TensorDesc::opaque(x.dims(), x.dtype(), x.key(), &x.layout_name())?;
+    results.opaque(desc, |given| {
+        let x = operand(args, 0)?;
+        let data = x.data.iter().map(|&v| f(v)).collect();
+        let made: Arc<dyn OpaqueTensor> = Arc::new(Storage { dims: x.dims.clone(), data });
+        match given {
+            Some(place) => {
+                *place = made;
+                Ok(None)
+            }
+            None => Ok(Some(Tensor::Opaque(made))),
+        }
+    })
 }
 
 static SHIFT_SCHEMA: Schema = Schema::new("reversed_shift", &[data("x"), float("by", 1.0)]);
@@ -128,13 +142,17 @@ fn register() -> Result<DispatchKey> {
         r.kernel(
             "reversed_shift",
             key,
-            Kernel::rust(&|args| {
+            Kernel::rust(&|args, results| {
                 let by = args.float(1)? as f32;
-                map(args, |v| v + by)
+                map(args, results, |v| v + by)
             })
             .with_engine(Engine::Other),
         )?;
-        r.kernel("relu", key, Kernel::rust(&|args| map(args, |v| v.max(0.0))).with_engine(Engine::Other))?;
+        r.kernel(
+            "relu",
+            key,
+            Kernel::rust(&|args, results| map(args, results, |v| v.max(0.0))).with_engine(Engine::Other),
+        )?;
         made = Some(key);
         Ok(())
     })?;

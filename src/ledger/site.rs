@@ -1,0 +1,90 @@
+//! Who made a call: a line of Rust, a node of a graph, or a foreign program.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// Who made a call, as records and errors tell it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Site {
+    /// A line of a Rust program.
+    Rust(&'static Location<'static>),
+    /// A node of a graph, by its name.
+    Node(Arc<str>),
+    /// A function of a foreign interface, by its name: of the C library, or of a binding.
+    Foreign(&'static str),
+}
+
+impl Site {
+    /// File and line, where it is a line of Rust.
+    pub fn location(&self) -> Option<&'static Location<'static>> {
+        match self {
+            Site::Rust(location) => Some(location),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Site::Rust(location) => write!(f, "{location}"),
+            Site::Node(name) => write!(f, "node `{name}`"),
+            Site::Foreign(name) => write!(f, "a foreign call of `{name}`"),
+        }
+    }
+}
+
+thread_local! {
+    /// The innermost scope of `at`.
+    static CURRENT: RefCell<Option<Site>> = const { RefCell::new(None) };
+}
+
+/// Runs `f`. What it moves on this thread is said to come from `site`, and not from the line of Rust that calls the op: for
+/// executors of graphs and for bindings of other languages. The innermost scope counts.
+///
+/// ```
+/// use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger};
+/// let x = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous)?;
+/// let node = ledger::Site::Node("conv1/reorder".into());
+/// let (_, book) = ledger::record(|| ledger::at(node.clone(), || x.to_blocked(&Layout::NCHW16C)));
+/// assert_eq!(book.reorders[0].site, node);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+pub fn at<R>(site: Site, f: impl FnOnce() -> R) -> R {
+    struct Leave(Option<Site>);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CURRENT.with_borrow_mut(|current| *current = self.0.take());
+        }
+    }
+    let outer = CURRENT.with_borrow_mut(|current| current.replace(site));
+    let _leave = Leave(outer);
+    f()
+}
+
+/// The innermost scope, else the line of Rust.
+pub(super) fn current(location: &'static Location<'static>) -> Site {
+    CURRENT.with_borrow(|current| current.clone()).unwrap_or(Site::Rust(location))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_nest_and_close_even_when_the_caller_panics() {
+        let here = Location::caller();
+        assert_eq!(current(here), Site::Rust(here));
+        at(Site::Foreign("outer"), || {
+            at(Site::Node("inner".into()), || assert_eq!(current(here).to_string(), "node `inner`"));
+            let caught =
+                std::panic::catch_unwind(|| at(Site::Foreign("gone"), || panic!("a caller's panic")));
+            assert!(caught.is_err());
+            assert_eq!(current(here), Site::Foreign("outer"));
+        });
+        assert_eq!(current(here).location(), Some(here));
+    }
+}

@@ -1,0 +1,362 @@
+//! `BoundOp`: a registered op with its parameters.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Operator;
+use crate::dispatch::schema::ArgKind;
+use crate::dispatch::{self, Arg, DispatchKey, Op, Value};
+use crate::error::{Complaint, Error, Result, fail};
+use crate::scratchpad::Scratchpad;
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::desc::TensorDesc;
+
+/// A parameter of an op: an argument that is no tensor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ParamValue {
+    /// A flag.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A list of integers.
+    Ints(Vec<i64>),
+    /// A word.
+    Str(String),
+}
+
+impl ParamValue {
+    fn arg(&self) -> Arg<'_> {
+        match self {
+            ParamValue::Bool(v) => Arg::Bool(*v),
+            ParamValue::Int(v) => Arg::Int(*v),
+            ParamValue::Float(v) => Arg::Float(*v),
+            ParamValue::Ints(v) => Arg::Ints(v),
+            ParamValue::Str(v) => Arg::Str(v),
+        }
+    }
+
+    fn of(arg: Arg<'_>) -> Option<ParamValue> {
+        Some(match arg {
+            Arg::Bool(v) => ParamValue::Bool(v),
+            Arg::Int(v) => ParamValue::Int(v),
+            Arg::Float(v) => ParamValue::Float(v),
+            Arg::Ints(v) => ParamValue::Ints(v.to_vec()),
+            Arg::Sizes(v) => {
+                ParamValue::Ints(v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect())
+            }
+            Arg::Str(v) => ParamValue::Str(v.to_string()),
+            Arg::Absent | Arg::Tensor(_) | Arg::Tensors(_) => return None,
+        })
+    }
+}
+
+/// Numbers compare by their bits, so that equal parameters hash alike.
+impl PartialEq for ParamValue {
+    fn eq(&self, other: &ParamValue) -> bool {
+        match (self, other) {
+            (ParamValue::Bool(a), ParamValue::Bool(b)) => a == b,
+            (ParamValue::Int(a), ParamValue::Int(b)) => a == b,
+            (ParamValue::Float(a), ParamValue::Float(b)) => a.to_bits() == b.to_bits(),
+            (ParamValue::Ints(a), ParamValue::Ints(b)) => a == b,
+            (ParamValue::Str(a), ParamValue::Str(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for ParamValue {}
+
+impl std::hash::Hash for ParamValue {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            ParamValue::Bool(v) => v.hash(state),
+            ParamValue::Int(v) => v.hash(state),
+            ParamValue::Float(v) => v.to_bits().hash(state),
+            ParamValue::Ints(v) => v.hash(state),
+            ParamValue::Str(v) => v.hash(state),
+        }
+    }
+}
+
+impl fmt::Display for ParamValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamValue::Bool(v) => write!(f, "{v}"),
+            ParamValue::Int(v) => write!(f, "{v}"),
+            ParamValue::Float(v) => write!(f, "{v}"),
+            ParamValue::Ints(v) => write!(f, "{v:?}"),
+            ParamValue::Str(v) => write!(f, "{v:?}"),
+        }
+    }
+}
+
+/// A registered op, of this crate or another, with its parameters, and with the names of the tensors that it will get.
+///
+/// It prints as a call, compares, hashes and serialises: all by the op's name, its inputs and every parameter, defaults too.
+///
+/// ```
+/// use blocktensor::{BoundOp, Operator};
+/// let conv = BoundOp::new("conv2d", &["x", "weights"], &[("stride", vec![2i64, 2].into())])?;
+/// assert!(conv.to_string().starts_with("conv2d(x, weights, stride = [2, 2], padding = [0]"));
+/// assert_eq!(conv.inputs(), ["x", "weights"]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct BoundOp {
+    op: &'static Op,
+    inputs: Vec<&'static str>,
+    /// For each argument of the schema: how many inputs are its tensors, or its value.
+    args: Vec<Bound>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Bound {
+    Absent,
+    Tensor,
+    Tensors(usize),
+    Param(ParamValue),
+}
+
+impl BoundOp {
+    /// The op of this name, for these inputs, with these parameters; what is left out has its default. `inputs` are names of
+    /// tensor arguments in the schema's order, that of a list once for each of its tensors.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an op, an input or a parameter that is not there, for one that is missing, given twice or in
+    /// another order, and for a value of another kind.
+    pub fn new(op: &str, inputs: &[&str], params: &[(&str, Value)]) -> Result<BoundOp> {
+        let Some(found) = dispatch::op(op) else {
+            fail!(
+                InvalidArgument,
+                op.to_string(),
+                "op",
+                format!("`{op}`"),
+                "no op has this name",
+                "`blocktensor::dispatch::ops()` lists them"
+            )
+        };
+        BoundOp::of(found, inputs, params)
+    }
+
+    /// The same of an op that is at hand.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(op: &'static Op, inputs: &[&str], params: &[(&str, Value)]) -> Result<BoundOp> {
+        let schema = op.schema();
+        let complain = |argument: &str, got: &str, rule: String| {
+            let remedy = format!("the op is `{schema}`");
+            Error::InvalidArgument(Complaint::new(schema.name, argument.to_string(), got, rule, remedy))
+        };
+        for (i, (name, _)) in params.iter().enumerate() {
+            let known = schema.args.iter().any(|a| a.name == *name && !a.kind.is_tensor());
+            if !known {
+                return Err(complain(name, "a value", "the op has no such parameter".into()));
+            }
+            if params[..i].iter().any(|(other, _)| other == name) {
+                return Err(complain(name, "two values", "it takes one".into()));
+            }
+        }
+        let mut left = inputs;
+        let (mut args, mut names) = (Vec::new(), Vec::new());
+        for spec in schema.args {
+            let count = left.iter().take_while(|name| **name == spec.name).count();
+            let of_list = matches!(spec.kind, ArgKind::DataList | ArgKind::ParamList);
+            args.push(if of_list {
+                names.extend(std::iter::repeat_n(spec.name, count));
+                Bound::Tensors(count)
+            } else if spec.kind.is_tensor() {
+                if count > 1 {
+                    return Err(complain(spec.name, "two inputs", "it is one tensor".into()));
+                }
+                if count == 0 && matches!(spec.kind, ArgKind::Data | ArgKind::Param) {
+                    return Err(complain(spec.name, "nothing", "it is an input of every call".into()));
+                }
+                names.extend(std::iter::repeat_n(spec.name, count));
+                if count == 1 { Bound::Tensor } else { Bound::Absent }
+            } else {
+                let given = params.iter().find(|(name, _)| *name == spec.name).map(|(_, value)| value);
+                let arg = given.map_or(spec.kind.default(), |value| match value {
+                    Value::Int(v) => Arg::Int(*v),
+                    Value::Ints(v) => Arg::Ints(v),
+                    Value::Float(v) => Arg::Float(*v),
+                    Value::Bool(v) => Arg::Bool(*v),
+                    Value::Str(v) => Arg::Str(v),
+                    Value::Tensor(_) | Value::Tensors(_) => Arg::Absent,
+                });
+                match ParamValue::of(arg).filter(|_| dispatch::args::fits(spec.kind, &arg)) {
+                    Some(value) => Bound::Param(value),
+                    None => {
+                        let got = given.map_or("nothing".to_string(), |v| format!("{v:?}"));
+                        return Err(complain(spec.name, &got, format!("it is {}", spec.kind.describe())));
+                    }
+                }
+            });
+            left = &left[count..];
+        }
+        if let Some(name) = left.first() {
+            let rule = "inputs are tensor arguments in the schema's order".to_string();
+            return Err(complain(name, &format!("{inputs:?}"), rule));
+        }
+        Ok(BoundOp { op, inputs: names, args })
+    }
+
+    /// The op.
+    pub fn registered(&self) -> &'static Op {
+        self.op
+    }
+
+    /// The parameters by name, in the schema's order.
+    pub fn params(&self) -> impl Iterator<Item = (&'static str, &ParamValue)> {
+        self.op.schema().args.iter().zip(&self.args).filter_map(|(spec, bound)| match bound {
+            Bound::Param(value) => Some((spec.name, value)),
+            _ => None,
+        })
+    }
+
+    fn with_args<'t, R>(
+        &self,
+        inputs: &[TensorRef<'t>],
+        f: impl FnOnce(&[Arg<'_>]) -> Result<R>,
+    ) -> Result<R> {
+        if inputs.len() != self.inputs.len() {
+            fail!(
+                InvalidArgument,
+                self.op.schema().name,
+                "inputs",
+                format!("{} tensors", inputs.len()),
+                format!("it was bound to {:?}", self.inputs),
+                "pass one tensor for each"
+            );
+        }
+        let mut left = inputs;
+        let mut take = |count| {
+            let (taken, rest) = left.split_at(count);
+            left = rest;
+            taken
+        };
+        let args: Vec<Arg<'_>> = self
+            .args
+            .iter()
+            .map(|bound| match bound {
+                Bound::Absent => Arg::Absent,
+                Bound::Tensor => Arg::Tensor(take(1)[0]),
+                Bound::Tensors(count) => Arg::Tensors(take(*count)),
+                Bound::Param(value) => value.arg(),
+            })
+            .collect();
+        f(&args)
+    }
+
+    fn described<R>(&self, inputs: &[TensorDesc], f: impl FnOnce(&[Arg<'_>]) -> Result<R>) -> Result<R> {
+        let tensors: Vec<Tensor> = inputs.iter().map(TensorDesc::without_elements).collect();
+        let refs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
+        self.with_args(&refs, f)
+    }
+}
+
+impl Operator for BoundOp {
+    fn op(&self) -> &'static str {
+        self.op.schema().name
+    }
+
+    fn inputs(&self) -> &[&'static str] {
+        &self.inputs
+    }
+
+    fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
+        self.described(inputs, |args| Ok(self.op.described(args, false)?.0))
+    }
+
+    fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
+        let Some(kernel) = self.op.kernel(key) else { return Ok(None) };
+        self.described(inputs, |args| kernel.preferred(self.op, key, args, inputs).map(Some))
+    }
+
+    fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
+        self.described(inputs, |args| Ok(self.op.described(args, true)?.1))
+    }
+
+    #[track_caller]
+    fn run(&self, inputs: &[TensorRef<'_>]) -> Result<Vec<Tensor>> {
+        self.with_args(inputs, |args| Ok(self.op.call(args)?.into_vec()))
+    }
+
+    #[track_caller]
+    fn run_into(
+        &self,
+        inputs: &[TensorRef<'_>],
+        outputs: Vec<TensorMut<'_>>,
+        scratchpad: &mut Scratchpad,
+    ) -> Result<()> {
+        self.with_args(inputs, |args| self.op.call_into(args, outputs, scratchpad))
+    }
+}
+
+impl fmt::Display for BoundOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let params = self.params().map(|(name, value)| format!("{name} = {value}"));
+        let all: Vec<String> = self.inputs.iter().map(|name| name.to_string()).chain(params).collect();
+        write!(f, "{}({})", self.op.schema().name, all.join(", "))
+    }
+}
+
+impl fmt::Debug for BoundOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BoundOp {{ {self} }}")
+    }
+}
+
+impl PartialEq for BoundOp {
+    fn eq(&self, other: &BoundOp) -> bool {
+        std::ptr::eq(self.op, other.op) && self.inputs == other.inputs && self.args == other.args
+    }
+}
+
+impl Eq for BoundOp {}
+
+impl std::hash::Hash for BoundOp {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (self.op.schema().name, &self.inputs, &self.args).hash(state);
+    }
+}
+
+/// How it stands in a file.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    op: String,
+    inputs: Vec<String>,
+    params: Vec<(String, ParamValue)>,
+}
+
+impl Serialize for BoundOp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        Stored {
+            op: self.op.schema().name.into(),
+            inputs: self.inputs.iter().map(|name| name.to_string()).collect(),
+            params: self.params().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for BoundOp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<BoundOp, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let inputs: Vec<&str> = stored.inputs.iter().map(String::as_str).collect();
+        let value = |v: &ParamValue| match v {
+            ParamValue::Bool(v) => Value::Bool(*v),
+            ParamValue::Int(v) => Value::Int(*v),
+            ParamValue::Float(v) => Value::Float(*v),
+            ParamValue::Ints(v) => Value::Ints(v.clone()),
+            ParamValue::Str(v) => Value::Str(v.clone()),
+        };
+        let params: Vec<(&str, Value)> =
+            stored.params.iter().map(|(name, v)| (name.as_str(), value(v))).collect();
+        BoundOp::new(&stored.op, &inputs, &params).map_err(serde::de::Error::custom)
+    }
+}

@@ -1,0 +1,289 @@
+//! `TensorDesc`: what is known of a tensor without its elements.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use super::any::{OpaqueTensor, Tensor, TensorRef};
+use super::blocked::BlockedTensor;
+use super::formats::Described;
+use super::strided::{StridedTensor, byte_count, element_count};
+use crate::buffer::Buffer;
+use crate::dispatch::DispatchKey;
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+
+/// Sizes, dtype, key, and strides or layout of a tensor: what [`Operator::infer`](crate::Operator::infer) reads and answers.
+///
+/// ```
+/// use blocktensor::{DType, Layout, MemoryFormat, TensorDesc};
+/// let plain = TensorDesc::strided(&[1, 3, 8, 8], DType::F32, MemoryFormat::ChannelsLast)?;
+/// assert_eq!(plain.to_string(), "[1, 3, 8, 8] f32 channels_last");
+/// let blocked = TensorDesc::blocked(&[1, 3, 8, 8], DType::F32, &Layout::NCHW16C)?;
+/// assert_eq!(blocked.bytes()?, 16 * 8 * 8 * 4);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TensorDesc {
+    dims: Dims,
+    dtype: DType,
+    order: Order,
+    quantization: Option<Arc<Quantization>>,
+}
+
+/// How the elements lie.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Order {
+    Strided { strides: Dims, tag: Option<MemoryFormat> },
+    Blocked(Layout),
+    Opaque { key: DispatchKey, layout: Arc<str> },
+}
+
+/// What integers stand for: `real = scale * (integer - zero_point)`, with one pair for the tensor or one for each index of
+/// an axis. No kernel reads it yet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantization {
+    /// The axis whose indices have a pair each; `None` where one pair serves the tensor.
+    pub axis: Option<usize>,
+    /// The scales.
+    pub scales: Vec<f32>,
+    /// The integers that stand for 0, as many as scales.
+    pub zero_points: Vec<i32>,
+}
+
+impl Eq for Quantization {}
+
+impl std::hash::Hash for Quantization {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.axis.hash(state);
+        self.scales.iter().for_each(|s| s.to_bits().hash(state));
+        self.zero_points.hash(state);
+    }
+}
+
+impl TensorDesc {
+    /// A dense strided tensor in a memory format.
+    ///
+    /// # Errors
+    /// `RankMismatch` where the format is for another rank; `InvalidArgument` for `Preserve`; `Overflow`.
+    pub fn strided(dims: &[usize], dtype: DType, format: MemoryFormat) -> Result<TensorDesc> {
+        let op = "TensorDesc::strided";
+        let sizes = Dims::new(op, "dims", dims)?;
+        byte_count(op, element_count(op, &sizes)?, dtype)?;
+        Ok(TensorDesc::of_strides(sizes, format.strides(op, dims)?, None, dtype))
+    }
+
+    /// A blocked tensor.
+    ///
+    /// # Errors
+    /// `LayoutMismatch` for a layout without inner blocks; `RankMismatch` where it is for another rank; `Overflow`.
+    pub fn blocked(dims: &[usize], dtype: DType, layout: &Layout) -> Result<TensorDesc> {
+        let (dims, _) = super::blocked::checked("TensorDesc::blocked", dims, layout, dtype)?;
+        Ok(TensorDesc::of_layout(dims, layout, dtype))
+    }
+
+    /// A tensor of another crate's backend; `layout` is what that backend calls its layout.
+    ///
+    /// # Errors
+    /// `KeyMismatch` for one of this crate's own keys; `RankMismatch`.
+    pub fn opaque(dims: &[usize], dtype: DType, key: DispatchKey, layout: &str) -> Result<TensorDesc> {
+        let op = "TensorDesc::opaque";
+        if [DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&key) {
+            fail!(
+                KeyMismatch,
+                op,
+                "key",
+                key.name(),
+                "tensors of this key are not opaque here",
+                "use `TensorDesc::strided` or `TensorDesc::blocked`"
+            );
+        }
+        let order = Order::Opaque { key, layout: layout.into() };
+        Ok(TensorDesc { dims: Dims::new(op, "dims", dims)?, dtype, order, quantization: None })
+    }
+
+    pub(crate) fn of_strides(
+        dims: Dims,
+        strides: Dims,
+        tag: Option<MemoryFormat>,
+        dtype: DType,
+    ) -> TensorDesc {
+        TensorDesc { dims, dtype, order: Order::Strided { strides, tag }, quantization: None }
+    }
+
+    pub(crate) fn of_layout(dims: Dims, layout: &Layout, dtype: DType) -> TensorDesc {
+        TensorDesc { dims, dtype, order: Order::Blocked(*layout), quantization: None }
+    }
+
+    /// That of a tensor.
+    pub fn of(t: TensorRef<'_>) -> TensorDesc {
+        let dims = Dims::from_slice(t.dims());
+        let order = match t {
+            TensorRef::Strided(t) => Order::Strided { strides: t.strides, tag: t.format_tag },
+            TensorRef::Blocked(t) => Order::Blocked(*t.layout()),
+            TensorRef::Opaque(t) => Order::Opaque { key: t.key(), layout: t.layout_name().into() },
+        };
+        TensorDesc { dims, dtype: t.dtype(), order, quantization: None }
+    }
+
+    /// The same with quantisation parameters.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an axis that is not there; `ShapeMismatch` unless there is one scale and one zero point for the
+    /// tensor, or for each index of the axis.
+    pub fn quantized(self, quantization: Quantization) -> Result<TensorDesc> {
+        let op = "TensorDesc::quantized";
+        let count = match quantization.axis {
+            None => 1,
+            Some(axis) if axis < self.dims.len() => self.dims[axis],
+            Some(axis) => {
+                let rule = format!("the sizes {} have {} axes", self.dims, self.dims.len());
+                fail!(InvalidArgument, op, "axis", axis.to_string(), rule, "name an axis that is there")
+            }
+        };
+        let Quantization { scales, zero_points, .. } = &quantization;
+        if scales.len() != count || zero_points.len() != count {
+            let got = format!("{} scales and {} zero points", scales.len(), zero_points.len());
+            let rule = format!("there are {count} of each");
+            fail!(ShapeMismatch, op, "scales", got, rule, format!("pass {count}"));
+        }
+        Ok(TensorDesc { quantization: Some(Arc::new(quantization)), ..self })
+    }
+
+    /// Sizes, in logical order.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The dispatch key of such a tensor.
+    pub fn key(&self) -> DispatchKey {
+        match &self.order {
+            Order::Strided { .. } => DispatchKey::STRIDED,
+            Order::Blocked(_) => DispatchKey::BLOCKED,
+            Order::Opaque { key, .. } => *key,
+        }
+    }
+
+    /// Strides of a strided tensor, in **elements**.
+    pub fn strides(&self) -> Option<&[usize]> {
+        match &self.order {
+            Order::Strided { strides, .. } => Some(strides),
+            _ => None,
+        }
+    }
+
+    /// The format that a strided tensor is tagged with.
+    pub fn format_tag(&self) -> Option<MemoryFormat> {
+        match &self.order {
+            Order::Strided { tag, .. } => *tag,
+            _ => None,
+        }
+    }
+
+    /// Layout of a blocked tensor.
+    pub fn layout(&self) -> Option<&Layout> {
+        match &self.order {
+            Order::Blocked(layout) => Some(layout),
+            _ => None,
+        }
+    }
+
+    /// Quantisation parameters, where there are some.
+    pub fn quantization(&self) -> Option<&Quantization> {
+        self.quantization.as_deref()
+    }
+
+    /// The layout by name; for a strided tensor its memory format, or its strides where it has none.
+    pub fn layout_name(&self) -> String {
+        match &self.order {
+            Order::Strided { strides, .. } => Described(&self.dims, strides).to_string(),
+            Order::Blocked(layout) => layout.to_string(),
+            Order::Opaque { layout, .. } => layout.to_string(),
+        }
+    }
+
+    /// **Bytes** of storage that such a tensor takes, padding included; for a strided tensor from the first element to the
+    /// last.
+    ///
+    /// # Errors
+    /// `KeyMismatch` for a tensor of another crate's backend; `Overflow`.
+    pub fn bytes(&self) -> Result<usize> {
+        let op = "TensorDesc::bytes";
+        match &self.order {
+            Order::Strided { strides, .. } => {
+                byte_count(op, crate::layout::overlap::span(&self.dims, strides), self.dtype)
+            }
+            Order::Blocked(layout) => Ok(super::blocked::checked(op, &self.dims, layout, self.dtype)?.1),
+            Order::Opaque { key, .. } => fail!(
+                KeyMismatch,
+                op,
+                "self",
+                self.to_string(),
+                format!("only the backend of key `{key}` knows its storage"),
+                "ask that backend"
+            ),
+        }
+    }
+
+    /// A tensor of this description without elements: what an op sees that is asked for its results alone.
+    pub(crate) fn without_elements(&self) -> Tensor {
+        static NOTHING: LazyLock<Arc<Buffer>> = LazyLock::new(|| Arc::new(Buffer::none()));
+        self.clone().with_storage(Arc::clone(&NOTHING))
+    }
+
+    /// A tensor in this storage, which is as long as [`bytes`](Self::bytes) says.
+    pub(crate) fn with_storage(self, storage: Arc<Buffer>) -> Tensor {
+        let TensorDesc { dims, dtype, order, .. } = self;
+        match order {
+            Order::Strided { strides, tag } => {
+                Tensor::Strided(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: tag })
+            }
+            Order::Blocked(layout) => Tensor::Blocked(BlockedTensor { storage, dims, layout, dtype }),
+            Order::Opaque { key, layout } => {
+                Tensor::Opaque(Arc::new(WithoutElements { dims, dtype, key, layout }))
+            }
+        }
+    }
+}
+
+impl fmt::Display for TensorDesc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.dims, self.dtype, self.layout_name())?;
+        match &self.quantization {
+            Some(q) if q.axis.is_some() => write!(f, ", quantised along axis {}", q.axis.unwrap_or(0)),
+            Some(_) => f.write_str(", quantised"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Stands for another backend's tensor while its kernel says what comes out.
+#[derive(Debug)]
+struct WithoutElements {
+    dims: Dims,
+    dtype: DType,
+    key: DispatchKey,
+    layout: Arc<str>,
+}
+
+impl OpaqueTensor for WithoutElements {
+    fn key(&self) -> DispatchKey {
+        self.key
+    }
+    fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+    fn layout_name(&self) -> String {
+        self.layout.to_string()
+    }
+}
