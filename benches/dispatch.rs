@@ -47,7 +47,7 @@ fn dispatch_alone() {
     let op = dispatch::op("relu").expect("registered");
     let kernel = op.kernel(DispatchKey::BLOCKED).expect("a kernel");
     let values = [Arg::Tensor(x.tensor_ref())];
-    let args = Args::new(op.schema(), &values).expect("good arguments");
+    let args = Args::new(op, &values).expect("good arguments");
     let named = [("x", Value::from(x.clone()))];
     let [kernel, typed, by_name, asked, recorded] = compare([
         &mut || drop(black_box(kernel.call(&args))),

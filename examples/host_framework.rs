@@ -200,7 +200,7 @@ impl Framework {
                 None => spec.kind.default(),
             })
             .collect();
-        let checked = Args::new(op.schema(), &values)?;
+        let checked = Args::new(op, &values)?;
         let device = Device::of(checked.key());
         let kernels = device.and_then(|d| self.kernels.get(&(name.to_string(), d)));
         let mut outputs = None;

@@ -16,8 +16,8 @@ use std::panic::Location;
 use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
-use crate::dispatch::DispatchKey;
 use crate::error::{Error, ReorderDenied, Result};
+use crate::key::DispatchKey;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;

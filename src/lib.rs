@@ -76,6 +76,8 @@ mod error;
 #[allow(unsafe_code)]
 mod fault;
 mod file;
+mod kernels;
+mod key;
 mod layout;
 pub mod ledger;
 mod lists;
@@ -86,9 +88,12 @@ mod matmul;
 #[cfg(feature = "onednn")]
 #[allow(unsafe_code)]
 pub mod onednn;
+mod op;
 mod operator;
 pub mod ops;
 mod pack;
+mod post_ops;
+mod registry;
 mod scratchpad;
 #[allow(unsafe_code)]
 mod simd;

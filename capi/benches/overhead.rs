@@ -18,7 +18,7 @@ fn main() {
     let op = dispatch::op("relu").expect("registered");
     let kernel = op.kernel(DispatchKey::BLOCKED).expect("a kernel");
     let values = [Arg::Tensor(x.tensor_ref())];
-    let args = Args::new(op.schema(), &values).expect("good arguments");
+    let args = Args::new(op, &values).expect("good arguments");
     let named = [("x", Value::from(x.clone()))];
 
     let (mut plain, mut handle): (bt_handle, bt_handle) = (0, 0);

@@ -12,7 +12,7 @@ use super::memory::{Memory, MemoryDesc};
 use super::status::{call, check, guarded_call, status_of};
 use crate::error::{Error, Result};
 use crate::fault;
-use crate::ops::post_ops::MAX_POST_OPS;
+use crate::post_ops::MAX_POST_OPS;
 use crate::scratchpad::Scratchpad;
 use crate::threads;
 

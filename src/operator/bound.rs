@@ -5,9 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Operator;
-use crate::dispatch::schema::ArgKind;
-use crate::dispatch::{self, Arg, DispatchKey, Op, Value};
 use crate::error::{Complaint, Error, Result, fail};
+use crate::key::DispatchKey;
+use crate::op::schema::ArgKind;
+use crate::op::{self, Arg, Op, Value};
+use crate::registry;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -129,7 +131,7 @@ impl BoundOp {
     /// `InvalidArgument` for an op, an input or a parameter that is not there, for one that is missing, given twice or in
     /// another order, and for a value of another kind.
     pub fn new(op: &str, inputs: &[&str], params: &[(&str, Value)]) -> Result<BoundOp> {
-        let Some(found) = dispatch::op(op) else {
+        let Some(found) = registry::op(op) else {
             fail!(
                 InvalidArgument,
                 op.to_string(),
@@ -188,7 +190,7 @@ impl BoundOp {
                     Value::Str(v) => Arg::Str(v),
                     Value::Tensor(_) | Value::Tensors(_) => Arg::Absent,
                 });
-                match ParamValue::of(arg).filter(|_| dispatch::args::fits(spec.kind, &arg)) {
+                match ParamValue::of(arg).filter(|_| op::args::fits(spec.kind, &arg)) {
                     Some(value) => Bound::Param(value),
                     None => {
                         let got = given.map_or("nothing".to_string(), |v| format!("{v:?}"));

@@ -23,8 +23,8 @@ pub use bound::{BoundOp, ParamValue};
 
 use std::fmt::Debug;
 
-use crate::dispatch::DispatchKey;
 use crate::error::Result;
+use crate::key::DispatchKey;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;

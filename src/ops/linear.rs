@@ -1,14 +1,14 @@
 //! Linear layer and matrix product: strided only, as blocks of channels have no meaning in two dimensions.
 
-use super::{Entry, NONE, only};
-use crate::dispatch::schema::{data, optional_param};
-use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{Matrix, parallel_matmul};
+use crate::op::schema::{data, optional_param};
+use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::{Entry, NONE, only};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
@@ -131,7 +131,7 @@ impl LinearShape {
 
 fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
-    super::check_bias(args.op(), bias)?;
+    crate::kernels::check_bias(args.op(), bias)?;
     let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
     let strides = MemoryFormat::Contiguous.strides(args.op(), &s.dst)?;
     let dst = results.strided(s.dst, strides, None, DType::F32)?;
@@ -141,7 +141,7 @@ fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let x = x.dense_at(args.op(), MemoryFormat::Contiguous, args.location())?;
     let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
     let w = matrix(w, 0, 0);
-    super::timed(
+    crate::kernels::timed(
         args,
         NAME,
         || "contiguous -> contiguous".into(),
@@ -211,7 +211,7 @@ fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         return Ok(());
     }
     let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
-    super::timed(
+    crate::kernels::timed(
         args,
         NAME,
         || "strided -> contiguous".into(),

@@ -1,18 +1,20 @@
 //! Softmax and log-softmax over any axis.
 
-use super::lanes::Lanes;
-use super::lines::{Columns, ColumnsMut, Lines, WIDTH, gather_channels, transpose, with_scratch};
-use super::same::Same;
-use super::{Entry, only};
-use crate::dispatch::schema::{data, required_int};
-use crate::dispatch::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::error::{Result, fail};
+use crate::kernels::along_axis::{
+    Columns, ColumnsMut, Lines, WIDTH, gather_channels, transpose, with_scratch,
+};
+use crate::kernels::lanes::Lanes;
+use crate::kernels::same_shape::Same;
 use crate::math;
+use crate::op::schema::{data, required_int};
+use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::{Entry, only};
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
-const ARGS: &[crate::dispatch::ArgSpec] = &[data("x"), required_int("axis")];
+const ARGS: &[crate::op::ArgSpec] = &[data("x"), required_int("axis")];
 static SOFTMAX_SCHEMA: Schema = Schema::new("softmax", ARGS);
 static LOG_SOFTMAX_SCHEMA: Schema = Schema::new("log_softmax", ARGS);
 static SOFTMAX: Op = Op::new(&SOFTMAX_SCHEMA);
@@ -90,7 +92,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     if same.layout().is_some() {
         let view = same.lanes(op)?;
         let (src, dst) = same.slices();
-        super::timed(
+        crate::kernels::timed(
             args,
             "blocktensor:softmax",
             || name,
@@ -102,7 +104,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let at = order.iter().position(|&d| d == axis).unwrap_or(0);
         let lines = Lines::new(&sizes, at);
         let (src, dst) = same.slices();
-        super::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst));
+        crate::kernels::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst));
     }
     Ok(())
 }

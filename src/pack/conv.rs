@@ -7,20 +7,21 @@ use std::sync::Arc;
 
 use super::source::{Source, SourceLayout};
 use crate::buffer::Buffer;
-use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
+use crate::kernels::conv::blocked::{elements, other_layout};
+use crate::kernels::conv::direct::{self, Plan};
+use crate::kernels::conv::finish::{Finish, channel_values};
+use crate::kernels::conv::weights::unpack_direct;
+use crate::kernels::conv::{ConvGeometry, GemmConv, check_fusion, gemm_conv, strided};
+use crate::kernels::timed_as;
+use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::ops::conv::blocked::{elements, other_layout};
-use crate::ops::conv::direct::{self, Plan};
-use crate::ops::conv::finish::{Finish, channel_values};
-use crate::ops::conv::weights::unpack_direct;
-use crate::ops::conv::{
-    ConvGeometry, Direction, Forward, Fusion, GemmConv, Transposed, check_fusion, gemm_conv, strided,
-};
-use crate::ops::{PostOps, check_f32, timed_as};
+use crate::ops::conv::{Direction, Forward, Fusion, Transposed};
+use crate::post_ops::PostOps;
 use crate::scratchpad::Scratchpad;
+use crate::tensor::any::check_f32;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;

@@ -2,14 +2,15 @@
 
 use std::panic::Location;
 
-use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::kernels::timed_as;
+use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
 use crate::ops::linear::{LinearShape, NAME, linear_gemm};
-use crate::ops::{check_f32, timed_as};
 use crate::tensor::any::TensorRef;
+use crate::tensor::any::check_f32;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::blocked::BlockedTensor;
 use super::strided::StridedTensor;
-use crate::dispatch::DispatchKey;
 use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::key::DispatchKey;
 
 /// A tensor of another crate's backend, known here only by what an error or a schema needs.
 pub trait OpaqueTensor: Any + Send + Sync + Debug {
@@ -106,6 +107,19 @@ pub enum TensorMut<'a> {
     Opaque(&'a mut Arc<dyn OpaqueTensor>),
 }
 
+/// `UnsupportedDType` for an argument that is not f32.
+pub(crate) fn check_f32(
+    op: &'static str,
+    name: &'static str,
+    t: TensorRef<'_>,
+    rule: &'static str,
+) -> Result<()> {
+    if t.dtype() != DType::F32 {
+        fail!(UnsupportedDType, op, name, t.describe(), rule, "convert it with `to_dtype(DType::F32)`");
+    }
+    Ok(())
+}
+
 impl TensorMut<'_> {
     /// The same tensor, to read.
     pub fn as_ref(&self) -> TensorRef<'_> {
@@ -127,7 +141,7 @@ pub trait Operand: Sized {
     /// Borrows the tensor for a result.
     fn tensor_mut(&mut self) -> TensorMut<'_>;
     /// Takes a kernel's result; gives it back when it is of another backend.
-    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor>;
+    fn from_tensor(tensor: Tensor) -> std::result::Result<Self, Tensor>;
 }
 
 impl Operand for StridedTensor {
@@ -137,7 +151,7 @@ impl Operand for StridedTensor {
     fn tensor_mut(&mut self) -> TensorMut<'_> {
         TensorMut::Strided(self)
     }
-    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor> {
+    fn from_tensor(tensor: Tensor) -> std::result::Result<Self, Tensor> {
         match tensor {
             Tensor::Strided(t) => Ok(t),
             other => Err(other),
@@ -152,7 +166,7 @@ impl Operand for BlockedTensor {
     fn tensor_mut(&mut self) -> TensorMut<'_> {
         TensorMut::Blocked(self)
     }
-    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor> {
+    fn from_tensor(tensor: Tensor) -> std::result::Result<Self, Tensor> {
         match tensor {
             Tensor::Blocked(t) => Ok(t),
             other => Err(other),
@@ -175,7 +189,7 @@ impl Operand for Tensor {
             Tensor::Opaque(t) => TensorMut::Opaque(t),
         }
     }
-    fn from_tensor(tensor: Tensor) -> Result<Self, Tensor> {
+    fn from_tensor(tensor: Tensor) -> std::result::Result<Self, Tensor> {
         Ok(tensor)
     }
 }

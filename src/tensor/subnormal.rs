@@ -7,7 +7,7 @@ use super::strided::StridedTensor;
 use crate::elementwise::map1;
 use crate::error::Result;
 use crate::layout::memory_format::MemoryFormat;
-use crate::ops::check_f32;
+use crate::tensor::any::check_f32;
 use crate::threads::parallel_for;
 
 /// Elements that one task looks at.

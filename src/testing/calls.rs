@@ -1,7 +1,7 @@
 //! How the ops of the cases are called here: one function a family.
 
 use super::case::{Call, Case};
-use crate::dispatch::Value;
+use crate::op::Value;
 
 /// The call that answers a case, or `None` for an op that nobody knows.
 pub fn call_of(c: &Case<'_>) -> Option<Call> {

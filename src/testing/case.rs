@@ -7,8 +7,8 @@ use safetensors::SafeTensors;
 use serde_json::Value as Json;
 
 use super::{Backend, ConvWeights};
-use crate::dispatch::Value;
 use crate::error::{Complaint, Error, Result};
+use crate::op::Value;
 use crate::tensor::any::Tensor;
 use crate::tensor::strided::StridedTensor;
 

@@ -21,12 +21,12 @@ use safetensors::SafeTensors;
 use serde_json::Value as Json;
 
 use self::case::Case;
-use crate::dispatch::{self, DispatchKey};
 use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::native::WeightsKind;
+use crate::op::{self, DispatchKey};
 use crate::tensor::any::{Operand, Tensor};
 use crate::tensor::strided::StridedTensor;
 

@@ -81,7 +81,7 @@ fn a_host_gets_every_op_and_kernel_or_none() {
     let x = StridedTensor::from_slice(&[-1f32, 2.0], &[2]).unwrap();
     let values = [Arg::Tensor(x.tensor_ref())];
     let relu = host.ops.iter().find(|o| o.schema().name == "relu").unwrap();
-    let args = Args::new(relu.schema(), &values).unwrap();
+    let args = Args::new(relu, &values).unwrap();
     let kernel = host.table[&("relu".to_string(), "strided".to_string())];
     let y = kernel.call(&args).unwrap().expect("it takes them").into_vec().remove(0);
     assert_eq!(StridedTensor::from_tensor(y).unwrap().to_vec::<f32>().unwrap(), [0.0, 2.0]);

@@ -102,7 +102,7 @@ fn a_kernel_that_a_host_calls_checks_dtypes_itself() {
     let x = StridedTensor::from_slice(&[1u8; 4], &[1, 4]).unwrap();
     let (op, key) = (dispatch::op("softmax").unwrap(), dispatch::DispatchKey::STRIDED);
     let values = [dispatch::Arg::Tensor(x.tensor_ref()), dispatch::Arg::Int(1)];
-    let args = dispatch::Args::new(op.schema(), &values).unwrap();
+    let args = dispatch::Args::new(op, &values).unwrap();
     let e = op.kernel(key).unwrap().call(&args).unwrap_err();
     assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("to_dtype(DType::F32)"), "{e}");
 }

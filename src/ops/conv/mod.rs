@@ -1,31 +1,20 @@
 //! Convolution and transposed convolution: 1-D, 2-D and 3-D, grouped, depthwise, dilated, with post-ops.
 
-pub(crate) mod blocked;
-pub(crate) mod direct;
-pub(crate) mod finish;
-mod gemm;
-pub(crate) mod geometry;
-#[cfg(feature = "onednn")]
-pub(crate) mod onednn;
 mod params;
-pub(crate) mod phases;
-pub(crate) mod strided;
-pub(crate) mod weights;
 
-pub(crate) use gemm::{GemmConv, gemm_conv};
-pub(crate) use geometry::{ConvGeometry, ConvNumbers};
 pub use params::{
     Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
     Direction, Forward, Transposed,
 };
 
-use super::post_ops::PostOps;
-use super::{Entry, Kernels};
-#[cfg(feature = "onednn")]
-use crate::dispatch::Engine;
-use crate::dispatch::schema::{data, flag, int, ints, optional_data, optional_param, param_list, word};
-use crate::dispatch::{Arg, ArgSpec, Args, Kernel, Op, Schema};
 use crate::error::{Result, fail};
+use crate::kernels::conv::OUTPUT_PADDING;
+#[cfg(feature = "onednn")]
+use crate::op::Engine;
+use crate::op::schema::{data, flag, int, ints, optional_data, optional_param, param_list, word};
+use crate::op::{Arg, ArgSpec, Args, Kernel, Op, Schema};
+use crate::ops::{Entry, Kernels};
+use crate::post_ops::PostOps;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
@@ -53,10 +42,6 @@ impl<T> Default for Fusion<'_, T> {
         Fusion { residual: None, channel: &[] }
     }
 }
-
-/// Where the parameters begin, and where a transposed convolution's own stands.
-const STRIDE: usize = 5;
-const OUTPUT_PADDING: usize = 11;
 
 const fn args(weights: ArgSpec) -> [ArgSpec; OUTPUT_PADDING + 1] {
     [
@@ -107,18 +92,18 @@ static OPS: [Op; 6] = [
 /// oneDNN's kernels are asked first, in a build that has them.
 #[cfg(feature = "onednn")]
 const STRIDED: Kernels = [
-    Some(Kernel::rust(&strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(Kernel::rust(&strided::gemm_kernel)),
+    Some(Kernel::rust(&crate::kernels::conv::strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    Some(Kernel::rust(&crate::kernels::conv::strided::gemm_kernel)),
 ];
 #[cfg(feature = "onednn")]
 const BLOCKED: Kernels = [
-    Some(Kernel::rust(&blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(Kernel::rust(&blocked::direct_kernel)),
+    Some(Kernel::rust(&crate::kernels::conv::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    Some(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel)),
 ];
 #[cfg(not(feature = "onednn"))]
-const STRIDED: Kernels = super::only(Kernel::rust(&strided::gemm_kernel));
+const STRIDED: Kernels = crate::ops::only(Kernel::rust(&crate::kernels::conv::strided::gemm_kernel));
 #[cfg(not(feature = "onednn"))]
-const BLOCKED: Kernels = super::only(Kernel::rust(&blocked::direct_kernel));
+const BLOCKED: Kernels = crate::ops::only(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel));
 
 const fn entry(op: &'static Op) -> Entry {
     Entry { op, strided: STRIDED, blocked: BLOCKED }
@@ -130,113 +115,6 @@ pub(super) const ENTRIES: &[Entry] =
 /// The op with this many spatial dimensions.
 pub(crate) fn op_of(spatial: usize, transposed: bool) -> &'static Op {
     &OPS[spatial - 1 + if transposed { 3 } else { 0 }]
-}
-
-/// Spatial dimensions of the op of this name, and whether it is a transposed one.
-fn kind_of(op: &str) -> (usize, bool) {
-    let i = SCHEMAS.iter().position(|s| s.name == op).unwrap_or(0);
-    (i % 3 + 1, i >= 3)
-}
-
-/// A call's operands and parameters, checked.
-struct Call<'a> {
-    g: ConvGeometry,
-    bias: Option<&'a StridedTensor>,
-    residual: Option<TensorRef<'a>>,
-    channel: &'a [TensorRef<'a>],
-    post_ops: PostOps,
-    #[cfg(feature = "onednn")]
-    allow_reference: bool,
-}
-
-impl<'a> Call<'a> {
-    /// `weights` are the sizes of the weights: `[O, C/g, k...]`, or with their groups apart.
-    fn new(args: &Args<'a>, weights: &[usize]) -> Result<Call<'a>> {
-        let (spatial, transposed) = kind_of(args.op());
-        let bias = args.optional_strided(2)?;
-        super::check_bias(args.op(), bias)?;
-        let numbers = ConvGeometry::numbers(args, STRIDE, transposed.then_some(OUTPUT_PADDING), spatial)?;
-        let x = args.tensor(0)?;
-        let bias_dims = bias.map(StridedTensor::dims);
-        let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
-        let post_ops = args.word(9)?.parse::<PostOps>().map_err(|e| e.in_call(args.op(), "post_ops"))?;
-        let residual = match args.optional_tensor(3)? {
-            None if post_ops.takes_residual() => fail!(
-                InvalidArgument,
-                args.op(),
-                "residual",
-                "nothing",
-                "the post-ops add a residual",
-                "pass it in `Fusion`"
-            ),
-            Some(r) if !post_ops.takes_residual() => fail!(
-                InvalidArgument,
-                args.op(),
-                "residual",
-                r.describe(),
-                "no post-op takes it",
-                "add `residual` to the post-ops"
-            ),
-            other => other,
-        };
-        let channel = args.tensors(4)?;
-        check_fusion(args.op(), &g, &post_ops, residual, channel)?;
-        Ok(Call {
-            g,
-            bias,
-            residual,
-            channel,
-            post_ops,
-            #[cfg(feature = "onednn")]
-            allow_reference: args.flag(10)?,
-        })
-    }
-}
-
-/// Checks what a fused convolution reads besides source, weights and bias.
-pub(crate) fn check_fusion(
-    op: &'static str,
-    g: &ConvGeometry,
-    post_ops: &PostOps,
-    residual: Option<TensorRef<'_>>,
-    channel: &[TensorRef<'_>],
-) -> Result<()> {
-    if let Some(r) = residual
-        && r.dims() != g.dst_dims().as_slice()
-    {
-        fail!(
-            ShapeMismatch,
-            op,
-            "residual",
-            r.describe(),
-            format!("the result is {}", g.dst_dims()),
-            "pass a residual of the result's shape"
-        );
-    }
-    if channel.len() != post_ops.channel_operands() {
-        fail!(
-            InvalidArgument,
-            op,
-            "channel",
-            format!("{} vectors", channel.len()),
-            format!("the post-ops `{post_ops}` take {}", post_ops.channel_operands()),
-            "pass one for each mul_channel and add_channel"
-        );
-    }
-    for c in channel {
-        if c.dims() != [g.o] {
-            fail!(
-                ShapeMismatch,
-                op,
-                "channel",
-                c.describe(),
-                format!("it has one value for each of the {} output channels", g.o),
-                format!("pass {} values", g.o)
-            );
-        }
-        super::check_f32(op, "channel", *c, "it is f32")?;
-    }
-    Ok(())
 }
 
 #[track_caller]

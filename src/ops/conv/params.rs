@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use super::ConvNumbers;
 use crate::error::Result;
+use crate::kernels::conv::ConvNumbers;
 use crate::layout::dims::{Dims, ToDims};
-use crate::ops::post_ops::{Activation, PostOp, PostOps};
+use crate::post_ops::{Activation, PostOp, PostOps};
 
 /// Which of the two convolutions parameters and packed weights are for: [`Forward`] or [`Transposed`].
 pub trait Direction: Clone + std::fmt::Debug + PartialEq + Send + Sync + sealed::Sealed {
@@ -50,20 +50,20 @@ pub struct Conv<const N: usize, D: Direction = Forward> {
     direction: PhantomData<D>,
 }
 
-/// Parameters of [`conv1d`](super::conv1d).
+/// Parameters of [`conv1d`](crate::ops::conv::conv1d).
 pub type Conv1d = Conv<1>;
-/// Parameters of [`conv2d`](super::conv2d).
+/// Parameters of [`conv2d`](crate::ops::conv::conv2d).
 pub type Conv2d = Conv<2>;
-/// Parameters of [`conv3d`](super::conv3d).
+/// Parameters of [`conv3d`](crate::ops::conv::conv3d).
 pub type Conv3d = Conv<3>;
 
 /// Parameters of a transposed convolution with `N` spatial dimensions.
 pub type ConvTranspose<const N: usize> = Conv<N, Transposed>;
-/// Parameters of [`conv_transpose1d`](super::conv_transpose1d).
+/// Parameters of [`conv_transpose1d`](crate::ops::conv::conv_transpose1d).
 pub type ConvTranspose1d = ConvTranspose<1>;
-/// Parameters of [`conv_transpose2d`](super::conv_transpose2d).
+/// Parameters of [`conv_transpose2d`](crate::ops::conv::conv_transpose2d).
 pub type ConvTranspose2d = ConvTranspose<2>;
-/// Parameters of [`conv_transpose3d`](super::conv_transpose3d).
+/// Parameters of [`conv_transpose3d`](crate::ops::conv::conv_transpose3d).
 pub type ConvTranspose3d = ConvTranspose<3>;
 
 impl<const N: usize, D: Direction> Default for Conv<N, D> {

@@ -1,18 +1,15 @@
 //! Max and average pooling: 1-D, 2-D and 3-D.
 
-mod direct;
-mod fold;
-pub(crate) mod geometry;
-pub(crate) mod kernel;
-mod scratch;
-
-use super::{Entry, only, spatial};
-use crate::dispatch::schema::{data, flag, ints, required_ints};
-use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+pub(crate) mod adaptive;
 use crate::error::Result;
+use crate::kernels::pool::geometry::PoolGeometry;
+use crate::kernels::pool::kernel;
+use crate::kernels::spatial;
 use crate::layout::dims::Dims;
+use crate::op::schema::{data, flag, ints, required_ints};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::{Entry, only};
 use crate::tensor::any::Operand;
-use geometry::PoolGeometry;
 
 /// Parameters of max pooling with `N` spatial dimensions: by default windows side by side, no padding, no dilation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,7 +133,7 @@ static MAX: [Op; 3] = [Op::new(&SCHEMAS[0]), Op::new(&SCHEMAS[1]), Op::new(&SCHE
 static AVG: [Op; 3] = [Op::new(&SCHEMAS[3]), Op::new(&SCHEMAS[4]), Op::new(&SCHEMAS[5])];
 
 /// One kernel serves both keys: it runs over lanes.
-const fn entry(op: &'static Op, run: &'static crate::dispatch::KernelFn) -> Entry {
+const fn entry(op: &'static Op, run: &'static crate::op::KernelFn) -> Entry {
     Entry { op, strided: only(Kernel::rust(run)), blocked: only(Kernel::rust(run)) }
 }
 

@@ -1,17 +1,19 @@
 //! Where the largest element is.
 
-use super::blocked;
-use super::folds::{Amax, larger};
-use super::{Axes, Entry, only};
-use crate::dispatch::schema::{data, flag, ints};
-use crate::dispatch::{Arg, Args, DispatchKey, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Result, fail};
+use crate::kernels::along_axis::{Columns, Lines, WIDTH, gather_channels, with_scratch};
+use crate::kernels::lanes::{Lanes, for_each_chunk_by};
+use crate::kernels::reduce::Axes;
+use crate::kernels::reduce::blocked;
+use crate::kernels::reduce::folds::{Amax, larger};
+use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
-use crate::ops::lanes::{Lanes, for_each_chunk_by};
-use crate::ops::lines::{Columns, Lines, WIDTH, gather_channels, with_scratch};
+use crate::op::schema::{data, flag, ints};
+use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::reduce::{Entry, only};
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::blocked::BlockedTensor;
@@ -35,7 +37,7 @@ pub(super) const ENTRY: Entry = Entry { op: &OP, strided: only(KERNEL), blocked:
 ///
 /// # Layouts
 /// Strided: row-major and channels-last tensors are read as they are, other views are copied, which the ledger counts; the
-/// result is row-major, or with `keepdim` in the format that `x` is tagged with. Blocked: as [`super::sum`].
+/// result is row-major, or with `keepdim` in the format that `x` is tagged with. Blocked: as [`crate::ops::reduce::sum`].
 ///
 /// # Errors
 /// `InvalidArgument` for an axis that is not there, for several axes, and for a largest of no elements; `Overflow` for
@@ -77,7 +79,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
         let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::S32)?;
         let layouts = || x.format_name();
-        return Ok(super::super::timed(args, "blocktensor:argmax", layouts, || {
+        return Ok(crate::kernels::timed(args, "blocktensor:argmax", layouts, || {
             strided(args, x, axis, keepdim, &axes, dst)
         })?);
     }
@@ -87,7 +89,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), DType::S32)?;
     let layouts = || x.layout().to_string();
     let work = || of_blocked(op, x, axis, &axes, dst);
-    Ok(super::super::timed(args, "blocktensor:argmax", layouts, work)?)
+    Ok(crate::kernels::timed(args, "blocktensor:argmax", layouts, work)?)
 }
 
 fn strided(

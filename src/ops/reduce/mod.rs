@@ -1,28 +1,25 @@
 //! Reductions over any set of axes: sum, mean, product, largest, smallest, and where the largest is.
 
 mod argmax;
-#[allow(unsafe_code)]
-mod blocked;
-mod channels;
-mod folds;
 
 pub use argmax::argmax;
 
-use super::lanes::Lanes;
-use super::{Entry, only};
-use crate::dispatch::schema::{data, flag, ints};
-use crate::dispatch::{Arg, Args, DispatchKey, Kernel, KernelResult, Op, Results, Schema};
 use crate::dtype::DType;
 use crate::elementwise::{self, Fold};
 use crate::error::{Result, fail};
+use crate::kernels::lanes::Lanes;
+use crate::kernels::reduce::folds::{Amax, Amin, Mean, Prod, Sum};
+use crate::kernels::reduce::{Axes, blocked};
+use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK, ToDims};
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::schema::{data, flag, ints};
+use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::{Entry, only};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
-pub(super) use folds::{Amax, Mean};
-use folds::{Amin, Prod, Sum};
 
-const ARGS: &[crate::dispatch::ArgSpec] = &[data("x"), ints("axes", &[]), flag("keepdim", false)];
+const ARGS: &[crate::op::ArgSpec] = &[data("x"), ints("axes", &[]), flag("keepdim", false)];
 
 macro_rules! reductions {
     ($($name:ident $op:ident $schema:ident $kernel:ident $fold:ident $empty:literal $what:literal $of_none:literal;)*) => {
@@ -86,14 +83,16 @@ fn kernel<F: Fold<In = f32, Out = f32>>(
         let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
         let layouts = || x.format_name();
         let reduce = || elementwise::reduce_into(op, x, &axes.list, keepdim, fold, dst);
-        return Ok(super::timed(args, "blocktensor:reduce", layouts, reduce)?);
+        return Ok(crate::kernels::timed(args, "blocktensor:reduce", layouts, reduce)?);
     }
     axes.check_keepdim(args, keepdim)?;
     let x = args.blocked(0)?;
     Lanes::of_blocked(op, x)?;
     let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
     let layouts = || x.layout().to_string();
-    Ok(super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold, dst))?)
+    Ok(crate::kernels::timed(args, "blocktensor:reduce", layouts, || {
+        blocked::reduce(op, x, &axes, fold, dst)
+    })?)
 }
 
 /// Every channel of an image folded over its pixels, whose axes stay: global pooling where a plain reduction is the
@@ -111,86 +110,18 @@ pub(super) fn over_pixels<F: Fold<In = f32, Out = f32>>(
             let dims = elementwise::reduced_dims(op, x, &list, true)?;
             let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
             let reduce = || elementwise::reduce_into(op, x, &list, true, fold, dst);
-            super::timed(args, "blocktensor:reduce", layouts, reduce)?;
+            crate::kernels::timed(args, "blocktensor:reduce", layouts, reduce)?;
         }
         TensorRef::Blocked(x) => {
             let is_reduced = std::array::from_fn(|d| d >= 2 && d < x.rank());
             let axes = Axes { list, is_reduced };
             Lanes::of_blocked(op, x)?;
             let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
-            super::timed(args, "blocktensor:reduce", layouts, || blocked::reduce(op, x, &axes, fold, dst))?;
+            crate::kernels::timed(args, "blocktensor:reduce", layouts, || {
+                blocked::reduce(op, x, &axes, fold, dst)
+            })?;
         }
         _ => return Ok(false),
     }
     Ok(true)
-}
-
-/// The axes of a reduction, checked.
-struct Axes {
-    /// As they were named; none for all.
-    list: Dims,
-    is_reduced: [bool; MAX_RANK],
-}
-
-impl Axes {
-    /// Those of argument `i`.
-    fn new(args: &Args<'_>, i: usize) -> Result<Axes> {
-        let (list, rank) = (args.sizes(i)?, args.tensor(0)?.dims().len());
-        let mut is_reduced = [false; MAX_RANK];
-        is_reduced[..rank].fill(list.is_empty());
-        for &axis in &list {
-            let rule = match is_reduced.get_mut(axis).filter(|_| axis < rank) {
-                Some(reduced) if !*reduced => {
-                    *reduced = true;
-                    continue;
-                }
-                Some(_) => format!("axis {axis} is there twice"),
-                None => format!("the tensor has rank {rank}"),
-            };
-            fail!(
-                InvalidArgument,
-                args.op(),
-                args.name(i),
-                list.to_string(),
-                rule,
-                "name axes that are there, each once, or none for all"
-            );
-        }
-        Ok(Axes { list, is_reduced })
-    }
-
-    /// No elements have no extreme.
-    fn check_not_empty(&self, args: &Args<'_>) -> Result<()> {
-        let x = args.tensor(0)?;
-        let empty = (0..x.dims().len()).find(|&d| self.is_reduced[d] && x.dims()[d] == 0);
-        let Some(axis) = empty else { return Ok(()) };
-        fail!(
-            InvalidArgument,
-            args.op(),
-            args.name(1),
-            format!("axis {axis} of {}", x.describe()),
-            "it is empty, and no elements have no extreme",
-            "reduce axes that are not empty"
-        )
-    }
-
-    /// The axes of a blocked tensor are part of its layout.
-    fn check_keepdim(&self, args: &Args<'_>, keepdim: bool) -> Result<()> {
-        if keepdim {
-            return Ok(());
-        }
-        fail!(
-            OpaqueLayout,
-            args.op(),
-            "keepdim",
-            format!("false for x {}", args.tensor(0)?.describe()),
-            format!("axes {} cannot be taken out of a blocked layout", self.list),
-            "pass keepdim = true, or reorder with `to_strided` first"
-        )
-    }
-
-    /// The sizes of the result, reduced axes as 1.
-    fn kept_sizes(&self, dims: &[usize]) -> Dims {
-        dims.iter().zip(self.is_reduced).map(|(&d, reduced)| if reduced { 1 } else { d }).to_dims()
-    }
 }

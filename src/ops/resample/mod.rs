@@ -1,14 +1,13 @@
 //! Resampling: nearest neighbour and linear interpolation, to a size or by a scale.
 
-mod geometry;
-mod kernel;
-
-use super::{Entry, only, spatial};
-use crate::dispatch::schema::{data, flag, float, ints};
-use crate::dispatch::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::error::Result;
+use crate::kernels::resample::geometry::Target;
+use crate::kernels::resample::kernel;
+use crate::kernels::spatial;
+use crate::op::schema::{data, flag, float, ints};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
+use crate::ops::{Entry, only};
 use crate::tensor::any::Operand;
-use geometry::Target;
 
 /// Where resampling with `N` spatial dimensions leads, and how coordinates are counted.
 #[derive(Clone, Debug, PartialEq)]

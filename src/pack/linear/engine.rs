@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::*;
 use crate::buffer::Buffer;
 use crate::file::entry::Identity;
+use crate::kernels::conv::onednn::without_implementation;
 use crate::layout::dims::Dims;
 use crate::ledger::{self, Cause, Move};
 use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
-use crate::ops::conv::onednn::without_implementation;
 use crate::pack::chosen;
 use crate::pack::kernels::Kernels;
 

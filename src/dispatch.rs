@@ -1,0 +1,13 @@
+//! Dispatch: keys, schemas, kernels, and the way from a call to one of them.
+//!
+//! The data operands of a call choose the key and must agree. The kernels of the op for that key are asked in the order of
+//! their registration; the first that takes the operands runs. A key without a kernel is an error that names the keys that
+//! have one, never a conversion.
+
+pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
+pub use crate::op::args::{Arg, Args, Value};
+pub use crate::op::fallback::{Fallback, FallbackNote, allow_fallback};
+pub use crate::op::kernel::{Engine, Kernel, KernelFn, Op, Outputs, PreferredFn};
+pub use crate::op::results::{KernelResult, Results, Stop};
+pub use crate::op::schema::{self, ArgKind, ArgSpec, Schema};
+pub use crate::registry::{Registrar, call, op, ops, register, register_backend};

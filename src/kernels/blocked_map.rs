@@ -1,0 +1,200 @@
+//! Blocked activations for the element-wise engine: strided tensors of one dimension more.
+//!
+//! `nChw16c` is N, blocks, H, W, lanes, and dense in that order. Seen so, every element-wise loop serves blocked
+//! tensors too, with the same arithmetic and the same bits. What broadcasts along the channels (C = 1) lies in lane 0
+//! of its only block, and is read from there. The padding of a result is zeroed by the pass that writes it, and only
+//! where the function does not leave zeros there by itself.
+
+use crate::buffer::Buffer;
+use crate::dtype::{DType, Element};
+use crate::elementwise::{self, Function, Function2, Tail, Target};
+use crate::error::{Result, fail};
+use crate::kernels::lanes::Lanes;
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::layout::iterator::{self, Operand};
+use crate::layout::pack;
+use crate::tensor::any::TensorRef;
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::strided::StridedTensor;
+
+/// Sizes of a blocked activation in the order of memory: N, blocks, D, H, W, lanes (as many of D, H, W as it has).
+pub(crate) fn dense_dims(op: &'static str, dims: &[usize], layout: &Layout) -> Result<Dims> {
+    let lanes = Lanes::of_layout(op, dims, layout)?;
+    let mut all = Dims::from_slice(dims);
+    all[1] = lanes.blocks;
+    all.push(lanes.lanes);
+    Ok(all)
+}
+
+/// The storage of a blocked activation in the order of memory.
+pub(crate) fn view(op: &'static str, t: &BlockedTensor) -> Result<StridedTensor> {
+    t.storage_view(op, dense_dims(op, t.dims(), t.layout())?)
+}
+
+/// What a map reads.
+pub(crate) struct Source {
+    view: StridedTensor,
+    /// Whether the lanes that are padding of the result read zero.
+    zero_tail: bool,
+}
+
+impl Source {
+    /// A blocked operand of a result with `channels` channels.
+    pub fn of(op: &'static str, t: &BlockedTensor, channels: usize) -> Result<Source> {
+        let view = view(op, t)?;
+        if t.dims()[1] == channels {
+            return Ok(Source { view, zero_tail: true });
+        }
+        Ok(Source { view: view.narrow(t.rank(), 0, 1)?, zero_tail: false })
+    }
+
+    /// A parameter with one value for each channel of `like`, or one for all.
+    pub fn of_channels(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
+        if values.numel() == 1 && like.dims()[1] != 1 {
+            return Ok(Source { view: values.reshape(&[1])?, zero_tail: false });
+        }
+        let mut dims = Dims::filled(1, like.rank());
+        dims[1] = values.numel();
+        Source::of_features(op, &values.reshape(&dims)?, like)
+    }
+
+    /// A small tensor with as many channels as `like`, moved into its layout: it is a parameter, and no reorder.
+    pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
+        let (elem, layout) = (values.dtype().size_bytes(), like.layout());
+        let mut blocked = BlockedTensor::for_result(op, values.dims(), layout, values.dtype())?;
+        pack::pack(
+            elem,
+            values.bytes(),
+            values.dims(),
+            values.strides(),
+            layout,
+            blocked.storage_bytes_mut(),
+        );
+        Ok(Source { view: view(op, &blocked)?, zero_tail: true })
+    }
+
+    /// A small strided tensor with one channel, for a function that is zero wherever its other operands are.
+    pub fn of_pixels(values: &StridedTensor) -> Result<Source> {
+        Ok(Source { view: values.unsqueeze(values.rank())?, zero_tail: true })
+    }
+}
+
+/// The common sizes and the layout of blocked operands that broadcast against each other.
+///
+/// # Errors
+/// `RankMismatch`, `LayoutMismatch`, `ShapeMismatch`.
+pub(crate) fn common(
+    op: &'static str,
+    operands: &[(&'static str, &BlockedTensor)],
+) -> Result<(Dims, Layout)> {
+    let (first_name, first) = operands[0];
+    for &(name, t) in &operands[1..] {
+        let first = || TensorRef::Blocked(first).describe();
+        if t.rank() != operands[0].1.rank() {
+            fail!(
+                RankMismatch,
+                op,
+                name,
+                TensorRef::Blocked(t).describe(),
+                format!("`{first_name}` is {}, and blocked operands broadcast between equal ranks", first()),
+                "unsqueeze the strided tensor to that rank before `to_blocked`"
+            );
+        }
+        if t.layout() != operands[0].1.layout() {
+            fail!(
+                LayoutMismatch,
+                op,
+                name,
+                TensorRef::Blocked(t).describe(),
+                format!("`{first_name}` is {}, and operands share one layout", first()),
+                format!("reorder `{name}` with `reorder_to(\"{}\".parse()?)`", operands[0].1.layout())
+            );
+        }
+    }
+    // Only the sizes are looked at.
+    let views: Vec<Operand<'_>> =
+        operands.iter().map(|(_, t)| Operand { dims: t.dims(), strides: t.dims() }).collect();
+    let dims = iterator::broadcast(op, &views)?;
+    Lanes::of_layout(op, &dims, first.layout())?;
+    Ok((dims, *first.layout()))
+}
+
+/// Checks a caller's destination against the sizes, layout and dtype of the result.
+pub(crate) fn check_destination(
+    op: &'static str,
+    dst: &BlockedTensor,
+    dims: &[usize],
+    layout: &Layout,
+    dtype: DType,
+) -> Result<()> {
+    let got = || TensorRef::Blocked(dst).describe();
+    if dst.dims() != dims {
+        let rule = format!("the result has sizes {dims:?}");
+        fail!(ShapeMismatch, op, "dst", got(), rule, "pass a destination of that shape");
+    }
+    if dst.layout() != layout {
+        let rule = format!("the operands are in layout {layout}");
+        fail!(LayoutMismatch, op, "dst", got(), rule, "pass a destination in that layout");
+    }
+    if dst.dtype() != dtype {
+        let rule = format!("the result is {dtype}");
+        fail!(DTypeMismatch, op, "dst", got(), rule, "pass a destination of that dtype");
+    }
+    Ok(())
+}
+
+/// Where a map writes; `clean` when it leaves zeros in the padding.
+fn target<'a, O: Element>(
+    op: &'static str,
+    dst: &'a mut BlockedTensor,
+    clean: bool,
+) -> Result<Target<'a, O>> {
+    let lanes = Lanes::of_blocked(op, dst)?;
+    let dims = dense_dims(op, dst.dims(), dst.layout())?;
+    let used = lanes.c % lanes.lanes;
+    let tail = Tail { lanes: lanes.lanes, used, plane: lanes.plane_len(), blocks: lanes.blocks };
+    let tail = Some(tail).filter(|_| used != 0 && !clean);
+    match dst.data_mut::<O>() {
+        Some(data) => Target::dense(op, dims, data, tail),
+        None => Err(Buffer::not_for_writing(op)),
+    }
+}
+
+fn is_zero<O: Element>(value: O) -> bool {
+    bytemuck::bytes_of(&value).iter().all(|&b| b == 0)
+}
+
+/// `f` of every element. The destination was checked, or was made for the purpose.
+pub(crate) fn map1<A: Element, O: Element>(
+    op: &'static str,
+    dst: &mut BlockedTensor,
+    a: &Source,
+    f: impl Function<A, O>,
+) -> Result<()> {
+    let clean = a.zero_tail && is_zero(f.of(A::zeroed()));
+    elementwise::map1_to(op, target(op, dst, clean)?, &a.view, f)
+}
+
+/// `f` of every pair of elements. As [`map1`].
+pub(crate) fn map2<A: Element, B: Element, O: Element>(
+    op: &'static str,
+    dst: &mut BlockedTensor,
+    (a, b): (&Source, &Source),
+    f: impl Function2<A, B, O>,
+) -> Result<()> {
+    let clean = a.zero_tail && b.zero_tail && is_zero(f.of(A::zeroed(), B::zeroed()));
+    elementwise::map2_to(op, target(op, dst, clean)?, &a.view, &b.view, f)
+}
+
+/// `f` of every triple of elements. As [`map1`].
+pub(crate) fn map3<A: Element, B: Element, C: Element, O: Element>(
+    op: &'static str,
+    dst: &mut BlockedTensor,
+    (a, b, c): (&Source, &Source, &Source),
+    f: impl Fn(A, B, C) -> O + Sync,
+) -> Result<()> {
+    let zeros = a.zero_tail && b.zero_tail && c.zero_tail;
+    let clean = zeros && is_zero(f(A::zeroed(), B::zeroed(), C::zeroed()));
+    elementwise::map3_to(op, target(op, dst, clean)?, &a.view, &b.view, &c.view, f)
+}

@@ -1,0 +1,99 @@
+//! Plain weights into the order in which the kernel reads them.
+
+use std::ops::Range;
+
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::kernels::conv::ConvGeometry;
+use crate::kernels::conv::direct::plan::{Form, Plan};
+use crate::threads::{SyncPtr, parallel_for};
+
+/// Plain weights: the strides of group, output channel of the group, input channel of the group, and the kernel's
+/// axes, in elements.
+pub(crate) struct Plain<'a> {
+    data: &'a [f32],
+    group: usize,
+    o: usize,
+    c: usize,
+    kernel: [usize; 3],
+}
+
+impl<'a> Plain<'a> {
+    /// Weights with their groups apart; the strides are those of `ConvGeometry::weight_dims`.
+    pub(crate) fn new(g: &ConvGeometry, data: &'a [f32], strides: &[usize]) -> Plain<'a> {
+        let spatial = g.kernel.len();
+        let (channels, along) = strides.split_at(strides.len() - spatial);
+        let mut kernel = [0; 3];
+        kernel[3 - spatial..].copy_from_slice(along);
+        let [group, o, c] = match *channels {
+            [group, o, c] => [group, o, c],
+            [o, c] => [0, o, c],
+            _ => unreachable!("weights have two dimensions of channels, and one of groups or none"),
+        };
+        Plain { data, group, o, c, kernel }
+    }
+
+    fn offset(&self, plan: &Plan, o: usize, c: usize, tap: usize) -> usize {
+        let [_, kh, kw] = plan.kernel;
+        let [d, h, w] = [tap / (kh * kw), tap / kw % kh, tap % kw];
+        let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
+        o / plan.og * self.group + o % plan.og * self.o + c * self.c + along
+    }
+}
+
+impl Plan {
+    /// The weights as [`Form`] says, block by block; lanes that no output channel has are zero.
+    pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
+        let mut buffer = Buffer::zeroed(self.weight_vectors * self.block * size_of::<f32>())?;
+        let to = buffer.as_mut_slice::<f32>();
+        let ends = self.blocks.iter().skip(1).map(|b| b.weights).chain([self.weight_vectors]);
+        let ranges: Vec<_> = self.blocks.iter().zip(ends).map(|(b, end)| b.weights..end).collect();
+        let out = SyncPtr::new(to);
+        parallel_for(self.blocks.len(), |i| {
+            let range = &ranges[i];
+            // SAFETY: the ranges of the blocks follow each other inside the buffer; each task has its own.
+            let to = unsafe {
+                let start = out.get().add(range.start * self.block);
+                std::slice::from_raw_parts_mut(start, range.len() * self.block)
+            };
+            self.for_each_weight(i, |at, o, c, tap| to[at] = w.data[w.offset(self, o, c, tap)]);
+        });
+        Ok(buffer)
+    }
+
+    /// Packed weights as plain ones again: every output channel's taps, channel by channel.
+    pub(crate) fn unpack(&self, packed: &[f32], plain: &mut [f32]) {
+        let taps = self.taps();
+        for i in 0..self.blocks.len() {
+            let packed = &packed[self.blocks[i].weights * self.block..];
+            self.for_each_weight(i, |at, o, c, tap| plain[(o * self.cg + c) * taps + tap] = packed[at]);
+        }
+    }
+
+    /// Calls `f(place among the block's weights, output channel, input channel of the group, tap)` for every weight
+    /// of output block `i`.
+    fn for_each_weight(&self, i: usize, mut f: impl FnMut(usize, usize, usize, usize)) {
+        let (block, taps) = (self.block, self.taps());
+        let mut each = |lanes: Range<usize>, c: usize, first: usize, between: usize| {
+            for tap in 0..taps {
+                for lane in lanes.clone() {
+                    f((first + tap * between) * block + lane, i * block + lane, c, tap);
+                }
+            }
+        };
+        if self.blocks[i].form == Form::Shared {
+            for part in self.parts(i) {
+                let lanes = part.lanes.start..part.lanes.end.min(self.o - i * block);
+                for c in 0..self.cg {
+                    let source = part.channels.start + c;
+                    let plane = source / block - part.channels.start / block;
+                    let first = part.weights - self.blocks[i].weights + plane * taps * block + source % block;
+                    each(lanes.clone(), c, first, block);
+                }
+            }
+        } else {
+            let lanes = 0..block.min(self.o - i * block);
+            (0..self.cg).for_each(|c| each(lanes.clone(), c, c * taps, 1));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Bias and post-ops in a pass of their own, over the result of a kernel that leaves them to us, and their operands.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::error::Result;
+#[cfg(feature = "onednn")]
+use crate::kernels::lanes::Lanes;
+use crate::post_ops::{PostOp, PostOps};
+use crate::simd::{self, Loop};
+use crate::tensor::any::TensorRef;
+
+/// What is done to a result.
+#[derive(Clone, Copy)]
+pub(crate) struct Finish<'a> {
+    /// A number for each channel.
+    pub bias: Option<&'a [f32]>,
+    pub post_ops: &'a PostOps,
+    /// The numbers a channel of the post-ops that take some, in their order.
+    pub channel: &'a [Cow<'a, [f32]>],
+}
+
+impl Finish<'_> {
+    /// Finishes `dst`, which lies as `view` says, and so does the residual. Of the padding of its blocks it makes whatever
+    /// the functions do.
+    #[cfg(feature = "onednn")]
+    pub fn all(&self, view: &Lanes, residual: Option<&[f32]>, dst: &mut [f32]) {
+        view.for_each_piece(dst, |p, values| {
+            let first = p.block * view.lanes;
+            let at = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
+            let residual = residual.map(|r| &r[at..at + values.len()]);
+            self.pixels(view.lanes, first..first + view.lanes_in(p.block), residual, values);
+        });
+    }
+
+    /// Finishes pixels that lie together, each of `lanes` values: those of `channels`, and padding.
+    pub fn pixels(&self, lanes: usize, channels: Range<usize>, residual: Option<&[f32]>, values: &mut [f32]) {
+        simd::dispatch(Pixels { finish: self, lanes, channels, residual, values });
+    }
+}
+
+struct Pixels<'a> {
+    finish: &'a Finish<'a>,
+    lanes: usize,
+    channels: Range<usize>,
+    /// As many as values.
+    residual: Option<&'a [f32]>,
+    values: &'a mut [f32],
+}
+
+impl Loop for Pixels<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Pixels { finish, lanes, channels, residual, values } = self;
+        if let Some(bias) = finish.bias {
+            with_channels(values, lanes, &bias[channels.clone()], |v, b| v + b);
+        }
+        let mut numbers = finish.channel.iter();
+        for op in finish.post_ops.iter() {
+            match *op {
+                PostOp::Residual => {
+                    let Some(residual) = residual else { continue };
+                    values.iter_mut().zip(residual).for_each(|(v, r)| *v += r);
+                }
+                PostOp::MulChannel => {
+                    let Some(c) = numbers.next() else { continue };
+                    with_channels(values, lanes, &c[channels.clone()], |v, c| v * c);
+                }
+                PostOp::AddChannel => {
+                    let Some(c) = numbers.next() else { continue };
+                    with_channels(values, lanes, &c[channels.clone()], |v, c| v + c);
+                }
+                PostOp::Activation(a) => a.over(values),
+            }
+        }
+    }
+}
+
+/// Every `lanes` values meet the same numbers; padding may have none.
+#[inline(always)]
+fn with_channels(values: &mut [f32], lanes: usize, numbers: &[f32], f: impl Fn(f32, f32) -> f32 + Copy) {
+    match lanes {
+        1 => {
+            let number = numbers[0];
+            values.iter_mut().for_each(|v| *v = f(*v, number));
+        }
+        8 => with_block::<8>(values, numbers, f),
+        16 => with_block::<16>(values, numbers, f),
+        _ => {
+            for pixel in values.chunks_exact_mut(lanes) {
+                pixel.iter_mut().zip(numbers).for_each(|(v, &number)| *v = f(*v, number));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn with_block<const L: usize>(values: &mut [f32], numbers: &[f32], f: impl Fn(f32, f32) -> f32) {
+    let mut block = [0f32; L];
+    block[..numbers.len()].copy_from_slice(numbers);
+    for pixel in values.as_chunks_mut::<L>().0 {
+        *pixel = std::array::from_fn(|l| f(pixel[l], block[l]));
+        simd::end_of_chunk();
+    }
+}
+
+/// The values of the operands of post-ops with a number a channel.
+pub(crate) fn channel_values<'a>(list: &[TensorRef<'a>]) -> Result<Vec<Cow<'a, [f32]>>> {
+    list.iter()
+        .map(|t| match t {
+            TensorRef::Strided(t) => t.values(),
+            _ => Ok(Cow::Borrowed(&[][..])),
+        })
+        .collect()
+}

@@ -1,0 +1,133 @@
+//! The kernels of convolution, transposed or not: oneDNN's, and our own on strided and on blocked tensors.
+
+pub(crate) mod blocked;
+pub(crate) mod direct;
+pub(crate) mod finish;
+mod gemm;
+pub(crate) mod geometry;
+#[cfg(feature = "onednn")]
+pub(crate) mod onednn;
+pub(crate) mod phases;
+pub(crate) mod strided;
+pub(crate) mod weights;
+
+pub(crate) use gemm::{GemmConv, gemm_conv};
+pub(crate) use geometry::{ConvGeometry, ConvNumbers};
+
+use super::check_bias;
+use crate::error::{Result, fail};
+use crate::op::Args;
+use crate::post_ops::PostOps;
+use crate::tensor::any::{TensorRef, check_f32};
+use crate::tensor::strided::StridedTensor;
+
+/// Where the parameters begin, and where a transposed convolution's own stands.
+pub(crate) const STRIDE: usize = 5;
+pub(crate) const OUTPUT_PADDING: usize = 11;
+
+/// Spatial dimensions of the op of this name, and whether it is a transposed one.
+fn kind_of(op: &str) -> (usize, bool) {
+    let spatial = op.bytes().find(u8::is_ascii_digit).map_or(2, |digit| usize::from(digit - b'0'));
+    (spatial, op.starts_with("conv_transpose"))
+}
+
+/// A call's operands and parameters, checked.
+struct Call<'a> {
+    g: ConvGeometry,
+    bias: Option<&'a StridedTensor>,
+    residual: Option<TensorRef<'a>>,
+    channel: &'a [TensorRef<'a>],
+    post_ops: PostOps,
+    #[cfg(feature = "onednn")]
+    allow_reference: bool,
+}
+
+impl<'a> Call<'a> {
+    /// `weights` are the sizes of the weights: `[O, C/g, k...]`, or with their groups apart.
+    fn new(args: &Args<'a>, weights: &[usize]) -> Result<Call<'a>> {
+        let (spatial, transposed) = kind_of(args.op());
+        let bias = args.optional_strided(2)?;
+        check_bias(args.op(), bias)?;
+        let numbers = ConvGeometry::numbers(args, STRIDE, transposed.then_some(OUTPUT_PADDING), spatial)?;
+        let x = args.tensor(0)?;
+        let bias_dims = bias.map(StridedTensor::dims);
+        let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
+        let post_ops = args.word(9)?.parse::<PostOps>().map_err(|e| e.in_call(args.op(), "post_ops"))?;
+        let residual = match args.optional_tensor(3)? {
+            None if post_ops.takes_residual() => fail!(
+                InvalidArgument,
+                args.op(),
+                "residual",
+                "nothing",
+                "the post-ops add a residual",
+                "pass it in `Fusion`"
+            ),
+            Some(r) if !post_ops.takes_residual() => fail!(
+                InvalidArgument,
+                args.op(),
+                "residual",
+                r.describe(),
+                "no post-op takes it",
+                "add `residual` to the post-ops"
+            ),
+            other => other,
+        };
+        let channel = args.tensors(4)?;
+        check_fusion(args.op(), &g, &post_ops, residual, channel)?;
+        Ok(Call {
+            g,
+            bias,
+            residual,
+            channel,
+            post_ops,
+            #[cfg(feature = "onednn")]
+            allow_reference: args.flag(10)?,
+        })
+    }
+}
+
+/// Checks what a fused convolution reads besides source, weights and bias.
+pub(crate) fn check_fusion(
+    op: &'static str,
+    g: &ConvGeometry,
+    post_ops: &PostOps,
+    residual: Option<TensorRef<'_>>,
+    channel: &[TensorRef<'_>],
+) -> Result<()> {
+    if let Some(r) = residual
+        && r.dims() != g.dst_dims().as_slice()
+    {
+        fail!(
+            ShapeMismatch,
+            op,
+            "residual",
+            r.describe(),
+            format!("the result is {}", g.dst_dims()),
+            "pass a residual of the result's shape"
+        );
+    }
+    if channel.len() != post_ops.channel_operands() {
+        fail!(
+            InvalidArgument,
+            op,
+            "channel",
+            format!("{} vectors", channel.len()),
+            format!("the post-ops `{post_ops}` take {}", post_ops.channel_operands()),
+            "pass one for each mul_channel and add_channel"
+        );
+    }
+    for c in channel {
+        if c.dims() != [g.o] {
+            fail!(
+                ShapeMismatch,
+                op,
+                "channel",
+                c.describe(),
+                format!("it has one value for each of the {} output channels", g.o),
+                format!("pass {} values", g.o)
+            );
+        }
+        check_f32(op, "channel", *c, "it is f32")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! The machinery that ops are made of: views of memory that serve every layout, copies along axes, and the kernels of
+//! convolution, pooling, resampling and reductions.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `lanes` | one view of NCHW, NHWC and blocked memory: rows of lanes |
+//! | `along_axis` | lines along one axis, several side by side, for softmax and its like |
+//! | `lent` | parts of a result that tasks write, each its own |
+//! | `same_shape` | operand and result of an op that keeps shape and layout |
+//! | `spatial` | operand and result of an op that changes the spatial sizes |
+//! | `blocked_map` | element-wise maps of blocked tensors |
+//! | `axis_indices`, `index_copy` | where the indices of an axis come from, and the copy along all axes: pad, flip, roll |
+//! | `channel_copy`, `lane_shuffle` | channels of blocked tensors that change their lanes: cat, shuffles |
+//! | `moments`, `scale` | mean and variance; `y = (x - center) * scale + shift`: the norms |
+//! | `conv`, `pool`, `resample`, `reduce` | the kernels of these families |
+
+#[allow(unsafe_code)]
+pub(crate) mod along_axis;
+pub(crate) mod axis_indices;
+pub(crate) mod blocked_map;
+pub(crate) mod channel_copy;
+#[allow(unsafe_code)]
+pub(crate) mod conv;
+pub(crate) mod index_copy;
+mod lane_shuffle;
+#[allow(unsafe_code)]
+pub(crate) mod lanes;
+/// Views of a result that are lent to closures.
+#[allow(unsafe_code)]
+pub(crate) mod lent;
+pub(crate) mod moments;
+pub(crate) mod pool;
+#[allow(unsafe_code)]
+pub(crate) mod reduce;
+pub(crate) mod resample;
+pub(crate) mod same_shape;
+pub(crate) mod scale;
+pub(crate) mod spatial;
+
+use crate::error::{Result, fail};
+use crate::key::DispatchKey;
+use crate::ledger;
+use crate::op::Args;
+use crate::tensor::any::{TensorRef, check_f32};
+use crate::tensor::strided::StridedTensor;
+
+/// `UnsupportedDType` for a bias that is not f32, where there is one.
+pub(crate) fn check_bias(op: &'static str, bias: Option<&StridedTensor>) -> Result<()> {
+    bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))
+}
+
+/// Checks that the sizes have an axis of this number.
+pub(crate) fn check_axis(op: &'static str, dims: &[usize], axis: usize) -> Result<()> {
+    if axis >= dims.len() {
+        let rule = format!("the sizes {dims:?} have {} axes", dims.len());
+        fail!(InvalidArgument, op, "axis", format!("axis {axis}"), rule, "name an axis that is there");
+    }
+    Ok(())
+}
+
+/// Runs a kernel of our own, and writes the run into the ledger when somebody records.
+pub(crate) fn timed<R>(
+    args: &Args<'_>,
+    implementation: &'static str,
+    layouts: impl FnOnce() -> String,
+    work: impl FnOnce() -> R,
+) -> R {
+    timed_as(args.op(), args.key(), implementation, layouts, work)
+}
+
+/// As [`timed`], for a packed operator, which has no arguments of a call.
+pub(crate) fn timed_as<R>(
+    op: &'static str,
+    key: DispatchKey,
+    implementation: &'static str,
+    layouts: impl FnOnce() -> String,
+    work: impl FnOnce() -> R,
+) -> R {
+    if !ledger::is_recording() {
+        return work();
+    }
+    let layouts = layouts();
+    let start = std::time::Instant::now();
+    let result = work();
+    ledger::ran(op, key, implementation, layouts, start, 0);
+    result
+}

@@ -1,0 +1,276 @@
+//! Windows of pooling: which source elements each result element is made of, along each axis.
+
+use std::ops::Range;
+
+use crate::error::{Result, fail};
+use crate::kernels::conv::geometry::Window;
+use crate::layout::dims::Dims;
+use crate::lists::table;
+use crate::op::Args;
+
+/// The source elements of one output index along one axis: `taps` of them from `start` on, all inside the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub start: u32,
+    pub taps: u32,
+    /// What an average counts along this axis: the taps, or with them the padding.
+    pub count: u32,
+    /// Source elements that hold the taps; neither end goes back from one span to the next, as those of the taps
+    /// may under dilation.
+    pub from: u32,
+    pub to: u32,
+}
+
+/// The spans of one axis.
+#[derive(Debug)]
+pub(crate) struct Spans {
+    pub list: Vec<Span>,
+    /// Step from one tap to the next.
+    pub dilation: usize,
+    /// The longest run of output indices whose spans differ in `start` alone, by the same step.
+    pub run: Range<usize>,
+    /// That step.
+    pub step: usize,
+    /// Whether some span has no taps.
+    pub has_empty: bool,
+}
+
+impl Spans {
+    fn new(list: Vec<Span>, dilation: usize) -> Spans {
+        let (mut run, mut step) = (0..0, 1);
+        let mut begin = 0;
+        for i in 0..list.len() {
+            let alike = |a: usize, b: usize| {
+                list[a].taps == list[b].taps
+                    && list[a].count == list[b].count
+                    && list[b].start >= list[a].start
+            };
+            let even = |a: usize| list[a + 1].start - list[a].start == list[i].start - list[i - 1].start;
+            if i > begin && !(alike(i - 1, i) && (i == begin + 1 || even(begin))) {
+                // The index before may begin another run together with this one.
+                begin = if alike(i - 1, i) { i - 1 } else { i };
+            }
+            if i + 1 - begin > run.len() {
+                run = begin..i + 1;
+                step = if run.len() > 1 { (list[i].start - list[i - 1].start) as usize } else { 1 };
+            }
+        }
+        let has_empty = list.iter().any(|s| s.taps == 0);
+        Spans { list, dilation, run, step, has_empty }
+    }
+
+    /// One window over each element: an axis that the tensor does not have.
+    fn single() -> Spans {
+        Spans::new(vec![Span { start: 0, taps: 1, count: 1, from: 0, to: 1 }], 1)
+    }
+
+    /// The source elements that hold the taps of span `i`.
+    #[inline(always)]
+    pub fn reach(&self, i: usize) -> (usize, usize) {
+        let s = &self.list[i];
+        (s.from as usize, s.to as usize)
+    }
+
+    /// Taps of every span of the run.
+    #[inline(always)]
+    pub fn run_taps(&self) -> usize {
+        self.list.get(self.run.start).map_or(0, |s| s.taps as usize)
+    }
+
+    fn most_taps(&self) -> usize {
+        self.list.iter().map(|s| s.taps as usize).max().unwrap_or(0)
+    }
+}
+
+/// The spans of D, H and W.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    pub axes: [Spans; 3],
+}
+
+impl Windows {
+    fn new(op_axes: Vec<Spans>) -> Windows {
+        let mut axes = [Spans::single(), Spans::single(), Spans::single()];
+        let missing = 3 - op_axes.len();
+        axes.iter_mut().skip(missing).zip(op_axes).for_each(|(place, spans)| *place = spans);
+        Windows { axes }
+    }
+
+    /// The most source elements that one result element is made of.
+    pub fn most_taps(&self) -> usize {
+        self.axes.iter().map(Spans::most_taps).product()
+    }
+
+    /// Windows of adaptive pooling: index `i` of `output` covers `floor(i * size / output)` up to
+    /// `ceil((i + 1) * size / output)`.
+    pub fn adaptive(op: &'static str, input: &[usize], output: &[usize]) -> Result<Windows> {
+        let axis = |(&size, &out): (&usize, &usize)| {
+            let mut list = table(op, out)?;
+            // Sizes stay below 2^31, so the products fit into u64.
+            let (size, out) = (size as u64, out as u64);
+            list.extend((0..out).map(|i| {
+                let (start, end) = (i * size / out, ((i + 1) * size).div_ceil(out));
+                let taps = (end - start) as u32;
+                Span { start: start as u32, taps, count: taps, from: start as u32, to: end as u32 }
+            }));
+            Ok(Spans::new(list, 1))
+        };
+        Ok(Windows::new(input.iter().zip(output).map(axis).collect::<Result<_>>()?))
+    }
+}
+
+/// A pooling window and how it moves, along every spatial axis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolGeometry {
+    op: &'static str,
+    input: Dims,
+    kernel: Dims,
+    stride: Dims,
+    padding: Dims,
+    dilation: Dims,
+    pub output: Dims,
+}
+
+impl PoolGeometry {
+    /// Reads and checks the parameters of a call whose arguments `kernel`, `stride`, `padding` begin at 1.
+    pub fn new(args: &Args<'_>, input: Dims, dilation: Dims, ceil_mode: bool) -> Result<PoolGeometry> {
+        let (op, rank) = (args.op(), input.len());
+        let kernel = args.spatial(1, rank)?;
+        let stride = if args.sizes(2)?.is_empty() { kernel } else { args.spatial(2, rank)? };
+        let padding = args.spatial(3, rank)?;
+        let mut g = PoolGeometry { op, input, kernel, stride, padding, dilation, output: Dims::EMPTY };
+        for axis in 0..rank {
+            g.output.push(g.output_size(axis, ceil_mode)?);
+        }
+        Ok(g)
+    }
+
+    /// `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`, or with `ceil`; the last window of the
+    /// latter begins inside the source or the padding before it.
+    fn output_size(&self, axis: usize, ceil_mode: bool) -> Result<usize> {
+        let (size, kernel, pad, stride) =
+            (self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis]);
+        if kernel == 0 {
+            fail!(
+                InvalidArgument,
+                self.op,
+                "kernel",
+                format!("{}", self.kernel),
+                format!("the window is 0 wide along spatial axis {axis}"),
+                "pass a window of at least 1"
+            );
+        }
+        if stride == 0 {
+            fail!(
+                InvalidArgument,
+                self.op,
+                "stride",
+                format!("{}", self.stride),
+                format!("it counts from 1, and is 0 along spatial axis {axis}"),
+                "pass 1 or more, or leave it out for the size of the window"
+            );
+        }
+        if pad > kernel / 2 {
+            fail!(
+                InvalidArgument,
+                self.op,
+                "padding",
+                format!("{pad} along spatial axis {axis}"),
+                format!("the window is {kernel} there, and padding is at most half of it"),
+                format!("pad by {} or less, or use a larger window", kernel / 2)
+            );
+        }
+        let window = Window {
+            op: self.op,
+            argument: "kernel",
+            axis,
+            size,
+            kernel,
+            stride,
+            dilation: self.dilation[axis],
+            pad_begin: pad,
+            pad_end: pad,
+        };
+        let (padded, reach) = window.reach()?;
+        // All of it is below 2^31.
+        let room = padded as i64 - reach as i64 + if ceil_mode { stride as i64 - 1 } else { 0 };
+        let mut output = room.div_euclid(stride as i64) + 1;
+        if ceil_mode && (output - 1) * stride as i64 >= (size + pad) as i64 {
+            output -= 1;
+        }
+        match usize::try_from(output) {
+            Ok(output @ 1..) => Ok(output),
+            _ => fail!(
+                ShapeMismatch,
+                self.op,
+                "kernel",
+                format!("a window that reaches over {reach} along spatial axis {axis}"),
+                format!("the padded source is {padded} there"),
+                "use a smaller window or dilation, or a larger source"
+            ),
+        }
+    }
+
+    /// The windows. An average counts the padding where `count_padding` is set, though never what lies beyond it
+    /// (a last window of `ceil_mode`).
+    pub fn windows(&self, count_padding: bool) -> Result<Windows> {
+        let axes =
+            (0..self.input.len()).map(|axis| self.spans(axis, count_padding)).collect::<Result<_>>()?;
+        Ok(Windows::new(axes))
+    }
+
+    fn spans(&self, axis: usize, count_padding: bool) -> Result<Spans> {
+        let [size, kernel, pad, stride, dilation] =
+            [self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis], self.dilation[axis]]
+                .map(|v| v as i64);
+        // One tap has no neighbour, however far that would be.
+        let dilation = if kernel == 1 { 1 } else { dilation };
+        let mut list = table(self.op, self.output[axis])?;
+        list.extend((0..self.output[axis] as i64).map(|i| {
+            let from = i * stride - pad;
+            let end = (from + dilation * (kernel - 1) + 1).min(size);
+            // The first tap that is not in the padding.
+            let start = if from < 0 { from + (-from + dilation - 1) / dilation * dilation } else { from };
+            let taps = if end > start { (end - start + dilation - 1) / dilation } else { 0 };
+            let count = if count_padding { (from + kernel).min(size + pad) - from } else { taps };
+            let first = from.clamp(0, size);
+            Span {
+                start: start.min(size) as u32,
+                taps: taps as u32,
+                count: count as u32,
+                from: first as u32,
+                to: end.max(first) as u32,
+            }
+        }));
+        Ok(Spans::new(list, dilation as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(starts: &[(u32, u32)]) -> Spans {
+        let span =
+            |&(start, taps): &(u32, u32)| Span { start, taps, count: taps, from: start, to: start + taps };
+        Spans::new(starts.iter().map(span).collect(), 1)
+    }
+
+    #[test]
+    fn the_longest_even_run_is_found() {
+        let s = spans(&[(0, 2), (1, 3), (3, 3), (5, 3), (7, 2)]);
+        assert_eq!((s.run.clone(), s.step), (1..4, 2));
+        let s = spans(&[(0, 2), (1, 2), (2, 2), (4, 2), (6, 2), (8, 2)]);
+        assert_eq!((s.run.clone(), s.step), (2..6, 2));
+        let s = spans(&[(0, 7)]);
+        assert_eq!((s.run.clone(), s.step), (0..1, 1));
+    }
+
+    #[test]
+    fn adaptive_windows_are_those_of_the_definition() {
+        let w = Windows::adaptive("test", &[7], &[3]).unwrap();
+        let list: Vec<(u32, u32)> = w.axes[2].list.iter().map(|s| (s.start, s.taps)).collect();
+        assert_eq!(list, [(0, 3), (2, 3), (4, 3)]);
+        assert_eq!(w.most_taps(), 3);
+    }
+}

@@ -1,0 +1,119 @@
+//! Dispatch keys: which backend's kernels a tensor is for.
+
+use std::sync::RwLock;
+
+use crate::op::schema::ArgSpec;
+
+/// The most keys that can exist: two of ours, the rest for other crates.
+pub const MAX_KEYS: usize = 16;
+
+/// A backend, as the data operands of a call choose it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DispatchKey(u8);
+
+/// What a backend says of its key, for errors to quote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeySpec {
+    /// The key's name.
+    pub name: &'static str,
+    /// The call that takes one of its tensors to `strided`.
+    pub to_strided: &'static str,
+    /// The call that takes a strided tensor to it.
+    pub from_strided: &'static str,
+}
+
+const STRIDED: KeySpec = KeySpec { name: "strided", to_strided: "", from_strided: "" };
+const BLOCKED: KeySpec = KeySpec {
+    name: "blocked",
+    to_strided: "to_strided(MemoryFormat::Contiguous)",
+    from_strided: "to_blocked",
+};
+
+/// A key whose registration was turned down.
+const UNREGISTERED: KeySpec = KeySpec { name: "unregistered", to_strided: "", from_strided: "" };
+
+static KEYS: RwLock<Vec<KeySpec>> = RwLock::new(Vec::new());
+
+fn keys() -> std::sync::RwLockReadGuard<'static, Vec<KeySpec>> {
+    KEYS.read().unwrap_or_else(|e| e.into_inner())
+}
+
+impl DispatchKey {
+    /// Plain sizes and strides: NCHW, NHWC and views of them.
+    pub const STRIDED: DispatchKey = DispatchKey(0);
+    /// Channels blocked in memory.
+    pub const BLOCKED: DispatchKey = DispatchKey(1);
+
+    /// What the key's backend said of it.
+    pub fn spec(self) -> KeySpec {
+        match self {
+            DispatchKey::STRIDED => STRIDED,
+            DispatchKey::BLOCKED => BLOCKED,
+            DispatchKey(i) => keys().get(i as usize - 2).copied().unwrap_or(UNREGISTERED),
+        }
+    }
+
+    /// The key's name.
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// Every key there is now.
+    pub fn all() -> Vec<DispatchKey> {
+        (0..keys().len() as u8 + 2).map(DispatchKey).collect()
+    }
+
+    /// The key of this name.
+    pub fn by_name(name: &str) -> Option<DispatchKey> {
+        DispatchKey::all().into_iter().find(|k| k.name() == name)
+    }
+
+    /// The call that takes the strided argument `name` of a call, of this rank, to the key.
+    pub(crate) fn way_in(self, name: &str, rank: usize) -> String {
+        if self != DispatchKey::BLOCKED {
+            return self.spec().from_strided.into();
+        }
+        match (name, rank) {
+            ("weights", 4) => "to_blocked(&Layout::native().1)".into(),
+            ("weights", rank) => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::Dense)?)"),
+            (_, 4) => "to_blocked(&Layout::native().0)".into(),
+            (_, rank) => format!("to_blocked(&Layout::native_activation({rank})?)"),
+        }
+    }
+
+    /// What to do with a strided tensor of this rank that was passed for `arg`, beside data of the key.
+    pub(crate) fn remedy(self, arg: &ArgSpec, rank: usize) -> String {
+        let call = self.way_in(arg.name, rank);
+        match arg.before_blocking {
+            Some(first) if self == DispatchKey::BLOCKED => format!("{first} `{call}`"),
+            _ => format!("reorder `{}` with `{call}`", arg.name),
+        }
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The key that [`DispatchKey::commit`] will make after `before` others; `None` when there is no room. The
+    /// registry's lock is held from here to there.
+    pub(crate) fn next(before: usize) -> Option<DispatchKey> {
+        let index = keys().len() + 2 + before;
+        (index < MAX_KEYS).then_some(DispatchKey(index as u8))
+    }
+
+    pub(crate) fn commit(spec: KeySpec) {
+        KEYS.write().unwrap_or_else(|e| e.into_inner()).push(spec);
+    }
+}
+
+impl std::fmt::Display for DispatchKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl std::fmt::Debug for DispatchKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

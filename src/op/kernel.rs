@@ -1,0 +1,418 @@
+//! One op: its schema, its kernels by key, and the way of a call.
+
+use std::sync::OnceLock;
+
+use crate::dtype::DType;
+use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
+use crate::key::{DispatchKey, MAX_KEYS};
+use crate::ledger;
+use crate::op::args::{Arg, Args, data_operands};
+use crate::op::fallback;
+use crate::op::results::{KernelResult, Results, Stop};
+use crate::op::schema::Schema;
+use crate::scratchpad::Scratchpad;
+use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::desc::TensorDesc;
+use crate::tensor::strided::StridedTensor;
+use crate::threads;
+
+/// What a kernel gives back: nearly always one tensor.
+// The large variant is the usual one.
+#[allow(clippy::large_enum_variant)]
+#[derive(Debug)]
+pub enum Outputs {
+    /// One result.
+    One(Tensor),
+    /// Several, as of `chunk`.
+    Many(Vec<Tensor>),
+}
+
+impl Outputs {
+    /// Looks at the tails of blocked results, where the user switched that on.
+    fn check_tails(&self) -> Result<()> {
+        let list = match self {
+            Outputs::One(t) => std::slice::from_ref(t),
+            Outputs::Many(list) => list,
+        };
+        list.iter().try_for_each(|t| match t {
+            Tensor::Blocked(t) => t.check_tail_if_asked(),
+            _ => Ok(()),
+        })
+    }
+
+    /// The results as a list.
+    pub fn into_vec(self) -> Vec<Tensor> {
+        match self {
+            Outputs::One(t) => vec![t],
+            Outputs::Many(list) => list,
+        }
+    }
+}
+
+impl<T: Into<Tensor>> From<T> for Outputs {
+    fn from(t: T) -> Outputs {
+        Outputs::One(t.into())
+    }
+}
+
+impl Outputs {
+    /// Soft warnings for the ledger: results in another memory format than the first operand.
+    fn note_layout_changes(&self, args: &Args<'_>) {
+        let all = match self {
+            Outputs::One(t) => std::slice::from_ref(t),
+            Outputs::Many(list) => list,
+        };
+        fn strided(t: &Tensor) -> Option<&StridedTensor> {
+            if let Tensor::Strided(t) = t { Some(t) } else { None }
+        }
+        let results: Vec<&StridedTensor> = all.iter().filter_map(strided).collect();
+        if let Some((_, TensorRef::Strided(first))) = args.data_operands().next() {
+            ledger::layout_changes(args.op(), first, &results, args.location());
+        }
+    }
+}
+
+/// The function behind a kernel: it checks the arguments, asks for its results, and writes them.
+pub type KernelFn = dyn Fn(&Args<'_>, &mut Results<'_>) -> KernelResult + Send + Sync;
+
+/// Which code runs a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// This crate's own Rust.
+    Rust,
+    /// oneDNN. A kernel of it declines where the engine has nothing fast, and the next kernel of the op runs.
+    OneDnn,
+    /// Another crate's.
+    Other,
+}
+
+impl std::fmt::Display for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Engine::Rust => "Rust",
+            Engine::OneDnn => "oneDNN",
+            Engine::Other => "other",
+        })
+    }
+}
+
+/// An op's code for one key.
+#[derive(Clone, Copy)]
+pub struct Kernel {
+    /// The code. A kernel is registered once and stays for the life of the process.
+    run: &'static KernelFn,
+    /// The dtypes of the data operands that it takes.
+    pub dtypes: &'static [DType],
+    /// Which code it is.
+    pub engine: Engine,
+    preferred: Option<&'static PreferredFn>,
+}
+
+/// What a kernel prefers: of its op's schema, its key, the arguments of a call, and the descriptions of their tensors, which it
+/// gives back as it wants them. The tensors may be of another key.
+pub type PreferredFn =
+    dyn Fn(&'static Schema, DispatchKey, &[Arg<'_>], &[TensorDesc]) -> Result<Vec<TensorDesc>> + Send + Sync;
+
+impl Kernel {
+    /// A kernel for f32 in this crate's own Rust.
+    pub const fn rust(run: &'static KernelFn) -> Kernel {
+        Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust, preferred: None }
+    }
+
+    /// Runs it on checked arguments: what a host framework calls. `None` where it does not take them, and the op's next
+    /// kernel for this key is to be asked; where there is none, [`Op::declined`] makes the error.
+    ///
+    /// # Errors
+    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that it does not take; what the op
+    /// returns.
+    pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
+        threads::enter(args.op())?;
+        let mut results = Results::new(args.op());
+        Ok(self.run(args, &mut results)?.then(|| results.outputs()))
+    }
+
+    /// Whether it took the arguments.
+    fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
+        for (name, t) in args.data_operands() {
+            if !self.dtypes.contains(&t.dtype()) {
+                return Err(unsupported_dtype(args.op(), name, args.key(), t, self.dtypes));
+            }
+        }
+        match (self.run)(args, results) {
+            Ok(()) | Err(Stop::Described) => Ok(true),
+            Err(Stop::Declined) => Ok(false),
+            Err(Stop::Failed(e)) => Err(e),
+        }
+    }
+
+    /// The same, for other dtypes.
+    pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
+        Kernel { dtypes, ..self }
+    }
+
+    /// The same, stating which formats it wants its operands in, for who plans layouts.
+    pub const fn with_preferred(self, preferred: &'static PreferredFn) -> Kernel {
+        Kernel { preferred: Some(preferred), ..self }
+    }
+
+    /// The tensors of a call as it wants them. Where the kernel states nothing: strided ones as they are, or dense; blocked
+    /// ones in the machine's own layout.
+    pub(crate) fn preferred(
+        &self,
+        op: &Op,
+        key: DispatchKey,
+        args: &[Arg<'_>],
+        inputs: &[TensorDesc],
+    ) -> Result<Vec<TensorDesc>> {
+        match self.preferred {
+            Some(preferred) => preferred(op.schema, key, args, inputs),
+            None => crate::op::preferred::usual(op.schema, key, args, inputs),
+        }
+    }
+
+    /// The same, on another engine.
+    pub const fn with_engine(self, engine: Engine) -> Kernel {
+        Kernel { engine, ..self }
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Kernel({}, {:?})", self.engine, self.dtypes)
+    }
+}
+
+/// An op with its kernels for each key. Ours are statics; those of other crates live for ever on the heap.
+pub struct Op {
+    pub(crate) schema: &'static Schema,
+    /// The first kernel of each key.
+    slots: [OnceLock<Entry>; MAX_KEYS],
+}
+
+/// A kernel, and the one that is asked after it.
+struct Entry {
+    kernel: Kernel,
+    next: OnceLock<Box<Entry>>,
+}
+
+impl Op {
+    /// An op without kernels.
+    pub const fn new(schema: &'static Schema) -> Op {
+        Op { schema, slots: [const { OnceLock::new() }; MAX_KEYS] }
+    }
+
+    /// Its signature.
+    pub fn schema(&self) -> &'static Schema {
+        self.schema
+    }
+
+    /// The kernels of a key, in the order in which they are asked: that of their registration.
+    pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
+        let first = self.slots[key.index()].get();
+        std::iter::successors(first, |entry| entry.next.get().map(|next| &**next)).map(|entry| &entry.kernel)
+    }
+
+    /// The first of them.
+    pub fn kernel(&self, key: DispatchKey) -> Option<&Kernel> {
+        self.kernels(key).next()
+    }
+
+    /// Adds a kernel behind the others of its key. The registry's lock is held.
+    pub(crate) fn add_kernel(&self, key: DispatchKey, kernel: Kernel) {
+        let entry = Entry { kernel, next: OnceLock::new() };
+        let Err(entry) = self.slots[key.index()].set(entry) else { return };
+        let mut last = self.slots[key.index()].get();
+        while let Some(next) = last.and_then(|entry| entry.next.get()) {
+            last = Some(next);
+        }
+        if let Some(last) = last {
+            let _ = last.next.set(Box::new(entry));
+        }
+    }
+
+    /// The keys that have a kernel.
+    pub fn keys(&self) -> Vec<DispatchKey> {
+        DispatchKey::all().into_iter().filter(|&k| self.slots[k.index()].get().is_some()).collect()
+    }
+
+    /// The way of every call: argument kinds, one key, its kernels, their dtypes, the first that takes the operands.
+    #[track_caller]
+    pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
+        threads::enter(self.schema.name)?;
+        crate::registry::ready();
+        let args = Args::new(self, values)?;
+        let mut results = Results::new(self.schema.name);
+        if !self.run(&args, &mut results)? {
+            return self.missing(&args);
+        }
+        let outputs = results.outputs();
+        if args.key() == DispatchKey::BLOCKED {
+            outputs.check_tails()?;
+        }
+        if args.key() == DispatchKey::STRIDED && ledger::is_recording() {
+            outputs.note_layout_changes(&args);
+        }
+        Ok(outputs)
+    }
+
+    /// The same into tensors of the caller's. Nothing falls back: who names the place of a result plans.
+    #[track_caller]
+    pub(crate) fn call_into(
+        &'static self,
+        values: &[Arg<'_>],
+        into: Vec<TensorMut<'_>>,
+        scratchpad: &mut Scratchpad,
+    ) -> Result<()> {
+        threads::enter(self.schema.name)?;
+        crate::registry::ready();
+        let args = Args::new(self, values)?;
+        let mut results = Results::into_tensors(self.schema.name, into).with_scratchpad(scratchpad);
+        if !self.run(&args, &mut results)? {
+            return Err(self.declined(&args));
+        }
+        results.check_tails()
+    }
+
+    /// What would come out, and the scratchpad in **bytes**, which is looked for only `with_scratchpad`.
+    #[track_caller]
+    pub(crate) fn described(
+        &'static self,
+        values: &[Arg<'_>],
+        with_scratchpad: bool,
+    ) -> Result<(Vec<TensorDesc>, usize)> {
+        threads::enter(self.schema.name)?;
+        crate::registry::ready();
+        let args = Args::new(self, values)?;
+        let mut results = Results::description(self.schema.name, with_scratchpad);
+        if !self.run(&args, &mut results)? {
+            return Err(self.declined(&args));
+        }
+        Ok(results.described())
+    }
+
+    /// Whether a kernel took the arguments.
+    fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
+        for kernel in self.kernels(args.key()) {
+            if kernel.run(args, results)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// `call`, for the typed functions: one result, of the operands' type.
+    #[track_caller]
+    pub(crate) fn call_one<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<T> {
+        match self.call(values)? {
+            Outputs::One(t) => self.typed(t),
+            Outputs::Many(mut list) if list.len() == 1 => self.typed(list.remove(0)),
+            Outputs::Many(list) => Err(self.wrong_result(&format!("{} results", list.len()))),
+        }
+    }
+
+    /// `call`, for the typed functions with several results.
+    #[track_caller]
+    pub(crate) fn call_many<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<Vec<T>> {
+        self.call(values)?.into_vec().into_iter().map(|t| self.typed(t)).collect()
+    }
+
+    fn typed<T: Operand>(&self, tensor: Tensor) -> Result<T> {
+        T::from_tensor(tensor).map_err(|t| self.wrong_result(&t.tensor_ref().describe()))
+    }
+
+    fn wrong_result(&self, got: &str) -> Error {
+        Error::KeyMismatch(Complaint::new(
+            self.schema.name,
+            "result",
+            got,
+            "the kernel's result is not of its operands' type",
+            "mend the kernel, or call the op by name",
+        ))
+    }
+
+    /// What a call comes to that has no kernel under its key, for a host's own dispatcher: the fallback where
+    /// [`allow_fallback`](crate::op::allow_fallback) allowed it, else the error that names the operands, the keys that have a
+    /// kernel, and the call that leads there.
+    ///
+    /// # Errors
+    /// `UnsupportedOp`; what the op returns where it falls back.
+    pub fn missing(&'static self, args: &Args<'_>) -> Result<Outputs> {
+        match fallback::attempt(self, args.key(), args.values(), args.location()) {
+            Some(result) => result,
+            None => Err(self.declined(args)),
+        }
+    }
+
+    /// The error of a call whose key has no kernel for it.
+    pub fn declined(&self, args: &Args<'_>) -> Error {
+        self.unsupported(args.key(), Unsupported::NoKernel, args.values(), None)
+    }
+
+    /// The error of a call that no kernel answers.
+    pub(crate) fn unsupported(
+        &self,
+        key: DispatchKey,
+        reason: Unsupported,
+        values: &[Arg<'_>],
+        remedy: Option<String>,
+    ) -> Error {
+        let operands =
+            data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
+        let available: Vec<DispatchKey> = self.keys();
+        let rank = data_operands(self.schema, values).next().map_or(4, |(_, t)| t.dims().len());
+        let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available, rank));
+        Error::UnsupportedOp(Box::new(UnsupportedOp {
+            op: self.schema.name.into(),
+            key: key.name().into(),
+            reason,
+            operands,
+            available: available.iter().map(|k| k.name().to_string()).collect(),
+            remedy,
+        }))
+    }
+}
+
+/// The call that leads from `key` to a key that has the kernel.
+fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> String {
+    let strided = available.contains(&DispatchKey::STRIDED);
+    match available.iter().find(|&&k| k != key) {
+        Some(_) if key != DispatchKey::STRIDED && strided => {
+            format!(
+                "reorder with `{}` and call it there; a result that suits `{key}` comes back with `{}`",
+                key.spec().to_strided,
+                key.spec().from_strided
+            )
+        }
+        Some(other) if key == DispatchKey::STRIDED => {
+            format!("reorder with `{}` and call it there", other.way_in("", rank))
+        }
+        Some(other) => format!(
+            "reorder with `{}`, then `{}`, and call it there",
+            key.spec().to_strided,
+            other.way_in("", rank)
+        ),
+        None => "register a kernel for it".into(),
+    }
+}
+
+/// How to come to a dtype that a kernel takes.
+pub(crate) fn convert(to: DType) -> String {
+    format!("convert it with `to_dtype(DType::{to:?})`")
+}
+
+fn unsupported_dtype(
+    op: &'static str,
+    name: &'static str,
+    key: DispatchKey,
+    t: TensorRef<'_>,
+    dtypes: &[DType],
+) -> Error {
+    let list: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
+    Error::UnsupportedDType(Complaint::new(
+        op,
+        name,
+        t.describe(),
+        format!("the kernel for key `{key}` takes {}", list.join(", ")),
+        dtypes.first().map_or("pass another tensor".into(), |d| convert(*d)),
+    ))
+}

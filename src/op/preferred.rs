@@ -1,0 +1,57 @@
+//! Which formats kernels want their operands in, where they state nothing themselves.
+
+use crate::error::Result;
+use crate::key::DispatchKey;
+use crate::layout::blocked::Layout;
+use crate::layout::memory_format::MemoryFormat;
+use crate::op::args::Arg;
+use crate::op::schema::Schema;
+use crate::tensor::desc::TensorDesc;
+
+/// Each input of a call with whether it is a data operand.
+pub(crate) fn data_inputs(schema: &Schema, args: &[Arg<'_>]) -> Vec<bool> {
+    let counts = schema.args.iter().zip(args).map(|(spec, arg)| match arg {
+        Arg::Tensor(_) => (spec.kind.is_data(), 1),
+        Arg::Tensors(list) => (spec.kind.is_data(), list.len()),
+        _ => (false, 0),
+    });
+    counts.flat_map(|(is_data, count)| std::iter::repeat_n(is_data, count)).collect()
+}
+
+/// Strided operands as they lie; those of another key row-major. Blocked operands in the machine's own layout for their rank;
+/// other ranks stay as they are, and the op refuses them. Parameters stay.
+pub(crate) fn usual(
+    schema: &'static Schema,
+    key: DispatchKey,
+    args: &[Arg<'_>],
+    inputs: &[TensorDesc],
+) -> Result<Vec<TensorDesc>> {
+    let wanted = |(desc, is_data): (&TensorDesc, bool)| match key {
+        _ if !is_data || desc.key() == key => Ok(desc.clone()),
+        DispatchKey::STRIDED => TensorDesc::strided(desc.dims(), desc.dtype(), MemoryFormat::Contiguous),
+        DispatchKey::BLOCKED => match Layout::native_activation(desc.dims().len()) {
+            Ok(layout) => TensorDesc::blocked(desc.dims(), desc.dtype(), &layout),
+            Err(_) => Ok(desc.clone()),
+        },
+        _ => TensorDesc::opaque(desc.dims(), desc.dtype(), key, key.name()),
+    };
+    inputs.iter().zip(data_inputs(schema, args)).map(wanted).collect()
+}
+
+/// As [`usual`], with activations of rank 4 and 5 channels-last on the strided key: for kernels that are faster there.
+pub(crate) fn channels_last(
+    schema: &'static Schema,
+    key: DispatchKey,
+    args: &[Arg<'_>],
+    inputs: &[TensorDesc],
+) -> Result<Vec<TensorDesc>> {
+    if key != DispatchKey::STRIDED {
+        return usual(schema, key, args, inputs);
+    }
+    let wanted =
+        |(desc, is_data): (&TensorDesc, bool)| match MemoryFormat::channels_last_of(desc.dims().len()) {
+            Some(format) if is_data => TensorDesc::strided(desc.dims(), desc.dtype(), format),
+            _ => Ok(desc.clone()),
+        };
+    inputs.iter().zip(data_inputs(schema, args)).map(wanted).collect()
+}

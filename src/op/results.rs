@@ -1,0 +1,421 @@
+//! Where a kernel's results go: into new storage, into tensors of a caller's, or nowhere, where only their description is
+//! asked for.
+//!
+//! A kernel checks its arguments, asks for its results, and writes them. Where a caller only wants to know what comes out, the
+//! kernel ends at the moment that it asks: so its checks and its shape rule stand in one place.
+
+use std::borrow::Cow;
+
+use crate::dtype::DType;
+use crate::elementwise;
+use crate::error::{Complaint, Error, Result, fail};
+use crate::layout::blocked::Layout;
+use crate::layout::dims::Dims;
+use crate::op::kernel::Outputs;
+use crate::scratchpad::Scratchpad;
+use crate::tensor::any::{OpaqueTensor, Tensor, TensorMut};
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+/// How a kernel ends before its end.
+#[derive(Debug)]
+pub enum Stop {
+    /// Only a description of its results was asked for, and is given.
+    Described,
+    /// It does not take these operands. The next kernel of the op is asked.
+    Declined,
+    /// An error, which the caller gets.
+    Failed(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(e: Error) -> Stop {
+        Stop::Failed(e)
+    }
+}
+
+/// What a kernel returns, and what asking for a result gives.
+pub type KernelResult<T = ()> = std::result::Result<T, Stop>;
+
+/// Where the results of one call go. A kernel asks it once for all its results.
+#[derive(Debug)]
+pub struct Results<'a> {
+    op: &'static str,
+    place: Place<'a>,
+    scratchpad: Option<&'a mut Scratchpad>,
+}
+
+#[derive(Debug)]
+enum Place<'a> {
+    /// Into new tensors.
+    New(Option<Outputs>),
+    /// Into tensors of the caller's.
+    Given(Vec<TensorMut<'a>>),
+    /// Nowhere: their descriptions are asked for, or how much scratchpad the run needs.
+    Description { results: Vec<TensorDesc>, scratchpad_bytes: Option<usize> },
+}
+
+impl<'a> Results<'a> {
+    pub(crate) fn new(op: &'static str) -> Results<'a> {
+        Results { op, place: Place::New(None), scratchpad: None }
+    }
+
+    pub(crate) fn into_tensors(op: &'static str, given: Vec<TensorMut<'a>>) -> Results<'a> {
+        Results { op, place: Place::Given(given), scratchpad: None }
+    }
+
+    pub(crate) fn description(op: &'static str, with_scratchpad: bool) -> Results<'a> {
+        let scratchpad_bytes = with_scratchpad.then_some(0);
+        Results { op, place: Place::Description { results: Vec::new(), scratchpad_bytes }, scratchpad: None }
+    }
+
+    pub(crate) fn with_scratchpad(self, scratchpad: &'a mut Scratchpad) -> Results<'a> {
+        Results { scratchpad: Some(scratchpad), ..self }
+    }
+
+    /// What a kernel has made.
+    pub(crate) fn outputs(self) -> Outputs {
+        match self.place {
+            Place::New(Some(made)) => made,
+            _ => Outputs::Many(Vec::new()),
+        }
+    }
+
+    /// Looks at the tails of blocked tensors of the caller's, where the user switched that on.
+    pub(crate) fn check_tails(&self) -> Result<()> {
+        let Place::Given(given) = &self.place else { return Ok(()) };
+        given.iter().try_for_each(|t| match t {
+            TensorMut::Blocked(t) => t.check_tail_if_asked(),
+            _ => Ok(()),
+        })
+    }
+
+    /// What a kernel has described: its results, and its scratchpad in **bytes**.
+    pub(crate) fn described(self) -> (Vec<TensorDesc>, usize) {
+        match self.place {
+            Place::Description { results, scratchpad_bytes } => (results, scratchpad_bytes.unwrap_or(0)),
+            _ => (Vec::new(), 0),
+        }
+    }
+
+    /// Tells what comes out before the kernel decides how. Where only that is asked for, the kernel ends here.
+    ///
+    /// # Errors
+    /// `Stop::Described`.
+    pub fn describe(&mut self, desc: &TensorDesc) -> KernelResult {
+        match &mut self.place {
+            Place::Description { results, scratchpad_bytes: None } => {
+                results.push(desc.clone());
+                Err(Stop::Described)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The scratchpad of this run, for a kernel that needs so many **bytes**: asked for before the results.
+    ///
+    /// # Errors
+    /// `Stop::Described` where the number is asked for.
+    pub fn scratchpad(&mut self, bytes: usize) -> KernelResult<Option<&'a mut Scratchpad>> {
+        if let Place::Description { scratchpad_bytes: Some(wanted), .. } = &mut self.place {
+            *wanted = bytes;
+            return Err(Stop::Described);
+        }
+        Ok(self.scratchpad.take())
+    }
+
+    /// All results: new tensors of **unspecified** content, or the caller's. The kernel writes every element, and every padding
+    /// lane of blocked ones.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; a caller's tensor that is not as described; `Stop::Described`.
+    pub fn all(&mut self, descs: &[TensorDesc]) -> KernelResult<Vec<TensorMut<'_>>> {
+        match &mut self.place {
+            Place::Description { results, .. } => {
+                results.extend_from_slice(descs);
+                Err(Stop::Described)
+            }
+            Place::New(made) => {
+                let list = descs.iter().map(|desc| new_result(self.op, desc)).collect::<Result<_>>()?;
+                match made.insert(Outputs::Many(list)) {
+                    Outputs::Many(list) => Ok(list.iter_mut().map(crate::Operand::tensor_mut).collect()),
+                    Outputs::One(t) => Ok(vec![crate::Operand::tensor_mut(t)]),
+                }
+            }
+            Place::Given(given) => {
+                check_count(self.op, given.len(), descs.len())?;
+                for (i, (desc, to)) in descs.iter().zip(&mut *given).enumerate() {
+                    check_given(self.op, &result_name(i, descs.len()), desc, to, false)?;
+                }
+                Ok(given.iter_mut().map(reborrow).collect())
+            }
+        }
+    }
+
+    fn one(&mut self, desc: TensorDesc, any_strides: bool) -> KernelResult<TensorMut<'_>> {
+        match &mut self.place {
+            Place::Description { results, .. } => {
+                results.push(desc);
+                Err(Stop::Described)
+            }
+            Place::New(made) => match made.insert(Outputs::One(new_result(self.op, &desc)?)) {
+                Outputs::One(t) => Ok(crate::Operand::tensor_mut(t)),
+                Outputs::Many(_) => unreachable!("one was just made"),
+            },
+            Place::Given(given) => {
+                check_count(self.op, given.len(), 1)?;
+                check_given(self.op, "dst", &desc, &mut given[0], any_strides)?;
+                Ok(reborrow(&mut given[0]))
+            }
+        }
+    }
+
+    /// The one result, strided: sizes, strides in **elements**, format tag.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn strided(
+        &mut self,
+        dims: Dims,
+        strides: Dims,
+        tag: Option<crate::MemoryFormat>,
+        dtype: DType,
+    ) -> KernelResult<&mut StridedTensor> {
+        strided(self.one(TensorDesc::of_strides(dims, strides, tag, dtype), false)?)
+    }
+
+    /// The one result, strided, as described.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub(crate) fn strided_as(&mut self, desc: TensorDesc) -> KernelResult<&mut StridedTensor> {
+        strided(self.one(desc, false)?)
+    }
+
+    /// The one result, strided, in the format that the rule gives.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all), and those of the rule.
+    pub fn by_rule(
+        &mut self,
+        rule: FormatRule,
+        operands: &[&StridedTensor],
+        dims: &[usize],
+        dtype: DType,
+    ) -> KernelResult<&mut StridedTensor> {
+        strided(self.one(rule.desc(self.op, operands, dims, dtype)?, false)?)
+    }
+
+    /// As [`by_rule`](Self::by_rule), for a kernel that writes into any strides: a caller's tensor keeps its own.
+    ///
+    /// # Errors
+    /// As [`by_rule`](Self::by_rule).
+    pub fn in_any_strides(
+        &mut self,
+        rule: FormatRule,
+        operands: &[&StridedTensor],
+        dims: &[usize],
+        dtype: DType,
+    ) -> KernelResult<&mut StridedTensor> {
+        strided(self.one(rule.desc(self.op, operands, dims, dtype)?, true)?)
+    }
+
+    /// The one result, blocked.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn blocked(
+        &mut self,
+        dims: &[usize],
+        layout: &Layout,
+        dtype: DType,
+    ) -> KernelResult<&mut BlockedTensor> {
+        let (dims, _) = crate::tensor::blocked::checked(self.op, dims, layout, dtype)?;
+        match self.one(TensorDesc::of_layout(dims, layout, dtype), false)? {
+            TensorMut::Blocked(t) => Ok(t),
+            _ => unreachable!("a result of a layout is blocked"),
+        }
+    }
+
+    /// The one result, of another crate's backend: `write` gets the caller's tensor, where there is one, and gives the result.
+    ///
+    /// # Errors
+    /// Those of `write`; a caller's tensor of another key, dtype or shape; `Stop::Described`.
+    pub fn opaque(
+        &mut self,
+        desc: TensorDesc,
+        write: impl FnOnce(Option<&mut std::sync::Arc<dyn OpaqueTensor>>) -> Result<Option<Tensor>>,
+    ) -> KernelResult {
+        match &mut self.place {
+            Place::Description { results, .. } => {
+                results.push(desc);
+                return Err(Stop::Described);
+            }
+            Place::New(made) => *made = write(None)?.map(Outputs::One),
+            Place::Given(given) => {
+                check_count(self.op, given.len(), 1)?;
+                check_given(self.op, "dst", &desc, &mut given[0], false)?;
+                if let TensorMut::Opaque(to) = &mut given[0] {
+                    write(Some(to))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`views`](Self::views), of one result.
+    ///
+    /// # Errors
+    /// As [`views`](Self::views).
+    pub fn view(&mut self, view: impl Into<Tensor>) -> KernelResult {
+        match &mut self.place {
+            Place::New(made) => {
+                *made = Some(Outputs::One(view.into()));
+                Ok(())
+            }
+            _ => self.views(vec![view.into()]),
+        }
+    }
+
+    /// Results that share the storage of an operand: views, and operands that come out as they are. A caller's tensors become
+    /// copies.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
+    pub fn views(&mut self, mut views: Vec<Tensor>) -> KernelResult {
+        match &mut self.place {
+            Place::Description { results, .. } => {
+                results.extend(views.iter().map(|t| TensorDesc::of(crate::Operand::tensor_ref(t))));
+                return Err(Stop::Described);
+            }
+            Place::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
+            Place::New(made) => *made = Some(Outputs::Many(views)),
+            Place::Given(given) => {
+                check_count(self.op, given.len(), views.len())?;
+                for (i, (view, to)) in views.iter().zip(&mut *given).enumerate() {
+                    let view = crate::Operand::tensor_ref(view);
+                    check_given(self.op, &result_name(i, views.len()), &TensorDesc::of(view), to, true)?;
+                }
+                for (view, to) in views.iter().zip(given) {
+                    copy(self.op, view, to)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn strided(t: TensorMut<'_>) -> KernelResult<&mut StridedTensor> {
+    match t {
+        TensorMut::Strided(t) => Ok(t),
+        _ => unreachable!("a result of strides is strided"),
+    }
+}
+
+fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> {
+    match (desc.layout(), desc.strides()) {
+        (Some(layout), _) => {
+            BlockedTensor::for_result(op, desc.dims(), layout, desc.dtype()).map(Tensor::Blocked)
+        }
+        (None, Some(strides)) => {
+            let (dims, strides) = (Dims::from_slice(desc.dims()), Dims::from_slice(strides));
+            let made = StridedTensor::for_result(op, dims, strides, desc.dtype())?;
+            Ok(Tensor::Strided(StridedTensor { format_tag: desc.format_tag(), ..made }))
+        }
+        (None, None) => fail!(
+            InvalidArgument,
+            op,
+            "result",
+            desc.to_string(),
+            "only its backend makes it",
+            "ask for it with `Results::opaque`"
+        ),
+    }
+}
+
+fn reborrow<'b>(t: &'b mut TensorMut<'_>) -> TensorMut<'b> {
+    match t {
+        TensorMut::Strided(t) => TensorMut::Strided(t),
+        TensorMut::Blocked(t) => TensorMut::Blocked(t),
+        TensorMut::Opaque(t) => TensorMut::Opaque(t),
+    }
+}
+
+fn result_name(i: usize, count: usize) -> Cow<'static, str> {
+    if count == 1 { "dst".into() } else { format!("dst {i}").into() }
+}
+
+fn check_count(op: &'static str, given: usize, wanted: usize) -> Result<()> {
+    if given == wanted {
+        return Ok(());
+    }
+    let rule = format!("the op has {wanted} results");
+    fail!(InvalidArgument, op, "dst", format!("{given} tensors"), rule, "pass one for each result")
+}
+
+/// Checks a caller's tensor: described as the result is, in memory that nobody else uses.
+fn check_given(
+    op: &'static str,
+    name: &str,
+    desc: &TensorDesc,
+    given: &mut TensorMut<'_>,
+    any_strides: bool,
+) -> Result<()> {
+    let (got, describe) = (TensorDesc::of(given.as_ref()), given.as_ref().describe());
+    let complaint = |remedy: &str| {
+        Complaint::new(op, name.to_string(), describe.clone(), format!("the result is {desc}"), remedy)
+    };
+    if got.key() != desc.key() {
+        return Err(Error::KeyMismatch(complaint("pass a tensor of the operands' key")));
+    }
+    if got.dims() != desc.dims() {
+        return Err(Error::ShapeMismatch(complaint("pass a tensor of that shape")));
+    }
+    if got.dtype() != desc.dtype() {
+        return Err(Error::DTypeMismatch(complaint("pass a tensor of that dtype")));
+    }
+    let lies_so = match (got.strides(), desc.strides()) {
+        (Some(given), Some(wanted)) => any_strides || same_strides(desc.dims(), given, wanted),
+        _ => got.layout_name() == desc.layout_name(),
+    };
+    if !lies_so {
+        return Err(Error::LayoutMismatch(complaint(
+            "make one with `empty_like` of a result, or let the call make it",
+        )));
+    }
+    let is_own = match given {
+        TensorMut::Strided(t) => {
+            crate::layout::overlap::check_own_memory(op, &t.dims, &t.strides)?;
+            crate::buffer::Buffer::exclusive(&mut t.storage).is_some()
+        }
+        TensorMut::Blocked(t) => crate::buffer::Buffer::exclusive(&mut t.storage).is_some(),
+        TensorMut::Opaque(_) => true,
+    };
+    if is_own { Ok(()) } else { Err(crate::buffer::Buffer::not_for_writing(op)) }
+}
+
+/// Whether the strides are the same where they say something.
+fn same_strides(dims: &[usize], a: &[usize], b: &[usize]) -> bool {
+    dims.contains(&0) || dims.iter().zip(a.iter().zip(b)).all(|(&d, (a, b))| d == 1 || a == b)
+}
+
+fn copy(op: &'static str, view: &Tensor, to: &mut TensorMut<'_>) -> Result<()> {
+    match (view, to) {
+        (Tensor::Strided(from), TensorMut::Strided(to)) => elementwise::copy_into(op, to, from),
+        (Tensor::Blocked(from), TensorMut::Blocked(to)) => {
+            let bytes = to.storage_bytes_mut();
+            bytes.copy_from_slice(from.storage_bytes());
+            Ok(())
+        }
+        _ => fail!(
+            KeyMismatch,
+            op,
+            "dst",
+            "a tensor of another crate's backend",
+            "views of it are its backend's",
+            "call the op without a destination"
+        ),
+    }
+}

@@ -1,0 +1,195 @@
+//! Schemas: what an op takes, and which of it chooses the key.
+
+use crate::op::args::Arg;
+
+/// What an argument is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ArgKind {
+    /// A tensor whose key chooses the kernel; all of them must agree.
+    Data,
+    /// As `Data`, and may be left out.
+    OptionalData,
+    /// One or more data tensors.
+    DataList,
+    /// A plain 1-D strided tensor, whatever the key: bias, statistics, scales, per-channel vectors.
+    Param,
+    /// As `Param`, and may be left out.
+    OptionalParam,
+    /// Any number of parameters.
+    ParamList,
+    /// An integer.
+    Int(Option<i64>),
+    /// A list of integers: sizes, axes, strides. The default stands for every missing dimension.
+    Ints(Option<&'static [i64]>),
+    /// A number.
+    Float(Option<f64>),
+    /// A flag.
+    Bool(Option<bool>),
+    /// A word.
+    Str(Option<&'static str>),
+}
+
+impl ArgKind {
+    /// Whether tensors of this argument choose the key.
+    pub const fn is_data(self) -> bool {
+        matches!(self, ArgKind::Data | ArgKind::OptionalData | ArgKind::DataList)
+    }
+
+    /// Whether it is a tensor, or a list of tensors.
+    pub const fn is_tensor(self) -> bool {
+        self.is_data() || matches!(self, ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList)
+    }
+
+    /// What stands for an argument that a call leaves out: its default, or nothing.
+    pub const fn default(self) -> Arg<'static> {
+        match self {
+            ArgKind::Int(Some(v)) => Arg::Int(v),
+            ArgKind::Ints(Some(v)) => Arg::Ints(v),
+            ArgKind::Float(Some(v)) => Arg::Float(v),
+            ArgKind::Bool(Some(v)) => Arg::Bool(v),
+            ArgKind::Str(Some(v)) => Arg::Str(v),
+            _ => Arg::Absent,
+        }
+    }
+
+    /// What an error calls it.
+    pub const fn describe(self) -> &'static str {
+        match self {
+            ArgKind::Data => "a data tensor",
+            ArgKind::OptionalData => "a data tensor or nothing",
+            ArgKind::DataList => "a list of data tensors",
+            ArgKind::Param => "a 1-D strided tensor",
+            ArgKind::OptionalParam => "a 1-D strided tensor or nothing",
+            ArgKind::ParamList => "a list of 1-D strided tensors",
+            ArgKind::Int(_) => "an integer",
+            ArgKind::Ints(_) => "a list of integers",
+            ArgKind::Float(_) => "a number",
+            ArgKind::Bool(_) => "a flag",
+            ArgKind::Str(_) => "a word",
+        }
+    }
+}
+
+/// One argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArgSpec {
+    /// Its name, as errors and calls by name use it.
+    pub name: &'static str,
+    /// What it is, with its default.
+    pub kind: ArgKind,
+    /// What a plain tensor needs before it may be blocked, where blocking it as it is would make another one of it: how a
+    /// sentence begins that ends with the call.
+    pub(crate) before_blocking: Option<&'static str>,
+}
+
+impl ArgSpec {
+    pub(crate) const fn new(name: &'static str, kind: ArgKind) -> ArgSpec {
+        ArgSpec { name, kind, before_blocking: None }
+    }
+}
+
+/// An operator's signature.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Schema {
+    /// The operator's name.
+    pub name: &'static str,
+    /// Its arguments, in order.
+    pub args: &'static [ArgSpec],
+}
+
+impl Schema {
+    /// An op. Its result has the key of its operands.
+    pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
+        Schema { name, args }
+    }
+}
+
+impl std::fmt::Display for Schema {
+    /// The signature: `softmax(x: a data tensor, axis: an integer = 1)`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}(", self.name)?;
+        for (i, arg) in self.args.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            write!(f, "{comma}{}: {}", arg.name, arg.kind.describe())?;
+            match arg.kind {
+                ArgKind::Int(Some(v)) => write!(f, " = {v}")?,
+                ArgKind::Ints(Some(v)) => write!(f, " = {v:?}")?,
+                ArgKind::Float(Some(v)) => write!(f, " = {v}")?,
+                ArgKind::Bool(Some(v)) => write!(f, " = {v}")?,
+                ArgKind::Str(Some(v)) => write!(f, " = {v:?}")?,
+                _ => {}
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+/// A data argument.
+pub const fn data(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Data)
+}
+
+/// A data argument that may be left out.
+pub const fn optional_data(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::OptionalData)
+}
+
+/// A list of data arguments.
+pub const fn data_list(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::DataList)
+}
+
+/// A parameter.
+pub const fn param(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Param)
+}
+
+/// A parameter that may be left out.
+pub const fn optional_param(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::OptionalParam)
+}
+
+/// Any number of parameters.
+pub const fn param_list(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::ParamList)
+}
+
+/// An integer with a default.
+pub const fn int(name: &'static str, default: i64) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Int(Some(default)))
+}
+
+/// An integer that must be given.
+pub const fn required_int(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Int(None))
+}
+
+/// A list of integers with a default for each dimension that is not given.
+pub const fn ints(name: &'static str, default: &'static [i64]) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Ints(Some(default)))
+}
+
+/// A list of integers that must be given.
+pub const fn required_ints(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Ints(None))
+}
+
+/// A number with a default.
+pub const fn float(name: &'static str, default: f64) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Float(Some(default)))
+}
+
+/// A number that must be given.
+pub const fn required_float(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Float(None))
+}
+
+/// A flag with a default.
+pub const fn flag(name: &'static str, default: bool) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Bool(Some(default)))
+}
+
+/// A word with a default.
+pub const fn word(name: &'static str, default: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Str(Some(default)))
+}

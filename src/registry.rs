@@ -1,0 +1,316 @@
+//! The registry: every op by name. Registering after first use is allowed; nothing is ever replaced.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{LazyLock, Mutex, RwLock};
+
+use crate::error::{Result, fail};
+use crate::key::{DispatchKey, KeySpec};
+use crate::op::args::{Arg, Value};
+use crate::op::kernel::{Kernel, Op};
+use crate::op::schema::Schema;
+use crate::tensor::any::{Operand, Tensor, TensorRef};
+use crate::threads::check_process;
+
+/// Where a backend hands over its key, ops and kernels: our own registry, or a host framework's dispatcher.
+pub trait Registrar {
+    /// Adds a dispatch key.
+    ///
+    /// # Errors
+    /// `Registration` when the name is taken or there is no room.
+    fn key(&mut self, spec: KeySpec) -> Result<DispatchKey>;
+
+    /// Adds an op. The same schema again is not an error: several backends may bring it.
+    ///
+    /// # Errors
+    /// `Registration` when another schema has the name.
+    fn op(&mut self, op: &'static Op) -> Result<()>;
+
+    /// Adds an op's kernel for a key, behind those that this backend added before it. A call asks them in that order, until one
+    /// takes its operands.
+    ///
+    /// # Errors
+    /// `Registration` when there is no such op, or another backend's kernel for the key takes one of the dtypes.
+    fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
+
+    /// Tells of a key that exists in this process, for which kernels follow: a host maps it to a device of its own.
+    ///
+    /// # Errors
+    /// `Registration` when the host has such a device already.
+    fn known_key(&mut self, key: DispatchKey) -> Result<()> {
+        let _ = key;
+        Ok(())
+    }
+
+    /// All was handed over, and may be used from now on.
+    ///
+    /// # Errors
+    /// What the host still finds wrong; then [`abort`](Self::abort) follows.
+    fn commit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Something was refused: nothing that was handed over since the last commit may stay.
+    fn abort(&mut self) {}
+}
+
+/// Hands this crate's own two backends to a host framework: its keys, every op's schema, every kernel. Complete or not at
+/// all: the registrar's `commit` is called at the end, or its `abort` after the first thing that it refuses.
+///
+/// The host calls a kernel with [`Kernel::call`] on [`Args::new`](crate::op::Args::new), and answers a missing one with
+/// [`Op::missing`]. Its tensors may hold ours ([`Tensor`]), and its memory becomes one without a copy
+/// ([`StridedTensor::from_foreign`](crate::StridedTensor::from_foreign)). `examples/host_framework.rs` does all of it.
+///
+/// # Errors
+/// What the registrar returns.
+pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
+    ready();
+    let mut hand_over = || {
+        registrar.known_key(DispatchKey::STRIDED)?;
+        registrar.known_key(DispatchKey::BLOCKED)?;
+        crate::ops::register(registrar)?;
+        registrar.commit()
+    };
+    let handed_over = hand_over();
+    if handed_over.is_err() {
+        registrar.abort();
+    }
+    handed_over
+}
+
+static OPS: LazyLock<RwLock<BTreeMap<&'static str, &'static Op>>> = LazyLock::new(RwLock::default);
+static WRITING: Mutex<()> = Mutex::new(());
+
+fn find(name: &str) -> Option<&'static Op> {
+    OPS.read().unwrap_or_else(|e| e.into_inner()).get(name).copied()
+}
+
+/// Makes sure that our own backends are there: one atomic read after the first time.
+pub(crate) fn ready() {
+    static READY: LazyLock<()> = LazyLock::new(|| {
+        extend(crate::ops::register).expect("our own backends do not clash with each other");
+    });
+    LazyLock::force(&READY);
+}
+
+/// Registers a backend of another crate with the process's own dispatcher. All that `backend` hands over is
+/// added, or, when any of it clashes, none.
+///
+/// # Errors
+/// What `backend` returns, or `Registration`.
+pub fn register_backend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> {
+    check_process("register_backend")?;
+    ready();
+    extend(backend)
+}
+
+fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> {
+    thread_local! {
+        static INSIDE: Cell<bool> = const { Cell::new(false) };
+    }
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            INSIDE.set(false);
+        }
+    }
+    if INSIDE.replace(true) {
+        fail!(
+            Registration,
+            "register_backend",
+            "backend",
+            "a registration inside another",
+            "a backend is added whole before the next",
+            "register one after the other"
+        );
+    }
+    let _leave = Leave;
+    let _writing = WRITING.lock().unwrap_or_else(|e| e.into_inner());
+    let mut staged = Staged::default();
+    backend(&mut staged)?;
+    staged.keys.into_iter().for_each(DispatchKey::commit);
+    let mut ops = OPS.write().unwrap_or_else(|e| e.into_inner());
+    for op in staged.ops {
+        ops.entry(op.schema.name).or_insert(op);
+    }
+    for (op, key, kernel) in staged.kernels {
+        op.add_kernel(key, kernel);
+    }
+    Ok(())
+}
+
+/// What one backend hands over, checked against what is there and against itself.
+#[derive(Default)]
+struct Staged {
+    keys: Vec<KeySpec>,
+    ops: Vec<&'static Op>,
+    kernels: Vec<(&'static Op, DispatchKey, Kernel)>,
+}
+
+impl Registrar for Staged {
+    fn key(&mut self, spec: KeySpec) -> Result<DispatchKey> {
+        if DispatchKey::by_name(spec.name).is_some() || self.keys.iter().any(|k| k.name == spec.name) {
+            fail!(
+                Registration,
+                "register_backend",
+                "key",
+                format!("`{}`", spec.name),
+                "a key of this name exists",
+                "choose another name, and register a backend once"
+            );
+        }
+        match DispatchKey::next(self.keys.len()) {
+            Some(key) => {
+                self.keys.push(spec);
+                Ok(key)
+            }
+            None => fail!(
+                Registration,
+                "register_backend",
+                "key",
+                format!("`{}`", spec.name),
+                format!("there is room for {} keys", crate::key::MAX_KEYS),
+                "register fewer backends"
+            ),
+        }
+    }
+
+    fn op(&mut self, op: &'static Op) -> Result<()> {
+        let name = op.schema.name;
+        let known = find(name).or_else(|| self.ops.iter().copied().find(|o| o.schema.name == name));
+        match known {
+            None => self.ops.push(op),
+            Some(known) if known.schema == op.schema => {}
+            Some(_) => fail!(
+                Registration,
+                "register_backend",
+                "op",
+                format!("`{name}`"),
+                "an op of this name has another schema",
+                "use the schema that is there, or another name"
+            ),
+        }
+        Ok(())
+    }
+
+    fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()> {
+        let known = find(op).or_else(|| self.ops.iter().copied().find(|o| o.schema.name == op));
+        let Some(known) = known else {
+            fail!(
+                Registration,
+                "register_backend",
+                "kernel",
+                format!("`{op}` for key `{key}`"),
+                "there is no op of this name",
+                "register the op first"
+            );
+        };
+        // A key of a registration that was turned down belongs to nobody, and may become another backend's.
+        let of_this = (0..self.keys.len()).any(|i| DispatchKey::next(i) == Some(key));
+        if !of_this && !DispatchKey::all().contains(&key) {
+            fail!(
+                Registration,
+                "register_backend",
+                "key",
+                format!("a key that is not registered, for `{op}`"),
+                "a kernel's key is registered, by this backend or before",
+                "register the key first"
+            );
+        }
+        // Several kernels of one backend for one op are asked in their order. Another backend adds dtypes.
+        let taken = |other: &Kernel| other.dtypes.iter().any(|d| kernel.dtypes.contains(d));
+        if known.kernels(key).any(taken) {
+            fail!(
+                Registration,
+                "register_backend",
+                "kernel",
+                format!("`{op}` for key `{key}`"),
+                "it has a kernel, and nothing registered is replaced",
+                "register a key of your own"
+            );
+        }
+        self.kernels.push((known, key, kernel));
+        Ok(())
+    }
+}
+
+/// Every op, in the order of names.
+pub fn ops() -> Vec<&'static Op> {
+    ready();
+    OPS.read().unwrap_or_else(|e| e.into_inner()).values().copied().collect()
+}
+
+/// The op of this name.
+pub fn op(name: &str) -> Option<&'static Op> {
+    ready();
+    find(name)
+}
+
+/// Calls an op by name, with named boxed values; what is left out takes the schema's default. The same kernels
+/// and the same errors as the typed functions.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown op or argument; all that the op itself refuses.
+#[track_caller]
+pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
+    check_process("dispatch::call")?;
+    let Some(op) = op(name) else {
+        fail!(
+            InvalidArgument,
+            name.to_string(),
+            "op",
+            format!("`{name}`"),
+            "no op has this name",
+            "`blocktensor::dispatch::ops()` lists them"
+        );
+    };
+    let schema: &'static Schema = op.schema;
+    let mut given: HashMap<&str, &Value> = HashMap::new();
+    for (name, value) in values {
+        if !schema.args.iter().any(|a| a.name == *name) {
+            let known: Vec<&str> = schema.args.iter().map(|a| a.name).collect();
+            fail!(
+                InvalidArgument,
+                schema.name,
+                name.to_string(),
+                "a value",
+                format!("the op has no such argument; it has {}", known.join(", ")),
+                "use one of these"
+            );
+        }
+        if given.insert(name, value).is_some() {
+            fail!(
+                InvalidArgument,
+                schema.name,
+                name.to_string(),
+                "two values",
+                "it takes one",
+                "pass it once"
+            );
+        }
+    }
+    let lists: Vec<Vec<TensorRef<'_>>> = schema
+        .args
+        .iter()
+        .map(|a| match given.get(a.name) {
+            Some(Value::Tensors(list)) => list.iter().map(Tensor::tensor_ref).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    let args: Vec<Arg<'_>> = schema
+        .args
+        .iter()
+        .zip(&lists)
+        .map(|(spec, list)| match given.get(spec.name) {
+            Some(Value::Tensor(t)) => Arg::Tensor(t.tensor_ref()),
+            Some(Value::Tensors(_)) => Arg::Tensors(list),
+            Some(Value::Int(v)) => Arg::Int(*v),
+            Some(Value::Ints(v)) => Arg::Ints(v),
+            Some(Value::Float(v)) => Arg::Float(*v),
+            Some(Value::Bool(v)) => Arg::Bool(*v),
+            Some(Value::Str(v)) => Arg::Str(v),
+            None => spec.kind.default(),
+        })
+        .collect();
+    op.call(&args).map(|o| o.into_vec())
+}
