@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::ledger::Cause;
+use crate::cause::Cause;
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

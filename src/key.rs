@@ -2,8 +2,6 @@
 
 use std::sync::RwLock;
 
-use crate::op::schema::ArgSpec;
-
 /// The most keys that can exist: two of ours, the rest for other crates.
 pub const MAX_KEYS: usize = 16;
 
@@ -78,15 +76,6 @@ impl DispatchKey {
             ("weights", rank) => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::Dense)?)"),
             (_, 4) => "to_blocked(&Layout::native().0)".into(),
             (_, rank) => format!("to_blocked(&Layout::native_activation({rank})?)"),
-        }
-    }
-
-    /// What to do with a strided tensor of this rank that was passed for `arg`, beside data of the key.
-    pub(crate) fn remedy(self, arg: &ArgSpec, rank: usize) -> String {
-        let call = self.way_in(arg.name, rank);
-        match arg.before_blocking {
-            Some(first) if self == DispatchKey::BLOCKED => format!("{first} `{call}`"),
-            _ => format!("reorder `{}` with `{call}`", arg.name),
         }
     }
 

@@ -15,6 +15,8 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
+pub use crate::cause::Cause;
+
 use crate::buffer::Buffer;
 use crate::error::{Error, ReorderDenied, Result};
 use crate::key::DispatchKey;
@@ -22,47 +24,6 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
-
-/// Why data moved between layouts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The user asked: `to_blocked`, `to_strided`, `reorder_to`, `contiguous`, `to_memory_format`.
-    Call,
-    /// Weights were packed for a kernel.
-    Packing,
-    /// A strided kernel that needs dense input took a copy of a view.
-    DenseCopy,
-    /// The engine's implementation reorders inside itself (its name says so: `jit_uni_ncsp...`).
-    Internal,
-    /// An op without a kernel ran on another key's: `dispatch::allow_fallback` was called.
-    Fallback,
-}
-
-impl Cause {
-    /// How to do without.
-    pub(crate) fn remedy(self) -> &'static str {
-        match self {
-            Cause::Call => "move the call out of the scope",
-            Cause::Packing => "pack the weights once, before the scope (`PackedConv2d`, `PackedLinear`)",
-            Cause::DenseCopy => "pass a dense tensor: call `contiguous` before the scope",
-            Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing",
-            Cause::Fallback => "reorder once and call the op on strided tensors, or switch the fallback off",
-        }
-    }
-}
-
-impl std::fmt::Display for Cause {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Cause::Call => "call",
-            Cause::Packing => "packing",
-            Cause::DenseCopy => "dense copy",
-            Cause::Internal => "inside the kernel",
-            Cause::Fallback => "fallback",
-        })
-    }
-}
 
 /// One movement of data between layouts.
 #[derive(Clone, Debug)]

@@ -63,9 +63,11 @@
 //! team. No step moves data to another layout.
 #![deny(unsafe_code)]
 
+mod arena;
 #[allow(unsafe_code)]
 mod buffer;
 mod build_info;
+mod cause;
 pub mod dispatch;
 #[allow(unsafe_code)]
 pub mod dlpack;
@@ -103,6 +105,7 @@ pub mod testing;
 #[allow(unsafe_code)]
 mod threads;
 
+pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
 pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;

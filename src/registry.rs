@@ -64,11 +64,16 @@ pub trait Registrar {
 /// # Errors
 /// What the registrar returns.
 pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
-    ready();
     let mut hand_over = || {
         registrar.known_key(DispatchKey::STRIDED)?;
         registrar.known_key(DispatchKey::BLOCKED)?;
-        crate::ops::register(registrar)?;
+        for op in crate::ops::all() {
+            registrar.op(op)?;
+            for key in [DispatchKey::STRIDED, DispatchKey::BLOCKED] {
+                let name = op.schema().name;
+                op.own_kernels(key).try_for_each(|&kernel| registrar.kernel(name, key, kernel))?;
+            }
+        }
         registrar.commit()
     };
     let handed_over = hand_over();
@@ -78,19 +83,13 @@ pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
     handed_over
 }
 
-static OPS: LazyLock<RwLock<BTreeMap<&'static str, &'static Op>>> = LazyLock::new(RwLock::default);
+/// Every op by name: ours, and those of other crates.
+static OPS: LazyLock<RwLock<BTreeMap<&'static str, &'static Op>>> =
+    LazyLock::new(|| RwLock::new(crate::ops::all().map(|op| (op.schema.name, op)).collect()));
 static WRITING: Mutex<()> = Mutex::new(());
 
 fn find(name: &str) -> Option<&'static Op> {
     OPS.read().unwrap_or_else(|e| e.into_inner()).get(name).copied()
-}
-
-/// Makes sure that our own backends are there: one atomic read after the first time.
-pub(crate) fn ready() {
-    static READY: LazyLock<()> = LazyLock::new(|| {
-        extend(crate::ops::register).expect("our own backends do not clash with each other");
-    });
-    LazyLock::force(&READY);
 }
 
 /// Registers a backend of another crate with the process's own dispatcher. All that `backend` hands over is
@@ -100,7 +99,6 @@ pub(crate) fn ready() {
 /// What `backend` returns, or `Registration`.
 pub fn register_backend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> {
     check_process("register_backend")?;
-    ready();
     extend(backend)
 }
 
@@ -236,13 +234,11 @@ impl Registrar for Staged {
 
 /// Every op, in the order of names.
 pub fn ops() -> Vec<&'static Op> {
-    ready();
     OPS.read().unwrap_or_else(|e| e.into_inner()).values().copied().collect()
 }
 
 /// The op of this name.
 pub fn op(name: &str) -> Option<&'static Op> {
-    ready();
     find(name)
 }
 

@@ -22,8 +22,8 @@ use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
+use crate::layout::either::SourceLayout;
 use crate::layout::memory_format::MemoryFormat;
-use crate::pack::SourceLayout;
 use crate::tensor::strided::StridedTensor;
 
 /// The metadata's name for what the file is, and for the version of all that this module says.

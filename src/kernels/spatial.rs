@@ -1,9 +1,9 @@
 //! What pooling and resampling share: from one activation to another with other spatial sizes, on both keys.
 
 use crate::error::{Complaint, Error, Result, fail};
-use crate::kernels::conv::geometry::MAX_SIZE;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::format_of;
+use crate::layout::dims::MAX_SIZE;
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::{Arg, Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;

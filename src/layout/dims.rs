@@ -5,6 +5,9 @@ use crate::error::{Complaint, Error, Result};
 /// The most dimensions a tensor may have: oneDNN's `DNNL_MAX_NDIMS`.
 pub const MAX_RANK: usize = 12;
 
+/// No size, padding or reach along one axis may be larger: oneDNN and `isize` arithmetic stay exact below it.
+pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
+
 /// Up to [`MAX_RANK`] numbers, inline: sizes, strides (in **elements**) or axes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dims {

@@ -2,6 +2,7 @@
 
 pub mod blocked;
 pub mod dims;
+pub(crate) mod either;
 pub(crate) mod iterator;
 pub mod memory_format;
 mod name;

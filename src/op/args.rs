@@ -7,6 +7,7 @@ use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::op::kernel::Op;
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
+use crate::post_ops::PostOps;
 use crate::tensor::any::{Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -32,6 +33,37 @@ pub enum Arg<'a> {
     Bool(bool),
     /// A word.
     Str(&'a str),
+    /// A list of post-ops, where the schema has a word that names them.
+    PostOps(&'a PostOps),
+}
+
+/// The most arguments that an op of this crate has.
+const MAX_ARGS: usize = 16;
+
+/// The arguments of a typed call, inline.
+pub(crate) struct ArgList<'a> {
+    list: [Arg<'a>; MAX_ARGS],
+    len: usize,
+}
+
+impl<'a> ArgList<'a> {
+    pub fn new() -> ArgList<'a> {
+        ArgList { list: [Arg::Absent; MAX_ARGS], len: 0 }
+    }
+
+    /// Appends one.
+    ///
+    /// # Panics
+    /// Beyond [`MAX_ARGS`].
+    pub fn push(&mut self, arg: Arg<'a>) {
+        self.list[self.len] = arg;
+        self.len += 1;
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[Arg<'a>] {
+        &self.list[..self.len]
+    }
 }
 
 /// An owned argument, for calls by name.
@@ -130,6 +162,17 @@ impl<'a> Args<'a> {
             );
         };
         Ok(Args { op, schema, key: operand.key(), values, location: Location::caller() })
+    }
+
+    /// Parameters alone, by a schema of them.
+    pub(crate) fn of_params(schema: &'static Schema, values: &'a [Arg<'a>]) -> Result<Args<'a>> {
+        static NO_OP: Op = Op::new(&Schema::new("parameters", &[]));
+        let args =
+            Args { op: &NO_OP, schema, key: DispatchKey::STRIDED, values, location: Location::caller() };
+        match schema.args.iter().zip(values).position(|(spec, value)| !fits(spec.kind, value)) {
+            Some(i) => Err(args.wrong_kind(i)),
+            None => Ok(args),
+        }
     }
 
     /// The op's name.
@@ -315,6 +358,17 @@ impl<'a> Args<'a> {
         )
     }
 
+    /// The list of integers number `i`, of any sign. Empty where it was left out.
+    pub fn ints(&self, i: usize) -> Result<Vec<i64>> {
+        match self.values[i] {
+            Arg::Int(v) => Ok(vec![v]),
+            Arg::Ints(v) => Ok(v.to_vec()),
+            Arg::Sizes(v) => Ok(v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect()),
+            Arg::Absent => Ok(Vec::new()),
+            _ => Err(self.wrong_kind(i)),
+        }
+    }
+
     /// Number `i`.
     pub fn float(&self, i: usize) -> Result<f64> {
         match self.values[i] {
@@ -367,7 +421,7 @@ pub(crate) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
             | (ArgKind::Ints(_), Arg::Int(_) | Arg::Ints(_) | Arg::Sizes(_))
             | (ArgKind::Float(_), Arg::Float(_) | Arg::Int(_))
             | (ArgKind::Bool(_), Arg::Bool(_))
-            | (ArgKind::Str(_), Arg::Str(_))
+            | (ArgKind::Str(_), Arg::Str(_) | Arg::PostOps(_))
     )
 }
 
@@ -388,7 +442,7 @@ fn same_key<'a>(
     }
     let (a, b) = (one.key(), t.key());
     let remedy = if b == DispatchKey::STRIDED {
-        a.remedy(arg, t.dims().len())
+        arg.way_to(a, t.dims().len())
     } else {
         format!("reorder `{name}` with `{}`", b.spec().to_strided)
     };

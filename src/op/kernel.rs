@@ -6,8 +6,9 @@ use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
 use crate::key::{DispatchKey, MAX_KEYS};
 use crate::ledger;
-use crate::op::args::{Arg, Args, data_operands};
+use crate::op::args::{Arg, ArgList, Args, data_operands};
 use crate::op::fallback;
+use crate::op::params::Params;
 use crate::op::results::{KernelResult, Results, Stop};
 use crate::op::schema::Schema;
 use crate::scratchpad::Scratchpad;
@@ -185,20 +186,59 @@ impl std::fmt::Debug for Kernel {
 /// An op with its kernels for each key. Ours are statics; those of other crates live for ever on the heap.
 pub struct Op {
     pub(crate) schema: &'static Schema,
-    /// The first kernel of each key.
-    slots: [OnceLock<Entry>; MAX_KEYS],
+    /// This crate's own kernels.
+    strided: Kernels,
+    blocked: Kernels,
+    /// The first kernel of another crate for each key.
+    added: [OnceLock<Added>; MAX_KEYS],
 }
 
-/// A kernel, and the one that is asked after it.
-struct Entry {
+/// Kernels of an op for one key, in the order in which they are asked.
+pub(crate) type Kernels = [Option<Kernel>; 2];
+
+/// A kernel that was registered, and the one that is asked after it.
+struct Added {
     kernel: Kernel,
-    next: OnceLock<Box<Entry>>,
+    next: OnceLock<Box<Added>>,
 }
 
 impl Op {
     /// An op without kernels.
     pub const fn new(schema: &'static Schema) -> Op {
-        Op { schema, slots: [const { OnceLock::new() }; MAX_KEYS] }
+        let added = [const { OnceLock::new() }; MAX_KEYS];
+        Op { schema, strided: [None, None], blocked: [None, None], added }
+    }
+
+    /// The same with these kernels for strided tensors.
+    pub(crate) const fn strided(mut self, kernels: Kernels) -> Op {
+        self.strided = kernels;
+        self
+    }
+
+    /// The same with these kernels for blocked tensors.
+    pub(crate) const fn blocked(mut self, kernels: Kernels) -> Op {
+        self.blocked = kernels;
+        self
+    }
+
+    /// The same with one kernel, for strided tensors.
+    pub(crate) const fn on_strided(self, kernel: Kernel) -> Op {
+        self.strided([Some(kernel), None])
+    }
+
+    /// The same with one kernel that serves strided and blocked tensors.
+    pub(crate) const fn on_both(self, kernel: Kernel) -> Op {
+        self.strided([Some(kernel), None]).blocked([Some(kernel), None])
+    }
+
+    /// This crate's own kernels for a key.
+    pub(crate) fn own_kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
+        let own: &[Option<Kernel>] = match key {
+            DispatchKey::STRIDED => &self.strided,
+            DispatchKey::BLOCKED => &self.blocked,
+            _ => &[],
+        };
+        own.iter().flatten()
     }
 
     /// Its signature.
@@ -208,8 +248,9 @@ impl Op {
 
     /// The kernels of a key, in the order in which they are asked: that of their registration.
     pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
-        let first = self.slots[key.index()].get();
-        std::iter::successors(first, |entry| entry.next.get().map(|next| &**next)).map(|entry| &entry.kernel)
+        let first = self.added[key.index()].get();
+        let added = std::iter::successors(first, |added| added.next.get().map(|next| &**next));
+        self.own_kernels(key).chain(added.map(|added| &added.kernel))
     }
 
     /// The first of them.
@@ -219,27 +260,26 @@ impl Op {
 
     /// Adds a kernel behind the others of its key. The registry's lock is held.
     pub(crate) fn add_kernel(&self, key: DispatchKey, kernel: Kernel) {
-        let entry = Entry { kernel, next: OnceLock::new() };
-        let Err(entry) = self.slots[key.index()].set(entry) else { return };
-        let mut last = self.slots[key.index()].get();
-        while let Some(next) = last.and_then(|entry| entry.next.get()) {
+        let added = Added { kernel, next: OnceLock::new() };
+        let Err(added) = self.added[key.index()].set(added) else { return };
+        let mut last = self.added[key.index()].get();
+        while let Some(next) = last.and_then(|added| added.next.get()) {
             last = Some(next);
         }
         if let Some(last) = last {
-            let _ = last.next.set(Box::new(entry));
+            let _ = last.next.set(Box::new(added));
         }
     }
 
     /// The keys that have a kernel.
     pub fn keys(&self) -> Vec<DispatchKey> {
-        DispatchKey::all().into_iter().filter(|&k| self.slots[k.index()].get().is_some()).collect()
+        DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some()).collect()
     }
 
     /// The way of every call: argument kinds, one key, its kernels, their dtypes, the first that takes the operands.
     #[track_caller]
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
         threads::enter(self.schema.name)?;
-        crate::registry::ready();
         let args = Args::new(self, values)?;
         let mut results = Results::new(self.schema.name);
         if !self.run(&args, &mut results)? {
@@ -264,7 +304,6 @@ impl Op {
         scratchpad: &mut Scratchpad,
     ) -> Result<()> {
         threads::enter(self.schema.name)?;
-        crate::registry::ready();
         let args = Args::new(self, values)?;
         let mut results = Results::into_tensors(self.schema.name, into).with_scratchpad(scratchpad);
         if !self.run(&args, &mut results)? {
@@ -281,7 +320,6 @@ impl Op {
         with_scratchpad: bool,
     ) -> Result<(Vec<TensorDesc>, usize)> {
         threads::enter(self.schema.name)?;
-        crate::registry::ready();
         let args = Args::new(self, values)?;
         let mut results = Results::description(self.schema.name, with_scratchpad);
         if !self.run(&args, &mut results)? {
@@ -298,6 +336,19 @@ impl Op {
             }
         }
         Ok(false)
+    }
+
+    /// A typed call: tensors, then parameters; one result, of the operands' type.
+    #[track_caller]
+    pub(crate) fn call_with<T: Operand>(
+        &'static self,
+        tensors: &[Arg<'_>],
+        params: &impl Params,
+    ) -> Result<T> {
+        let mut args = ArgList::new();
+        tensors.iter().for_each(|&t| args.push(t));
+        params.push_args(&mut args);
+        self.call_one(args.as_slice())
     }
 
     /// `call`, for the typed functions: one result, of the operands' type.

@@ -3,11 +3,13 @@
 pub(crate) mod args;
 pub(crate) mod fallback;
 pub(crate) mod kernel;
+pub(crate) mod param_value;
+pub(crate) mod params;
 pub(crate) mod preferred;
 pub(crate) mod results;
 pub mod schema;
 
-pub use args::{Arg, Args, Value};
-pub use kernel::{Engine, Kernel, KernelFn, Op, Outputs};
-pub use results::{KernelResult, Results, Stop};
-pub use schema::{ArgKind, ArgSpec, Schema};
+pub(crate) use args::{Arg, Args, Value};
+pub(crate) use kernel::{Kernel, KernelFn, Op};
+pub(crate) use results::{KernelResult, Results};
+pub(crate) use schema::{ArgSpec, Schema};

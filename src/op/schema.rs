@@ -1,5 +1,6 @@
 //! Schemas: what an op takes, and which of it chooses the key.
 
+use crate::key::DispatchKey;
 use crate::op::args::Arg;
 
 /// What an argument is.
@@ -85,6 +86,15 @@ pub struct ArgSpec {
 impl ArgSpec {
     pub(crate) const fn new(name: &'static str, kind: ArgKind) -> ArgSpec {
         ArgSpec { name, kind, before_blocking: None }
+    }
+
+    /// What to do with a strided tensor of this rank that was passed for it, beside data of a key.
+    pub(crate) fn way_to(&self, key: DispatchKey, rank: usize) -> String {
+        let call = key.way_in(self.name, rank);
+        match self.before_blocking {
+            Some(first) if key == DispatchKey::BLOCKED => format!("{first} `{call}`"),
+            _ => format!("reorder `{}` with `{call}`", self.name),
+        }
     }
 }
 

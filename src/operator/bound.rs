@@ -7,94 +7,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Operator;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::key::DispatchKey;
+use crate::op::param_value::ParamValue;
 use crate::op::schema::ArgKind;
 use crate::op::{self, Arg, Op, Value};
 use crate::registry;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
-
-/// A parameter of an op: an argument that is no tensor.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ParamValue {
-    /// A flag.
-    Bool(bool),
-    /// An integer.
-    Int(i64),
-    /// A number.
-    Float(f64),
-    /// A list of integers.
-    Ints(Vec<i64>),
-    /// A word.
-    Str(String),
-}
-
-impl ParamValue {
-    fn arg(&self) -> Arg<'_> {
-        match self {
-            ParamValue::Bool(v) => Arg::Bool(*v),
-            ParamValue::Int(v) => Arg::Int(*v),
-            ParamValue::Float(v) => Arg::Float(*v),
-            ParamValue::Ints(v) => Arg::Ints(v),
-            ParamValue::Str(v) => Arg::Str(v),
-        }
-    }
-
-    fn of(arg: Arg<'_>) -> Option<ParamValue> {
-        Some(match arg {
-            Arg::Bool(v) => ParamValue::Bool(v),
-            Arg::Int(v) => ParamValue::Int(v),
-            Arg::Float(v) => ParamValue::Float(v),
-            Arg::Ints(v) => ParamValue::Ints(v.to_vec()),
-            Arg::Sizes(v) => {
-                ParamValue::Ints(v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect())
-            }
-            Arg::Str(v) => ParamValue::Str(v.to_string()),
-            Arg::Absent | Arg::Tensor(_) | Arg::Tensors(_) => return None,
-        })
-    }
-}
-
-/// Numbers compare by their bits, so that equal parameters hash alike.
-impl PartialEq for ParamValue {
-    fn eq(&self, other: &ParamValue) -> bool {
-        match (self, other) {
-            (ParamValue::Bool(a), ParamValue::Bool(b)) => a == b,
-            (ParamValue::Int(a), ParamValue::Int(b)) => a == b,
-            (ParamValue::Float(a), ParamValue::Float(b)) => a.to_bits() == b.to_bits(),
-            (ParamValue::Ints(a), ParamValue::Ints(b)) => a == b,
-            (ParamValue::Str(a), ParamValue::Str(b)) => a == b,
-            _ => false,
-        }
-    }
-}
-
-impl Eq for ParamValue {}
-
-impl std::hash::Hash for ParamValue {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        match self {
-            ParamValue::Bool(v) => v.hash(state),
-            ParamValue::Int(v) => v.hash(state),
-            ParamValue::Float(v) => v.to_bits().hash(state),
-            ParamValue::Ints(v) => v.hash(state),
-            ParamValue::Str(v) => v.hash(state),
-        }
-    }
-}
-
-impl fmt::Display for ParamValue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ParamValue::Bool(v) => write!(f, "{v}"),
-            ParamValue::Int(v) => write!(f, "{v}"),
-            ParamValue::Float(v) => write!(f, "{v}"),
-            ParamValue::Ints(v) => write!(f, "{v:?}"),
-            ParamValue::Str(v) => write!(f, "{v:?}"),
-        }
-    }
-}
 
 /// A registered op, of this crate or another, with its parameters, and with the names of the tensors that it will get.
 ///
@@ -207,6 +126,29 @@ impl BoundOp {
         Ok(BoundOp { op, inputs: names, args })
     }
 
+    /// The op of a call by name ([`dispatch::call`](crate::dispatch::call)) with its parameters, and the tensors of the call in
+    /// the order in which a run takes them.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_call(op: &str, values: &[(&str, Value)]) -> Result<(BoundOp, Vec<Tensor>)> {
+        let schema = registry::op(op).map_or(&[][..], |op| op.schema().args);
+        let (mut inputs, mut tensors) = (Vec::new(), Vec::new());
+        for spec in schema.iter().filter(|spec| spec.kind.is_tensor()) {
+            let list = match values.iter().find(|(name, _)| *name == spec.name) {
+                Some((_, Value::Tensor(t))) => std::slice::from_ref(t),
+                Some((_, Value::Tensors(list))) => list,
+                _ => &[],
+            };
+            inputs.extend(list.iter().map(|_| spec.name));
+            tensors.extend_from_slice(list);
+        }
+        let is_tensor = |name: &str| schema.iter().any(|spec| spec.name == name && spec.kind.is_tensor());
+        let params: Vec<(&str, Value)> =
+            values.iter().filter(|(name, _)| !is_tensor(name)).cloned().collect();
+        Ok((BoundOp::new(op, &inputs, &params)?, tensors))
+    }
+
     /// The op.
     pub fn registered(&self) -> &'static Op {
         self.op
@@ -220,11 +162,8 @@ impl BoundOp {
         })
     }
 
-    fn with_args<'t, R>(
-        &self,
-        inputs: &[TensorRef<'t>],
-        f: impl FnOnce(&[Arg<'_>]) -> Result<R>,
-    ) -> Result<R> {
+    /// The arguments of a call with these inputs.
+    fn args<'a>(&'a self, inputs: &'a [TensorRef<'a>]) -> Result<Vec<Arg<'a>>> {
         if inputs.len() != self.inputs.len() {
             fail!(
                 InvalidArgument,
@@ -241,24 +180,23 @@ impl BoundOp {
             left = rest;
             taken
         };
-        let args: Vec<Arg<'_>> = self
-            .args
-            .iter()
-            .map(|bound| match bound {
-                Bound::Absent => Arg::Absent,
-                Bound::Tensor => Arg::Tensor(take(1)[0]),
-                Bound::Tensors(count) => Arg::Tensors(take(*count)),
-                Bound::Param(value) => value.arg(),
-            })
-            .collect();
-        f(&args)
+        let arg = |bound: &'a Bound| match bound {
+            Bound::Absent => Arg::Absent,
+            Bound::Tensor => Arg::Tensor(take(1)[0]),
+            Bound::Tensors(count) => Arg::Tensors(take(*count)),
+            Bound::Param(value) => value.arg(),
+        };
+        Ok(self.args.iter().map(arg).collect())
     }
+}
 
-    fn described<R>(&self, inputs: &[TensorDesc], f: impl FnOnce(&[Arg<'_>]) -> Result<R>) -> Result<R> {
-        let tensors: Vec<Tensor> = inputs.iter().map(TensorDesc::without_elements).collect();
-        let refs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
-        self.with_args(&refs, f)
-    }
+/// Tensors that are only described.
+fn described(inputs: &[TensorDesc]) -> Vec<Tensor> {
+    inputs.iter().map(TensorDesc::without_elements).collect()
+}
+
+fn refs(tensors: &[Tensor]) -> Vec<TensorRef<'_>> {
+    tensors.iter().map(Operand::tensor_ref).collect()
 }
 
 impl Operator for BoundOp {
@@ -271,21 +209,24 @@ impl Operator for BoundOp {
     }
 
     fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
-        self.described(inputs, |args| Ok(self.op.described(args, false)?.0))
+        let tensors = described(inputs);
+        Ok(self.op.described(&self.args(&refs(&tensors))?, false)?.0)
     }
 
     fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
         let Some(kernel) = self.op.kernel(key) else { return Ok(None) };
-        self.described(inputs, |args| kernel.preferred(self.op, key, args, inputs).map(Some))
+        let tensors = described(inputs);
+        kernel.preferred(self.op, key, &self.args(&refs(&tensors))?, inputs).map(Some)
     }
 
     fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
-        self.described(inputs, |args| Ok(self.op.described(args, true)?.1))
+        let tensors = described(inputs);
+        Ok(self.op.described(&self.args(&refs(&tensors))?, true)?.1)
     }
 
     #[track_caller]
     fn run(&self, inputs: &[TensorRef<'_>]) -> Result<Vec<Tensor>> {
-        self.with_args(inputs, |args| Ok(self.op.call(args)?.into_vec()))
+        Ok(self.op.call(&self.args(inputs)?)?.into_vec())
     }
 
     #[track_caller]
@@ -295,7 +236,7 @@ impl Operator for BoundOp {
         outputs: Vec<TensorMut<'_>>,
         scratchpad: &mut Scratchpad,
     ) -> Result<()> {
-        self.with_args(inputs, |args| self.op.call_into(args, outputs, scratchpad))
+        self.op.call_into(&self.args(inputs)?, outputs, scratchpad)
     }
 }
 

@@ -19,7 +19,8 @@
 
 mod bound;
 
-pub use bound::{BoundOp, ParamValue};
+pub use crate::op::param_value::ParamValue;
+pub use bound::BoundOp;
 
 use std::fmt::Debug;
 

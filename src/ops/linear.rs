@@ -8,22 +8,19 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{Matrix, parallel_matmul};
 use crate::op::schema::{data, optional_param};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, NONE, only};
+
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
 static LINEAR_SCHEMA: Schema = Schema::new("linear", &[data("x"), data("weights"), optional_param("bias")]);
-static LINEAR: Op = Op::new(&LINEAR_SCHEMA);
+static LINEAR: Op = Op::new(&LINEAR_SCHEMA).on_strided(Kernel::rust(&linear_kernel));
 static MATMUL_SCHEMA: Schema = Schema::new("matmul", &[data("a"), data("b")]);
-static MATMUL: Op = Op::new(&MATMUL_SCHEMA);
+static MATMUL: Op = Op::new(&MATMUL_SCHEMA).on_strided(Kernel::rust(&matmul_kernel));
 
 /// What a run of them is called in the ledger.
 pub(crate) const NAME: &str = "blocktensor:gemm";
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &LINEAR, strided: only(Kernel::rust(&linear_kernel)), blocked: NONE },
-    Entry { op: &MATMUL, strided: only(Kernel::rust(&matmul_kernel)), blocked: NONE },
-];
+pub(super) const OPS: &[&Op] = &[&LINEAR, &MATMUL];
 
 /// `x W^T + b`, as `torch.nn.functional.linear`.
 ///

@@ -51,7 +51,8 @@ pub use pool::adaptive::{
     adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d, adaptive_max_pool1d, adaptive_max_pool2d,
     adaptive_max_pool3d, global_avg_pool, global_max_pool,
 };
-pub use pool::{AvgPool, MaxPool, avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d};
+pub use pool::avg_pool::{AvgPool, avg_pool1d, avg_pool2d, avg_pool3d};
+pub use pool::max_pool::{MaxPool, max_pool1d, max_pool2d, max_pool3d};
 pub use reduce::{amax, amin, argmax, mean, prod, sum};
 pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
 pub use shape::cat::{cat, chunk, split, stack};
@@ -62,74 +63,43 @@ pub use softmax::{log_softmax, softmax};
 
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::key::DispatchKey;
-use crate::op::{Arg, Args, Kernel, Op};
-use crate::registry::Registrar;
-
-/// An op and its kernels for our two keys, in the order in which they are asked.
-pub(crate) struct Entry {
-    pub op: &'static Op,
-    pub strided: Kernels,
-    pub blocked: Kernels,
-}
-
-/// The kernels of an op for one key.
-pub(crate) type Kernels = [Option<Kernel>; 2];
-
-/// No kernel.
-pub(crate) const NONE: Kernels = [None, None];
-
-/// The only kernel.
-pub(crate) const fn only(kernel: Kernel) -> Kernels {
-    [Some(kernel), None]
-}
+use crate::op::{Arg, Args, Op};
 
 /// Every op of ours.
 #[rustfmt::skip]
-const ALL: &[&[Entry]] = &[
-    pool::adaptive::ENTRIES,
-    norm::batch_norm::ENTRIES,
-    norm::batch_norm_train::ENTRIES,
+const ALL: &[&[&Op]] = &[
+    pool::adaptive::OPS,
+    norm::batch_norm::OPS,
+    norm::batch_norm_train::OPS,
     pointwise::binary::BINARY,
     pointwise::binary::OTHERS,
     pointwise::binary::SCALARS,
-    shape::cat::ENTRIES,
-    conv::ENTRIES,
-    pointwise::dropout::ENTRIES,
-    shape::flip::ENTRIES,
-    norm::group_norm::ENTRIES,
-    index::ENTRIES,
-    norm::layer_norm::ENTRIES,
-    linear::ENTRIES,
-    norm::local_response_norm::ENTRIES,
-    shape::pad::ENTRIES,
-    pool::ENTRIES,
-    reduce::ENTRIES,
-    resample::ENTRIES,
-    shape::shuffle::ENTRIES,
-    softmax::ENTRIES,
-    index::sort::ENTRIES,
-    pointwise::unary::PRELU_ENTRIES,
+    shape::cat::OPS,
+    conv::OPS,
+    pointwise::dropout::OPS,
+    shape::flip::OPS,
+    norm::group_norm::OPS,
+    index::OPS,
+    norm::layer_norm::OPS,
+    linear::OPS,
+    norm::local_response_norm::OPS,
+    shape::pad::OPS,
+    pool::avg_pool::OPS,
+    pool::max_pool::OPS,
+    reduce::OPS,
+    resample::OPS,
+    shape::shuffle::OPS,
+    softmax::OPS,
+    index::sort::OPS,
+    pointwise::unary::PRELU_OPS,
     pointwise::unary::UNARY,
-    shape::views::ENTRIES,
-    shape::views::FLATTEN_ENTRIES,
+    shape::views::OPS,
+    shape::views::FLATTEN_OPS,
 ];
 
-/// Hands our two keys' ops and kernels to a dispatcher: a host framework's, or the one of this process, which
-/// takes them through the same door as those of any other crate.
-///
-/// # Errors
-/// What the registrar returns.
-pub(crate) fn register(registrar: &mut dyn Registrar) -> Result<()> {
-    for entry in ALL.iter().copied().flatten() {
-        registrar.op(entry.op)?;
-        let name = entry.op.schema().name;
-        for (key, kernels) in [(DispatchKey::STRIDED, &entry.strided), (DispatchKey::BLOCKED, &entry.blocked)]
-        {
-            kernels.iter().flatten().try_for_each(|&kernel| registrar.kernel(name, key, kernel))?;
-        }
-    }
-    Ok(())
+/// Every op of ours, in the order of the list.
+pub(crate) fn all() -> impl Iterator<Item = &'static Op> {
+    ALL.iter().copied().flatten().copied()
 }
 
 /// The dtypes of ops that only move elements.

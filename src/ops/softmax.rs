@@ -9,7 +9,7 @@ use crate::kernels::same_shape::Same;
 use crate::math;
 use crate::op::schema::{data, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, only};
+
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -17,15 +17,12 @@ use crate::tensor::result_format::FormatRule;
 const ARGS: &[crate::op::ArgSpec] = &[data("x"), required_int("axis")];
 static SOFTMAX_SCHEMA: Schema = Schema::new("softmax", ARGS);
 static LOG_SOFTMAX_SCHEMA: Schema = Schema::new("log_softmax", ARGS);
-static SOFTMAX: Op = Op::new(&SOFTMAX_SCHEMA);
-static LOG_SOFTMAX: Op = Op::new(&LOG_SOFTMAX_SCHEMA);
+static SOFTMAX: Op = Op::new(&SOFTMAX_SCHEMA).on_both(KERNEL);
+static LOG_SOFTMAX: Op = Op::new(&LOG_SOFTMAX_SCHEMA).on_both(KERNEL);
 
 const KERNEL: Kernel = Kernel::rust(&kernel);
 
-pub(super) const ENTRIES: &[Entry] = &[
-    Entry { op: &SOFTMAX, strided: only(KERNEL), blocked: only(KERNEL) },
-    Entry { op: &LOG_SOFTMAX, strided: only(KERNEL), blocked: only(KERNEL) },
-];
+pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 
 /// `exp(x) / sum(exp(x))` along `axis`. `torch.nn.functional.softmax`.
 ///

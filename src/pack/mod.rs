@@ -14,4 +14,3 @@ pub use conv::{
 };
 pub use linear::PackedLinear;
 pub use source::Source;
-pub(crate) use source::SourceLayout;

@@ -1,5 +1,7 @@
 //! What weights are packed for.
 
+pub(crate) use crate::layout::either::SourceLayout;
+
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
@@ -16,12 +18,6 @@ pub struct Source {
     pub(crate) dtype: DType,
     pub(crate) layout: SourceLayout,
     pub(crate) threads: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SourceLayout {
-    Strided(MemoryFormat),
-    Blocked(Layout),
 }
 
 impl Source {
@@ -106,15 +102,6 @@ impl Source {
     /// Name of its layout or memory format.
     pub fn layout_name(&self) -> String {
         self.layout.to_string()
-    }
-}
-
-impl std::fmt::Display for SourceLayout {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            SourceLayout::Strided(format) => write!(f, "{format}"),
-            SourceLayout::Blocked(layout) => write!(f, "{layout}"),
-        }
     }
 }
 

@@ -339,11 +339,13 @@ impl StridedTensor {
             );
         }
         check_extent(op, &d)?;
+        // Of a tensor that is only described there is nothing to reach past.
+        let described = self.storage.is_none();
         let length = self.storage.len() / self.dtype.size_bytes();
         let last = d.iter().zip(&s).try_fold(offset, |at, (&n, &stride)| {
             (n.saturating_sub(1)).checked_mul(stride).and_then(|reach| at.checked_add(reach))
         });
-        if !d.contains(&0) && last.is_none_or(|at| at >= length) {
+        if !described && !d.contains(&0) && last.is_none_or(|at| at >= length) {
             let reach = last.map_or("past every address".to_string(), |at| format!("to element {at}"));
             fail!(
                 OutOfBounds,

@@ -1,14 +1,16 @@
 //! For tests of frameworks and backends (feature `testing`): a conformance run over our op cases, and assertions.
 //!
 //! The cases are PyTorch's own answers, computed in f64: operands, parameters and results of most ops, for several shapes.
-//! [`conformance`] brings the operands to a backend, calls each op by name, and compares. What the backend has no kernel for
+//! [`conformance`] brings the operands to a backend, calls each op by name and as an operator, and compares. What the backend has no kernel for
 //! counts as unsupported, with the reason.
 
 mod calls;
 mod case;
+mod operator;
 
 pub use crate::fault::{Fault, Seen, inject, inside_engine, live_storages};
 pub use crate::threads::as_in_optimised_builds;
+pub use operator::check_operator;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -21,12 +23,12 @@ use safetensors::SafeTensors;
 use serde_json::Value as Json;
 
 use self::case::Case;
+use crate::dispatch::{self, DispatchKey};
 use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::native::WeightsKind;
-use crate::op::{self, DispatchKey};
 use crate::tensor::any::{Operand, Tensor};
 use crate::tensor::strided::StridedTensor;
 
@@ -290,6 +292,9 @@ fn run(case: &Case<'_>) -> Result<Outcome> {
         return Err(e);
     }
     let results = dispatch::call(op, &args)?;
+    if let Some(wrong) = check_operator(op, &args)? {
+        return Ok(Outcome::Wrong(wrong));
+    }
     let names: Vec<String> = match case.op.as_str() {
         "batch_norm_train" => vec!["y".into(), "new_running_mean".into(), "new_running_var".into()],
         "chunk" => (0..results.len()).map(|i| format!("y{i}")).collect(),

@@ -37,6 +37,8 @@ pub fn ran(op: &Op, key: DispatchKey) -> Ran {
     for (what, given) in calls(op, key, dtypes) {
         let ((results, book), seen) = inject(None, || ledger::record(|| dispatch::call(name, &given)));
         let results = results.unwrap_or_else(|e| panic!("{name} on {key}, {what}: {e}"));
+        let as_operator = blocktensor::testing::check_operator(name, &given).unwrap();
+        assert_eq!(as_operator, None, "{name} on {key}, {what}");
         let by_onednn = seen.engine_runs > 0;
         ran.onednn |= by_onednn;
         ran.rust |= !by_onednn;

@@ -4,7 +4,6 @@ use crate::error::{Result, Unsupported, fail};
 use crate::kernels::conv::direct::{self, Plan};
 use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::{Call, ConvGeometry, weights};
-use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::op::{Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
@@ -127,8 +126,9 @@ pub(crate) fn elements(t: TensorRef<'_>) -> Option<&[f32]> {
 pub(crate) mod engine {
     use super::*;
     use crate::kernels::conv::onednn::{Operands, execute, primitive};
+    use crate::key::DispatchKey;
     use crate::onednn::{Refused, Spec};
-    use crate::op::Stop;
+    use crate::op::results::Stop;
     use crate::tensor::desc::TensorDesc;
     use crate::threads::current_threads;
 

@@ -1,7 +1,7 @@
 //! The shape of a convolution, transposed or not: every rule about its operands, checked once, for every key.
 
 use crate::error::{Complaint, Error, Result, fail};
-use crate::layout::dims::{Dims, ToDims};
+use crate::layout::dims::{Dims, MAX_SIZE, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::layout::native::WeightsKind;
 use crate::op::Args;
@@ -285,9 +285,6 @@ pub(crate) struct Window {
     pub pad_begin: usize,
     pub pad_end: usize,
 }
-
-/// No size, padding or reach along one axis may be larger: oneDNN and `isize` arithmetic stay exact below it.
-pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 
 impl Window {
     /// (size + paddings - (dilation * (kernel - 1) + 1)) / stride + 1, with every step checked.

@@ -5,7 +5,6 @@ use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::weights::output_first;
 use crate::kernels::conv::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
 use crate::kernels::same_shape::format_of;
-use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::{Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
@@ -90,7 +89,8 @@ pub(crate) mod engine {
     use super::*;
     use crate::kernels::conv::onednn::{self as conv, Operands};
     use crate::kernels::conv::weights::PlainWeights;
-    use crate::op::Stop;
+    use crate::key::DispatchKey;
+    use crate::op::results::Stop;
 
     /// The kernel on oneDNN. It declines where the engine has nothing fast.
     pub(crate) fn onednn_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {

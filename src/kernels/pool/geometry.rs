@@ -6,7 +6,6 @@ use crate::error::{Result, fail};
 use crate::kernels::conv::geometry::Window;
 use crate::layout::dims::Dims;
 use crate::lists::table;
-use crate::op::Args;
 
 /// The source elements of one output index along one axis: `taps` of them from `start` on, all inside the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +118,15 @@ impl Windows {
     }
 }
 
+/// The parameters of pooling with `N` spatial dimensions.
+pub(crate) struct PoolWindow<'a, const N: usize> {
+    pub kernel: &'a [usize; N],
+    pub stride: Option<&'a [usize; N]>,
+    pub padding: &'a [usize; N],
+    pub dilation: &'a [usize; N],
+    pub ceil_mode: bool,
+}
+
 /// A pooling window and how it moves, along every spatial axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolGeometry {
@@ -132,12 +140,18 @@ pub(crate) struct PoolGeometry {
 }
 
 impl PoolGeometry {
-    /// Reads and checks the parameters of a call whose arguments `kernel`, `stride`, `padding` begin at 1.
-    pub fn new(args: &Args<'_>, input: Dims, dilation: Dims, ceil_mode: bool) -> Result<PoolGeometry> {
-        let (op, rank) = (args.op(), input.len());
-        let kernel = args.spatial(1, rank)?;
-        let stride = if args.sizes(2)?.is_empty() { kernel } else { args.spatial(2, rank)? };
-        let padding = args.spatial(3, rank)?;
+    /// Checks the parameters of a call. Without a stride it is the kernel's size; there is one value an axis.
+    pub fn new<const N: usize>(
+        op: &'static str,
+        input: Dims,
+        window: PoolWindow<'_, N>,
+    ) -> Result<PoolGeometry> {
+        let rank = input.len();
+        let kernel = Dims::from_slice(window.kernel);
+        let stride = window.stride.map_or(kernel, |stride| Dims::from_slice(stride));
+        let padding = Dims::from_slice(window.padding);
+        let dilation = Dims::from_slice(window.dilation);
+        let ceil_mode = window.ceil_mode;
         let mut g = PoolGeometry { op, input, kernel, stride, padding, dilation, output: Dims::EMPTY };
         for axis in 0..rank {
             g.output.push(g.output_size(axis, ceil_mode)?);

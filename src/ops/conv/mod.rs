@@ -7,14 +7,14 @@ pub use params::{
     Direction, Forward, Transposed,
 };
 
-use crate::error::{Result, fail};
+use crate::error::Result;
 use crate::kernels::conv::OUTPUT_PADDING;
 #[cfg(feature = "onednn")]
-use crate::op::Engine;
+use crate::op::kernel::Engine;
+use crate::op::kernel::Kernels;
 use crate::op::schema::{data, flag, int, ints, optional_data, optional_param, param_list, word};
-use crate::op::{Arg, ArgSpec, Args, Kernel, Op, Schema};
-use crate::ops::{Entry, Kernels};
-use crate::post_ops::PostOps;
+use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
+
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
@@ -80,13 +80,13 @@ static SCHEMAS: [Schema; 6] = [
     Schema::new("conv_transpose2d", &TRANSPOSED_ARGS),
     Schema::new("conv_transpose3d", &TRANSPOSED_ARGS),
 ];
-static OPS: [Op; 6] = [
-    Op::new(&SCHEMAS[0]),
-    Op::new(&SCHEMAS[1]),
-    Op::new(&SCHEMAS[2]),
-    Op::new(&SCHEMAS[3]),
-    Op::new(&SCHEMAS[4]),
-    Op::new(&SCHEMAS[5]),
+static ALL: [Op; 6] = [
+    conv(&SCHEMAS[0]),
+    conv(&SCHEMAS[1]),
+    conv(&SCHEMAS[2]),
+    conv(&SCHEMAS[3]),
+    conv(&SCHEMAS[4]),
+    conv(&SCHEMAS[5]),
 ];
 
 /// oneDNN's kernels are asked first, in a build that has them.
@@ -101,20 +101,19 @@ const BLOCKED: Kernels = [
     Some(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel)),
 ];
 #[cfg(not(feature = "onednn"))]
-const STRIDED: Kernels = crate::ops::only(Kernel::rust(&crate::kernels::conv::strided::gemm_kernel));
+const STRIDED: Kernels = [Some(Kernel::rust(&crate::kernels::conv::strided::gemm_kernel)), None];
 #[cfg(not(feature = "onednn"))]
-const BLOCKED: Kernels = crate::ops::only(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel));
+const BLOCKED: Kernels = [Some(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel)), None];
 
-const fn entry(op: &'static Op) -> Entry {
-    Entry { op, strided: STRIDED, blocked: BLOCKED }
+const fn conv(schema: &'static Schema) -> Op {
+    Op::new(schema).strided(STRIDED).blocked(BLOCKED)
 }
 
-pub(super) const ENTRIES: &[Entry] =
-    &[entry(&OPS[0]), entry(&OPS[1]), entry(&OPS[2]), entry(&OPS[3]), entry(&OPS[4]), entry(&OPS[5])];
+pub(super) const OPS: &[&Op] = &[&ALL[0], &ALL[1], &ALL[2], &ALL[3], &ALL[4], &ALL[5]];
 
 /// The op with this many spatial dimensions.
 pub(crate) fn op_of(spatial: usize, transposed: bool) -> &'static Op {
-    &OPS[spatial - 1 + if transposed { 3 } else { 0 }]
+    &ALL[spatial - 1 + if transposed { 3 } else { 0 }]
 }
 
 #[track_caller]

@@ -12,32 +12,22 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 use crate::op::schema::{data, param, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::{ALL_DTYPES, Entry, NONE, only};
+use crate::ops::ALL_DTYPES;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 static CUMSUM_SCHEMA: Schema = Schema::new("cumsum", &[data("x"), required_int("axis")]);
-static CUMSUM: Op = Op::new(&CUMSUM_SCHEMA);
+static CUMSUM: Op = Op::new(&CUMSUM_SCHEMA).on_strided(Kernel::rust(&cumsum_kernel));
 static GATHER_SCHEMA: Schema = Schema::new("gather", &[data("x"), required_int("axis"), data("index")]);
-static GATHER: Op = Op::new(&GATHER_SCHEMA);
+static GATHER: Op =
+    Op::new(&GATHER_SCHEMA).on_strided(Kernel::rust(&gather_kernel).with_dtypes(&[DType::F32, DType::S32]));
 static INDEX_SELECT_SCHEMA: Schema =
     Schema::new("index_select", &[data("x"), required_int("axis"), param("index")]);
-static INDEX_SELECT: Op = Op::new(&INDEX_SELECT_SCHEMA);
+static INDEX_SELECT: Op =
+    Op::new(&INDEX_SELECT_SCHEMA).on_strided(Kernel::rust(&index_select_kernel).with_dtypes(ALL_DTYPES));
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry { op: &CUMSUM, strided: only(Kernel::rust(&cumsum_kernel)), blocked: NONE },
-    Entry {
-        op: &GATHER,
-        strided: only(Kernel::rust(&gather_kernel).with_dtypes(&[DType::F32, DType::S32])),
-        blocked: NONE,
-    },
-    Entry {
-        op: &INDEX_SELECT,
-        strided: only(Kernel::rust(&index_select_kernel).with_dtypes(ALL_DTYPES)),
-        blocked: NONE,
-    },
-];
+pub(crate) const OPS: &[&Op] = &[&CUMSUM, &GATHER, &INDEX_SELECT];
 
 /// Running sums along an axis, as `torch.cumsum`; summed in f64.
 ///

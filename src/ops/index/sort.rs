@@ -7,7 +7,7 @@ use crate::lists::table;
 use crate::op::schema::{data, flag, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::{LinesAlong, NAME, put_lines, write_lines};
-use crate::ops::{Entry, NONE, only};
+
 use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
 
@@ -16,15 +16,12 @@ const FEW: usize = 128;
 
 static SORT_SCHEMA: Schema =
     Schema::new("sort", &[data("x"), required_int("axis"), flag("descending", false)]);
-static SORT: Op = Op::new(&SORT_SCHEMA);
+static SORT: Op = Op::new(&SORT_SCHEMA).on_strided(Kernel::rust(&sort_kernel));
 static TOPK_SCHEMA: Schema =
     Schema::new("topk", &[data("x"), required_int("k"), required_int("axis"), flag("largest", true)]);
-static TOPK: Op = Op::new(&TOPK_SCHEMA);
+static TOPK: Op = Op::new(&TOPK_SCHEMA).on_strided(Kernel::rust(&topk_kernel));
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry { op: &SORT, strided: only(Kernel::rust(&sort_kernel)), blocked: NONE },
-    Entry { op: &TOPK, strided: only(Kernel::rust(&topk_kernel)), blocked: NONE },
-];
+pub(crate) const OPS: &[&Op] = &[&SORT, &TOPK];
 
 /// Elements in order along an axis, and where each of them stood, as `torch.sort(stable=True)`. NaN counts as the
 /// largest.

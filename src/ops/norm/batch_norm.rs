@@ -10,7 +10,7 @@ use crate::kernels::scale::{Scale, Scales};
 use crate::lists::{filled, table};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -156,10 +156,9 @@ const ARGS: &[crate::op::ArgSpec] = &[
     float("eps", 1e-5),
 ];
 static SCHEMA: Schema = Schema::new("batch_norm", ARGS);
-static OP: Op = Op::new(&SCHEMA);
+static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
 
-pub(crate) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
+pub(crate) const OPS: &[&Op] = &[&OP];
 
 /// Batch normalisation with given statistics: `(x - mean) / sqrt(var + eps) * weight + bias`, each channel with its
 /// own. `torch.nn.functional.batch_norm(training=False)`.

@@ -10,7 +10,7 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::batch_norm::{channel_values, channels_of, normalise_blocked, normalise_strided};
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
@@ -66,10 +66,9 @@ const ARGS: &[crate::op::ArgSpec] = &[
     float("eps", 1e-5),
 ];
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS);
-static OP: Op = Op::new(&SCHEMA);
+static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
 
-pub(crate) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
+pub(crate) const OPS: &[&Op] = &[&OP];
 
 /// Batch normalisation with the statistics of the batch, which also move the running ones.
 /// `torch.nn.functional.batch_norm(training=True)`.

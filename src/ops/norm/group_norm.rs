@@ -8,7 +8,7 @@ use crate::op::schema::{data, float, optional_param, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::batch_norm::{channels_of, default_values, given_values};
 use crate::ops::norm::batch_norm_train::check_eps;
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -45,16 +45,13 @@ static INSTANCE_SCHEMA: Schema = Schema::new(
     "instance_norm",
     &[data("x"), optional_param("weight"), optional_param("bias"), float("eps", 1e-5)],
 );
-static GROUP: Op = Op::new(&GROUP_SCHEMA);
-static INSTANCE: Op = Op::new(&INSTANCE_SCHEMA);
+static GROUP: Op = Op::new(&GROUP_SCHEMA).on_both(GROUP_KERNEL);
+static INSTANCE: Op = Op::new(&INSTANCE_SCHEMA).on_both(INSTANCE_KERNEL);
 
 const GROUP_KERNEL: Kernel = Kernel::rust(&group_kernel);
 const INSTANCE_KERNEL: Kernel = Kernel::rust(&instance_kernel);
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    Entry { op: &GROUP, strided: only(GROUP_KERNEL), blocked: only(GROUP_KERNEL) },
-    Entry { op: &INSTANCE, strided: only(INSTANCE_KERNEL), blocked: only(INSTANCE_KERNEL) },
-];
+pub(crate) const OPS: &[&Op] = &[&GROUP, &INSTANCE];
 
 /// Group norm: the channels of each image in `groups` equal groups, each normalised with its own mean and biased
 /// variance over its channels and pixels. `torch.nn.functional.group_norm`.

@@ -14,7 +14,7 @@ use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::batch_norm::{default_values, given_values};
 use crate::ops::norm::batch_norm_train::check_eps;
 use crate::ops::norm::group_norm::NormParams;
-use crate::ops::{Entry, only};
+
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -29,10 +29,9 @@ static SCHEMA: Schema = Schema::new(
         float("eps", 1e-5),
     ],
 );
-static OP: Op = Op::new(&SCHEMA);
+static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
 
-pub(crate) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
+pub(crate) const OPS: &[&Op] = &[&OP];
 
 /// Layer norm over the last dimensions, whose sizes are `normalized_shape`: mean and biased variance over them, and one
 /// weight and bias for each of their elements. `torch.nn.functional.layer_norm`.

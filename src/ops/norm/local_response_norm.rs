@@ -9,7 +9,7 @@ use crate::math;
 use crate::op::schema::{data, float, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::batch_norm::channels_of;
-use crate::ops::{Entry, only};
+
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
@@ -38,10 +38,9 @@ static SCHEMA: Schema = Schema::new(
     "local_response_norm",
     &[data("x"), required_int("size"), float("alpha", 1e-4), float("beta", 0.75), float("k", 1.0)],
 );
-static OP: Op = Op::new(&SCHEMA);
+static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
 
-pub(crate) const ENTRIES: &[Entry] =
-    &[Entry { op: &OP, strided: only(Kernel::rust(&kernel)), blocked: only(Kernel::rust(&kernel)) }];
+pub(crate) const OPS: &[&Op] = &[&OP];
 
 /// Local response norm: `x / (k + alpha * mean)^beta`, with the mean of the squares of `size` channels: `size / 2` of them
 /// before the element's own, and channels that are not there count as zeros.

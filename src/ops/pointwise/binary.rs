@@ -10,9 +10,10 @@ use crate::dtype::DType;
 use crate::elementwise::{Function, Inline, With};
 use crate::error::Result;
 use crate::math;
+use crate::op::schema::ArgKind;
 use crate::op::schema::{data, param};
-use crate::op::{Arg, ArgKind, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, only, pointwise};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::pointwise;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -87,26 +88,22 @@ pointwise::unary_ops! {
 }
 
 static WHERE_SCHEMA: Schema = Schema::new("where", &[data("condition"), data("a"), data("b")]);
-static WHERE: Op = Op::new(&WHERE_SCHEMA);
+static WHERE: Op = Op::new(&WHERE_SCHEMA).on_both(WHERE_KERNEL);
 static ADD_CHANNEL_SCHEMA: Schema = Schema::new("add_channel", &[data("x"), param("values")]);
-static ADD_CHANNEL: Op = Op::new(&ADD_CHANNEL_SCHEMA);
+static ADD_CHANNEL: Op = pointwise::entry(&ADD_CHANNEL_SCHEMA, &|args, results| {
+    pointwise::run_channels(args, results, FormatRule::ElementWise, |x, v| x + v)
+});
 static MUL_CHANNEL_SCHEMA: Schema = Schema::new("mul_channel", &[data("x"), param("values")]);
-static MUL_CHANNEL: Op = Op::new(&MUL_CHANNEL_SCHEMA);
+static MUL_CHANNEL: Op = pointwise::entry(&MUL_CHANNEL_SCHEMA, &|args, results| {
+    pointwise::run_channels(args, results, FormatRule::ElementWise, |x, v| x * v)
+});
 
 const WHERE_KERNEL: Kernel = Kernel::rust(&|args, results| {
     pointwise::run3(args, results, |condition, a, b| if condition != 0 { a } else { b })
 })
 .with_dtypes(&[DType::U8, DType::F32]);
 
-pub(crate) const OTHERS: &[Entry] = &[
-    Entry { op: &WHERE, strided: only(WHERE_KERNEL), blocked: only(WHERE_KERNEL) },
-    pointwise::entry(&ADD_CHANNEL, &|args, results| {
-        pointwise::run_channels(args, results, FormatRule::ElementWise, |x, v| x + v)
-    }),
-    pointwise::entry(&MUL_CHANNEL, &|args, results| {
-        pointwise::run_channels(args, results, FormatRule::ElementWise, |x, v| x * v)
-    }),
-];
+pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 
 pointwise::pointwise_docs! {
     /// `a` where `condition` is not 0, else `b`, as `torch.where`.

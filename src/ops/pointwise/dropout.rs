@@ -13,7 +13,7 @@ use crate::ledger;
 use crate::op::schema::{data, flag, float, int};
 use crate::op::{Arg, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::recorded;
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
@@ -21,14 +21,14 @@ use crate::tensor::strided::StridedTensor;
 
 const ARGS: &[crate::op::ArgSpec] = &[data("x"), float("p", 0.5), int("seed", 0), flag("training", true)];
 static DROPOUT_SCHEMA: Schema = Schema::new("dropout", ARGS);
-static DROPOUT: Op = Op::new(&DROPOUT_SCHEMA);
+static DROPOUT: Op = both(&DROPOUT_SCHEMA, &kernel);
 static FEATURE_DROPOUT_SCHEMA: Schema = Schema::new("feature_dropout", ARGS);
-static FEATURE_DROPOUT: Op = Op::new(&FEATURE_DROPOUT_SCHEMA);
+static FEATURE_DROPOUT: Op = both(&FEATURE_DROPOUT_SCHEMA, &kernel);
 
-pub(crate) const ENTRIES: &[Entry] = &[both(&DROPOUT, &kernel), both(&FEATURE_DROPOUT, &kernel)];
+pub(crate) const OPS: &[&Op] = &[&DROPOUT, &FEATURE_DROPOUT];
 
-const fn both(op: &'static Op, kernel: &'static KernelFn) -> Entry {
-    Entry { op, strided: only(Kernel::rust(kernel)), blocked: only(Kernel::rust(kernel)) }
+const fn both(schema: &'static Schema, kernel: &'static KernelFn) -> Op {
+    Op::new(schema).on_both(Kernel::rust(kernel))
 }
 
 /// Each element is zeroed with probability `p`; those that stay are scaled by `1 / (1 - p)`. As

@@ -10,8 +10,8 @@ use crate::error::{Result, Unsupported, fail};
 use crate::kernels::blocked_map::{self, Source};
 use crate::key::DispatchKey;
 use crate::op::args::check_opaque;
-use crate::op::{Args, Kernel, KernelFn, KernelResult, Op, Results};
-use crate::ops::{Entry, only};
+use crate::op::{Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
+
 use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
@@ -328,7 +328,7 @@ macro_rules! unary_ops {
                     data("x"),
                     $(ArgSpec::new(stringify!($arg), ArgKind::Float($default)),)*
                 ]);
-                pub static OP: Op = Op::new(&SCHEMA);
+                pub static OP: Op = pointwise::entry(&SCHEMA, &kernel);
 
                 pub fn function($($arg: f64),*) -> Result<impl Function<f32, $out>> {
                     Ok($f)
@@ -356,7 +356,7 @@ macro_rules! unary_ops {
             }
         )*
 
-        pub(crate) const $entries: &[Entry] = &[$(pointwise::entry(&$name::OP, &$name::kernel)),*];
+        pub(crate) const $entries: &[&Op] = &[$(&$name::OP),*];
     };
 }
 
@@ -367,7 +367,7 @@ macro_rules! binary_ops {
             mod $name {
                 use super::*;
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a"), data("b")]);
-                pub static OP: Op = Op::new(&SCHEMA);
+                pub static OP: Op = pointwise::entry(&SCHEMA, &kernel);
 
                 pub fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run2(args, results, $f)
@@ -392,13 +392,13 @@ macro_rules! binary_ops {
             }
         )*
 
-        pub(crate) const $entries: &[Entry] = &[$(pointwise::entry(&$name::OP, &$name::kernel)),*];
+        pub(crate) const $entries: &[&Op] = &[$(&$name::OP),*];
     };
 }
 
 /// An op with one kernel for both keys.
-pub(crate) const fn entry(op: &'static Op, kernel: &'static KernelFn) -> Entry {
-    Entry { op, strided: only(Kernel::rust(kernel)), blocked: only(Kernel::rust(kernel)) }
+pub(crate) const fn entry(schema: &'static Schema, kernel: &'static KernelFn) -> Op {
+    Op::new(schema).on_both(Kernel::rust(kernel))
 }
 
 pub(crate) use {binary_ops, into_docs, pointwise_docs, unary_ops};

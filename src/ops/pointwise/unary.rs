@@ -5,9 +5,10 @@
 use crate::elementwise::{Function, With};
 use crate::error::{Result, fail};
 use crate::math;
+use crate::op::schema::ArgKind;
 use crate::op::schema::{data, param};
-use crate::op::{Arg, ArgKind, ArgSpec, Args, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, pointwise};
+use crate::op::{Arg, ArgSpec, Args, KernelResult, Op, Results, Schema};
+use crate::ops::pointwise;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -112,13 +113,13 @@ pointwise::unary_ops! {
 }
 
 static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x"), param("weights")]);
-static PRELU: Op = Op::new(&PRELU_SCHEMA);
+static PRELU: Op = pointwise::entry(&PRELU_SCHEMA, &prelu_kernel);
 
 fn prelu_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     pointwise::run_channels(args, results, FormatRule::Like, math::prelu)
 }
 
-pub(crate) const PRELU_ENTRIES: &[Entry] = &[pointwise::entry(&PRELU, &prelu_kernel)];
+pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 
 pointwise::pointwise_docs! {
     /// `x` where positive, else `x` times the slope of its channel, as `torch.nn.functional.prelu`.

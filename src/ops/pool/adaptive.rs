@@ -10,7 +10,7 @@ use crate::layout::dims::Dims;
 use crate::op::schema::{data, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
 use crate::ops::reduce;
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::Operand;
 
 const ADAPTIVE_ARGS: &[ArgSpec] = &[data("x"), required_ints("output")];
@@ -26,26 +26,26 @@ static SCHEMAS: [Schema; 8] = [
     Schema::new("global_avg_pool", GLOBAL_ARGS),
     Schema::new("global_max_pool", GLOBAL_ARGS),
 ];
-static AVG: [Op; 3] = [Op::new(&SCHEMAS[0]), Op::new(&SCHEMAS[1]), Op::new(&SCHEMAS[2])];
-static MAX: [Op; 3] = [Op::new(&SCHEMAS[3]), Op::new(&SCHEMAS[4]), Op::new(&SCHEMAS[5])];
-static GLOBAL_AVG: Op = Op::new(&SCHEMAS[6]);
-static GLOBAL_MAX: Op = Op::new(&SCHEMAS[7]);
+static AVG: [Op; 3] = [
+    entry(&SCHEMAS[0], &|args, results| adaptive(args, results, 1, kernel::mean)),
+    entry(&SCHEMAS[1], &|args, results| adaptive(args, results, 2, kernel::mean)),
+    entry(&SCHEMAS[2], &|args, results| adaptive(args, results, 3, kernel::mean)),
+];
+static MAX: [Op; 3] = [
+    entry(&SCHEMAS[3], &|args, results| adaptive(args, results, 1, kernel::max)),
+    entry(&SCHEMAS[4], &|args, results| adaptive(args, results, 2, kernel::max)),
+    entry(&SCHEMAS[5], &|args, results| adaptive(args, results, 3, kernel::max)),
+];
+static GLOBAL_AVG: Op = entry(&SCHEMAS[6], &|args, results| global(args, results, kernel::mean, &Mean));
+static GLOBAL_MAX: Op = entry(&SCHEMAS[7], &|args, results| global(args, results, kernel::max, &Amax));
 
 /// One kernel serves both keys: it runs over lanes.
-const fn entry(op: &'static Op, run: &'static KernelFn) -> Entry {
-    Entry { op, strided: only(Kernel::rust(run)), blocked: only(Kernel::rust(run)) }
+const fn entry(schema: &'static Schema, run: &'static KernelFn) -> Op {
+    Op::new(schema).on_both(Kernel::rust(run))
 }
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    entry(&AVG[0], &|args, results| adaptive(args, results, 1, kernel::mean)),
-    entry(&AVG[1], &|args, results| adaptive(args, results, 2, kernel::mean)),
-    entry(&AVG[2], &|args, results| adaptive(args, results, 3, kernel::mean)),
-    entry(&MAX[0], &|args, results| adaptive(args, results, 1, kernel::max)),
-    entry(&MAX[1], &|args, results| adaptive(args, results, 2, kernel::max)),
-    entry(&MAX[2], &|args, results| adaptive(args, results, 3, kernel::max)),
-    entry(&GLOBAL_AVG, &|args, results| global(args, results, kernel::mean, &Mean)),
-    entry(&GLOBAL_MAX, &|args, results| global(args, results, kernel::max, &Amax)),
-];
+pub(crate) const OPS: &[&Op] =
+    &[&AVG[0], &AVG[1], &AVG[2], &MAX[0], &MAX[1], &MAX[2], &GLOBAL_AVG, &GLOBAL_MAX];
 
 type OverWindows = fn(spatial::Work<'_>, &Windows) -> Result<()>;
 

@@ -13,7 +13,7 @@ use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::schema::{data, flag, ints};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::reduce::{Entry, only};
+
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::blocked::BlockedTensor;
@@ -22,9 +22,7 @@ use crate::tensor::strided::StridedTensor;
 use crate::threads::parallel_for;
 
 static SCHEMA: Schema = Schema::new("argmax", &[data("x"), ints("axis", &[]), flag("keepdim", false)]);
-static OP: Op = Op::new(&SCHEMA);
-const KERNEL: Kernel = Kernel::rust(&kernel);
-pub(super) const ENTRY: Entry = Entry { op: &OP, strided: only(KERNEL), blocked: only(KERNEL) };
+pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
 
 /// Index of the largest element along `axis`, or, without one, in the whole tensor in row-major order of its logical
 /// dimensions, whatever the layout. The first of equal ones; NaN counts as largest. `torch.argmax`.

@@ -6,16 +6,16 @@ pub use argmax::argmax;
 
 use crate::dtype::DType;
 use crate::elementwise::{self, Fold};
-use crate::error::{Result, fail};
+use crate::error::Result;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::reduce::folds::{Amax, Amin, Mean, Prod, Sum};
 use crate::kernels::reduce::{Axes, blocked};
 use crate::key::DispatchKey;
-use crate::layout::dims::{Dims, MAX_RANK, ToDims};
+use crate::layout::dims::ToDims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::schema::{data, flag, ints};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 
@@ -25,7 +25,7 @@ macro_rules! reductions {
     ($($name:ident $op:ident $schema:ident $kernel:ident $fold:ident $empty:literal $what:literal $of_none:literal;)*) => {
         $(
             static $schema: Schema = Schema::new(stringify!($name), ARGS);
-            static $op: Op = Op::new(&$schema);
+            static $op: Op = Op::new(&$schema).on_both($kernel);
             const $kernel: Kernel = Kernel::rust(&|args, results| kernel(args, results, &$fold, $empty));
 
             #[doc = concat!($what, " over `axes`; over all of them where none are named. `torch.", stringify!($name), "`.")]
@@ -52,10 +52,7 @@ macro_rules! reductions {
                 $op.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(axes), Arg::Bool(keepdim)])
             }
         )*
-        pub(super) const ENTRIES: &[Entry] = &[
-            $(Entry { op: &$op, strided: only($kernel), blocked: only($kernel) },)*
-            argmax::ENTRY,
-        ];
+        pub(super) const OPS: &[&Op] = &[$(&$op,)* &argmax::OP];
     };
 }
 reductions! {

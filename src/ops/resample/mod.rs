@@ -6,7 +6,7 @@ use crate::kernels::resample::kernel;
 use crate::kernels::spatial;
 use crate::op::schema::{data, flag, float, ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
-use crate::ops::{Entry, only};
+
 use crate::tensor::any::Operand;
 
 /// Where resampling with `N` spatial dimensions leads, and how coordinates are counted.
@@ -74,20 +74,19 @@ static SCHEMAS: [Schema; 4] = [
     Schema::new("upsample_bilinear", LINEAR_ARGS),
     Schema::new("upsample_trilinear", LINEAR_ARGS),
 ];
-static NEAREST: Op = Op::new(&SCHEMAS[0]);
-static LINEAR: [Op; 3] = [Op::new(&SCHEMAS[1]), Op::new(&SCHEMAS[2]), Op::new(&SCHEMAS[3])];
+static NEAREST: Op = entry(&SCHEMAS[0], &nearest);
+static LINEAR: [Op; 3] = [
+    entry(&SCHEMAS[1], &|args, results| linear(args, results, 1)),
+    entry(&SCHEMAS[2], &|args, results| linear(args, results, 2)),
+    entry(&SCHEMAS[3], &|args, results| linear(args, results, 3)),
+];
 
 /// One kernel serves both keys: it runs over lanes.
-const fn entry(op: &'static Op, run: &'static KernelFn) -> Entry {
-    Entry { op, strided: only(Kernel::rust(run)), blocked: only(Kernel::rust(run)) }
+const fn entry(schema: &'static Schema, run: &'static KernelFn) -> Op {
+    Op::new(schema).on_both(Kernel::rust(run))
 }
 
-pub(super) const ENTRIES: &[Entry] = &[
-    entry(&NEAREST, &nearest),
-    entry(&LINEAR[0], &|args, results| linear(args, results, 1)),
-    entry(&LINEAR[1], &|args, results| linear(args, results, 2)),
-    entry(&LINEAR[2], &|args, results| linear(args, results, 3)),
-];
+pub(super) const OPS: &[&Op] = &[&NEAREST, &LINEAR[0], &LINEAR[1], &LINEAR[2]];
 
 fn nearest(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let input = spatial::check_input(args, 1..=3)?;

@@ -13,8 +13,8 @@ use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::schema::{data, data_list, int, required_int, required_ints};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::ALL_DTYPES;
 use crate::ops::pointwise::recorded;
-use crate::ops::{ALL_DTYPES, Entry, only};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::desc::TensorDesc;
@@ -22,25 +22,20 @@ use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 static CAT_SCHEMA: Schema = Schema::new("cat", &[data_list("tensors"), int("axis", 0)]);
-static CAT: Op = Op::new(&CAT_SCHEMA);
+static CAT: Op = moving(&CAT_SCHEMA, &cat_kernel);
 static STACK_SCHEMA: Schema = Schema::new("stack", &[data_list("tensors"), int("axis", 0)]);
-static STACK: Op = Op::new(&STACK_SCHEMA);
+static STACK: Op = moving(&STACK_SCHEMA, &stack_kernel);
 static CHUNK_SCHEMA: Schema = Schema::new("chunk", &[data("x"), required_int("chunks"), int("axis", 0)]);
-static CHUNK: Op = Op::new(&CHUNK_SCHEMA);
+static CHUNK: Op = moving(&CHUNK_SCHEMA, &chunk_kernel);
 static SPLIT_SCHEMA: Schema = Schema::new("split", &[data("x"), required_ints("sizes"), int("axis", 0)]);
-static SPLIT: Op = Op::new(&SPLIT_SCHEMA);
+static SPLIT: Op = moving(&SPLIT_SCHEMA, &split_kernel);
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    moving(&CAT, &cat_kernel),
-    moving(&STACK, &stack_kernel),
-    moving(&CHUNK, &chunk_kernel),
-    moving(&SPLIT, &split_kernel),
-];
+pub(crate) const OPS: &[&Op] = &[&CAT, &STACK, &CHUNK, &SPLIT];
 
 /// An op that moves elements of any dtype, with one kernel for both keys.
-pub(crate) const fn moving(op: &'static Op, kernel: &'static crate::op::KernelFn) -> Entry {
+pub(crate) const fn moving(schema: &'static Schema, kernel: &'static crate::op::KernelFn) -> Op {
     let kernel = Kernel::rust(kernel).with_dtypes(ALL_DTYPES);
-    Entry { op, strided: only(kernel), blocked: only(kernel) }
+    Op::new(schema).on_both(kernel)
 }
 
 /// Tensors joined along an axis that is there, as `torch.cat`.

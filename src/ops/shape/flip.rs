@@ -6,18 +6,17 @@ use crate::kernels::check_axis;
 use crate::kernels::index_copy;
 use crate::op::schema::{data, required_ints};
 use crate::op::{Arg, Args, KernelResult, Op, Results, Schema};
-use crate::ops::Entry;
 use crate::ops::shape::cat::moving;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
 static FLIP_SCHEMA: Schema = Schema::new("flip", &[data("x"), required_ints("axes")]);
-static FLIP: Op = Op::new(&FLIP_SCHEMA);
+static FLIP: Op = moving(&FLIP_SCHEMA, &flip_kernel);
 static ROLL_SCHEMA: Schema =
     Schema::new("roll", &[data("x"), required_ints("shifts"), required_ints("axes")]);
-static ROLL: Op = Op::new(&ROLL_SCHEMA);
+static ROLL: Op = moving(&ROLL_SCHEMA, &roll_kernel);
 
-pub(crate) const ENTRIES: &[Entry] = &[moving(&FLIP, &flip_kernel), moving(&ROLL, &roll_kernel)];
+pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];
 
 /// The indices along some axes in reverse order, as `torch.flip`.
 ///

@@ -5,16 +5,16 @@ use crate::kernels::axis_indices::Picks;
 use crate::kernels::index_copy;
 use crate::op::schema::{data, float, required_ints, word};
 use crate::op::{Arg, Args, KernelResult, Op, Results, Schema};
+use crate::ops::counts;
 use crate::ops::shape::cat::moving;
-use crate::ops::{Entry, counts};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
 static PAD_SCHEMA: Schema =
     Schema::new("pad", &[data("x"), required_ints("padding"), word("mode", "constant"), float("value", 0.0)]);
-static PAD: Op = Op::new(&PAD_SCHEMA);
+static PAD: Op = moving(&PAD_SCHEMA, &kernel);
 
-pub(crate) const ENTRIES: &[Entry] = &[moving(&PAD, &kernel)];
+pub(crate) const OPS: &[&Op] = &[&PAD];
 
 /// What [`pad`] puts around a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,7 +9,6 @@ use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::schema::{data, required_int};
 use crate::op::{Arg, Args, KernelResult, Op, Results, Schema};
-use crate::ops::Entry;
 use crate::ops::pointwise::recorded;
 use crate::ops::shape::cat::{lanes_recorded, moving};
 use crate::tensor::any::{Operand, TensorRef};
@@ -18,17 +17,13 @@ use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", &[data("x"), required_int("factor")]);
-static PIXEL_SHUFFLE: Op = Op::new(&PIXEL_SHUFFLE_SCHEMA);
+static PIXEL_SHUFFLE: Op = moving(&PIXEL_SHUFFLE_SCHEMA, &pixel_shuffle_kernel);
 static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", &[data("x"), required_int("factor")]);
-static PIXEL_UNSHUFFLE: Op = Op::new(&PIXEL_UNSHUFFLE_SCHEMA);
+static PIXEL_UNSHUFFLE: Op = moving(&PIXEL_UNSHUFFLE_SCHEMA, &pixel_unshuffle_kernel);
 static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", &[data("x"), required_int("groups")]);
-static CHANNEL_SHUFFLE: Op = Op::new(&CHANNEL_SHUFFLE_SCHEMA);
+static CHANNEL_SHUFFLE: Op = moving(&CHANNEL_SHUFFLE_SCHEMA, &channel_shuffle_kernel);
 
-pub(crate) const ENTRIES: &[Entry] = &[
-    moving(&PIXEL_SHUFFLE, &pixel_shuffle_kernel),
-    moving(&PIXEL_UNSHUFFLE, &pixel_unshuffle_kernel),
-    moving(&CHANNEL_SHUFFLE, &channel_shuffle_kernel),
-];
+pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUFFLE];
 
 /// Channels spread over pixels: `[N, C r^2, H, W]` to `[N, C, H r, W r]`, as `torch.nn.functional.pixel_shuffle`.
 ///

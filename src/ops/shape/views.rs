@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::op::schema::{data, int, required_int, required_ints};
 use crate::op::{Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
-use crate::ops::{ALL_DTYPES, Entry, NONE, only};
+use crate::ops::ALL_DTYPES;
 use crate::tensor::strided::StridedTensor;
 
 /// A table of ops that give views: arguments, and the method with their values.
@@ -13,20 +13,20 @@ macro_rules! views {
     ($($name:ident $op:ident ($($arg:expr),*) |$x:ident, $args:ident| $view:expr;)*) => {
         $(static $op: Op = {
             static SCHEMA: Schema = Schema::new(stringify!($name), &[data("x"), $($arg),*]);
-            Op::new(&SCHEMA)
+            view(&SCHEMA, &|args, results| {
+                fn view($x: &StridedTensor, $args: &Args<'_>) -> Result<StridedTensor> {
+                    $view
+                }
+                results.view(view(args.strided(0)?, args)?)
+            })
         };)*
 
-        pub(crate) const ENTRIES: &[Entry] = &[$(view(&$op, &|args, results| {
-            fn view($x: &StridedTensor, $args: &Args<'_>) -> Result<StridedTensor> {
-                $view
-            }
-            results.view(view(args.strided(0)?, args)?)
-        })),*];
+        pub(crate) const OPS: &[&Op] = &[$(&$op),*];
     };
 }
 
-const fn view(op: &'static Op, kernel: &'static KernelFn) -> Entry {
-    Entry { op, strided: only(Kernel::rust(kernel).with_dtypes(ALL_DTYPES)), blocked: NONE }
+const fn view(schema: &'static Schema, kernel: &'static KernelFn) -> Op {
+    Op::new(schema).on_strided(Kernel::rust(kernel).with_dtypes(ALL_DTYPES))
 }
 
 views! {
@@ -44,7 +44,7 @@ views! {
 }
 
 static FLATTEN_SCHEMA: Schema = Schema::new("flatten", &[data("x"), int("start", 0), required_int("end")]);
-static FLATTEN: Op = Op::new(&FLATTEN_SCHEMA);
+static FLATTEN: Op = view(&FLATTEN_SCHEMA, &flatten_kernel);
 
 #[track_caller]
 fn flatten_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
@@ -52,4 +52,4 @@ fn flatten_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 }
 
 /// `flatten`, which copies where strides cannot express the result, as the method does.
-pub(crate) const FLATTEN_ENTRIES: &[Entry] = &[view(&FLATTEN, &flatten_kernel)];
+pub(crate) const FLATTEN_OPS: &[&Op] = &[&FLATTEN];

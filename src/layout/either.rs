@@ -1,0 +1,20 @@
+//! A strided format or a blocked layout: how the source of packed weights lies.
+
+use super::blocked::Layout;
+use super::memory_format::MemoryFormat;
+
+/// How a dense tensor lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SourceLayout {
+    Strided(MemoryFormat),
+    Blocked(Layout),
+}
+
+impl std::fmt::Display for SourceLayout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SourceLayout::Strided(format) => write!(f, "{format}"),
+            SourceLayout::Blocked(layout) => write!(f, "{layout}"),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `ParamValue`: an argument that is no tensor, for printing, comparing and files.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::op::args::Arg;
+
+/// A parameter of an op: an argument that is no tensor.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ParamValue {
+    /// A flag.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A list of integers.
+    Ints(Vec<i64>),
+    /// A word.
+    Str(String),
+}
+
+impl ParamValue {
+    pub(crate) fn arg(&self) -> Arg<'_> {
+        match self {
+            ParamValue::Bool(v) => Arg::Bool(*v),
+            ParamValue::Int(v) => Arg::Int(*v),
+            ParamValue::Float(v) => Arg::Float(*v),
+            ParamValue::Ints(v) => Arg::Ints(v),
+            ParamValue::Str(v) => Arg::Str(v),
+        }
+    }
+
+    pub(crate) fn of(arg: Arg<'_>) -> Option<ParamValue> {
+        Some(match arg {
+            Arg::Bool(v) => ParamValue::Bool(v),
+            Arg::Int(v) => ParamValue::Int(v),
+            Arg::Float(v) => ParamValue::Float(v),
+            Arg::Ints(v) => ParamValue::Ints(v.to_vec()),
+            Arg::Sizes(v) => {
+                ParamValue::Ints(v.iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect())
+            }
+            Arg::Str(v) => ParamValue::Str(v.to_string()),
+            Arg::PostOps(v) => ParamValue::Str(v.to_string()),
+            Arg::Absent | Arg::Tensor(_) | Arg::Tensors(_) => return None,
+        })
+    }
+}
+
+/// Numbers compare by their bits, so that equal parameters hash alike.
+impl PartialEq for ParamValue {
+    fn eq(&self, other: &ParamValue) -> bool {
+        match (self, other) {
+            (ParamValue::Bool(a), ParamValue::Bool(b)) => a == b,
+            (ParamValue::Int(a), ParamValue::Int(b)) => a == b,
+            (ParamValue::Float(a), ParamValue::Float(b)) => a.to_bits() == b.to_bits(),
+            (ParamValue::Ints(a), ParamValue::Ints(b)) => a == b,
+            (ParamValue::Str(a), ParamValue::Str(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for ParamValue {}
+
+impl std::hash::Hash for ParamValue {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        match self {
+            ParamValue::Bool(v) => v.hash(state),
+            ParamValue::Int(v) => v.hash(state),
+            ParamValue::Float(v) => v.to_bits().hash(state),
+            ParamValue::Ints(v) => v.hash(state),
+            ParamValue::Str(v) => v.hash(state),
+        }
+    }
+}
+
+impl fmt::Display for ParamValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParamValue::Bool(v) => write!(f, "{v}"),
+            ParamValue::Int(v) => write!(f, "{v}"),
+            ParamValue::Float(v) => write!(f, "{v}"),
+            ParamValue::Ints(v) => write!(f, "{v:?}"),
+            ParamValue::Str(v) => write!(f, "{v:?}"),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Average pooling: the mean of each window.
+
+use super::window_parameters;
+use crate::error::Result;
+use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
+use crate::kernels::pool::kernel;
+use crate::kernels::spatial;
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{data, flag, ints, required_ints};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::tensor::any::Operand;
+
+params! {
+    /// Parameters of average pooling with `N` spatial dimensions. By default windows lie side by side, without padding; padding
+    /// counts as zeros.
+    pub struct AvgPool<const N: usize> {
+        kernel: [usize; N] => required_ints("kernel"),
+        stride: Option<[usize; N]> => ints("stride", &[]),
+        padding: [usize; N] => ints("padding", &[0]),
+        ceil_mode: bool => flag("ceil_mode", false),
+        count_include_pad: bool => flag("count_include_pad", true),
+    }
+}
+window_parameters!(AvgPool);
+
+impl<const N: usize> AvgPool<N> {
+    /// A window with a size for each axis.
+    pub fn window(kernel: [usize; N]) -> Self {
+        AvgPool { kernel, stride: None, padding: [0; N], ceil_mode: false, count_include_pad: true }
+    }
+
+    /// Whether padding counts in the average, as zeros. It does unless this says otherwise.
+    pub fn count_include_pad(mut self, count: bool) -> Self {
+        self.count_include_pad = count;
+        self
+    }
+}
+
+const ARGS: &[ArgSpec] = &with_params::<6>(&[data("x")], AvgPool::<2>::SPECS);
+static AVG_POOL1D_SCHEMA: Schema = Schema::new("avg_pool1d", ARGS);
+static AVG_POOL2D_SCHEMA: Schema = Schema::new("avg_pool2d", ARGS);
+static AVG_POOL3D_SCHEMA: Schema = Schema::new("avg_pool3d", ARGS);
+static AVG_POOL1D: Op = Op::new(&AVG_POOL1D_SCHEMA).on_both(Kernel::rust(&run::<1>));
+static AVG_POOL2D: Op = Op::new(&AVG_POOL2D_SCHEMA).on_both(Kernel::rust(&run::<2>));
+static AVG_POOL3D: Op = Op::new(&AVG_POOL3D_SCHEMA).on_both(Kernel::rust(&run::<3>));
+
+pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];
+
+/// The kernel for both keys: it runs over lanes.
+fn run<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args, N..=N)?;
+    let p = &AvgPool::<N>::read(args)?;
+    let window = PoolWindow {
+        kernel: &p.kernel,
+        stride: p.stride.as_ref(),
+        padding: &p.padding,
+        dilation: &[1; N],
+        ceil_mode: p.ceil_mode,
+    };
+    let g = PoolGeometry::new(args.op(), input, window)?;
+    spatial::run(args, results, &g.output, "blocktensor:pool", |work| {
+        kernel::mean(work, &g.windows(p.count_include_pad)?)
+    })
+}
+
+/// 1-D average pooling, as `torch.nn.functional.avg_pool1d`.
+///
+/// # Shapes
+/// `x` [N, C, W]. All else is as [`avg_pool2d`] has it.
+///
+/// # Errors
+/// As [`avg_pool2d`].
+#[track_caller]
+pub fn avg_pool1d<T: Operand>(x: &T, params: &AvgPool<1>) -> Result<T> {
+    AVG_POOL1D.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
+
+/// 2-D average pooling, as `torch.nn.functional.avg_pool2d`.
+///
+/// The sum of a window is divided by the elements of the window: with `count_include_pad` those of the padded source, else
+/// those of the source. What `ceil_mode` reaches beyond the padding never counts.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{AvgPool, avg_pool2d};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[1, 1, 2, 2])?;
+/// assert_eq!(avg_pool2d(&x, &AvgPool::new(2))?.to_vec::<f32>()?, [2.5]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, H, W]; inputs without a batch are not taken. Each spatial size becomes
+/// `floor((size + 2 * padding - kernel) / stride) + 1`.
+///
+/// # Dtypes
+/// f32, summed in f32, from 65 elements on in f64.
+///
+/// # Layouts
+/// As [`max_pool2d`](super::max_pool2d).
+///
+/// # Errors
+/// As [`max_pool2d`](super::max_pool2d).
+#[track_caller]
+pub fn avg_pool2d<T: Operand>(x: &T, params: &AvgPool<2>) -> Result<T> {
+    AVG_POOL2D.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
+
+/// 3-D average pooling, as `torch.nn.functional.avg_pool3d`.
+///
+/// # Shapes
+/// `x` [N, C, D, H, W]. All else is as [`avg_pool2d`] has it.
+///
+/// # Errors
+/// As [`avg_pool2d`].
+#[track_caller]
+pub fn avg_pool3d<T: Operand>(x: &T, params: &AvgPool<3>) -> Result<T> {
+    AVG_POOL3D.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}

@@ -1,0 +1,118 @@
+//! Max pooling: the largest element of each window.
+
+use super::window_parameters;
+use crate::error::Result;
+use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
+use crate::kernels::pool::kernel;
+use crate::kernels::spatial;
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{data, flag, ints, required_ints};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::tensor::any::Operand;
+
+params! {
+    /// Parameters of max pooling with `N` spatial dimensions. By default windows lie side by side, without padding or dilation.
+    pub struct MaxPool<const N: usize> {
+        kernel: [usize; N] => required_ints("kernel"),
+        stride: Option<[usize; N]> => ints("stride", &[]),
+        padding: [usize; N] => ints("padding", &[0]),
+        dilation: [usize; N] => ints("dilation", &[1]),
+        ceil_mode: bool => flag("ceil_mode", false),
+    }
+}
+window_parameters!(MaxPool);
+
+impl<const N: usize> MaxPool<N> {
+    /// A window with a size for each axis.
+    pub fn window(kernel: [usize; N]) -> Self {
+        MaxPool { kernel, stride: None, padding: [0; N], dilation: [1; N], ceil_mode: false }
+    }
+
+    /// The same dilation along every axis; 1 is dense.
+    pub fn dilation(self, dilation: usize) -> Self {
+        self.dilations([dilation; N])
+    }
+
+    /// A dilation for each axis.
+    pub fn dilations(mut self, dilation: [usize; N]) -> Self {
+        self.dilation = dilation;
+        self
+    }
+}
+
+const ARGS: &[ArgSpec] = &with_params::<6>(&[data("x")], MaxPool::<2>::SPECS);
+static MAX_POOL1D_SCHEMA: Schema = Schema::new("max_pool1d", ARGS);
+static MAX_POOL2D_SCHEMA: Schema = Schema::new("max_pool2d", ARGS);
+static MAX_POOL3D_SCHEMA: Schema = Schema::new("max_pool3d", ARGS);
+static MAX_POOL1D: Op = Op::new(&MAX_POOL1D_SCHEMA).on_both(Kernel::rust(&run::<1>));
+static MAX_POOL2D: Op = Op::new(&MAX_POOL2D_SCHEMA).on_both(Kernel::rust(&run::<2>));
+static MAX_POOL3D: Op = Op::new(&MAX_POOL3D_SCHEMA).on_both(Kernel::rust(&run::<3>));
+
+pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
+
+/// The kernel for both keys: it runs over lanes.
+fn run<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args, N..=N)?;
+    let MaxPool { kernel, stride, padding, dilation, ceil_mode } = &MaxPool::<N>::read(args)?;
+    let window = PoolWindow { kernel, stride: stride.as_ref(), padding, dilation, ceil_mode: *ceil_mode };
+    let g = PoolGeometry::new(args.op(), input, window)?;
+    spatial::run(args, results, &g.output, "blocktensor:pool", |work| kernel::max(work, &g.windows(false)?))
+}
+
+/// 1-D max pooling, as `torch.nn.functional.max_pool1d`.
+///
+/// # Shapes
+/// `x` [N, C, W]. All else is as [`max_pool2d`] has it.
+///
+/// # Errors
+/// As [`max_pool2d`].
+#[track_caller]
+pub fn max_pool1d<T: Operand>(x: &T, params: &MaxPool<1>) -> Result<T> {
+    MAX_POOL1D.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
+
+/// 2-D max pooling, as `torch.nn.functional.max_pool2d`.
+///
+/// Padding is minus infinity. A NaN in a window is its maximum. A window that dilation leads past every element gives minus
+/// infinity.
+///
+/// ```
+/// use blocktensor::ops::{MaxPool, max_pool2d};
+/// use blocktensor::{MemoryFormat, StridedTensor};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0], &[1, 1, 2, 4])?;
+/// let y = max_pool2d(&x, &MaxPool::new(2))?;
+/// assert_eq!(y.dims(), [1, 1, 1, 2]);
+/// assert_eq!(y.to_vec::<f32>()?, [6.0, 8.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, H, W]; inputs without a batch are not taken. Each spatial size becomes
+/// `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of
+/// `x`.
+///
+/// # Errors
+/// `RankMismatch`; `InvalidArgument` for a window, stride or dilation of 0, padding of more than half a window, or an `x`
+/// without channels or pixels; `ShapeMismatch` for a window larger than the padded source; `Overflow`, `LayoutMismatch`.
+#[track_caller]
+pub fn max_pool2d<T: Operand>(x: &T, params: &MaxPool<2>) -> Result<T> {
+    MAX_POOL2D.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
+
+/// 3-D max pooling, as `torch.nn.functional.max_pool3d`.
+///
+/// # Shapes
+/// `x` [N, C, D, H, W]. All else is as [`max_pool2d`] has it.
+///
+/// # Errors
+/// As [`max_pool2d`].
+#[track_caller]
+pub fn max_pool3d<T: Operand>(x: &T, params: &MaxPool<3>) -> Result<T> {
+    MAX_POOL3D.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
