@@ -341,6 +341,15 @@ impl Error {
         }
     }
 
+    /// The same error of another op.
+    pub(crate) fn of_op(self, op: &'static str) -> Error {
+        match self {
+            Error::InvalidArgument(c) => Error::InvalidArgument(Box::new(Complaint { op: op.into(), ..*c })),
+            Error::RankMismatch(c) => Error::RankMismatch(Box::new(Complaint { op: op.into(), ..*c })),
+            other => other,
+        }
+    }
+
     /// The op that was called, where the error knows it.
     pub fn op(&self) -> Option<&str> {
         match self {

@@ -99,6 +99,11 @@ pub enum PostOp {
 /// The most post-ops that one kernel fuses.
 pub const MAX_POST_OPS: usize = 8;
 
+const TWO_RESIDUALS: &str = "there is one residual operand";
+const BOUNDS: &str = "the lower bound of a clip comes first";
+const TOO_MANY: &str = "a kernel fuses at most 8 post-ops";
+const NOT_A_NUMBER: &str = "a number in it cannot be read";
+
 /// A list of post-ops, inline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PostOps {
@@ -108,18 +113,57 @@ pub struct PostOps {
 
 impl Default for PostOps {
     fn default() -> PostOps {
-        PostOps { list: [PostOp::Residual; MAX_POST_OPS], len: 0 }
+        PostOps::new()
     }
 }
 
 impl std::ops::Deref for PostOps {
     type Target = [PostOp];
     fn deref(&self) -> &[PostOp] {
-        &self.list[..self.len]
+        &self.list[..self.len.min(MAX_POST_OPS)]
     }
 }
 
 impl PostOps {
+    /// No post-ops.
+    pub const fn new() -> PostOps {
+        PostOps { list: [PostOp::Residual; MAX_POST_OPS], len: 0 }
+    }
+
+    /// The list with one more. A list that no kernel can run is an error of the call that gets it.
+    pub fn then(mut self, op: PostOp) -> PostOps {
+        if let Some(place) = self.list.get_mut(self.len) {
+            *place = op;
+        }
+        self.len += 1;
+        self
+    }
+
+    /// Checks what [`then`](Self::then) does not.
+    pub(crate) fn check(&self) -> Result<()> {
+        let text = || self.to_string();
+        if self.len > MAX_POST_OPS {
+            return Err(PostOps::bad(&text(), TOO_MANY));
+        }
+        if self.iter().filter(|op| **op == PostOp::Residual).count() > 1 {
+            return Err(PostOps::bad(&text(), TWO_RESIDUALS));
+        }
+        for op in self.iter() {
+            let PostOp::Activation(function) = op else { continue };
+            match *function {
+                Activation::LeakyRelu(slope) if slope.is_nan() => {
+                    return Err(PostOps::bad(&text(), NOT_A_NUMBER));
+                }
+                Activation::Clip(low, high) if low.is_nan() || high.is_nan() => {
+                    return Err(PostOps::bad(&text(), NOT_A_NUMBER));
+                }
+                Activation::Clip(low, high) if low > high => return Err(PostOps::bad(&text(), BOUNDS)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// How many `channel` parameters the list takes.
     pub fn channel_operands(&self) -> usize {
         self.iter().filter(|op| matches!(op, PostOp::MulChannel | PostOp::AddChannel)).count()
@@ -181,7 +225,7 @@ impl FromStr for PostOps {
                             numbers[count] = v;
                             count += 1;
                         }
-                        _ => return Err(PostOps::bad(text, "a number in it cannot be read")),
+                        _ => return Err(PostOps::bad(text, NOT_A_NUMBER)),
                     }
                 }
                 rest = inner[end + 1..].trim_start();
@@ -194,7 +238,7 @@ impl FromStr for PostOps {
             }
             let op = match (word, count) {
                 ("residual", 0) if !ops.takes_residual() => PostOp::Residual,
-                ("residual", 0) => return Err(PostOps::bad(text, "there is one residual operand")),
+                ("residual", 0) => return Err(PostOps::bad(text, TWO_RESIDUALS)),
                 ("mul_channel", 0) => PostOp::MulChannel,
                 ("add_channel", 0) => PostOp::AddChannel,
                 ("relu", 0) => PostOp::Activation(Activation::Relu),
@@ -203,7 +247,7 @@ impl FromStr for PostOps {
                 ("clip", 2) if numbers[0] <= numbers[1] => {
                     PostOp::Activation(Activation::Clip(numbers[0], numbers[1]))
                 }
-                ("clip", 2) => return Err(PostOps::bad(text, "the lower bound of a clip comes first")),
+                ("clip", 2) => return Err(PostOps::bad(text, BOUNDS)),
                 ("silu", 0) => PostOp::Activation(Activation::Silu),
                 ("hardswish", 0) => PostOp::Activation(Activation::HardSwish),
                 ("sigmoid", 0) => PostOp::Activation(Activation::Sigmoid),
@@ -211,7 +255,7 @@ impl FromStr for PostOps {
                 _ => return Err(PostOps::bad(text, "a word in it is not known, or has the wrong numbers")),
             };
             if ops.len == MAX_POST_OPS {
-                return Err(PostOps::bad(text, "a kernel fuses at most 8 post-ops"));
+                return Err(PostOps::bad(text, TOO_MANY));
             }
             ops.list[ops.len] = op;
             ops.len += 1;

@@ -20,32 +20,6 @@ fn plain(op: &'static str, argument: &'static str, t: Tensor) -> Result<StridedT
     })
 }
 
-/// One value for each spatial dimension; a single one stands for all.
-fn spread<const N: usize>(op: &'static str, name: &str, list: &[i64]) -> Result<[usize; N]> {
-    let bad = |rule: String| {
-        let got = format!("{list:?}");
-        let c = Complaint::new(
-            op,
-            name.to_string(),
-            got,
-            rule,
-            "pass one for each spatial dimension, or one for all",
-        );
-        Err(Error::InvalidArgument(c))
-    };
-    let mut out = [0; N];
-    if list.len() != N && list.len() != 1 {
-        return bad(format!("there are {N} spatial dimensions"));
-    }
-    for (i, to) in out.iter_mut().enumerate() {
-        match usize::try_from(list[if list.len() == 1 { 0 } else { i }]) {
-            Ok(v) => *to = v,
-            Err(_) => return bad("no value may be negative".into()),
-        }
-    }
-    Ok(out)
-}
-
 fn pack<const N: usize>(
     op: &'static str,
     weights: &StridedTensor,
@@ -53,48 +27,25 @@ fn pack<const N: usize>(
     params: &[(&str, Value)],
     like: &Tensor,
 ) -> Result<PackedConv<N>> {
-    let mut conv = Conv::<N>::new();
-    for (i, (name, value)) in params.iter().enumerate() {
-        if params[..i].iter().any(|(other, _)| other == name) {
-            let c = Complaint::new(op, name.to_string(), "two values", "it takes one", "pass it once");
-            return Err(Error::InvalidArgument(c));
-        }
-        let one;
-        let list: &[i64] = match value {
-            Value::Ints(list) => list,
-            Value::Int(v) => {
-                one = [*v];
-                &one
-            }
-            _ => &[],
-        };
-        conv = match (*name, value) {
-            ("stride", _) => conv.strides(spread(op, name, list)?),
-            ("dilation", _) => conv.dilations(spread(op, name, list)?),
-            ("padding", _) if list.len() == 2 * N => {
-                conv.paddings(spread(op, name, &list[..N])?, spread(op, name, &list[N..])?)
-            }
-            ("padding", _) => conv.paddings(spread(op, name, list)?, spread(op, name, list)?),
-            ("groups", Value::Int(_)) => conv.groups(spread::<1>(op, name, list)?[0]),
-            ("post_ops", Value::Str(text)) => {
-                let list = text.parse::<PostOps>()?;
-                if list.channel_operands() > 0 {
-                    let rule = "packed weights take no vectors of channels in C";
-                    let remedy = "call `mul_channel` or `add_channel` on the result";
-                    let c = Complaint::new(op, "post_ops", format!("`{list}`"), rule, remedy);
-                    return Err(Error::InvalidArgument(c));
-                }
-                list.iter().fold(conv, |conv, &post_op| conv.post_op(post_op))
-            }
-            _ => {
-                let rule = "it has stride, padding, dilation (integers), groups (an integer) and post_ops (a string)";
-                let got = format!("{value:?}");
-                let c = Complaint::new(op, name.to_string(), got, rule, "pass one of these");
-                return Err(Error::InvalidArgument(c));
-            }
-        };
+    let text = params.iter().find_map(|(name, value)| match value {
+        Value::Str(text) if *name == "post_ops" => Some(text),
+        _ => None,
+    });
+    if let Some(text) = text
+        && let Ok(list) = text.parse::<PostOps>()
+        && list.channel_operands() > 0
+    {
+        let rule = "packed weights take no vectors of channels in C";
+        let remedy = "call `mul_channel` or `add_channel` on the result";
+        return Err(Error::InvalidArgument(Complaint::new(
+            op,
+            "post_ops",
+            format!("`{list}`"),
+            rule,
+            remedy,
+        )));
     }
-    PackedConv::<N>::new(weights, bias, conv)?.pack_for(&Source::of(like)?)
+    PackedConv::<N>::new(weights, bias, Conv::from_values(params)?)?.pack_for(&Source::of(like)?)
 }
 
 /// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like`, on

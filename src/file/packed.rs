@@ -28,7 +28,7 @@ use crate::tensor::strided::StridedTensor;
 
 /// The metadata's name for what the file is, and for the version of all that this module says.
 const FORMAT: (&str, &str) = ("format", "blocktensor-packed");
-const VERSION: (&str, &str) = ("format_version", "1");
+const VERSION: (&str, &str) = ("format_version", "2");
 /// How the metadata's entries for packed ops begin.
 const ENTRY: &str = "packed:";
 

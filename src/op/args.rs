@@ -195,6 +195,12 @@ impl<'a> Args<'a> {
         self.values
     }
 
+    /// How many arguments are tensors or lists of tensors. They stand before the parameters.
+    pub(crate) fn tensor_count(&self) -> usize {
+        let specs = self.schema.args;
+        specs.iter().position(|spec| !spec.kind.is_tensor()).unwrap_or(specs.len())
+    }
+
     /// Name of argument `i`.
     pub fn name(&self, i: usize) -> &'static str {
         self.schema.args[i].name

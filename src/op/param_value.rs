@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::op::args::Arg;
+use crate::op::args::{Arg, Value};
 
 /// A parameter of an op: an argument that is no tensor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -31,6 +31,18 @@ impl ParamValue {
             ParamValue::Ints(v) => Arg::Ints(v),
             ParamValue::Str(v) => Arg::Str(v),
         }
+    }
+
+    /// That of a value that is no tensor.
+    pub(crate) fn of_value(value: &Value) -> Option<ParamValue> {
+        Some(match value {
+            Value::Bool(v) => ParamValue::Bool(*v),
+            Value::Int(v) => ParamValue::Int(*v),
+            Value::Float(v) => ParamValue::Float(*v),
+            Value::Ints(v) => ParamValue::Ints(v.clone()),
+            Value::Str(v) => ParamValue::Str(v.clone()),
+            Value::Tensor(_) | Value::Tensors(_) => return None,
+        })
     }
 
     pub(crate) fn of(arg: Arg<'_>) -> Option<ParamValue> {

@@ -15,7 +15,7 @@
 
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
-use crate::op::args::{Arg, ArgList, Args};
+use crate::op::args::{Arg, ArgList, Args, Value};
 use crate::op::param_value::ParamValue;
 use crate::op::schema::{ArgSpec, Schema};
 use crate::post_ops::PostOps;
@@ -36,7 +36,7 @@ pub(crate) trait Params: Sized {
 
     /// Where the first of them stands in a call.
     fn first(args: &Args<'_>) -> usize {
-        args.values().len() - Self::SPECS.len()
+        args.tensor_count()
     }
 
     /// Names and values, in order.
@@ -149,7 +149,10 @@ impl Param for Vec<i64> {
 impl Param for PostOps {
     fn read(args: &Args<'_>, i: usize) -> Result<PostOps> {
         match args.values()[i] {
-            Arg::PostOps(list) => Ok(*list),
+            Arg::PostOps(list) => {
+                list.check().map_err(|e| e.in_call(args.op(), args.name(i)))?;
+                Ok(*list)
+            }
             _ => args.word(i)?.parse::<PostOps>().map_err(|e| e.in_call(args.op(), args.name(i))),
         }
     }
@@ -236,6 +239,27 @@ macro_rules! common {
     };
 }
 pub(crate) use common;
+
+/// Parameters of these values, by name; what is left out has its default. Errors name `op`.
+pub(crate) fn read_values<P: Params>(op: &'static str, values: &[(&str, Value)]) -> Result<P> {
+    let mut given = std::collections::BTreeMap::new();
+    for (name, value) in values {
+        let Some(param) = ParamValue::of_value(value) else {
+            fail!(
+                InvalidArgument,
+                op,
+                name.to_string(),
+                format!("{value:?}"),
+                "it is no tensor",
+                "pass a number"
+            )
+        };
+        if given.insert(name.to_string(), param).is_some() {
+            fail!(InvalidArgument, op, name.to_string(), "two values", "it takes one", "pass it once");
+        }
+    }
+    read_stored(&given).map_err(|e| e.of_op(op))
+}
 
 /// Parameters of these values, by name; what is left out has its default.
 pub(crate) fn read_stored<P: Params>(given: &std::collections::BTreeMap<String, ParamValue>) -> Result<P> {

@@ -314,7 +314,8 @@ fn strided(t: TensorMut<'_>) -> KernelResult<&mut StridedTensor> {
     }
 }
 
-fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> {
+/// A new tensor of unspecified content.
+pub(crate) fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> {
     match (desc.layout(), desc.strides()) {
         (Some(layout), _) => {
             BlockedTensor::for_result(op, desc.dims(), layout, desc.dtype()).map(Tensor::Blocked)
@@ -347,7 +348,8 @@ fn result_name(i: usize, count: usize) -> Cow<'static, str> {
     if count == 1 { "dst".into() } else { format!("dst {i}").into() }
 }
 
-fn check_count(op: &'static str, given: usize, wanted: usize) -> Result<()> {
+/// Checks the number of a caller's tensors.
+pub(crate) fn check_count(op: &'static str, given: usize, wanted: usize) -> Result<()> {
     if given == wanted {
         return Ok(());
     }
@@ -356,7 +358,7 @@ fn check_count(op: &'static str, given: usize, wanted: usize) -> Result<()> {
 }
 
 /// Checks a caller's tensor: described as the result is, in memory that nobody else uses.
-fn check_given(
+pub(crate) fn check_given(
     op: &'static str,
     name: &str,
     desc: &TensorDesc,

@@ -18,12 +18,14 @@ use crate::kernels::timed_as;
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
+use crate::op::results::new_result;
 use crate::ops::conv::{Direction, Forward, Fusion, Transposed};
 use crate::post_ops::PostOps;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::check_f32;
-use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
@@ -173,8 +175,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     #[track_caller]
     pub fn run_fused<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>) -> Result<T> {
         let g = self.geometry(x.tensor_ref())?;
-        let mut dst = self.result_for(&g, x.tensor_ref())?;
-        self.write(&g, x.tensor_ref(), &fusion, &mut dst, Location::caller(), None)?;
+        let mut dst: T = self.result_for(&g, x.tensor_ref())?;
+        let (residual, channel) = operands(&fusion);
+        self.write(&g, x.tensor_ref(), residual, &channel, dst.tensor_mut(), Location::caller(), None)?;
         Ok(dst)
     }
 
@@ -186,21 +189,12 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     #[track_caller]
     pub fn run_into<T: Operand>(&self, x: &T, fusion: Fusion<'_, T>, dst: &mut T) -> Result<()> {
         let g = self.geometry(x.tensor_ref())?;
-        self.write(&g, x.tensor_ref(), &fusion, dst, Location::caller(), None)
+        let (residual, channel) = operands(&fusion);
+        self.write(&g, x.tensor_ref(), residual, &channel, dst.tensor_mut(), Location::caller(), None)
     }
 
     fn result_for<T: Operand>(&self, g: &ConvGeometry, x: TensorRef<'_>) -> Result<T> {
-        let dims = g.dst_dims();
-        let made = match self.to {
-            SourceLayout::Strided(format) => {
-                let strides = format.strides(g.op, &dims)?;
-                Tensor::Strided(StridedTensor::for_result(g.op, dims, strides, DType::F32)?)
-            }
-            SourceLayout::Blocked(layout) => {
-                Tensor::Blocked(BlockedTensor::for_result(g.op, &dims, &layout, DType::F32)?)
-            }
-        };
-        T::from_tensor(made).map_err(|_| {
+        T::from_tensor(new_result(g.op, &self.result_desc(g)?)?).map_err(|_| {
             Error::LayoutMismatch(Complaint::new(
                 g.op,
                 "x",
@@ -209,6 +203,15 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                 "call `run` or `run_fused` of the `PackedStem`, or pass a `Tensor`",
             ))
         })
+    }
+
+    /// What comes out.
+    fn result_desc(&self, g: &ConvGeometry) -> Result<TensorDesc> {
+        let dims = g.dst_dims();
+        match self.to {
+            SourceLayout::Strided(format) => TensorDesc::strided(&dims, DType::F32, format),
+            SourceLayout::Blocked(layout) => TensorDesc::blocked(&dims, DType::F32, &layout),
+        }
     }
 
     /// The geometry for this source, which may have another batch than the one packed for.
@@ -236,17 +239,13 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         )
     }
 
-    fn write<T: Operand>(
+    /// Checks the operands of the post-ops, and that the residual and a destination lie as the result does.
+    fn check_operands(
         &self,
         g: &ConvGeometry,
-        x: TensorRef<'_>,
-        fusion: &Fusion<'_, T>,
-        dst: &mut impl Operand,
-        location: &'static Location<'static>,
-        scratchpad: Option<&mut Scratchpad>,
+        residual: Option<TensorRef<'_>>,
+        channel: &[TensorRef<'_>],
     ) -> Result<()> {
-        let residual = fusion.residual.map(Operand::tensor_ref);
-        let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
         if residual.is_some() != self.post_ops.takes_residual() {
             let got = residual.map_or("nothing".into(), TensorRef::describe);
             let rule = format!("the post-ops are `{}`", self.post_ops);
@@ -256,12 +255,24 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             };
             fail!(InvalidArgument, g.op, "residual", got, rule, remedy);
         }
-        check_fusion(g.op, g, &self.post_ops, residual, &channel)?;
-        if let Some(r) = residual {
-            self.check_place(g, "residual", r)?;
-        }
-        self.check_place(g, "dst", dst.tensor_ref())?;
-        let bytes: Option<&mut [u8]> = match dst.tensor_mut() {
+        check_fusion(g.op, g, &self.post_ops, residual, channel)?;
+        residual.map_or(Ok(()), |r| self.check_place(g, "residual", r))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn write(
+        &self,
+        g: &ConvGeometry,
+        x: TensorRef<'_>,
+        residual: Option<TensorRef<'_>>,
+        channel: &[TensorRef<'_>],
+        mut dst: TensorMut<'_>,
+        location: &'static Location<'static>,
+        scratchpad: Option<&mut Scratchpad>,
+    ) -> Result<()> {
+        self.check_operands(g, residual, channel)?;
+        self.check_place(g, "dst", dst.as_ref())?;
+        let bytes: Option<&mut [u8]> = match &mut dst {
             TensorMut::Strided(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
             TensorMut::Blocked(t) => t.data_mut::<f32>().map(bytemuck::cast_slice_mut),
             TensorMut::Opaque(_) => None,
@@ -270,8 +281,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         if g.dst_dims().checked_product() == Some(0) {
             return Ok(());
         }
-        self.compute(g, x, residual, &channel, bytes, location, scratchpad)?;
-        match dst.tensor_ref() {
+        self.compute(g, x, residual, channel, bytes, location, scratchpad)?;
+        match dst.as_ref() {
             TensorRef::Blocked(t) => t.check_tail_if_asked(),
             _ => Ok(()),
         }
@@ -420,7 +431,8 @@ impl<const N: usize> PackedStem<N> {
         let (conv, x) = (&self.0, TensorRef::Strided(x));
         let g = conv.geometry(x)?;
         let mut dst: BlockedTensor = conv.result_for(&g, x)?;
-        conv.write(&g, x, &fusion, &mut dst, Location::caller(), None)?;
+        let (residual, channel) = operands(&fusion);
+        conv.write(&g, x, residual, &channel, dst.tensor_mut(), Location::caller(), None)?;
         Ok(dst)
     }
 
@@ -430,7 +442,14 @@ impl<const N: usize> PackedStem<N> {
     }
 }
 
+/// The operands of post-ops, as a kernel takes them.
+fn operands<'a, T: Operand>(fusion: &Fusion<'a, T>) -> (Option<TensorRef<'a>>, Vec<TensorRef<'a>>) {
+    let residual = fusion.residual.map(Operand::tensor_ref);
+    (residual, fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect())
+}
+
 #[cfg(feature = "onednn")]
 mod engine;
+mod operator;
 mod packer;
 mod saved;

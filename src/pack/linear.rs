@@ -9,6 +9,7 @@ use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
 use crate::ops::linear::{LinearShape, NAME, linear_gemm};
+use crate::scratchpad::Scratchpad;
 use crate::tensor::any::TensorRef;
 use crate::tensor::any::check_f32;
 use crate::tensor::strided::StridedTensor;
@@ -108,6 +109,15 @@ impl PackedLinear {
     /// number of threads.
     #[track_caller]
     pub fn run(&self, x: &StridedTensor) -> Result<StridedTensor> {
+        let s = self.shape(x)?;
+        let strides = MemoryFormat::Contiguous.strides("linear", &s.dst)?;
+        let mut dst = StridedTensor::for_result("linear", s.dst, strides, DType::F32)?;
+        self.write(&s, x, &mut dst, None)?;
+        Ok(dst)
+    }
+
+    /// Checks a source.
+    fn shape(&self, x: &StridedTensor) -> Result<LinearShape> {
         threads::enter("linear")?;
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
@@ -128,23 +138,33 @@ impl PackedLinear {
                 "pack them where they run"
             );
         }
-        let strides = MemoryFormat::Contiguous.strides("linear", &s.dst)?;
-        let mut dst = StridedTensor::for_result("linear", s.dst, strides, DType::F32)?;
+        Ok(s)
+    }
+
+    /// Runs into a contiguous result that nobody else uses.
+    fn write(
+        &self,
+        s: &LinearShape,
+        x: &StridedTensor,
+        dst: &mut StridedTensor,
+        scratchpad: Option<&mut Scratchpad>,
+    ) -> Result<()> {
         if dst.numel() == 0 {
-            return Ok(dst);
+            return Ok(());
         }
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.run(self, &s, x, dst.result_data::<f32>())?,
+            Weights::Packed(p) => p.run(self, s, x, dst.result_data::<f32>(), scratchpad)?,
             Weights::Plain(w) => {
+                let _ = scratchpad;
                 let w = Matrix { data: w.data::<f32>(), row: self.k, column: 1 };
                 let layouts = || "contiguous -> contiguous".into();
                 timed_as("linear", DispatchKey::STRIDED, NAME, layouts, || {
-                    linear_gemm(&s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
+                    linear_gemm(s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
                 });
             }
         }
-        Ok(dst)
+        Ok(())
     }
 
     /// How many weights are subnormal numbers (below 1.18e-38, and not 0): they can cost time in every run. To make zeros
@@ -211,4 +231,5 @@ fn pack(
 
 #[cfg(feature = "onednn")]
 mod engine;
+mod operator;
 mod saved;

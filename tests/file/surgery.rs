@@ -187,7 +187,7 @@ fn other_machines_and_versions_are_refused_by_name() {
     let path = small_file(&folder, false);
     let other = folder.file("other.packed");
     for (key, value) in
-        [("isa", "avx9"), ("onednn_isa", "x"), ("onednn", "2.0.0"), ("block", "64"), ("format_version", "2")]
+        [("isa", "avx9"), ("onednn_isa", "x"), ("onednn", "2.0.0"), ("block", "64"), ("format_version", "1")]
     {
         rewrite(&path, &other, |json| json["__metadata__"][key] = json!(value));
         let e = PackedFile::read(&other).unwrap_err();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kernels::conv::ConvParams;
+
 /// One packed op.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -18,14 +20,7 @@ pub struct ConvEntry {
     pub source: SourceEntry,
     /// Name of the result's layout or memory format.
     pub result: String,
-    pub stride: Vec<usize>,
-    pub padding_begin: Vec<usize>,
-    pub padding_end: Vec<usize>,
-    pub dilation: Vec<usize>,
-    pub output_padding: Vec<usize>,
-    pub groups: usize,
-    pub post_ops: String,
-    pub allow_reference: bool,
+    pub params: ConvParams,
     pub weights: WeightsEntry,
 }
 

@@ -3,8 +3,9 @@
 use crate::error::{Result, Unsupported, fail};
 use crate::kernels::conv::direct::{self, Plan};
 use crate::kernels::conv::finish::{Finish, channel_values};
-use crate::kernels::conv::{Call, ConvGeometry, weights};
+use crate::kernels::conv::{Call, ConvGeometry, ConvParams, weights};
 use crate::layout::blocked::Layout;
+use crate::op::params::Params;
 use crate::op::{Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
@@ -20,7 +21,7 @@ pub(crate) fn other_layout(rank: usize) -> String {
 /// A call's operands, checked.
 fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a BlockedTensor)> {
     let (x, w) = (args.blocked(0)?, args.blocked(1)?);
-    let call = Call::new(args, w.dims())?;
+    let call = Call::new(args, &ConvParams::read(args)?, w.dims())?;
     let g = &call.g;
     if w.rank() != g.weight_dims().len() {
         let mut apart = g.weight_dims();

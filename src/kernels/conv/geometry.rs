@@ -4,7 +4,6 @@ use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, MAX_SIZE, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::layout::native::WeightsKind;
-use crate::op::Args;
 
 /// Everything that the operands' shapes and the parameters say, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,37 +67,6 @@ impl ConvGeometry {
         d.push(self.c / self.groups);
         self.kernel.iter().for_each(|&k| d.push(k));
         d
-    }
-
-    /// Reads the numbers of a call whose arguments `stride`, `padding`, `dilation`, `groups` begin at `at`, and whose
-    /// `output_padding`, where it is a transposed one, stands at `output_padding`.
-    pub fn numbers(
-        args: &Args<'_>,
-        at: usize,
-        output_padding: Option<usize>,
-        spatial: usize,
-    ) -> Result<ConvNumbers> {
-        let given = args.sizes(at + 1)?;
-        let padding = match given.len() {
-            1 => Dims::filled(given[0], 2 * spatial),
-            n if n == spatial => given.iter().chain(&given).copied().to_dims(),
-            n if n == 2 * spatial => given,
-            _ => fail!(
-                InvalidArgument,
-                args.op(),
-                args.name(at + 1),
-                given.to_string(),
-                format!("it has 1, {spatial} or {} values (all begins, then all ends)", 2 * spatial),
-                "pass one for all sides, one a dimension, or one a side"
-            ),
-        };
-        Ok(ConvNumbers {
-            stride: args.spatial(at, spatial)?,
-            padding,
-            dilation: args.spatial(at + 2, spatial)?,
-            groups: args.count(at + 3)?,
-            transposed: output_padding.map(|i| args.spatial(i, spatial)).transpose()?,
-        })
     }
 
     /// Checks a convolution of `src` by `weights`, which are `[O, C/g, k...]` or `[g, O/g, C/g, k...]`; a transposed one's

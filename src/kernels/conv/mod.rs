@@ -7,12 +7,14 @@ mod gemm;
 pub(crate) mod geometry;
 #[cfg(feature = "onednn")]
 pub(crate) mod onednn;
+pub(crate) mod params;
 pub(crate) mod phases;
 pub(crate) mod strided;
 pub(crate) mod weights;
 
 pub(crate) use gemm::{GemmConv, gemm_conv};
 pub(crate) use geometry::{ConvGeometry, ConvNumbers};
+pub(crate) use params::ConvParams;
 
 use super::check_bias;
 use crate::error::{Result, fail};
@@ -20,10 +22,6 @@ use crate::op::Args;
 use crate::post_ops::PostOps;
 use crate::tensor::any::{TensorRef, check_f32};
 use crate::tensor::strided::StridedTensor;
-
-/// Where the parameters begin, and where a transposed convolution's own stands.
-pub(crate) const STRIDE: usize = 5;
-pub(crate) const OUTPUT_PADDING: usize = 11;
 
 /// Spatial dimensions of the op of this name, and whether it is a transposed one.
 fn kind_of(op: &str) -> (usize, bool) {
@@ -44,15 +42,15 @@ struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// `weights` are the sizes of the weights: `[O, C/g, k...]`, or with their groups apart.
-    fn new(args: &Args<'a>, weights: &[usize]) -> Result<Call<'a>> {
+    fn new(args: &Args<'a>, params: &ConvParams, weights: &[usize]) -> Result<Call<'a>> {
         let (spatial, transposed) = kind_of(args.op());
         let bias = args.optional_strided(2)?;
         check_bias(args.op(), bias)?;
-        let numbers = ConvGeometry::numbers(args, STRIDE, transposed.then_some(OUTPUT_PADDING), spatial)?;
+        let numbers = params.numbers(args.op(), spatial, transposed)?;
         let x = args.tensor(0)?;
         let bias_dims = bias.map(StridedTensor::dims);
         let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
-        let post_ops = args.word(9)?.parse::<PostOps>().map_err(|e| e.in_call(args.op(), "post_ops"))?;
+        let post_ops = params.post_ops;
         let residual = match args.optional_tensor(3)? {
             None if post_ops.takes_residual() => fail!(
                 InvalidArgument,
@@ -81,7 +79,7 @@ impl<'a> Call<'a> {
             channel,
             post_ops,
             #[cfg(feature = "onednn")]
-            allow_reference: args.flag(10)?,
+            allow_reference: params.allow_reference,
         })
     }
 }

@@ -3,9 +3,10 @@
 use crate::error::Result;
 use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::weights::output_first;
-use crate::kernels::conv::{Call, GemmConv, STRIDE, gemm_conv, kind_of};
+use crate::kernels::conv::{Call, ConvParams, GemmConv, gemm_conv, kind_of};
 use crate::kernels::same_shape::format_of;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::params::Params;
 use crate::op::{Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
 use crate::tensor::desc::TensorDesc;
@@ -23,11 +24,12 @@ struct Checked<'a> {
 impl<'a> Checked<'a> {
     fn new(args: &Args<'a>) -> Result<Checked<'a>> {
         let (x, given) = (args.strided(0)?, args.strided(1)?);
+        let params = ConvParams::read(args)?;
         let w = match kind_of(args.op()) {
             (_, false) => given.clone(),
-            (spatial, true) => output_first(args.op(), given, spatial, args.count(STRIDE + 3)?)?,
+            (spatial, true) => output_first(args.op(), given, spatial, params.groups)?,
         };
-        let call = Call::new(args, w.dims())?;
+        let call = Call::new(args, &params, w.dims())?;
         let dst = FormatRule::AnySuggests.desc(
             args.op(),
             &format_operands(x, given),

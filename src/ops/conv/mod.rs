@@ -8,11 +8,13 @@ pub use params::{
 };
 
 use crate::error::Result;
-use crate::kernels::conv::OUTPUT_PADDING;
+use crate::kernels::conv::ConvParams;
+use crate::op::args::ArgList;
 #[cfg(feature = "onednn")]
 use crate::op::kernel::Engine;
 use crate::op::kernel::Kernels;
-use crate::op::schema::{data, flag, int, ints, optional_data, optional_param, param_list, word};
+use crate::op::params::{Params, with_params};
+use crate::op::schema::{data, optional_data, optional_param, param_list};
 use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
 
 use crate::tensor::any::{Operand, TensorRef};
@@ -43,24 +45,13 @@ impl<T> Default for Fusion<'_, T> {
     }
 }
 
-const fn args(weights: ArgSpec) -> [ArgSpec; OUTPUT_PADDING + 1] {
-    [
-        data("x"),
-        weights,
-        optional_param("bias"),
-        optional_data("residual"),
-        param_list("channel"),
-        ints("stride", &[1]),
-        ints("padding", &[0]),
-        ints("dilation", &[1]),
-        int("groups", 1),
-        word("post_ops", ""),
-        flag("allow_reference", false),
-        ints("output_padding", &[0]),
-    ]
+const TENSORS: [ArgSpec; 5] = tensors(data("weights"));
+
+const fn tensors(weights: ArgSpec) -> [ArgSpec; 5] {
+    [data("x"), weights, optional_param("bias"), optional_data("residual"), param_list("channel")]
 }
 
-// Blocked as they are they would mean others, and nothing shows it where there are as many channels of both kinds.
+// Blocking these unchanged swaps I and O, and no shape check can detect it when I == O.
 const INPUT_FIRST: ArgSpec = ArgSpec {
     before_blocking: Some(
         "pack it once with `PackedConvTranspose`, which takes it as it is; blocked weights have their output channels \
@@ -68,14 +59,13 @@ const INPUT_FIRST: ArgSpec = ArgSpec {
     ),
     ..data("weights")
 };
-const ALL_ARGS: [ArgSpec; OUTPUT_PADDING + 1] = args(data("weights"));
-static ARGS: &[ArgSpec] = ALL_ARGS.split_at(OUTPUT_PADDING).0;
-static TRANSPOSED_ARGS: [ArgSpec; OUTPUT_PADDING + 1] = args(INPUT_FIRST);
+static ARGS: [ArgSpec; 11] = with_params(&TENSORS, ConvParams::SPECS.split_at(6).0);
+static TRANSPOSED_ARGS: [ArgSpec; 12] = with_params(&tensors(INPUT_FIRST), ConvParams::SPECS);
 
 static SCHEMAS: [Schema; 6] = [
-    Schema::new("conv1d", ARGS),
-    Schema::new("conv2d", ARGS),
-    Schema::new("conv3d", ARGS),
+    Schema::new("conv1d", &ARGS),
+    Schema::new("conv2d", &ARGS),
+    Schema::new("conv3d", &ARGS),
     Schema::new("conv_transpose1d", &TRANSPOSED_ARGS),
     Schema::new("conv_transpose2d", &TRANSPOSED_ARGS),
     Schema::new("conv_transpose3d", &TRANSPOSED_ARGS),
@@ -124,111 +114,223 @@ fn call<const N: usize, D: Direction, T: Operand>(
     params: &Conv<N, D>,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    let p = params.values();
     let channel: Vec<TensorRef<'_>> = fusion.channel.iter().map(|&c| TensorRef::Strided(c)).collect();
-    let values = [
-        Arg::Tensor(x.tensor_ref()),
-        Arg::Tensor(weights.tensor_ref()),
-        bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))),
-        fusion.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())),
-        Arg::Tensors(&channel),
-        Arg::Sizes(p.stride),
-        Arg::Sizes(&p.padding),
-        Arg::Sizes(p.dilation),
-        Arg::Int(p.groups),
-        Arg::Str(p.post_ops),
-        Arg::Bool(p.allow_reference),
-        Arg::Sizes(p.output_padding),
-    ];
+    let mut args = ArgList::new();
+    args.push(Arg::Tensor(x.tensor_ref()));
+    args.push(Arg::Tensor(weights.tensor_ref()));
+    args.push(bias.map_or(Arg::Absent, |b| Arg::Tensor(TensorRef::Strided(b))));
+    args.push(fusion.residual.map_or(Arg::Absent, |r| Arg::Tensor(r.tensor_ref())));
+    args.push(Arg::Tensors(&channel));
+    params.params().push_args(&mut args);
     let op = op_of(N, D::TRANSPOSED);
-    op.call_one(&values[..op.schema().args.len()])
+    op.call_one(&args.as_slice()[..op.schema().args.len()])
 }
 
-macro_rules! convolutions {
-    ($($n:literal $name:ident $fused:ident $params:ident: $about:expr, $shapes:expr;)*) => {$(
-        #[doc = concat!($n, "-D ", $about, ", as `torch.nn.functional.", stringify!($name), "`.")]
-        ///
-        /// # Shapes
-        #[doc = $shapes]
-        ///
-        /// # Dtypes
-        /// f32.
-        ///
-        /// # Layouts
-        /// Strided: any; the result is channels-last when `x` or `weights` is. Weights are packed on every call:
-        /// a packed convolution packs them once. Blocked: `x` and the result share a layout, weights are in the
-        /// layout that goes with it (`Layout::native_weights`); where oneDNN has nothing fast, our own kernel runs, and
-        /// weights that it wants otherwise (narrow groups) are packed on every call.
-        ///
-        /// # Errors
-        /// `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters;
-        /// `KeyMismatch` and `LayoutMismatch` for operands that do not go together; `UnsupportedOp` for blocks of
-        /// other than 8 or 16 channels, with the way out.
-        #[track_caller]
-        pub fn $name<T: Operand>(
-            x: &T,
-            weights: &T,
-            bias: Option<&StridedTensor>,
-            params: &$params,
-        ) -> Result<T> {
-            call(x, weights, bias, params, Fusion::default())
-        }
-
-        #[doc = concat!("[`", stringify!($name), "`] with the operands of its post-ops.")]
-        ///
-        /// # Errors
-        #[doc = concat!("As [`", stringify!($name), "`], and for post-op operands of the wrong shape, layout or number.")]
-        #[track_caller]
-        pub fn $fused<T: Operand>(
-            x: &T,
-            weights: &T,
-            bias: Option<&StridedTensor>,
-            params: &$params,
-            fusion: Fusion<'_, T>,
-        ) -> Result<T> {
-            call(x, weights, bias, params, fusion)
-        }
-    )*};
+/// 1-D convolution (cross-correlation), as `torch.nn.functional.conv1d`.
+///
+/// # Shapes
+/// `x` [N, C, W], `weights` [O, C/groups, KW]. All else is as [`conv2d`] has it.
+///
+/// # Errors
+/// As [`conv2d`].
+#[track_caller]
+pub fn conv1d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv1d) -> Result<T> {
+    call(x, weights, bias, params, Fusion::default())
 }
 
-macro_rules! shapes {
-    ($x:literal, $w:literal) => {
-        concat!(
-            "`x` ",
-            $x,
-            ", `weights` [O, C/groups, ",
-            $w,
-            "] or, with their groups apart, [groups, O/groups, C/groups, ",
-            $w,
-            "] (blocked grouped weights are the latter), `bias` `[O]`."
-        )
-    };
-    (transposed $x:literal, $w:literal) => {
-        concat!(
-            "`x` ",
-            $x,
-            ", `bias` `[O]`. Strided `weights` [C, O/groups, ",
-            $w,
-            "], as PyTorch has them, or with their \
-            groups apart, [groups, O/groups, C/groups, ",
-            $w,
-            "]. Blocked `weights` are always output channels first: \
-            [O, C, ",
-            $w,
-            "], or with their groups apart. Each axis of the result has (size - 1) * stride + dilation * \
-            (kernel - 1) + 1 - both paddings + output padding elements."
-        )
-    };
+/// [`conv1d`] with the operands of its post-ops.
+///
+/// # Errors
+/// As [`conv1d`], and for post-op operands of the wrong shape, layout or number.
+#[track_caller]
+pub fn conv1d_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &Conv1d,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    call(x, weights, bias, params, fusion)
 }
 
-convolutions! {
-    "1" conv1d conv1d_fused Conv1d: "convolution (cross-correlation)", shapes!("[N, C, W]", "KW");
-    "2" conv2d conv2d_fused Conv2d: "convolution (cross-correlation)", shapes!("[N, C, H, W]", "KH, KW");
-    "3" conv3d conv3d_fused Conv3d: "convolution (cross-correlation)", shapes!("[N, C, D, H, W]", "KD, KH, KW");
-    "1" conv_transpose1d conv_transpose1d_fused ConvTranspose1d: "transposed convolution",
-        shapes!(transposed "[N, C, W]", "KW");
-    "2" conv_transpose2d conv_transpose2d_fused ConvTranspose2d: "transposed convolution",
-        shapes!(transposed "[N, C, H, W]", "KH, KW");
-    "3" conv_transpose3d conv_transpose3d_fused ConvTranspose3d: "transposed convolution",
-        shapes!(transposed "[N, C, D, H, W]", "KD, KH, KW");
+/// 2-D convolution (cross-correlation), as `torch.nn.functional.conv2d`.
+///
+/// ```
+/// use blocktensor::ops::{Conv2d, conv2d};
+/// use blocktensor::{MemoryFormat, StridedTensor};
+/// let x = StridedTensor::full(&[1, 3, 5, 5], 1f32, MemoryFormat::Contiguous)?;
+/// let w = StridedTensor::full(&[8, 3, 3, 3], 0.5f32, MemoryFormat::Contiguous)?;
+/// let y = conv2d(&x, &w, None, &Conv2d::new().padding(1).relu())?;
+/// assert_eq!(y.dims(), [1, 8, 5, 5]);
+/// assert_eq!(y.get::<f32>(&[0, 0, 2, 2]), Some(13.5));
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, H, W]; `weights` [O, C/groups, KH, KW] or, with their groups apart, [groups, O/groups, C/groups, KH, KW] (blocked
+/// grouped weights always have their groups apart); `bias` `[O]`.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided: any. The result is channels-last when `x` or `weights` is. Weights are packed on every call; a packed convolution
+/// ([`PackedConv2d`](crate::PackedConv2d)) packs them once. Blocked: `x` and the result share a layout, and weights are in the
+/// layout that goes with it (`Layout::native_weights`). Where oneDNN has no fast kernel, ours runs. It packs weights of narrow
+/// groups on every call.
+///
+/// # Errors
+/// `RankMismatch`, `ShapeMismatch`, `InvalidArgument`, `Overflow` for shapes and parameters; `KeyMismatch` and `LayoutMismatch`
+/// for operands that do not go together; `UnsupportedOp` for blocks of other than 8 or 16 channels, with the way out.
+#[track_caller]
+pub fn conv2d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv2d) -> Result<T> {
+    call(x, weights, bias, params, Fusion::default())
+}
+
+/// [`conv2d`] with the operands of its post-ops.
+///
+/// # Errors
+/// As [`conv2d`], and for post-op operands of the wrong shape, layout or number.
+#[track_caller]
+pub fn conv2d_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &Conv2d,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    call(x, weights, bias, params, fusion)
+}
+
+/// 3-D convolution (cross-correlation), as `torch.nn.functional.conv3d`.
+///
+/// # Shapes
+/// `x` [N, C, D, H, W], `weights` [O, C/groups, KD, KH, KW]. All else is as [`conv2d`] has it.
+///
+/// # Errors
+/// As [`conv2d`].
+#[track_caller]
+pub fn conv3d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv3d) -> Result<T> {
+    call(x, weights, bias, params, Fusion::default())
+}
+
+/// [`conv3d`] with the operands of its post-ops.
+///
+/// # Errors
+/// As [`conv3d`], and for post-op operands of the wrong shape, layout or number.
+#[track_caller]
+pub fn conv3d_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &Conv3d,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    call(x, weights, bias, params, fusion)
+}
+
+/// 1-D transposed convolution, as `torch.nn.functional.conv_transpose1d`.
+///
+/// # Shapes
+/// `x` [N, C, W], strided `weights` [C, O/groups, KW]. All else is as [`conv_transpose2d`] has it.
+///
+/// # Errors
+/// As [`conv_transpose2d`].
+#[track_caller]
+pub fn conv_transpose1d<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &ConvTranspose1d,
+) -> Result<T> {
+    call(x, weights, bias, params, Fusion::default())
+}
+
+/// [`conv_transpose1d`] with the operands of its post-ops.
+///
+/// # Errors
+/// As [`conv_transpose1d`], and for post-op operands of the wrong shape, layout or number.
+#[track_caller]
+pub fn conv_transpose1d_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &ConvTranspose1d,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    call(x, weights, bias, params, fusion)
+}
+
+/// 2-D transposed convolution, as `torch.nn.functional.conv_transpose2d`.
+///
+/// Each axis of the result has `(size - 1) * stride + dilation * (kernel - 1) + 1 - both paddings + output padding` elements.
+///
+/// # Shapes
+/// `x` [N, C, H, W]; `bias` `[O]`. Strided `weights` are [C, O/groups, KH, KW], as in PyTorch, or have their groups apart:
+/// [groups, O/groups, C/groups, KH, KW]. Blocked `weights` always have output channels first: [O, C, KH, KW], or with their
+/// groups apart.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// As [`conv2d`].
+///
+/// # Errors
+/// As [`conv2d`].
+#[track_caller]
+pub fn conv_transpose2d<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &ConvTranspose2d,
+) -> Result<T> {
+    call(x, weights, bias, params, Fusion::default())
+}
+
+/// [`conv_transpose2d`] with the operands of its post-ops.
+///
+/// # Errors
+/// As [`conv_transpose2d`], and for post-op operands of the wrong shape, layout or number.
+#[track_caller]
+pub fn conv_transpose2d_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &ConvTranspose2d,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    call(x, weights, bias, params, fusion)
+}
+
+/// 3-D transposed convolution, as `torch.nn.functional.conv_transpose3d`.
+///
+/// # Shapes
+/// `x` [N, C, D, H, W], strided `weights` [C, O/groups, KD, KH, KW]. All else is as [`conv_transpose2d`] has it.
+///
+/// # Errors
+/// As [`conv_transpose2d`].
+#[track_caller]
+pub fn conv_transpose3d<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &ConvTranspose3d,
+) -> Result<T> {
+    call(x, weights, bias, params, Fusion::default())
+}
+
+/// [`conv_transpose3d`] with the operands of its post-ops.
+///
+/// # Errors
+/// As [`conv_transpose3d`], and for post-op operands of the wrong shape, layout or number.
+#[track_caller]
+pub fn conv_transpose3d_fused<T: Operand>(
+    x: &T,
+    weights: &T,
+    bias: Option<&StridedTensor>,
+    params: &ConvTranspose3d,
+    fusion: Fusion<'_, T>,
+) -> Result<T> {
+    call(x, weights, bias, params, fusion)
 }

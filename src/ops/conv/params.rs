@@ -2,23 +2,24 @@
 
 use std::marker::PhantomData;
 
-use crate::error::Result;
-use crate::kernels::conv::ConvNumbers;
+use crate::error::{Result, fail};
+use crate::kernels::conv::{ConvNumbers, ConvParams};
 use crate::layout::dims::{Dims, ToDims};
+use crate::op::Value;
 use crate::post_ops::{Activation, PostOp, PostOps};
 
 /// Which of the two convolutions parameters and packed weights are for: [`Forward`] or [`Transposed`].
-pub trait Direction: Clone + std::fmt::Debug + PartialEq + Send + Sync + sealed::Sealed {
+pub trait Direction: Clone + std::fmt::Debug + Eq + std::hash::Hash + Send + Sync + sealed::Sealed {
     /// Whether it is the transposed one.
     const TRANSPOSED: bool;
 }
 
 /// An ordinary convolution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Forward;
 
 /// A transposed convolution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transposed;
 
 impl Direction for Forward {
@@ -36,17 +37,10 @@ mod sealed {
 }
 
 /// Parameters of a convolution with `N` spatial dimensions. The default is stride 1, no padding, no dilation, one
-/// group, no post-ops.
-#[derive(Clone, Debug, PartialEq)]
+/// group, no post-ops. They print, compare, hash and serialise by the names and values of the op's schema.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Conv<const N: usize, D: Direction = Forward> {
-    stride: [usize; N],
-    padding_begin: [usize; N],
-    padding_end: [usize; N],
-    dilation: [usize; N],
-    groups: usize,
-    post_ops: String,
-    allow_reference: bool,
-    output_padding: [usize; N],
+    params: ConvParams,
     direction: PhantomData<D>,
 }
 
@@ -68,18 +62,41 @@ pub type ConvTranspose3d = ConvTranspose<3>;
 
 impl<const N: usize, D: Direction> Default for Conv<N, D> {
     fn default() -> Self {
-        Conv {
-            stride: [1; N],
-            padding_begin: [0; N],
-            padding_end: [0; N],
-            dilation: [1; N],
+        let params = ConvParams {
+            stride: Dims::filled(1, N),
+            padding: Dims::filled(0, 2 * N),
+            dilation: Dims::filled(1, N),
             groups: 1,
-            post_ops: String::new(),
+            post_ops: PostOps::new(),
             allow_reference: false,
-            output_padding: [0; N],
-            direction: PhantomData,
-        }
+            output_padding: Dims::filled(0, N),
+        };
+        Conv { params, direction: PhantomData }
     }
+}
+
+impl<const N: usize, D: Direction> std::fmt::Display for Conv<N, D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.params.fmt(f)
+    }
+}
+
+impl<const N: usize, D: Direction> serde::Serialize for Conv<N, D> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.params.serialize(serializer)
+    }
+}
+
+impl<'de, const N: usize, D: Direction> serde::Deserialize<'de> for Conv<N, D> {
+    fn deserialize<De: serde::Deserializer<'de>>(deserializer: De) -> std::result::Result<Self, De::Error> {
+        let params = ConvParams::deserialize(deserializer)?;
+        Conv::of_params(op_name::<N, D>(), params).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Name of the op that the parameters are of.
+fn op_name<const N: usize, D: Direction>() -> &'static str {
+    super::op_of(N, D::TRANSPOSED).schema().name
 }
 
 impl<const N: usize> ConvTranspose<N> {
@@ -91,7 +108,7 @@ impl<const N: usize> ConvTranspose<N> {
     /// Elements that each axis of the result is longer at its end, of the sizes that a stride leaves open. Smaller
     /// than the stride or the dilation.
     pub fn output_paddings(mut self, output_padding: [usize; N]) -> Self {
-        self.output_padding = output_padding;
+        self.params.output_padding = Dims::from_slice(&output_padding);
         self
     }
 }
@@ -109,7 +126,7 @@ impl<const N: usize, D: Direction> Conv<N, D> {
 
     /// A stride for each axis.
     pub fn strides(mut self, stride: [usize; N]) -> Self {
-        self.stride = stride;
+        self.params.stride = Dims::from_slice(&stride);
         self
     }
 
@@ -120,8 +137,7 @@ impl<const N: usize, D: Direction> Conv<N, D> {
 
     /// Padding before and after each axis, in elements. That of a transposed convolution is cut off the result.
     pub fn paddings(mut self, begin: [usize; N], end: [usize; N]) -> Self {
-        self.padding_begin = begin;
-        self.padding_end = end;
+        self.params.padding = begin.iter().chain(&end).copied().to_dims();
         self
     }
 
@@ -132,28 +148,19 @@ impl<const N: usize, D: Direction> Conv<N, D> {
 
     /// A dilation for each axis.
     pub fn dilations(mut self, dilation: [usize; N]) -> Self {
-        self.dilation = dilation;
+        self.params.dilation = Dims::from_slice(&dilation);
         self
     }
 
     /// Number of groups; as many as input channels is a depthwise convolution.
     pub fn groups(mut self, groups: usize) -> Self {
-        self.groups = groups;
+        self.params.groups = groups;
         self
     }
 
     /// Appends a post-op. Their order is the order of work.
     pub fn post_op(mut self, op: PostOp) -> Self {
-        if !self.post_ops.is_empty() {
-            self.post_ops.push(',');
-        }
-        let word = match op {
-            PostOp::Residual => "residual".to_string(),
-            PostOp::MulChannel => "mul_channel".to_string(),
-            PostOp::AddChannel => "add_channel".to_string(),
-            PostOp::Activation(a) => a.to_string(),
-        };
-        self.post_ops.push_str(&word);
+        self.params.post_ops = self.params.post_ops.then(op);
         self
     }
 
@@ -175,78 +182,56 @@ impl<const N: usize, D: Direction> Conv<N, D> {
     /// Lets oneDNN's reference implementation run where it has no other: hundreds of times slower, and in the
     /// ledger by its name `ref`.
     pub fn allow_reference(mut self) -> Self {
-        self.allow_reference = true;
+        self.params.allow_reference = true;
         self
     }
 
-    /// Parameters as a file tells them.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn stated(
-        stride: [usize; N],
-        padding_begin: [usize; N],
-        padding_end: [usize; N],
-        dilation: [usize; N],
-        output_padding: [usize; N],
-        groups: usize,
-        post_ops: String,
-        allow_reference: bool,
-    ) -> Self {
-        let direction = PhantomData;
-        Conv {
-            stride,
-            padding_begin,
-            padding_end,
-            dilation,
-            groups,
-            post_ops,
-            allow_reference,
-            output_padding,
-            direction,
+    /// Parameters of these names and values, as a call by name takes them. What is left out has its default.
+    ///
+    /// ```
+    /// use blocktensor::ops::Conv2d;
+    /// let same = Conv2d::from_values(&[("padding", 1i64.into()), ("post_ops", "relu".into())])?;
+    /// assert_eq!(same, Conv2d::new().padding(1).relu());
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is not there, a value of another kind, or another number of values than of spatial
+    /// dimensions.
+    pub fn from_values(values: &[(&str, Value)]) -> Result<Self> {
+        let op = op_name::<N, D>();
+        let params = ConvParams::from_values(op, values)?;
+        if !D::TRANSPOSED && values.iter().any(|(name, _)| *name == "output_padding") {
+            let rule = "only a transposed convolution has it";
+            fail!(InvalidArgument, op, "output_padding", "a value", rule, "leave it out");
         }
+        Conv::of_params(op, params)
+    }
+
+    /// The same parameters with one value for each dimension and side.
+    pub(crate) fn of_params(op: &'static str, params: ConvParams) -> Result<Self> {
+        let numbers = params.numbers(op, N, true)?;
+        let ConvNumbers { stride, padding, dilation, groups, transposed } = numbers;
+        let output_padding = transposed.unwrap_or(Dims::filled(0, N));
+        let params = ConvParams { stride, padding, dilation, groups, output_padding, ..params };
+        Ok(Conv { params, direction: PhantomData })
+    }
+
+    pub(crate) fn params(&self) -> &ConvParams {
+        &self.params
     }
 
     pub(crate) fn post_ops(&self) -> Result<PostOps> {
-        self.post_ops.parse()
+        self.params.post_ops.check()?;
+        Ok(self.params.post_ops)
     }
 
     pub(crate) fn allows_reference(&self) -> bool {
-        self.allow_reference
+        self.params.allow_reference
     }
 
     pub(crate) fn numbers(&self) -> ConvNumbers {
-        ConvNumbers {
-            stride: Dims::from_slice(&self.stride),
-            padding: self.padding_begin.iter().chain(&self.padding_end).copied().to_dims(),
-            dilation: Dims::from_slice(&self.dilation),
-            groups: self.groups,
-            transposed: D::TRANSPOSED.then(|| Dims::from_slice(&self.output_padding)),
-        }
+        let ConvParams { stride, padding, dilation, groups, output_padding, .. } = self.params;
+        ConvNumbers { stride, padding, dilation, groups, transposed: D::TRANSPOSED.then_some(output_padding) }
     }
-
-    /// The values of a call, from `stride` on.
-    pub(super) fn values(&self) -> Values<'_> {
-        let mut padding = [0; 6];
-        padding[..N].copy_from_slice(&self.padding_begin);
-        padding[N..2 * N].copy_from_slice(&self.padding_end);
-        Values {
-            stride: &self.stride,
-            padding: Dims::from_slice(&padding[..2 * N]),
-            dilation: &self.dilation,
-            groups: i64::try_from(self.groups).unwrap_or(i64::MAX),
-            post_ops: &self.post_ops,
-            allow_reference: self.allow_reference,
-            output_padding: &self.output_padding,
-        }
-    }
-}
-
-/// The parameters as a call passes them.
-pub(super) struct Values<'a> {
-    pub stride: &'a [usize],
-    pub padding: Dims,
-    pub dilation: &'a [usize],
-    pub groups: i64,
-    pub post_ops: &'a str,
-    pub allow_reference: bool,
-    pub output_padding: &'a [usize],
 }

@@ -131,6 +131,36 @@ impl Packed {
         Ok(plain)
     }
 
+    /// **Bytes** of scratchpad of a run with this geometry.
+    pub(super) fn scratchpad_bytes<const N: usize, D: Direction>(
+        &self,
+        conv: &PackedConv<N, D>,
+        g: &ConvGeometry,
+    ) -> Result<usize> {
+        Ok(self.way_for(conv, g)?.executable.scratchpad_bytes())
+    }
+
+    /// As [`way`](Self::way), an error where there is none.
+    fn way_for<const N: usize, D: Direction>(
+        &self,
+        conv: &PackedConv<N, D>,
+        g: &ConvGeometry,
+    ) -> Result<Way> {
+        self.way(conv, g)?.ok_or_else(|| {
+            Error::PackMismatch(Complaint::new(
+                g.op,
+                "x",
+                format!("a batch of {}", g.n),
+                format!(
+                    "weights packed as {} for {} have no fast kernel there (or its memory could not be had)",
+                    self.layout_name(),
+                    conv.source
+                ),
+                "pack the weights for this batch with `pack_for(&Source::of(&x)?)`, or for a batch of 1",
+            ))
+        })
+    }
+
     #[allow(clippy::too_many_arguments)]
     pub(super) fn run<const N: usize, D: Direction>(
         &self,
@@ -143,19 +173,7 @@ impl Packed {
         location: &'static Location<'static>,
         mut scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
-        let Some(way) = self.way(conv, g)? else {
-            return Err(Error::PackMismatch(Complaint::new(
-                g.op,
-                "x",
-                format!("a batch of {}", g.n),
-                format!(
-                    "weights packed as {} for {} have no fast kernel there (or its memory could not be had)",
-                    self.layout_name(),
-                    conv.source
-                ),
-                "pack the weights for this batch with `pack_for(&Source::of(&x)?)`, or for a batch of 1",
-            )));
-        };
+        let way = self.way_for(conv, g)?;
         let part = ConvGeometry { n: way.images, ..*g };
         let (src_dims, dst_dims) = (part.src_dims(), part.dst_dims());
         let (src_strides, dst_strides) =

@@ -10,9 +10,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::file::entry::{ConvEntry, Entry, Form, SourceEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
-use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::Plan;
-use crate::layout::dims::Dims;
+use crate::kernels::conv::{ConvGeometry, ConvParams};
+use crate::layout::dims::{Dims, ToDims};
 use crate::ops::conv::{Conv, Direction, op_of};
 use crate::pack::source::{Source, SourceLayout};
 use crate::tensor::strided::StridedTensor;
@@ -40,14 +40,15 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                 threads: self.source.threads,
             },
             result: self.to.to_string(),
-            stride: g.stride.to_vec(),
-            padding_begin: g.pad_begin.to_vec(),
-            padding_end: g.pad_end.to_vec(),
-            dilation: g.dilation.to_vec(),
-            output_padding: g.output_padding.to_vec(),
-            groups: g.groups,
-            post_ops: self.post_ops.to_string(),
-            allow_reference: self.allow_reference,
+            params: ConvParams {
+                stride: g.stride,
+                padding: g.pad_begin.iter().chain(&g.pad_end).copied().to_dims(),
+                dilation: g.dilation,
+                groups: g.groups,
+                post_ops: self.post_ops,
+                allow_reference: self.allow_reference,
+                output_padding: g.output_padding,
+            },
             weights: WeightsEntry {
                 dims: g.weight_dims().to_vec(),
                 form,
@@ -81,19 +82,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         if stem && !matches!((source.layout, to), (SourceLayout::Strided(_), SourceLayout::Blocked(_))) {
             return Err(from.corrupt(format!("a stem from {} to {to}", source.layout)));
         }
-        let sizes = |values: &[usize]| -> Result<[usize; N]> {
-            values.try_into().map_err(|_| from.corrupt(format!("{values:?} for {N} spatial dimensions")))
-        };
-        let params = Conv::<N, D>::stated(
-            sizes(&e.stride)?,
-            sizes(&e.padding_begin)?,
-            sizes(&e.padding_end)?,
-            sizes(&e.dilation)?,
-            sizes(&e.output_padding)?,
-            e.groups,
-            e.post_ops.clone(),
-            e.allow_reference,
-        );
+        let params = Conv::<N, D>::of_params(asked, e.params.clone()).map_err(|e| from.corrupt(e))?;
         let post_ops = params.post_ops().map_err(|e| from.corrupt(e))?;
         let bias = from.bias()?;
         let bias_dims = bias.as_ref().map(|b| [b.len()]);
@@ -136,7 +125,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                             to,
                             bias,
                             post_ops,
-                            allow_reference: e.allow_reference,
+                            allow_reference: e.params.allow_reference,
                             weights,
                             subnormals: e.weights.subnormals,
                             direction: PhantomData,

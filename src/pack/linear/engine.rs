@@ -166,20 +166,22 @@ impl Packed {
         s: &LinearShape,
         x: &StridedTensor,
         dst: &mut [f32],
+        scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
-        let executable =
-            if s.rows == self.main_rows { Arc::clone(&self.main) } else { self.for_rows(layer, s)? };
+        let executable = self.executable(layer, s)?;
         let start = ledger::is_recording().then(std::time::Instant::now);
         let (src, weights) = (bytemuck::cast_slice(x.data::<f32>()), self.bytes.as_bytes());
         let dst = bytemuck::cast_slice_mut(dst);
         match &layer.bias {
-            Some(b) => executable.run(&mut [
-                RunArg::In(src),
-                RunArg::In(weights),
-                RunArg::In(bytemuck::cast_slice(b)),
-                RunArg::Out(dst),
-            ])?,
-            None => executable.run(&mut [RunArg::In(src), RunArg::In(weights), RunArg::Out(dst)])?,
+            Some(b) => {
+                let bias = RunArg::In(bytemuck::cast_slice(b));
+                let mut args = [RunArg::In(src), RunArg::In(weights), bias, RunArg::Out(dst)];
+                executable.run_in(&mut args, scratchpad)?;
+            }
+            None => {
+                let mut args = [RunArg::In(src), RunArg::In(weights), RunArg::Out(dst)];
+                executable.run_in(&mut args, scratchpad)?;
+            }
         }
         if let Some(start) = start {
             let (layouts, scratchpad) = ("contiguous -> contiguous".into(), executable.scratchpad_bytes());
@@ -187,6 +189,15 @@ impl Packed {
             ledger::ran("linear", DispatchKey::STRIDED, implementation, layouts, start, scratchpad);
         }
         Ok(())
+    }
+
+    /// **Bytes** of scratchpad of a run with these sizes.
+    pub(super) fn scratchpad_bytes(&self, layer: &PackedLinear, s: &LinearShape) -> Result<usize> {
+        Ok(self.executable(layer, s)?.scratchpad_bytes())
+    }
+
+    fn executable(&self, layer: &PackedLinear, s: &LinearShape) -> Result<Arc<Executable>> {
+        if s.rows == self.main_rows { Ok(Arc::clone(&self.main)) } else { self.for_rows(layer, s) }
     }
 
     fn for_rows(&self, layer: &PackedLinear, s: &LinearShape) -> Result<Arc<Executable>> {
