@@ -1,9 +1,9 @@
-//! Blocked activations for the element-wise engine: strided tensors of one dimension more.
+//! Blocked activations for the element-wise engine, viewed as strided tensors with one dimension more.
 //!
-//! `nChw16c` is N, blocks, H, W, lanes, and dense in that order. Seen so, every element-wise loop serves blocked
-//! tensors too, with the same arithmetic and the same bits. What broadcasts along the channels (C = 1) lies in lane 0
-//! of its only block, and is read from there. The padding of a result is zeroed by the pass that writes it, and only
-//! where the function does not leave zeros there by itself.
+//! `nChw16c` is dense in the order N, blocks, H, W, lanes. With this view every element-wise loop serves blocked tensors too,
+//! with the same arithmetic and the same bits. An operand that broadcasts along the channels (C = 1) has its channel in lane 0
+//! of its only block, and is read from that lane. The pass that writes a result also zeroes its tail lanes, unless the function
+//! leaves zeros there anyway.
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
@@ -18,7 +18,7 @@ use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 
-/// Sizes of a blocked activation in the order of memory: N, blocks, D, H, W, lanes (as many of D, H, W as it has).
+/// Sizes of a blocked activation in the order of memory: N, blocks, then those of D, H, W that it has, lanes.
 pub(crate) fn dense_dims(op: &'static str, dims: &[usize], layout: &Layout) -> Result<Dims> {
     let lanes = Lanes::of_layout(op, dims, layout)?;
     let mut all = Dims::from_slice(dims);
@@ -27,22 +27,22 @@ pub(crate) fn dense_dims(op: &'static str, dims: &[usize], layout: &Layout) -> R
     Ok(all)
 }
 
-/// The storage of a blocked activation in the order of memory.
-pub(crate) fn view(op: &'static str, t: &BlockedTensor) -> Result<StridedTensor> {
+/// The storage of a blocked activation as a dense strided tensor, in the order of memory.
+pub(crate) fn dense_view(op: &'static str, t: &BlockedTensor) -> Result<StridedTensor> {
     t.storage_view(op, dense_dims(op, t.dims(), t.layout())?)
 }
 
-/// What a map reads.
+/// An operand of a map.
 pub(crate) struct Source {
     view: StridedTensor,
-    /// Whether the lanes that are padding of the result read zero.
+    /// Whether it reads as zero at the result's tail lanes.
     zero_tail: bool,
 }
 
 impl Source {
     /// A blocked operand of a result with `channels` channels.
     pub fn of(op: &'static str, t: &BlockedTensor, channels: usize) -> Result<Source> {
-        let view = view(op, t)?;
+        let view = dense_view(op, t)?;
         if t.dims()[1] == channels {
             return Ok(Source { view, zero_tail: true });
         }
@@ -59,7 +59,7 @@ impl Source {
         Source::of_features(op, &values.reshape(&dims)?, like)
     }
 
-    /// A small tensor with as many channels as `like`, moved into its layout: it is a parameter, and no reorder.
+    /// A small tensor with as many channels as `like`, copied into its layout. It is a parameter, so this is no reorder.
     pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
         let (elem, layout) = (values.dtype().size_bytes(), like.layout());
         let mut blocked = BlockedTensor::for_result(op, values.dims(), layout, values.dtype())?;
@@ -71,7 +71,7 @@ impl Source {
             layout,
             blocked.storage_bytes_mut(),
         );
-        Ok(Source { view: view(op, &blocked)?, zero_tail: true })
+        Ok(Source { view: dense_view(op, &blocked)?, zero_tail: true })
     }
 
     /// A small strided tensor with one channel, for a function that is zero wherever its other operands are.
@@ -112,7 +112,7 @@ pub(crate) fn common(
             );
         }
     }
-    // Only the sizes are looked at.
+    // `broadcast` reads the sizes only: any list of that length may stand for the strides.
     let views: Vec<Operand<'_>> =
         operands.iter().map(|(_, t)| Operand { dims: t.dims(), strides: t.dims() }).collect();
     let dims = iterator::broadcast(op, &views)?;
@@ -144,17 +144,17 @@ pub(crate) fn check_destination(
     Ok(())
 }
 
-/// Where a map writes; `clean` when it leaves zeros in the padding.
+/// The destination of a map. `keeps_zero_tail` says that the map itself writes zeros to the tail lanes.
 fn target<'a, O: Element>(
     op: &'static str,
     dst: &'a mut BlockedTensor,
-    clean: bool,
+    keeps_zero_tail: bool,
 ) -> Result<Target<'a, O>> {
     let lanes = Lanes::of_blocked(op, dst)?;
     let dims = dense_dims(op, dst.dims(), dst.layout())?;
     let used = lanes.c % lanes.lanes;
     let tail = Tail { lanes: lanes.lanes, used, plane: lanes.plane_len(), blocks: lanes.blocks };
-    let tail = Some(tail).filter(|_| used != 0 && !clean);
+    let tail = Some(tail).filter(|_| used != 0 && !keeps_zero_tail);
     match dst.data_mut::<O>() {
         Some(data) => Target::dense(op, dims, data, tail),
         None => Err(Buffer::not_for_writing(op)),
@@ -165,15 +165,15 @@ fn is_zero<O: Element>(value: O) -> bool {
     bytemuck::bytes_of(&value).iter().all(|&b| b == 0)
 }
 
-/// `f` of every element. The destination was checked, or was made for the purpose.
+/// `f` of every element. The caller has checked the destination, or made it for this result.
 pub(crate) fn map1<A: Element, O: Element>(
     op: &'static str,
     dst: &mut BlockedTensor,
     a: &Source,
     f: impl Function<A, O>,
 ) -> Result<()> {
-    let clean = a.zero_tail && is_zero(f.of(A::zeroed()));
-    elementwise::map1_to(op, target(op, dst, clean)?, &a.view, f)
+    let keeps_zero_tail = a.zero_tail && is_zero(f.of(A::zeroed()));
+    elementwise::map1_to(op, target(op, dst, keeps_zero_tail)?, &a.view, f)
 }
 
 /// `f` of every pair of elements. As [`map1`].
@@ -183,8 +183,8 @@ pub(crate) fn map2<A: Element, B: Element, O: Element>(
     (a, b): (&Source, &Source),
     f: impl Function2<A, B, O>,
 ) -> Result<()> {
-    let clean = a.zero_tail && b.zero_tail && is_zero(f.of(A::zeroed(), B::zeroed()));
-    elementwise::map2_to(op, target(op, dst, clean)?, &a.view, &b.view, f)
+    let keeps_zero_tail = a.zero_tail && b.zero_tail && is_zero(f.of(A::zeroed(), B::zeroed()));
+    elementwise::map2_to(op, target(op, dst, keeps_zero_tail)?, &a.view, &b.view, f)
 }
 
 /// `f` of every triple of elements. As [`map1`].
@@ -195,6 +195,6 @@ pub(crate) fn map3<A: Element, B: Element, C: Element, O: Element>(
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
     let zeros = a.zero_tail && b.zero_tail && c.zero_tail;
-    let clean = zeros && is_zero(f(A::zeroed(), B::zeroed(), C::zeroed()));
-    elementwise::map3_to(op, target(op, dst, clean)?, &a.view, &b.view, &c.view, f)
+    let keeps_zero_tail = zeros && is_zero(f(A::zeroed(), B::zeroed(), C::zeroed()));
+    elementwise::map3_to(op, target(op, dst, keeps_zero_tail)?, &a.view, &b.view, &c.view, f)
 }

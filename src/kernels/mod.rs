@@ -9,20 +9,20 @@
 //! | `same_shape` | operand and result of an op that keeps shape and layout |
 //! | `spatial` | operand and result of an op that changes the spatial sizes |
 //! | `blocked_map` | element-wise maps of blocked tensors |
-//! | `axis_indices`, `index_copy` | where the indices of an axis come from, and the copy along all axes: pad, flip, roll |
-//! | `channel_copy`, `lane_shuffle` | channels of blocked tensors that change their lanes: cat, shuffles |
+//! | `axis_map`, `axis_copy` | the map of an axis from result to source, and the copy along all axes: pad, flip, roll |
+//! | `channel_copy`, `lane_permute` | copies that move channels of blocked tensors to other lanes: cat, split, shuffles |
 //! | `moments`, `scale` | mean and variance; `y = (x - center) * scale + shift`: the norms |
 //! | `conv`, `pool`, `resample`, `reduce` | the kernels of these families |
 
 #[allow(unsafe_code)]
 pub(crate) mod along_axis;
-pub(crate) mod axis_indices;
+pub(crate) mod axis_copy;
+pub(crate) mod axis_map;
 pub(crate) mod blocked_map;
 pub(crate) mod channel_copy;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
-pub(crate) mod index_copy;
-mod lane_shuffle;
+mod lane_permute;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 /// Views of a result that are lent to closures.

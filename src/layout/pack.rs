@@ -1,11 +1,11 @@
 //! Pack, unpack, reorder: moving elements between layouts in pure Rust, in one pass.
 //!
-//! Elements are only moved, never computed with, so that data is bytes here and a dtype is its size. Where an
-//! element lies is a sum over the dimensions, for strides and for layouts alike ([`map`]); [`plan`] finds from the
-//! two maps which of three ways to go, and [`copy`] goes it:
+//! Elements are only copied, so data is bytes here and a dtype is its size. The offset of an element is a sum over the
+//! dimensions, for strides and for layouts alike ([`map`]). From the two maps [`plan`] chooses one of three kinds of copy, and
+//! [`copy`] runs it:
 //!
 //! - *rows*: both sides are dense along the same dimension (NHWC and blocks of channels): copies of short rows;
-//! - *tiles*: they are dense along different dimensions (NCHW and blocks of channels): transposed tiles;
+//! - *tiles*: the sides are dense along different dimensions (NCHW and blocks of channels): transposed tiles;
 //! - *general*: everything else, element by element.
 
 #[allow(unsafe_code)]
@@ -15,16 +15,16 @@ mod padding;
 mod plan;
 
 use super::blocked::Layout;
-use map::Pair;
-use plan::Plan;
+use map::CopyDim;
+use plan::CopyPlan;
 
 pub(crate) use padding::{first_dirty_lane, zero_padding};
 
-/// Copies the strided elements of `src` (from its first element on) into `dst` in `layout`. Every byte of `dst` is
-/// written, the padding with zeros. `elem` is the size of an element in **bytes**: 1, 2 or 4.
+/// Copies strided elements, which start at the start of `src`, into `dst` in `layout`. Every byte of `dst` is written, the
+/// padding with zeros. `elem` is the size of an element in **bytes**: 1, 2 or 4.
 ///
 /// # Panics
-/// When a side is too short for its shape, or the shape does not fit the layout: the tensors have checked that.
+/// When a side is too short for its shape, or the shape does not fit the layout. The tensors have checked both.
 pub(crate) fn pack(
     elem: usize,
     src: &[u8],
@@ -34,13 +34,13 @@ pub(crate) fn pack(
     dst: &mut [u8],
 ) {
     if !dims.contains(&0) {
-        let pairs = map::pairs(dims, map::of_strides(strides), map::of_layout(layout, dims));
-        copy_padded(elem, pairs, src, layout, dims, dst);
+        let copy_dims = map::copy_dims(dims, map::of_strides(strides), map::of_layout(layout, dims));
+        copy_padded(elem, copy_dims, src, layout, dims, dst);
     }
 }
 
-/// Copies the elements of `src`, which lies in `layout`, to the strided elements of `dst`. Bytes of `dst` between
-/// them are left alone. No two elements of `dst` may share memory.
+/// Copies the elements of `src`, which is in `layout`, to the strided elements of `dst`. Bytes of `dst` between the elements
+/// are not written. No two elements of `dst` may share memory.
 ///
 /// # Panics
 /// As [`pack`].
@@ -53,8 +53,8 @@ pub(crate) fn unpack(
     dst: &mut [u8],
 ) {
     if !dims.contains(&0) {
-        let pairs = map::pairs(dims, map::of_layout(layout, dims), map::of_strides(strides));
-        copy::copy(elem, &Plan::of(pairs), src, dst);
+        let copy_dims = map::copy_dims(dims, map::of_layout(layout, dims), map::of_strides(strides));
+        copy::copy(elem, &CopyPlan::of(copy_dims), src, dst);
     }
 }
 
@@ -64,13 +64,20 @@ pub(crate) fn unpack(
 /// As [`pack`].
 pub(crate) fn reorder(elem: usize, src: &[u8], from: &Layout, dims: &[usize], to: &Layout, dst: &mut [u8]) {
     if !dims.contains(&0) {
-        let pairs = map::pairs(dims, map::of_layout(from, dims), map::of_layout(to, dims));
-        copy_padded(elem, pairs, src, to, dims, dst);
+        let copy_dims = map::copy_dims(dims, map::of_layout(from, dims), map::of_layout(to, dims));
+        copy_padded(elem, copy_dims, src, to, dims, dst);
     }
 }
 
-fn copy_padded(elem: usize, pairs: Vec<Pair>, src: &[u8], to: &Layout, dims: &[usize], dst: &mut [u8]) {
-    let plan = Plan::of(pairs);
+fn copy_padded(
+    elem: usize,
+    copy_dims: Vec<CopyDim>,
+    src: &[u8],
+    to: &Layout,
+    dims: &[usize],
+    dst: &mut [u8],
+) {
+    let plan = CopyPlan::of(copy_dims);
     if plan.leaves_padding() {
         zero_padding(elem, to, dims, dst);
     }

@@ -351,6 +351,19 @@ impl Op {
         self.call_one(args.as_slice())
     }
 
+    /// As [`call_with`](Self::call_with), for ops with several results.
+    #[track_caller]
+    pub(crate) fn call_many_with<T: Operand>(
+        &'static self,
+        tensors: &[Arg<'_>],
+        params: &impl Params,
+    ) -> Result<Vec<T>> {
+        let mut args = ArgList::new();
+        tensors.iter().for_each(|&t| args.push(t));
+        params.push_args(&mut args);
+        self.call_many(args.as_slice())
+    }
+
     /// `call`, for the typed functions: one result, of the operands' type.
     #[track_caller]
     pub(crate) fn call_one<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<T> {

@@ -146,6 +146,31 @@ impl Param for Vec<i64> {
     }
 }
 
+/// Sizes or counts, as many as are given: unlike [`Dims`], more than a tensor has axes.
+impl Param for Vec<usize> {
+    fn read(args: &Args<'_>, i: usize) -> Result<Vec<usize>> {
+        if let Arg::Sizes(values) = args.values()[i] {
+            return Ok(values.to_vec());
+        }
+        let values = args.ints(i)?;
+        let count = |&v: &i64| match usize::try_from(v) {
+            Ok(v) => Ok(v),
+            Err(_) => fail!(
+                InvalidArgument,
+                args.op(),
+                args.name(i),
+                format!("{values:?}"),
+                "no value may be negative",
+                "pass 0 or more"
+            ),
+        };
+        values.iter().map(count).collect()
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Sizes(self)
+    }
+}
+
 impl Param for PostOps {
     fn read(args: &Args<'_>, i: usize) -> Result<PostOps> {
         match args.values()[i] {

@@ -36,8 +36,9 @@ pub use conv::{
     conv_transpose2d_fused, conv_transpose3d, conv_transpose3d_fused, conv1d, conv1d_fused, conv2d,
     conv2d_fused, conv3d, conv3d_fused,
 };
+pub use index::cumsum::cumsum;
+pub use index::gather::{gather, index_select};
 pub use index::sort::{sort, topk};
-pub use index::{cumsum, gather, index_select};
 pub use linear::{linear, matmul};
 pub use norm::batch_norm::{BatchNorm, batch_norm};
 pub use norm::batch_norm_train::{BatchNormTrain, BatchNormTrained, batch_norm_train};
@@ -55,15 +56,15 @@ pub use pool::avg_pool::{AvgPool, avg_pool1d, avg_pool2d, avg_pool3d};
 pub use pool::max_pool::{MaxPool, max_pool1d, max_pool2d, max_pool3d};
 pub use reduce::{amax, amin, argmax, mean, prod, sum};
 pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
-pub use shape::cat::{cat, chunk, split, stack};
+pub use shape::cat::{cat, stack};
 pub use shape::flip::{flip, roll};
 pub use shape::pad::{PadMode, pad};
 pub use shape::shuffle::{channel_shuffle, pixel_shuffle, pixel_unshuffle};
+pub use shape::split::{chunk, split};
 pub use softmax::{log_softmax, softmax};
 
 use crate::dtype::DType;
-use crate::error::{Result, fail};
-use crate::op::{Arg, Args, Op};
+use crate::op::Op;
 
 /// Every op of ours.
 #[rustfmt::skip]
@@ -75,11 +76,13 @@ const ALL: &[&[&Op]] = &[
     pointwise::binary::OTHERS,
     pointwise::binary::SCALARS,
     shape::cat::OPS,
+    shape::split::OPS,
     conv::OPS,
     pointwise::dropout::OPS,
     shape::flip::OPS,
     norm::group_norm::OPS,
-    index::OPS,
+    index::cumsum::OPS,
+    index::gather::OPS,
     norm::layer_norm::OPS,
     linear::OPS,
     norm::local_response_norm::OPS,
@@ -94,7 +97,6 @@ const ALL: &[&[&Op]] = &[
     pointwise::unary::PRELU_OPS,
     pointwise::unary::UNARY,
     shape::views::OPS,
-    shape::views::FLATTEN_OPS,
 ];
 
 /// Every op of ours, in the order of the list.
@@ -104,25 +106,3 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Op> {
 
 /// The dtypes of ops that only move elements.
 const ALL_DTYPES: &[DType] = &DType::ALL;
-
-/// A count or an axis of a typed call.
-fn axis_arg(n: usize) -> Arg<'static> {
-    Arg::Int(i64::try_from(n).unwrap_or(i64::MAX))
-}
-
-/// A list of any length whose values are not negative.
-fn counts(args: &Args<'_>, i: usize, list: &[i64]) -> Result<Vec<usize>> {
-    list.iter()
-        .map(|&v| match usize::try_from(v) {
-            Ok(v) => Ok(v),
-            Err(_) => fail!(
-                InvalidArgument,
-                args.op(),
-                args.name(i),
-                format!("{list:?}"),
-                "no value may be negative",
-                "pass 0 or more"
-            ),
-        })
-        .collect()
-}

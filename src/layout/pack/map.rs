@@ -1,13 +1,13 @@
-//! Where elements lie: one function of the index for each dimension, to be summed.
+//! The offsets of elements: one function of the index for each dimension. The offset of an element is their sum.
 
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
 
-/// Where index `i` of one dimension lies, in **elements**, beside what the other dimensions add.
+/// What index `i` of one dimension adds to the offset of an element, in **elements**.
 ///
-/// Never decreasing in `i`: the digits of `i` have steps that grow with their weight.
+/// Never decreasing in `i`: an inner block is written as a digit of `i`, and digits of a higher weight have larger steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Map {
+pub(super) struct OffsetMap {
     /// Step between blocks; between elements where there are no blocks.
     pub stride: usize,
     /// Elements of this dimension in one block; 1 where there are none.
@@ -16,10 +16,10 @@ pub(super) struct Map {
     pub digits: Vec<(usize, usize)>,
 }
 
-impl Map {
+impl OffsetMap {
     /// The map of a dimension of size 1.
-    pub(super) fn scalar() -> Map {
-        Map { stride: 0, block: 1, digits: Vec::new() }
+    pub(super) fn scalar() -> OffsetMap {
+        OffsetMap { stride: 0, block: 1, digits: Vec::new() }
     }
 
     pub(super) fn at(&self, i: usize) -> usize {
@@ -39,9 +39,9 @@ impl Map {
         self.block == 1
     }
 
-    /// How many consecutive elements lie next to each other, starting at any multiple of that number; 1 where
-    /// none do. `size` is the size of the dimension.
-    pub(super) fn run(&self, size: usize) -> usize {
+    /// How many consecutive indices are adjacent in memory, starting at any multiple of that number; 1 if none are. `size`
+    /// is the size of the dimension.
+    pub(super) fn dense_run(&self, size: usize) -> usize {
         match self.digits.last() {
             None if self.stride == 1 => size,
             Some(&(run, 1)) => run,
@@ -52,17 +52,17 @@ impl Map {
 
 /// One dimension of a copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct CopyDim {
     pub size: usize,
-    pub src: Map,
-    pub dst: Map,
+    pub src: OffsetMap,
+    pub dst: OffsetMap,
 }
 
 /// One of the two maps of a dimension.
-pub(super) type Side = fn(&Pair) -> &Map;
+pub(super) type Side = fn(&CopyDim) -> &OffsetMap;
 
-impl Pair {
-    /// The size with the padding of the result.
+impl CopyDim {
+    /// The size, rounded up to whole blocks of the result.
     pub(super) fn padded(&self) -> usize {
         self.size.next_multiple_of(self.dst.block)
     }
@@ -73,12 +73,12 @@ impl Pair {
 }
 
 /// The maps of strided elements, dimension by dimension.
-pub(super) fn of_strides(strides: &[usize]) -> Vec<Map> {
-    strides.iter().map(|&stride| Map { stride, block: 1, digits: Vec::new() }).collect()
+pub(super) fn of_strides(strides: &[usize]) -> Vec<OffsetMap> {
+    strides.iter().map(|&stride| OffsetMap { stride, block: 1, digits: Vec::new() }).collect()
 }
 
 /// The maps of a layout, dimension by dimension.
-pub(super) fn of_layout(layout: &Layout, dims: &[usize]) -> Vec<Map> {
+pub(super) fn of_layout(layout: &Layout, dims: &[usize]) -> Vec<OffsetMap> {
     let strides = layout.outer_strides(dims).unwrap_or_else(|e| panic!("the tensor's own layout: {e}"));
     let mut maps = of_strides(&strides);
     let mut step = 1;
@@ -90,25 +90,26 @@ pub(super) fn of_layout(layout: &Layout, dims: &[usize]) -> Vec<Map> {
     maps
 }
 
-/// The dimensions of a copy, none of them empty: those of size 1 dropped, and those merged that both sides step
-/// through as one.
-pub(super) fn pairs(dims: &[usize], src: Vec<Map>, dst: Vec<Map>) -> Vec<Pair> {
+/// The dimensions of a copy. None may be empty. Those of size 1 are dropped, and two are merged when on both sides one
+/// continues the other.
+pub(super) fn copy_dims(dims: &[usize], src: Vec<OffsetMap>, dst: Vec<OffsetMap>) -> Vec<CopyDim> {
     assert!(src.len() == dims.len() && dst.len() == dims.len(), "one map for each of {}", dims.len());
-    let mut pairs: Vec<Pair> = dims
+    let mut list: Vec<CopyDim> = dims
         .iter()
         .zip(src.into_iter().zip(dst))
-        .map(|(&size, (src, dst))| Pair { size, src, dst })
+        .map(|(&size, (src, dst))| CopyDim { size, src, dst })
         .filter(|p| p.size != 1 || !p.is_plain())
         .collect();
-    while let Some((outer, inner)) = mergeable(&pairs) {
-        pairs[inner].size *= pairs[outer].size;
-        pairs.remove(outer);
+    while let Some((outer, inner)) = mergeable(&list) {
+        list[inner].size *= list[outer].size;
+        list.remove(outer);
     }
-    pairs
+    list
 }
 
-fn mergeable(pairs: &[Pair]) -> Option<(usize, usize)> {
-    let plain = || pairs.iter().enumerate().filter(|(_, p)| p.is_plain());
+/// The numbers of two dimensions, outer and inner, that can be merged.
+fn mergeable(list: &[CopyDim]) -> Option<(usize, usize)> {
+    let plain = || list.iter().enumerate().filter(|(_, p)| p.is_plain());
     plain().find_map(|(o, outer)| {
         plain()
             .find(|(i, inner)| {
@@ -121,6 +122,6 @@ fn mergeable(pairs: &[Pair]) -> Option<(usize, usize)> {
 }
 
 /// The sizes, as a list.
-pub(super) fn sizes(pairs: &[Pair]) -> Dims {
-    pairs.iter().map(|p| p.size).to_dims()
+pub(super) fn sizes(list: &[CopyDim]) -> Dims {
+    list.iter().map(|p| p.size).to_dims()
 }

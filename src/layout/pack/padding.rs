@@ -2,11 +2,11 @@
 
 use crate::layout::blocked::Layout;
 
-/// The places of a layout's padding, as ranges of **elements**.
+/// Calls `visit` with the ranges of a layout's padding, in **elements**.
 ///
-/// A dimension's padding lies in its last block only. For every padded dimension the walk visits, in the order of
-/// memory, the inner blocks that are last along it; what two dimensions both pad is visited twice.
-fn walk(layout: &Layout, dims: &[usize], mut visit: impl FnMut(std::ops::Range<usize>)) {
+/// A dimension's padding is in its last block only. For every padded dimension the function goes through the inner blocks that
+/// are last along it, in the order of memory. Elements that are padding of two dimensions are visited twice.
+fn for_each_padding_range(layout: &Layout, dims: &[usize], mut visit: impl FnMut(std::ops::Range<usize>)) {
     let Ok(extent) = layout.extent("layout", dims) else { return };
     if extent.elements == 0 {
         return;
@@ -53,14 +53,14 @@ fn padding_of_block(layout: &Layout, dim: usize, size: usize) -> Vec<std::ops::R
 
 /// Writes zeros to the padding of a tensor whose elements have `elem` **bytes**.
 pub(crate) fn zero_padding(elem: usize, layout: &Layout, dims: &[usize], data: &mut [u8]) {
-    walk(layout, dims, |r| data[r.start * elem..r.end * elem].fill(0));
+    for_each_padding_range(layout, dims, |r| data[r.start * elem..r.end * elem].fill(0));
 }
 
-/// Where the first padding element that is not zero lies, in **elements**, if there is one. Every padding byte
-/// counts, so that a negative zero is not zero.
+/// The offset of the first padding element that is not zero, in **elements**, if there is one. Every padding byte counts, so a
+/// negative zero is not zero.
 pub(crate) fn first_dirty_lane(elem: usize, layout: &Layout, dims: &[usize], data: &[u8]) -> Option<usize> {
     let mut first: Option<usize> = None;
-    walk(layout, dims, |r| {
+    for_each_padding_range(layout, dims, |r| {
         if first.is_none_or(|f| r.start < f)
             && let Some(at) = data[r.start * elem..r.end * elem].iter().position(|&b| b != 0)
         {

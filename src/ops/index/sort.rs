@@ -1,50 +1,76 @@
-//! Sorting along an axis: strided only.
+//! `sort` and `topk`: strided only.
 
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::check_axis;
 use crate::lists::table;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, required_int};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::index::{LinesAlong, NAME, put_lines, write_lines};
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
 use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
 
-/// Lines of at most so many elements need no memory to be sorted.
-const FEW: usize = 128;
+/// The longest line, in elements, whose sort keys are kept on the stack.
+const MAX_STACK_KEYS: usize = 128;
 
-static SORT_SCHEMA: Schema =
-    Schema::new("sort", &[data("x"), required_int("axis"), flag("descending", false)]);
-static SORT: Op = Op::new(&SORT_SCHEMA).on_strided(Kernel::rust(&sort_kernel));
-static TOPK_SCHEMA: Schema =
-    Schema::new("topk", &[data("x"), required_int("k"), required_int("axis"), flag("largest", true)]);
-static TOPK: Op = Op::new(&TOPK_SCHEMA).on_strided(Kernel::rust(&topk_kernel));
+params! {
+    /// Parameters of `sort`.
+    pub(crate) struct Sort {
+        axis: usize => required_int("axis"),
+        descending: bool => flag("descending", false),
+    }
+}
+
+params! {
+    /// Parameters of `topk`.
+    pub(crate) struct TopK {
+        k: usize => required_int("k"),
+        axis: usize => required_int("axis"),
+        largest: bool => flag("largest", true),
+    }
+}
+
+const SORT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Sort::SPECS);
+static SORT_SCHEMA: Schema = Schema::new("sort", SORT_ARGS);
+static SORT: Op = Op::new(&SORT_SCHEMA).on_strided(Kernel::rust(&run_sort));
+const TOPK_ARGS: &[ArgSpec] = &with_params::<4>(&[data("x")], TopK::SPECS);
+static TOPK_SCHEMA: Schema = Schema::new("topk", TOPK_ARGS);
+static TOPK: Op = Op::new(&TOPK_SCHEMA).on_strided(Kernel::rust(&run_topk));
 
 pub(crate) const OPS: &[&Op] = &[&SORT, &TOPK];
 
-/// Elements in order along an axis, and where each of them stood, as `torch.sort(stable=True)`. NaN counts as the
-/// largest.
+/// Sorts the elements along an axis, as `torch.sort(stable=True)`: the sorted elements, and the index in `x` of each. NaN
+/// counts as the largest.
 ///
 /// # Shapes
-/// Any; both results have that of `x`.
+/// Any; both results have the shape of `x`.
 ///
 /// # Dtypes
 /// f32; the indices are s32.
 ///
 /// # Layouts
-/// Strided only, any strides; the results lie as `empty_like(x)` does.
+/// Strided only, any strides; the results have the strides of `empty_like(x)`.
 ///
 /// # Errors
-/// `InvalidArgument` for an axis out of range; `Overflow` for an axis that s32 cannot count; `UnsupportedOp` on blocked
+/// `InvalidArgument` for an axis out of range; `Overflow` for an axis longer than s32 can index; `UnsupportedOp` on blocked
 /// tensors.
 #[track_caller]
 pub fn sort<T: Operand>(x: &T, axis: usize, descending: bool) -> Result<(T, T)> {
-    pair(SORT.call_many(&[Arg::Tensor(x.tensor_ref()), crate::ops::axis_arg(axis), Arg::Bool(descending)])?)
+    pair(SORT.call_many_with(&[Arg::Tensor(x.tensor_ref())], &Sort { axis, descending })?)
 }
 
-/// The `k` largest (or smallest) elements along an axis, in order, and where they stood, as `torch.topk`. Of equal
-/// elements the first come first. NaN counts as the largest.
+/// The `k` largest (or smallest) elements along an axis, in order, and the index in `x` of each, as `torch.topk`. Equal
+/// elements keep the order of `x`. NaN counts as the largest.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let x = StridedTensor::from_slice(&[3f32, 9.0, 1.0, 7.0], &[1, 4])?;
+/// let (values, indices) = ops::topk(&x, 2, 1, true)?;
+/// assert_eq!(values.to_vec::<f32>()?, [9.0, 7.0]);
+/// assert_eq!(indices.to_vec::<i32>()?, [1, 3]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
 /// Any; the results have size `k` along `axis`, and are contiguous.
@@ -59,14 +85,10 @@ pub fn sort<T: Operand>(x: &T, axis: usize, descending: bool) -> Result<(T, T)> 
 /// `InvalidArgument` for an axis out of range or a `k` past its size; `Overflow`; `UnsupportedOp` on blocked tensors.
 #[track_caller]
 pub fn topk<T: Operand>(x: &T, k: usize, axis: usize, largest: bool) -> Result<(T, T)> {
-    pair(TOPK.call_many(&[
-        Arg::Tensor(x.tensor_ref()),
-        crate::ops::axis_arg(k),
-        crate::ops::axis_arg(axis),
-        Arg::Bool(largest),
-    ])?)
+    pair(TOPK.call_many_with(&[Arg::Tensor(x.tensor_ref())], &TopK { k, axis, largest })?)
 }
 
+/// The two results of a kernel: values and indices.
 fn pair<T>(list: Vec<T>) -> Result<(T, T)> {
     match <[T; 2]>::try_from(list) {
         Ok([values, indices]) => Ok((values, indices)),
@@ -81,10 +103,10 @@ fn pair<T>(list: Vec<T>) -> Result<(T, T)> {
     }
 }
 
-/// A number whose order is that of the elements, NaN last, and of equal elements that of their indices; backwards for the
-/// elements alone.
-fn key(x: f32, index: usize, descending: bool) -> u64 {
-    // Both zeros are equal, and so is every NaN.
+/// A number that orders elements: by value, NaN last, and equal elements by their index. With `descending` the order of the
+/// values is reversed, that of the indices is not.
+fn sort_key(x: f32, index: usize, descending: bool) -> u64 {
+    // Both zeros are equal, and so are all NaNs.
     let bits = if x == 0.0 { 0 } else { x.to_bits() };
     let ordered = match (x.is_nan(), bits >> 31) {
         (true, _) => u32::MAX,
@@ -95,24 +117,24 @@ fn key(x: f32, index: usize, descending: bool) -> u64 {
     u64::from(first) << 32 | index as u64
 }
 
-fn sort_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let axis = args.count(1)?;
-    check_axis(args.op(), args.tensor(0)?.dims(), axis)?;
-    first(args, results, axis, args.tensor(0)?.dims()[axis], args.flag(2)?, FormatRule::Like)
+fn run_sort(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (x, Sort { axis, descending }) = (args.tensor(0)?, Sort::read(args)?);
+    check_axis(args.op(), x.dims(), axis)?;
+    sort_lines(args, results, axis, x.dims()[axis], descending, FormatRule::Like)
 }
 
-fn topk_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, k, axis) = (args.op(), args.tensor(0)?, args.count(1)?, args.count(2)?);
+fn run_topk(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, TopK { k, axis, largest }) = (args.op(), args.tensor(0)?, TopK::read(args)?);
     check_axis(op, x.dims(), axis)?;
     if k > x.dims()[axis] {
         let rule = format!("axis {axis} has size {} (x is {:?})", x.dims()[axis], x.dims());
         fail!(InvalidArgument, op, "k", k.to_string(), rule, "pass the size or less");
     }
-    first(args, results, axis, k, args.flag(3)?, FormatRule::Contiguous)
+    sort_lines(args, results, axis, k, largest, FormatRule::Contiguous)
 }
 
-/// The first `k` elements of each line in order.
-fn first(
+/// The first `k` elements of each line once it is sorted, and their indices.
+fn sort_lines(
     args: &Args<'_>,
     results: &mut Results<'_>,
     axis: usize,
@@ -121,7 +143,7 @@ fn first(
     rule: FormatRule,
 ) -> KernelResult {
     let (op, x) = (args.op(), args.strided(0)?);
-    let (lines, data) = (LinesAlong::new(x, axis), x.data::<f32>());
+    let (lines, data) = (AxisLines::new(x, axis), x.data::<f32>());
     if i32::try_from(lines.length).is_err() {
         let got = format!("axis {axis} of size {}", lines.length);
         fail!(Overflow, op, "x", got, "s32 indices count it", "cut it first");
@@ -131,37 +153,36 @@ fn first(
     let of = |dtype| rule.desc(op, &[x], &dims, dtype);
     let mut results = results.all(&[of(DType::F32)?, of(DType::S32)?])?;
     let [TensorMut::Strided(values), TensorMut::Strided(indices)] = &mut results[..] else {
-        unreachable!("two were asked for, both strided")
+        unreachable!("two strided results were asked for")
     };
-    // What sorting a line takes, which could not be refused later.
+    // Fails here when there is no memory for the keys of a line: inside a task that could not be reported.
     drop(table::<u64>(op, lines.length)?);
-    let value = |start: usize, i: usize| data[start + i * lines.step];
-    let order = |i: usize, line: &mut [i32]| {
-        let start = lines.start(i);
-        let (mut few, mut many) = ([0; FEW], Vec::new());
-        let keys = match few.get_mut(..lines.length) {
+    let value = |offset: usize, i: usize| data[offset + i * lines.stride];
+    let sorted_indices = |i: usize, line: &mut [i32]| {
+        let offset = lines.offset(i);
+        let (mut on_stack, mut on_heap) = ([0; MAX_STACK_KEYS], Vec::new());
+        let keys = match on_stack.get_mut(..lines.length) {
             Some(keys) => keys,
             None => {
-                many.resize(lines.length, 0);
-                &mut many[..]
+                on_heap.resize(lines.length, 0);
+                &mut on_heap[..]
             }
         };
-        keys.iter_mut().enumerate().for_each(|(j, to)| *to = key(value(start, j), j, descending));
+        keys.iter_mut().enumerate().for_each(|(j, to)| *to = sort_key(value(offset, j), j, descending));
         if 0 < k && k < keys.len() {
             keys.select_nth_unstable(k - 1);
         }
         keys[..k].sort_unstable();
         line.iter_mut().zip(&*keys).for_each(|(to, &key)| *to = key as u32 as i32);
     };
-    let layouts = || x.format_name();
-    Ok(crate::kernels::timed(args, NAME, layouts, || {
-        let places = write_lines(op, &lines, k, order)?;
-        let of_line = places.data::<i32>();
-        let sorted = write_lines(op, &lines, k, |i, line: &mut [f32]| {
-            let start = lines.start(i);
-            line.iter_mut().zip(&of_line[i * k..]).for_each(|(v, &j)| *v = value(start, j as usize));
+    Ok(axis_lines::timed(args, x, || {
+        let index_lines = lines.map(op, k, sorted_indices)?;
+        let index_data = index_lines.data::<i32>();
+        let value_lines = lines.map(op, k, |i, line: &mut [f32]| {
+            let offset = lines.offset(i);
+            line.iter_mut().zip(&index_data[i * k..]).for_each(|(v, &j)| *v = value(offset, j as usize));
         })?;
-        put_lines(op, &sorted, axis, values)?;
-        put_lines(op, &places, axis, indices)
+        copy_lines(op, &value_lines, axis, values)?;
+        copy_lines(op, &index_lines, axis, indices)
     })?)
 }

@@ -1,47 +1,66 @@
-//! `flip` and `roll`: the indices of some axes in reverse, or turned round.
+//! `flip` and `roll`: the indices of some axes in reverse order, or rotated.
 
 use crate::error::{Result, fail};
-use crate::kernels::axis_indices::Picks;
+use crate::kernels::axis_copy;
+use crate::kernels::axis_map::AxisMap;
 use crate::kernels::check_axis;
-use crate::kernels::index_copy;
+use crate::layout::dims::Dims;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_ints};
-use crate::op::{Arg, Args, KernelResult, Op, Results, Schema};
-use crate::ops::shape::cat::moving;
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::ALL_DTYPES;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
-static FLIP_SCHEMA: Schema = Schema::new("flip", &[data("x"), required_ints("axes")]);
-static FLIP: Op = moving(&FLIP_SCHEMA, &flip_kernel);
-static ROLL_SCHEMA: Schema =
-    Schema::new("roll", &[data("x"), required_ints("shifts"), required_ints("axes")]);
-static ROLL: Op = moving(&ROLL_SCHEMA, &roll_kernel);
+params! {
+    /// Parameters of `flip`.
+    pub(crate) struct Flip {
+        axes: Dims => required_ints("axes"),
+    }
+}
+
+params! {
+    /// Parameters of `roll`: one shift for each axis.
+    pub(crate) struct Roll {
+        shifts: Vec<i64> => required_ints("shifts"),
+        axes: Dims => required_ints("axes"),
+    }
+}
+
+const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], Flip::SPECS);
+static FLIP_SCHEMA: Schema = Schema::new("flip", FLIP_ARGS);
+static FLIP: Op = Op::new(&FLIP_SCHEMA).on_both(Kernel::rust(&run_flip).with_dtypes(ALL_DTYPES));
+const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Roll::SPECS);
+static ROLL_SCHEMA: Schema = Schema::new("roll", ROLL_ARGS);
+static ROLL: Op = Op::new(&ROLL_SCHEMA).on_both(Kernel::rust(&run_roll).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];
 
-/// The indices along some axes in reverse order, as `torch.flip`.
+/// Reverses the order of the indices along some axes, as `torch.flip`.
 ///
 /// # Shapes
-/// Any; the result has that of `x`.
+/// Any; the result has the shape of `x`.
 ///
 /// # Dtypes
 /// Any.
 ///
 /// # Layouts
-/// Strided: any strides; the result lies as `empty_like(x)` does. Blocked: the layout of `x`; any axis, though along the
+/// Strided: any strides; the result has the strides of `empty_like(x)`. Blocked: the layout of `x`, any axis. Along the
 /// channels lanes move one by one.
 ///
 /// # Errors
 /// `InvalidArgument` for an axis out of range or named twice.
 #[track_caller]
 pub fn flip<T: Operand>(x: &T, axes: &[usize]) -> Result<T> {
-    FLIP.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(axes)])
+    let params = Flip { axes: Dims::new("flip", "axes", axes)? };
+    FLIP.call_with(&[Arg::Tensor(x.tensor_ref())], &params)
 }
 
-/// The elements turned round along some axes: what falls off one end comes in at the other, as `torch.roll`.
+/// Shifts the elements along some axes, as `torch.roll`. Elements that leave at one end enter at the other.
 ///
 /// # Shapes
-/// Any; the result has that of `x`. `shifts` has one value for each of `axes`; they may be negative and exceed the size,
-/// and add up where an axis is named twice.
+/// Any; the result has the shape of `x`. `shifts` has one value for each of `axes`. A shift may be negative or exceed the
+/// size. The shifts of an axis that is named twice add up.
 ///
 /// # Dtypes
 /// Any.
@@ -53,56 +72,43 @@ pub fn flip<T: Operand>(x: &T, axes: &[usize]) -> Result<T> {
 /// `InvalidArgument` for an axis out of range, or another number of shifts than of axes.
 #[track_caller]
 pub fn roll<T: Operand>(x: &T, shifts: &[i64], axes: &[usize]) -> Result<T> {
-    ROLL.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Ints(shifts), Arg::Sizes(axes)])
+    let params = Roll { shifts: shifts.to_vec(), axes: Dims::new("roll", "axes", axes)? };
+    ROLL.call_with(&[Arg::Tensor(x.tensor_ref())], &params)
 }
 
-fn flip_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, axes) = (args.op(), args.tensor(0)?, args.sizes(1)?);
-    let mut picks: Vec<Option<Picks<'_>>> = x.dims().iter().map(|_| None).collect();
+fn run_flip(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, Flip { axes }) = (args.op(), args.tensor(0)?, Flip::read(args)?);
+    let mut maps: Vec<Option<AxisMap<'_>>> = x.dims().iter().map(|_| None).collect();
     for &axis in &axes {
         check_axis(op, x.dims(), axis)?;
-        if picks[axis].is_some() {
+        if maps[axis].is_some() {
             let rule = format!("axis {axis} is there twice");
             fail!(InvalidArgument, op, "axes", axes.to_string(), rule, "name every axis once");
         }
         let size = x.dims()[axis];
-        picks[axis] = Some(Picks::new().indices(size.saturating_sub(1), -1, size));
+        maps[axis] = Some(AxisMap::new().indices(size.saturating_sub(1), -1, size));
     }
-    index_copy::recorded(args, results, &picks, 0.0, FormatRule::Like)
+    axis_copy::run(args, results, &maps, 0.0, FormatRule::Like)
 }
 
-fn roll_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, axes) = (args.op(), args.tensor(0)?, args.sizes(2)?);
-    let one;
-    let shifts = match args.values()[1] {
-        Arg::Ints(list) => list,
-        Arg::Int(shift) => {
-            one = [shift];
-            &one
-        }
-        _ => &[],
-    };
+fn run_roll(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, Roll { shifts, axes }) = (args.op(), args.tensor(0)?, Roll::read(args)?);
     if shifts.len() != axes.len() {
         let got = format!("{} shifts", shifts.len());
-        fail!(
-            InvalidArgument,
-            op,
-            "shifts",
-            got,
-            format!("there are {} axes", axes.len()),
-            "pass one an axis"
-        );
+        let rule = format!("there are {} axes", axes.len());
+        fail!(InvalidArgument, op, "shifts", got, rule, "pass one for each axis");
     }
-    let mut turn = vec![0usize; x.dims().len()];
-    for (&axis, &shift) in axes.iter().zip(shifts) {
+    // The shift along each axis, from 0 up to the size.
+    let mut total = vec![0usize; x.dims().len()];
+    for (&axis, &shift) in axes.iter().zip(&shifts) {
         check_axis(op, x.dims(), axis)?;
         if let Ok(size @ 1..) = i64::try_from(x.dims()[axis]) {
-            turn[axis] = (turn[axis] + shift.rem_euclid(size) as usize) % size as usize;
+            total[axis] = (total[axis] + shift.rem_euclid(size) as usize) % size as usize;
         }
     }
-    let turned = |(&t, &size): (&usize, &usize)| -> Option<Picks<'_>> {
-        (t != 0).then(|| Picks::new().indices(size - t, 1, t).indices(0, 1, size - t))
+    let rotated = |(&shift, &size): (&usize, &usize)| -> Option<AxisMap<'_>> {
+        (shift != 0).then(|| AxisMap::new().indices(size - shift, 1, shift).indices(0, 1, size - shift))
     };
-    let picks: Vec<Option<Picks<'_>>> = turn.iter().zip(x.dims()).map(turned).collect();
-    index_copy::recorded(args, results, &picks, 0.0, FormatRule::Like)
+    let maps: Vec<Option<AxisMap<'_>>> = total.iter().zip(x.dims()).map(rotated).collect();
+    axis_copy::run(args, results, &maps, 0.0, FormatRule::Like)
 }

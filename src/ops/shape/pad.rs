@@ -1,65 +1,118 @@
-//! Padding: constant, reflect, replicate, each side of each axis its own.
+//! Padding: constant, reflect, replicate, with a number of its own for each side of each axis.
 
 use crate::error::{Result, fail};
-use crate::kernels::axis_indices::Picks;
-use crate::kernels::index_copy;
+use crate::kernels::axis_copy;
+use crate::kernels::axis_map::AxisMap;
+use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{data, float, required_ints, word};
-use crate::op::{Arg, Args, KernelResult, Op, Results, Schema};
-use crate::ops::counts;
-use crate::ops::shape::cat::moving;
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::ALL_DTYPES;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
-
-static PAD_SCHEMA: Schema =
-    Schema::new("pad", &[data("x"), required_ints("padding"), word("mode", "constant"), float("value", 0.0)]);
-static PAD: Op = moving(&PAD_SCHEMA, &kernel);
-
-pub(crate) const OPS: &[&Op] = &[&PAD];
 
 /// What [`pad`] puts around a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadMode {
-    /// A value: the nearest that the dtype has, and of integer types without what follows the point.
+    /// A value, rounded to the nearest of the dtype; for integer dtypes the fraction is cut off.
     Constant(f64),
-    /// The elements mirrored at the edge, which is not repeated. Less than the size on each side.
+    /// The elements mirrored at the edge. The edge itself is not repeated, so the padding is smaller than the size.
     Reflect,
-    /// The elements at the edge.
+    /// The element at the edge, repeated.
     Replicate,
 }
 
-/// Elements before and after along the last axes, as `torch.nn.functional.pad`.
+/// A [`PadMode`] as the schema has it: a word, without the value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PadWord {
+    Constant,
+    Reflect,
+    Replicate,
+}
+
+impl Param for PadWord {
+    fn read(args: &Args<'_>, i: usize) -> Result<PadWord> {
+        Ok(match args.word(i)? {
+            "constant" => PadWord::Constant,
+            "reflect" => PadWord::Reflect,
+            "replicate" => PadWord::Replicate,
+            other => {
+                let rule = "it is `constant`, `reflect` or `replicate`";
+                fail!(
+                    InvalidArgument,
+                    args.op(),
+                    args.name(i),
+                    format!("`{other}`"),
+                    rule,
+                    "use one of these"
+                )
+            }
+        })
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Str(match self {
+            PadWord::Constant => "constant",
+            PadWord::Reflect => "reflect",
+            PadWord::Replicate => "replicate",
+        })
+    }
+}
+
+params! {
+    /// Parameters of `pad`.
+    pub(crate) struct Pad {
+        padding: Vec<usize> => required_ints("padding"),
+        mode: PadWord => word("mode", "constant"),
+        value: f64 => float("value", 0.0),
+    }
+}
+
+const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x")], Pad::SPECS);
+static PAD_SCHEMA: Schema = Schema::new("pad", ARGS);
+static PAD: Op = Op::new(&PAD_SCHEMA).on_both(Kernel::rust(&run).with_dtypes(ALL_DTYPES));
+
+pub(crate) const OPS: &[&Op] = &[&PAD];
+
+/// Adds elements before and after the last axes, as `torch.nn.functional.pad`.
+///
+/// ```
+/// use blocktensor::ops::{PadMode, pad};
+/// use blocktensor::{MemoryFormat, StridedTensor};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0], &[1, 1, 1, 3])?;
+/// // One element on the left, two on the right.
+/// let y = pad(&x, &[1, 2], PadMode::Constant(0.0))?;
+/// assert_eq!(y.to_vec::<f32>()?, [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]);
+/// let y = pad(&x, &[1, 2], PadMode::Reflect)?;
+/// assert_eq!(y.to_vec::<f32>()?, [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `padding` is PyTorch's: before and after the last axis, then the one before it, and so on: left, right, top,
-/// bottom. Axes that it does not reach stay.
+/// `padding` has PyTorch's order: before and after the last axis, then the axis before it, and so on: left, right, top,
+/// bottom. Axes without padding values keep their size.
 ///
 /// # Dtypes
 /// Any.
 ///
 /// # Layouts
 /// Strided: any strides; the result has the format that `x` suggests. Blocked: the layout of `x`; padding along the
-/// channels shifts lanes.
+/// channels moves channels to other lanes.
 ///
 /// # Errors
-/// `InvalidArgument` for an odd number of values, more than two an axis, a negative one (cut with `narrow` instead), and
-/// for a reflection as long as the size; `ShapeMismatch` when an empty axis is to be mirrored or repeated; `Overflow`.
+/// `InvalidArgument` for an odd number of values, more than two for each axis, a negative one (cut with `narrow` instead),
+/// and for a reflection as long as the size; `ShapeMismatch` when an empty axis is to be reflected or replicated;
+/// `Overflow`.
 #[track_caller]
 pub fn pad<T: Operand>(x: &T, padding: &[usize], mode: PadMode) -> Result<T> {
-    let padding: Vec<i64> = padding.iter().map(|&p| i64::try_from(p).unwrap_or(i64::MAX)).collect();
     let (mode, value) = match mode {
-        PadMode::Constant(value) => ("constant", value),
-        PadMode::Reflect => ("reflect", 0.0),
-        PadMode::Replicate => ("replicate", 0.0),
+        PadMode::Constant(value) => (PadWord::Constant, value),
+        PadMode::Reflect => (PadWord::Reflect, 0.0),
+        PadMode::Replicate => (PadWord::Replicate, 0.0),
     };
-    PAD.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Ints(&padding), Arg::Str(mode), Arg::Float(value)])
+    PAD.call_with(&[Arg::Tensor(x.tensor_ref())], &Pad { padding: padding.to_vec(), mode, value })
 }
 
-fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x) = (args.op(), args.tensor(0)?);
-    let padding = match args.values()[1] {
-        Arg::Ints(list) => counts(args, 1, list)?,
-        _ => args.sizes(1)?.to_vec(),
-    };
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, Pad { padding, mode, value }) = (args.op(), args.tensor(0)?, Pad::read(args)?);
     let rank = x.dims().len();
     if !padding.len().is_multiple_of(2) || padding.len() > 2 * rank {
         fail!(
@@ -71,19 +124,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass before and after the last axis, then the one before it"
         );
     }
-    let (mode, value) = (args.word(2)?, args.float(3)?);
-    if !matches!(mode, "constant" | "reflect" | "replicate") {
-        let got = format!("`{mode}`");
-        fail!(
-            InvalidArgument,
-            op,
-            "mode",
-            got,
-            "it is `constant`, `reflect` or `replicate`",
-            "use one of these"
-        );
-    }
-    let mut picks: Vec<Option<Picks<'_>>> = (0..rank).map(|_| None).collect();
+    let mut maps: Vec<Option<AxisMap<'_>>> = (0..rank).map(|_| None).collect();
     for (i, sides) in padding.chunks(2).enumerate() {
         let axis = rank - 1 - i;
         let (size, before, after) = (x.dims()[axis], sides[0], sides[1]);
@@ -96,8 +137,8 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             fail!(Overflow, op, "padding", got, "the size does not fit", "pad by less");
         }
         let got = || format!("{before} and {after} at axis {axis}");
-        picks[axis] = Some(match mode {
-            "reflect" if before >= size || after >= size => fail!(
+        maps[axis] = Some(match mode {
+            PadWord::Reflect if before >= size || after >= size => fail!(
                 InvalidArgument,
                 op,
                 "padding",
@@ -106,17 +147,19 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                 "pad by less, or pad twice"
             ),
             // The edge itself is not repeated.
-            "reflect" => {
-                let inner = Picks::new().indices(before, -1, before).indices(0, 1, size);
-                inner.indices(size.saturating_sub(2), -1, after)
+            PadWord::Reflect => {
+                let mirrored = AxisMap::new().indices(before, -1, before).indices(0, 1, size);
+                mirrored.indices(size.saturating_sub(2), -1, after)
             }
-            "replicate" if size == 0 => {
+            PadWord::Replicate if size == 0 => {
                 let rule = format!("an empty axis has no edge (x is {:?})", x.dims());
                 fail!(ShapeMismatch, op, "padding", got(), rule, "pad with a constant");
             }
-            "replicate" => Picks::new().indices(0, 0, before).indices(0, 1, size).indices(size - 1, 0, after),
-            _ => Picks::new().fill(before).indices(0, 1, size).fill(after),
+            PadWord::Replicate => {
+                AxisMap::new().indices(0, 0, before).indices(0, 1, size).indices(size - 1, 0, after)
+            }
+            PadWord::Constant => AxisMap::new().fill(before).indices(0, 1, size).fill(after),
         });
     }
-    index_copy::recorded(args, results, &picks, value, FormatRule::Suggested)
+    axis_copy::run(args, results, &maps, value, FormatRule::Suggested)
 }

@@ -1,31 +1,61 @@
-//! Pixel shuffle and unshuffle, channel shuffle: permutations of channels and pixels.
+//! Pixel shuffle, pixel unshuffle and channel shuffle: permutations of channels and pixels.
 
 use crate::elementwise::{Place, copy_part};
 use crate::error::{Complaint, Error, Result, fail};
-use crate::kernels::channel_copy::{self, Channel, Grid, Layer};
+use crate::kernels::channel_copy::{self, CellPosition, ChannelSource, PixelGrid};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_int};
-use crate::op::{Arg, Args, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::ALL_DTYPES;
 use crate::ops::pointwise::recorded;
-use crate::ops::shape::cat::{lanes_recorded, moving};
+use crate::ops::shape::timed_lanes;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", &[data("x"), required_int("factor")]);
-static PIXEL_SHUFFLE: Op = moving(&PIXEL_SHUFFLE_SCHEMA, &pixel_shuffle_kernel);
-static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", &[data("x"), required_int("factor")]);
-static PIXEL_UNSHUFFLE: Op = moving(&PIXEL_UNSHUFFLE_SCHEMA, &pixel_unshuffle_kernel);
-static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", &[data("x"), required_int("groups")]);
-static CHANNEL_SHUFFLE: Op = moving(&CHANNEL_SHUFFLE_SCHEMA, &channel_shuffle_kernel);
+params! {
+    /// Parameters of `pixel_shuffle` and `pixel_unshuffle`.
+    pub(crate) struct PixelShuffle {
+        factor: usize => required_int("factor"),
+    }
+}
+
+params! {
+    /// Parameters of `channel_shuffle`.
+    pub(crate) struct ChannelShuffle {
+        groups: usize => required_int("groups"),
+    }
+}
+
+const PIXEL_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], PixelShuffle::SPECS);
+static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", PIXEL_ARGS);
+static PIXEL_SHUFFLE: Op =
+    Op::new(&PIXEL_SHUFFLE_SCHEMA).on_both(Kernel::rust(&run_pixel_shuffle).with_dtypes(ALL_DTYPES));
+static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", PIXEL_ARGS);
+static PIXEL_UNSHUFFLE: Op =
+    Op::new(&PIXEL_UNSHUFFLE_SCHEMA).on_both(Kernel::rust(&run_pixel_unshuffle).with_dtypes(ALL_DTYPES));
+const CHANNEL_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], ChannelShuffle::SPECS);
+static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", CHANNEL_ARGS);
+static CHANNEL_SHUFFLE: Op =
+    Op::new(&CHANNEL_SHUFFLE_SCHEMA).on_both(Kernel::rust(&run_channel_shuffle).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUFFLE];
 
-/// Channels spread over pixels: `[N, C r^2, H, W]` to `[N, C, H r, W r]`, as `torch.nn.functional.pixel_shuffle`.
+/// Spreads channels over pixels: `[N, C r^2, H, W]` becomes `[N, C, H r, W r]`, as `torch.nn.functional.pixel_shuffle`.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[1, 4, 1, 1])?;
+/// let y = ops::pixel_shuffle(&x, 2)?;
+/// assert_eq!(y.dims(), [1, 1, 2, 2]);
+/// assert_eq!(y.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
 /// `x` [N, C, H, W], where `factor^2` divides C.
@@ -40,7 +70,7 @@ pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUF
 /// `RankMismatch` for another rank, `InvalidArgument` for a factor of 0 or one that does not divide, `Overflow`.
 #[track_caller]
 pub fn pixel_shuffle<T: Operand>(x: &T, factor: usize) -> Result<T> {
-    PIXEL_SHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), crate::ops::axis_arg(factor)])
+    PIXEL_SHUFFLE.call_with(&[Arg::Tensor(x.tensor_ref())], &PixelShuffle { factor })
 }
 
 /// The inverse of [`pixel_shuffle`], as `torch.nn.functional.pixel_unshuffle`.
@@ -58,11 +88,11 @@ pub fn pixel_shuffle<T: Operand>(x: &T, factor: usize) -> Result<T> {
 /// As [`pixel_shuffle`].
 #[track_caller]
 pub fn pixel_unshuffle<T: Operand>(x: &T, factor: usize) -> Result<T> {
-    PIXEL_UNSHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), crate::ops::axis_arg(factor)])
+    PIXEL_UNSHUFFLE.call_with(&[Arg::Tensor(x.tensor_ref())], &PixelShuffle { factor })
 }
 
-/// Channels in groups, dealt out in turns: channel `c` of the result is channel `c % groups * (C / groups) + c / groups`
-/// of `x`, as `torch.nn.functional.channel_shuffle`.
+/// Interleaves groups of channels, as `torch.nn.functional.channel_shuffle`: channel `c` of the result is channel
+/// `c % groups * (C / groups) + c / groups` of `x`.
 ///
 /// # Shapes
 /// `x` [N, C, ...] of rank 3 or more, where `groups` divides C.
@@ -77,15 +107,15 @@ pub fn pixel_unshuffle<T: Operand>(x: &T, factor: usize) -> Result<T> {
 /// `RankMismatch`; `InvalidArgument` for 0 groups or a number that does not divide C.
 #[track_caller]
 pub fn channel_shuffle<T: Operand>(x: &T, groups: usize) -> Result<T> {
-    CHANNEL_SHUFFLE.call_one(&[Arg::Tensor(x.tensor_ref()), crate::ops::axis_arg(groups)])
+    CHANNEL_SHUFFLE.call_with(&[Arg::Tensor(x.tensor_ref())], &ChannelShuffle { groups })
 }
 
-/// Checks that a number, or its square, divides the size of every one of `axes`, and returns it.
-fn divisor(args: &Args<'_>, number: usize, squared: bool, axes: &[usize]) -> Result<usize> {
+/// Checks that a number, or its square, divides the sizes of all `axes`, and returns the divisor.
+fn check_divisor(args: &Args<'_>, number: usize, squared: bool, axes: &[usize]) -> Result<usize> {
     let x = args.tensor(0)?;
-    let of = if squared { number.checked_mul(number) } else { Some(number) };
-    let of = of.filter(|&of| of != 0 && axes.iter().all(|&a| x.dims()[a].is_multiple_of(of)));
-    of.ok_or_else(|| {
+    let divisor = if squared { number.checked_mul(number) } else { Some(number) };
+    let divisor = divisor.filter(|&d| d != 0 && axes.iter().all(|&a| x.dims()[a].is_multiple_of(d)));
+    divisor.ok_or_else(|| {
         let what = if squared { format!("the square of {number}") } else { number.to_string() };
         Error::InvalidArgument(Complaint::new(
             args.op(),
@@ -97,8 +127,8 @@ fn divisor(args: &Args<'_>, number: usize, squared: bool, axes: &[usize]) -> Res
     })
 }
 
-/// Checks that there can be a result of these sizes.
-fn check_result(args: &Args<'_>, factor: usize, dims: &[usize]) -> Result<()> {
+/// Checks that the number of elements of a result with these sizes fits.
+fn check_result_size(args: &Args<'_>, factor: usize, dims: &[usize]) -> Result<()> {
     check_extent(args.op(), dims).map_err(|_| {
         let rule = format!("the number of elements of a result {dims:?} does not fit");
         Error::Overflow(Complaint::new(
@@ -119,7 +149,7 @@ fn check_rank(args: &Args<'_>, fits: bool, rule: &str) -> Result<()> {
     Ok(())
 }
 
-/// A place or a view with axis `axis` split in two, the outer of size `outer`.
+/// Splits axis `axis` in two: an outer axis of size `outer`, and an inner one.
 fn split_axis(dims: &mut Vec<usize>, strides: &mut Vec<usize>, axis: usize, outer: usize) {
     let inner = dims[axis] / outer;
     dims[axis] = inner;
@@ -127,127 +157,149 @@ fn split_axis(dims: &mut Vec<usize>, strides: &mut Vec<usize>, axis: usize, oute
     strides.insert(axis, strides[axis] * inner);
 }
 
-/// Copies `x` to a new result of sizes `dims`, each side seen as `src` and `dst` say: axes to split with the outer
-/// size, from the last to the first, and the order in which the parts then stand.
-fn permuted(
+/// How one side of a copy is viewed: some axes are split, then all are permuted.
+struct SplitView<'a> {
+    /// Axes to split, with the outer size of each. Later axes come first, since a split renumbers the axes after it.
+    splits: &'a [(usize, usize)],
+    /// The axes after the splits, in the order of the copy.
+    order: &'a [usize],
+}
+
+/// Copies `x` to a result of sizes `dims`. Both are viewed with the same axes: `x` by `src`, the result by `dst`.
+fn copy_split_views(
     args: &Args<'_>,
     results: &mut Results<'_>,
     x: &StridedTensor,
     dims: &[usize],
-    src: (&[(usize, usize)], &[usize]),
-    dst: (&[(usize, usize)], &[usize]),
+    src: SplitView<'_>,
+    dst: SplitView<'_>,
 ) -> KernelResult {
     let op = args.op();
     let to = results.by_rule(FormatRule::Suggested, &[x], dims, x.dtype())?;
     if to.numel() == 0 {
         return Ok(());
     }
-    let seen = |t: &StridedTensor, (splits, order): (&[(usize, usize)], &[usize])| -> Place {
-        let (mut d, mut s) = (t.dims().to_vec(), t.strides().to_vec());
-        splits.iter().for_each(|&(axis, outer)| split_axis(&mut d, &mut s, axis, outer));
+    let place = |t: &StridedTensor, view: SplitView<'_>| -> Place {
+        let (mut dims, mut strides) = (t.dims().to_vec(), t.strides().to_vec());
+        view.splits.iter().for_each(|&(axis, outer)| split_axis(&mut dims, &mut strides, axis, outer));
         Place {
-            dims: order.iter().map(|&i| d[i]).to_dims(),
-            strides: order.iter().map(|&i| s[i]).to_dims(),
+            dims: view.order.iter().map(|&i| dims[i]).to_dims(),
+            strides: view.order.iter().map(|&i| strides[i]).to_dims(),
             offset: t.offset(),
         }
     };
-    let from = seen(x, src);
+    let from = place(x, src);
     let view = x.as_strided(&from.dims, &from.strides, from.offset)?;
     let name = if ledger::is_recording() { to.format_name() } else { String::new() };
-    let place = Place { offset: 0, ..seen(to, dst) };
+    let place = Place { offset: 0, ..place(to, dst) };
     Ok(recorded(args, || name, || copy_part(op, to.result_bytes(), place, &view))?)
 }
 
-fn pixel_shuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
+fn run_pixel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, PixelShuffle { factor: r }) = (args.op(), args.tensor(0)?, PixelShuffle::read(args)?);
     check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
-    let square = divisor(args, r, true, &[1])?;
+    let square = check_divisor(args, r, true, &[1])?;
     let d = x.dims();
     let dims = [d[0], d[1] / square, d[2].saturating_mul(r), d[3].saturating_mul(r)];
-    check_result(args, r, &dims)?;
+    check_result_size(args, r, &dims)?;
     match x {
         TensorRef::Strided(x) => {
-            // C = (C', i, j); H = (h, i), W = (w, j).
-            let src = ([(1, d[1] / r), (1, d[1] / square)], [0, 1, 4, 2, 5, 3]);
-            let dst = ([(3, d[3]), (2, d[2])], [0, 1, 2, 3, 4, 5]);
-            permuted(args, results, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
+            // Both sides become [N, C', h, i, w, j]: C splits into (C', i, j), H into (h, i), W into (w, j).
+            let src = SplitView { splits: &[(1, d[1] / r), (1, d[1] / square)], order: &[0, 1, 4, 2, 5, 3] };
+            let dst = SplitView { splits: &[(3, d[3]), (2, d[2])], order: &[0, 1, 2, 3, 4, 5] };
+            copy_split_views(args, results, x, &dims, src, dst)
         }
         TensorRef::Blocked(x) => {
             let dst = results.blocked(&dims, x.layout(), x.dtype())?;
-            Ok(lanes_recorded(args, || pixels(op, x, dst, r, true))?)
+            Ok(timed_lanes(args, || shuffle_blocked(op, x, dst, r, Direction::Shuffle))?)
         }
-        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked only"),
     }
 }
 
-fn pixel_unshuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, r) = (args.op(), args.tensor(0)?, args.count(1)?);
+fn run_pixel_unshuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, PixelShuffle { factor: r }) = (args.op(), args.tensor(0)?, PixelShuffle::read(args)?);
     check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
-    divisor(args, r, false, &[2, 3])?;
+    check_divisor(args, r, false, &[2, 3])?;
     let d = x.dims();
     let dims = [d[0], d[1].saturating_mul(r.saturating_mul(r)), d[2] / r, d[3] / r];
-    check_result(args, r, &dims)?;
+    check_result_size(args, r, &dims)?;
     match x {
         TensorRef::Strided(x) => {
-            let src = ([(3, d[3] / r), (2, d[2] / r)], [0, 1, 3, 5, 2, 4]);
-            let dst = ([(1, dims[1] / r), (1, d[1])], [0, 1, 2, 3, 4, 5]);
-            permuted(args, results, x, &dims, (&src.0, &src.1), (&dst.0, &dst.1))
+            // Both sides become [N, C, i, j, h, w].
+            let src = SplitView { splits: &[(3, d[3] / r), (2, d[2] / r)], order: &[0, 1, 3, 5, 2, 4] };
+            let dst = SplitView { splits: &[(1, dims[1] / r), (1, d[1])], order: &[0, 1, 2, 3, 4, 5] };
+            copy_split_views(args, results, x, &dims, src, dst)
         }
         TensorRef::Blocked(x) => {
             let dst = results.blocked(&dims, x.layout(), x.dtype())?;
-            Ok(lanes_recorded(args, || pixels(op, x, dst, r, false))?)
+            Ok(timed_lanes(args, || shuffle_blocked(op, x, dst, r, Direction::Unshuffle))?)
         }
-        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked only"),
     }
 }
 
-/// Both pixel shuffles on blocked: for each place (i, j) of a cell of `r` by `r` pixels, a layer of channels.
-fn pixels(
+/// Which way elements move between channels and pixels.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// From channels to pixels: `pixel_shuffle`.
+    Shuffle,
+    /// From pixels to channels: `pixel_unshuffle`.
+    Unshuffle,
+}
+
+/// Both pixel shuffles on blocked tensors. The finer side consists of cells of `r` by `r` pixels. Each position (i, j) in a
+/// cell has its own map of channels, and applies to all cells.
+fn shuffle_blocked(
     op: &'static str,
     x: &BlockedTensor,
     dst: &mut BlockedTensor,
     r: usize,
-    spread: bool,
+    direction: Direction,
 ) -> Result<()> {
     if dst.numel() == 0 {
         return Ok(());
     }
     let (from, to) = (Lanes::of_blocked(op, x)?, Lanes::of_blocked(op, dst)?);
-    let (fine, coarse) = if spread { (&to, &from) } else { (&from, &to) };
+    let is_shuffle = direction == Direction::Shuffle;
+    let (fine, coarse) = if is_shuffle { (&to, &from) } else { (&from, &to) };
     let [_, h, w] = coarse.spatial;
-    let in_cells = (fine.stride_h * r, fine.lanes * r);
-    let whole = (coarse.stride_h, coarse.lanes);
-    let (src, dst_steps) = if spread { (whole, in_cells) } else { (in_cells, whole) };
-    let grid = Grid { rows: h, columns: w, src, dst: dst_steps, pixels: h * w };
-    let cells: Vec<(usize, usize)> = (0..r).flat_map(|i| (0..r).map(move |j| (i, j))).collect();
-    let layers: Vec<Layer> = cells
-        .iter()
-        .map(|&(i, j)| {
-            let pixel = i * fine.spatial[2] + j;
-            let (src_pixel, dst_pixel) = if spread { (0, pixel) } else { (pixel, 0) };
-            Layer { src_pixel, dst_pixel }
+    // Steps from cell to cell on the fine side, from pixel to pixel on the coarse side.
+    let fine_steps = (fine.stride_h * r, fine.lanes * r);
+    let coarse_steps = (coarse.stride_h, coarse.lanes);
+    let (src_steps, dst_steps) =
+        if is_shuffle { (coarse_steps, fine_steps) } else { (fine_steps, coarse_steps) };
+    let grid = PixelGrid { rows: h, columns: w, src_steps, dst_steps, pixels: h * w };
+    let positions: Vec<CellPosition> = (0..r)
+        .flat_map(|i| (0..r).map(move |j| i * fine.spatial[2] + j))
+        .map(|pixel| {
+            let (src_pixel, dst_pixel) = if is_shuffle { (0, pixel) } else { (pixel, 0) };
+            CellPosition { src_pixel, dst_pixel }
         })
         .collect();
     let square = r * r;
-    let of = |c: usize, fill: &mut dyn FnMut(usize, Channel)| match spread {
-        true => (0..square).for_each(|k| fill(k, Channel::Of { source: 0, channel: c * square + k })),
-        false => fill(c % square, Channel::Of { source: 0, channel: c / square }),
+    let source = |channel| ChannelSource::Channel { operand: 0, channel };
+    let sources_of = |c: usize, fill: &mut dyn FnMut(usize, ChannelSource)| match direction {
+        Direction::Shuffle => (0..square).for_each(|k| fill(k, source(c * square + k))),
+        Direction::Unshuffle => fill(c % square, source(c / square)),
     };
-    channel_copy::layers(op, &[x], dst, &layers, of, grid, 0.0)
+    channel_copy::map_cells(op, &[x], dst, &positions, sources_of, grid, 0.0)
 }
 
-fn channel_shuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, groups) = (args.op(), args.tensor(0)?, args.count(1)?);
+fn run_channel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, ChannelShuffle { groups }) = (args.op(), args.tensor(0)?, ChannelShuffle::read(args)?);
     check_rank(args, x.dims().len() >= 3, "it is [N, C, ...]")?;
-    divisor(args, groups, false, &[1])?;
+    check_divisor(args, groups, false, &[1])?;
     let c = x.dims()[1];
     match x {
         TensorRef::Strided(x) if x.rank() < crate::MAX_RANK => {
             let order: Dims = (0..=x.rank()).to_dims();
-            let mut turned = order;
-            turned.swap(1, 2);
-            let each = (c / groups).max(1);
-            permuted(args, results, x, x.dims(), (&[(1, groups)], &turned), (&[(1, each)], &order))
+            let mut swapped = order;
+            swapped.swap(1, 2);
+            let group_size = (c / groups).max(1);
+            let src = SplitView { splits: &[(1, groups)], order: &swapped };
+            let dst = SplitView { splits: &[(1, group_size)], order: &order };
+            copy_split_views(args, results, x, x.dims(), src, dst)
         }
         TensorRef::Strided(x) => {
             fail!(
@@ -260,11 +312,12 @@ fn channel_shuffle_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelR
             )
         }
         TensorRef::Blocked(x) => {
-            let each = c / groups;
-            let from = |c| Channel::Of { source: 0, channel: c % groups * each + c / groups };
+            let group_size = c / groups;
+            let from =
+                |c| ChannelSource::Channel { operand: 0, channel: c % groups * group_size + c / groups };
             let dst = results.blocked(x.dims(), x.layout(), x.dtype())?;
-            Ok(lanes_recorded(args, || channel_copy::channels_into(op, &[x], dst, from, 0.0))?)
+            Ok(timed_lanes(args, || channel_copy::map_channels(op, &[x], dst, from, 0.0))?)
         }
-        TensorRef::Opaque(_) => unreachable!("the kernel stands under our two keys"),
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked only"),
     }
 }

@@ -1,55 +1,91 @@
-//! Views in the registry: the methods of [`StridedTensor`] as ops, so that code which calls by name has them too.
+//! Views in the registry: methods of [`StridedTensor`](crate::StridedTensor) as ops, so that calls by name have them too.
 //!
-//! Strides are what a view is made of. A blocked tensor has none, and the ops say so.
+//! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel.
 
-use crate::error::Result;
+use crate::layout::dims::Dims;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, int, required_int, required_ints};
-use crate::op::{Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
+use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
-use crate::tensor::strided::StridedTensor;
 
-/// A table of ops that give views: arguments, and the method with their values.
-macro_rules! views {
-    ($($name:ident $op:ident ($($arg:expr),*) |$x:ident, $args:ident| $view:expr;)*) => {
-        $(static $op: Op = {
-            static SCHEMA: Schema = Schema::new(stringify!($name), &[data("x"), $($arg),*]);
-            view(&SCHEMA, &|args, results| {
-                fn view($x: &StridedTensor, $args: &Args<'_>) -> Result<StridedTensor> {
-                    $view
+/// Declares ops that give a view: parameters, name, and the method that makes the view from them.
+macro_rules! view_ops {
+    ($(
+        $(#[$doc:meta])*
+        $op:ident = $name:literal, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr;
+    )*) => {
+        $(
+            params! {
+                $(#[$doc])*
+                pub(crate) struct $params {
+                    $($field: $type => $spec,)*
                 }
-                results.view(view(args.strided(0)?, args)?)
-            })
-        };)*
+            }
+
+            static $op: Op = {
+                const ARGS: &[ArgSpec] =
+                    &with_params::<{ 1 + $params::SPECS.len() }>(&[data("x")], $params::SPECS);
+                static SCHEMA: Schema = Schema::new($name, ARGS);
+                fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+                    let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
+                    results.view($view?)
+                }
+                Op::new(&SCHEMA).on_strided(Kernel::rust(&run).with_dtypes(ALL_DTYPES))
+            };
+        )*
 
         pub(crate) const OPS: &[&Op] = &[$(&$op),*];
     };
 }
 
-const fn view(schema: &'static Schema, kernel: &'static KernelFn) -> Op {
-    Op::new(schema).on_strided(Kernel::rust(kernel).with_dtypes(ALL_DTYPES))
+view_ops! {
+    /// Parameters of `view`: the sizes of the result.
+    VIEW = "view", View { dims: Dims => required_ints("dims") }, |x| x.view(&dims);
+
+    /// Parameters of `permute`: for each axis of the result its axis of `x`.
+    PERMUTE = "permute", Permute { axes: Dims => required_ints("axes") }, |x| x.permute(&axes);
+
+    /// Parameters of `transpose`: the two axes that are swapped.
+    TRANSPOSE = "transpose",
+        Transpose { a: usize => required_int("a"), b: usize => required_int("b") },
+        |x| x.transpose(a, b);
+
+    /// Parameters of `narrow`: `length` indices of an axis.
+    NARROW = "narrow",
+        Narrow {
+            axis: usize => required_int("axis"),
+            start: usize => required_int("start"),
+            length: usize => required_int("length")
+        },
+        |x| x.narrow(axis, start, length);
+
+    /// Parameters of `slice`: every `step`-th index of a range of an axis.
+    SLICE = "slice",
+        Slice {
+            axis: usize => required_int("axis"),
+            start: usize => int("start", 0),
+            end: usize => int("end", i64::MAX),
+            step: usize => int("step", 1)
+        },
+        |x| x.slice(axis, start, end, step);
+
+    /// Parameters of `select`: one index of an axis, which the result has no more.
+    SELECT = "select",
+        Select { axis: usize => required_int("axis"), index: usize => required_int("index") },
+        |x| x.select(axis, index);
+
+    /// Parameters of `expand`: the sizes of the result.
+    EXPAND = "expand", Expand { dims: Dims => required_ints("dims") }, |x| x.expand(&dims);
+
+    /// Parameters of `squeeze`: the axis of size 1 that is removed.
+    SQUEEZE = "squeeze", Squeeze { axis: usize => required_int("axis") }, |x| x.squeeze_axis(axis);
+
+    /// Parameters of `unsqueeze`: the number of the new axis.
+    UNSQUEEZE = "unsqueeze", Unsqueeze { axis: usize => required_int("axis") }, |x| x.unsqueeze(axis);
+
+    /// Parameters of `flatten`: the first and the last of the axes that are merged. The op copies where strides cannot
+    /// express the result, as the method does.
+    FLATTEN = "flatten",
+        Flatten { start: usize => int("start", 0), end: usize => required_int("end") },
+        |x| x.flatten(start, end);
 }
-
-views! {
-    view VIEW (required_ints("dims")) |x, args| x.view(&args.sizes(1)?);
-    permute PERMUTE (required_ints("axes")) |x, args| x.permute(&args.sizes(1)?);
-    transpose TRANSPOSE (required_int("a"), required_int("b")) |x, args| x.transpose(args.count(1)?, args.count(2)?);
-    narrow NARROW (required_int("axis"), required_int("start"), required_int("length"))
-        |x, args| x.narrow(args.count(1)?, args.count(2)?, args.count(3)?);
-    slice SLICE (required_int("axis"), int("start", 0), int("end", i64::MAX), int("step", 1))
-        |x, args| x.slice(args.count(1)?, args.count(2)?, args.count(3)?, args.count(4)?);
-    select SELECT (required_int("axis"), required_int("index")) |x, args| x.select(args.count(1)?, args.count(2)?);
-    expand EXPAND (required_ints("dims")) |x, args| x.expand(&args.sizes(1)?);
-    squeeze SQUEEZE (required_int("axis")) |x, args| x.squeeze_axis(args.count(1)?);
-    unsqueeze UNSQUEEZE (required_int("axis")) |x, args| x.unsqueeze(args.count(1)?);
-}
-
-static FLATTEN_SCHEMA: Schema = Schema::new("flatten", &[data("x"), int("start", 0), required_int("end")]);
-static FLATTEN: Op = view(&FLATTEN_SCHEMA, &flatten_kernel);
-
-#[track_caller]
-fn flatten_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    results.view(args.strided(0)?.flatten(args.count(1)?, args.count(2)?)?)
-}
-
-/// `flatten`, which copies where strides cannot express the result, as the method does.
-pub(crate) const FLATTEN_OPS: &[&Op] = &[&FLATTEN];

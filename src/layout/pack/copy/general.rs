@@ -2,42 +2,41 @@
 
 use super::*;
 
-/// The most indices of a dimension whose offsets are tabled at once.
-const TABLE: usize = 4096;
+/// The most indices of a dimension whose offsets are in a table at once.
+const CHUNK: usize = 4096;
 
-/// The offsets of a stretch of one dimension, on both sides.
+/// The offsets of one chunk of a dimension's indices, on both sides.
 #[derive(Default)]
-struct Table {
+struct ChunkOffsets {
     chunk: Option<usize>,
     offsets: Vec<(usize, usize)>,
 }
 
-impl Table {
-    fn of_chunk(&mut self, pair: &Pair, chunk: usize) -> &[(usize, usize)] {
+impl ChunkOffsets {
+    fn of_chunk(&mut self, dim: &CopyDim, chunk: usize) -> &[(usize, usize)] {
         if self.chunk != Some(chunk) {
-            let start = chunk * TABLE;
-            let end = pair.size.min(start + TABLE);
+            let start = chunk * CHUNK;
+            let end = dim.size.min(start + CHUNK);
             self.offsets.clear();
-            self.offsets.extend((start..end).map(|i| (pair.src.at(i), pair.dst.at(i))));
+            self.offsets.extend((start..end).map(|i| (dim.src.at(i), dim.dst.at(i))));
             self.chunk = Some(chunk);
         }
         &self.offsets
     }
 }
 
-/// The caller has checked that the last index lies inside both slices, and that no two elements of `dst` share
-/// memory.
-pub(super) fn copy<T: Bits>(pairs: &[Pair], src: &[T], dst: &mut [T]) {
-    let one = Pair { size: 1, src: Map::scalar(), dst: Map::scalar() };
-    let mut outer = pairs.to_vec();
-    let inner = take(&mut outer, |a, b| a.dst.at(1) < b.dst.at(1)).unwrap_or(one.clone());
-    let middle = take(&mut outer, |a, b| a.size > b.size).unwrap_or(one);
-    let (inner_chunks, middle_chunks) = (inner.size.div_ceil(TABLE), middle.size.div_ceil(TABLE));
+/// The caller has checked that the last index is inside both slices, and that no two elements of `dst` share memory.
+pub(super) fn copy<T: ElementBits>(dims: &[CopyDim], src: &[T], dst: &mut [T]) {
+    let one = CopyDim { size: 1, src: OffsetMap::scalar(), dst: OffsetMap::scalar() };
+    let mut outer = dims.to_vec();
+    let inner = take_best(&mut outer, |a, b| a.dst.at(1) < b.dst.at(1)).unwrap_or(one.clone());
+    let middle = take_best(&mut outer, |a, b| a.size > b.size).unwrap_or(one);
+    let (inner_chunks, middle_chunks) = (inner.size.div_ceil(CHUNK), middle.size.div_ceil(CHUNK));
     let units = count(&outer) * middle_chunks * inner_chunks;
     let to = SyncPtr::new(dst);
-    let bytes = bytes_of::<T>(pairs.iter());
+    let bytes = bytes_of::<T>(dims.iter());
     in_tasks(units, bytes, |range| {
-        let (mut inner_table, mut middle_table) = (Table::default(), Table::default());
+        let (mut inner_table, mut middle_table) = (ChunkOffsets::default(), ChunkOffsets::default());
         for unit in range {
             let inner_offsets = inner_table.of_chunk(&inner, unit % inner_chunks);
             let mut rest = unit / inner_chunks;
@@ -46,7 +45,7 @@ pub(super) fn copy<T: Bits>(pairs: &[Pair], src: &[T], dst: &mut [T]) {
             let (s, d) = (offset(&outer, src_of, rest), offset(&outer, dst_of, rest));
             for &(ms, md) in middle_offsets {
                 for &(is, id) in inner_offsets {
-                    // SAFETY: `typed` checked the last index, and maps never decrease, so the offset lies inside
+                    // SAFETY: `typed` checked the last index, and maps never decrease, so the offset is inside
                     // `dst`; every index belongs to one unit, and distinct indices to distinct elements.
                     unsafe { *to.get().add(d + md + id) = src[s + ms + is] };
                 }
@@ -55,8 +54,8 @@ pub(super) fn copy<T: Bits>(pairs: &[Pair], src: &[T], dst: &mut [T]) {
     });
 }
 
-/// Removes the pair that `better` prefers to all others.
-fn take(pairs: &mut Vec<Pair>, better: impl Fn(&Pair, &Pair) -> bool) -> Option<Pair> {
-    let best = (0..pairs.len()).reduce(|a, b| if better(&pairs[b], &pairs[a]) { b } else { a })?;
-    Some(pairs.remove(best))
+/// Removes the dimension that `better` prefers to all others.
+fn take_best(dims: &mut Vec<CopyDim>, better: impl Fn(&CopyDim, &CopyDim) -> bool) -> Option<CopyDim> {
+    let best = (0..dims.len()).reduce(|a, b| if better(&dims[b], &dims[a]) { b } else { a })?;
+    Some(dims.remove(best))
 }

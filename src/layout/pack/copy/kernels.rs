@@ -1,69 +1,71 @@
-//! The innermost loops: transposed tiles, with vector instructions where the machine has them.
+//! The innermost loops, for rows and for transposed tiles, with vector instructions where the machine has them.
 
-use super::Bits;
+use super::ElementBits;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// Where the row of position `x` begins, in **elements**.
+/// The offsets of positions, borrowed, in **elements**.
 #[derive(Clone, Copy)]
-pub(super) enum Steps<'a> {
-    /// Evenly spaced.
+pub(super) enum OffsetsRef<'a> {
+    /// Multiples of a step.
     Even(usize),
-    /// As tabled.
+    /// One offset for each position.
     Table(&'a [usize]),
 }
 
-impl<'a> Steps<'a> {
+impl<'a> OffsetsRef<'a> {
     #[inline(always)]
     pub(super) fn at(self, x: usize) -> usize {
         match self {
-            Steps::Even(step) => x * step,
-            Steps::Table(table) => table[x],
+            OffsetsRef::Even(step) => x * step,
+            OffsetsRef::Table(table) => table[x],
         }
     }
 }
 
-/// One strip of tiles. On one side each position is a row of up to `L` dense lanes, `rows` says where; on the other
-/// side each lane is a line of dense positions, `line` elements after the one before.
+/// One strip of tiles. On one side each position is a row of up to `L` dense lanes. On the other side each lane is a line of
+/// dense positions.
 #[derive(Clone, Copy)]
-pub(super) struct Strip<'a> {
-    pub rows: Steps<'a>,
+pub(super) struct TileStrip<'a> {
+    /// The offsets of the rows.
+    pub rows: OffsetsRef<'a>,
+    /// The distance from line to line, in **elements**.
     pub line: usize,
-    /// First position, and how many.
+    /// The first position, and how many there are.
     pub start: usize,
     pub count: usize,
     /// Lanes that hold elements.
     pub valid: usize,
-    /// Lanes to write where rows are written: beyond `valid` zeros.
+    /// Lanes to write when rows are written. Those beyond `valid` get zeros.
     pub store: usize,
-    /// Whether to write past the caches, where the addresses allow it: for results that no cache holds.
+    /// Whether to write past the caches if the addresses allow it: for results larger than any cache.
     pub stream: bool,
 }
 
-/// Rows that are dense on both sides: `count[1]` rows at each of `count[0]` places.
+/// Rows that are dense on both sides: `count[1]` rows, one for each group of lanes, at each of `count[0]` positions.
 #[derive(Clone, Copy)]
-pub(super) struct Patch<'a> {
-    /// Where the places begin on either side, and the rows of a place.
-    pub src: [Steps<'a>; 2],
-    pub dst: [Steps<'a>; 2],
-    /// First place and first row, and how many of each.
+pub(super) struct RowPatch<'a> {
+    /// The offsets of the positions on each side, and of the rows at a position.
+    pub src: [OffsetsRef<'a>; 2],
+    pub dst: [OffsetsRef<'a>; 2],
+    /// The first position and the first row, and how many of each.
     pub start: [usize; 2],
     pub count: [usize; 2],
-    /// As in [`Strip`].
+    /// As in [`TileStrip`].
     pub valid: usize,
     pub store: usize,
     pub stream: bool,
 }
 
-impl Patch<'_> {
-    /// Calls `f` with where each row begins on either side.
+impl RowPatch<'_> {
+    /// Calls `f` with the offsets of each row on both sides.
     #[inline(always)]
     fn for_each_row(&self, mut f: impl FnMut(usize, usize)) {
         let ends = [self.start[0] + self.count[0], self.start[1] + self.count[1]];
         match (self.src, self.dst) {
-            // What is common, in a loop without a question.
-            ([Steps::Even(s0), Steps::Even(s1)], [Steps::Even(d0), Steps::Even(d1)]) => {
+            // The usual case, in a loop without branches.
+            ([OffsetsRef::Even(s0), OffsetsRef::Even(s1)], [OffsetsRef::Even(d0), OffsetsRef::Even(d1)]) => {
                 for i in self.start[0]..ends[0] {
                     for j in self.start[1]..ends[1] {
                         f(i * s0 + j * s1, i * d0 + j * d1);
@@ -86,7 +88,11 @@ impl Patch<'_> {
 /// # Safety
 /// `src` is good for reading `valid` lines at the strip's positions, `dst` for writing `store` lanes of each row,
 /// and they do not overlap. `valid <= store <= L`.
-pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
+pub(super) unsafe fn gather<T: ElementBits, const L: usize>(
+    src: *const T,
+    dst: *mut T,
+    strip: TileStrip<'_>,
+) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's promise.
     if strip.store == L && unsafe { x86::gather::<T, L>(src, dst, strip) } {
@@ -109,7 +115,11 @@ pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T,
 /// # Safety
 /// `src` is good for reading `valid` lanes of each row, `dst` for writing `valid` lines at the strip's positions,
 /// and they do not overlap. `valid <= L`. Whole rows of `L` lanes may be read where `store` is `L`.
-pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) {
+pub(super) unsafe fn scatter<T: ElementBits, const L: usize>(
+    src: *const T,
+    dst: *mut T,
+    strip: TileStrip<'_>,
+) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: the caller's promise.
     if strip.store == L && unsafe { x86::scatter::<T, L>(src, dst, strip) } {
@@ -129,7 +139,7 @@ pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T
 /// # Safety
 /// At each row `src` is good for reading `valid`, `dst` for writing `store` elements, and they do not overlap.
 /// `valid <= store <= L`, unless L is 0.
-pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
+pub(super) unsafe fn rows<T: ElementBits, const L: usize>(src: *const T, dst: *mut T, patch: RowPatch<'_>) {
     if L == 0 || patch.valid < L {
         // SAFETY: the caller's promise for this row.
         patch.for_each_row(|s, d| unsafe {
@@ -153,7 +163,7 @@ pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, p
 /// # Safety
 /// As [`rows`], with `valid == L`.
 #[inline(always)]
-unsafe fn whole_rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
+unsafe fn whole_rows<T: ElementBits, const L: usize>(src: *const T, dst: *mut T, patch: RowPatch<'_>) {
     // SAFETY: the caller's promise for this row.
     patch.for_each_row(|s, d| unsafe {
         let row = src.add(s).cast::<[T; L]>().read_unaligned();
@@ -161,7 +171,8 @@ unsafe fn whole_rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch:
     });
 }
 
-/// Ends a task that may have streamed: other threads learn of its end by ordinary stores, which must come after.
+/// Ends a task that may have used streaming stores. Other threads learn of its end by ordinary stores, and the fence orders the
+/// streaming stores before those.
 pub(super) fn fence() {
     // Miri has neither these stores nor the fence.
     #[cfg(all(target_arch = "x86_64", not(miri)))]

@@ -1,21 +1,22 @@
-//! Both sides dense along the same dimension: copies of rows.
+//! Copies of rows, for sides that are dense along the same dimension.
 
-use super::kernels::{self, Patch};
+use super::kernels::{self, RowPatch};
 use super::*;
 
-/// **Bytes** of one side that make a unit of work: with the other side they stay in a second-level cache.
+/// **Bytes** of one side in a unit of work. With those of the other side they stay in a second-level cache.
 const PATCH_BYTES: usize = 64 << 10;
 
-/// Groups of lanes that are copied together at each position. More sequences than a first-level cache has ways would
-/// push each other out, where their distance is a multiple of a page; streaming passes the caches by.
+/// Groups of lanes that are copied together at each position. Each group is a sequence of memory accesses. If the distance
+/// between the sequences is a multiple of a page, more of them than a first-level cache has ways evict each other. Streaming
+/// copies bypass the caches and have no such limit.
 const GROUPS: usize = 8;
 
 /// The caller has checked the bounds of both slices.
-pub(super) fn copy<T: Bits>(
-    lane: &Pair,
+pub(super) fn copy<T: ElementBits>(
+    lane: &CopyDim,
     lanes: usize,
-    run: &[Pair],
-    outer: &[Pair],
+    positions: &[CopyDim],
+    outer: &[CopyDim],
     src: &[T],
     dst: &mut [T],
 ) {
@@ -26,30 +27,30 @@ pub(super) fn copy<T: Bits>(
         2 => kernels::rows::<T, 2>,
         _ => kernels::rows::<T, 0>,
     };
-    let (src_offsets, dst_offsets) = (Offsets::of(run, src_of), Offsets::of(run, dst_of));
-    let (src_steps, dst_steps) = (src_offsets.steps(), dst_offsets.steps());
-    let positions = count(run);
+    let (src_offsets, dst_offsets) = (Offsets::of(positions, src_of), Offsets::of(positions, dst_of));
+    let (src_positions, dst_positions) = (src_offsets.as_ref(), dst_offsets.as_ref());
+    let position_count = count(positions);
     let groups = lane.padded().div_ceil(lanes);
     let whole = lane.size / lanes;
     let (src_groups, dst_groups) =
         (Offsets::of_groups(&lane.src, lanes, whole), Offsets::of_groups(&lane.dst, lanes, groups));
-    let (src_groups, dst_groups) = (src_groups.steps(), dst_groups.steps());
+    let (src_groups, dst_groups) = (src_groups.as_ref(), dst_groups.as_ref());
     let blocked = !lane.dst.is_plain();
     let fitting = (PATCH_BYTES / size_of::<T>() / lane.padded()).max(16);
-    let (patches, patch_positions) = even_parts(positions, fitting, 16);
+    let (patches, patch_positions) = even_parts(position_count, fitting, 16);
     let to = SyncPtr::new(dst);
-    let bytes = bytes_of::<T>([lane].into_iter().chain(run).chain(outer));
+    let bytes = bytes_of::<T>([lane].into_iter().chain(positions).chain(outer));
     let stream = bytes >= STREAM_BYTES;
     let together = if stream { groups } else { GROUPS };
     in_tasks(count(outer) * patches, bytes, |range| {
         for unit in range {
             let start = unit % patches * patch_positions;
-            let count = patch_positions.min(positions - start);
+            let count = patch_positions.min(position_count - start);
             let (s, d) = (offset(outer, src_of, unit / patches), offset(outer, dst_of, unit / patches));
             for first in (0..whole).step_by(together) {
-                let patch = Patch {
-                    src: [src_steps, src_groups],
-                    dst: [dst_steps, dst_groups],
+                let patch = RowPatch {
+                    src: [src_positions, src_groups],
+                    dst: [dst_positions, dst_groups],
                     start: [start, first],
                     count: [count, together.min(whole - first)],
                     valid: lanes,
@@ -57,16 +58,16 @@ pub(super) fn copy<T: Bits>(
                     stream,
                 };
                 // SAFETY: `typed` checked the last index and the last padded lane, and maps never decrease, so the
-                // rows lie inside both slices; every row belongs to one unit, and no two rows share elements.
+                // rows are inside both slices; every row belongs to one unit, and no two rows share elements.
                 unsafe { kernel(src.as_ptr().add(s), to.get().add(d), patch) };
             }
             for group in whole..groups {
                 let valid = lane.size.saturating_sub(group * lanes);
-                // A group that is padding has no source; any place will do.
+                // A group of padding lanes has no source, and reads nothing: any offset will do.
                 let from = s + if valid == 0 { 0 } else { lane.src.at(group * lanes) };
-                let tail = Patch {
-                    src: [src_steps, Steps::Even(0)],
-                    dst: [dst_steps, Steps::Even(0)],
+                let tail = RowPatch {
+                    src: [src_positions, OffsetsRef::Even(0)],
+                    dst: [dst_positions, OffsetsRef::Even(0)],
                     start: [start, 0],
                     count: [count, 1],
                     valid,

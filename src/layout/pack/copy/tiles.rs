@@ -1,17 +1,17 @@
-//! One side dense along lanes, the other along positions: transposed tiles.
+//! Copies of transposed tiles, for one side that is dense along lanes and another that is dense along positions.
 
-use super::kernels::{self, Strip};
+use super::kernels::{self, TileStrip};
 use super::*;
 
-/// Positions that one task takes through one row of lanes at a time.
+/// Positions of one row of lanes that a task copies at a time.
 const STRIP: usize = 1024;
 
-/// Rows on the side of `dst`. The caller has checked the bounds of both slices.
-pub(super) fn gather<T: Bits>(
-    lane: &Pair,
+/// Reads lines of `src`, writes rows of `dst`. The caller has checked the bounds of both slices.
+pub(super) fn gather<T: ElementBits>(
+    lane: &CopyDim,
     lanes: usize,
-    run: &[Pair],
-    outer: &[Pair],
+    positions: &[CopyDim],
+    outer: &[CopyDim],
     src: &[T],
     dst: &mut [T],
 ) {
@@ -22,21 +22,21 @@ pub(super) fn gather<T: Bits>(
         _ => kernels::gather::<T, 2>,
     };
     let to = SyncPtr::new(dst);
-    let bytes = bytes_of::<T>([lane].into_iter().chain(run).chain(outer));
-    let shape = Shape { lane, lanes, lines: src_of, rows: dst_of, size: lane.padded(), run, outer };
-    shape.for_each_strip(bytes, |lines_at, rows_at, strip| {
-        // SAFETY: `typed` checked the last index and the last padded lane, and maps never decrease, so the strip lies
+    let bytes = bytes_of::<T>([lane].into_iter().chain(positions).chain(outer));
+    let copy = TileCopy { lane, lanes, lines: src_of, rows: dst_of, size: lane.padded(), positions, outer };
+    copy.for_each_strip(bytes, |lines_at, rows_at, strip| {
+        // SAFETY: `typed` checked the last index and the last padded lane, and maps never decrease, so the strip is
         // inside both slices; every index belongs to one strip, and distinct indices to distinct elements of dst.
         unsafe { kernel(src.as_ptr().add(lines_at), to.get().add(rows_at), strip) }
     });
 }
 
-/// Rows on the side of `src`. The caller has checked the bounds of both slices.
-pub(super) fn scatter<T: Bits>(
-    lane: &Pair,
+/// Reads rows of `src`, writes lines of `dst`. The caller has checked the bounds of both slices.
+pub(super) fn scatter<T: ElementBits>(
+    lane: &CopyDim,
     lanes: usize,
-    run: &[Pair],
-    outer: &[Pair],
+    positions: &[CopyDim],
+    outer: &[CopyDim],
     src: &[T],
     dst: &mut [T],
 ) {
@@ -47,33 +47,34 @@ pub(super) fn scatter<T: Bits>(
         _ => kernels::scatter::<T, 2>,
     };
     let to = SyncPtr::new(dst);
-    let bytes = bytes_of::<T>([lane].into_iter().chain(run).chain(outer));
-    let shape = Shape { lane, lanes, lines: dst_of, rows: src_of, size: lane.size, run, outer };
-    shape.for_each_strip(bytes, |lines_at, rows_at, strip| {
-        // SAFETY: as in `gather`; whole rows may be read where they lie in blocks, which the source holds whole.
+    let bytes = bytes_of::<T>([lane].into_iter().chain(positions).chain(outer));
+    let copy = TileCopy { lane, lanes, lines: dst_of, rows: src_of, size: lane.size, positions, outer };
+    copy.for_each_strip(bytes, |lines_at, rows_at, strip| {
+        // SAFETY: as in `gather`. Rows that are blocks may be read whole, since the source stores whole blocks.
         unsafe { kernel(src.as_ptr().add(rows_at), to.get().add(lines_at), strip) }
     });
 }
 
-struct Shape<'a> {
-    lane: &'a Pair,
+/// A copy between rows of lanes on one side and lines of positions on the other.
+struct TileCopy<'a> {
+    lane: &'a CopyDim,
     lanes: usize,
     lines: Side,
     rows: Side,
-    /// Lanes to visit, padding included where it is written.
+    /// Lanes to copy. Includes padding lanes if they are written.
     size: usize,
-    run: &'a [Pair],
-    outer: &'a [Pair],
+    positions: &'a [CopyDim],
+    outer: &'a [CopyDim],
 }
 
-impl Shape<'_> {
-    /// Calls `f(where the lines begin, where the rows begin, strip)` for strips that cover everything once.
-    fn for_each_strip(&self, bytes: usize, f: impl Fn(usize, usize, Strip<'_>) + Sync) {
-        let Shape { lane, lanes, lines, rows, size, run, outer } = *self;
+impl TileCopy<'_> {
+    /// Calls `f(offset of the lines, offset of the rows, strip)` for strips that together cover everything once.
+    fn for_each_strip(&self, bytes: usize, f: impl Fn(usize, usize, TileStrip<'_>) + Sync) {
+        let TileCopy { lane, lanes, lines, rows, size, positions, outer } = *self;
         let blocked = !rows(lane).is_plain();
-        let offsets = Offsets::of(run, rows);
-        let positions = count(run);
-        let (strips, strip_positions) = even_parts(positions, STRIP, 16);
+        let offsets = Offsets::of(positions, rows);
+        let position_count = count(positions);
+        let (strips, strip_positions) = even_parts(position_count, STRIP, 16);
         let groups = size.div_ceil(lanes);
         in_tasks(count(outer) * groups * strips, bytes, |range| {
             for unit in range {
@@ -81,16 +82,16 @@ impl Shape<'_> {
                 let first = unit / strips % groups * lanes;
                 let index = unit / strips / groups;
                 let valid = lane.size.saturating_sub(first).min(lanes);
-                let strip = Strip {
-                    rows: offsets.steps(),
+                let strip = TileStrip {
+                    rows: offsets.as_ref(),
                     line: lines(lane).stride,
                     start,
-                    count: (positions - start).min(strip_positions),
+                    count: (position_count - start).min(strip_positions),
                     valid,
                     store: if blocked { lanes } else { valid },
                     stream: bytes >= STREAM_BYTES,
                 };
-                // A group that is padding has no line of its own; any will do.
+                // A group of padding lanes has no line, and reads nothing: any offset will do.
                 let line = if valid == 0 { 0 } else { lines(lane).at(first) };
                 f(
                     offset(outer, lines, index) + line,

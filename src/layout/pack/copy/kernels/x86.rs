@@ -1,18 +1,18 @@
-//! The loops in vector instructions: square tiles are transposed in registers, rows moved whole.
+//! The loops in vector instructions: square tiles are transposed in registers, rows are copied whole.
 
 use std::arch::x86_64::*;
 
-use super::{Bits, Patch, Steps, Strip, whole_rows};
+use super::{ElementBits, OffsetsRef, RowPatch, TileStrip, whole_rows};
 use crate::simd::level;
 
 /// **Bytes** of a cache line, and of the widest vector.
 const LINE: usize = 64;
 
-/// Stands in for the lines of lanes that hold no elements.
+/// What is read in place of the lines of lanes that hold no elements.
 static ZEROS: [u32; LINE / 4] = [0; LINE / 4];
 
 /// A square tile that fits the registers.
-trait Tile {
+trait TransposeTile {
     type Element;
     const SIDE: usize;
 
@@ -20,46 +20,52 @@ trait Tile {
     ///
     /// # Safety
     /// Every `src(i)` is good for reading, every `dst(i)` for writing SIDE elements, and the machine has the
-    /// tile's instructions.
-    ///
-    /// Past the caches if `STREAM`, where the machine has that: then every `dst(i)` begins a cache line.
+    /// tile's instructions. If `STREAM`, every `dst(i)` begins a cache line: a tile that can then writes past the caches.
     unsafe fn transpose<const STREAM: bool>(
         src: impl Fn(usize) -> *const Self::Element,
         dst: impl Fn(usize) -> *mut Self::Element,
     );
 }
 
-/// Moves the strip, if there are tiles for it.
+/// Copies the strip if a tile fits it; returns whether it did.
 ///
 /// # Safety
 /// As [`super::gather`], with `store == L`.
-pub(super) unsafe fn gather<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) -> bool {
-    let lines = || dst.addr().is_multiple_of(LINE) && keeps_lines::<T>(strip.rows);
+pub(super) unsafe fn gather<T: ElementBits, const L: usize>(
+    src: *const T,
+    dst: *mut T,
+    strip: TileStrip<'_>,
+) -> bool {
+    let can_stream = || dst.addr().is_multiple_of(LINE) && keeps_line_alignment::<T>(strip.rows);
     let fits = |side: usize| L >= side && strip.count >= side;
     // SAFETY: each branch has checked the size of elements and for its instructions; the rest is the caller's
     // promise.
     unsafe {
         match size_of::<T>() {
-            4 if fits(16) && level().avx512().is_some() => match strip.stream && lines() {
+            4 if fits(16) && level().avx512().is_some() => match strip.stream && can_stream() {
                 true => gather_avx512::<L, true>(src.cast(), dst.cast(), strip),
                 false => gather_avx512::<L, false>(src.cast(), dst.cast(), strip),
             },
             4 if fits(8) && level().avx2().is_some() => gather_avx::<L>(src.cast(), dst.cast(), strip),
-            4 if fits(4) => gather_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
-            2 if fits(8) => gather_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
-            1 if fits(16) => gather_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),
+            4 if fits(4) => gather_tiles::<SseTile, L, false>(src.cast(), dst.cast(), strip),
+            2 if fits(8) => gather_tiles::<WordTile, L, false>(src.cast(), dst.cast(), strip),
+            1 if fits(16) => gather_tiles::<ByteTile, L, false>(src.cast(), dst.cast(), strip),
             _ => return false,
         }
     }
     true
 }
 
-/// Moves the strip, if there are tiles for it.
+/// Copies the strip if a tile fits it; returns whether it did.
 ///
 /// # Safety
 /// As [`super::scatter`], with `store == L`.
-pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T, strip: Strip<'_>) -> bool {
-    let lines = || {
+pub(super) unsafe fn scatter<T: ElementBits, const L: usize>(
+    src: *const T,
+    dst: *mut T,
+    strip: TileStrip<'_>,
+) -> bool {
+    let can_stream = || {
         let first = dst.wrapping_add(strip.start).addr();
         [first, strip.line * size_of::<T>(), strip.count * size_of::<T>()]
             .iter()
@@ -70,14 +76,14 @@ pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T
     // promise.
     unsafe {
         match size_of::<T>() {
-            4 if fits(16) && level().avx512().is_some() => match strip.stream && lines() {
+            4 if fits(16) && level().avx512().is_some() => match strip.stream && can_stream() {
                 true => scatter_avx512::<L, true>(src.cast(), dst.cast(), strip),
                 false => scatter_avx512::<L, false>(src.cast(), dst.cast(), strip),
             },
             4 if fits(8) && level().avx2().is_some() => scatter_avx::<L>(src.cast(), dst.cast(), strip),
-            4 if fits(4) => scatter_tiles::<Sse, L, false>(src.cast(), dst.cast(), strip),
-            2 if fits(8) => scatter_tiles::<Words, L, false>(src.cast(), dst.cast(), strip),
-            1 if fits(16) => scatter_tiles::<Bytes, L, false>(src.cast(), dst.cast(), strip),
+            4 if fits(4) => scatter_tiles::<SseTile, L, false>(src.cast(), dst.cast(), strip),
+            2 if fits(8) => scatter_tiles::<WordTile, L, false>(src.cast(), dst.cast(), strip),
+            1 if fits(16) => scatter_tiles::<ByteTile, L, false>(src.cast(), dst.cast(), strip),
             _ => return false,
         }
     }
@@ -88,38 +94,38 @@ pub(super) unsafe fn scatter<T: Bits, const L: usize>(src: *const T, dst: *mut T
 unsafe fn gather_avx512<const L: usize, const STREAM: bool>(
     src: *const u32,
     dst: *mut u32,
-    strip: Strip<'_>,
+    strip: TileStrip<'_>,
 ) {
     // SAFETY: this function is compiled for the tile's instructions.
-    unsafe { gather_tiles::<Avx512, L, STREAM>(src, dst, strip) }
+    unsafe { gather_tiles::<Avx512Tile, L, STREAM>(src, dst, strip) }
 }
 
 #[target_feature(enable = "avx")]
-unsafe fn gather_avx<const L: usize>(src: *const u32, dst: *mut u32, strip: Strip<'_>) {
+unsafe fn gather_avx<const L: usize>(src: *const u32, dst: *mut u32, strip: TileStrip<'_>) {
     // SAFETY: as above.
-    unsafe { gather_tiles::<Avx, L, false>(src, dst, strip) }
+    unsafe { gather_tiles::<AvxTile, L, false>(src, dst, strip) }
 }
 
 #[target_feature(enable = "avx512f")]
 unsafe fn scatter_avx512<const L: usize, const STREAM: bool>(
     src: *const u32,
     dst: *mut u32,
-    strip: Strip<'_>,
+    strip: TileStrip<'_>,
 ) {
     // SAFETY: as above.
-    unsafe { scatter_tiles::<Avx512, L, STREAM>(src, dst, strip) }
+    unsafe { scatter_tiles::<Avx512Tile, L, STREAM>(src, dst, strip) }
 }
 
 #[target_feature(enable = "avx")]
-unsafe fn scatter_avx<const L: usize>(src: *const u32, dst: *mut u32, strip: Strip<'_>) {
+unsafe fn scatter_avx<const L: usize>(src: *const u32, dst: *mut u32, strip: TileStrip<'_>) {
     // SAFETY: as above.
-    unsafe { scatter_tiles::<Avx, L, false>(src, dst, strip) }
+    unsafe { scatter_tiles::<AvxTile, L, false>(src, dst, strip) }
 }
 
-/// The first positions of the tiles that cover a strip of at least one tile: the last one may overlap the one
-/// before, and writes the same values again.
+/// The first positions of the tiles that cover a strip of at least one tile. The last tile may overlap the one before, and
+/// writes the same values again.
 #[inline(always)]
-fn tiles(strip: &Strip<'_>, side: usize) -> impl Iterator<Item = usize> + use<> {
+fn tiles(strip: &TileStrip<'_>, side: usize) -> impl Iterator<Item = usize> + use<> {
     let (start, last) = (strip.start, strip.start + strip.count - side);
     (0..strip.count.div_ceil(side)).map(move |i| (start + i * side).min(last))
 }
@@ -127,10 +133,10 @@ fn tiles(strip: &Strip<'_>, side: usize) -> impl Iterator<Item = usize> + use<> 
 /// # Safety
 /// As [`gather`], for a strip of at least SIDE positions, on a machine with the tile's instructions.
 #[inline(always)]
-unsafe fn gather_tiles<K: Tile, const L: usize, const STREAM: bool>(
+unsafe fn gather_tiles<K: TransposeTile, const L: usize, const STREAM: bool>(
     src: *const K::Element,
     dst: *mut K::Element,
-    strip: Strip<'_>,
+    strip: TileStrip<'_>,
 ) {
     for x in tiles(&strip, K::SIDE) {
         for half in (0..L).step_by(K::SIDE) {
@@ -155,19 +161,19 @@ unsafe fn gather_tiles<K: Tile, const L: usize, const STREAM: bool>(
 /// # Safety
 /// As [`scatter`], for a strip of at least SIDE positions, on a machine with the tile's instructions.
 #[inline(always)]
-unsafe fn scatter_tiles<K: Tile, const L: usize, const STREAM: bool>(
+unsafe fn scatter_tiles<K: TransposeTile, const L: usize, const STREAM: bool>(
     src: *const K::Element,
     dst: *mut K::Element,
-    strip: Strip<'_>,
+    strip: TileStrip<'_>,
 ) {
     #[repr(align(64))]
-    struct Nowhere([u32; LINE / 4]);
-    let mut nowhere = Nowhere([0; LINE / 4]);
-    let nowhere = nowhere.0.as_mut_ptr().cast();
+    struct Discarded([u32; LINE / 4]);
+    let mut discarded = Discarded([0; LINE / 4]);
+    let discarded = discarded.0.as_mut_ptr().cast();
     for x in tiles(&strip, K::SIDE) {
         for half in (0..L).step_by(K::SIDE) {
             // SAFETY: the rows have L lanes to read; lanes below `valid` have lines, the others are written
-            // to the line of `nowhere`. The tile ends inside the strip.
+            // to `discarded`. The tile ends inside the strip.
             unsafe {
                 let row = |i: usize| src.add(strip.rows.at(x + i) + half);
                 if strip.valid >= half + K::SIDE {
@@ -175,7 +181,7 @@ unsafe fn scatter_tiles<K: Tile, const L: usize, const STREAM: bool>(
                 } else {
                     let line = |lane: usize| match half + lane {
                         lane if lane < strip.valid => dst.add(lane * strip.line + x),
-                        _ => nowhere,
+                        _ => discarded,
                     };
                     K::transpose::<STREAM>(row, line);
                 }
@@ -189,7 +195,7 @@ macro_rules! interleaved {
     ($name:ident, $element:ty, $side:literal, $stages:literal, $low:ident, $high:ident) => {
         struct $name;
 
-        impl Tile for $name {
+        impl TransposeTile for $name {
             type Element = $element;
             const SIDE: usize = $side;
 
@@ -213,12 +219,12 @@ macro_rules! interleaved {
         }
     };
 }
-interleaved!(Words, u16, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16);
-interleaved!(Bytes, u8, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
+interleaved!(WordTile, u16, 8, 3, _mm_unpacklo_epi16, _mm_unpackhi_epi16);
+interleaved!(ByteTile, u8, 16, 4, _mm_unpacklo_epi8, _mm_unpackhi_epi8);
 
-struct Sse;
+struct SseTile;
 
-impl Tile for Sse {
+impl TransposeTile for SseTile {
     type Element = u32;
     const SIDE: usize = 4;
 
@@ -240,9 +246,9 @@ impl Tile for Sse {
     }
 }
 
-struct Avx;
+struct AvxTile;
 
-impl Tile for Avx {
+impl TransposeTile for AvxTile {
     type Element = u32;
     const SIDE: usize = 8;
 
@@ -275,9 +281,9 @@ impl Tile for Avx {
     }
 }
 
-struct Avx512;
+struct Avx512Tile;
 
-impl Tile for Avx512 {
+impl TransposeTile for Avx512Tile {
     type Element = u32;
     const SIDE: usize = 16;
 
@@ -333,18 +339,19 @@ unsafe fn store<const STREAM: bool>(to: *mut u32, v: __m512) {
 }
 
 /// Whether all addresses `p + at(x)` begin a cache line if `p` does.
-fn keeps_lines<T>(steps: Steps<'_>) -> bool {
-    matches!(steps, Steps::Even(step) if (step * size_of::<T>()).is_multiple_of(LINE))
+fn keeps_line_alignment<T>(steps: OffsetsRef<'_>) -> bool {
+    matches!(steps, OffsetsRef::Even(step) if (step * size_of::<T>()).is_multiple_of(LINE))
 }
 
 /// # Safety
 /// As [`super::rows`], with `valid == L`.
-pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
-    let lines = || dst.addr().is_multiple_of(LINE) && patch.dst.iter().all(|&s| keeps_lines::<T>(s));
+pub(super) unsafe fn rows<T: ElementBits, const L: usize>(src: *const T, dst: *mut T, patch: RowPatch<'_>) {
+    let can_stream =
+        || dst.addr().is_multiple_of(LINE) && patch.dst.iter().all(|&s| keeps_line_alignment::<T>(s));
     // SAFETY: each branch has checked for its instructions; the rest is the caller's promise.
     unsafe {
         if L * size_of::<T>() == LINE && level().avx512().is_some() {
-            match patch.stream && lines() {
+            match patch.stream && can_stream() {
                 true => rows_avx512::<T, true>(src, dst, patch),
                 false => rows_avx512::<T, false>(src, dst, patch),
             }
@@ -359,7 +366,7 @@ pub(super) unsafe fn rows<T: Bits, const L: usize>(src: *const T, dst: *mut T, p
 /// # Safety
 /// As [`rows`], for rows of one cache line, which begin one if `STREAM`.
 #[target_feature(enable = "avx512f")]
-unsafe fn rows_avx512<T: Bits, const STREAM: bool>(src: *const T, dst: *mut T, patch: Patch<'_>) {
+unsafe fn rows_avx512<T: ElementBits, const STREAM: bool>(src: *const T, dst: *mut T, patch: RowPatch<'_>) {
     // SAFETY: the caller's promise for this row.
     patch.for_each_row(|s, d| unsafe {
         let row = _mm512_loadu_ps(src.add(s).cast());
@@ -370,7 +377,7 @@ unsafe fn rows_avx512<T: Bits, const STREAM: bool>(src: *const T, dst: *mut T, p
 /// # Safety
 /// As [`rows`].
 #[target_feature(enable = "avx")]
-unsafe fn rows_avx<T: Bits, const L: usize>(src: *const T, dst: *mut T, patch: Patch<'_>) {
+unsafe fn rows_avx<T: ElementBits, const L: usize>(src: *const T, dst: *mut T, patch: RowPatch<'_>) {
     // SAFETY: the caller's promise.
     unsafe { whole_rows::<T, L>(src, dst, patch) }
 }

@@ -1,0 +1,78 @@
+//! The lines of a tensor along one axis: running sums, gathers and sorts treat each line by itself.
+
+use crate::error::Result;
+use crate::kernels::lanes::for_each_chunk;
+use crate::layout::dims::Dims;
+use crate::layout::memory_format::MemoryFormat;
+use crate::op::Args;
+use crate::tensor::strided::StridedTensor;
+
+/// Runs `work` on the lines of `x`, and records it in the ledger.
+pub(crate) fn timed(args: &Args<'_>, x: &StridedTensor, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    crate::kernels::timed(args, "blocktensor:lines", || x.format_name(), work)
+}
+
+/// The lines of a tensor along one axis, in the logical order of the other axes.
+pub(crate) struct AxisLines {
+    /// Sizes and strides of the other axes.
+    outer_dims: Dims,
+    outer_strides: Dims,
+    /// Elements of a line.
+    pub length: usize,
+    /// The stride along a line, in **elements**.
+    pub stride: usize,
+}
+
+impl AxisLines {
+    pub fn new(x: &StridedTensor, axis: usize) -> AxisLines {
+        let (mut outer_dims, mut outer_strides) = (x.dims, x.strides);
+        let (length, stride) = (outer_dims.remove(axis), outer_strides.remove(axis));
+        AxisLines { outer_dims, outer_strides, length, stride }
+    }
+
+    /// The same lines, of which only those at the positions of `other`'s lines are numbered.
+    pub fn at_positions_of(self, other: &AxisLines) -> AxisLines {
+        AxisLines { outer_dims: other.outer_dims, ..self }
+    }
+
+    /// The offset of line `i`, in **elements**.
+    pub fn offset(&self, i: usize) -> usize {
+        let mut rest = i;
+        self.outer_dims.iter().zip(&self.outer_strides).rev().fold(0, |offset, (&d, &s)| {
+            let index = rest % d;
+            rest /= d;
+            offset + index * s
+        })
+    }
+
+    /// A contiguous tensor with one line of `length` elements for each of these lines. `f(i, line)` writes line `i`; the
+    /// threads share the lines. The axis of the lines is the last.
+    pub fn map<E: crate::Element>(
+        &self,
+        op: &'static str,
+        length: usize,
+        f: impl Fn(usize, &mut [E]) + Sync,
+    ) -> Result<StridedTensor> {
+        let mut dims = self.outer_dims;
+        dims.push(length);
+        let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
+        let mut out = StridedTensor::for_result(op, dims, strides, E::DTYPE)?;
+        let numel = out.numel();
+        if numel > 0 {
+            for_each_chunk(&mut out.result_data::<E>()[..numel], length, f);
+        }
+        Ok(out)
+    }
+}
+
+/// Copies lines, whose axis is the last of `lines`, to axis `axis` of `dst`.
+pub(crate) fn copy_lines(
+    op: &'static str,
+    lines: &StridedTensor,
+    axis: usize,
+    dst: &mut StridedTensor,
+) -> Result<()> {
+    let last = lines.rank() - 1;
+    let order: Vec<usize> = (0..last).take(axis).chain([last]).chain(axis..last).collect();
+    crate::elementwise::copy_into(op, dst, &lines.permute(&order)?)
+}

@@ -1,0 +1,60 @@
+//! Running sums.
+
+use crate::error::Result;
+use crate::kernels::check_axis;
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{data, required_int};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
+use crate::tensor::any::Operand;
+use crate::tensor::result_format::FormatRule;
+
+params! {
+    /// Parameters of `cumsum`.
+    pub(crate) struct Cumsum {
+        axis: usize => required_int("axis"),
+    }
+}
+
+const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], Cumsum::SPECS);
+static CUMSUM_SCHEMA: Schema = Schema::new("cumsum", ARGS);
+static CUMSUM: Op = Op::new(&CUMSUM_SCHEMA).on_strided(Kernel::rust(&run));
+
+pub(crate) const OPS: &[&Op] = &[&CUMSUM];
+
+/// Running sums along an axis, as `torch.cumsum`; summed in f64.
+///
+/// # Shapes
+/// Any; the result has the shape of `x`, and is contiguous.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range; `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn cumsum<T: Operand>(x: &T, axis: usize) -> Result<T> {
+    CUMSUM.call_with(&[Arg::Tensor(x.tensor_ref())], &Cumsum { axis })
+}
+
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, Cumsum { axis }) = (args.op(), args.strided(0)?, Cumsum::read(args)?);
+    check_axis(op, x.dims(), axis)?;
+    let (lines, data) = (AxisLines::new(x, axis), x.data::<f32>());
+    let running_sums = |i: usize, line: &mut [f32]| {
+        let offset = lines.offset(i);
+        let mut sum = 0f64;
+        for (j, v) in line.iter_mut().enumerate() {
+            sum += f64::from(data[offset + j * lines.stride]);
+            *v = sum as f32;
+        }
+    };
+    let dst = results.by_rule(FormatRule::Contiguous, &[x], x.dims(), x.dtype())?;
+    Ok(axis_lines::timed(args, x, || {
+        let sums = lines.map(op, lines.length, running_sums)?;
+        copy_lines(op, &sums, axis, dst)
+    })?)
+}

@@ -1,0 +1,151 @@
+//! Selection of elements by indices: `gather` and `index_select`.
+
+use crate::dtype::DType;
+use crate::error::{Result, fail};
+use crate::kernels::axis_copy;
+use crate::kernels::axis_map::AxisMap;
+use crate::kernels::check_axis;
+use crate::layout::memory_format::check_extent;
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{data, param, required_int};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::ALL_DTYPES;
+use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
+use crate::tensor::any::{Operand, TensorRef, check_f32};
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+
+params! {
+    /// Parameters of `gather` and `index_select`.
+    pub(crate) struct Gather {
+        axis: usize => required_int("axis"),
+    }
+}
+
+const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x"), data("index")], Gather::SPECS);
+static GATHER_SCHEMA: Schema = Schema::new("gather", GATHER_ARGS);
+/// The kernel takes s32 because `index` is data; `x` is f32.
+static GATHER: Op =
+    Op::new(&GATHER_SCHEMA).on_strided(Kernel::rust(&run_gather).with_dtypes(&[DType::F32, DType::S32]));
+const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x"), param("index")], Gather::SPECS);
+static INDEX_SELECT_SCHEMA: Schema = Schema::new("index_select", INDEX_SELECT_ARGS);
+static INDEX_SELECT: Op =
+    Op::new(&INDEX_SELECT_SCHEMA).on_strided(Kernel::rust(&run_index_select).with_dtypes(ALL_DTYPES));
+
+pub(crate) const OPS: &[&Op] = &[&GATHER, &INDEX_SELECT];
+
+/// Selects elements along an axis by a tensor of indices, as `torch.gather`: `x[i][index[i][j][k]][k]` for axis 1.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+/// let index = StridedTensor::from_slice(&[2i32, 0], &[2, 1])?;
+/// let y = ops::gather(&x, 1, &index)?;
+/// assert_eq!(y.dims(), [2, 1]);
+/// assert_eq!(y.to_vec::<f32>()?, [3.0, 4.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `index` has the rank of `x`, and is no larger along the other axes. The result has the sizes of `index`, and is
+/// contiguous.
+///
+/// # Dtypes
+/// `x` f32, `index` s32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument`, `RankMismatch`, `ShapeMismatch`, `DTypeMismatch`; `OutOfBounds` for an index past the size;
+/// `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn gather<T: Operand>(x: &T, axis: usize, index: &T) -> Result<T> {
+    GATHER.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(index.tensor_ref())], &Gather { axis })
+}
+
+/// Selects the given indices of an axis, in the order given, as `torch.index_select`.
+///
+/// # Shapes
+/// `index` `[K]`; the result has size K along `axis`, and is contiguous.
+///
+/// # Dtypes
+/// `x` any, `index` s32.
+///
+/// # Layouts
+/// Strided only, any strides.
+///
+/// # Errors
+/// `InvalidArgument` for an axis out of range; `DTypeMismatch`; `OutOfBounds` for an index past the size;
+/// `UnsupportedOp` on blocked tensors.
+#[track_caller]
+pub fn index_select<T: Operand>(x: &T, axis: usize, index: &StridedTensor) -> Result<T> {
+    let index = TensorRef::Strided(index);
+    INDEX_SELECT.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(index)], &Gather { axis })
+}
+
+/// `OutOfBounds` for an index that is negative or past the size.
+fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usize) -> Result<()> {
+    if let Some(bad) = index.to_vec::<i32>()?.into_iter().find(|&i| i < 0 || i as usize >= size) {
+        let rule = format!("axis {axis} of x has size {size}");
+        fail!(OutOfBounds, op, "index", bad.to_string(), rule, "pass indices from 0 up to the size");
+    }
+    Ok(())
+}
+
+fn check_index_dtype(op: &'static str, index: &StridedTensor) -> Result<()> {
+    if index.dtype() != DType::S32 {
+        let got = TensorRef::Strided(index).describe();
+        fail!(DTypeMismatch, op, "index", got, "indices are s32", "pass a tensor of that dtype");
+    }
+    Ok(())
+}
+
+fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, index, Gather { axis }) =
+        (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
+    check_axis(op, x.dims(), axis)?;
+    check_index_dtype(op, index)?;
+    check_f32(op, "x", TensorRef::Strided(x), "it is f32")?;
+    let got = || TensorRef::Strided(index).describe();
+    let rule = || format!("x is {:?}", x.dims());
+    if index.rank() != x.rank() {
+        fail!(RankMismatch, op, "index", got(), rule(), "pass indices of the rank of x");
+    }
+    if (0..x.rank()).any(|d| d != axis && index.dims()[d] > x.dims()[d]) {
+        let remedy = format!("pass indices that are no larger except along axis {axis}");
+        fail!(ShapeMismatch, op, "index", got(), rule(), remedy);
+    }
+    check_indices(op, index, axis, x.dims()[axis])?;
+    let index_lines = AxisLines::new(index, axis);
+    // Each line of the index selects from the line of x at the same position.
+    let x_lines = AxisLines::new(x, axis).at_positions_of(&index_lines);
+    let dst = results.by_rule(FormatRule::Contiguous, &[x], index.dims(), x.dtype())?;
+    let (data, indices) = (x.data::<f32>(), index.data::<i32>());
+    let select = |i: usize, line: &mut [f32]| {
+        let (from, at) = (x_lines.offset(i), index_lines.offset(i));
+        for (j, v) in line.iter_mut().enumerate() {
+            *v = data[from + indices[at + j * index_lines.stride] as usize * x_lines.stride];
+        }
+    };
+    Ok(axis_lines::timed(args, x, || {
+        let selected = index_lines.map(op, index_lines.length, select)?;
+        copy_lines(op, &selected, axis, dst)
+    })?)
+}
+
+fn run_index_select(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x, index, Gather { axis }) =
+        (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
+    check_axis(op, x.dims(), axis)?;
+    check_index_dtype(op, index)?;
+    check_indices(op, index, axis, x.dims()[axis])?;
+    let mut dims = x.dims;
+    dims[axis] = index.numel();
+    check_extent(op, &dims)?;
+    results.describe(&FormatRule::Contiguous.desc(op, &[x], &dims, x.dtype())?)?;
+    let list = index.to_vec::<i32>()?;
+    let mut maps: Vec<Option<AxisMap<'_>>> = x.dims().iter().map(|_| None).collect();
+    maps[axis] = Some(AxisMap::List(&list));
+    axis_copy::run(args, results, &maps, 0.0, FormatRule::Contiguous)
+}
