@@ -2,12 +2,12 @@
 //! together as the columns of a vector loop.
 
 use crate::kernels::lanes::{Lanes, for_each_chunk};
-pub(crate) use crate::kernels::lent::ColumnsMut;
+pub(crate) use crate::kernels::lent::ResultColumns;
 use crate::simd;
 use crate::threads::{SyncPtr, parallel_for};
 
-/// Lines that a kernel takes side by side at most.
-pub(crate) const WIDTH: usize = 64;
+/// AxisLines that a kernel takes side by side at most.
+pub(crate) const MAX_COLUMNS: usize = 64;
 /// Longest lines that are put side by side in scratch.
 const LONGEST: usize = 4096;
 /// Elements of one task at least.
@@ -15,17 +15,17 @@ const TASK: usize = 8 << 10;
 
 /// How lines along one axis of a dense tensor lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lines {
+pub(crate) struct AxisLines {
     /// Groups of lines.
     pub outer: usize,
     /// Elements of a line.
     pub len: usize,
-    /// Lines of a group, side by side; also the step from one element of a line to the next.
+    /// AxisLines of a group, side by side; also the step from one element of a line to the next.
     pub inner: usize,
 }
 
 /// Some lines that lie side by side: `len` rows of `width` elements, `stride` apart.
-pub(crate) struct Columns<'a> {
+pub(crate) struct SourceColumns<'a> {
     /// The source from the first element on.
     pub src: &'a [f32],
     pub stride: usize,
@@ -33,7 +33,7 @@ pub(crate) struct Columns<'a> {
     pub width: usize,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> SourceColumns<'a> {
     /// Row `i` of the source.
     #[inline(always)]
     pub fn row(&self, i: usize) -> &'a [f32] {
@@ -41,10 +41,10 @@ impl<'a> Columns<'a> {
     }
 }
 
-impl Lines {
+impl AxisLines {
     /// The lines along dimension `axis` of a dense tensor of these sizes, outermost first.
-    pub fn new(sizes: &[usize], axis: usize) -> Lines {
-        Lines {
+    pub fn new(sizes: &[usize], axis: usize) -> AxisLines {
+        AxisLines {
             outer: sizes[..axis].iter().product(),
             len: sizes[axis],
             inner: sizes[axis + 1..].iter().product(),
@@ -52,10 +52,10 @@ impl Lines {
     }
 
     /// The lines of a blocked activation of this rank along another axis than the channels; lines of padding too.
-    pub fn of_blocked(view: &Lanes, rank: usize, axis: usize) -> Lines {
+    pub fn of_blocked(view: &Lanes, rank: usize, axis: usize) -> AxisLines {
         let [d, h, w] = view.spatial;
         let sizes = [view.n, view.blocks, d, h, w, view.lanes];
-        Lines::new(&sizes, if axis == 0 { 0 } else { axis + 5 - rank })
+        AxisLines::new(&sizes, if axis == 0 { 0 } else { axis + 5 - rank })
     }
 
     /// Calls `f` for columns that cover every line; the team shares them. `src` has `outer * len * inner` elements, `dst`
@@ -65,27 +65,28 @@ impl Lines {
         src: &[f32],
         dst: &mut [E],
         rows: usize,
-        f: impl Fn(Columns<'_>, ColumnsMut<'_, E>) + Sync,
+        f: impl Fn(SourceColumns<'_>, ResultColumns<'_, E>) + Sync,
     ) {
-        let Lines { outer, len, inner } = *self;
+        let AxisLines { outer, len, inner } = *self;
         let src = &src[..outer * len * inner];
         let dst = &mut dst[..outer * rows * inner];
         if dst.is_empty() || src.is_empty() {
             return;
         }
-        let parts = inner.div_ceil(WIDTH);
+        let parts = inner.div_ceil(MAX_COLUMNS);
         let units = outer * parts;
         let together = (TASK * units / src.len()).max(1);
         let out = SyncPtr::new(dst);
         parallel_for(units.div_ceil(together), |task| {
             for unit in task * together..((task + 1) * together).min(units) {
-                let (outer, first) = (unit / parts, unit % parts * WIDTH);
-                let width = WIDTH.min(inner - first);
+                let (outer, first) = (unit / parts, unit % parts * MAX_COLUMNS);
+                let width = MAX_COLUMNS.min(inner - first);
                 let at = outer * rows * inner + first;
-                let from = Columns { src: &src[outer * len * inner + first..], stride: inner, len, width };
+                let from =
+                    SourceColumns { src: &src[outer * len * inner + first..], stride: inner, len, width };
                 // SAFETY: `at` is inside `dst`; the rows from there on are columns `first..first + width` of group
                 // `outer`, which no other unit has. `dst` is borrowed until all tasks are done.
-                unsafe { ColumnsMut::lend(out.get().add(at), inner, rows, width, |to| f(from, to)) };
+                unsafe { ResultColumns::lend(out.get().add(at), inner, rows, width, |to| f(from, to)) };
             }
         });
     }
@@ -137,23 +138,23 @@ pub(crate) fn with_scratch<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R 
     result
 }
 
-impl Lines {
+impl AxisLines {
     /// As [`for_each`](Self::for_each) with as many rows, but in scratch and in place where a group has few lines: `beside` gets
-    /// rows of [`WIDTH`] elements, `direct` gets the rest.
+    /// rows of [`MAX_COLUMNS`] elements, `direct` gets the rest.
     pub fn for_each_wide(
         &self,
         src: &[f32],
         dst: &mut [f32],
         beside: impl Fn(&mut [f32]) + Sync,
-        direct: impl Fn(Columns<'_>, ColumnsMut<'_, f32>) + Sync,
+        direct: impl Fn(SourceColumns<'_>, ResultColumns<'_, f32>) + Sync,
     ) {
-        let Some(together) = self.together() else { return self.for_each(src, dst, self.len, direct) };
+        let Some(together) = self.groups_at_once() else { return self.for_each(src, dst, self.len, direct) };
         let chunk = together * self.len * self.inner;
         if dst.is_empty() {
             return;
         }
         for_each_chunk(&mut dst[..self.outer * self.len * self.inner], chunk, |i, dst| {
-            with_scratch(self.len * WIDTH, |rows| {
+            with_scratch(self.len * MAX_COLUMNS, |rows| {
                 self.gather(&src[i * chunk..][..dst.len()], rows);
                 beside(rows);
                 self.scatter(rows, dst);
@@ -161,20 +162,20 @@ impl Lines {
         });
     }
 
-    /// Groups that together have at most [`WIDTH`] lines, where a group alone has too few for a vector loop and the
+    /// Groups that together have at most [`MAX_COLUMNS`] lines, where a group alone has too few for a vector loop and the
     /// lines are not too long for scratch.
-    pub fn together(&self) -> Option<usize> {
-        (self.inner < WIDTH && self.len <= LONGEST).then_some(WIDTH / self.inner.max(1))
+    pub fn groups_at_once(&self) -> Option<usize> {
+        (self.inner < MAX_COLUMNS && self.len <= LONGEST).then_some(MAX_COLUMNS / self.inner.max(1))
     }
 
     /// Puts the lines of some whole groups side by side: row `a` of `to` has element `a` of each.
     pub fn gather(&self, src: &[f32], to: &mut [f32]) {
-        let Lines { len, inner, .. } = *self;
+        let AxisLines { len, inner, .. } = *self;
         if inner == 1 {
-            return transpose((to, WIDTH), (src, len), len, src.len() / len);
+            return transpose((to, MAX_COLUMNS), (src, len), len, src.len() / len);
         }
         for (group, src) in src.chunks_exact(len * inner).enumerate() {
-            for (row, to) in src.chunks_exact(inner).zip(to.chunks_exact_mut(WIDTH)) {
+            for (row, to) in src.chunks_exact(inner).zip(to.chunks_exact_mut(MAX_COLUMNS)) {
                 copy_lanes(&mut to[group * inner..][..inner], row);
             }
         }
@@ -182,13 +183,13 @@ impl Lines {
 
     /// Puts them back.
     fn scatter(&self, from: &[f32], dst: &mut [f32]) {
-        let Lines { len, inner, .. } = *self;
+        let AxisLines { len, inner, .. } = *self;
         if inner == 1 {
             let lines = dst.len() / len;
-            return transpose((dst, len), (from, WIDTH), lines, len);
+            return transpose((dst, len), (from, MAX_COLUMNS), lines, len);
         }
         for (group, dst) in dst.chunks_exact_mut(len * inner).enumerate() {
-            for (row, from) in dst.chunks_exact_mut(inner).zip(from.chunks_exact(WIDTH)) {
+            for (row, from) in dst.chunks_exact_mut(inner).zip(from.chunks_exact(MAX_COLUMNS)) {
                 copy_lanes(row, &from[group * inner..][..inner]);
             }
         }
@@ -204,7 +205,7 @@ pub(crate) fn copy_lanes(to: &mut [f32], from: &[f32]) {
     }
 }
 
-/// The channels of some pixels of a blocked activation, as rows of [`WIDTH`] pixels; padding is left out.
+/// The channels of some pixels of a blocked activation, as rows of [`MAX_COLUMNS`] pixels; padding is left out.
 pub(crate) fn gather_channels(
     view: &Lanes,
     src: &[f32],
@@ -215,7 +216,7 @@ pub(crate) fn gather_channels(
 ) {
     for block in 0..view.blocks {
         let from = &src[n * view.stride_n + block * view.stride_block + first * view.lanes..];
-        let to = &mut to[block * view.lanes * WIDTH..];
-        transpose((to, WIDTH), (from, view.lanes), view.lanes_in(block), pixels);
+        let to = &mut to[block * view.lanes * MAX_COLUMNS..];
+        transpose((to, MAX_COLUMNS), (from, view.lanes), view.lanes_in(block), pixels);
     }
 }

@@ -11,7 +11,7 @@
 
 use crate::elementwise;
 use crate::error::{Complaint, Error, Result};
-use crate::kernels::lent::{Tile, TilePlace};
+use crate::kernels::lent::{PixelTile, PixelTileGeometry};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
@@ -23,7 +23,7 @@ use std::ops::Range;
 /// Bytes of result that one task of a parallel section writes at least.
 const TASK_BYTES: usize = 32 << 10;
 
-/// Bytes that one task of [`Lanes::for_each_part`] reads and writes, about; rows that cost more are cut.
+/// Bytes that one task of [`Lanes::for_each_plane_part`] reads and writes, about; rows that cost more are cut.
 const PART_BYTES: usize = 64 << 10;
 /// No part of a row is narrower than this, in lanes or in columns.
 const MIN_PART_LANES: usize = 64;
@@ -51,7 +51,7 @@ pub(crate) struct Lanes {
 
 /// Some pixels of one block of one image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct PixelRun {
     pub n: usize,
     pub block: usize,
     /// The first pixel, counted over D, H and W.
@@ -60,7 +60,7 @@ pub(crate) struct Piece {
 
 /// One row of pixels of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct RowIndex {
     pub n: usize,
     pub block: usize,
     pub d: usize,
@@ -128,7 +128,7 @@ impl Lanes {
     }
 
     /// Where the row begins.
-    pub fn offset(&self, row: Row) -> usize {
+    pub fn offset(&self, row: RowIndex) -> usize {
         row.n * self.stride_n + row.block * self.stride_block + row.d * self.stride_d + row.h * self.stride_h
     }
 
@@ -167,7 +167,7 @@ impl Lanes {
 
     /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
     /// them.
-    pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
+    pub fn for_each_pixel_run<E: Send>(&self, dst: &mut [E], f: impl Fn(PixelRun, &mut [E]) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
@@ -186,7 +186,7 @@ impl Lanes {
                 let elements = unsafe {
                     std::slice::from_raw_parts_mut(out.get().add(offset), (end - first) * self.lanes)
                 };
-                f(Piece { n: plane / self.blocks, block: plane % self.blocks, first }, elements);
+                f(PixelRun { n: plane / self.blocks, block: plane % self.blocks, first }, elements);
             }
         });
     }
@@ -197,7 +197,7 @@ impl Lanes {
             return;
         }
         let used = self.lanes_in(self.blocks - 1);
-        self.for_each_piece(dst, |p, dst| {
+        self.for_each_pixel_run(dst, |p, dst| {
             if p.block == self.blocks - 1 {
                 elementwise::clear(dst, self.lanes, used);
             }
@@ -205,7 +205,7 @@ impl Lanes {
     }
 
     /// Calls `f` for tiles of up to `pixels` pixels with all their channels; the team shares them.
-    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile<'_>) + Sync) {
+    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(PixelTile<'_>) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
@@ -221,9 +221,9 @@ impl Lanes {
                 let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
                 let pixels = pixels.min(self.pixels() - first);
                 let (stride_block, blocks, lanes) = (self.stride_block, self.blocks, self.lanes);
-                let place = TilePlace { n, first, pixels, stride_block, blocks, lanes };
+                let place = PixelTileGeometry { n, first, pixels, stride_block, blocks, lanes };
                 // SAFETY: pixels of `dst` that no other task has; `dst` is borrowed until all tasks are done.
-                unsafe { Tile::lend(start, place, &f) };
+                unsafe { PixelTile::lend(start, place, &f) };
             }
         });
     }
@@ -231,12 +231,12 @@ impl Lanes {
     /// Calls `f(state, part)` until the parts cover `dst`; the team shares them. `row_bytes` is what one row costs:
     /// the **bytes** that it reads and writes. A part is some rows of one plane; small parts come several to a task,
     /// which has one `state`. Rows that cost much are cut, along their lanes where there are many, else along W.
-    pub fn for_each_part<S>(
+    pub fn for_each_plane_part<S>(
         &self,
         dst: &mut [f32],
         row_bytes: usize,
         state: impl Fn() -> S + Sync,
-        f: impl Fn(&mut S, &mut Part<'_>) + Sync,
+        f: impl Fn(&mut S, &mut PlanePart<'_>) + Sync,
     ) {
         let [depth, height, width] = self.spatial;
         let dst = &mut dst[..self.len()];
@@ -258,11 +258,11 @@ impl Lanes {
                 let (rest, column_cut) = (rest / column_cuts, rest % column_cuts);
                 let (rest, row_cut) = (rest / row_cuts, rest % row_cuts);
                 let (rest, d) = (rest / depth, rest % depth);
-                let plane = Row { n: rest / self.blocks, block: rest % self.blocks, d, h: 0 };
+                let plane = RowIndex { n: rest / self.blocks, block: rest % self.blocks, d, h: 0 };
                 // The last part of the lanes takes the rest, so that none is narrower than `MIN_PART_LANES`.
                 let wide = self.lanes / lane_cuts;
                 let lane_end = if lane_cut + 1 == lane_cuts { self.lanes } else { (lane_cut + 1) * wide };
-                let mut part = Part {
+                let mut part = PlanePart {
                     plane,
                     rows: row_cut * rows..((row_cut + 1) * rows).min(height),
                     columns: width * column_cut / column_cuts..width * (column_cut + 1) / column_cuts,
@@ -279,10 +279,10 @@ impl Lanes {
     }
 }
 
-/// Part of one plane of a result, which one task alone writes.
-pub(crate) struct Part<'a> {
+/// PlanePart of one plane of a result, which one task alone writes.
+pub(crate) struct PlanePart<'a> {
     /// Image, block and D; `h` is 0.
-    pub plane: Row,
+    pub plane: RowIndex,
     /// The rows (H) that the part has.
     pub rows: Range<usize>,
     /// The pixels of these rows that it has.
@@ -297,7 +297,7 @@ pub(crate) struct Part<'a> {
     lifetime: PhantomData<&'a mut [f32]>,
 }
 
-impl Part<'_> {
+impl PlanePart<'_> {
     /// The elements of these pixels and lanes of one row, which lie together: of one pixel, or all lanes of several.
     ///
     /// # Panics
@@ -363,15 +363,15 @@ impl Part<'_> {
 
 /// `L` lanes of the pixels of `R` source rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Columns<'a, const L: usize, const R: usize> {
+pub(crate) struct RowVectors<'a, const L: usize, const R: usize> {
     first: [*const f32; R],
     stride: usize,
     count: usize,
     lifetime: PhantomData<&'a [f32]>,
 }
 
-impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
-    /// `count` columns, at least one, each `stride` elements after the other. Row `r` begins at `starts[r] + lane`.
+impl<'a, const L: usize, const R: usize> RowVectors<'a, L, R> {
+    /// `count` columns, at least one, each `stride` elements after the other. RowIndex `r` begins at `starts[r] + lane`.
     ///
     /// # Panics
     /// When they are not all in `src`, or there are fewer than `R` starts.
@@ -385,7 +385,7 @@ impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
             // SAFETY: `at` lies inside `src`.
             first[r] = unsafe { src.as_ptr().add(at) };
         }
-        Columns { first, stride, count, lifetime: PhantomData }
+        RowVectors { first, stride, count, lifetime: PhantomData }
     }
 
     /// Column `i`: a vector of each row.
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!((views[2].blocks, views[2].lanes_in(0), views[2].lanes_in(1)), (2, 16, 1));
         for v in views {
             let mut data: Vec<f32> = (0..v.len()).map(|i| i as f32).collect();
-            v.for_each_piece(&mut data, |p, elements| {
+            v.for_each_pixel_run(&mut data, |p, elements| {
                 let start = p.n * v.stride_n + p.block * v.stride_block + p.first * v.lanes;
                 elements.iter_mut().enumerate().for_each(|(i, e)| *e -= (start + i) as f32);
             });

@@ -5,9 +5,9 @@
 
 use std::marker::PhantomData;
 
-/// The pixels of a [`Tile`], and how they lie.
+/// The pixels of a [`PixelTile`], and how they lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TilePlace {
+pub(crate) struct PixelTileGeometry {
     pub n: usize,
     /// The first pixel, counted over D, H and W.
     pub first: usize,
@@ -24,36 +24,40 @@ pub(crate) struct TilePlace {
 /// A tile cannot leave the closure:
 /// ```compile_fail
 /// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
-/// let place = lent::TilePlace { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
+/// let place = lent::PixelTileGeometry { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
 /// let mut numbers = [1f32; 8];
 /// let mut kept = None;
 /// // SAFETY: two blocks of two pixels, which nothing else uses meanwhile.
-/// unsafe { lent::Tile::lend(numbers.as_mut_ptr(), place, |tile| kept = Some(tile)) };
+/// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), place, |tile| kept = Some(tile)) };
 /// ```
 /// What is written inside is there afterwards:
 /// ```
 /// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
-/// let place = lent::TilePlace { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
+/// let place = lent::PixelTileGeometry { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
 /// let mut numbers = [1f32; 8];
 /// let mut kept = None;
 /// // SAFETY: two blocks of two pixels, which nothing else uses meanwhile.
-/// unsafe { lent::Tile::lend(numbers.as_mut_ptr(), place, |mut tile| kept = Some(tile.block(1).len())) };
+/// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), place, |mut tile| kept = Some(tile.block(1).len())) };
 /// assert_eq!(kept, Some(2));
 /// ```
-pub(crate) struct Tile<'a> {
-    pub place: TilePlace,
+pub(crate) struct PixelTile<'a> {
+    pub place: PixelTileGeometry,
     start: *mut f32,
     lifetime: PhantomData<&'a mut [f32]>,
 }
 
-impl Tile<'_> {
+impl PixelTile<'_> {
     /// Lends a tile whose first pixel of block 0 is at `start`.
     ///
     /// # Safety
     /// Until `f` returns, the pixels of every block are valid for reading and writing, and nothing else uses them.
     #[inline(always)]
-    pub unsafe fn lend<R>(start: *mut f32, place: TilePlace, f: impl FnOnce(Tile<'_>) -> R) -> R {
-        f(Tile { place, start, lifetime: PhantomData })
+    pub unsafe fn lend<R>(
+        start: *mut f32,
+        place: PixelTileGeometry,
+        f: impl FnOnce(PixelTile<'_>) -> R,
+    ) -> R {
+        f(PixelTile { place, start, lifetime: PhantomData })
     }
 
     /// The pixels of one block, side by side.
@@ -79,24 +83,24 @@ impl Tile<'_> {
 /// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
 /// let mut numbers = [1f32; 4];
 /// // SAFETY: two rows of two elements, which nothing else uses meanwhile.
-/// let kept = unsafe { lent::ColumnsMut::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| columns) };
+/// let kept = unsafe { lent::ResultColumns::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| columns) };
 /// ```
 /// ```compile_fail
 /// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
 /// let mut numbers = [1f32; 4];
 /// let mut kept = None;
 /// // SAFETY: as above.
-/// unsafe { lent::ColumnsMut::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| kept = Some(columns)) };
+/// unsafe { lent::ResultColumns::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| kept = Some(columns)) };
 /// ```
 /// What is written inside is there afterwards:
 /// ```
 /// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
 /// let mut numbers = [1f32; 4];
 /// // SAFETY: as above.
-/// unsafe { lent::ColumnsMut::lend(numbers.as_mut_ptr(), 2, 2, 2, |mut columns| columns.row(1).fill(2.0)) };
+/// unsafe { lent::ResultColumns::lend(numbers.as_mut_ptr(), 2, 2, 2, |mut columns| columns.row(1).fill(2.0)) };
 /// assert_eq!(numbers, [1.0, 1.0, 2.0, 2.0]);
 /// ```
-pub(crate) struct ColumnsMut<'a, E> {
+pub(crate) struct ResultColumns<'a, E> {
     start: *mut E,
     stride: usize,
     rows: usize,
@@ -104,7 +108,7 @@ pub(crate) struct ColumnsMut<'a, E> {
     lifetime: PhantomData<&'a mut [E]>,
 }
 
-impl<E> ColumnsMut<'_, E> {
+impl<E> ResultColumns<'_, E> {
     /// Lends columns whose row 0 begins at `start`.
     ///
     /// # Safety
@@ -116,9 +120,9 @@ impl<E> ColumnsMut<'_, E> {
         stride: usize,
         rows: usize,
         width: usize,
-        f: impl FnOnce(ColumnsMut<'_, E>) -> R,
+        f: impl FnOnce(ResultColumns<'_, E>) -> R,
     ) -> R {
-        f(ColumnsMut { start, stride, rows, width, lifetime: PhantomData })
+        f(ResultColumns { start, stride, rows, width, lifetime: PhantomData })
     }
 
     /// Row `i`.

@@ -13,44 +13,48 @@ use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 /// A dense source, and a result of the same sizes that lies just as it does.
-pub(crate) enum Same<'r> {
+pub(crate) enum OperandAndResult<'r> {
     Strided(StridedTensor, &'r mut StridedTensor),
     Blocked(BlockedTensor, &'r mut BlockedTensor),
 }
 
-impl<'r> Same<'r> {
+impl<'r> OperandAndResult<'r> {
     /// Operand 0 and an empty result. A strided operand that does not lie as the rule wants the result is copied,
     /// which the ledger counts.
-    pub fn new(args: &Args<'_>, results: &'r mut Results<'_>, rule: FormatRule) -> KernelResult<Same<'r>> {
+    pub fn new(
+        args: &Args<'_>,
+        results: &'r mut Results<'_>,
+        rule: FormatRule,
+    ) -> KernelResult<OperandAndResult<'r>> {
         if args.key() == DispatchKey::BLOCKED {
             let x = args.blocked(0)?;
             let dst = results.blocked(x.dims(), x.layout(), x.dtype())?;
-            return Ok(Same::Blocked(x.clone(), dst));
+            return Ok(OperandAndResult::Blocked(x.clone(), dst));
         }
         let x = args.strided(0)?;
         let dst = results.by_rule(rule, &[x], x.dims(), x.dtype())?;
-        Ok(Same::Strided(x.dense_at(args.op(), format_of(dst), args.location())?, dst))
+        Ok(OperandAndResult::Strided(x.dense_at(args.op(), format_of(dst), args.location())?, dst))
     }
 
     /// The view of both, for ranks 2 to 5.
     pub fn lanes(&self, op: &'static str) -> Result<Lanes> {
         match self {
-            Same::Blocked(x, _) => Lanes::of_blocked(op, x),
-            Same::Strided(_, dst) => strided_lanes(op, dst),
+            OperandAndResult::Blocked(x, _) => Lanes::of_blocked(op, x),
+            OperandAndResult::Strided(_, dst) => strided_lanes(op, dst),
         }
     }
 
     /// The layout, where there is one.
     pub fn layout(&self) -> Option<&Layout> {
         match self {
-            Same::Blocked(x, _) => Some(x.layout()),
-            Same::Strided(..) => None,
+            OperandAndResult::Blocked(x, _) => Some(x.layout()),
+            OperandAndResult::Strided(..) => None,
         }
     }
 
     /// The dimensions from the outermost to the densest; strided only has others than the last channel-wise.
     pub fn memory_order(&self) -> Dims {
-        let Same::Strided(_, dst) = self else { return Dims::EMPTY };
+        let OperandAndResult::Strided(_, dst) = self else { return Dims::EMPTY };
         let rank = dst.rank();
         if format_of(dst) == MemoryFormat::Contiguous {
             return (0..rank).to_dims();
@@ -61,16 +65,18 @@ impl<'r> Same<'r> {
     /// Source and result.
     pub fn slices(&mut self) -> (&[f32], &mut [f32]) {
         match self {
-            Same::Strided(x, dst) => (x.data(), dst.result_data()),
-            Same::Blocked(x, dst) => (x.data(), bytemuck::cast_slice_mut(dst.storage_bytes_mut())),
+            OperandAndResult::Strided(x, dst) => (x.data(), dst.result_data()),
+            OperandAndResult::Blocked(x, dst) => {
+                (x.data(), bytemuck::cast_slice_mut(dst.storage_bytes_mut()))
+            }
         }
     }
 
     /// The layout's or format's name, for the ledger.
     pub fn layout_name(&self) -> String {
         match self {
-            Same::Strided(_, dst) => dst.format_name(),
-            Same::Blocked(x, _) => x.layout().to_string(),
+            OperandAndResult::Strided(_, dst) => dst.format_name(),
+            OperandAndResult::Blocked(x, _) => x.layout().to_string(),
         }
     }
 }

@@ -11,23 +11,23 @@ const PATTERN: usize = 128;
 
 /// What one channel is normalised with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scale {
+pub(crate) struct ChannelScale {
     pub center: f32,
     pub scale: f32,
     pub shift: f32,
 }
 
-impl Scale {
+impl ChannelScale {
     /// `(x - mean) / deviation * weight + bias`, where `inverse` is 1 / deviation. What the centre's rounding leaves of
     /// the mean goes into the shift.
-    pub fn new(mean: f64, inverse: f64, weight: f32, bias: f32) -> Scale {
+    pub fn new(mean: f64, inverse: f64, weight: f32, bias: f32) -> ChannelScale {
         let center = mean as f32;
         let scale = inverse * f64::from(weight);
         let rest = f64::from(center) - mean;
         // NaN of an infinite mean, which leaves nothing.
         let shift =
             if rest == 0.0 || !center.is_finite() { f64::from(bias) } else { f64::from(bias) + rest * scale };
-        Scale { center, scale: scale as f32, shift: shift as f32 }
+        ChannelScale { center, scale: scale as f32, shift: shift as f32 }
     }
 
     #[inline(always)]
@@ -36,8 +36,8 @@ impl Scale {
     }
 }
 
-/// Scales in the order of the view's channels, zero for those of the padding; for each image, or for all.
-pub(crate) struct Scales {
+/// ChannelScales in the order of the view's channels, zero for those of the padding; for each image, or for all.
+pub(crate) struct ChannelScales {
     per_image: bool,
     /// Of one image.
     channels: usize,
@@ -47,18 +47,18 @@ pub(crate) struct Scales {
     shift: Vec<f32>,
 }
 
-impl Scales {
+impl ChannelScales {
     /// The same for every image.
-    pub fn new(view: &Lanes, of: impl Fn(usize) -> Scale) -> Scales {
-        Scales::make(view, false, |_, c| of(c))
+    pub fn new(view: &Lanes, of: impl Fn(usize) -> ChannelScale) -> ChannelScales {
+        ChannelScales::make(view, false, |_, c| of(c))
     }
 
     /// `of(image, channel)`.
-    pub fn per_image(view: &Lanes, of: impl Fn(usize, usize) -> Scale) -> Scales {
-        Scales::make(view, true, of)
+    pub fn per_image(view: &Lanes, of: impl Fn(usize, usize) -> ChannelScale) -> ChannelScales {
+        ChannelScales::make(view, true, of)
     }
 
-    fn make(view: &Lanes, per_image: bool, of: impl Fn(usize, usize) -> Scale) -> Scales {
+    fn make(view: &Lanes, per_image: bool, of: impl Fn(usize, usize) -> ChannelScale) -> ChannelScales {
         let images = if per_image { view.n } else { 1 };
         // Few channels side by side: repeat them, so that a vector loop has a whole stretch.
         let alone = matches!(view.lanes, 0 | 1 | 8 | 16) || view.lanes >= PATTERN;
@@ -77,7 +77,7 @@ impl Scales {
                 }
             }
         }
-        Scales { per_image, channels, blocks: view.blocks.max(1), center, scale, shift }
+        ChannelScales { per_image, channels, blocks: view.blocks.max(1), center, scale, shift }
     }
 
     /// Centres, scales and shifts of the first `lanes` channels of a block.
@@ -90,7 +90,7 @@ impl Scales {
     /// Writes `dst`, which lies as `src` does.
     pub fn apply(&self, view: &Lanes, src: &[f32], dst: &mut [f32]) {
         let step = self.channels / self.blocks;
-        view.for_each_piece(dst, |p, dst| {
+        view.for_each_pixel_run(dst, |p, dst| {
             let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
             let src = &src[start..start + dst.len()];
             let [center, scale, shift] = self.of(p.n, p.block, step);
@@ -118,14 +118,14 @@ impl<const L: usize> Group<L> {
         let x = *src;
         let mut y = [0f32; L];
         for l in 0..L {
-            let scale = Scale { center: self.center[l], scale: self.scale[l], shift: self.shift[l] };
+            let scale = ChannelScale { center: self.center[l], scale: self.scale[l], shift: self.shift[l] };
             y[l] = scale.apply(x[l]);
         }
         *dst = y;
     }
 }
 
-/// Scales of some channels.
+/// ChannelScales of some channels.
 struct Group<const L: usize> {
     center: [f32; L],
     scale: [f32; L],
@@ -161,7 +161,7 @@ impl Loop for Affine<'_> {
     fn run(self) {
         match self.scale.len() {
             1 => {
-                let s = Scale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
+                let s = ChannelScale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
                 self.dst.iter_mut().zip(self.src).for_each(|(d, &x)| *d = s.apply(x));
             }
             8 => self.lanes::<8>(),
@@ -170,7 +170,7 @@ impl Loop for Affine<'_> {
                 for (dst, src) in self.dst.chunks_mut(n).zip(self.src.chunks(n)) {
                     let params = self.center.iter().zip(self.scale).zip(self.shift);
                     for ((d, &x), ((&center, &scale), &shift)) in dst.iter_mut().zip(src).zip(params) {
-                        *d = Scale { center, scale, shift }.apply(x);
+                        *d = ChannelScale { center, scale, shift }.apply(x);
                     }
                 }
             }

@@ -2,10 +2,10 @@
 
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{
-    Columns, ColumnsMut, Lines, WIDTH, gather_channels, transpose, with_scratch,
+    AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns, gather_channels, transpose, with_scratch,
 };
 use crate::kernels::lanes::Lanes;
-use crate::kernels::same_shape::Same;
+use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
 use crate::op::schema::{data, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -84,7 +84,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         );
     }
     let log = op == LOG_SOFTMAX_SCHEMA.name;
-    let mut same = Same::new(args, results, FormatRule::Contiguous)?;
+    let mut same = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
     let name = same.layout_name();
     if same.layout().is_some() {
         let view = same.lanes(op)?;
@@ -99,7 +99,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let order = same.memory_order();
         let sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
         let at = order.iter().position(|&d| d == axis).unwrap_or(0);
-        let lines = Lines::new(&sizes, at);
+        let lines = AxisLines::new(&sizes, at);
         let (src, dst) = same.slices();
         crate::kernels::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst));
     }
@@ -110,12 +110,12 @@ fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: 
     if axis == 1 {
         return across_blocks(view, log, src, dst);
     }
-    along(&Lines::of_blocked(view, rank, axis), log, src, dst);
+    along(&AxisLines::of_blocked(view, rank, axis), log, src, dst);
     view.clear_padding(dst);
 }
 
 /// Softmax along lines of a dense tensor.
-fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32]) {
+fn along(lines: &AxisLines, log: bool, src: &[f32], dst: &mut [f32]) {
     let beside = |rows: &mut [f32]| {
         let rows = InPlace(rows.as_chunks_mut().0);
         simd::dispatch(SideBySide { len: lines.len, rows, log });
@@ -123,7 +123,7 @@ fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32]) {
     lines.for_each_wide(src, dst, beside, |from, to| {
         let width = from.width;
         let mut rows = Direct { from, to };
-        if width == WIDTH {
+        if width == MAX_COLUMNS {
             simd::dispatch(SideBySide { len: lines.len, rows: &mut rows, log });
         } else {
             simd::dispatch(SideBySide { len: lines.len, rows: Narrow(&mut rows), log });
@@ -133,8 +133,8 @@ fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32]) {
 
 /// Softmax over the channels of a blocked tensor: those of a tile of pixels are put side by side, so that padding takes no part.
 fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
-    view.for_each_tile(dst, WIDTH, |mut tile| {
-        with_scratch(view.c * WIDTH, |rows| {
+    view.for_each_tile(dst, MAX_COLUMNS, |mut tile| {
+        with_scratch(view.c * MAX_COLUMNS, |rows| {
             gather_channels(view, src, tile.place.n, tile.place.first, tile.place.pixels, rows);
             let place = InPlace(rows.as_chunks_mut().0);
             simd::dispatch(SideBySide { len: view.c, rows: place, log });
@@ -143,7 +143,7 @@ fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
                 let dst = tile.block(block);
                 transpose(
                     (&mut *dst, view.lanes),
-                    (&rows[block * view.lanes * WIDTH..], WIDTH),
+                    (&rows[block * view.lanes * MAX_COLUMNS..], MAX_COLUMNS),
                     pixels,
                     used,
                 );
@@ -157,48 +157,48 @@ fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
 
 /// Where rows of lines side by side come from, and go to.
 trait Rows {
-    fn load(&self, row: usize) -> [f32; WIDTH];
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]);
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS];
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]);
     /// A row that was stored.
-    fn stored(&self, row: usize) -> [f32; WIDTH];
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS];
 }
 
 /// Rows of scratch, which the results replace.
-struct InPlace<'a>(&'a mut [[f32; WIDTH]]);
+struct InPlace<'a>(&'a mut [[f32; MAX_COLUMNS]]);
 
 impl Rows for InPlace<'_> {
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
         self.0[row]
     }
     #[inline(always)]
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
         self.0[row] = *y;
     }
     #[inline(always)]
-    fn stored(&self, row: usize) -> [f32; WIDTH] {
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
         self.0[row]
     }
 }
 
-/// Columns of the tensors themselves.
+/// SourceColumns of the tensors themselves.
 struct Direct<'a> {
-    from: Columns<'a>,
-    to: ColumnsMut<'a, f32>,
+    from: SourceColumns<'a>,
+    to: ResultColumns<'a, f32>,
 }
 
 impl Rows for &mut Direct<'_> {
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
-        *self.from.row(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        *self.from.row(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
     }
     #[inline(always)]
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
         self.to.row(row).copy_from_slice(y);
     }
     #[inline(always)]
-    fn stored(&self, row: usize) -> [f32; WIDTH] {
-        *self.to.get(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        *self.to.get(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
     }
 }
 
@@ -206,29 +206,29 @@ impl Rows for &mut Direct<'_> {
 struct Narrow<'a, 'b>(&'a mut Direct<'b>);
 
 #[inline(always)]
-fn widened(row: &[f32]) -> [f32; WIDTH] {
-    let mut x = [0f32; WIDTH];
+fn widened(row: &[f32]) -> [f32; MAX_COLUMNS] {
+    let mut x = [0f32; MAX_COLUMNS];
     x[..row.len()].copy_from_slice(row);
     x
 }
 
 impl Rows for Narrow<'_, '_> {
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
         widened(self.0.from.row(row))
     }
     #[inline(always)]
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
         let to = self.0.to.row(row);
         to.copy_from_slice(&y[..to.len()]);
     }
     #[inline(always)]
-    fn stored(&self, row: usize) -> [f32; WIDTH] {
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
         widened(self.0.to.get(row))
     }
 }
 
-/// [`WIDTH`] lines side by side: vectors run across them. A line's result does not depend on its neighbours, nor on the layout.
+/// [`MAX_COLUMNS`] lines side by side: vectors run across them. A line's result does not depend on its neighbours, nor on the layout.
 struct SideBySide<R> {
     rows: R,
     len: usize,
@@ -240,22 +240,22 @@ impl<R: Rows> Loop for SideBySide<R> {
     #[inline(always)]
     fn run(self) {
         let SideBySide { mut rows, len, log } = self;
-        let mut max = [f32::NEG_INFINITY; WIDTH];
+        let mut max = [f32::NEG_INFINITY; MAX_COLUMNS];
         for row in 0..len {
             let x = rows.load(row);
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 max[l] = if x[l] > max[l] { x[l] } else { max[l] };
             }
             simd::end_of_chunk();
         }
-        let mut sum = [0f64; WIDTH];
+        let mut sum = [0f64; MAX_COLUMNS];
         for row in 0..len {
             let x = rows.load(row);
-            let mut e = [0f32; WIDTH];
-            for l in 0..WIDTH {
+            let mut e = [0f32; MAX_COLUMNS];
+            for l in 0..MAX_COLUMNS {
                 e[l] = math::exp(x[l] - max[l]);
             }
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 sum[l] += f64::from(e[l]);
             }
             if !log {
@@ -263,13 +263,13 @@ impl<R: Rows> Loop for SideBySide<R> {
             }
             simd::end_of_chunk();
         }
-        let mut last = [0f32; WIDTH];
-        for l in 0..WIDTH {
+        let mut last = [0f32; MAX_COLUMNS];
+        for l in 0..MAX_COLUMNS {
             last[l] = if log { math::log(sum[l] as f32) } else { (1.0 / sum[l]) as f32 };
         }
         for row in 0..len {
             let mut y = if log { rows.load(row) } else { rows.stored(row) };
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 y[l] = if log { y[l] - max[l] - last[l] } else { y[l] * last[l] };
             }
             rows.store(row, &y);

@@ -6,7 +6,7 @@ use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::{param_arg, strided_lanes};
-use crate::kernels::scale::{Scale, Scales};
+use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::lists::{filled, table};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -23,7 +23,7 @@ pub struct BatchNorm<'a> {
     pub mean: &'a StridedTensor,
     /// Running variance.
     pub var: &'a StridedTensor,
-    /// Scale (gamma); 1 where left out.
+    /// ChannelScale (gamma); 1 where left out.
     pub weight: Option<&'a StridedTensor>,
     /// Shift (beta); 0 where left out.
     pub bias: Option<&'a StridedTensor>,
@@ -199,14 +199,16 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         eps: args.float(5)?,
     };
     let v = params.values(op, channels)?;
-    normalise(args, results, |c| Scale::new(f64::from(v.mean[c]), v.inverse[c], v.weight[c], v.bias[c]))
+    normalise(args, results, |c| {
+        ChannelScale::new(f64::from(v.mean[c]), v.inverse[c], v.weight[c], v.bias[c])
+    })
 }
 
 /// Operand 0 with these scales, in the format that batch norm's results have.
 pub(crate) fn normalise(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    of: impl Fn(usize) -> Scale,
+    of: impl Fn(usize) -> ChannelScale,
 ) -> KernelResult {
     if let TensorRef::Strided(x) = args.tensor(0)? {
         let dst = results.by_rule(FormatRule::ElementWise, &[x], x.dims(), x.dtype())?;
@@ -221,7 +223,7 @@ pub(crate) fn normalise_strided(
     args: &Args<'_>,
     x: &StridedTensor,
     dst: &mut StridedTensor,
-    of: impl Fn(usize) -> Scale,
+    of: impl Fn(usize) -> ChannelScale,
 ) -> Result<()> {
     let op = args.op();
     if x.strides() != dst.strides() || Lanes::of_strided(x).is_none() {
@@ -233,7 +235,7 @@ pub(crate) fn normalise_strided(
         );
     }
     let view = strided_lanes(op, x)?;
-    let scales = Scales::new(&view, of);
+    let scales = ChannelScales::new(&view, of);
     crate::kernels::timed(
         args,
         "blocktensor:scale",
@@ -250,10 +252,10 @@ pub(crate) fn normalise_blocked(
     args: &Args<'_>,
     x: &BlockedTensor,
     dst: &mut BlockedTensor,
-    of: impl Fn(usize) -> Scale,
+    of: impl Fn(usize) -> ChannelScale,
 ) -> Result<()> {
     let view = Lanes::of_blocked(args.op(), x)?;
-    let scales = Scales::new(&view, of);
+    let scales = ChannelScales::new(&view, of);
     let dst = bytemuck::cast_slice_mut(dst.storage_bytes_mut());
     crate::kernels::timed(
         args,
@@ -266,17 +268,17 @@ pub(crate) fn normalise_blocked(
     Ok(())
 }
 
-/// As [`Scales::apply`], for any strides and without a copy: with the same operations, so the same bits.
+/// As [`ChannelScales::apply`], for any strides and without a copy: with the same operations, so the same bits.
 fn map(
     op: &'static str,
     dst: &mut StridedTensor,
     x: &StridedTensor,
-    of: impl Fn(usize) -> Scale,
+    of: impl Fn(usize) -> ChannelScale,
 ) -> Result<()> {
     let channels = x.dims()[1];
     let mut dims = vec![1; x.rank() - 1];
     dims[0] = channels;
-    let vector = |part: fn(Scale) -> f32| {
+    let vector = |part: fn(ChannelScale) -> f32| {
         StridedTensor::from_slice(&(0..channels).map(|c| part(of(c))).collect::<Vec<_>>(), &dims)
     };
     let center = elementwise::map2(op, x, &vector(|s| s.center)?, |x: f32, c: f32| x - c)?;

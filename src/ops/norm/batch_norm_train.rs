@@ -5,7 +5,7 @@ use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::moments::{Moments, moments};
 use crate::kernels::same_shape::{param_arg, strided_lanes};
-use crate::kernels::scale::Scale;
+use crate::kernels::scale::ChannelScale;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -23,7 +23,7 @@ pub struct BatchNormTrain<'a> {
     pub running_mean: &'a StridedTensor,
     /// Running variance before this batch.
     pub running_var: &'a StridedTensor,
-    /// Scale (gamma); 1 where left out.
+    /// ChannelScale (gamma); 1 where left out.
     pub weight: Option<&'a StridedTensor>,
     /// Shift (beta); 0 where left out.
     pub bias: Option<&'a StridedTensor>,
@@ -168,8 +168,8 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     };
     let stats = if count == 0 { Vec::new() } else { statistics(args, channels)? };
     let scale = |c: usize| match stats.get(c) {
-        Some(m) => Scale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
-        None => Scale::new(0.0, 1.0, weight[c], bias[c]),
+        Some(m) => ChannelScale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
+        None => ChannelScale::new(0.0, 1.0, weight[c], bias[c]),
     };
     match (x, y) {
         (TensorRef::Strided(x), TensorMut::Strided(y)) => normalise_strided(args, x, y, scale)?,

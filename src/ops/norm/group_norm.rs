@@ -2,8 +2,8 @@
 
 use crate::error::{Result, fail};
 use crate::kernels::moments::{Moments, moments};
-use crate::kernels::same_shape::{Same, param_arg};
-use crate::kernels::scale::{Scale, Scales};
+use crate::kernels::same_shape::{OperandAndResult, param_arg};
+use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::op::schema::{data, float, optional_param, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::batch_norm::{channels_of, default_values, given_values};
@@ -16,7 +16,7 @@ use crate::tensor::strided::StridedTensor;
 /// Affine parameters of a group, instance or layer norm.
 #[derive(Clone, Copy, Debug)]
 pub struct NormParams<'a> {
-    /// Scale (gamma), 1-D; 1 where left out.
+    /// ChannelScale (gamma), 1-D; 1 where left out.
     pub weight: Option<&'a StridedTensor>,
     /// Shift (beta), 1-D; 0 where left out.
     pub bias: Option<&'a StridedTensor>,
@@ -147,7 +147,7 @@ fn normalise(args: &Args<'_>, results: &mut Results<'_>, rule: FormatRule, size:
     let weight = given_values(op, "weight", args.optional_strided(1)?, channels)?;
     let bias = given_values(op, "bias", args.optional_strided(2)?, channels)?;
     let eps = check_eps(op, args.float(3)?)?;
-    let mut same = Same::new(args, results, rule)?;
+    let mut same = OperandAndResult::new(args, results, rule)?;
     let view = same.lanes(op)?;
     let name = same.layout_name();
     let (src, dst) = same.slices();
@@ -170,9 +170,9 @@ fn normalise(args: &Args<'_>, results: &mut Results<'_>, rule: FormatRule, size:
                     image[..channels].chunks_exact(size).map(of).map(|m| (m.mean, m.inverse_deviation(eps))),
                 );
             }
-            let scales = Scales::per_image(&view, |n, c| {
+            let scales = ChannelScales::per_image(&view, |n, c| {
                 let (mean, inverse) = merged[n * groups + c / size];
-                Scale::new(mean, inverse, weight[c], bias[c])
+                ChannelScale::new(mean, inverse, weight[c], bias[c])
             });
             scales.apply(&view, src, dst);
         },

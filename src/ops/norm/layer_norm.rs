@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::transpose;
-use crate::kernels::lanes::{Lanes, Piece};
+use crate::kernels::lanes::{Lanes, PixelRun};
 use crate::kernels::moments::{Moments, moments};
-use crate::kernels::same_shape::{Same, format_of, param_arg};
-use crate::kernels::scale::{Scale, Scales};
+use crate::kernels::same_shape::{OperandAndResult, format_of, param_arg};
+use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::schema::{data, float, optional_param, required_ints};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -90,7 +90,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let weight = given_values(op, "weight", args.optional_strided(2)?, elements)?;
     let bias = given_values(op, "bias", args.optional_strided(3)?, elements)?;
     let eps = check_eps(op, args.float(4)?)?;
-    let mut same = Same::new(args, results, FormatRule::Contiguous)?;
+    let mut same = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
     if dims.contains(&0) {
         return Ok(());
     }
@@ -102,7 +102,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         )),
     };
     let problem = match &same {
-        Same::Strided(_, dst) if format_of(dst) == MemoryFormat::Contiguous => {
+        OperandAndResult::Strided(_, dst) if format_of(dst) == MemoryFormat::Contiguous => {
             Problem::rows(dims.iter().product::<usize>() / elements, elements)
         }
         _ => Problem::new(&same.lanes(op)?, dims.len(), shape.len()),
@@ -193,28 +193,28 @@ impl Problem {
     fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&(Cow<'_, [f32]>, Cow<'_, [f32]>)>, eps: f64) {
         let view = &self.view;
         let parts = moments(view, src, self.run);
-        let scale = |m: Moments| Scale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
+        let scale = |m: Moments| ChannelScale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
         let scales = if self.all_channels {
             let padded = view.padded_channels();
-            let together: Vec<Scale> = parts
+            let together: Vec<ChannelScale> = parts
                 .chunks_exact(padded * self.images)
                 .map(|images| {
                     let logical = images.chunks_exact(padded).flat_map(|image| &image[..view.c]);
                     scale(logical.fold(Moments::default(), |a, &b| a.merge(b)))
                 })
                 .collect();
-            Scales::per_image(view, |n, _| together[n / self.images])
+            ChannelScales::per_image(view, |n, _| together[n / self.images])
         } else {
-            Scales::per_image(view, |n, c| match c < self.lanes_of(n) {
+            ChannelScales::per_image(view, |n, c| match c < self.lanes_of(n) {
                 true => scale(parts[n * view.lanes + c]),
-                false => Scale::new(0.0, 0.0, 0.0, 0.0),
+                false => ChannelScale::new(0.0, 0.0, 0.0, 0.0),
             })
         };
         match affine {
             None => scales.apply(view, src, dst),
             Some((weight, bias)) => {
                 let elementwise = Elementwise { problem: self, scales: &scales, weight, bias };
-                view.for_each_piece(dst, |p, dst| {
+                view.for_each_pixel_run(dst, |p, dst| {
                     let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
                     let src = &src[start..start + dst.len()];
                     let mut weights = vec![0f32; if view.lanes == 1 { 0 } else { 2 * STRIP * view.lanes }];
@@ -225,10 +225,10 @@ impl Problem {
     }
 }
 
-/// Scales of the statistics, and a weight and bias for each element that is normalised together.
+/// ChannelScales of the statistics, and a weight and bias for each element that is normalised together.
 struct Elementwise<'a> {
     problem: &'a Problem,
-    scales: &'a Scales,
+    scales: &'a ChannelScales,
     weight: &'a [f32],
     bias: &'a [f32],
 }
@@ -236,7 +236,7 @@ struct Elementwise<'a> {
 /// Pixels of one block of one image.
 struct Weighted<'a> {
     e: &'a Elementwise<'a>,
-    piece: Piece,
+    piece: PixelRun,
     src: &'a [f32],
     dst: &'a mut [f32],
     /// Room for the weights and biases of a strip.
@@ -259,7 +259,7 @@ impl Loop for Weighted<'_> {
         let (lanes, stride) = (view.lanes, view.pixels());
         // All channels of an image have the same scale.
         let [center, scale, shift] = scales.of(piece.n, 0, 1).map(|v| v[0]);
-        let s = Scale { center, scale, shift };
+        let s = ChannelScale { center, scale, shift };
         let channel = piece.n % problem.images * view.c + piece.block * lanes;
         let at = channel * stride + piece.first;
         if lanes == 1 {
@@ -293,14 +293,14 @@ impl Weighted<'_> {
         for ((y, x), (&w, &b)) in pixels.zip(params) {
             let scales = center.iter().zip(scale).zip(shift);
             for ((y, &x), ((&center, &scale), &shift)) in y.iter_mut().zip(x).zip(scales) {
-                *y = Scale { center, scale, shift }.apply(x) * w + b;
+                *y = ChannelScale { center, scale, shift }.apply(x) * w + b;
             }
             y[used..].fill(0.0);
         }
     }
 }
 
-impl Scale {
+impl ChannelScale {
     #[inline(always)]
     fn apply_weighted(self, src: &[f32], dst: &mut [f32], weight: &[f32], bias: &[f32]) {
         let params = weight.iter().zip(bias);

@@ -1,10 +1,10 @@
 //! Local response norm: each element divided by what its neighbours among the channels amount to.
 
 use crate::error::{Result, fail};
-use crate::kernels::along_axis::{Columns, ColumnsMut, Lines};
+use crate::kernels::along_axis::{AxisLines, ResultColumns, SourceColumns};
 use crate::kernels::lanes::Lanes;
-use crate::kernels::lent::Tile;
-use crate::kernels::same_shape::Same;
+use crate::kernels::lent::PixelTile;
+use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
 use crate::op::schema::{data, float, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -96,7 +96,7 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         k,
         beta,
     };
-    let mut same = Same::new(args, results, FormatRule::Suggested)?;
+    let mut same = OperandAndResult::new(args, results, FormatRule::Suggested)?;
     let view = same.lanes(op)?;
     let name = same.layout_name();
     let (src, dst) = same.slices();
@@ -143,7 +143,7 @@ const TILE: usize = 16;
 
 fn run(view: &Lanes, window: &Window, src: &[f32], dst: &mut [f32]) {
     if view.lanes == 1 {
-        let lines = Lines::new(&[view.n, view.c, view.pixels()], 1);
+        let lines = AxisLines::new(&[view.n, view.c, view.pixels()], 1);
         return lines.for_each(src, dst, view.c, |from, mut to| {
             simd::dispatch(SideBySide { window, from: &from, to: &mut to });
         });
@@ -159,8 +159,8 @@ fn run(view: &Lanes, window: &Window, src: &[f32], dst: &mut [f32]) {
 /// Pixels of row-major images: vectors run along them.
 struct SideBySide<'a, 'b> {
     window: &'a Window,
-    from: &'a Columns<'a>,
-    to: &'a mut ColumnsMut<'b, f32>,
+    from: &'a SourceColumns<'a>,
+    to: &'a mut ResultColumns<'b, f32>,
 }
 
 impl SideBySide<'_, '_> {
@@ -168,7 +168,7 @@ impl SideBySide<'_, '_> {
     fn with<const QUARTERS: u8>(self) {
         let SideBySide { window, from, to } = self;
         for c in 0..from.len {
-            let mut sum = [0f32; crate::kernels::along_axis::WIDTH];
+            let mut sum = [0f32; crate::kernels::along_axis::MAX_COLUMNS];
             for other in c.saturating_sub(window.before)..(c + window.after + 1).min(from.len) {
                 sum.iter_mut().zip(from.row(other)).for_each(|(s, &x)| *s += x * x);
             }
@@ -196,7 +196,7 @@ struct Pixels<'a, 'b> {
     view: &'a Lanes,
     window: &'a Window,
     src: &'a [f32],
-    tile: &'a mut Tile<'b>,
+    tile: &'a mut PixelTile<'b>,
     /// Zeros, twice as many as the channels of a tile with what windows have before and after them.
     room: &'a mut [f32],
 }
