@@ -6,12 +6,12 @@
 //! | channels-last | C | 1 | W pixels of C lanes |
 //! | contiguous (NCHW) | 1 | C | W pixels of 1 lane |
 //!
-//! A kernel written once over rows and lanes serves all three, with the same bits: its vector loop runs along the
-//! lanes, the team shares the rows.
+//! A kernel that is written once, over rows and lanes, serves all three layouts and computes the same bits in each. Its vector
+//! loop runs along the lanes; the threads of the team share the rows.
 
 use crate::elementwise;
 use crate::error::{Complaint, Error, Result};
-use crate::kernels::lent::{Tile, TilePlace};
+use crate::kernels::lent::{PixelTile, PixelTileGeometry};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
@@ -20,47 +20,49 @@ use crate::threads::{SyncPtr, parallel_for};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Bytes of result that one task of a parallel section writes at least.
+/// The least number of bytes of the result that one task of a parallel section writes.
 const TASK_BYTES: usize = 32 << 10;
 
-/// Bytes that one task of [`Lanes::for_each_part`] reads and writes, about; rows that cost more are cut.
+/// About the number of bytes that one task of [`Lanes::for_each_plane_part`] reads and writes. A row that costs more is cut.
 const PART_BYTES: usize = 64 << 10;
-/// No part of a row is narrower than this, in lanes or in columns.
+/// No part of a row has fewer lanes.
 const MIN_PART_LANES: usize = 64;
+/// No part of a row has fewer columns (pixels).
 const MIN_PART_COLUMNS: usize = 16;
 
-/// How the channels and pixels of an activation lie. Ranks 3, 4 and 5 (N, C, W; N, C, H, W; N, C, D, H, W); rank 2
-/// is one pixel. Strides in **elements**.
+/// How the channels and pixels of an activation lie in memory. Ranks 3, 4 and 5 (N, C, W; N, C, H, W; N, C, D, H, W); rank 2
+/// is an image of one pixel. Strides are in **elements**.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lanes {
+    /// Images.
     pub n: usize,
     /// Logical channels.
     pub c: usize,
-    /// D, H, W; 1 where the rank has none.
+    /// D, H, W; 1 for a dimension that the rank does not have.
     pub spatial: [usize; 3],
-    /// Channels that lie together.
+    /// Channels that are neighbours in memory: those of one pixel in one block.
     pub lanes: usize,
-    /// Groups of lanes: `ceil(c / lanes)`.
+    /// Channel blocks: `ceil(c / lanes)`.
     pub blocks: usize,
     pub stride_n: usize,
     pub stride_block: usize,
-    /// Of D and H. Neighbours along W are `lanes` apart.
     pub stride_d: usize,
+    /// The stride of H. Neighbours along W are `lanes` elements apart.
     pub stride_h: usize,
 }
 
-/// Some pixels of one block of one image.
+/// Where a run of neighbouring pixels of one block of one image begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct PixelRun {
     pub n: usize,
     pub block: usize,
     /// The first pixel, counted over D, H and W.
     pub first: usize,
 }
 
-/// One row of pixels of a result.
+/// Names one row of pixels (along W) of one block of one image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct RowIndex {
     pub n: usize,
     pub block: usize,
     pub d: usize,
@@ -68,7 +70,7 @@ pub(crate) struct Row {
 }
 
 impl Lanes {
-    /// A dense view: W pixels of `lanes` side by side, then H, D; blocks and images outermost.
+    /// A dense view. From the densest dimension outwards: lanes, W, H, D, blocks, images.
     fn dense(dims: &[usize], lanes: usize, blocks: usize) -> Option<Lanes> {
         let (&n, &c) = (dims.first()?, dims.get(1)?);
         let mut spatial = [1; 3];
@@ -82,7 +84,7 @@ impl Lanes {
         Some(Lanes { n, c, spatial, lanes, blocks, stride_n, stride_block, stride_d, stride_h })
     }
 
-    /// The view of a dense strided tensor of rank 2 to 5; `None` for views that are dense in neither format.
+    /// The view of a strided tensor of rank 2 to 5 that is dense, row-major or channels-last; `None` for any other tensor.
     pub fn of_strided(t: &StridedTensor) -> Option<Lanes> {
         let c = *t.dims().get(1)?;
         if t.is_contiguous(MemoryFormat::Contiguous) {
@@ -92,8 +94,8 @@ impl Lanes {
         if t.is_contiguous(last) { Lanes::dense(t.dims(), c, 1) } else { None }
     }
 
-    /// The view of a tensor of rank 3 to 5 with sizes `dims` that lies densely in `format`: a result's, whose sizes
-    /// alone may fit both formats.
+    /// The view of a dense tensor of rank 3 to 5 in `format`. This is for results: some sizes have the same strides in both
+    /// formats, so the strides do not tell the format.
     pub fn of_format(dims: &[usize], format: MemoryFormat) -> Option<Lanes> {
         let c = *dims.get(1)?;
         if format == MemoryFormat::Contiguous { Lanes::dense(dims, 1, c) } else { Lanes::dense(dims, c, 1) }
@@ -102,7 +104,7 @@ impl Lanes {
     /// The view of a blocked activation.
     ///
     /// # Errors
-    /// `LayoutMismatch` for a layout that is not `nC..<block>c` (weights, CHWN4).
+    /// `LayoutMismatch` for a layout that is not `nC..<block>c`, such as those of weights, or CHWN4.
     pub fn of_blocked(op: &'static str, t: &BlockedTensor) -> Result<Lanes> {
         Lanes::of_layout(op, t.dims(), t.layout())
     }
@@ -127,9 +129,14 @@ impl Lanes {
         self.lanes.min(self.c - block * self.lanes)
     }
 
-    /// Where the row begins.
-    pub fn offset(&self, row: Row) -> usize {
+    /// The offset of the first element of a row.
+    pub fn offset(&self, row: RowIndex) -> usize {
         row.n * self.stride_n + row.block * self.stride_block + row.d * self.stride_d + row.h * self.stride_h
+    }
+
+    /// The offset of the first element of a run of pixels.
+    pub fn run_offset(&self, run: PixelRun) -> usize {
+        run.n * self.stride_n + run.block * self.stride_block + run.first * self.lanes
     }
 
     /// Elements of a row.
@@ -137,7 +144,7 @@ impl Lanes {
         self.spatial[2] * self.lanes
     }
 
-    /// Elements of an image of one block: what lies together whatever the row.
+    /// Elements of one block of one image, which are contiguous.
     pub fn plane_len(&self) -> usize {
         self.spatial.iter().product::<usize>() * self.lanes
     }
@@ -147,12 +154,13 @@ impl Lanes {
         self.spatial.iter().product()
     }
 
-    /// Channels of an image, those of the padding included.
+    /// Channels of an image, including padding.
     pub fn padded_channels(&self) -> usize {
         self.blocks * self.lanes
     }
 
-    /// Images of one pixel as what they are in memory whatever the format: one group of all channels.
+    /// The same memory, with all channels as the lanes of one block if an image has only one pixel. Then all formats are the same
+    /// in memory.
     pub fn with_points_as_lanes(self) -> Lanes {
         if self.lanes == 1 && self.pixels() == 1 {
             return Lanes { lanes: self.c, blocks: 1, stride_block: self.c, ..self };
@@ -160,52 +168,53 @@ impl Lanes {
         self
     }
 
-    /// Elements in all, padding included.
+    /// All elements, including padding.
     pub fn len(&self) -> usize {
         self.n * self.stride_n
     }
 
-    /// Calls `f(piece, elements)` for pieces of planes, none much larger than a task, that cover `dst`; the team shares
-    /// them.
-    pub fn for_each_piece<E: Send>(&self, dst: &mut [E], f: impl Fn(Piece, &mut [E]) + Sync) {
+    /// Calls `f(run, elements)` for runs of pixels that cover `dst`. A run lies in one plane (block of an image) and is not much
+    /// larger than a task. The threads of the team share the runs.
+    pub fn for_each_pixel_run<E: Send>(&self, dst: &mut [E], f: impl Fn(PixelRun, &mut [E]) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
         }
         let per_plane = (self.plane_len() * size_of::<E>()).div_ceil(TASK_BYTES).min(self.pixels());
-        let pieces = self.n * self.blocks * per_plane;
-        let together = (TASK_BYTES * pieces / size_of_val(dst)).max(1);
+        let runs = self.n * self.blocks * per_plane;
+        let together = (TASK_BYTES * runs / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(pieces.div_ceil(together), |task| {
-            for i in task * together..((task + 1) * together).min(pieces) {
-                let (plane, part) = (i / per_plane, i % per_plane);
-                let [first, end] = [part, part + 1].map(|p| self.pixels() * p / per_plane);
+        parallel_for(runs.div_ceil(together), |task| {
+            for i in task * together..((task + 1) * together).min(runs) {
+                let (plane, run) = (i / per_plane, i % per_plane);
+                let [first, end] = [run, run + 1].map(|r| self.pixels() * r / per_plane);
                 let offset = plane * self.plane_len() + first * self.lanes;
-                // SAFETY: planes of a dense view follow each other, and the pieces of one are ranges of its pixels
-                // that do not overlap; no other task has this `i`.
+                // SAFETY: the planes of a dense view follow each other without a gap, and the runs of one plane are ranges of
+                // its pixels that do not overlap. No other task has this `i`.
                 let elements = unsafe {
                     std::slice::from_raw_parts_mut(out.get().add(offset), (end - first) * self.lanes)
                 };
-                f(Piece { n: plane / self.blocks, block: plane % self.blocks, first }, elements);
+                f(PixelRun { n: plane / self.blocks, block: plane % self.blocks, first }, elements);
             }
         });
     }
 
-    /// Makes zeros of what is not +0 in the padding of `dst`.
+    /// Writes +0 to the elements of the padding of `dst` that are anything else.
     pub fn clear_padding(&self, dst: &mut [f32]) {
         if self.c.is_multiple_of(self.lanes) {
             return;
         }
         let used = self.lanes_in(self.blocks - 1);
-        self.for_each_piece(dst, |p, dst| {
-            if p.block == self.blocks - 1 {
+        self.for_each_pixel_run(dst, |run, dst| {
+            if run.block == self.blocks - 1 {
                 elementwise::clear(dst, self.lanes, used);
             }
         });
     }
 
-    /// Calls `f` for tiles of up to `pixels` pixels with all their channels; the team shares them.
-    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(Tile<'_>) + Sync) {
+    /// Calls `f` for tiles of at most `pixels` pixels with all their channels. The tiles cover `dst`; the threads of the team
+    /// share them.
+    pub fn for_each_tile(&self, dst: &mut [f32], pixels: usize, f: impl Fn(PixelTile<'_>) + Sync) {
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
@@ -217,35 +226,35 @@ impl Lanes {
         parallel_for(tiles.div_ceil(together), |task| {
             for i in task * together..((task + 1) * together).min(tiles) {
                 let (n, first) = (i / per_image, i % per_image * pixels);
-                // SAFETY: the offset of a pixel of the view, whose every block begins inside `dst`.
+                // SAFETY: this is the offset of a pixel of the view, so it lies inside `dst`.
                 let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
                 let pixels = pixels.min(self.pixels() - first);
                 let (stride_block, blocks, lanes) = (self.stride_block, self.blocks, self.lanes);
-                let place = TilePlace { n, first, pixels, stride_block, blocks, lanes };
-                // SAFETY: pixels of `dst` that no other task has; `dst` is borrowed until all tasks are done.
-                unsafe { Tile::lend(start, place, &f) };
+                let geometry = PixelTileGeometry { n, first, pixels, stride_block, blocks, lanes };
+                // SAFETY: no other task has these pixels of `dst`, and `dst` is borrowed until all tasks are done.
+                unsafe { PixelTile::lend(start, geometry, &f) };
             }
         });
     }
 
-    /// Calls `f(state, part)` until the parts cover `dst`; the team shares them. `row_bytes` is what one row costs:
-    /// the **bytes** that it reads and writes. A part is some rows of one plane; small parts come several to a task,
-    /// which has one `state`. Rows that cost much are cut, along their lanes where there are many, else along W.
-    pub fn for_each_part<S>(
+    /// Calls `f(state, part)` for parts that cover `dst`; the threads of the team share them. `row_bytes` is the cost of one row:
+    /// the **bytes** that it reads and writes. A part has some rows of one plane. A task has several parts if they are small, and
+    /// one `state` for all of them. A row that costs much is cut: along its lanes if it has many, else along W.
+    pub fn for_each_plane_part<S>(
         &self,
         dst: &mut [f32],
         row_bytes: usize,
         state: impl Fn() -> S + Sync,
-        f: impl Fn(&mut S, &mut Part<'_>) + Sync,
+        f: impl Fn(&mut S, &mut PlanePart<'_>) + Sync,
     ) {
         let [depth, height, width] = self.spatial;
         let dst = &mut dst[..self.len()];
         if dst.is_empty() {
             return;
         }
-        let pieces = row_bytes.div_ceil(PART_BYTES).max(1);
-        let lane_cuts = pieces.min(self.lanes / MIN_PART_LANES).max(1);
-        let column_cuts = (pieces / lane_cuts).min(width / MIN_PART_COLUMNS).max(1);
+        let cuts = row_bytes.div_ceil(PART_BYTES).max(1);
+        let lane_cuts = cuts.min(self.lanes / MIN_PART_LANES).max(1);
+        let column_cuts = (cuts / lane_cuts).min(width / MIN_PART_COLUMNS).max(1);
         let rows = (PART_BYTES / row_bytes.max(1)).clamp(1, height);
         let row_cuts = height.div_ceil(rows);
         let parts = self.n * self.blocks * depth * row_cuts * lane_cuts * column_cuts;
@@ -258,18 +267,18 @@ impl Lanes {
                 let (rest, column_cut) = (rest / column_cuts, rest % column_cuts);
                 let (rest, row_cut) = (rest / row_cuts, rest % row_cuts);
                 let (rest, d) = (rest / depth, rest % depth);
-                let plane = Row { n: rest / self.blocks, block: rest % self.blocks, d, h: 0 };
-                // The last part of the lanes takes the rest, so that none is narrower than `MIN_PART_LANES`.
+                let plane = RowIndex { n: rest / self.blocks, block: rest % self.blocks, d, h: 0 };
+                // The last part takes all remaining lanes, so that no part has fewer than `MIN_PART_LANES`.
                 let wide = self.lanes / lane_cuts;
                 let lane_end = if lane_cut + 1 == lane_cuts { self.lanes } else { (lane_cut + 1) * wide };
-                let mut part = Part {
+                let mut part = PlanePart {
                     plane,
                     rows: row_cut * rows..((row_cut + 1) * rows).min(height),
                     columns: width * column_cut / column_cuts..width * (column_cut + 1) / column_cuts,
                     lanes: lane_cut * wide..lane_end,
-                    pixel: self.lanes,
+                    pixel_stride: self.lanes,
                     row_stride: self.stride_h,
-                    // SAFETY: the plane lies inside `dst`, whose length was checked above.
+                    // SAFETY: the plane lies inside `dst`, which was cut to the length of the view above.
                     start: unsafe { out.get().add(self.offset(plane)) },
                     lifetime: PhantomData,
                 };
@@ -279,29 +288,30 @@ impl Lanes {
     }
 }
 
-/// Part of one plane of a result, which one task alone writes.
-pub(crate) struct Part<'a> {
-    /// Image, block and D; `h` is 0.
-    pub plane: Row,
-    /// The rows (H) that the part has.
+/// A part of one plane (block of an image) of a result. Only one task writes it.
+pub(crate) struct PlanePart<'a> {
+    /// The first row of the plane: image, block and D; `h` is 0.
+    pub plane: RowIndex,
+    /// The rows (H) of the part.
     pub rows: Range<usize>,
-    /// The pixels of these rows that it has.
+    /// The pixels (W) that the part has of each of its rows.
     pub columns: Range<usize>,
-    /// The lanes of these pixels that it has.
+    /// The lanes that the part has of each of its pixels.
     pub lanes: Range<usize>,
-    /// Elements from one pixel to the next, and from one row to the next.
-    pixel: usize,
+    /// Elements from one pixel to the next.
+    pixel_stride: usize,
+    /// Elements from one row to the next.
     row_stride: usize,
-    /// The first element of the plane.
+    /// Points to the first element of the plane.
     start: *mut f32,
     lifetime: PhantomData<&'a mut [f32]>,
 }
 
-impl Part<'_> {
-    /// The elements of these pixels and lanes of one row, which lie together: of one pixel, or all lanes of several.
+impl PlanePart<'_> {
+    /// The elements of these columns and lanes of one row. They must be contiguous: one pixel, or all lanes of several pixels.
     ///
     /// # Panics
-    /// When they do not lie together, or are not the part's.
+    /// If they are not contiguous, or not all in the part.
     #[inline(always)]
     pub fn elements(&mut self, row: usize, columns: Range<usize>, lanes: Range<usize>) -> &mut [f32] {
         let inside = self.rows.contains(&row)
@@ -310,32 +320,33 @@ impl Part<'_> {
             && self.lanes.start <= lanes.start
             && lanes.end <= self.lanes.end;
         let (count, wide) = (columns.len(), lanes.len());
-        assert!(inside && (count == 1 || wide == self.pixel), "elements of another part");
-        // SAFETY: the elements lie in the part's plane, in rows, pixels and lanes that no other part has; they lie
-        // together, as was just checked; `self` is borrowed for as long as they are.
+        assert!(inside && (count == 1 || wide == self.pixel_stride), "elements of another part");
+        // SAFETY: the elements lie in the part's plane, in rows, pixels and lanes that no other part has. They are contiguous, as
+        // was just checked. `self` is borrowed for as long as they are.
         unsafe {
-            let first = self.start.add(row * self.row_stride + columns.start * self.pixel + lanes.start);
+            let first =
+                self.start.add(row * self.row_stride + columns.start * self.pixel_stride + lanes.start);
             std::slice::from_raw_parts_mut(first, count * wide)
         }
     }
 
-    /// Copies one row of a part that has all lanes to another.
+    /// Copies one row to another row of the part, which must have all lanes.
     ///
     /// # Panics
-    /// When it has not, or the rows are not the part's.
+    /// If the part does not have all lanes or not both rows, or the rows are the same.
     pub fn copy_row(&mut self, from: usize, to: usize) {
         let (columns, lanes) = (self.columns.clone(), self.lanes.clone());
         let src: *const [f32] = self.elements(from, columns.clone(), lanes.clone());
         let dst = self.elements(to, columns, lanes);
         assert!(from != to, "a row onto itself");
-        // SAFETY: two rows of the part, whose elements `elements` checked; different ones do not overlap.
+        // SAFETY: `elements` checked both rows of the part. They are different rows, so they do not overlap.
         dst.copy_from_slice(unsafe { &*src });
     }
 
-    /// The `L` lanes from `lane` on, of some columns of one row.
+    /// The `L` lanes from `lane` on, of each of some columns of one row.
     ///
     /// # Panics
-    /// When they are not the part's.
+    /// If they are not all in the part.
     #[inline(always)]
     pub fn vectors<const L: usize>(
         &mut self,
@@ -350,31 +361,31 @@ impl Part<'_> {
             && lane <= self.lanes.end
             && L <= self.lanes.end - lane;
         assert!(inside, "elements of another part");
-        let pixel = self.pixel;
+        let stride = self.pixel_stride;
         // SAFETY: the row lies in the part's plane.
         let first = unsafe { self.start.add(row * self.row_stride + lane) };
         columns.map(move |i| {
-            // SAFETY: row, column and lanes are the part's, as was just checked, and no two columns overlap; `self`
-            // is borrowed for as long as the vectors.
-            unsafe { &mut *first.add(i * pixel).cast() }
+            // SAFETY: row, column and lanes are in the part, as was just checked, and no two columns overlap. `self` is borrowed
+            // for as long as the vectors are.
+            unsafe { &mut *first.add(i * stride).cast() }
         })
     }
 }
 
-/// `L` lanes of the pixels of `R` source rows.
+/// Vectors of `L` lanes of the pixels of `R` source rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Columns<'a, const L: usize, const R: usize> {
+pub(crate) struct RowVectors<'a, const L: usize, const R: usize> {
     first: [*const f32; R],
     stride: usize,
     count: usize,
     lifetime: PhantomData<&'a [f32]>,
 }
 
-impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
-    /// `count` columns, at least one, each `stride` elements after the other. Row `r` begins at `starts[r] + lane`.
+impl<'a, const L: usize, const R: usize> RowVectors<'a, L, R> {
+    /// `count` columns, at least one, with `stride` elements from one to the next. Row `r` begins at `starts[r] + lane`.
     ///
     /// # Panics
-    /// When they are not all in `src`, or there are fewer than `R` starts.
+    /// If they are not all in `src`, or there are fewer than `R` starts.
     #[inline(always)]
     pub fn new(src: &'a [f32], starts: &[usize], lane: usize, stride: usize, count: usize) -> Self {
         let reach = (count - 1).saturating_mul(stride).saturating_add(L);
@@ -385,13 +396,13 @@ impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
             // SAFETY: `at` lies inside `src`.
             first[r] = unsafe { src.as_ptr().add(at) };
         }
-        Columns { first, stride, count, lifetime: PhantomData }
+        RowVectors { first, stride, count, lifetime: PhantomData }
     }
 
     /// Column `i`: a vector of each row.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such column.
     #[inline(always)]
     pub fn get(&self, i: usize) -> [&'a [f32; L]; R] {
         assert!(i < self.count, "a column outside the rows");
@@ -404,13 +415,13 @@ impl<'a, const L: usize, const R: usize> Columns<'a, L, R> {
     }
 }
 
-/// Calls `f(i, elements)` for chunk number `i` of `dst`, each `chunk` long (the last may be shorter); the team
-/// shares the chunks, small ones several at a time.
+/// Calls `f(i, elements)` for every chunk of `dst`, where `i` is the index of the chunk. Chunks have `chunk` elements; the last
+/// one may have fewer. The threads of the team share the chunks; a task has several if they are small.
 pub(crate) fn for_each_chunk<E: Send>(dst: &mut [E], chunk: usize, f: impl Fn(usize, &mut [E]) + Sync) {
     for_each_chunk_by(dst, chunk, chunk * size_of::<E>(), f);
 }
 
-/// As [`for_each_chunk`], for chunks whose making touches this many **bytes** of anything.
+/// As [`for_each_chunk`]. `bytes` is the cost of one chunk: the **bytes** of memory that computing it touches.
 pub(crate) fn for_each_chunk_by<E: Send>(
     dst: &mut [E],
     chunk: usize,
@@ -437,7 +448,7 @@ mod tests {
     use crate::DType;
 
     #[test]
-    fn pieces_of_all_three_layouts_cover_every_element_once() {
+    fn pixel_runs_of_all_three_layouts_cover_every_element_once() {
         let dims = [2, 17, 3, 5];
         let strided = |f| StridedTensor::zeros(&dims, DType::F32, f).unwrap();
         let views = [
@@ -451,8 +462,8 @@ mod tests {
         assert_eq!((views[2].blocks, views[2].lanes_in(0), views[2].lanes_in(1)), (2, 16, 1));
         for v in views {
             let mut data: Vec<f32> = (0..v.len()).map(|i| i as f32).collect();
-            v.for_each_piece(&mut data, |p, elements| {
-                let start = p.n * v.stride_n + p.block * v.stride_block + p.first * v.lanes;
+            v.for_each_pixel_run(&mut data, |run, elements| {
+                let start = v.run_offset(run);
                 elements.iter_mut().enumerate().for_each(|(i, e)| *e -= (start + i) as f32);
             });
             assert!(data.iter().all(|&e| e == 0.0), "{v:?}");

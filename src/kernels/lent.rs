@@ -1,102 +1,109 @@
-// Views of a result that the tasks of a section write through, each its own part. A view lives as long as the closure that it
-// is lent to: the borrow checker refuses one that leaves it.
+// Mutable views of parts of a result. Each task of a parallel section gets its own part. A view is lent to a closure: the borrow
+// checker refuses code that keeps a view after the closure has returned.
 //
-// This file uses the standard library alone, so that the documentation tests below can compile it.
+// The documentation tests below include this file, so it uses only the standard library.
 
 use std::marker::PhantomData;
 
-/// The pixels of a [`Tile`], and how they lie.
+/// Which pixels a [`PixelTile`] has, and how they lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TilePlace {
+pub(crate) struct PixelTileGeometry {
+    /// The image.
     pub n: usize,
-    /// The first pixel, counted over D, H and W.
+    /// The index of the first pixel, counted over D, H and W.
     pub first: usize,
+    /// The number of pixels.
     pub pixels: usize,
-    /// Elements between two blocks.
+    /// Elements from the first element of one block to that of the next.
     pub stride_block: usize,
+    /// Channel blocks of the image.
     pub blocks: usize,
-    /// Elements of a pixel of one block.
+    /// Elements that a pixel has in one block.
     pub lanes: usize,
 }
 
-/// The same pixels of every block of one image of a result.
+/// Some neighbouring pixels of one image of a result, with all their channel blocks.
 ///
 /// A tile cannot leave the closure:
 /// ```compile_fail
-/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
-/// let place = lent::TilePlace { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
+/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/lent.rs")); }
+/// let geometry = lent::PixelTileGeometry { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
 /// let mut numbers = [1f32; 8];
 /// let mut kept = None;
 /// // SAFETY: two blocks of two pixels, which nothing else uses meanwhile.
-/// unsafe { lent::Tile::lend(numbers.as_mut_ptr(), place, |tile| kept = Some(tile)) };
+/// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), geometry, |tile| kept = Some(tile)) };
 /// ```
-/// What is written inside is there afterwards:
+/// What the closure writes stays in the result:
 /// ```
-/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
-/// let place = lent::TilePlace { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
+/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/lent.rs")); }
+/// let geometry = lent::PixelTileGeometry { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
 /// let mut numbers = [1f32; 8];
 /// let mut kept = None;
 /// // SAFETY: two blocks of two pixels, which nothing else uses meanwhile.
-/// unsafe { lent::Tile::lend(numbers.as_mut_ptr(), place, |mut tile| kept = Some(tile.block(1).len())) };
+/// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), geometry, |mut tile| kept = Some(tile.block(1).len())) };
 /// assert_eq!(kept, Some(2));
 /// ```
-pub(crate) struct Tile<'a> {
-    pub place: TilePlace,
+pub(crate) struct PixelTile<'a> {
+    pub geometry: PixelTileGeometry,
     start: *mut f32,
     lifetime: PhantomData<&'a mut [f32]>,
 }
 
-impl Tile<'_> {
-    /// Lends a tile whose first pixel of block 0 is at `start`.
+impl PixelTile<'_> {
+    /// Lends a tile to `f`. Its first pixel in block 0 is at `start`.
     ///
     /// # Safety
     /// Until `f` returns, the pixels of every block are valid for reading and writing, and nothing else uses them.
     #[inline(always)]
-    pub unsafe fn lend<R>(start: *mut f32, place: TilePlace, f: impl FnOnce(Tile<'_>) -> R) -> R {
-        f(Tile { place, start, lifetime: PhantomData })
+    pub unsafe fn lend<R>(
+        start: *mut f32,
+        geometry: PixelTileGeometry,
+        f: impl FnOnce(PixelTile<'_>) -> R,
+    ) -> R {
+        f(PixelTile { geometry, start, lifetime: PhantomData })
     }
 
-    /// The pixels of one block, side by side.
+    /// The elements of all pixels of the tile in one block.
     ///
     /// # Panics
-    /// When there is no such block.
+    /// If there is no such block.
     #[inline(always)]
     pub fn block(&mut self, block: usize) -> &mut [f32] {
-        assert!(block < self.place.blocks);
-        // SAFETY: `lend`'s caller promised these pixels for as long as the tile lives, and `&mut self` lends one block at a
-        // time.
+        assert!(block < self.geometry.blocks);
+        // SAFETY: the caller of `lend` promised that these pixels are valid and used by nothing else while the tile lives.
+        // `&mut self` allows one block to be borrowed at a time.
         unsafe {
-            let start = self.start.add(block * self.place.stride_block);
-            std::slice::from_raw_parts_mut(start, self.place.pixels * self.place.lanes)
+            let start = self.start.add(block * self.geometry.stride_block);
+            std::slice::from_raw_parts_mut(start, self.geometry.pixels * self.geometry.lanes)
         }
     }
 }
 
-/// Rows of some columns of a result: `rows` rows of `width` elements, `stride` elements apart.
+/// Some neighbouring columns of a result: `rows` rows of `width` elements. Rows begin `stride` elements apart.
 ///
-/// The columns cannot leave the closure, neither as its result nor in a variable:
+/// The columns cannot leave the closure, neither as its return value nor in a variable:
 /// ```compile_fail
-/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
+/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/lent.rs")); }
 /// let mut numbers = [1f32; 4];
 /// // SAFETY: two rows of two elements, which nothing else uses meanwhile.
-/// let kept = unsafe { lent::ColumnsMut::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| columns) };
+/// let kept = unsafe { lent::ResultColumns::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| columns) };
 /// ```
 /// ```compile_fail
-/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
+/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/lent.rs")); }
 /// let mut numbers = [1f32; 4];
 /// let mut kept = None;
 /// // SAFETY: as above.
-/// unsafe { lent::ColumnsMut::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| kept = Some(columns)) };
+/// unsafe { lent::ResultColumns::lend(numbers.as_mut_ptr(), 2, 2, 2, |columns| kept = Some(columns)) };
 /// ```
-/// What is written inside is there afterwards:
+/// What the closure writes stays in the result:
 /// ```
-/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops/lent.rs")); }
+/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/lent.rs")); }
 /// let mut numbers = [1f32; 4];
 /// // SAFETY: as above.
-/// unsafe { lent::ColumnsMut::lend(numbers.as_mut_ptr(), 2, 2, 2, |mut columns| columns.row(1).fill(2.0)) };
+/// unsafe { lent::ResultColumns::lend(numbers.as_mut_ptr(), 2, 2, 2, |mut columns| columns.row(1).fill(2.0)) };
 /// assert_eq!(numbers, [1.0, 1.0, 2.0, 2.0]);
 /// ```
-pub(crate) struct ColumnsMut<'a, E> {
+pub(crate) struct ResultColumns<'a, E> {
     start: *mut E,
     stride: usize,
     rows: usize,
@@ -104,42 +111,43 @@ pub(crate) struct ColumnsMut<'a, E> {
     lifetime: PhantomData<&'a mut [E]>,
 }
 
-impl<E> ColumnsMut<'_, E> {
-    /// Lends columns whose row 0 begins at `start`.
+impl<E> ResultColumns<'_, E> {
+    /// Lends the columns to `f`. Row 0 begins at `start`.
     ///
     /// # Safety
-    /// Until `f` returns, `width` elements at each multiple of `stride` below `rows` are valid for reading and writing, and
-    /// nothing else uses them. Rows do not overlap.
+    /// Until `f` returns, the `width` elements from `start + i * stride` on are valid for reading and writing for every `i` below
+    /// `rows`, and nothing else uses them. Rows do not overlap.
     #[inline(always)]
     pub unsafe fn lend<R>(
         start: *mut E,
         stride: usize,
         rows: usize,
         width: usize,
-        f: impl FnOnce(ColumnsMut<'_, E>) -> R,
+        f: impl FnOnce(ResultColumns<'_, E>) -> R,
     ) -> R {
-        f(ColumnsMut { start, stride, rows, width, lifetime: PhantomData })
+        f(ResultColumns { start, stride, rows, width, lifetime: PhantomData })
     }
 
-    /// Row `i`.
+    /// Row `i`, for writing.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such row.
     #[inline(always)]
     pub fn row(&mut self, i: usize) -> &mut [E] {
         assert!(i < self.rows);
-        // SAFETY: `lend`'s caller promised these rows for as long as the columns live, and `&mut self` lends one at a time.
+        // SAFETY: the caller of `lend` promised that these rows are valid and used by nothing else while the columns live.
+        // `&mut self` allows one row to be borrowed at a time.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(i * self.stride), self.width) }
     }
 
-    /// Row `i`, to read.
+    /// Row `i`, for reading.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such row.
     #[inline(always)]
     pub fn get(&self, i: usize) -> &[E] {
         assert!(i < self.rows);
-        // SAFETY: as above; `&self` lends rows for reading only.
+        // SAFETY: as in `row`; through `&self`, rows are borrowed only for reading.
         unsafe { std::slice::from_raw_parts(self.start.add(i * self.stride), self.width) }
     }
 }

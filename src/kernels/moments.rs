@@ -1,31 +1,34 @@
-//! Mean and variance of the channels of activations: what every norm with statistics of its own begins with.
+//! Mean and variance of the channels of activations: the first step of every norm that takes its statistics from the data.
 //!
-//! One pass over memory, in f64, against a pivot: the first element of what is summed. Since the pivot is one of the elements,
-//! the squares around it sum to at most `count` times those around the mean, so cancellation costs no more than
-//! that factor of f64's precision, whatever the mean. Long runs are cut into chunks that depend on their length alone,
-//! and merged in order: neither the threads nor the layout change a bit (NHWC of less than 16 channels, and NCHW, sum
-//! in another order).
+//! One pass over memory sums, in f64, the differences from a pivot and their squares. The pivot is the first of the summed
+//! elements. So the sum of squares around the pivot is at most `count` times the sum of squares around the mean, and cancellation
+//! costs at most that factor of the precision of f64, whatever the mean is.
+//!
+//! Long runs are cut into chunks, which are merged in order. The cuts depend only on the length of the run, so the number of
+//! threads does not change the bits. Neither does the layout, except that NCHW and NHWC of fewer than 16 channels sum in another
+//! order.
 
 use crate::kernels::lanes::{Lanes, for_each_chunk_by};
 use crate::simd::{self, Loop};
 
-/// Pixels of a chunk at most.
-const CHUNK: usize = 1024;
-/// Channels that a vector loop takes at once.
-const GROUP: usize = 16;
-/// Pixels after which the loop goes on to the next channels: what stays in the first-level cache.
-const STRIP: usize = 64;
+/// The most pixels of a chunk.
+const CHUNK_PIXELS: usize = 1024;
+/// Channels that a vector loop processes at once.
+const VECTOR_LANES: usize = 16;
+/// Pixels that the loop sums for some lanes before it sums them for the next lanes, so that they stay in the first-level cache.
+const STRIP_PIXELS: usize = 64;
 
 /// Count, mean and sum of squared deviations of some elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moments {
     pub count: f64,
     pub mean: f64,
+    /// The sum of the squared deviations from the mean.
     pub squares: f64,
 }
 
 impl Moments {
-    /// Those of the elements of both (Chan, Golub and LeVeque's formula).
+    /// The moments of the elements of both (formula of Chan, Golub and LeVeque).
     #[inline(always)]
     pub fn merge(self, other: Moments) -> Moments {
         if self.count == 0.0 {
@@ -45,7 +48,7 @@ impl Moments {
         }
     }
 
-    /// The biased variance; NaN of no elements.
+    /// The biased variance; NaN if there are no elements.
     pub fn variance(self) -> f64 {
         self.squares / self.count
     }
@@ -56,70 +59,70 @@ impl Moments {
     }
 }
 
-/// The moments of every `run` pixels of every channel, in the order image, block, run, lane. `run` divides the view's
-/// pixels; nothing is empty.
+/// The moments of each run of `run` pixels of each channel, in the order image, block, run, lane. `run` divides the pixels of an
+/// image. Neither the view nor `run` is empty.
 pub(crate) fn moments(view: &Lanes, src: &[f32], run: usize) -> Vec<Moments> {
     let lanes = view.lanes;
-    let chunks = run.div_ceil(CHUNK);
+    let chunks = run.div_ceil(CHUNK_PIXELS);
     let runs = view.n * view.blocks * (view.pixels() / run);
-    let mut parts = vec![Moments::default(); runs * chunks * lanes];
+    let mut of_chunks = vec![Moments::default(); runs * chunks * lanes];
     let bytes = run / chunks * lanes * size_of::<f32>();
-    for_each_chunk_by(&mut parts, lanes, bytes, |i, out| {
+    for_each_chunk_by(&mut of_chunks, lanes, bytes, |i, out| {
         let (r, chunk) = (i / chunks, i % chunks);
         let [first, end] = [chunk, chunk + 1].map(|c| r * run + run * c / chunks);
-        // The sums are made out here: what comes as a reference stays an array to the compiler, where it would take a
-        // local one apart, and its vectors with it.
+        // The sums are made here, outside the vector loop. The compiler would split an array that is local to the loop into
+        // scalars, and would not use vectors then. It does not split an array behind a reference.
         let (mut one, mut more);
-        let groups = if lanes <= GROUP {
-            one = [Sums::default()];
+        let groups = if lanes <= VECTOR_LANES {
+            one = [PivotSums::default()];
             &mut one[..]
         } else {
-            more = vec![Sums::default(); lanes.div_ceil(GROUP)];
+            more = vec![PivotSums::default(); lanes.div_ceil(VECTOR_LANES)];
             &mut more[..]
         };
-        simd::dispatch(Run { src: &src[first * lanes..end * lanes], groups, out });
+        simd::dispatch(ChunkLoop { src: &src[first * lanes..end * lanes], groups, out });
     });
     if chunks == 1 {
-        return parts;
+        return of_chunks;
     }
     let mut merged = vec![Moments::default(); runs * lanes];
-    for (to, parts) in merged.chunks_exact_mut(lanes).zip(parts.chunks_exact(chunks * lanes)) {
-        for part in parts.chunks_exact(lanes) {
-            to.iter_mut().zip(part).for_each(|(a, &b)| *a = a.merge(b));
+    for (to, of_run) in merged.chunks_exact_mut(lanes).zip(of_chunks.chunks_exact(chunks * lanes)) {
+        for chunk in of_run.chunks_exact(lanes) {
+            to.iter_mut().zip(chunk).for_each(|(a, &b)| *a = a.merge(b));
         }
     }
     merged
 }
 
-/// Pixels of `out.len()` lanes.
-struct Run<'a> {
+/// Computes the moments of the pixels of a chunk. Each pixel has `out.len()` lanes.
+struct ChunkLoop<'a> {
     src: &'a [f32],
-    /// One for every [`GROUP`] lanes.
-    groups: &'a mut [Sums],
+    /// One for each [`VECTOR_LANES`] lanes.
+    groups: &'a mut [PivotSums],
     out: &'a mut [Moments],
 }
 
-impl Loop for Run<'_> {
+impl Loop for ChunkLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Run { src, groups, out } = self;
+        let ChunkLoop { src, groups, out } = self;
         let lanes = out.len();
         if lanes == 1 {
             out[0] = one_lane(src, &mut groups[0]);
             return;
         }
-        if lanes < GROUP {
+        if lanes < VECTOR_LANES {
             return few_lanes(src, &mut groups[0], out);
         }
         let pixels = src.len() / lanes;
-        // The last group overlaps the one before it: lanes there are summed twice, to the same sums.
-        let start = |group: usize| (group * GROUP).min(lanes - GROUP);
+        // The last group may overlap the one before it. The lanes in both are summed twice, with the same result.
+        let start = |group: usize| (group * VECTOR_LANES).min(lanes - VECTOR_LANES);
         for (g, sums) in groups.iter_mut().enumerate() {
             sums.start(&src[start(g)..]);
         }
-        for first in (0..pixels).step_by(STRIP) {
-            let end = (first + STRIP).min(pixels);
+        for first in (0..pixels).step_by(STRIP_PIXELS) {
+            let end = (first + STRIP_PIXELS).min(pixels);
             for (g, sums) in groups.iter_mut().enumerate() {
                 sums.add(&src[first * lanes + start(g)..], lanes, end - first);
             }
@@ -134,21 +137,21 @@ impl Loop for Run<'_> {
     }
 }
 
-/// One lane: several pixels make a vector.
+/// For pixels of one lane: a vector has several pixels.
 #[inline(always)]
-fn one_lane(src: &[f32], sums: &mut Sums) -> Moments {
+fn one_lane(src: &[f32], sums: &mut PivotSums) -> Moments {
     let pivot = finite(src[0]);
-    let (whole, rest) = src.as_chunks::<GROUP>();
-    sums.start(&[pivot; GROUP]);
-    sums.add(src, GROUP, whole.len());
+    let (whole, rest) = src.as_chunks::<VECTOR_LANES>();
+    sums.start(&[pivot; VECTOR_LANES]);
+    sums.add(src, VECTOR_LANES, whole.len());
     if !rest.is_empty() {
-        // Pivots add nothing.
-        let mut last = [pivot; GROUP];
+        // The last vector is filled up with pivots, whose differences are zeros.
+        let mut last = [pivot; VECTOR_LANES];
         last[..rest.len()].copy_from_slice(rest);
-        sums.add(&last, GROUP, 1);
+        sums.add(&last, VECTOR_LANES, 1);
     }
     let (mut sum, mut squares) = sums.total();
-    let mut half = GROUP / 2;
+    let mut half = VECTOR_LANES / 2;
     while half > 0 {
         for l in 0..half {
             sum[l] += sum[l + half];
@@ -159,32 +162,33 @@ fn one_lane(src: &[f32], sums: &mut Sums) -> Moments {
     around_pivot(src.len(), pivot, sum[0], squares[0])
 }
 
-/// Fewer lanes than a vector loop takes: several pixels make one.
+/// For pixels of fewer than [`VECTOR_LANES`] lanes: a row of several pixels is a whole number of vectors.
 #[inline(always)]
-fn few_lanes(src: &[f32], sums: &mut Sums, out: &mut [Moments]) {
+fn few_lanes(src: &[f32], sums: &mut PivotSums, out: &mut [Moments]) {
     let lanes = out.len();
-    let together = GROUP >> lanes.trailing_zeros().min(GROUP.trailing_zeros());
-    let wide = together * lanes;
+    let pixels_per_row = VECTOR_LANES >> lanes.trailing_zeros().min(VECTOR_LANES.trailing_zeros());
+    let row_len = pixels_per_row * lanes;
     let pixels = src.len() / lanes;
-    let whole = src.len() / wide;
-    let (mut row, mut pivots) = ([0f32; GROUP * GROUP], [0f32; GROUP * GROUP]);
-    for p in pivots[..wide].chunks_exact_mut(lanes) {
+    let whole_rows = src.len() / row_len;
+    let (mut last_row, mut pivots) =
+        ([0f32; VECTOR_LANES * VECTOR_LANES], [0f32; VECTOR_LANES * VECTOR_LANES]);
+    for p in pivots[..row_len].chunks_exact_mut(lanes) {
         p.iter_mut().zip(src).for_each(|(p, &x)| *p = finite(x));
     }
-    // What is left, filled up with pivots: they add nothing.
-    row[..wide].copy_from_slice(&pivots[..wide]);
-    let rest = &src[whole * wide..];
-    row[..rest.len()].copy_from_slice(rest);
-    let (mut sum, mut squares) = ([0f64; GROUP], [0f64; GROUP]);
+    // The remaining pixels, filled up with pivots, whose differences are zeros.
+    last_row[..row_len].copy_from_slice(&pivots[..row_len]);
+    let rest = &src[whole_rows * row_len..];
+    last_row[..rest.len()].copy_from_slice(rest);
+    let (mut sum, mut squares) = ([0f64; VECTOR_LANES], [0f64; VECTOR_LANES]);
     let mut lane = 0;
-    for start in (0..wide).step_by(GROUP) {
+    for start in (0..row_len).step_by(VECTOR_LANES) {
         sums.start(&pivots[start..]);
-        if whole > 0 {
-            sums.add(&src[start..], wide, whole);
+        if whole_rows > 0 {
+            sums.add(&src[start..], row_len, whole_rows);
         }
-        sums.add(&row[start..], wide, 1);
+        sums.add(&last_row[start..], row_len, 1);
         let total = sums.total();
-        for i in 0..GROUP {
+        for i in 0..VECTOR_LANES {
             sum[lane] += total.0[i];
             squares[lane] += total.1[i];
             lane = if lane + 1 == lanes { 0 } else { lane + 1 };
@@ -195,12 +199,13 @@ fn few_lanes(src: &[f32], sums: &mut Sums, out: &mut [Moments]) {
     }
 }
 
-/// A pivot: infinity less itself would be none.
+/// A finite pivot. An infinite one does not work: infinity minus infinity is NaN.
 #[inline(always)]
 fn finite(x: f32) -> f32 {
     if x.is_finite() { x } else { 0.0 }
 }
 
+/// The moments from the sums of the differences from a pivot and of their squares.
 #[inline(always)]
 fn around_pivot(count: usize, pivot: f32, sum: f64, squares: f64) -> Moments {
     let count = count as f64;
@@ -210,37 +215,37 @@ fn around_pivot(count: usize, pivot: f32, sum: f64, squares: f64) -> Moments {
     Moments { count, mean: f64::from(pivot) + mean, squares }
 }
 
-/// Sums of the differences from a pivot and of their squares: even pixels and odd pixels apart, so that one
-/// addition need not wait for the one before.
+/// For each lane, the sums of the differences from a pivot and of their squares. Even and odd pixels have separate sums, so that
+/// an addition need not wait for the one before.
 #[derive(Clone, Copy, Default)]
-struct Sums {
-    pivot: [f32; GROUP],
-    sum: [[f64; GROUP]; 2],
-    squares: [[f64; GROUP]; 2],
+struct PivotSums {
+    pivot: [f32; VECTOR_LANES],
+    sum: [[f64; VECTOR_LANES]; 2],
+    squares: [[f64; VECTOR_LANES]; 2],
 }
 
-impl Sums {
+impl PivotSums {
     #[inline(always)]
     fn start(&mut self, pivot: &[f32]) {
-        *self = Sums::default();
+        *self = PivotSums::default();
         self.pivot = std::array::from_fn(|l| finite(pivot[l]));
         simd::end_of_chunk();
     }
 
-    /// Adds the first [`GROUP`] lanes of pixels of `lanes` lanes.
+    /// Adds the first [`VECTOR_LANES`] lanes of each pixel. Pixels have `lanes` lanes.
     #[inline(always)]
     fn add(&mut self, src: &[f32], lanes: usize, pixels: usize) {
         let ([mut s0, mut s1], [mut q0, mut q1]) = (self.sum, self.squares);
         let pivots = self.pivot.map(f64::from);
         let mut at = 0;
         for _ in 0..pixels / 2 {
-            let (a, b) = (&src[at..at + GROUP], &src[at + lanes..at + lanes + GROUP]);
-            for l in 0..GROUP {
+            let (a, b) = (&src[at..at + VECTOR_LANES], &src[at + lanes..at + lanes + VECTOR_LANES]);
+            for l in 0..VECTOR_LANES {
                 let d = f64::from(a[l]) - pivots[l];
                 s0[l] += d;
                 q0[l] += d * d;
             }
-            for l in 0..GROUP {
+            for l in 0..VECTOR_LANES {
                 let d = f64::from(b[l]) - pivots[l];
                 s1[l] += d;
                 q1[l] += d * d;
@@ -249,8 +254,8 @@ impl Sums {
             simd::end_of_chunk();
         }
         if pixels % 2 == 1 {
-            let a = &src[at..at + GROUP];
-            for l in 0..GROUP {
+            let a = &src[at..at + VECTOR_LANES];
+            for l in 0..VECTOR_LANES {
                 let d = f64::from(a[l]) - pivots[l];
                 s0[l] += d;
                 q0[l] += d * d;
@@ -260,9 +265,9 @@ impl Sums {
     }
 
     #[inline(always)]
-    fn total(&self) -> ([f64; GROUP], [f64; GROUP]) {
+    fn total(&self) -> ([f64; VECTOR_LANES], [f64; VECTOR_LANES]) {
         let (mut sum, mut squares) = (self.sum[0], self.squares[0]);
-        for l in 0..GROUP {
+        for l in 0..VECTOR_LANES {
             sum[l] += self.sum[1][l];
             squares[l] += self.squares[1][l];
         }
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mean_far_away_spoils_no_digits() {
+    fn a_large_mean_loses_no_digits() {
         for lanes in [1, 2, 3, 8, 15, 16, 17, 33, 64] {
             for pixels in [1, 2, 15, 64, 2500] {
                 let x: Vec<f32> =

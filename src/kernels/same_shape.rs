@@ -1,4 +1,4 @@
-//! The data operand of an op that keeps shape and layout, and its result, whatever the key.
+//! Operand and result of an op that keeps shape and layout, for strided and blocked tensors.
 
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
@@ -6,51 +6,55 @@ use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
-use crate::op::{Arg, Args, KernelResult, Results};
-use crate::tensor::any::TensorRef;
+use crate::op::{Args, KernelResult, Results};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-/// A dense source, and a result of the same sizes that lies just as it does.
-pub(crate) enum Same<'r> {
+/// A dense operand, and a result of the same sizes and the same strides or layout.
+pub(crate) enum OperandAndResult<'r> {
     Strided(StridedTensor, &'r mut StridedTensor),
     Blocked(BlockedTensor, &'r mut BlockedTensor),
 }
 
-impl<'r> Same<'r> {
-    /// Operand 0 and an empty result. A strided operand that does not lie as the rule wants the result is copied,
-    /// which the ledger counts.
-    pub fn new(args: &Args<'_>, results: &'r mut Results<'_>, rule: FormatRule) -> KernelResult<Same<'r>> {
+impl<'r> OperandAndResult<'r> {
+    /// Operand 0, and a result of **unspecified** content. A strided operand that is not dense in the format that the rule gives
+    /// to the result is copied; the ledger counts the copy.
+    pub fn new(
+        args: &Args<'_>,
+        results: &'r mut Results<'_>,
+        rule: FormatRule,
+    ) -> KernelResult<OperandAndResult<'r>> {
         if args.key() == DispatchKey::BLOCKED {
             let x = args.blocked(0)?;
             let dst = results.blocked(x.dims(), x.layout(), x.dtype())?;
-            return Ok(Same::Blocked(x.clone(), dst));
+            return Ok(OperandAndResult::Blocked(x.clone(), dst));
         }
         let x = args.strided(0)?;
         let dst = results.by_rule(rule, &[x], x.dims(), x.dtype())?;
-        Ok(Same::Strided(x.dense_at(args.op(), format_of(dst), args.location())?, dst))
+        Ok(OperandAndResult::Strided(x.dense_at(args.op(), format_of(dst), args.location())?, dst))
     }
 
-    /// The view of both, for ranks 2 to 5.
+    /// The view of the operand, and of the result. For ranks 2 to 5.
     pub fn lanes(&self, op: &'static str) -> Result<Lanes> {
         match self {
-            Same::Blocked(x, _) => Lanes::of_blocked(op, x),
-            Same::Strided(_, dst) => strided_lanes(op, dst),
+            OperandAndResult::Blocked(x, _) => Lanes::of_blocked(op, x),
+            OperandAndResult::Strided(_, dst) => strided_lanes(op, dst),
         }
     }
 
-    /// The layout, where there is one.
+    /// The layout; `None` for strided tensors.
     pub fn layout(&self) -> Option<&Layout> {
         match self {
-            Same::Blocked(x, _) => Some(x.layout()),
-            Same::Strided(..) => None,
+            OperandAndResult::Blocked(x, _) => Some(x.layout()),
+            OperandAndResult::Strided(..) => None,
         }
     }
 
-    /// The dimensions from the outermost to the densest; strided only has others than the last channel-wise.
+    /// The dimensions in the order of memory, outermost first: row-major or channels-last. For strided tensors; empty for blocked
+    /// ones.
     pub fn memory_order(&self) -> Dims {
-        let Same::Strided(_, dst) = self else { return Dims::EMPTY };
+        let OperandAndResult::Strided(_, dst) = self else { return Dims::EMPTY };
         let rank = dst.rank();
         if format_of(dst) == MemoryFormat::Contiguous {
             return (0..rank).to_dims();
@@ -58,24 +62,26 @@ impl<'r> Same<'r> {
         std::iter::once(0).chain(2..rank).chain(std::iter::once(1)).to_dims()
     }
 
-    /// Source and result.
+    /// The elements of the operand and of the result.
     pub fn slices(&mut self) -> (&[f32], &mut [f32]) {
         match self {
-            Same::Strided(x, dst) => (x.data(), dst.result_data()),
-            Same::Blocked(x, dst) => (x.data(), bytemuck::cast_slice_mut(dst.storage_bytes_mut())),
+            OperandAndResult::Strided(x, dst) => (x.data(), dst.result_data()),
+            OperandAndResult::Blocked(x, dst) => {
+                (x.data(), bytemuck::cast_slice_mut(dst.storage_bytes_mut()))
+            }
         }
     }
 
-    /// The layout's or format's name, for the ledger.
+    /// The name of the layout or format, for the ledger.
     pub fn layout_name(&self) -> String {
         match self {
-            Same::Strided(_, dst) => dst.format_name(),
-            Same::Blocked(x, _) => x.layout().to_string(),
+            OperandAndResult::Strided(_, dst) => dst.format_name(),
+            OperandAndResult::Blocked(x, _) => x.layout().to_string(),
         }
     }
 }
 
-/// The format of a dense result: channels-last where its strides say so.
+/// The format of a dense result: channels-last if its strides are those of channels-last, else row-major.
 pub(crate) fn format_of(dst: &StridedTensor) -> MemoryFormat {
     MemoryFormat::of_dense(dst.dims(), dst.strides())
 }
@@ -95,18 +101,13 @@ pub(crate) fn strided_lanes(op: &'static str, t: &StridedTensor) -> Result<Lanes
     }
 }
 
-/// A parameter that may be left out, as a call passes it.
-pub(crate) fn param_arg(t: Option<&StridedTensor>) -> Arg<'_> {
-    t.map_or(Arg::Absent, |t| Arg::Tensor(TensorRef::Strided(t)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Error;
 
     #[test]
-    fn views_of_images_have_rank_2_to_5() {
+    fn lanes_need_rank_2_to_5() {
         for rank in 0..=crate::MAX_RANK {
             let t = StridedTensor::full(&vec![2; rank], 1f32, MemoryFormat::Contiguous).unwrap();
             match strided_lanes("test", &t) {

@@ -1,33 +1,33 @@
-//! `y = (x - center) * scale + shift`, one triple for each channel: the last step of every norm.
+//! `y = (x - center) * scale + shift`, with these three numbers for each channel: the last step of every norm.
 //!
-//! Taking the centre off first costs nothing where memory is the limit, and is exact for values near it: a mean that is
-//! thousands of deviations away spoils no digits.
+//! Subtracting the centre first costs no time where memory bandwidth is the limit. The difference is exact for values near the
+//! centre, so no digits are lost even if the mean is thousands of deviations away from 0.
 
 use crate::kernels::lanes::Lanes;
 use crate::simd::{self, Loop};
 
-/// Shortest stretch of channels that is worth a loop of its own, in elements.
-const PATTERN: usize = 128;
+/// The least number of elements that is worth an inner loop of its own.
+const MIN_LOOP_LEN: usize = 128;
 
-/// What one channel is normalised with.
+/// The numbers that one channel is normalised with.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scale {
+pub(crate) struct ChannelScale {
     pub center: f32,
     pub scale: f32,
     pub shift: f32,
 }
 
-impl Scale {
-    /// `(x - mean) / deviation * weight + bias`, where `inverse` is 1 / deviation. What the centre's rounding leaves of
-    /// the mean goes into the shift.
-    pub fn new(mean: f64, inverse: f64, weight: f32, bias: f32) -> Scale {
+impl ChannelScale {
+    /// `(x - mean) / deviation * weight + bias`, where `inverse` is 1 / deviation. The centre is the mean, rounded to f32; the
+    /// shift corrects the rounding error.
+    pub fn new(mean: f64, inverse: f64, weight: f32, bias: f32) -> ChannelScale {
         let center = mean as f32;
         let scale = inverse * f64::from(weight);
         let rest = f64::from(center) - mean;
-        // NaN of an infinite mean, which leaves nothing.
+        // `rest` is NaN for an infinite mean, which has no rounding error.
         let shift =
             if rest == 0.0 || !center.is_finite() { f64::from(bias) } else { f64::from(bias) + rest * scale };
-        Scale { center, scale: scale as f32, shift: shift as f32 }
+        ChannelScale { center, scale: scale as f32, shift: shift as f32 }
     }
 
     #[inline(always)]
@@ -36,71 +36,77 @@ impl Scale {
     }
 }
 
-/// Scales in the order of the view's channels, zero for those of the padding; for each image, or for all.
-pub(crate) struct Scales {
+/// The scales of all channels of a view, in the order of memory; zeros for the padding. Either each image has its own scales, or
+/// all images have the same.
+pub(crate) struct ChannelScales {
     per_image: bool,
-    /// Of one image.
-    channels: usize,
+    /// Values that one image has in `center`, `scale` and `shift`.
+    per_image_len: usize,
     blocks: usize,
     center: Vec<f32>,
     scale: Vec<f32>,
     shift: Vec<f32>,
 }
 
-impl Scales {
+impl ChannelScales {
     /// The same for every image.
-    pub fn new(view: &Lanes, of: impl Fn(usize) -> Scale) -> Scales {
-        Scales::make(view, false, |_, c| of(c))
+    pub fn new(view: &Lanes, of: impl Fn(usize) -> ChannelScale) -> ChannelScales {
+        ChannelScales::make(view, false, |_, c| of(c))
     }
 
     /// `of(image, channel)`.
-    pub fn per_image(view: &Lanes, of: impl Fn(usize, usize) -> Scale) -> Scales {
-        Scales::make(view, true, of)
+    pub fn per_image(view: &Lanes, of: impl Fn(usize, usize) -> ChannelScale) -> ChannelScales {
+        ChannelScales::make(view, true, of)
     }
 
-    fn make(view: &Lanes, per_image: bool, of: impl Fn(usize, usize) -> Scale) -> Scales {
+    fn make(view: &Lanes, per_image: bool, of: impl Fn(usize, usize) -> ChannelScale) -> ChannelScales {
         let images = if per_image { view.n } else { 1 };
-        // Few channels side by side: repeat them, so that a vector loop has a whole stretch.
-        let alone = matches!(view.lanes, 0 | 1 | 8 | 16) || view.lanes >= PATTERN;
-        let even = GROUP >> view.lanes.trailing_zeros().min(GROUP.trailing_zeros());
-        let times = if alone { 1 } else { PATTERN.div_ceil(view.lanes).next_multiple_of(even) };
-        let channels = view.padded_channels() * times;
-        let zeros = || vec![0f32; images * channels];
+        // If a pixel has few lanes, the scales of a block are repeated, so that the inner loop runs over several pixels.
+        let is_long_enough = matches!(view.lanes, 0 | 1 | 8 | 16) || view.lanes >= MIN_LOOP_LEN;
+        // That many pixels are a whole number of vectors.
+        let whole_vectors = VECTOR_LEN >> view.lanes.trailing_zeros().min(VECTOR_LEN.trailing_zeros());
+        let times = if is_long_enough {
+            1
+        } else {
+            MIN_LOOP_LEN.div_ceil(view.lanes).next_multiple_of(whole_vectors)
+        };
+        let per_image_len = view.padded_channels() * times;
+        let zeros = || vec![0f32; images * per_image_len];
         let (mut center, mut scale, mut shift) = (zeros(), zeros(), zeros());
         for n in 0..images {
             for c in 0..view.c {
                 let s = of(n, c);
                 for time in 0..times {
                     let (block, lane) = (c / view.lanes, c % view.lanes);
-                    let at = n * channels + (block * times + time) * view.lanes + lane;
+                    let at = n * per_image_len + (block * times + time) * view.lanes + lane;
                     (center[at], scale[at], shift[at]) = (s.center, s.scale, s.shift);
                 }
             }
         }
-        Scales { per_image, channels, blocks: view.blocks.max(1), center, scale, shift }
+        ChannelScales { per_image, per_image_len, blocks: view.blocks.max(1), center, scale, shift }
     }
 
-    /// Centres, scales and shifts of the first `lanes` channels of a block.
+    /// Centres, scales and shifts of the first `lanes` channels of a block of image `n`.
     pub fn of(&self, n: usize, block: usize, lanes: usize) -> [&[f32]; 3] {
-        let step = self.channels / self.blocks;
-        let at = if self.per_image { n * self.channels } else { 0 } + block * step;
+        let step = self.per_image_len / self.blocks;
+        let at = if self.per_image { n * self.per_image_len } else { 0 } + block * step;
         [&self.center, &self.scale, &self.shift].map(|v| &v[at..at + lanes])
     }
 
-    /// Writes `dst`, which lies as `src` does.
+    /// Writes the scaled elements of `src` to `dst`. Both have the layout of `view`.
     pub fn apply(&self, view: &Lanes, src: &[f32], dst: &mut [f32]) {
-        let step = self.channels / self.blocks;
-        view.for_each_piece(dst, |p, dst| {
-            let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
+        let step = self.per_image_len / self.blocks;
+        view.for_each_pixel_run(dst, |run, dst| {
+            let start = view.run_offset(run);
             let src = &src[start..start + dst.len()];
-            let [center, scale, shift] = self.of(p.n, p.block, step);
-            simd::dispatch(Affine { src, dst, center, scale, shift });
+            let [center, scale, shift] = self.of(run.n, run.block, step);
+            simd::dispatch(ScaleLoop { src, dst, center, scale, shift });
         });
     }
 }
 
-/// Pixels whose channels have these scales, again and again.
-struct Affine<'a> {
+/// Scales the pixels of one block. The scales are repeated until the pixels end.
+struct ScaleLoop<'a> {
     src: &'a [f32],
     dst: &'a mut [f32],
     center: &'a [f32],
@@ -108,69 +114,69 @@ struct Affine<'a> {
     shift: &'a [f32],
 }
 
-/// Elements that a vector loop takes at once.
-const GROUP: usize = 16;
+/// The most elements that one step of a vector loop processes.
+const VECTOR_LEN: usize = 16;
 
-impl<const L: usize> Group<L> {
+impl<const L: usize> ScaleVector<L> {
     #[inline(always)]
     fn apply(&self, src: &[f32; L], dst: &mut [f32; L]) {
-        // Whole arrays in and out: the compiler need not fear that the two overlap.
+        // Whole arrays are read and written, so that the compiler knows that the two do not overlap.
         let x = *src;
         let mut y = [0f32; L];
         for l in 0..L {
-            let scale = Scale { center: self.center[l], scale: self.scale[l], shift: self.shift[l] };
+            let scale = ChannelScale { center: self.center[l], scale: self.scale[l], shift: self.shift[l] };
             y[l] = scale.apply(x[l]);
         }
         *dst = y;
     }
 }
 
-/// Scales of some channels.
-struct Group<const L: usize> {
+/// The scales of `L` channels.
+struct ScaleVector<const L: usize> {
     center: [f32; L],
     scale: [f32; L],
     shift: [f32; L],
 }
 
-impl Affine<'_> {
+impl ScaleLoop<'_> {
     #[inline(always)]
-    fn group<const L: usize>(&self) -> Group<L> {
-        let part = |v: &[f32]| {
-            let mut part = [0f32; L];
-            part.copy_from_slice(&v[..L]);
-            part
+    fn first_scales<const L: usize>(&self) -> ScaleVector<L> {
+        let first = |v: &[f32]| {
+            let mut first = [0f32; L];
+            first.copy_from_slice(&v[..L]);
+            first
         };
-        Group { center: part(self.center), scale: part(self.scale), shift: part(self.shift) }
+        ScaleVector { center: first(self.center), scale: first(self.scale), shift: first(self.shift) }
     }
 
-    /// Every `L` elements have the same scales.
+    /// Every `L` elements, the scales repeat.
     #[inline(always)]
-    fn lanes<const L: usize>(self) {
-        let group = self.group::<L>();
+    fn run_with_lanes<const L: usize>(self) {
+        let scales = self.first_scales::<L>();
         let src = self.src.as_chunks::<L>().0;
         for (y, x) in self.dst.as_chunks_mut::<L>().0.iter_mut().zip(src) {
-            group.apply(x, y);
+            scales.apply(x, y);
             simd::end_of_chunk();
         }
     }
 }
 
-impl Loop for Affine<'_> {
+impl Loop for ScaleLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
         match self.scale.len() {
             1 => {
-                let s = Scale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
+                let s = ChannelScale { center: self.center[0], scale: self.scale[0], shift: self.shift[0] };
                 self.dst.iter_mut().zip(self.src).for_each(|(d, &x)| *d = s.apply(x));
             }
-            8 => self.lanes::<8>(),
-            16 => self.lanes::<GROUP>(),
+            8 => self.run_with_lanes::<8>(),
+            16 => self.run_with_lanes::<VECTOR_LEN>(),
             n => {
                 for (dst, src) in self.dst.chunks_mut(n).zip(self.src.chunks(n)) {
                     let params = self.center.iter().zip(self.scale).zip(self.shift);
                     for ((d, &x), ((&center, &scale), &shift)) in dst.iter_mut().zip(src).zip(params) {
-                        *d = Scale { center, scale, shift }.apply(x);
+                        *d = ChannelScale { center, scale, shift }.apply(x);
                     }
                 }
             }

@@ -2,32 +2,46 @@
 
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{
-    Columns, ColumnsMut, Lines, WIDTH, gather_channels, transpose, with_scratch,
+    AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns, gather_channels, transpose, with_scratch,
 };
 use crate::kernels::lanes::Lanes;
-use crate::kernels::same_shape::Same;
+use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_int};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
-const ARGS: &[crate::op::ArgSpec] = &[data("x"), required_int("axis")];
+params! {
+    /// The number among the arguments of softmax and log-softmax.
+    pub(crate) struct SoftmaxOptions {
+        axis: usize => required_int("axis"),
+    }
+}
+
+const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], SoftmaxOptions::SPECS);
 static SOFTMAX_SCHEMA: Schema = Schema::new("softmax", ARGS);
 static LOG_SOFTMAX_SCHEMA: Schema = Schema::new("log_softmax", ARGS);
-static SOFTMAX: Op = Op::new(&SOFTMAX_SCHEMA).on_both(KERNEL);
-static LOG_SOFTMAX: Op = Op::new(&LOG_SOFTMAX_SCHEMA).on_both(KERNEL);
-
-const KERNEL: Kernel = Kernel::rust(&kernel);
+static SOFTMAX: Op = Op::new(&SOFTMAX_SCHEMA).on_both(Kernel::rust(&run::<false>));
+static LOG_SOFTMAX: Op = Op::new(&LOG_SOFTMAX_SCHEMA).on_both(Kernel::rust(&run::<true>));
 
 pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 
-/// `exp(x) / sum(exp(x))` along `axis`. `torch.nn.functional.softmax`.
+/// `exp(x) / sum(exp(x))` along `axis`, as `torch.nn.functional.softmax`.
 ///
-/// The largest element is subtracted first, so nothing overflows. A line that is `-inf` throughout, or holds a NaN
-/// or `inf`, becomes NaN, as in PyTorch.
+/// The largest element is subtracted first, so that nothing overflows. A line of elements along `axis` becomes NaN if all its
+/// elements are `-inf`, or if it contains a NaN or `inf`, as in PyTorch.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::softmax;
+/// let x = StridedTensor::from_slice(&[0f32, 0.0, 0.0, f32::NEG_INFINITY], &[2, 2])?;
+/// let y = softmax(&x, 1)?;
+/// assert_eq!(y.to_vec::<f32>()?, [0.5, 0.5, 1.0, 0.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
 /// Any `x` with at least one axis; the result has its sizes.
@@ -36,18 +50,18 @@ pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 /// f32.
 ///
 /// # Layouts
-/// Strided: the result is row-major, or in the format that `x` is tagged with; an `x` that lies otherwise is copied,
-/// which the ledger counts. Blocked: any layout that blocks the channels alone, and any axis; the result keeps the
+/// Strided: the result is row-major, or in the format that `x` is tagged with. An `x` that is not dense in this format is
+/// copied; the ledger counts the copy. Blocked: any layout that blocks only the channels, and any axis; the result keeps the
 /// layout.
 ///
 /// # Errors
-/// `InvalidArgument` for an axis that is not there; `UnsupportedDType`, `LayoutMismatch`.
+/// `InvalidArgument` for an axis that `x` does not have; `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn softmax<T: Operand>(x: &T, axis: usize) -> Result<T> {
-    call(&SOFTMAX, x, axis)
+    SOFTMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &SoftmaxOptions { axis })
 }
 
-/// `x - log(sum(exp(x)))` along `axis`. `torch.nn.functional.log_softmax`.
+/// `x - log(sum(exp(x)))` along `axis`, as `torch.nn.functional.log_softmax`.
 ///
 /// # Shapes
 /// Any `x` with at least one axis; the result has its sizes.
@@ -62,17 +76,14 @@ pub fn softmax<T: Operand>(x: &T, axis: usize) -> Result<T> {
 /// As [`softmax`].
 #[track_caller]
 pub fn log_softmax<T: Operand>(x: &T, axis: usize) -> Result<T> {
-    call(&LOG_SOFTMAX, x, axis)
+    LOG_SOFTMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &SoftmaxOptions { axis })
 }
 
-#[track_caller]
-fn call<T: Operand>(op: &'static Op, x: &T, axis: usize) -> Result<T> {
-    op.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Int(i64::try_from(axis).unwrap_or(i64::MAX))])
-}
-
-fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+/// The kernel for both keys.
+fn run<const LOG: bool>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
-    let (x, axis) = (args.tensor(0)?, args.count(1)?);
+    let x = args.tensor(0)?;
+    let SoftmaxOptions { axis } = SoftmaxOptions::read(args)?;
     if axis >= x.dims().len() {
         fail!(
             InvalidArgument,
@@ -83,67 +94,67 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "name an axis that is there, counted from 0"
         );
     }
-    let log = op == LOG_SOFTMAX_SCHEMA.name;
-    let mut same = Same::new(args, results, FormatRule::Contiguous)?;
-    let name = same.layout_name();
-    if same.layout().is_some() {
-        let view = same.lanes(op)?;
-        let (src, dst) = same.slices();
+    let mut tensors = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
+    let name = tensors.layout_name();
+    if tensors.layout().is_some() {
+        let view = tensors.lanes(op)?;
+        let (src, dst) = tensors.slices();
         crate::kernels::timed(
             args,
             "blocktensor:softmax",
             || name,
-            || blocked(&view, x.dims().len(), axis, log, src, dst),
+            || blocked(&view, x.dims().len(), axis, LOG, src, dst),
         );
     } else {
-        let order = same.memory_order();
+        let order = tensors.memory_order();
         let sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
-        let at = order.iter().position(|&d| d == axis).unwrap_or(0);
-        let lines = Lines::new(&sizes, at);
-        let (src, dst) = same.slices();
-        crate::kernels::timed(args, "blocktensor:softmax", || name, || along(&lines, log, src, dst));
+        let position = order.iter().position(|&d| d == axis).unwrap_or(0);
+        let lines = AxisLines::new(&sizes, position);
+        let (src, dst) = tensors.slices();
+        crate::kernels::timed(args, "blocktensor:softmax", || name, || along_lines(&lines, LOG, src, dst));
     }
     Ok(())
 }
 
 fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: &mut [f32]) {
     if axis == 1 {
-        return across_blocks(view, log, src, dst);
+        return along_channels(view, log, src, dst);
     }
-    along(&Lines::of_blocked(view, rank, axis), log, src, dst);
+    along_lines(&AxisLines::of_blocked(view, rank, axis), log, src, dst);
     view.clear_padding(dst);
 }
 
 /// Softmax along lines of a dense tensor.
-fn along(lines: &Lines, log: bool, src: &[f32], dst: &mut [f32]) {
-    let beside = |rows: &mut [f32]| {
-        let rows = InPlace(rows.as_chunks_mut().0);
-        simd::dispatch(SideBySide { len: lines.len, rows, log });
+fn along_lines(lines: &AxisLines, log: bool, src: &[f32], dst: &mut [f32]) {
+    let in_scratch = |rows: &mut [f32]| {
+        let rows = ScratchRows(rows.as_chunks_mut().0);
+        simd::dispatch(SoftmaxLoop { len: lines.len, rows, log });
     };
-    lines.for_each_wide(src, dst, beside, |from, to| {
+    lines.for_each_wide(src, dst, in_scratch, |from, to| {
         let width = from.width;
-        let mut rows = Direct { from, to };
-        if width == WIDTH {
-            simd::dispatch(SideBySide { len: lines.len, rows: &mut rows, log });
+        let mut rows = TensorRows { from, to };
+        if width == MAX_COLUMNS {
+            simd::dispatch(SoftmaxLoop { len: lines.len, rows: &mut rows, log });
         } else {
-            simd::dispatch(SideBySide { len: lines.len, rows: Narrow(&mut rows), log });
+            simd::dispatch(SoftmaxLoop { len: lines.len, rows: NarrowTensorRows(&mut rows), log });
         }
     });
 }
 
-/// Softmax over the channels of a blocked tensor: those of a tile of pixels are put side by side, so that padding takes no part.
-fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
-    view.for_each_tile(dst, WIDTH, |mut tile| {
-        with_scratch(view.c * WIDTH, |rows| {
-            gather_channels(view, src, tile.place.n, tile.place.first, tile.place.pixels, rows);
-            let place = InPlace(rows.as_chunks_mut().0);
-            simd::dispatch(SideBySide { len: view.c, rows: place, log });
+/// Softmax over the channels of a blocked tensor. The channels of a tile of pixels are copied to rows of scratch, without the
+/// padding.
+fn along_channels(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
+    view.for_each_tile(dst, MAX_COLUMNS, |mut tile| {
+        with_scratch(view.c * MAX_COLUMNS, |rows| {
+            gather_channels(view, src, tile.geometry.n, tile.geometry.first, tile.geometry.pixels, rows);
+            let in_scratch = ScratchRows(rows.as_chunks_mut().0);
+            simd::dispatch(SoftmaxLoop { len: view.c, rows: in_scratch, log });
             for block in 0..view.blocks {
-                let (used, pixels) = (view.lanes_in(block), tile.place.pixels);
+                let (used, pixels) = (view.lanes_in(block), tile.geometry.pixels);
                 let dst = tile.block(block);
                 transpose(
                     (&mut *dst, view.lanes),
-                    (&rows[block * view.lanes * WIDTH..], WIDTH),
+                    (&rows[block * view.lanes * MAX_COLUMNS..], MAX_COLUMNS),
                     pixels,
                     used,
                 );
@@ -155,107 +166,110 @@ fn across_blocks(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
     });
 }
 
-/// Where rows of lines side by side come from, and go to.
-trait Rows {
-    fn load(&self, row: usize) -> [f32; WIDTH];
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]);
-    /// A row that was stored.
-    fn stored(&self, row: usize) -> [f32; WIDTH];
+/// The rows that [`SoftmaxLoop`] reads and writes: row `i` has element `i` of each of [`MAX_COLUMNS`] lines.
+trait LineRows {
+    /// A row of the source.
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS];
+    /// Writes a row of the result.
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]);
+    /// A row of the result that was stored before.
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS];
 }
 
-/// Rows of scratch, which the results replace.
-struct InPlace<'a>(&'a mut [[f32; WIDTH]]);
+/// Rows in scratch memory: the result replaces the source.
+struct ScratchRows<'a>(&'a mut [[f32; MAX_COLUMNS]]);
 
-impl Rows for InPlace<'_> {
+impl LineRows for ScratchRows<'_> {
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
         self.0[row]
     }
     #[inline(always)]
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
         self.0[row] = *y;
     }
     #[inline(always)]
-    fn stored(&self, row: usize) -> [f32; WIDTH] {
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
         self.0[row]
     }
 }
 
-/// Columns of the tensors themselves.
-struct Direct<'a> {
-    from: Columns<'a>,
-    to: ColumnsMut<'a, f32>,
+/// Rows in the tensors themselves, [`MAX_COLUMNS`] elements wide.
+struct TensorRows<'a> {
+    from: SourceColumns<'a>,
+    to: ResultColumns<'a, f32>,
 }
 
-impl Rows for &mut Direct<'_> {
+impl LineRows for &mut TensorRows<'_> {
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
-        *self.from.row(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        *self.from.row(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
     }
     #[inline(always)]
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
         self.to.row(row).copy_from_slice(y);
     }
     #[inline(always)]
-    fn stored(&self, row: usize) -> [f32; WIDTH] {
-        *self.to.get(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        *self.to.get(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
     }
 }
 
-/// Fewer columns than a vector loop takes.
-struct Narrow<'a, 'b>(&'a mut Direct<'b>);
+/// Rows in the tensors themselves that are narrower than [`MAX_COLUMNS`]: the loop computes with zeros in the missing columns.
+struct NarrowTensorRows<'a, 'b>(&'a mut TensorRows<'b>);
 
 #[inline(always)]
-fn widened(row: &[f32]) -> [f32; WIDTH] {
-    let mut x = [0f32; WIDTH];
+fn widened(row: &[f32]) -> [f32; MAX_COLUMNS] {
+    let mut x = [0f32; MAX_COLUMNS];
     x[..row.len()].copy_from_slice(row);
     x
 }
 
-impl Rows for Narrow<'_, '_> {
+impl LineRows for NarrowTensorRows<'_, '_> {
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
         widened(self.0.from.row(row))
     }
     #[inline(always)]
-    fn store(&mut self, row: usize, y: &[f32; WIDTH]) {
+    fn store(&mut self, row: usize, y: &[f32; MAX_COLUMNS]) {
         let to = self.0.to.row(row);
         to.copy_from_slice(&y[..to.len()]);
     }
     #[inline(always)]
-    fn stored(&self, row: usize) -> [f32; WIDTH] {
+    fn stored(&self, row: usize) -> [f32; MAX_COLUMNS] {
         widened(self.0.to.get(row))
     }
 }
 
-/// [`WIDTH`] lines side by side: vectors run across them. A line's result does not depend on its neighbours, nor on the layout.
-struct SideBySide<R> {
+/// Softmax of [`MAX_COLUMNS`] lines side by side: each vector has one element of each line. The result of a line depends
+/// neither on the lines beside it nor on the layout.
+struct SoftmaxLoop<R> {
     rows: R,
     len: usize,
     log: bool,
 }
 
-impl<R: Rows> Loop for SideBySide<R> {
+impl<R: LineRows> Loop for SoftmaxLoop<R> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let SideBySide { mut rows, len, log } = self;
-        let mut max = [f32::NEG_INFINITY; WIDTH];
+        let SoftmaxLoop { mut rows, len, log } = self;
+        let mut max = [f32::NEG_INFINITY; MAX_COLUMNS];
         for row in 0..len {
             let x = rows.load(row);
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 max[l] = if x[l] > max[l] { x[l] } else { max[l] };
             }
             simd::end_of_chunk();
         }
-        let mut sum = [0f64; WIDTH];
+        let mut sum = [0f64; MAX_COLUMNS];
         for row in 0..len {
             let x = rows.load(row);
-            let mut e = [0f32; WIDTH];
-            for l in 0..WIDTH {
+            let mut e = [0f32; MAX_COLUMNS];
+            for l in 0..MAX_COLUMNS {
                 e[l] = math::exp(x[l] - max[l]);
             }
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 sum[l] += f64::from(e[l]);
             }
             if !log {
@@ -263,13 +277,13 @@ impl<R: Rows> Loop for SideBySide<R> {
             }
             simd::end_of_chunk();
         }
-        let mut last = [0f32; WIDTH];
-        for l in 0..WIDTH {
+        let mut last = [0f32; MAX_COLUMNS];
+        for l in 0..MAX_COLUMNS {
             last[l] = if log { math::log(sum[l] as f32) } else { (1.0 / sum[l]) as f32 };
         }
         for row in 0..len {
             let mut y = if log { rows.load(row) } else { rows.stored(row) };
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 y[l] = if log { y[l] - max[l] - last[l] } else { y[l] * last[l] };
             }
             rows.store(row, &y);

@@ -25,7 +25,7 @@ impl Finish<'_> {
     /// the functions do.
     #[cfg(feature = "onednn")]
     pub fn all(&self, view: &Lanes, residual: Option<&[f32]>, dst: &mut [f32]) {
-        view.for_each_piece(dst, |p, values| {
+        view.for_each_pixel_run(dst, |p, values| {
             let first = p.block * view.lanes;
             let at = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
             let residual = residual.map(|r| &r[at..at + values.len()]);

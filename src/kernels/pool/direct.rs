@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::kernels::lanes::Columns;
+use crate::kernels::lanes::RowVectors;
 use crate::kernels::pool::fold::{Fold, finish_all, join_all, load_all};
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::kernel::PoolPart;
@@ -66,7 +66,7 @@ impl<F: Fold> PoolPart<'_, '_, F> {
     fn direct_rows<const L: usize, const R: usize>(&mut self, lane: usize) {
         let w = &self.windows.axes[2];
         let (pixel, width) = (self.from.lanes, self.from.spatial[2]);
-        let src = Columns::<L, R>::new(self.src, self.rows, lane, pixel, width);
+        let src = RowVectors::<L, R>::new(self.src, self.rows, lane, pixel, width);
         let columns = self.part.columns.clone();
         let mut run = w.run.start.max(columns.start)..w.run.end.min(columns.end);
         match (w.run_taps(), w.step) {
@@ -86,7 +86,7 @@ impl<F: Fold> PoolPart<'_, '_, F> {
     #[inline(always)]
     fn even<const L: usize, const R: usize, const K: usize, const S: usize>(
         &mut self,
-        src: Columns<'_, L, R>,
+        src: RowVectors<'_, L, R>,
         run: Range<usize>,
         lane: usize,
     ) {
@@ -119,7 +119,7 @@ impl<F: Fold> PoolPart<'_, '_, F> {
     #[inline(always)]
     fn any<const L: usize, const R: usize>(
         &mut self,
-        src: Columns<'_, L, R>,
+        src: RowVectors<'_, L, R>,
         columns: Range<usize>,
         lane: usize,
     ) {

@@ -2,7 +2,7 @@
 //! W. That order is the same in every layout and on every path, and so are the bits.
 
 use crate::error::Result;
-use crate::kernels::lanes::{Lanes, Part};
+use crate::kernels::lanes::{Lanes, PlanePart};
 use crate::kernels::pool::direct;
 use crate::kernels::pool::fold::{Fold, Max, MeanOfFew, MeanOfMany};
 use crate::kernels::pool::geometry::{Span, Windows};
@@ -35,7 +35,7 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
     let row_bytes = 4 * (to.row_len() + from.row_len() * taps(&d.list) * taps(&h.list));
     let state = || (Vec::new(), Vec::new());
     let direct = from.lanes >= 8 && direct::suits(windows, from.spatial[2]);
-    to.for_each_part(dst, row_bytes, state, |(scratch, rows), part| {
+    to.for_each_plane_part(dst, row_bytes, state, |(scratch, rows), part| {
         let lanes = from.lanes_in(part.plane.block);
         let part = PoolPart::<F> {
             src,
@@ -61,7 +61,7 @@ pub(crate) struct PoolPart<'a, 'p, F: Fold> {
     pub src: &'a [f32],
     pub from: &'a Lanes,
     pub windows: &'a Windows,
-    pub part: &'a mut Part<'p>,
+    pub part: &'a mut PlanePart<'p>,
     /// Logical lanes of the block.
     lanes: usize,
     /// The row of the result, where the source rows of its windows begin in `src`, and what D and H contribute to

@@ -5,7 +5,7 @@
 
 use crate::elementwise::Fold;
 use crate::error::Result;
-use crate::kernels::along_axis::{WIDTH, gather_channels, with_scratch};
+use crate::kernels::along_axis::{MAX_COLUMNS, gather_channels, with_scratch};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::reduce::{Axes, channels};
 use crate::layout::pack;
@@ -58,10 +58,10 @@ fn over_channels<F: Fold<In = f32, Out = f32>>(
     src: &[f32],
     dst: &mut [f32],
 ) {
-    to.for_each_piece(dst, |p, dst| {
-        for (tile, dst) in dst.chunks_mut(WIDTH * to.lanes).enumerate() {
-            let (first, pixels) = (p.first + tile * WIDTH, dst.len() / to.lanes);
-            with_scratch(view.c * WIDTH, |rows| {
+    to.for_each_pixel_run(dst, |p, dst| {
+        for (tile, dst) in dst.chunks_mut(MAX_COLUMNS * to.lanes).enumerate() {
+            let (first, pixels) = (p.first + tile * MAX_COLUMNS, dst.len() / to.lanes);
+            with_scratch(view.c * MAX_COLUMNS, |rows| {
                 gather_channels(view, src, p.n, first, pixels, rows);
                 let results = simd::dispatch(SideBySide { fold, rows });
                 dst.fill(0.0);
@@ -71,27 +71,27 @@ fn over_channels<F: Fold<In = f32, Out = f32>>(
     });
 }
 
-/// Rows of [`WIDTH`] elements, folded into one.
+/// Rows of [`MAX_COLUMNS`] elements, folded into one.
 struct SideBySide<'a, F> {
     fold: &'a F,
     rows: &'a [f32],
 }
 
 impl<F: Fold<In = f32, Out = f32>> Loop for SideBySide<'_, F> {
-    type Out = [f32; WIDTH];
+    type Out = [f32; MAX_COLUMNS];
     #[inline(always)]
-    fn run(self) -> [f32; WIDTH] {
+    fn run(self) -> [f32; MAX_COLUMNS] {
         let SideBySide { fold, rows } = self;
-        let rows = rows.as_chunks::<WIDTH>().0;
-        let mut accs = [fold.identity(); WIDTH];
+        let rows = rows.as_chunks::<MAX_COLUMNS>().0;
+        let mut accs = [fold.identity(); MAX_COLUMNS];
         for row in rows {
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 accs[l] = fold.step(accs[l], row[l]);
             }
             simd::end_of_chunk();
         }
-        let mut results = [0f32; WIDTH];
-        for l in 0..WIDTH {
+        let mut results = [0f32; MAX_COLUMNS];
+        for l in 0..MAX_COLUMNS {
             results[l] = fold.finish(accs[l], rows.len());
         }
         results
@@ -210,9 +210,9 @@ impl Job {
         Job { kept, side_by_side, lanes_reduced: channels, parts, count }
     }
 
-    /// Stretches of the result are taken in pieces of at most [`WIDTH`].
+    /// Stretches of the result are taken in pieces of at most [`MAX_COLUMNS`].
     fn pieces(&self) -> usize {
-        if self.lanes_reduced { 1 } else { self.side_by_side.div_ceil(WIDTH) }
+        if self.lanes_reduced { 1 } else { self.side_by_side.div_ceil(MAX_COLUMNS) }
     }
 
     fn run<F: Fold<In = f32, Out = f32>>(&self, fold: &F, src: &[f32], dst: &mut [f32]) {
@@ -228,7 +228,7 @@ impl Job {
                 simd::dispatch(Units { job: self, fold, src, units, out: &out });
             });
         }
-        let mut sums = vec![fold.identity(); units * chunks * WIDTH];
+        let mut sums = vec![fold.identity(); units * chunks * MAX_COLUMNS];
         let parts = SyncPtr::new(&mut sums);
         parallel_for(units * chunks, |i| {
             let mut chunk = i % chunks;
@@ -239,16 +239,17 @@ impl Job {
                 }
                 let count = part.walk.len();
                 let [first, end] = [chunk, chunk + 1].map(|c| count * c / part.chunks());
-                // SAFETY: each task writes its own stretch of `WIDTH` partial results.
-                let to = unsafe { std::slice::from_raw_parts_mut(parts.get().add(i * WIDTH), WIDTH) };
+                // SAFETY: each task writes its own stretch of `MAX_COLUMNS` partial results.
+                let to =
+                    unsafe { std::slice::from_raw_parts_mut(parts.get().add(i * MAX_COLUMNS), MAX_COLUMNS) };
                 let unit = self.unit(i / chunks);
                 simd::dispatch(Chunk { job: self, fold, src, part, range: first..end, unit, to });
                 return;
             }
         });
-        for (unit, sums) in sums.chunks_exact(chunks * WIDTH).enumerate() {
-            let mut total = [fold.identity(); WIDTH];
-            for chunk in sums.as_chunks::<WIDTH>().0 {
+        for (unit, sums) in sums.chunks_exact(chunks * MAX_COLUMNS).enumerate() {
+            let mut total = [fold.identity(); MAX_COLUMNS];
+            for chunk in sums.as_chunks::<MAX_COLUMNS>().0 {
                 total.iter_mut().zip(chunk).for_each(|(t, &c)| *t = fold.merge(*t, c));
             }
             // SAFETY: nobody else writes now.
@@ -260,8 +261,9 @@ impl Job {
     fn unit(&self, unit: usize) -> Unit {
         let (pieces, piece) = (self.pieces(), unit % self.pieces());
         let (_, src, dst) = self.kept.stretch(unit / pieces, usize::MAX);
-        let width = if self.lanes_reduced { 1 } else { WIDTH.min(self.side_by_side - piece * WIDTH) };
-        Unit { src: src + piece * WIDTH, dst: dst + piece * WIDTH, width }
+        let width =
+            if self.lanes_reduced { 1 } else { MAX_COLUMNS.min(self.side_by_side - piece * MAX_COLUMNS) };
+        Unit { src: src + piece * MAX_COLUMNS, dst: dst + piece * MAX_COLUMNS, width }
     }
 
     /// # Safety
@@ -271,7 +273,7 @@ impl Job {
         &self,
         fold: &F,
         unit: &Unit,
-        accs: &[F::Acc; WIDTH],
+        accs: &[F::Acc; MAX_COLUMNS],
         out: &SyncPtr<f32>,
     ) {
         let len = if self.lanes_reduced { self.side_by_side } else { unit.width };
@@ -312,7 +314,7 @@ impl<F: Fold<In = f32, Out = f32>> Loop for Units<'_, F> {
         let Units { job, fold, src, units, out } = self;
         for unit in units {
             let unit = job.unit(unit);
-            let mut accs = [fold.identity(); WIDTH];
+            let mut accs = [fold.identity(); MAX_COLUMNS];
             for part in &job.parts {
                 job.accumulate(fold, src, part, 0..part.walk.len(), &unit, &mut accs);
             }
@@ -338,7 +340,7 @@ impl<F: Fold<In = f32, Out = f32>> Loop for Chunk<'_, F> {
     #[inline(always)]
     fn run(self) {
         let Chunk { job, fold, src, part, range, unit, to } = self;
-        let mut accs = [fold.identity(); WIDTH];
+        let mut accs = [fold.identity(); MAX_COLUMNS];
         job.accumulate(fold, src, part, range, &unit, &mut accs);
         to.copy_from_slice(&accs);
     }
@@ -354,12 +356,12 @@ impl Job {
         part: &Part,
         range: std::ops::Range<usize>,
         unit: &Unit,
-        accs: &mut [F::Acc; WIDTH],
+        accs: &mut [F::Acc; MAX_COLUMNS],
     ) {
         let src = &src[part.base + unit.src..];
         if !self.lanes_reduced {
-            if unit.width == WIDTH {
-                *accs = vectors::<F, WIDTH, 1>(fold, src, &part.walk, range, WIDTH);
+            if unit.width == MAX_COLUMNS {
+                *accs = vectors::<F, MAX_COLUMNS, 1>(fold, src, &part.walk, range, MAX_COLUMNS);
                 return;
             }
             for at in (0..unit.width).step_by(16) {

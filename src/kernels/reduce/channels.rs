@@ -31,7 +31,7 @@ fn pixels<F: Fold<In = f32, Out = f32>, const L: usize>(
     src: &[f32],
     dst: &mut [f32],
 ) {
-    to.for_each_piece(dst, |p, dst| {
+    to.for_each_pixel_run(dst, |p, dst| {
         let from = &src[p.n * view.stride_n + p.first * L..];
         simd::dispatch(Pixels::<F, L> { fold, view, from, dst });
     });

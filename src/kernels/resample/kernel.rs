@@ -1,7 +1,7 @@
 //! The kernels of resampling. Linear interpolation blends the source rows of a result row into one row of columns,
 //! whole vectors in any layout, then its columns along W; the order is the same in every layout, and so are the bits.
 
-use crate::kernels::lanes::{Lanes, Part, Row};
+use crate::kernels::lanes::{Lanes, PlanePart, RowIndex};
 use crate::kernels::resample::geometry::{Axis, Pair};
 use crate::kernels::spatial::{Work, tile_end};
 use crate::simd::{self, Loop, barrier};
@@ -12,8 +12,8 @@ const SCRATCH: usize = 2048;
 const MANY_LANES: usize = 64;
 
 /// Where a row of image `row.n` and block `row.block` begins in the source.
-fn row_start(from: &Lanes, row: Row, d: usize, h: usize) -> usize {
-    from.offset(Row { d, h, ..row })
+fn row_start(from: &Lanes, row: RowIndex, d: usize, h: usize) -> usize {
+    from.offset(RowIndex { d, h, ..row })
 }
 
 /// Copies the pixels that `axes` names.
@@ -21,7 +21,7 @@ pub(crate) fn nearest(work: Work<'_>, axes: &[Vec<u32>; 3]) {
     let Work { src, from, dst, to } = work;
     let [d, h, w] = axes;
     let doubles = w.len() == 2 * from.spatial[2] && w.iter().enumerate().all(|(i, &at)| at as usize == i / 2);
-    to.for_each_part(
+    to.for_each_plane_part(
         dst,
         8 * to.row_len(),
         || (),
@@ -48,7 +48,7 @@ struct NearestPart<'a, 'p> {
     columns: &'a [u32],
     /// Whether every source pixel comes twice.
     doubles: bool,
-    part: &'a mut Part<'p>,
+    part: &'a mut PlanePart<'p>,
     row: usize,
 }
 
@@ -101,7 +101,7 @@ fn copy_pixels<const L: usize>(row: &[f32], columns: &[u32], dst: &mut [f32]) {
 pub(crate) fn linear(work: Work<'_>, axes: &[Axis; 3]) {
     let Work { src, from, dst, to } = work;
     let row_bytes = 4 * (to.row_len() + 2 * from.row_len());
-    to.for_each_part(
+    to.for_each_plane_part(
         dst,
         row_bytes,
         || vec![0f32; SCRATCH.min(from.row_len())],
@@ -139,7 +139,7 @@ struct LinearPart<'a, 'p> {
     pixel: usize,
     blend: Blend,
     axis: &'a Axis,
-    part: &'a mut Part<'p>,
+    part: &'a mut PlanePart<'p>,
     row: usize,
     scratch: &'a mut [f32],
 }
@@ -237,7 +237,7 @@ fn blend(a: f32, b: f32, weights: [f32; 2]) -> f32 {
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn along_w(
-    part: &mut Part<'_>,
+    part: &mut PlanePart<'_>,
     row: usize,
     axis: &Axis,
     at: std::ops::Range<usize>,
@@ -280,7 +280,7 @@ fn along_w(
 /// As `along_w`, for pixels of `L` lanes.
 #[inline(always)]
 fn blend_pixels<const L: usize>(
-    part: &mut Part<'_>,
+    part: &mut PlanePart<'_>,
     row: usize,
     pairs: &[Pair],
     at: std::ops::Range<usize>,

@@ -4,37 +4,39 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::moments::{Moments, moments};
-use crate::kernels::same_shape::{param_arg, strided_lanes};
-use crate::kernels::scale::Scale;
+use crate::kernels::same_shape::strided_lanes;
+use crate::kernels::scale::ChannelScale;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::args::ArgList;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::batch_norm::{channel_values, channels_of, normalise_blocked, normalise_strided};
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::norm::args::{channels_of, check_eps, optional_param_arg, param_values_or};
+use crate::ops::norm::batch_norm::{scale_blocked, scale_strided};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-/// Statistics so far and affine parameters of a batch norm in training, each 1-D with one f32 value for each channel.
+/// Running statistics and affine parameters of a batch norm in training, each 1-D with one f32 value for each channel.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchNormTrain<'a> {
     /// Running mean before this batch.
     pub running_mean: &'a StridedTensor,
     /// Running variance before this batch.
     pub running_var: &'a StridedTensor,
-    /// Scale (gamma); 1 where left out.
+    /// Scale (gamma); 1 if left out.
     pub weight: Option<&'a StridedTensor>,
-    /// Shift (beta); 0 where left out.
+    /// Shift (beta); 0 if left out.
     pub bias: Option<&'a StridedTensor>,
-    /// How much this batch counts in the running statistics.
+    /// The share of this batch in the new running statistics.
     pub momentum: f64,
     /// Added to the variance.
     pub eps: f64,
 }
 
 impl<'a> BatchNormTrain<'a> {
-    /// No weight, no bias, PyTorch's momentum of 0.1 and eps of 1e-5.
+    /// No weight, no bias, and PyTorch's defaults: `momentum` 0.1 and `eps` 1e-5.
     pub fn new(running_mean: &'a StridedTensor, running_var: &'a StridedTensor) -> Self {
         BatchNormTrain { running_mean, running_var, weight: None, bias: None, momentum: 0.1, eps: 1e-5 }
     }
@@ -45,7 +47,7 @@ impl<'a> BatchNormTrain<'a> {
     }
 }
 
-/// What [`batch_norm_train`] gives back.
+/// The results of [`batch_norm_train`].
 #[derive(Clone, Debug)]
 pub struct BatchNormTrained<T> {
     /// The normalised data.
@@ -56,54 +58,63 @@ pub struct BatchNormTrained<T> {
     pub running_var: StridedTensor,
 }
 
-const ARGS: &[crate::op::ArgSpec] = &[
+params! {
+    /// The numbers among the arguments of a batch norm in training.
+    pub(crate) struct BatchNormTrainOptions {
+        momentum: f64 => float("momentum", 0.1),
+        eps: f64 => float("eps", 1e-5),
+    }
+}
+
+const TENSORS: &[ArgSpec] = &[
     data("x"),
     param("running_mean"),
     param("running_var"),
     optional_param("weight"),
     optional_param("bias"),
-    float("momentum", 0.1),
-    float("eps", 1e-5),
 ];
+const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS);
-static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
+static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
-pub(crate) const OPS: &[&Op] = &[&OP];
+pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 
-/// Batch normalisation with the statistics of the batch, which also move the running ones.
-/// `torch.nn.functional.batch_norm(training=True)`.
+/// Batch normalisation with the statistics of the batch, as `torch.nn.functional.batch_norm(training=True)`. It also returns
+/// new running statistics.
 ///
 /// Each channel is normalised with its own mean and biased variance over all images and pixels. The running statistics
-/// become `(1 - momentum) * running + momentum * batch`, with the unbiased variance. A batch without elements leaves
-/// them as they are.
+/// become `(1 - momentum) * running + momentum * batch`, with the unbiased variance. A batch without elements does not change
+/// them.
 ///
 /// # Shapes
 /// `x` [N, C, ...] of rank 2 to 5 (blocked: 3 to 5), with N times pixels not 1; each parameter \[C\]. `y` has the sizes of
-/// `x`, the new running statistics \[C\] each. The call by name gives the three in this order.
+/// `x`, the new running statistics have \[C\] each. A call by name returns the three in this order.
 ///
 /// # Dtypes
 /// f32.
 ///
 /// # Layouts
-/// Strided: any strides, which the result takes over as element-wise ops do; a view that is dense in neither format is
-/// copied for the statistics, which the ledger counts. Blocked: any layout that blocks the channels alone; the
-/// result keeps it. Running statistics are strided, whatever the key.
+/// Strided: any strides; `y` has the strides that element-wise ops give. A view that is neither dense row-major nor dense
+/// channels-last is copied for the statistics; the ledger counts the copy. Blocked: any layout that blocks only the channels;
+/// `y` keeps it. Running statistics are strided, whatever the key.
 ///
 /// # Errors
-/// `ShapeMismatch` for a parameter that has not C values; `InvalidArgument` for an eps that is NaN or negative, one value
-/// for each channel, or C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
+/// `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` for an eps that is NaN or negative, for only
+/// one value for each channel, and for C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn batch_norm_train<T: Operand>(x: &T, params: &BatchNormTrain<'_>) -> Result<BatchNormTrained<T>> {
-    let results = OP.call(&[
+    let tensors = [
         Arg::Tensor(x.tensor_ref()),
         Arg::Tensor(TensorRef::Strided(params.running_mean)),
         Arg::Tensor(TensorRef::Strided(params.running_var)),
-        param_arg(params.weight),
-        param_arg(params.bias),
-        Arg::Float(params.momentum),
-        Arg::Float(params.eps),
-    ])?;
-    let mut results = results.into_vec().into_iter();
+        optional_param_arg(params.weight),
+        optional_param_arg(params.bias),
+    ];
+    let options = BatchNormTrainOptions { momentum: params.momentum, eps: params.eps };
+    let mut args = ArgList::new();
+    tensors.into_iter().for_each(|t| args.push(t));
+    options.push_args(&mut args);
+    let mut results = BATCH_NORM_TRAIN.call(args.as_slice())?.into_vec().into_iter();
     if let (Some(y), Some(Tensor::Strided(running_mean)), Some(Tensor::Strided(running_var))) =
         (results.next(), results.next(), results.next())
         && let Ok(y) = T::from_tensor(y)
@@ -120,30 +131,17 @@ pub fn batch_norm_train<T: Operand>(x: &T, params: &BatchNormTrain<'_>) -> Resul
     )
 }
 
-/// `eps` of a norm that takes its variance from the data.
-pub(crate) fn check_eps(op: &'static str, eps: f64) -> Result<f64> {
-    if eps >= 0.0 {
-        return Ok(eps);
-    }
-    fail!(
-        InvalidArgument,
-        op,
-        "eps",
-        eps.to_string(),
-        "it is a number that is not negative: variance + eps has a root",
-        "pass 1e-5, for example"
-    )
-}
-
-fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+/// The kernel for both keys.
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let x = args.tensor(0)?;
     let channels = channels_of(op, x)?;
-    let mean = channel_values(op, "running_mean", Some(args.strided(1)?), channels, 0.0)?;
-    let var = channel_values(op, "running_var", Some(args.strided(2)?), channels, 1.0)?;
-    let weight = channel_values(op, "weight", args.optional_strided(3)?, channels, 1.0)?;
-    let bias = channel_values(op, "bias", args.optional_strided(4)?, channels, 0.0)?;
-    let (momentum, eps) = (args.float(5)?, check_eps(op, args.float(6)?)?);
+    let mean = param_values_or(op, "running_mean", Some(args.strided(1)?), channels, 0.0)?;
+    let var = param_values_or(op, "running_var", Some(args.strided(2)?), channels, 1.0)?;
+    let weight = param_values_or(op, "weight", args.optional_strided(3)?, channels, 1.0)?;
+    let bias = param_values_or(op, "bias", args.optional_strided(4)?, channels, 0.0)?;
+    let BatchNormTrainOptions { momentum, eps } = BatchNormTrainOptions::read(args)?;
+    let eps = check_eps(op, eps)?;
     let count = x.dims().iter().product::<usize>() / channels;
     if count == 1 {
         fail!(
@@ -155,49 +153,49 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass more images or pixels, or use batch_norm with given statistics"
         );
     }
-    let of_x = match x {
+    let y_desc = match x {
         TensorRef::Strided(x) => FormatRule::ElementWise.desc(op, &[x], x.dims(), x.dtype())?,
         x => TensorDesc::of(x),
     };
     let vector = TensorDesc::strided(&[channels], DType::F32, MemoryFormat::Contiguous)?;
-    let mut results = results.all(&[of_x, vector.clone(), vector])?.into_iter();
+    let mut results = results.all(&[y_desc, vector.clone(), vector])?.into_iter();
     let (Some(y), Some(TensorMut::Strided(running_mean)), Some(TensorMut::Strided(running_var))) =
         (results.next(), results.next(), results.next())
     else {
         unreachable!("three were asked for, two of them strided")
     };
-    let stats = if count == 0 { Vec::new() } else { statistics(args, channels)? };
-    let scale = |c: usize| match stats.get(c) {
-        Some(m) => Scale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
-        None => Scale::new(0.0, 1.0, weight[c], bias[c]),
+    let stats = if count == 0 { Vec::new() } else { channel_moments(args, channels)? };
+    let scale_of = |c: usize| match stats.get(c) {
+        Some(m) => ChannelScale::new(m.mean, m.inverse_deviation(eps), weight[c], bias[c]),
+        None => ChannelScale::new(0.0, 1.0, weight[c], bias[c]),
     };
     match (x, y) {
-        (TensorRef::Strided(x), TensorMut::Strided(y)) => normalise_strided(args, x, y, scale)?,
-        (TensorRef::Blocked(x), TensorMut::Blocked(y)) => normalise_blocked(args, x, y, scale)?,
+        (TensorRef::Strided(x), TensorMut::Strided(y)) => scale_strided(args, x, y, scale_of)?,
+        (TensorRef::Blocked(x), TensorMut::Blocked(y)) => scale_blocked(args, x, y, scale_of)?,
         _ => unreachable!("the result has the key of the operand"),
     }
-    let running = |old: &[f32], new: &mut StridedTensor, of: fn(&Moments) -> f64| {
-        let moved = |(c, &old): (usize, &f32)| match stats.get(c) {
+    let update_running = |old: &[f32], new: &mut StridedTensor, of: fn(&Moments) -> f64| {
+        let updated = |(c, &old): (usize, &f32)| match stats.get(c) {
             Some(m) => ((1.0 - momentum) * f64::from(old) + momentum * of(m)) as f32,
             None => old,
         };
-        let moved = old.iter().enumerate().map(moved);
-        new.result_data::<f32>().iter_mut().zip(moved).for_each(|(new, value)| *new = value);
+        let updated = old.iter().enumerate().map(updated);
+        new.result_data::<f32>().iter_mut().zip(updated).for_each(|(new, value)| *new = value);
     };
-    running(&mean, running_mean, |m| m.mean);
-    running(&var, running_var, |m| m.squares / (m.count - 1.0));
+    update_running(&mean, running_mean, |m| m.mean);
+    update_running(&var, running_var, |m| m.squares / (m.count - 1.0));
     Ok(())
 }
 
 /// The moments of each channel over all images and pixels.
-fn statistics(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
+fn channel_moments(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
     let op = args.op();
-    let of = |view: Lanes, src: &[f32]| {
+    let merged_moments = |view: Lanes, src: &[f32]| {
         let layouts = || args.data_operands().map(|(_, x)| x.layout_name()).collect();
         crate::kernels::timed(args, "blocktensor:moments", layouts, || {
-            let parts = moments(&view, src, view.pixels());
+            let of_images = moments(&view, src, view.pixels());
             let mut merged = vec![Moments::default(); channels];
-            for image in parts.chunks_exact(view.padded_channels()) {
+            for image in of_images.chunks_exact(view.padded_channels()) {
                 merged.iter_mut().zip(image).for_each(|(a, &b)| *a = a.merge(b));
             }
             merged
@@ -211,16 +209,16 @@ fn statistics(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
                 x.dense_at(op, MemoryFormat::Contiguous, args.location())?
             };
             let view = strided_lanes(op, &dense)?;
-            // Points of all images are one image of as many pixels.
+            // Images of one pixel each are summed as the pixels of one image.
             let view = match view.pixels() {
                 1 => Lanes { n: 1, spatial: [1, 1, view.n], ..view },
                 _ => view,
             };
-            Ok(of(view, dense.data()))
+            Ok(merged_moments(view, dense.data()))
         }
         _ => {
             let x = args.blocked(0)?;
-            Ok(of(Lanes::of_blocked(op, x)?, x.data()))
+            Ok(merged_moments(Lanes::of_blocked(op, x)?, x.data()))
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Group norm and instance norm: each image normalised by itself, channels together in groups or each alone.
+//! Group norm and instance norm: each image is normalised with its own statistics, over groups of channels or each channel
+//! alone.
 
 use crate::error::{Result, fail};
 use crate::kernels::moments::{Moments, moments};
-use crate::kernels::same_shape::{Same, param_arg};
-use crate::kernels::scale::{Scale, Scales};
+use crate::kernels::same_shape::OperandAndResult;
+use crate::kernels::scale::{ChannelScale, ChannelScales};
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_int};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::batch_norm::{channels_of, default_values, given_values};
-use crate::ops::norm::batch_norm_train::check_eps;
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::norm::args::{channels_of, check_eps, optional_param_arg, or_filled, param_values};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -16,45 +16,58 @@ use crate::tensor::strided::StridedTensor;
 /// Affine parameters of a group, instance or layer norm.
 #[derive(Clone, Copy, Debug)]
 pub struct NormParams<'a> {
-    /// Scale (gamma), 1-D; 1 where left out.
+    /// Scale (gamma), 1-D; 1 if left out.
     pub weight: Option<&'a StridedTensor>,
-    /// Shift (beta), 1-D; 0 where left out.
+    /// Shift (beta), 1-D; 0 if left out.
     pub bias: Option<&'a StridedTensor>,
     /// Added to the variance.
     pub eps: f64,
 }
 
 impl Default for NormParams<'_> {
-    /// No weight, no bias, PyTorch's 1e-5.
+    /// No weight, no bias, and PyTorch's default `eps` of 1e-5.
     fn default() -> Self {
         NormParams { weight: None, bias: None, eps: 1e-5 }
     }
 }
 
-static GROUP_SCHEMA: Schema = Schema::new(
-    "group_norm",
-    &[
-        data("x"),
-        optional_param("weight"),
-        optional_param("bias"),
-        float("eps", 1e-5),
-        required_int("groups"),
-    ],
-);
-static INSTANCE_SCHEMA: Schema = Schema::new(
-    "instance_norm",
-    &[data("x"), optional_param("weight"), optional_param("bias"), float("eps", 1e-5)],
-);
-static GROUP: Op = Op::new(&GROUP_SCHEMA).on_both(GROUP_KERNEL);
-static INSTANCE: Op = Op::new(&INSTANCE_SCHEMA).on_both(INSTANCE_KERNEL);
+params! {
+    /// The numbers among the arguments of a group norm.
+    pub(crate) struct GroupNormOptions {
+        eps: f64 => float("eps", 1e-5),
+        groups: usize => required_int("groups"),
+    }
+}
 
-const GROUP_KERNEL: Kernel = Kernel::rust(&group_kernel);
-const INSTANCE_KERNEL: Kernel = Kernel::rust(&instance_kernel);
+params! {
+    /// The number among the arguments of an instance norm.
+    pub(crate) struct InstanceNormOptions {
+        eps: f64 => float("eps", 1e-5),
+    }
+}
 
-pub(crate) const OPS: &[&Op] = &[&GROUP, &INSTANCE];
+const TENSORS: &[ArgSpec] = &[data("x"), optional_param("weight"), optional_param("bias")];
+const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
+const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
+static GROUP_NORM_SCHEMA: Schema = Schema::new("group_norm", GROUP_NORM_ARGS);
+static INSTANCE_NORM_SCHEMA: Schema = Schema::new("instance_norm", INSTANCE_NORM_ARGS);
+static GROUP_NORM: Op = Op::new(&GROUP_NORM_SCHEMA).on_both(Kernel::rust(&run_group_norm));
+static INSTANCE_NORM: Op = Op::new(&INSTANCE_NORM_SCHEMA).on_both(Kernel::rust(&run_instance_norm));
 
-/// Group norm: the channels of each image in `groups` equal groups, each normalised with its own mean and biased
-/// variance over its channels and pixels. `torch.nn.functional.group_norm`.
+pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
+
+/// Group norm, as `torch.nn.functional.group_norm`: the channels of each image form `groups` groups of equal size, and each
+/// group is normalised with its own mean and biased variance over its channels and pixels.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{NormParams, group_norm};
+/// // One image of four channels, in two groups.
+/// let x = StridedTensor::from_slice(&[1f32, 3.0, 10.0, 30.0], &[1, 4, 1, 1])?;
+/// let y = group_norm(&x, 2, &NormParams { eps: 0.0, ..NormParams::default() })?;
+/// assert_eq!(y.to_vec::<f32>()?, [-1.0, 1.0, -1.0, 1.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
 /// `x` [N, C, ...] of rank 2 to 5 (blocked: 3 to 5) with C a multiple of `groups`; weight and bias \[C\]. The result has the
@@ -64,25 +77,21 @@ pub(crate) const OPS: &[&Op] = &[&GROUP, &INSTANCE];
 /// f32.
 ///
 /// # Layouts
-/// Strided: the result is in the format that `x` suggests; an `x` that does not lie so is copied, which the ledger
-/// counts. Blocked: any layout that blocks the channels alone; the result keeps it. Groups may end within a block.
+/// Strided: the result is in the format that `x` suggests. An `x` that is not dense in this format is copied; the ledger
+/// counts the copy. Blocked: any layout that blocks only the channels; the result keeps it. A group may end inside a block.
 ///
 /// # Errors
 /// `InvalidArgument` for groups that are 0 or do not divide C, for an eps that is NaN or negative, and for C = 0;
-/// `ShapeMismatch` for a parameter that has not C values; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
+/// `ShapeMismatch` for a parameter that does not have C values; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn group_norm<T: Operand>(x: &T, groups: usize, params: &NormParams<'_>) -> Result<T> {
-    GROUP.call_one(&[
-        Arg::Tensor(x.tensor_ref()),
-        param_arg(params.weight),
-        param_arg(params.bias),
-        Arg::Float(params.eps),
-        Arg::Int(i64::try_from(groups).unwrap_or(i64::MAX)),
-    ])
+    let tensors =
+        [Arg::Tensor(x.tensor_ref()), optional_param_arg(params.weight), optional_param_arg(params.bias)];
+    GROUP_NORM.call_with(&tensors, &GroupNormOptions { eps: params.eps, groups })
 }
 
-/// Instance norm: each channel of each image normalised with its own mean and biased variance over its pixels.
-/// `torch.nn.functional.instance_norm` without running statistics.
+/// Instance norm, as `torch.nn.functional.instance_norm` without running statistics: each channel of each image is normalised
+/// with its own mean and biased variance over its pixels.
 ///
 /// # Shapes
 /// `x` [N, C, ...] of rank 3 to 5, with more than one pixel; weight and bias \[C\]. The result has the sizes of `x`.
@@ -91,26 +100,24 @@ pub fn group_norm<T: Operand>(x: &T, groups: usize, params: &NormParams<'_>) -> 
 /// f32.
 ///
 /// # Layouts
-/// Strided: the result is row-major, or in the format that `x` is tagged with; an `x` that lies otherwise is copied, which
-/// the ledger counts. Blocked: any layout that blocks the channels alone; the result keeps it.
+/// Strided: the result is row-major, or in the format that `x` is tagged with. An `x` that is not dense in this format is
+/// copied; the ledger counts the copy. Blocked: any layout that blocks only the channels; the result keeps it.
 ///
 /// # Errors
 /// `InvalidArgument` for one pixel, for an eps that is NaN or negative, and for C = 0; `ShapeMismatch` for a parameter
-/// that has not C values; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
+/// that does not have C values; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn instance_norm<T: Operand>(x: &T, params: &NormParams<'_>) -> Result<T> {
-    INSTANCE.call_one(&[
-        Arg::Tensor(x.tensor_ref()),
-        param_arg(params.weight),
-        param_arg(params.bias),
-        Arg::Float(params.eps),
-    ])
+    let tensors =
+        [Arg::Tensor(x.tensor_ref()), optional_param_arg(params.weight), optional_param_arg(params.bias)];
+    INSTANCE_NORM.call_with(&tensors, &InstanceNormOptions { eps: params.eps })
 }
 
-fn group_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+/// The kernel of group norm for both keys.
+fn run_group_norm(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let channels = channels_of(op, args.tensor(0)?)?;
-    let groups = args.count(4)?;
+    let GroupNormOptions { eps, groups } = GroupNormOptions::read(args)?;
     if groups == 0 || !channels.is_multiple_of(groups) {
         fail!(
             InvalidArgument,
@@ -121,10 +128,11 @@ fn group_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass a divisor of the number of channels"
         );
     }
-    normalise(args, results, FormatRule::Suggested, channels / groups)
+    normalise_groups(args, results, FormatRule::Suggested, channels / groups, eps)
 }
 
-fn instance_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+/// The kernel of instance norm for both keys.
+fn run_instance_norm(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     channels_of(op, x)?;
     if x.dims()[2..].iter().product::<usize>() == 1 {
@@ -137,42 +145,50 @@ fn instance_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass larger images, or leave out the norm"
         );
     }
-    normalise(args, results, FormatRule::Contiguous, 1)
+    let InstanceNormOptions { eps } = InstanceNormOptions::read(args)?;
+    normalise_groups(args, results, FormatRule::Contiguous, 1, eps)
 }
 
-/// Groups of `size` channels, each normalised by itself.
-fn normalise(args: &Args<'_>, results: &mut Results<'_>, rule: FormatRule, size: usize) -> KernelResult {
+/// Normalises each group of `group_size` channels of each image with its own statistics.
+fn normalise_groups(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    rule: FormatRule,
+    group_size: usize,
+    eps: f64,
+) -> KernelResult {
     let op = args.op();
     let channels = args.tensor(0)?.dims()[1];
-    let weight = given_values(op, "weight", args.optional_strided(1)?, channels)?;
-    let bias = given_values(op, "bias", args.optional_strided(2)?, channels)?;
-    let eps = check_eps(op, args.float(3)?)?;
-    let mut same = Same::new(args, results, rule)?;
-    let view = same.lanes(op)?;
-    let name = same.layout_name();
-    let (src, dst) = same.slices();
+    let weight = param_values(op, "weight", args.optional_strided(1)?, channels)?;
+    let bias = param_values(op, "bias", args.optional_strided(2)?, channels)?;
+    let eps = check_eps(op, eps)?;
+    let mut tensors = OperandAndResult::new(args, results, rule)?;
+    let view = tensors.lanes(op)?;
+    let name = tensors.layout_name();
+    let (src, dst) = tensors.slices();
     if view.len() == 0 {
         return Ok(());
     }
-    let weight = weight.map_or_else(|| default_values(op, channels, 1.0), Ok)?;
-    let bias = bias.map_or_else(|| default_values(op, channels, 0.0), Ok)?;
+    let weight = or_filled(op, weight, channels, 1.0)?;
+    let bias = or_filled(op, bias, channels, 0.0)?;
     crate::kernels::timed(
         args,
         "blocktensor:moments",
         || name,
         || {
-            let parts = moments(&view, src, view.pixels());
-            let groups = channels / size;
-            let mut merged = Vec::with_capacity(view.n * groups);
-            for image in parts.chunks_exact(view.padded_channels()) {
-                let of = |group: &[Moments]| group.iter().fold(Moments::default(), |a, &b| a.merge(b));
-                merged.extend(
-                    image[..channels].chunks_exact(size).map(of).map(|m| (m.mean, m.inverse_deviation(eps))),
-                );
+            let of_channels = moments(&view, src, view.pixels());
+            let groups = channels / group_size;
+            // Mean and 1 / deviation of every group of every image.
+            let mut statistics = Vec::with_capacity(view.n * groups);
+            for image in of_channels.chunks_exact(view.padded_channels()) {
+                for group in image[..channels].chunks_exact(group_size) {
+                    let m = group.iter().fold(Moments::default(), |a, &b| a.merge(b));
+                    statistics.push((m.mean, m.inverse_deviation(eps)));
+                }
             }
-            let scales = Scales::per_image(&view, |n, c| {
-                let (mean, inverse) = merged[n * groups + c / size];
-                Scale::new(mean, inverse, weight[c], bias[c])
+            let scales = ChannelScales::per_image(&view, |n, c| {
+                let (mean, inverse) = statistics[n * groups + c / group_size];
+                ChannelScale::new(mean, inverse, weight[c], bias[c])
             });
             scales.apply(&view, src, dst);
         },

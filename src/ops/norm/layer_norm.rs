@@ -4,67 +4,78 @@ use std::borrow::Cow;
 
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::transpose;
-use crate::kernels::lanes::{Lanes, Piece};
+use crate::kernels::lanes::{Lanes, PixelRun};
 use crate::kernels::moments::{Moments, moments};
-use crate::kernels::same_shape::{Same, format_of, param_arg};
-use crate::kernels::scale::{Scale, Scales};
+use crate::kernels::same_shape::{OperandAndResult, format_of};
+use crate::kernels::scale::{ChannelScale, ChannelScales};
+use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_ints};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::batch_norm::{default_values, given_values};
-use crate::ops::norm::batch_norm_train::check_eps;
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::norm::args::{check_eps, optional_param_arg, or_filled, param_values};
 use crate::ops::norm::group_norm::NormParams;
-
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
-static SCHEMA: Schema = Schema::new(
-    "layer_norm",
-    &[
-        data("x"),
-        required_ints("normalized_shape"),
-        optional_param("weight"),
-        optional_param("bias"),
-        float("eps", 1e-5),
-    ],
-);
-static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
+params! {
+    /// The sizes and the number among the arguments of a layer norm.
+    pub(crate) struct LayerNormOptions {
+        normalized_shape: Dims => required_ints("normalized_shape"),
+        eps: f64 => float("eps", 1e-5),
+    }
+}
 
-pub(crate) const OPS: &[&Op] = &[&OP];
+const TENSORS: &[ArgSpec] = &[data("x"), optional_param("weight"), optional_param("bias")];
+const ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, LayerNormOptions::SPECS);
+static SCHEMA: Schema = Schema::new("layer_norm", ARGS);
+static LAYER_NORM: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
-/// Layer norm over the last dimensions, whose sizes are `normalized_shape`: mean and biased variance over them, and one
-/// weight and bias for each of their elements. `torch.nn.functional.layer_norm`.
+pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];
+
+/// Layer norm, as `torch.nn.functional.layer_norm`: normalisation with mean and biased variance over the last dimensions, whose
+/// sizes are `normalized_shape`. Each element of these dimensions has its own weight and bias.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{NormParams, layer_norm};
+/// let x = StridedTensor::from_slice(&[1f32, 3.0, 10.0, 30.0], &[2, 2])?;
+/// let weight = StridedTensor::from_slice(&[1f32, 2.0], &[2])?;
+/// let params = NormParams { weight: Some(&weight), eps: 0.0, ..NormParams::default() };
+/// let y = layer_norm(&x, &[2], &params)?;
+/// assert_eq!(y.to_vec::<f32>()?, [-1.0, 2.0, -1.0, 2.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `x` of any rank that ends in `normalized_shape` (which is not empty); weight and bias 1-D, with its elements in
-/// row-major order. The result has the sizes of `x`.
+/// `x` of any rank whose last sizes are `normalized_shape` (which is not empty); weight and bias 1-D, with one value for each
+/// element of `normalized_shape` in row-major order. The result has the sizes of `x`.
 ///
 /// # Dtypes
 /// f32.
 ///
 /// # Layouts
-/// Strided: the result is row-major, or in the format that `x` is tagged with; an `x` that lies otherwise is copied, which
-/// the ledger counts. Blocked: any layout that blocks the channels alone, and any `normalized_shape`; the result keeps
-/// the layout.
+/// Strided: the result is row-major, or in the format that `x` is tagged with. An `x` that is not dense in this format is
+/// copied; the ledger counts the copy. Blocked: any layout that blocks only the channels, and any `normalized_shape`; the
+/// result keeps the layout.
 ///
 /// # Errors
-/// `ShapeMismatch` where `x` does not end in `normalized_shape`, and for parameters of another length;
+/// `ShapeMismatch` if `x` does not end in `normalized_shape`, and for parameters of another length;
 /// `InvalidArgument` for an empty `normalized_shape`, and for an eps that is NaN or negative; `UnsupportedDType`,
 /// `LayoutMismatch`.
 #[track_caller]
 pub fn layer_norm<T: Operand>(x: &T, normalized_shape: &[usize], params: &NormParams<'_>) -> Result<T> {
-    OP.call_one(&[
-        Arg::Tensor(x.tensor_ref()),
-        Arg::Sizes(normalized_shape),
-        param_arg(params.weight),
-        param_arg(params.bias),
-        Arg::Float(params.eps),
-    ])
+    let tensors =
+        [Arg::Tensor(x.tensor_ref()), optional_param_arg(params.weight), optional_param_arg(params.bias)];
+    let normalized_shape = Dims::new(SCHEMA.name, "normalized_shape", normalized_shape)?;
+    LAYER_NORM.call_with(&tensors, &LayerNormOptions { normalized_shape, eps: params.eps })
 }
 
-fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, shape) = (args.op(), args.tensor(0)?, args.sizes(1)?);
+/// The kernel for both keys.
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x) = (args.op(), args.tensor(0)?);
+    let LayerNormOptions { normalized_shape: shape, eps } = LayerNormOptions::read(args)?;
     let dims = x.dims();
     if shape.is_empty() {
         fail!(
@@ -87,53 +98,56 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         );
     }
     let elements = shape.iter().product();
-    let weight = given_values(op, "weight", args.optional_strided(2)?, elements)?;
-    let bias = given_values(op, "bias", args.optional_strided(3)?, elements)?;
-    let eps = check_eps(op, args.float(4)?)?;
-    let mut same = Same::new(args, results, FormatRule::Contiguous)?;
+    let weight = param_values(op, "weight", args.optional_strided(1)?, elements)?;
+    let bias = param_values(op, "bias", args.optional_strided(2)?, elements)?;
+    let eps = check_eps(op, eps)?;
+    let mut tensors = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
     if dims.contains(&0) {
         return Ok(());
     }
     let affine = match (weight, bias) {
         (None, None) => None,
-        (w, b) => Some((
-            w.map_or_else(|| default_values(op, elements, 1.0), Ok)?,
-            b.map_or_else(|| default_values(op, elements, 0.0), Ok)?,
-        )),
-    };
-    let problem = match &same {
-        Same::Strided(_, dst) if format_of(dst) == MemoryFormat::Contiguous => {
-            Problem::rows(dims.iter().product::<usize>() / elements, elements)
+        (w, b) => {
+            Some(Affine { weight: or_filled(op, w, elements, 1.0)?, bias: or_filled(op, b, elements, 0.0)? })
         }
-        _ => Problem::new(&same.lanes(op)?, dims.len(), shape.len()),
     };
-    let name = same.layout_name();
-    let (src, dst) = same.slices();
-    crate::kernels::timed(
-        args,
-        "blocktensor:moments",
-        || name,
-        || problem.run(src, dst, affine.as_ref(), eps),
-    );
+    let plan = match &tensors {
+        OperandAndResult::Strided(_, dst) if format_of(dst) == MemoryFormat::Contiguous => {
+            LayerNormPlan::rows(dims.iter().product::<usize>() / elements, elements)
+        }
+        _ => LayerNormPlan::new(&tensors.lanes(op)?, dims.len(), shape.len()),
+    };
+    let name = tensors.layout_name();
+    let (src, dst) = tensors.slices();
+    crate::kernels::timed(args, "blocktensor:moments", || name, || plan.run(src, dst, affine.as_ref(), eps));
     Ok(())
 }
 
-/// What is normalised together, as images of a view.
-struct Problem {
-    /// Its images are what lies together in memory and has statistics of its own, or a part of it.
+/// A weight and a bias for each element of the normalised dimensions, in row-major order.
+struct Affine<'a> {
+    weight: Cow<'a, [f32]>,
+    bias: Cow<'a, [f32]>,
+}
+
+/// Which elements are normalised together.
+///
+/// The tensor's memory is seen as images of `view`, which need not be the tensor's own images. An image of the view is what has
+/// statistics of its own and is contiguous in memory, or a part of it.
+struct LayerNormPlan {
     view: Lanes,
-    /// Pixels of a statistic.
+    /// Pixels that one set of moments is summed over.
     run: usize,
     /// Images of the view that are normalised together.
     images: usize,
     /// Whether the channels of an image are normalised together.
     all_channels: bool,
-    /// Where the images are runs of pixels of one block of channels: the blocks of a real image and its channels.
-    part_of: Option<(usize, usize)>,
+    /// If the images of the view are runs of pixels of one channel block of the tensor: how many runs a whole image of the
+    /// tensor has, and its channels.
+    runs_and_channels: Option<(usize, usize)>,
 }
 
-/// One channel of so many images, in one stretch each.
-fn stretches(n: usize, pixels: usize, lanes: usize) -> Lanes {
+/// A view of `n` contiguous runs of `pixels` pixels, each pixel with `lanes` channels.
+fn view_of_runs(n: usize, pixels: usize, lanes: usize) -> Lanes {
     let stride_n = pixels * lanes;
     Lanes {
         n,
@@ -148,40 +162,46 @@ fn stretches(n: usize, pixels: usize, lanes: usize) -> Lanes {
     }
 }
 
-impl Problem {
-    /// Rows of a row-major tensor: images of one channel.
-    fn rows(rows: usize, length: usize) -> Problem {
-        Problem {
-            view: stretches(rows, length, 1),
+impl LayerNormPlan {
+    /// For a row-major tensor: each row of `length` elements is an image of one channel.
+    fn rows(rows: usize, length: usize) -> LayerNormPlan {
+        LayerNormPlan {
+            view: view_of_runs(rows, length, 1),
             run: length,
             images: 1,
             all_channels: true,
-            part_of: None,
+            runs_and_channels: None,
         }
     }
 
-    /// The last `axes` dimensions of a tensor of rank `rank` that lies as `view` says.
-    fn new(view: &Lanes, rank: usize, axes: usize) -> Problem {
+    /// Over the last `axes` dimensions of a tensor of rank `rank` with this view.
+    fn new(view: &Lanes, rank: usize, axes: usize) -> LayerNormPlan {
         let pixels = view.pixels();
         if axes + 1 >= rank {
             let images = if axes == rank { view.n } else { 1 };
-            return Problem { view: *view, run: pixels, images, all_channels: true, part_of: None };
+            return LayerNormPlan {
+                view: *view,
+                run: pixels,
+                images,
+                all_channels: true,
+                runs_and_channels: None,
+            };
         }
         let run = view.spatial[3 - axes..].iter().product();
-        let images = view.n * view.blocks * (pixels / run);
-        Problem {
-            view: stretches(images, run, view.lanes),
+        let runs_per_image = view.blocks * (pixels / run);
+        LayerNormPlan {
+            view: view_of_runs(view.n * runs_per_image, run, view.lanes),
             run,
             images: 1,
             all_channels: false,
-            part_of: Some((view.blocks * (pixels / run), view.c)),
+            runs_and_channels: Some((runs_per_image, view.c)),
         }
     }
 
-    /// Logical lanes of an image that is a run of pixels of one block.
-    fn lanes_of(&self, image: usize) -> usize {
+    /// Lanes without padding of an image that is a run of pixels of one block.
+    fn used_lanes(&self, image: usize) -> usize {
         let lanes = self.view.lanes;
-        match self.part_of {
+        match self.runs_and_channels {
             Some((per_image, c)) => {
                 let block = image % per_image / (per_image / c.div_ceil(lanes));
                 lanes.min(c - block * lanes)
@@ -190,89 +210,92 @@ impl Problem {
         }
     }
 
-    fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&(Cow<'_, [f32]>, Cow<'_, [f32]>)>, eps: f64) {
+    fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&Affine<'_>>, eps: f64) {
         let view = &self.view;
-        let parts = moments(view, src, self.run);
-        let scale = |m: Moments| Scale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
+        let of_channels = moments(view, src, self.run);
+        let scale = |m: Moments| ChannelScale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
         let scales = if self.all_channels {
             let padded = view.padded_channels();
-            let together: Vec<Scale> = parts
+            let of_images: Vec<ChannelScale> = of_channels
                 .chunks_exact(padded * self.images)
                 .map(|images| {
                     let logical = images.chunks_exact(padded).flat_map(|image| &image[..view.c]);
                     scale(logical.fold(Moments::default(), |a, &b| a.merge(b)))
                 })
                 .collect();
-            Scales::per_image(view, |n, _| together[n / self.images])
+            ChannelScales::per_image(view, |n, _| of_images[n / self.images])
         } else {
-            Scales::per_image(view, |n, c| match c < self.lanes_of(n) {
-                true => scale(parts[n * view.lanes + c]),
-                false => Scale::new(0.0, 0.0, 0.0, 0.0),
+            ChannelScales::per_image(view, |n, c| match c < self.used_lanes(n) {
+                true => scale(of_channels[n * view.lanes + c]),
+                false => ChannelScale::new(0.0, 0.0, 0.0, 0.0),
             })
         };
         match affine {
             None => scales.apply(view, src, dst),
-            Some((weight, bias)) => {
-                let elementwise = Elementwise { problem: self, scales: &scales, weight, bias };
-                view.for_each_piece(dst, |p, dst| {
-                    let start = p.n * view.stride_n + p.block * view.stride_block + p.first * view.lanes;
+            Some(affine) => {
+                view.for_each_pixel_run(dst, |pixels, dst| {
+                    let start = view.run_offset(pixels);
                     let src = &src[start..start + dst.len()];
-                    let mut weights = vec![0f32; if view.lanes == 1 { 0 } else { 2 * STRIP * view.lanes }];
-                    simd::dispatch(Weighted { e: &elementwise, piece: p, src, dst, weights: &mut weights });
+                    let mut scratch =
+                        vec![0f32; if view.lanes == 1 { 0 } else { 2 * STRIP_PIXELS * view.lanes }];
+                    let scratch = &mut scratch;
+                    simd::dispatch(AffineLoop {
+                        plan: self,
+                        scales: &scales,
+                        affine,
+                        pixels,
+                        src,
+                        dst,
+                        scratch,
+                    });
                 });
             }
         }
     }
 }
 
-/// Scales of the statistics, and a weight and bias for each element that is normalised together.
-struct Elementwise<'a> {
-    problem: &'a Problem,
-    scales: &'a Scales,
-    weight: &'a [f32],
-    bias: &'a [f32],
-}
-
-/// Pixels of one block of one image.
-struct Weighted<'a> {
-    e: &'a Elementwise<'a>,
-    piece: Piece,
+/// Normalises some pixels of one block of one image of the view, and applies weight and bias.
+struct AffineLoop<'a> {
+    plan: &'a LayerNormPlan,
+    scales: &'a ChannelScales,
+    affine: &'a Affine<'a>,
+    pixels: PixelRun,
     src: &'a [f32],
     dst: &'a mut [f32],
-    /// Room for the weights and biases of a strip.
-    weights: &'a mut [f32],
+    /// Memory for the weights and biases of a strip of pixels.
+    scratch: &'a mut [f32],
 }
 
-/// Pixels whose weights are gathered at once.
-const STRIP: usize = 16;
+/// Pixels whose weights and biases are gathered at once.
+const STRIP_PIXELS: usize = 16;
 
-impl Loop for Weighted<'_> {
+impl Loop for AffineLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let problem = self.e.problem;
-        if !problem.all_channels {
-            return self.for_each_pixel();
+        if !self.plan.all_channels {
+            return self.one_weight_per_pixel();
         }
-        let Weighted { e: Elementwise { scales, weight, bias, .. }, piece, src, dst, weights } = self;
-        let view = &problem.view;
+        let AffineLoop { plan, scales, affine: Affine { weight, bias }, pixels, src, dst, scratch } = self;
+        let view = &plan.view;
         let (lanes, stride) = (view.lanes, view.pixels());
         // All channels of an image have the same scale.
-        let [center, scale, shift] = scales.of(piece.n, 0, 1).map(|v| v[0]);
-        let s = Scale { center, scale, shift };
-        let channel = piece.n % problem.images * view.c + piece.block * lanes;
-        let at = channel * stride + piece.first;
+        let [center, scale, shift] = scales.of(pixels.n, 0, 1).map(|v| v[0]);
+        let s = ChannelScale { center, scale, shift };
+        let channel = pixels.n % plan.images * view.c + pixels.block * lanes;
+        let at = channel * stride + pixels.first;
         if lanes == 1 {
-            return s.apply_weighted(src, dst, &weight[at..], &bias[at..]);
+            return s.apply_affine(src, dst, &weight[at..], &bias[at..]);
         }
-        let used = view.lanes_in(piece.block);
-        let (w, b) = weights.split_at_mut(STRIP * lanes);
-        for (strip, (y, x)) in dst.chunks_mut(STRIP * lanes).zip(src.chunks(STRIP * lanes)).enumerate() {
-            let pixels = y.len() / lanes;
-            let from = at + strip * STRIP;
-            transpose((&mut *w, lanes), (&weight[from..], stride), pixels, used);
-            transpose((&mut *b, lanes), (&bias[from..], stride), pixels, used);
-            s.apply_weighted(x, y, w, b);
+        let used = view.lanes_in(pixels.block);
+        let (w, b) = scratch.split_at_mut(STRIP_PIXELS * lanes);
+        let strips = dst.chunks_mut(STRIP_PIXELS * lanes).zip(src.chunks(STRIP_PIXELS * lanes));
+        for (strip, (y, x)) in strips.enumerate() {
+            let count = y.len() / lanes;
+            let from = at + strip * STRIP_PIXELS;
+            transpose((&mut *w, lanes), (&weight[from..], stride), count, used);
+            transpose((&mut *b, lanes), (&bias[from..], stride), count, used);
+            s.apply_affine(x, y, w, b);
             if used < lanes {
                 y.chunks_exact_mut(lanes).for_each(|y| y[used..].fill(0.0));
             }
@@ -280,29 +303,29 @@ impl Loop for Weighted<'_> {
     }
 }
 
-impl Weighted<'_> {
-    /// Each lane has a scale of its own, each pixel one weight and one bias.
+impl AffineLoop<'_> {
+    /// Each lane has its own scale; each pixel has one weight and one bias for all its lanes.
     #[inline(always)]
-    fn for_each_pixel(self) {
-        let Weighted { e: Elementwise { problem, scales, weight, bias }, piece, src, dst, .. } = self;
-        let lanes = problem.view.lanes;
-        let [center, scale, shift] = scales.of(piece.n, piece.block, lanes);
-        let used = problem.lanes_of(piece.n);
-        let params = weight[piece.first..].iter().zip(&bias[piece.first..]);
+    fn one_weight_per_pixel(self) {
+        let AffineLoop { plan, scales, affine: Affine { weight, bias }, pixels, src, dst, .. } = self;
+        let lanes = plan.view.lanes;
+        let [center, scale, shift] = scales.of(pixels.n, pixels.block, lanes);
+        let used = plan.used_lanes(pixels.n);
+        let weights = weight[pixels.first..].iter().zip(&bias[pixels.first..]);
         let pixels = dst.chunks_exact_mut(lanes).zip(src.chunks_exact(lanes));
-        for ((y, x), (&w, &b)) in pixels.zip(params) {
+        for ((y, x), (&w, &b)) in pixels.zip(weights) {
             let scales = center.iter().zip(scale).zip(shift);
             for ((y, &x), ((&center, &scale), &shift)) in y.iter_mut().zip(x).zip(scales) {
-                *y = Scale { center, scale, shift }.apply(x) * w + b;
+                *y = ChannelScale { center, scale, shift }.apply(x) * w + b;
             }
             y[used..].fill(0.0);
         }
     }
 }
 
-impl Scale {
+impl ChannelScale {
     #[inline(always)]
-    fn apply_weighted(self, src: &[f32], dst: &mut [f32], weight: &[f32], bias: &[f32]) {
+    fn apply_affine(self, src: &[f32], dst: &mut [f32], weight: &[f32], bias: &[f32]) {
         let params = weight.iter().zip(bias);
         for ((y, &x), (w, b)) in dst.iter_mut().zip(src).zip(params) {
             *y = self.apply(x) * w + b;

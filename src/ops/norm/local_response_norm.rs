@@ -1,30 +1,32 @@
-//! Local response norm: each element divided by what its neighbours among the channels amount to.
+//! Local response norm: each element is divided by a power of the mean square of its neighbouring channels.
 
 use crate::error::{Result, fail};
-use crate::kernels::along_axis::{Columns, ColumnsMut, Lines};
+use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns};
 use crate::kernels::lanes::Lanes;
-use crate::kernels::lent::Tile;
-use crate::kernels::same_shape::Same;
+use crate::kernels::lent::PixelTile;
+use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, required_int};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::batch_norm::channels_of;
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::ops::norm::args::channels_of;
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
-/// Parameters of a local response norm. The default is PyTorch's: `alpha` 1e-4, `beta` 0.75, `k` 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LocalResponseNorm {
-    /// Channels of a window.
-    pub size: usize,
-    /// Factor of the mean square.
-    pub alpha: f64,
-    /// Exponent.
-    pub beta: f64,
-    /// Added to the mean square.
-    pub k: f64,
+params! {
+    /// Parameters of a local response norm. The defaults are PyTorch's: `alpha` 1e-4, `beta` 0.75, `k` 1.
+    #[derive(Copy)]
+    pub struct LocalResponseNorm {
+        /// Channels of a window.
+        pub size: usize => required_int("size"),
+        /// Factor of the mean square.
+        pub alpha: f64 => float("alpha", 1e-4),
+        /// Exponent.
+        pub beta: f64 => float("beta", 0.75),
+        /// Added to the mean square.
+        pub k: f64 => float("k", 1.0),
+    }
 }
 
 impl LocalResponseNorm {
@@ -34,17 +36,27 @@ impl LocalResponseNorm {
     }
 }
 
-static SCHEMA: Schema = Schema::new(
-    "local_response_norm",
-    &[data("x"), required_int("size"), float("alpha", 1e-4), float("beta", 0.75), float("k", 1.0)],
-);
-static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
+const ARGS: &[ArgSpec] = &with_params::<5>(&[data("x")], LocalResponseNorm::SPECS);
+static SCHEMA: Schema = Schema::new("local_response_norm", ARGS);
+static LOCAL_RESPONSE_NORM: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
-pub(crate) const OPS: &[&Op] = &[&OP];
+pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 
-/// Local response norm: `x / (k + alpha * mean)^beta`, with the mean of the squares of `size` channels: `size / 2` of them
-/// before the element's own, and channels that are not there count as zeros.
-/// `torch.nn.functional.local_response_norm`.
+/// Local response norm, as `torch.nn.functional.local_response_norm`: `x / (k + alpha * mean)^beta`, where `mean` is the mean
+/// of the squares of `size` neighbouring channels.
+///
+/// `size / 2` of these channels are before the element's own. Channels outside the tensor count as zeros.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{LocalResponseNorm, local_response_norm};
+/// let x = StridedTensor::from_slice(&[3f32, 4.0], &[1, 2, 1])?;
+/// // Each channel and the one before it: (0 + 9) / 2 and (9 + 16) / 2.
+/// let params = LocalResponseNorm { size: 2, alpha: 2.0, beta: 0.5, k: 0.0 };
+/// let y = local_response_norm(&x, &params)?;
+/// assert_eq!(y.to_vec::<f32>()?, [1.0, 0.8]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
 /// `x` [N, C, ...] of rank 3 to 5; the result has its sizes.
@@ -53,29 +65,24 @@ pub(crate) const OPS: &[&Op] = &[&OP];
 /// f32.
 ///
 /// # Layouts
-/// Strided: the result is in the format that `x` suggests; an `x` that does not lie so is copied, which the ledger
-/// counts. Blocked: any layout that blocks the channels alone; the result keeps it.
+/// Strided: the result is in the format that `x` suggests. An `x` that is not dense in this format is copied; the ledger
+/// counts the copy. Blocked: any layout that blocks only the channels; the result keeps it.
 ///
 /// # Errors
 /// `InvalidArgument` for a size of 0 and for C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn local_response_norm<T: Operand>(x: &T, params: &LocalResponseNorm) -> Result<T> {
-    OP.call_one(&[
-        Arg::Tensor(x.tensor_ref()),
-        Arg::Int(i64::try_from(params.size).unwrap_or(i64::MAX)),
-        Arg::Float(params.alpha),
-        Arg::Float(params.beta),
-        Arg::Float(params.k),
-    ])
+    LOCAL_RESPONSE_NORM.call_with(&[Arg::Tensor(x.tensor_ref())], params)
 }
 
-fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+/// The kernel for both keys.
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     channels_of(op, x)?;
     if x.dims().len() < 3 {
         fail!(RankMismatch, op, "x", x.describe(), "it has rank 3 to 5", "add a spatial dimension");
     }
-    let size = args.count(1)?;
+    let LocalResponseNorm { size, alpha, beta, k } = LocalResponseNorm::read(args)?;
     if size == 0 {
         fail!(
             InvalidArgument,
@@ -86,28 +93,29 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass an odd number, 5 for example"
         );
     }
-    let (alpha, beta, k) = (args.float(2)?, args.float(3)? as f32, args.float(4)? as f32);
-    // Windows beyond all channels see them all.
+    // No window needs to reach further than all channels.
     let channels = x.dims()[1];
-    let window = Window {
+    let window = ChannelWindow {
         before: (size / 2).min(channels),
         after: ((size - 1) / 2).min(channels),
         factor: (alpha / size as f64) as f32,
-        k,
-        beta,
+        k: k as f32,
+        beta: beta as f32,
     };
-    let mut same = Same::new(args, results, FormatRule::Suggested)?;
-    let view = same.lanes(op)?;
-    let name = same.layout_name();
-    let (src, dst) = same.slices();
-    crate::kernels::timed(args, "blocktensor:lrn", || name, || run(&view, &window, src, dst));
+    let mut tensors = OperandAndResult::new(args, results, FormatRule::Suggested)?;
+    let view = tensors.lanes(op)?;
+    let name = tensors.layout_name();
+    let (src, dst) = tensors.slices();
+    crate::kernels::timed(args, "blocktensor:lrn", || name, || normalise(&view, &window, src, dst));
     Ok(())
 }
 
+/// The channels around an element that count in its norm, and the constants of the formula.
 #[derive(Clone, Copy)]
-struct Window {
-    /// Channels before and after an element's own.
+struct ChannelWindow {
+    /// Channels before the element's own.
     before: usize,
+    /// Channels after the element's own.
     after: usize,
     /// alpha / size.
     factor: f32,
@@ -115,12 +123,13 @@ struct Window {
     beta: f32,
 }
 
-impl Window {
-    /// `(k + factor * sum)^beta`; the exponents that models use need no logarithm.
+impl ChannelWindow {
+    /// `(k + factor * sum)^beta`, where `sum` is the sum of the window's squares. `BETA_QUARTERS` is `4 * beta` for the exponents
+    /// that need only square roots, which models use, and 0 for any other exponent.
     #[inline(always)]
-    fn divisor<const QUARTERS: u8>(&self, sum: f32) -> f32 {
+    fn divisor<const BETA_QUARTERS: u8>(&self, sum: f32) -> f32 {
         let base = sum * self.factor + self.k;
-        match QUARTERS {
+        match BETA_QUARTERS {
             2 => base.sqrt(),
             3 => base.sqrt() * base.sqrt().sqrt(),
             4 => base,
@@ -128,7 +137,7 @@ impl Window {
         }
     }
 
-    fn quarters(&self) -> u8 {
+    fn beta_quarters(&self) -> u8 {
         match self.beta {
             0.5 => 2,
             0.75 => 3,
@@ -139,107 +148,121 @@ impl Window {
 }
 
 /// Pixels of a tile whose channels are gathered.
-const TILE: usize = 16;
+const TILE_PIXELS: usize = 16;
 
-fn run(view: &Lanes, window: &Window, src: &[f32], dst: &mut [f32]) {
+fn normalise(view: &Lanes, window: &ChannelWindow, src: &[f32], dst: &mut [f32]) {
     if view.lanes == 1 {
-        let lines = Lines::new(&[view.n, view.c, view.pixels()], 1);
+        let lines = AxisLines::new(&[view.n, view.c, view.pixels()], 1);
         return lines.for_each(src, dst, view.c, |from, mut to| {
-            simd::dispatch(SideBySide { window, from: &from, to: &mut to });
+            simd::dispatch(PixelVectorLoop { window, from: &from, to: &mut to });
         });
     }
     let halo = window.before + window.after;
-    let room = TILE * (view.padded_channels() + halo);
-    view.for_each_tile(dst, TILE, |mut tile| {
-        let mut room = vec![0f32; 2 * room];
-        simd::dispatch(Pixels { view, window, src, tile: &mut tile, room: &mut room });
+    let table = TILE_PIXELS * (view.padded_channels() + halo);
+    view.for_each_tile(dst, TILE_PIXELS, |mut tile| {
+        let mut scratch = vec![0f32; 2 * table];
+        simd::dispatch(ChannelVectorLoop { view, window, src, tile: &mut tile, scratch: &mut scratch });
     });
 }
 
-/// Pixels of row-major images: vectors run along them.
-struct SideBySide<'a, 'b> {
-    window: &'a Window,
-    from: &'a Columns<'a>,
-    to: &'a mut ColumnsMut<'b, f32>,
+/// For row-major images: vectors run along the pixels.
+struct PixelVectorLoop<'a, 'b> {
+    window: &'a ChannelWindow,
+    from: &'a SourceColumns<'a>,
+    to: &'a mut ResultColumns<'b, f32>,
 }
 
-impl SideBySide<'_, '_> {
+impl PixelVectorLoop<'_, '_> {
     #[inline(always)]
-    fn with<const QUARTERS: u8>(self) {
-        let SideBySide { window, from, to } = self;
+    fn run_with<const BETA_QUARTERS: u8>(self) {
+        let PixelVectorLoop { window, from, to } = self;
         for c in 0..from.len {
-            let mut sum = [0f32; crate::kernels::along_axis::WIDTH];
+            let mut sum = [0f32; MAX_COLUMNS];
             for other in c.saturating_sub(window.before)..(c + window.after + 1).min(from.len) {
                 sum.iter_mut().zip(from.row(other)).for_each(|(s, &x)| *s += x * x);
             }
-            sum.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
+            sum.iter_mut().for_each(|s| *s = window.divisor::<BETA_QUARTERS>(*s));
             to.row(c).iter_mut().zip(from.row(c)).zip(&sum).for_each(|((y, x), s)| *y = x / s);
         }
     }
 }
 
-impl Loop for SideBySide<'_, '_> {
+impl Loop for PixelVectorLoop<'_, '_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        match self.window.quarters() {
-            2 => self.with::<2>(),
-            3 => self.with::<3>(),
-            4 => self.with::<4>(),
-            _ => self.with::<0>(),
+        match self.window.beta_quarters() {
+            2 => self.run_with::<2>(),
+            3 => self.run_with::<3>(),
+            4 => self.run_with::<4>(),
+            _ => self.run_with::<0>(),
         }
     }
 }
 
-/// The channels of some pixels, side by side or in blocks: vectors run along the channels.
-struct Pixels<'a, 'b> {
+/// For channels-last and blocked images: vectors run along the channels of the pixels of a tile.
+struct ChannelVectorLoop<'a, 'b> {
     view: &'a Lanes,
-    window: &'a Window,
+    window: &'a ChannelWindow,
     src: &'a [f32],
-    tile: &'a mut Tile<'b>,
-    /// Zeros, twice as many as the channels of a tile with what windows have before and after them.
-    room: &'a mut [f32],
+    tile: &'a mut PixelTile<'b>,
+    /// Zeros: one half for the squares, one half for the divisors. Each half has room for every channel of the tile's pixels, and
+    /// for the `before` and `after` channels around those of each pixel.
+    scratch: &'a mut [f32],
 }
 
-impl Pixels<'_, '_> {
+impl ChannelVectorLoop<'_, '_> {
     #[inline(always)]
-    fn with<const QUARTERS: u8>(self) {
-        let Pixels { view, window, src, tile, room } = self;
+    fn run_with<const BETA_QUARTERS: u8>(self) {
+        let ChannelVectorLoop { view, window, src, tile, scratch } = self;
         let (lanes, halo) = (view.lanes, window.before + window.after);
+        let pixels = tile.geometry.pixels;
         let step = view.padded_channels() + halo;
-        let start = tile.place.n * view.stride_n + tile.place.first * lanes;
-        // Squares, with zeros before and after those of each pixel; then what to divide by, from each pixel's first zero on.
-        let (squares, divisors) = room.split_at_mut(room.len() / 2);
+        let start = tile.geometry.n * view.stride_n + tile.geometry.first * lanes;
+        // The squares of each pixel lie between `before` and `after` zeros. The divisors of a pixel begin where its zeros begin.
+        let (squares, divisors) = scratch.split_at_mut(scratch.len() / 2);
         for block in 0..view.blocks {
-            let x = &src[start + block * view.stride_block..][..tile.place.pixels * lanes];
+            let x = &src[start + block * view.stride_block..][..pixels * lanes];
             for (pixel, x) in x.chunks_exact(lanes).enumerate() {
                 let at = pixel * step + window.before + block * lanes;
-                with_lanes(&mut squares[at..at + lanes], x, x, |a, b| a * b);
+                map_lanes(&mut squares[at..at + lanes], x, x, |a, b| a * b);
             }
         }
-        let (squares, divisors) =
-            (&squares[..tile.place.pixels * step], &mut divisors[..tile.place.pixels * step - halo]);
+        let (squares, divisors) = (&squares[..pixels * step], &mut divisors[..pixels * step - halo]);
         divisors.copy_from_slice(&squares[..divisors.len()]);
         for shift in 1..=halo {
             divisors.iter_mut().zip(&squares[shift..]).for_each(|(s, q)| *s += q);
         }
-        divisors.iter_mut().for_each(|s| *s = window.divisor::<QUARTERS>(*s));
+        divisors.iter_mut().for_each(|s| *s = window.divisor::<BETA_QUARTERS>(*s));
         for block in 0..view.blocks {
-            let x = &src[start + block * view.stride_block..][..tile.place.pixels * lanes];
+            let x = &src[start + block * view.stride_block..][..pixels * lanes];
             let used = view.lanes_in(block);
             let y = tile.block(block).chunks_exact_mut(lanes);
             for (pixel, (y, x)) in y.zip(x.chunks_exact(lanes)).enumerate() {
                 let at = pixel * step + block * lanes;
-                with_lanes(y, x, &divisors[at..at + lanes], |x, d| x / d);
+                map_lanes(y, x, &divisors[at..at + lanes], |x, d| x / d);
                 y[used..].fill(0.0);
             }
         }
     }
 }
 
-/// `y = f(a, b)` over the lanes of a block.
+impl Loop for ChannelVectorLoop<'_, '_> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        match self.window.beta_quarters() {
+            2 => self.run_with::<2>(),
+            3 => self.run_with::<3>(),
+            4 => self.run_with::<4>(),
+            _ => self.run_with::<0>(),
+        }
+    }
+}
+
+/// `y = f(a, b)` for every lane of a block.
 #[inline(always)]
-fn with_lanes(y: &mut [f32], a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) {
+fn map_lanes(y: &mut [f32], a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) {
     if let (16, Some(y), Some(a), Some(b)) =
         (y.len(), y.first_chunk_mut::<16>(), a.first_chunk::<16>(), b.first_chunk::<16>())
     {
@@ -247,17 +270,4 @@ fn with_lanes(y: &mut [f32], a: &[f32], b: &[f32], f: impl Fn(f32, f32) -> f32) 
         return simd::end_of_chunk();
     }
     y.iter_mut().zip(a.iter().zip(b)).for_each(|(y, (&a, &b))| *y = f(a, b));
-}
-
-impl Loop for Pixels<'_, '_> {
-    type Out = ();
-    #[inline(always)]
-    fn run(self) {
-        match self.window.quarters() {
-            2 => self.with::<2>(),
-            3 => self.with::<3>(),
-            4 => self.with::<4>(),
-            _ => self.with::<0>(),
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::kernels::along_axis::{Columns, Lines, WIDTH, gather_channels, with_scratch};
+use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, SourceColumns, gather_channels, with_scratch};
 use crate::kernels::lanes::{Lanes, for_each_chunk_by};
 use crate::kernels::reduce::Axes;
 use crate::kernels::reduce::blocked;
@@ -128,7 +128,7 @@ fn strided(
         return Ok(());
     };
     let at = order.iter().position(|&d| d == axis).unwrap_or(0);
-    let lines = Lines::new(&sizes, at);
+    let lines = AxisLines::new(&sizes, at);
     // The result in the order of the source's memory; it is then put in its own, if that is another.
     let in_order: Vec<usize> = order.iter().map(|&d| kept[d]).collect();
     let mut strides = Dims::filled(0, x.rank());
@@ -177,7 +177,7 @@ fn of_blocked(
             out[0] = first_of(src, largest, place) as i32;
         }
         Some(1) => over_channels(&view, &to, src, out),
-        Some(axis) => along(&Lines::of_blocked(&view, x.rank(), axis), src, out),
+        Some(axis) => along(&AxisLines::of_blocked(&view, x.rank(), axis), src, out),
     }
     Ok(())
 }
@@ -218,13 +218,13 @@ impl Loop for Holds<'_> {
     }
 }
 
-fn along(lines: &Lines, src: &[f32], dst: &mut [i32]) {
-    let Lines { len, inner, .. } = *lines;
-    match lines.together() {
+fn along(lines: &AxisLines, src: &[f32], dst: &mut [i32]) {
+    let AxisLines { len, inner, .. } = *lines;
+    match lines.groups_at_once() {
         Some(together) => {
             let bytes = together * inner * len * size_of::<f32>();
             for_each_chunk_by(dst, together * inner, bytes, |i, dst| {
-                with_scratch(len * WIDTH, |rows| {
+                with_scratch(len * MAX_COLUMNS, |rows| {
                     lines.gather(&src[i * together * inner * len..][..dst.len() * len], rows);
                     dst.copy_from_slice(&simd::dispatch(SideBySide { rows: InPlace(rows) })[..dst.len()]);
                 });
@@ -237,7 +237,7 @@ fn along(lines: &Lines, src: &[f32], dst: &mut [i32]) {
         None => lines.for_each(src, dst, 1, |from, mut to| {
             let dst = to.row(0);
             let places = match dst.len() {
-                WIDTH => simd::dispatch(SideBySide { rows: Direct(&from) }),
+                MAX_COLUMNS => simd::dispatch(SideBySide { rows: Direct(&from) }),
                 _ => simd::dispatch(SideBySide { rows: Narrow(&from) }),
             };
             dst.copy_from_slice(&places[..dst.len()]);
@@ -247,10 +247,10 @@ fn along(lines: &Lines, src: &[f32], dst: &mut [i32]) {
 
 /// Over the channels of a blocked tensor: those of some pixels are put side by side.
 fn over_channels(view: &Lanes, to: &Lanes, src: &[f32], dst: &mut [i32]) {
-    to.for_each_piece(dst, |p, dst| {
-        for (tile, dst) in dst.chunks_mut(WIDTH * to.lanes).enumerate() {
-            let (first, pixels) = (p.first + tile * WIDTH, dst.len() / to.lanes);
-            with_scratch(view.c * WIDTH, |rows| {
+    to.for_each_pixel_run(dst, |p, dst| {
+        for (tile, dst) in dst.chunks_mut(MAX_COLUMNS * to.lanes).enumerate() {
+            let (first, pixels) = (p.first + tile * MAX_COLUMNS, dst.len() / to.lanes);
+            with_scratch(view.c * MAX_COLUMNS, |rows| {
                 gather_channels(view, src, p.n, first, pixels, rows);
                 let places = simd::dispatch(SideBySide { rows: InPlace(rows) });
                 dst.fill(0);
@@ -283,7 +283,7 @@ impl Loop for Line<'_> {
 /// Where rows of lines side by side are.
 trait Rows {
     fn len(&self) -> usize;
-    fn load(&self, row: usize) -> [f32; WIDTH];
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS];
 }
 
 /// In scratch.
@@ -292,16 +292,16 @@ struct InPlace<'a>(&'a [f32]);
 impl Rows for InPlace<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
-        self.0.len() / WIDTH
+        self.0.len() / MAX_COLUMNS
     }
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
-        *self.0[row * WIDTH..].first_chunk().unwrap_or(&[0.0; WIDTH])
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        *self.0[row * MAX_COLUMNS..].first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
     }
 }
 
 /// In the tensor.
-struct Direct<'a, 'b>(&'a Columns<'b>);
+struct Direct<'a, 'b>(&'a SourceColumns<'b>);
 
 impl Rows for Direct<'_, '_> {
     #[inline(always)]
@@ -309,13 +309,13 @@ impl Rows for Direct<'_, '_> {
         self.0.len
     }
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
-        *self.0.row(row).first_chunk().unwrap_or(&[0.0; WIDTH])
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        *self.0.row(row).first_chunk().unwrap_or(&[0.0; MAX_COLUMNS])
     }
 }
 
 /// In the tensor, and fewer than a vector loop takes.
-struct Narrow<'a, 'b>(&'a Columns<'b>);
+struct Narrow<'a, 'b>(&'a SourceColumns<'b>);
 
 impl Rows for Narrow<'_, '_> {
     #[inline(always)]
@@ -323,26 +323,26 @@ impl Rows for Narrow<'_, '_> {
         self.0.len
     }
     #[inline(always)]
-    fn load(&self, row: usize) -> [f32; WIDTH] {
-        let (mut x, row) = ([0f32; WIDTH], self.0.row(row));
+    fn load(&self, row: usize) -> [f32; MAX_COLUMNS] {
+        let (mut x, row) = ([0f32; MAX_COLUMNS], self.0.row(row));
         x[..row.len()].copy_from_slice(row);
         x
     }
 }
 
-/// [`WIDTH`] lines side by side: vectors run across them.
+/// [`MAX_COLUMNS`] lines side by side: vectors run across them.
 struct SideBySide<R> {
     rows: R,
 }
 
 impl<R: Rows> Loop for SideBySide<R> {
-    type Out = [i32; WIDTH];
+    type Out = [i32; MAX_COLUMNS];
     #[inline(always)]
-    fn run(self) -> [i32; WIDTH] {
-        let (mut best, mut place) = (self.rows.load(0), [0i32; WIDTH]);
+    fn run(self) -> [i32; MAX_COLUMNS] {
+        let (mut best, mut place) = (self.rows.load(0), [0i32; MAX_COLUMNS]);
         for row in 1..self.rows.len() {
             let x = self.rows.load(row);
-            for l in 0..WIDTH {
+            for l in 0..MAX_COLUMNS {
                 // Better than what was found earlier: larger, or the first NaN.
                 let better = (x[l] > best[l]) | (x[l].is_nan() & !best[l].is_nan());
                 best[l] = if better { x[l] } else { best[l] };

@@ -28,7 +28,7 @@ use crate::elementwise;
 use crate::error::{Error, Result};
 use crate::kernels::conv::finish::Finish;
 use crate::kernels::conv::phases::{Axis, Phase};
-use crate::kernels::lanes::Row;
+use crate::kernels::lanes::RowIndex;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{SyncPtr, current_threads, parallel_for};
 
@@ -274,7 +274,7 @@ impl<'a> Cut<'a> {
         };
         let dst = &plan.dst;
         Grid {
-            at: dst.offset(Row { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,
+            at: dst.offset(RowIndex { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,
             row: self.phase.axes[1].out_step * dst.stride_h,
             pixel: self.phase.axes[2].out_step * plan.block,
         }

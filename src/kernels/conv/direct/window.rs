@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::kernels::conv::direct::kernel::{Run, Tap};
 use crate::kernels::conv::direct::plan::{Form, Part, Plan, source_blocks};
 use crate::kernels::conv::phases::Phase;
-use crate::kernels::lanes::Row;
+use crate::kernels::lanes::RowIndex;
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
 /// Where a tile of output pixels lies, as numbers within its phase.
@@ -99,7 +99,7 @@ impl Shape {
     /// Where the window of a tile begins in the source, which is read in place.
     pub fn origin(&self, plan: &Plan, phase: &Phase, place: &Place, block: usize) -> usize {
         let at = |a: usize| place.first[a] * phase.axes[a].step + self.low[a] as usize;
-        plan.src.offset(Row { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block
+        plan.src.offset(RowIndex { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block
     }
 }
 
@@ -238,7 +238,7 @@ impl Fill<'_> {
                 let from = inside(0, d).zip(inside(1, h));
                 rows.push(FillRow {
                     at: (d * sizes.rows + h) * sizes.row / self.plan.block,
-                    from: from.map(|(d, h)| src.offset(Row { n: self.place.n, block: 0, d, h })),
+                    from: from.map(|(d, h)| src.offset(RowIndex { n: self.place.n, block: 0, d, h })),
                 });
             }
         }
