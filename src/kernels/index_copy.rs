@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::dtype::DType;
-use crate::elementwise::Tail;
+use crate::elementwise::ChannelTail;
 use crate::error::Result;
 use crate::kernels::axis_indices::{Origin, Picks};
 use crate::kernels::blocked_map;
@@ -402,7 +402,7 @@ fn blocked(
         })
         .collect();
     axes.retain(|a| !matches!(a, Axis::Whole { size: 1, .. }));
-    let tail = Tail {
+    let tail = ChannelTail {
         lanes: lanes.lanes,
         used: lanes.c % lanes.lanes,
         plane: lanes.plane_len(),
@@ -415,7 +415,7 @@ fn blocked(
         dst: &mut [u8],
         value: f64,
         dtype: DType,
-        tail: Option<Tail>,
+        tail: Option<ChannelTail>,
     ) {
         let dst: &mut [E] = bytemuck::cast_slice_mut(dst);
         write(axes, bytemuck::cast_slice(src), dst, bits(value, dtype), |at, chunk| {

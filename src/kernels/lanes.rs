@@ -199,7 +199,7 @@ impl Lanes {
         let used = self.lanes_in(self.blocks - 1);
         self.for_each_piece(dst, |p, dst| {
             if p.block == self.blocks - 1 {
-                elementwise::clear(dst, self.lanes, used);
+                elementwise::clear_tail(dst, self.lanes, used);
             }
         });
     }

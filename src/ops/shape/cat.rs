@@ -2,7 +2,7 @@
 //!
 //! Along the channels of blocked tensors, pieces that begin and end at blocks are plain copies; others shift lanes.
 
-use crate::elementwise::{Place, copy_part};
+use crate::elementwise::{StridedRegion as Place, copy_part};
 use crate::error::{Result, fail};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, Channel};

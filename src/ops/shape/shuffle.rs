@@ -1,6 +1,6 @@
 //! Pixel shuffle and unshuffle, channel shuffle: permutations of channels and pixels.
 
-use crate::elementwise::{Place, copy_part};
+use crate::elementwise::{StridedRegion as Place, copy_part};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::channel_copy::{self, Channel, Grid, Layer};
 use crate::kernels::lanes::Lanes;
