@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use super::run::Rows;
+use super::run::TileRows;
 use crate::dtype::Element;
 use crate::simd::{self, Loop};
 
 /// A function of one element that a loop inlines: a function marked `#[inline(always)]`, a *small* closure, or
-/// [`With`].
+/// [`WithParams`].
 pub(crate) trait Function<A, O>: Sync {
     /// The function's value.
     fn of(&self, a: A) -> O;
@@ -24,9 +24,9 @@ impl<A, O, F: Fn(A) -> O + Sync> Function<A, O> for F {
 /// A function marked `#[inline(always)]` with its parameters: what a closure over them is, but inlined whatever its
 /// size.
 #[derive(Clone, Copy)]
-pub(crate) struct With<F, P>(pub F, pub P);
+pub(crate) struct WithParams<F, P>(pub F, pub P);
 
-impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for With<F, P> {
+impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for WithParams<F, P> {
     #[inline(always)]
     fn of(&self, a: A) -> O {
         (self.0)(a, self.1)
@@ -62,7 +62,7 @@ impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for Inline<F> {
 /// # Safety
 /// The operand has elements of type `E` there, and nobody writes them meanwhile.
 #[inline(always)]
-unsafe fn row<E>(rows: &Rows, operand: usize, r: usize) -> &[E] {
+unsafe fn row<E>(rows: &TileRows, operand: usize, r: usize) -> &[E] {
     let length = if rows.single[operand] { 1 } else { rows.length };
     // SAFETY: the caller's promise.
     unsafe {
@@ -77,7 +77,7 @@ unsafe fn row<E>(rows: &Rows, operand: usize, r: usize) -> &[E] {
 /// The rows lie in the destination, and nobody else touches them meanwhile.
 #[inline(always)]
 #[allow(clippy::mut_from_ref)]
-unsafe fn dst_rows<E>(rows: &Rows, r: usize, n: usize) -> &mut [E] {
+unsafe fn dst_rows<E>(rows: &TileRows, r: usize, n: usize) -> &mut [E] {
     // SAFETY: the caller's promise.
     unsafe {
         let start = rows.dst.cast::<E>().add(r * rows.dst_stride);
@@ -88,16 +88,16 @@ unsafe fn dst_rows<E>(rows: &Rows, r: usize, n: usize) -> &mut [E] {
 /// Elements that are written out at a time where an operand repeats.
 const GROUP: usize = 512;
 
-/// An operand's rows of one vector each (see [`Rows::vectors`]), several at a time: where they lie, or written out.
-struct Vectors<E> {
+/// An operand's rows of one vector each (see [`TileRows::vectors`]), several at a time: where they lie, or written out.
+struct VectorRows<E> {
     written: [MaybeUninit<E>; GROUP],
     ready: bool,
 }
 
-impl<E: Element> Vectors<E> {
+impl<E: Element> VectorRows<E> {
     #[inline(always)]
     fn new() -> Self {
-        Vectors { written: [const { MaybeUninit::uninit() }; GROUP], ready: false }
+        VectorRows { written: [const { MaybeUninit::uninit() }; GROUP], ready: false }
     }
 
     /// `n` rows from row `first` on, one after the other; at most [`GROUP`] elements.
@@ -105,7 +105,7 @@ impl<E: Element> Vectors<E> {
     /// # Safety
     /// The operand has elements of type `E` in these rows, and nobody writes them meanwhile.
     #[inline(always)]
-    unsafe fn rows<'a>(&'a mut self, rows: &'a Rows, operand: usize, first: usize, n: usize) -> &'a [E] {
+    unsafe fn rows<'a>(&'a mut self, rows: &'a TileRows, operand: usize, first: usize, n: usize) -> &'a [E] {
         let (length, step) = (rows.length, rows.src_strides[operand]);
         let single = rows.single[operand];
         // SAFETY: the caller's promise; what is read of `written` was written, now or by the first call.
@@ -158,15 +158,15 @@ unsafe fn write_out<E: Copy, const L: usize>(
     }
 }
 
-/// Rows of one vector each that are worked on together.
+/// TileRows of one vector each that are worked on together.
 #[inline(always)]
-fn group_of(rows: &Rows) -> usize {
+fn group_of(rows: &TileRows) -> usize {
     debug_assert!(rows.dst_stride == rows.length && matches!(rows.length, 8 | 16));
     if rows.length == 16 { GROUP / 16 } else { GROUP / 8 }
 }
 
 pub(super) struct Map1<'a, F, T> {
-    pub rows: &'a Rows,
+    pub rows: &'a TileRows,
     pub f: &'a F,
     pub of: PhantomData<T>,
 }
@@ -191,7 +191,7 @@ impl<A: Element, O: Element, F: Function<A, O>> Loop for Map1<'_, F, (A, O)> {
 }
 
 pub(super) struct Map2<'a, F, T> {
-    pub rows: &'a Rows,
+    pub rows: &'a TileRows,
     pub f: &'a F,
     pub of: PhantomData<T>,
 }
@@ -202,7 +202,7 @@ impl<A: Element, B: Element, O: Element, F: Function2<A, B, O>> Loop for Map2<'_
     fn run(self) {
         let Map2 { rows, f, .. } = self;
         if rows.vectors {
-            let (mut va, mut vb) = (Vectors::<A>::new(), Vectors::<B>::new());
+            let (mut va, mut vb) = (VectorRows::<A>::new(), VectorRows::<B>::new());
             let mut r = 0;
             while r < rows.rows {
                 let n = group_of(rows).min(rows.rows - r);
@@ -254,7 +254,7 @@ fn zip2<A: Copy, B: Copy, O: Copy>(
 }
 
 pub(super) struct Map3<'a, F, T> {
-    pub rows: &'a Rows,
+    pub rows: &'a TileRows,
     pub f: &'a F,
     pub of: PhantomData<T>,
 }
@@ -267,7 +267,8 @@ impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O + Sync>
     fn run(self) {
         let Map3 { rows, f, .. } = self;
         if rows.vectors {
-            let (mut va, mut vb, mut vc) = (Vectors::<A>::new(), Vectors::<B>::new(), Vectors::<C>::new());
+            let (mut va, mut vb, mut vc) =
+                (VectorRows::<A>::new(), VectorRows::<B>::new(), VectorRows::<C>::new());
             let mut r = 0;
             while r < rows.rows {
                 let n = group_of(rows).min(rows.rows - r);

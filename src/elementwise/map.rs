@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 
 use super::loops::{Function, Function2, Map1, Map2, Map3};
-use super::plan::Nest;
-use super::run::{self, Rows, Source};
-use super::tail::Tail;
+use super::plan::LoopNest;
+use super::run::{self, SourceStorage, TileRows};
+use super::tail::ChannelTail;
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
@@ -78,18 +78,18 @@ pub fn map1_into<A: Element, O: Element>(
     a: &StridedTensor,
     f: impl Fn(A) -> O + Sync,
 ) -> Result<()> {
-    map1_to(op, Target::<O>::of(op, dst)?, a, f)
+    map1_to(op, MapDestination::<O>::of(op, dst)?, a, f)
 }
 
 /// As [`map1_into`], to any target.
 pub(crate) fn map1_to<A: Element, O: Element>(
     op: &'static str,
-    dst: Target<'_, O>,
+    dst: MapDestination<'_, O>,
     a: &StridedTensor,
     f: impl Function<A, O>,
 ) -> Result<()> {
     let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)], false)? else { return Ok(()) };
-    let kernel = |rows: &Rows| {
+    let kernel = |rows: &TileRows| {
         simd::dispatch(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
         ready.finish(rows);
     };
@@ -110,19 +110,19 @@ pub fn map2_into<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Fn(A, B) -> O + Sync,
 ) -> Result<()> {
-    map2_to(op, Target::<O>::of(op, dst)?, a, b, f)
+    map2_to(op, MapDestination::<O>::of(op, dst)?, a, b, f)
 }
 
 /// As [`map2_into`], to any target.
 pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
     op: &'static str,
-    dst: Target<'_, O>,
+    dst: MapDestination<'_, O>,
     a: &StridedTensor,
     b: &StridedTensor,
     f: impl Function2<A, B, O>,
 ) -> Result<()> {
     let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)? else { return Ok(()) };
-    let kernel = |rows: &Rows| {
+    let kernel = |rows: &TileRows| {
         simd::dispatch(Map2 { rows, f: &f, of: PhantomData::<(A, B, O)> });
         ready.finish(rows);
     };
@@ -144,13 +144,13 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     c: &StridedTensor,
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
-    map3_to(op, Target::<O>::of(op, dst)?, a, b, c, f)
+    map3_to(op, MapDestination::<O>::of(op, dst)?, a, b, c, f)
 }
 
 /// As [`map3_into`], to any target.
 pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
     op: &'static str,
-    dst: Target<'_, O>,
+    dst: MapDestination<'_, O>,
     a: &StridedTensor,
     b: &StridedTensor,
     c: &StridedTensor,
@@ -158,7 +158,7 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
 ) -> Result<()> {
     let srcs = [(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)];
     let Some((ready, to)) = prepare(op, dst, &srcs, false)? else { return Ok(()) };
-    let kernel = |rows: &Rows| {
+    let kernel = |rows: &TileRows| {
         simd::dispatch(Map3 { rows, f: &f, of: PhantomData::<(A, B, C, O)> });
         ready.finish(rows);
     };
@@ -187,11 +187,11 @@ pub fn copy_into(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor)
 }
 
 fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &StridedTensor) -> Result<()> {
-    copy_to(op, Target::<E>::of(op, dst)?, src)
+    copy_to(op, MapDestination::<E>::of(op, dst)?, src)
 }
 
 /// As [`copy_into`], to any target.
-fn copy_to<E: Element>(op: &'static str, dst: Target<'_, E>, src: &StridedTensor) -> Result<()> {
+fn copy_to<E: Element>(op: &'static str, dst: MapDestination<'_, E>, src: &StridedTensor) -> Result<()> {
     if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)], true)? {
         // SAFETY: as in `map1_to`.
         unsafe { run::copy(&ready.nest, to, source::<E>(src)) };
@@ -205,26 +205,26 @@ fn result<O: Element>(op: &'static str, operands: &[&StridedTensor]) -> Result<S
     FormatRule::ElementWise.empty_result(op, operands, &shape, O::DTYPE)
 }
 
-fn source<E: Element>(of: &StridedTensor) -> Source<'_> {
-    Source { bytes: bytemuck::cast_slice(of.data::<E>()), size: size_of::<E>() }
+fn source<E: Element>(of: &StridedTensor) -> SourceStorage<'_> {
+    SourceStorage { bytes: bytemuck::cast_slice(of.data::<E>()), size: size_of::<E>() }
 }
 
 /// Where a map writes: a strided tensor that nobody shares, or the storage of a blocked result.
-pub(crate) struct Target<'a, O> {
+pub(crate) struct MapDestination<'a, O> {
     dims: Dims,
     strides: Dims,
     data: &'a mut [O],
-    tail: Option<Tail>,
+    tail: Option<ChannelTail>,
 }
 
-impl<'a, O: Element> Target<'a, O> {
+impl<'a, O: Element> MapDestination<'a, O> {
     /// The elements of a tensor.
-    pub(crate) fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<Target<'a, O>> {
+    pub(crate) fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<MapDestination<'a, O>> {
         check_dtype(op, "dst", dst, O::DTYPE)?;
         check_own_memory(op, &dst.dims, &dst.strides)?;
         let (dims, strides) = (dst.dims, dst.strides);
         match dst.data_mut::<O>() {
-            Some(data) => Ok(Target { dims, strides, data, tail: None }),
+            Some(data) => Ok(MapDestination { dims, strides, data, tail: None }),
             None => Err(Buffer::not_for_writing(op)),
         }
     }
@@ -237,36 +237,36 @@ impl<'a, O: Element> Target<'a, O> {
         op: &'static str,
         dims: Dims,
         data: &'a mut [O],
-        tail: Option<Tail>,
-    ) -> Result<Target<'a, O>> {
+        tail: Option<ChannelTail>,
+    ) -> Result<MapDestination<'a, O>> {
         let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
         assert!(dims.iter().product::<usize>() <= data.len(), "{dims} in {} elements", data.len());
-        Ok(Target { dims, strides, data, tail })
+        Ok(MapDestination { dims, strides, data, tail })
     }
 }
 
 /// Sizes, strides and offset within some storage, in **elements**.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct StridedRegion {
     pub dims: Dims,
     pub strides: Dims,
     pub offset: usize,
 }
 
-impl Place {
+impl StridedRegion {
     /// Where the elements of a view lie.
-    pub fn of(view: &StridedTensor) -> Place {
-        Place { dims: view.dims, strides: view.strides, offset: view.offset }
+    pub fn of(view: &StridedTensor) -> StridedRegion {
+        StridedRegion { dims: view.dims, strides: view.strides, offset: view.offset }
     }
 }
 
-impl<'a, O: Element> Target<'a, O> {
+impl<'a, O: Element> MapDestination<'a, O> {
     /// Part of a storage. No two elements of `place` may share memory.
     ///
     /// # Panics
     /// When `place` reaches past the storage.
-    fn part(op: &'static str, storage: &'a mut [O], place: Place) -> Result<Target<'a, O>> {
-        let Place { dims, strides, offset } = place;
+    fn part(op: &'static str, storage: &'a mut [O], place: StridedRegion) -> Result<MapDestination<'a, O>> {
+        let StridedRegion { dims, strides, offset } = place;
         if !has_own_memory(&dims, &strides) {
             fail!(
                 OverlappingOutput,
@@ -279,7 +279,7 @@ impl<'a, O: Element> Target<'a, O> {
         }
         let data = storage.get_mut(offset..).unwrap_or_default();
         assert!(span(&dims, &strides) <= data.len(), "{dims} with strides {strides} from {offset}");
-        Ok(Target { dims, strides, data, tail: None })
+        Ok(MapDestination { dims, strides, data, tail: None })
     }
 }
 
@@ -290,11 +290,16 @@ impl<'a, O: Element> Target<'a, O> {
 pub(crate) fn copy_part(
     op: &'static str,
     storage: &mut [u8],
-    place: Place,
+    place: StridedRegion,
     src: &StridedTensor,
 ) -> Result<()> {
-    fn typed<E: Element>(op: &'static str, s: &mut [u8], place: Place, src: &StridedTensor) -> Result<()> {
-        copy_to(op, Target::<E>::part(op, bytemuck::cast_slice_mut(s), place)?, src)
+    fn typed<E: Element>(
+        op: &'static str,
+        s: &mut [u8],
+        place: StridedRegion,
+        src: &StridedTensor,
+    ) -> Result<()> {
+        copy_to(op, MapDestination::<E>::part(op, bytemuck::cast_slice_mut(s), place)?, src)
     }
     match src.dtype() {
         DType::F32 => typed::<f32>(op, storage, place, src),
@@ -307,17 +312,17 @@ pub(crate) fn copy_part(
 }
 
 /// A map that was checked.
-struct Ready {
-    nest: Nest,
-    tail: Option<Tail>,
+struct CheckedMap {
+    nest: LoopNest,
+    tail: Option<ChannelTail>,
     /// Address of the destination, and **bytes** of an element.
     start: usize,
     size: usize,
 }
 
-impl Ready {
+impl CheckedMap {
     /// Zeroes the tail of rows that were just written.
-    fn finish(&self, rows: &Rows) {
+    fn finish(&self, rows: &TileRows) {
         let Some(tail) = &self.tail else { return };
         let (pieces, length) = match rows.dst_stride == rows.length {
             true => (1, rows.rows * rows.length),
@@ -338,10 +343,10 @@ impl Ready {
 /// Checks the sources against the target; `None` when there is nothing to do.
 fn prepare<O: Element>(
     op: &'static str,
-    dst: Target<'_, O>,
+    dst: MapDestination<'_, O>,
     srcs: &[(&StridedTensor, DType)],
     stretch: bool,
-) -> Result<Option<(Ready, SyncPtr<u8>)>> {
+) -> Result<Option<(CheckedMap, SyncPtr<u8>)>> {
     check_process(op)?;
     for &(src, dtype) in srcs {
         check_dtype(op, "operand", src, dtype)?;
@@ -367,9 +372,9 @@ fn prepare<O: Element>(
     }
     let mut strides = vec![dst.strides];
     strides.extend(views.iter().map(|&v| iterator::stretched(&dst.dims, v)));
-    let nest = Nest::new(&dst.dims, &strides);
+    let nest = LoopNest::new(&dst.dims, &strides);
     let to = SyncPtr::new(bytemuck::cast_slice_mut(dst.data));
-    let ready = Ready { nest, tail: dst.tail, start: to.get() as usize, size: size_of::<O>() };
+    let ready = CheckedMap { nest, tail: dst.tail, start: to.get() as usize, size: size_of::<O>() };
     Ok(Some((ready, to)))
 }
 

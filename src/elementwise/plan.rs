@@ -31,20 +31,20 @@ const VECTORS: [usize; 2] = [8, 16];
 const DIRECT_TILE: usize = 16 << 10;
 
 /// Coalesced sizes and strides, densest dimension of the destination first.
-pub(super) struct Nest {
+pub(super) struct LoopNest {
     pub sizes: Dims,
     /// Strides in elements, one list an operand.
     pub strides: [Dims; MAX_OPERANDS],
     pub operands: usize,
 }
 
-impl Nest {
+impl LoopNest {
     /// `strides` are over `shape`, 0 where an operand is stretched; the destination's first.
-    pub fn new(shape: &[usize], strides: &[Dims]) -> Nest {
+    pub fn new(shape: &[usize], strides: &[Dims]) -> LoopNest {
         let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).to_dims();
         order.sort_by_key(|&d| strides[0][d]);
         let mut nest =
-            Nest { sizes: Dims::EMPTY, strides: [Dims::EMPTY; MAX_OPERANDS], operands: strides.len() };
+            LoopNest { sizes: Dims::EMPTY, strides: [Dims::EMPTY; MAX_OPERANDS], operands: strides.len() };
         for &d in &order {
             if let Some(last) = nest.sizes.len().checked_sub(1) {
                 let merges =
@@ -86,7 +86,7 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    pub fn new(nest: &Nest) -> Tiling {
+    pub fn new(nest: &LoopNest) -> Tiling {
         let rank = nest.sizes.len();
         let dst = &nest.strides[0];
         if is_of_vectors(nest) {
@@ -134,7 +134,7 @@ impl Tiling {
 }
 
 /// Whether rows of one vector serve best: several sources of which some repeat, and all lie along the row.
-fn is_of_vectors(nest: &Nest) -> bool {
+fn is_of_vectors(nest: &LoopNest) -> bool {
     let strides = &nest.strides[..nest.operands];
     nest.operands > 2
         && nest.sizes.len() > 1
@@ -151,7 +151,7 @@ fn evenly(size: usize, limit: usize) -> usize {
     size.div_ceil(tiles).next_multiple_of(16).min(limit.max(1)).min(size)
 }
 
-fn is_dense_row(nest: &Nest, operand: usize, row_dims: usize) -> bool {
+fn is_dense_row(nest: &LoopNest, operand: usize, row_dims: usize) -> bool {
     let mut expected = 1;
     (0..row_dims).all(|d| {
         let fits = nest.strides[operand][d] == expected;
@@ -161,22 +161,22 @@ fn is_dense_row(nest: &Nest, operand: usize, row_dims: usize) -> bool {
 }
 
 /// The tiles of a nest, in the order of the destination's memory.
-pub(super) struct Tiles<'a> {
-    nest: &'a Nest,
+pub(super) struct LoopTiles<'a> {
+    nest: &'a LoopNest,
     extents: &'a Dims,
     /// Dimensions in walking order, each with its number of tiles.
     grid: Vec<(usize, usize)>,
 }
 
 /// One tile: how far it reaches along each dimension, and where it starts in each operand.
-pub(super) struct Tile {
+pub(super) struct LoopTile {
     pub extents: Dims,
     pub offsets: [usize; MAX_OPERANDS],
 }
 
-impl<'a> Tiles<'a> {
-    /// Tiles of these extents; `second` is walked right after dimension `first`.
-    pub fn new(nest: &'a Nest, extents: &'a Dims, first: usize, second: Option<usize>) -> Tiles<'a> {
+impl<'a> LoopTiles<'a> {
+    /// LoopTiles of these extents; `second` is walked right after dimension `first`.
+    pub fn new(nest: &'a LoopNest, extents: &'a Dims, first: usize, second: Option<usize>) -> LoopTiles<'a> {
         let rank = nest.sizes.len();
         let rest = (0..rank).filter(|&d| d != first && Some(d) != second);
         let grid = std::iter::once(first)
@@ -185,7 +185,7 @@ impl<'a> Tiles<'a> {
             .map(|d| (d, nest.sizes[d].div_ceil(extents[d])))
             .filter(|&(_, tiles)| tiles > 1)
             .collect();
-        Tiles { nest, extents, grid }
+        LoopTiles { nest, extents, grid }
     }
 
     pub fn count(&self) -> usize {
@@ -193,7 +193,7 @@ impl<'a> Tiles<'a> {
     }
 
     /// Calls `f` with tiles `range`.
-    pub fn walk(&self, range: std::ops::Range<usize>, mut f: impl FnMut(&Tile)) {
+    pub fn walk(&self, range: std::ops::Range<usize>, mut f: impl FnMut(&LoopTile)) {
         let mut index = [0usize; crate::MAX_RANK];
         let mut left = range.start;
         for (i, &(_, tiles)) in self.grid.iter().enumerate() {
@@ -201,7 +201,7 @@ impl<'a> Tiles<'a> {
             left /= tiles;
         }
         for _ in range {
-            let mut tile = Tile { extents: *self.extents, offsets: [0; MAX_OPERANDS] };
+            let mut tile = LoopTile { extents: *self.extents, offsets: [0; MAX_OPERANDS] };
             for (&(d, _), &at) in self.grid.iter().zip(&index) {
                 let start = at * self.extents[d];
                 tile.extents[d] = self.extents[d].min(self.nest.sizes[d] - start);
@@ -232,13 +232,14 @@ mod tests {
     #[test]
     fn equal_dense_operands_become_one_dimension_whatever_their_format() {
         let nhwc = dims(&[3 * 4 * 5, 1, 5 * 3, 3]);
-        let nest = Nest::new(&[2, 3, 4, 5], &[nhwc, nhwc]);
+        let nest = LoopNest::new(&[2, 3, 4, 5], &[nhwc, nhwc]);
         assert_eq!((&*nest.sizes, &*nest.strides[1]), (&[120][..], &[1][..]));
     }
 
     #[test]
     fn an_operand_that_lies_across_gets_tiles_of_whole_lines() {
-        let nest = Nest::new(&[2, 256, 3136], &[dims(&[256 * 3136, 1, 256]), dims(&[256 * 3136, 3136, 1])]);
+        let nest =
+            LoopNest::new(&[2, 256, 3136], &[dims(&[256 * 3136, 1, 256]), dims(&[256 * 3136, 3136, 1])]);
         let tiling = Tiling::new(&nest);
         assert_eq!((tiling.row_dims, tiling.across), (1, Some(1)));
         assert_eq!(*tiling.extents, [256, 16, 1]);
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn short_rows_merge_where_the_destination_is_dense() {
-        let nest = Nest::new(&[100, 3], &[dims(&[3, 1]), dims(&[3, 1]), dims(&[0, 1])]);
+        let nest = LoopNest::new(&[100, 3], &[dims(&[3, 1]), dims(&[3, 1]), dims(&[0, 1])]);
         let tiling = Tiling::new(&nest);
         assert_eq!((tiling.row_dims, tiling.across), (2, None));
         assert_eq!(tiling.in_place, [true, true, false, false]);
@@ -256,20 +257,20 @@ mod tests {
     #[test]
     fn blocks_of_channels_over_which_an_operand_repeats_are_rows_of_one_vector() {
         let (full, channel) = (dims(&[16 * 9, 16, 1]), dims(&[16, 0, 1]));
-        let tiling = Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, channel]));
+        let tiling = Tiling::new(&LoopNest::new(&[3, 9, 16], &[full, full, channel]));
         assert!(tiling.vectors && tiling.row_dims == 1);
         assert_eq!((&*tiling.extents, tiling.across), (&[16, 9, 1][..], Some(1)));
         let pixel = dims(&[0, 16, 0]);
-        assert!(Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, pixel])).vectors);
-        assert!(!Tiling::new(&Nest::new(&[3, 9, 16], &[full, full, full])).vectors);
-        assert!(!Tiling::new(&Nest::new(&[3, 9, 12], &[full, full, pixel])).vectors);
+        assert!(Tiling::new(&LoopNest::new(&[3, 9, 16], &[full, full, pixel])).vectors);
+        assert!(!Tiling::new(&LoopNest::new(&[3, 9, 16], &[full, full, full])).vectors);
+        assert!(!Tiling::new(&LoopNest::new(&[3, 9, 12], &[full, full, pixel])).vectors);
     }
 
     #[test]
     fn tiles_cover_every_index_once() {
-        let nest = Nest::new(&[7, 5, 9], &[dims(&[100, 11, 1]), dims(&[1, 7, 35])]);
+        let nest = LoopNest::new(&[7, 5, 9], &[dims(&[100, 11, 1]), dims(&[1, 7, 35])]);
         let extents = dims(&[4, 2, 3]);
-        let tiles = Tiles::new(&nest, &extents, 0, Some(2));
+        let tiles = LoopTiles::new(&nest, &extents, 0, Some(2));
         let mut seen = vec![0; 700];
         for part in [0..tiles.count() / 2, tiles.count() / 2..tiles.count()] {
             tiles.walk(part, |t| {

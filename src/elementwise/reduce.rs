@@ -8,7 +8,7 @@
 //! the logarithm of its length.
 
 use super::map::check_dtype;
-use super::reduce_loops::{Across, Along, Cascade, Lines, Stretches, VECTOR};
+use super::reduce_loops::{Cascade, ColumnRuns, FoldAcross, FoldAlong, ShortLines, VECTOR};
 use super::run::in_parallel;
 use crate::buffer::Buffer;
 use crate::dtype::Element;
@@ -103,7 +103,7 @@ pub(crate) fn reduce_into<F: Fold>(
         return Ok(());
     }
     if !squeezed.contains(&0) {
-        let plan = Plan::new(x, &is_reduced, &kept, &dst_strides);
+        let plan = ReducePlan::new(x, &is_reduced, &kept, &dst_strides);
         plan.run(op, fold, x.data::<F::In>(), out)?;
     }
     Ok(())
@@ -133,17 +133,17 @@ fn reduced_axes(op: &'static str, rank: usize, axes: &[usize]) -> Result<[bool; 
 }
 
 /// Some dimensions of the source, densest first and coalesced, with the result's strides along them.
-pub(super) struct Walk {
+pub(super) struct StridedLoops {
     pub sizes: Vec<usize>,
     pub src: Vec<usize>,
     pub dst: Vec<usize>,
 }
 
-impl Walk {
-    fn new(of: impl Iterator<Item = (usize, usize, usize)>) -> Walk {
+impl StridedLoops {
+    fn new(of: impl Iterator<Item = (usize, usize, usize)>) -> StridedLoops {
         let mut dims: Vec<_> = of.filter(|&(size, ..)| size != 1).collect();
         dims.sort_by_key(|&(_, src, _)| src);
-        let mut walk = Walk { sizes: vec![], src: vec![], dst: vec![] };
+        let mut walk = StridedLoops { sizes: vec![], src: vec![], dst: vec![] };
         for (size, src, dst) in dims {
             if let (Some(n), Some(s), Some(d)) = (walk.sizes.last_mut(), walk.src.last(), walk.dst.last())
                 && src == *s * *n
@@ -197,9 +197,9 @@ impl Walk {
     }
 }
 
-struct Plan {
-    kept: Walk,
-    reduced: Walk,
+struct ReducePlan {
+    kept: StridedLoops,
+    reduced: StridedLoops,
     /// Results that are accumulated side by side: 1 along a dense reduced axis, else a stretch of the densest
     /// kept dimension.
     width: usize,
@@ -207,15 +207,15 @@ struct Plan {
     chunk: usize,
 }
 
-impl Plan {
-    fn new(x: &StridedTensor, is_reduced: &[bool], kept: &Dims, dst: &Dims) -> Plan {
-        let kept = Walk::new(kept.iter().zip(dst).map(|(&d, &s)| (x.dims[d], x.strides[d], s)));
+impl ReducePlan {
+    fn new(x: &StridedTensor, is_reduced: &[bool], kept: &Dims, dst: &Dims) -> ReducePlan {
+        let kept = StridedLoops::new(kept.iter().zip(dst).map(|(&d, &s)| (x.dims[d], x.strides[d], s)));
         let reduced =
-            Walk::new((0..x.rank()).filter(|&d| is_reduced[d]).map(|d| (x.dims[d], x.strides[d], 0)));
+            StridedLoops::new((0..x.rank()).filter(|&d| is_reduced[d]).map(|d| (x.dims[d], x.strides[d], 0)));
         let side_by_side = kept.src[0] == 1 && kept.sizes[0] >= 8 && reduced.src[0] != 1;
         let width = if side_by_side { kept.sizes[0].min(ROW) } else { 1 };
         let chunk = (CHUNK / width).max(BLOCK).min(reduced.numel());
-        Plan { kept, reduced, width, chunk }
+        ReducePlan { kept, reduced, width, chunk }
     }
 
     fn run<F: Fold>(&self, op: &'static str, fold: &F, src: &[F::In], out: &mut [F::Out]) -> Result<()> {
@@ -235,14 +235,14 @@ impl Plan {
         if self.width == 1 && count <= self.reduced.line_accumulators() * BLOCK {
             let (kept, reduced, out) = (&self.kept, &self.reduced, &out);
             in_parallel(groups, numel, |groups| {
-                simd::dispatch(Lines { fold, src, kept, reduced, groups, out });
+                simd::dispatch(ShortLines { fold, src, kept, reduced, groups, out });
             });
             return Ok(());
         }
         if self.width > 1 && count <= BLOCK {
             let (reduced, group, step, out) = (&self.reduced, &group, self.kept.dst[0], &out);
             in_parallel(groups, numel, |groups| {
-                simd::dispatch(Stretches { fold, src, reduced, groups, group, step, out });
+                simd::dispatch(ColumnRuns { fold, src, reduced, groups, group, step, out });
             });
             return Ok(());
         }
@@ -305,9 +305,9 @@ impl Plan {
         cascade.clear(width);
         let (src, reduced) = (&src[from..], &self.reduced);
         if self.width == 1 {
-            simd::dispatch(Along { fold, src, reduced, range, cascade: &mut *cascade });
+            simd::dispatch(FoldAlong { fold, src, reduced, range, cascade: &mut *cascade });
         } else {
-            simd::dispatch(Across { fold, src, reduced, range, width, cascade: &mut *cascade });
+            simd::dispatch(FoldAcross { fold, src, reduced, range, width, cascade: &mut *cascade });
         }
         cascade.total(fold)
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::reduce::{BLOCK, Fold, ROW, Walk};
+use super::reduce::{BLOCK, Fold, ROW, StridedLoops};
 use crate::simd::{self, Loop};
 use crate::threads::SyncPtr;
 
@@ -65,19 +65,19 @@ impl<F: Fold> Cascade<F> {
 }
 
 /// One result, the reduced elements one after another.
-pub(super) struct Along<'a, F: Fold> {
+pub(super) struct FoldAlong<'a, F: Fold> {
     pub fold: &'a F,
     pub src: &'a [F::In],
-    pub reduced: &'a Walk,
+    pub reduced: &'a StridedLoops,
     pub range: Range<usize>,
     pub cascade: &'a mut Cascade<F>,
 }
 
-impl<F: Fold> Loop for Along<'_, F> {
+impl<F: Fold> Loop for FoldAlong<'_, F> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Along { fold, src, reduced, range, cascade } = self;
+        let FoldAlong { fold, src, reduced, range, cascade } = self;
         let (n, step) = (reduced.sizes[0], reduced.src[0]);
         let mut lanes = [fold.identity(); LANES];
         let mut taken = 0;
@@ -127,25 +127,25 @@ fn merged<F: Fold>(fold: &F, lanes: &mut [F::Acc; LANES], used: usize) -> F::Acc
 }
 
 /// A row of results side by side, one reduced element of all of them after another.
-pub(super) struct Across<'a, F: Fold> {
+pub(super) struct FoldAcross<'a, F: Fold> {
     pub fold: &'a F,
     pub src: &'a [F::In],
-    pub reduced: &'a Walk,
+    pub reduced: &'a StridedLoops,
     pub range: Range<usize>,
     pub width: usize,
     pub cascade: &'a mut Cascade<F>,
 }
 
-impl<F: Fold> Loop for Across<'_, F> {
+impl<F: Fold> Loop for FoldAcross<'_, F> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Across { fold, src, reduced, range, width, cascade } = self;
+        let FoldAcross { fold, src, reduced, range, width, cascade } = self;
         let mut accs = [fold.identity(); ROW];
         let mut at = range.start;
         while at < range.end {
             let end = (at + BLOCK).min(range.end);
-            Rows { fold, src, reduced, range: at..end }.fold(&mut accs[..width]);
+            ColumnFold { fold, src, reduced, range: at..end }.fold(&mut accs[..width]);
             at = end;
             cascade.push(fold, &accs[..width]);
         }
@@ -153,14 +153,14 @@ impl<F: Fold> Loop for Across<'_, F> {
 }
 
 /// Some reduced elements of results side by side.
-struct Rows<'a, F: Fold> {
+struct ColumnFold<'a, F: Fold> {
     fold: &'a F,
     src: &'a [F::In],
-    reduced: &'a Walk,
+    reduced: &'a StridedLoops,
     range: Range<usize>,
 }
 
-impl<F: Fold> Rows<'_, F> {
+impl<F: Fold> ColumnFold<'_, F> {
     /// Writes an accumulator for each column.
     #[inline(always)]
     fn fold(self, to: &mut [F::Acc]) {
@@ -215,11 +215,11 @@ impl<F: Fold> Rows<'_, F> {
     }
 }
 
-/// Stretches of results side by side, each of at most [`BLOCK`] elements.
-pub(super) struct Stretches<'a, F: Fold, G> {
+/// ColumnRuns of results side by side, each of at most [`BLOCK`] elements.
+pub(super) struct ColumnRuns<'a, F: Fold, G> {
     pub fold: &'a F,
     pub src: &'a [F::In],
-    pub reduced: &'a Walk,
+    pub reduced: &'a StridedLoops,
     pub groups: Range<usize>,
     /// Where a group begins in source and result, and how many results it has.
     pub group: &'a G,
@@ -229,16 +229,16 @@ pub(super) struct Stretches<'a, F: Fold, G> {
     pub out: &'a SyncPtr<F::Out>,
 }
 
-impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for Stretches<'_, F, G> {
+impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for ColumnRuns<'_, F, G> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Stretches { fold, src, reduced, groups, group, step, out } = self;
+        let ColumnRuns { fold, src, reduced, groups, group, step, out } = self;
         let count = reduced.numel();
         let mut accs = [fold.identity(); ROW];
         for g in groups {
             let (from, to, width) = group(g);
-            Rows { fold, src: &src[from..], reduced, range: 0..count }.fold(&mut accs[..width]);
+            ColumnFold { fold, src: &src[from..], reduced, range: 0..count }.fold(&mut accs[..width]);
             for (i, &acc) in accs[..width].iter().enumerate() {
                 // SAFETY: each group writes its own results, and the offset is that of an element of the result.
                 unsafe { out.get().add(to + i * step).write(fold.finish(acc, count)) };
@@ -248,21 +248,21 @@ impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for Stretches<'_, F, G
 }
 
 /// Results `groups`, each of a short line.
-pub(super) struct Lines<'a, F: Fold> {
+pub(super) struct ShortLines<'a, F: Fold> {
     pub fold: &'a F,
     pub src: &'a [F::In],
-    pub kept: &'a Walk,
-    pub reduced: &'a Walk,
+    pub kept: &'a StridedLoops,
+    pub reduced: &'a StridedLoops,
     pub groups: Range<usize>,
     /// The result, with an element for each offset of `kept`; these groups are nobody else's.
     pub out: &'a SyncPtr<F::Out>,
 }
 
-impl<F: Fold> Loop for Lines<'_, F> {
+impl<F: Fold> Loop for ShortLines<'_, F> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Lines { fold, src, kept, reduced, groups, out } = self;
+        let ShortLines { fold, src, kept, reduced, groups, out } = self;
         let (count, n) = (reduced.numel(), kept.sizes[0]);
         let mut group = groups.start;
         while group < groups.end {
@@ -280,7 +280,7 @@ impl<F: Fold> Loop for Lines<'_, F> {
 
 /// One short line: dense stretches in a vector of accumulators, others in two by turns.
 #[inline(always)]
-fn line<F: Fold>(fold: &F, src: &[F::In], reduced: &Walk, count: usize) -> F::Acc {
+fn line<F: Fold>(fold: &F, src: &[F::In], reduced: &StridedLoops, count: usize) -> F::Acc {
     let step = reduced.src[0];
     let mut at = 0;
     if reduced.line_accumulators() == VECTOR {

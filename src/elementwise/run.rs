@@ -1,7 +1,7 @@
 //! Runs a kernel over the tiles of a nest, in parallel.
 
-use super::plan::{MAX_OPERANDS, Nest, Tile, Tiles, Tiling};
-use super::tile::{self, Place};
+use super::plan::{LoopNest, LoopTile, LoopTiles, MAX_OPERANDS, Tiling};
+use super::tile::{self, TileMemory};
 use crate::layout::dims::Dims;
 use crate::simd;
 use crate::threads::{SyncPtr, current_threads, parallel_for};
@@ -13,9 +13,9 @@ const STREAM_FROM_BYTES: usize = 32 << 20;
 /// Elements of one piece of a dense copy.
 const DENSE_PIECE: usize = 256 << 10;
 
-/// Rows of every operand: what a kernel works on. A row is dense, or a single value that stands for all of
+/// TileRows of every operand: what a kernel works on. A row is dense, or a single value that stands for all of
 /// it. Strides are in elements from row to row.
-pub(super) struct Rows {
+pub(super) struct TileRows {
     pub dst: *mut u8,
     pub src: [*const u8; MAX_OPERANDS - 1],
     pub dst_stride: usize,
@@ -23,13 +23,13 @@ pub(super) struct Rows {
     pub single: [bool; MAX_OPERANDS - 1],
     pub rows: usize,
     pub length: usize,
-    /// Rows are single vectors, of 8 or 16 elements.
+    /// TileRows are single vectors, of 8 or 16 elements.
     pub vectors: bool,
 }
 
 /// A source's storage from its first element on, and the size of its elements in **bytes**.
 #[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct SourceStorage<'a> {
     pub bytes: &'a [u8],
     pub size: usize,
 }
@@ -52,21 +52,21 @@ pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Ra
 /// touches `dst` meanwhile. `kernel` writes `rows * length` elements at `dst` and reads as many of each
 /// source, or `rows` of a single one, at the strides given, and nothing else.
 pub(super) unsafe fn run(
-    nest: &Nest,
+    nest: &LoopNest,
     dst: SyncPtr<u8>,
     dst_size: usize,
-    srcs: &[Source<'_>],
-    kernel: &(dyn Fn(&Rows) + Sync),
+    srcs: &[SourceStorage<'_>],
+    kernel: &(dyn Fn(&TileRows) + Sync),
 ) {
     let tiling = Tiling::new(nest);
-    let tiles = Tiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
+    let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
     in_parallel(tiles.count(), nest.numel(), |range| {
-        let mut scratch = Scratch::new(nest, &tiling);
+        let mut scratch = ScratchTiles::new(nest, &tiling);
         tiles.walk(range, |t| {
             let row_extents = &t.extents[..tiling.row_dims];
             let length = row_extents.iter().product();
             let rows = tiling.across.map_or(1, |a| t.extents[a]);
-            let mut block = Rows {
+            let mut block = TileRows {
                 dst: dst.get(),
                 src: [std::ptr::null(); MAX_OPERANDS - 1],
                 dst_stride: length,
@@ -107,8 +107,8 @@ pub(super) unsafe fn run(
     });
 }
 
-/// Scratch tiles of one task, for the operands that are not used in place.
-struct Scratch {
+/// ScratchTiles tiles of one task, for the operands that are not used in place.
+struct ScratchTiles {
     memory: Vec<u64>,
     /// Words of one operand's tile.
     words: usize,
@@ -116,13 +116,13 @@ struct Scratch {
     holds: [(usize, usize, usize); MAX_OPERANDS],
 }
 
-impl Scratch {
-    fn new(nest: &Nest, tiling: &Tiling) -> Scratch {
+impl ScratchTiles {
+    fn new(nest: &LoopNest, tiling: &Tiling) -> ScratchTiles {
         let elements: usize = tiling.extents.iter().product();
         let words = elements.div_ceil(2).next_multiple_of(8);
         let wanted = tiling.in_place[..nest.operands].iter().any(|&b| !b);
         let memory = vec![0; if wanted { words * nest.operands } else { 0 }];
-        Scratch { memory, words, holds: [(0, 0, 0); MAX_OPERANDS] }
+        ScratchTiles { memory, words, holds: [(0, 0, 0); MAX_OPERANDS] }
     }
 
     fn tile(&mut self, operand: usize) -> *mut u8 {
@@ -130,7 +130,7 @@ impl Scratch {
     }
 
     /// Strides of the scratch tile: dense in the order row, then rows.
-    fn layout(nest: &Nest, tiling: &Tiling, t: &Tile, rows: usize) -> (Dims, Dims) {
+    fn layout(nest: &LoopNest, tiling: &Tiling, t: &LoopTile, rows: usize) -> (Dims, Dims) {
         let mut extents = Dims::filled(1, nest.sizes.len());
         let mut strides = Dims::filled(0, nest.sizes.len());
         let mut step = 1;
@@ -152,16 +152,16 @@ impl Scratch {
         operand: usize,
         start: *const u8,
         size: usize,
-        nest: &Nest,
+        nest: &LoopNest,
         tiling: &Tiling,
-        t: &Tile,
+        t: &LoopTile,
         rows: usize,
     ) -> *const u8 {
         let to = self.tile(operand);
         let length = t.extents[..tiling.row_dims].iter().product();
         let now = (start as usize, rows, length);
         if std::mem::replace(&mut self.holds[operand], now) != now {
-            let (extents, strides) = Scratch::layout(nest, tiling, t, rows);
+            let (extents, strides) = ScratchTiles::layout(nest, tiling, t, rows);
             // SAFETY: the caller's promise; a scratch tile holds a full tile of the widest element.
             unsafe { copy_sized(size, &extents, start, &nest.strides[operand], to, &strides, false) };
         }
@@ -170,9 +170,10 @@ impl Scratch {
 
     /// # Safety
     /// The tile lies in the destination at `to`, whose elements have this size, and nobody else touches it.
-    unsafe fn scatter(&mut self, to: *mut u8, size: usize, nest: &Nest, tiling: &Tiling, t: &Tile) {
+    unsafe fn scatter(&mut self, to: *mut u8, size: usize, nest: &LoopNest, tiling: &Tiling, t: &LoopTile) {
         let from = self.tile(0);
-        let (extents, strides) = Scratch::layout(nest, tiling, t, tiling.across.map_or(1, |a| t.extents[a]));
+        let (extents, strides) =
+            ScratchTiles::layout(nest, tiling, t, tiling.across.map_or(1, |a| t.extents[a]));
         // SAFETY: the caller's promise.
         unsafe { copy_sized(size, &extents, from, &strides, to, &nest.strides[0], false) };
     }
@@ -182,15 +183,15 @@ impl Scratch {
 ///
 /// # Safety
 /// As [`run`], with one source whose elements have the destination's size.
-pub(super) unsafe fn copy(nest: &Nest, dst: SyncPtr<u8>, src: Source<'_>) {
+pub(super) unsafe fn copy(nest: &LoopNest, dst: SyncPtr<u8>, src: SourceStorage<'_>) {
     let mut tiling = Tiling::new(nest);
     let dense = nest.sizes.len() == 1 && tiling.in_place[0] && tiling.in_place[1];
     if dense {
         tiling.extents[0] = nest.sizes[0].min(DENSE_PIECE);
     }
     let stream = nest.numel() * src.size >= STREAM_FROM_BYTES;
-    let tiles = Tiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
-    // Rows that start inside a cache line cannot be streamed one by one, but a whole tile of them may be.
+    let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
+    // TileRows that start inside a cache line cannot be streamed one by one, but a whole tile of them may be.
     let rows_step = tiling.across.map_or(0, |a| nest.strides[0][a] * src.size);
     let staged = stream && !rows_step.is_multiple_of(crate::ALIGN);
     in_parallel(tiles.count(), nest.numel(), |range| {
@@ -238,7 +239,8 @@ unsafe fn copy_sized(
     dst_strides: &Dims,
     stream: bool,
 ) {
-    let (from, to) = (Place { start: src, strides: src_strides }, Place { start: dst, strides: dst_strides });
+    let (from, to) =
+        (TileMemory { start: src, strides: src_strides }, TileMemory { start: dst, strides: dst_strides });
     // SAFETY: the caller's promise; casts keep the element's size and alignment.
     unsafe {
         match size {
@@ -249,14 +251,14 @@ unsafe fn copy_sized(
     }
 }
 
-impl<'a> Place<'a, *const u8> {
-    fn cast<T>(self) -> Place<'a, *const T> {
-        Place { start: self.start.cast(), strides: self.strides }
+impl<'a> TileMemory<'a, *const u8> {
+    fn cast<T>(self) -> TileMemory<'a, *const T> {
+        TileMemory { start: self.start.cast(), strides: self.strides }
     }
 }
 
-impl<'a> Place<'a, *mut u8> {
-    fn cast<T>(self) -> Place<'a, *mut T> {
-        Place { start: self.start.cast(), strides: self.strides }
+impl<'a> TileMemory<'a, *mut u8> {
+    fn cast<T>(self) -> TileMemory<'a, *mut T> {
+        TileMemory { start: self.start.cast(), strides: self.strides }
     }
 }

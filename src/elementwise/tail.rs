@@ -5,7 +5,7 @@ use crate::simd::{self, Loop};
 /// The padding lanes in the last block of channels of each image. The destination is dense: images, blocks, pixels,
 /// lanes. Sizes in **elements**.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tail {
+pub(crate) struct ChannelTail {
     /// Lanes of a pixel.
     pub lanes: usize,
     /// Lanes of the last block that hold channels.
@@ -16,7 +16,7 @@ pub(crate) struct Tail {
     pub blocks: usize,
 }
 
-impl Tail {
+impl ChannelTail {
     /// Zeroes what belongs to the tail among elements of `size` **bytes** that begin with element `at` of the
     /// destination.
     pub fn zero(&self, at: usize, piece: &mut [u8], size: usize) {
@@ -75,7 +75,7 @@ impl Loop for Zero<'_> {
 }
 
 /// Zeroes the lanes from `used` on of each pixel, unless all of them are +0: what is clean is read and not written.
-pub(crate) fn clear(pixels: &mut [f32], lanes: usize, used: usize) {
+pub(crate) fn clear_tail(pixels: &mut [f32], lanes: usize, used: usize) {
     if !simd::dispatch(IsClear { pixels, lanes, used }) {
         let [used, pixel] = [used, lanes].map(|n| n * size_of::<f32>());
         simd::dispatch(Zero { elements: bytemuck::cast_slice_mut(pixels), first: 0, used, pixel });
@@ -141,7 +141,7 @@ mod tests {
                     for at in (0..pixels * lanes).filter(|at| at % lanes >= used) {
                         let mut data = clear_pixels.clone();
                         data[at] = dirty;
-                        clear(&mut data, lanes, used);
+                        clear_tail(&mut data, lanes, used);
                         assert!(
                             data.iter().zip(&clear_pixels).all(|(d, c)| d.to_bits() == c.to_bits()),
                             "{lanes} {used} {at}"
@@ -156,7 +156,7 @@ mod tests {
     fn pieces_of_any_length_zero_the_tail_and_nothing_else() {
         for (lanes, size) in [(16, 4), (8, 4), (16, 1), (4, 2), (5, 1), (64, 4)] {
             for used in [1, lanes - 1] {
-                let tail = Tail { lanes, used, plane: 3 * lanes, blocks: 2 };
+                let tail = ChannelTail { lanes, used, plane: 3 * lanes, blocks: 2 };
                 let len = 2 * 2 * tail.plane;
                 for step in [1, 3, lanes - 1, lanes, 2 * lanes + 1, len] {
                     let mut data = vec![1u8; len * size];

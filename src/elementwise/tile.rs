@@ -5,7 +5,7 @@ use crate::simd;
 
 /// A place in memory: where it starts, and its strides in elements.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a, P> {
+pub(super) struct TileMemory<'a, P> {
     pub start: P,
     pub strides: &'a [usize],
 }
@@ -18,8 +18,8 @@ pub(super) struct Place<'a, P> {
 /// meanwhile.
 pub(super) unsafe fn copy<T: Copy>(
     extents: &[usize],
-    src: Place<'_, *const T>,
-    dst: Place<'_, *mut T>,
+    src: TileMemory<'_, *const T>,
+    dst: TileMemory<'_, *mut T>,
     stream: bool,
 ) {
     let used: Dims = (0..extents.len()).filter(|&d| extents[d] != 1).to_dims();
@@ -32,7 +32,7 @@ pub(super) unsafe fn copy<T: Copy>(
     let densest = used.iter().copied().filter(|&d| src.strides[d] != 0).min_by_key(|&d| src.strides[d]);
     let column = densest.filter(|&d| d != row && src.strides[row] != 0);
     let rest: Dims = used.iter().copied().filter(|&d| d != row && Some(d) != column).to_dims();
-    let line = |d: usize| Line { n: extents[d], src: src.strides[d], dst: dst.strides[d] };
+    let line = |d: usize| TileAxis { n: extents[d], src: src.strides[d], dst: dst.strides[d] };
     let inner = |from: usize, to: usize| {
         // SAFETY: both offsets are sums of index times stride within the tile.
         let (from, to) = unsafe { (src.start.add(from), dst.start.add(to)) };
@@ -66,7 +66,7 @@ fn each(
 
 /// One dimension of a tile: its extent and the two strides.
 #[derive(Clone, Copy)]
-struct Line {
+struct TileAxis {
     n: usize,
     src: usize,
     dst: usize,
@@ -75,7 +75,7 @@ struct Line {
 /// # Safety
 /// As [`copy`], for one line.
 #[inline]
-unsafe fn along<T: Copy>(line: Line, src: *const T, dst: *mut T) {
+unsafe fn along<T: Copy>(line: TileAxis, src: *const T, dst: *mut T) {
     // SAFETY: index times stride stays within the tile; the caller's promise.
     unsafe {
         match (line.src, line.dst) {
@@ -91,7 +91,7 @@ unsafe fn along<T: Copy>(line: Line, src: *const T, dst: *mut T) {
 ///
 /// # Safety
 /// As [`copy`], for the two lines.
-unsafe fn across<T: Copy>(row: Line, column: Line, src: *const T, dst: *mut T, stream: bool) {
+unsafe fn across<T: Copy>(row: TileAxis, column: TileAxis, src: *const T, dst: *mut T, stream: bool) {
     let edge = match simd::transpose_edge(size_of::<T>()) {
         Some(edge) if row.dst == 1 && column.src == 1 && row.n >= edge && column.n >= edge => edge,
         _ => {
@@ -130,8 +130,8 @@ mod tests {
         ] {
             let src: Vec<T> = (0..1995).map(&make).collect();
             let mut dst = vec![T::default(); 2 * 1995];
-            let from = Place { start: src.as_ptr(), strides: &ss };
-            let to = Place { start: dst.as_mut_ptr(), strides: &ds };
+            let from = TileMemory { start: src.as_ptr(), strides: &ss };
+            let to = TileMemory { start: dst.as_mut_ptr(), strides: &ds };
             // SAFETY: the largest index times stride is inside both; the destination's strides are nested.
             unsafe { copy(&extents, from, to, false) };
             let at = |s: &[usize; 3], i, j, k| i * s[0] + j * s[1] + k * s[2];

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::dtype::DType;
-use crate::elementwise::Tail;
+use crate::elementwise::ChannelTail;
 use crate::error::Result;
 use crate::kernels::axis_map::{AxisMap, Progression};
 use crate::kernels::blocked_map;
@@ -426,7 +426,7 @@ fn copy_blocked(
         })
         .collect();
     axes.retain(|a| !matches!(a, CopyAxis::Whole { size: 1, .. }));
-    let tail = Tail {
+    let tail = ChannelTail {
         lanes: lanes.lanes,
         used: lanes.c % lanes.lanes,
         plane: lanes.plane_len(),
@@ -440,7 +440,7 @@ fn copy_blocked(
         dst: &mut [u8],
         value: f64,
         dtype: DType,
-        tail: Option<Tail>,
+        tail: Option<ChannelTail>,
     ) {
         let (src, dst): (&[E], &mut [E]) = (bytemuck::cast_slice(src), bytemuck::cast_slice_mut(dst));
         copy_mapped(axes, src, dst, fill_bits(value, dtype), |start, part| {

@@ -6,8 +6,8 @@
 //! leaves zeros there anyway.
 
 use crate::buffer::Buffer;
-use crate::dtype::{DType, Element};
-use crate::elementwise::{self, Function, Function2, Tail, Target};
+use crate::dtype::Element;
+use crate::elementwise::{self, ChannelTail, Function, Function2, MapDestination};
 use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::layout::blocked::Layout;
@@ -120,43 +120,19 @@ pub(crate) fn common(
     Ok((dims, *first.layout()))
 }
 
-/// Checks a caller's destination against the sizes, layout and dtype of the result.
-pub(crate) fn check_destination(
-    op: &'static str,
-    dst: &BlockedTensor,
-    dims: &[usize],
-    layout: &Layout,
-    dtype: DType,
-) -> Result<()> {
-    let got = || TensorRef::Blocked(dst).describe();
-    if dst.dims() != dims {
-        let rule = format!("the result has sizes {dims:?}");
-        fail!(ShapeMismatch, op, "dst", got(), rule, "pass a destination of that shape");
-    }
-    if dst.layout() != layout {
-        let rule = format!("the operands are in layout {layout}");
-        fail!(LayoutMismatch, op, "dst", got(), rule, "pass a destination in that layout");
-    }
-    if dst.dtype() != dtype {
-        let rule = format!("the result is {dtype}");
-        fail!(DTypeMismatch, op, "dst", got(), rule, "pass a destination of that dtype");
-    }
-    Ok(())
-}
-
 /// The destination of a map. `keeps_zero_tail` says that the map itself writes zeros to the tail lanes.
 fn target<'a, O: Element>(
     op: &'static str,
     dst: &'a mut BlockedTensor,
     keeps_zero_tail: bool,
-) -> Result<Target<'a, O>> {
+) -> Result<MapDestination<'a, O>> {
     let lanes = Lanes::of_blocked(op, dst)?;
     let dims = dense_dims(op, dst.dims(), dst.layout())?;
     let used = lanes.c % lanes.lanes;
-    let tail = Tail { lanes: lanes.lanes, used, plane: lanes.plane_len(), blocks: lanes.blocks };
+    let tail = ChannelTail { lanes: lanes.lanes, used, plane: lanes.plane_len(), blocks: lanes.blocks };
     let tail = Some(tail).filter(|_| used != 0 && !keeps_zero_tail);
     match dst.data_mut::<O>() {
-        Some(data) => Target::dense(op, dims, data, tail),
+        Some(data) => MapDestination::dense(op, dims, data, tail),
         None => Err(Buffer::not_for_writing(op)),
     }
 }

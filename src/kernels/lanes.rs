@@ -207,7 +207,7 @@ impl Lanes {
         let used = self.lanes_in(self.blocks - 1);
         self.for_each_pixel_run(dst, |run, dst| {
             if run.block == self.blocks - 1 {
-                elementwise::clear(dst, self.lanes, used);
+                elementwise::clear_tail(dst, self.lanes, used);
             }
         });
     }

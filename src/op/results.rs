@@ -11,6 +11,7 @@ use crate::elementwise;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
+use crate::op::args::check_opaque;
 use crate::op::kernel::Outputs;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{OpaqueTensor, Tensor, TensorMut};
@@ -219,6 +220,16 @@ impl<'a> Results<'a> {
         dims: &[usize],
         dtype: DType,
     ) -> KernelResult<&mut StridedTensor> {
+        // The strides of the rule do not matter for a tensor of the caller's, and computing them would cost more than a small
+        // kernel. If the tensor does not match otherwise, the description below makes the error.
+        if let Place::Given(given) = &self.place
+            && let [TensorMut::Strided(t)] = given.as_slice()
+            && (&*t.dims, t.dtype()) == (dims, dtype)
+        {
+            let Place::Given(given) = &mut self.place else { unreachable!("it was just looked at") };
+            check_own(self.op, &mut given[0])?;
+            return strided(reborrow(&mut given[0]));
+        }
         strided(self.one(rule.desc(self.op, operands, dims, dtype)?, true)?)
     }
 
@@ -357,7 +368,7 @@ pub(crate) fn check_count(op: &'static str, given: usize, wanted: usize) -> Resu
     fail!(InvalidArgument, op, "dst", format!("{given} tensors"), rule, "pass one for each result")
 }
 
-/// Checks a caller's tensor: described as the result is, in memory that nobody else uses.
+/// Checks the caller's tensor: it matches the result's description, and nobody else uses its memory.
 pub(crate) fn check_given(
     op: &'static str,
     name: &str,
@@ -365,9 +376,11 @@ pub(crate) fn check_given(
     given: &mut TensorMut<'_>,
     any_strides: bool,
 ) -> Result<()> {
-    let (got, describe) = (TensorDesc::of(given.as_ref()), given.as_ref().describe());
+    check_opaque(op, "dst", given.as_ref())?;
+    let got = TensorDesc::of(given.as_ref());
     let complaint = |remedy: &str| {
-        Complaint::new(op, name.to_string(), describe.clone(), format!("the result is {desc}"), remedy)
+        let rule = format!("the result is {desc}");
+        Complaint::new(op, name.to_string(), given.as_ref().describe(), rule, remedy)
     };
     if got.key() != desc.key() {
         return Err(Error::KeyMismatch(complaint("pass a tensor of the operands' key")));
@@ -380,13 +393,21 @@ pub(crate) fn check_given(
     }
     let lies_so = match (got.strides(), desc.strides()) {
         (Some(given), Some(wanted)) => any_strides || same_strides(desc.dims(), given, wanted),
-        _ => got.layout_name() == desc.layout_name(),
+        _ => match (got.layout(), desc.layout()) {
+            (Some(given), Some(wanted)) => given == wanted,
+            _ => got.layout_name() == desc.layout_name(),
+        },
     };
     if !lies_so {
         return Err(Error::LayoutMismatch(complaint(
             "make one with `empty_like` of a result, or let the call make it",
         )));
     }
+    check_own(op, given)
+}
+
+/// Checks that elements of the caller's tensor share no memory, with each other or with another tensor.
+fn check_own(op: &'static str, given: &mut TensorMut<'_>) -> Result<()> {
     let is_own = match given {
         TensorMut::Strided(t) => {
             crate::layout::overlap::check_own_memory(op, &t.dims, &t.strides)?;

@@ -1,4 +1,4 @@
-//! Reductions of blocked tensors, and what is folded.
+//! Reductions of blocked tensors, the arithmetic of the reductions, and the checks of their axes.
 
 pub(crate) mod blocked;
 mod channels;
@@ -10,15 +10,17 @@ use crate::op::Args;
 
 /// The axes of a reduction, checked.
 pub(crate) struct Axes {
-    /// As they were named; none for all.
+    /// The argument that they come from, for errors.
+    pub argument: &'static str,
+    /// As the caller named them; empty means all.
     pub list: Dims,
     pub is_reduced: [bool; MAX_RANK],
 }
 
 impl Axes {
-    /// Those of argument `i`.
-    pub fn new(args: &Args<'_>, i: usize) -> Result<Axes> {
-        let (list, rank) = (args.sizes(i)?, args.tensor(0)?.dims().len());
+    /// Checks the axes that the argument names of the first tensor.
+    pub fn new(args: &Args<'_>, argument: &'static str, list: Dims) -> Result<Axes> {
+        let rank = args.tensor(0)?.dims().len();
         let mut is_reduced = [false; MAX_RANK];
         is_reduced[..rank].fill(list.is_empty());
         for &axis in &list {
@@ -33,16 +35,16 @@ impl Axes {
             fail!(
                 InvalidArgument,
                 args.op(),
-                args.name(i),
+                argument,
                 list.to_string(),
                 rule,
                 "name axes that are there, each once, or none for all"
             );
         }
-        Ok(Axes { list, is_reduced })
+        Ok(Axes { argument, list, is_reduced })
     }
 
-    /// No elements have no extreme.
+    /// `InvalidArgument` if a reduced axis has size 0: no elements have no extreme.
     pub fn check_not_empty(&self, args: &Args<'_>) -> Result<()> {
         let x = args.tensor(0)?;
         let empty = (0..x.dims().len()).find(|&d| self.is_reduced[d] && x.dims()[d] == 0);
@@ -50,14 +52,14 @@ impl Axes {
         fail!(
             InvalidArgument,
             args.op(),
-            args.name(1),
+            self.argument,
             format!("axis {axis} of {}", x.describe()),
             "it is empty, and no elements have no extreme",
             "reduce axes that are not empty"
         )
     }
 
-    /// The axes of a blocked tensor are part of its layout.
+    /// `OpaqueLayout` without `keepdim`: the axes of a blocked tensor are part of its layout.
     pub fn check_keepdim(&self, args: &Args<'_>, keepdim: bool) -> Result<()> {
         if keepdim {
             return Ok(());
@@ -72,7 +74,7 @@ impl Axes {
         )
     }
 
-    /// The sizes of the result, reduced axes as 1.
+    /// The sizes of the result with every axis kept: 1 where reduced.
     pub fn kept_sizes(&self, dims: &[usize]) -> Dims {
         dims.iter().zip(self.is_reduced).map(|(&d, reduced)| if reduced { 1 } else { d }).to_dims()
     }

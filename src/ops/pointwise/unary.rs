@@ -1,13 +1,13 @@
 //! Element-wise functions of one operand: activations, powers, rounding, trigonometry.
 //!
-//! All of them are lines of one table. The arithmetic is that of [`math`], and so the same on both keys, bit by bit.
+//! Each op is an entry of one table. The arithmetic is that of [`math`] for both keys, so strided and blocked results have
+//! the same bits.
 
-use crate::elementwise::{Function, With};
+use crate::elementwise::{Function, WithParams};
 use crate::error::{Result, fail};
 use crate::math;
-use crate::op::schema::ArgKind;
-use crate::op::schema::{data, param};
-use crate::op::{Arg, ArgSpec, Args, KernelResult, Op, Results, Schema};
+use crate::op::schema::{data, float, param};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
@@ -15,118 +15,140 @@ use crate::tensor::strided::StridedTensor;
 
 pointwise::unary_ops! {
     UNARY:
-    /// The positive part, as `torch.nn.functional.relu`.
-    relu relu_into () -> f32 { math::relu }
-    /// `x` cut to 0 and 6, as `torch.nn.functional.relu6`.
-    relu6 relu6_into () -> f32 { math::relu6 }
+    /// The positive part, as `torch.nn.functional.relu`. The result of NaN is NaN.
+    ///
+    /// ```
+    /// use blocktensor::{Layout, MemoryFormat, StridedTensor, ops};
+    /// let x = StridedTensor::from_slice(&[-1f32, 0.0, 2.5], &[3])?;
+    /// assert_eq!(ops::relu(&x)?.to_vec::<f32>()?, [0.0, 0.0, 2.5]);
+    ///
+    /// // A blocked tensor gives a blocked result.
+    /// let x = StridedTensor::full(&[1, 3, 2, 2], -1f32, MemoryFormat::Contiguous)?.to_blocked(&Layout::NCHW16C)?;
+    /// assert_eq!(ops::relu(&x)?.layout(), &Layout::NCHW16C);
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn relu(x) -> f32, pub fn relu_into { math::relu }
+    /// `x` limited to the range 0 to 6, as `torch.nn.functional.relu6`.
+    pub fn relu6(x) -> f32, pub fn relu6_into { math::relu6 }
     /// `x` where positive, else `slope * x`, as `torch.nn.functional.leaky_relu`; PyTorch's default slope is 0.01.
-    leaky_relu leaky_relu_into (slope = Some(0.01)) -> f32 {
-        With(math::leaky_relu, slope as f32)
+    pub fn leaky_relu(x, slope: f64 => float("slope", 0.01)) -> f32, pub fn leaky_relu_into {
+        WithParams(math::leaky_relu, slope as f32)
     }
     /// `x` where positive, else `alpha * (exp(x) - 1)`, as `torch.nn.functional.elu`; PyTorch's default is 1.
-    elu elu_into (alpha = Some(1.0)) -> f32 {
-        With(math::elu, alpha as f32)
+    pub fn elu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn elu_into {
+        WithParams(math::elu, alpha as f32)
     }
     /// A scaled [`elu`] with the constants of its paper, as `torch.nn.functional.selu`.
-    selu selu_into () -> f32 { math::selu }
+    pub fn selu(x) -> f32, pub fn selu_into { math::selu }
     /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`, as `torch.nn.functional.celu`; PyTorch's default is 1.
-    celu celu_into (alpha = Some(1.0)) -> f32 {
+    pub fn celu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn celu_into {
         if alpha as f32 == 0.0 {
             fail!(InvalidArgument, "celu", "alpha", alpha.to_string(), "it divides", "pass another value than 0")
         }
-        With(math::celu, alpha as f32)
+        WithParams(math::celu, alpha as f32)
     }
-    /// `x` times the normal distribution's lower part, as `torch.nn.functional.gelu`.
-    gelu gelu_into () -> f32 { math::gelu }
-    /// [`gelu`] by its formula with `tanh`, as `torch.nn.functional.gelu` with `approximate="tanh"`.
-    gelu_tanh gelu_tanh_into () -> f32 { math::gelu_tanh }
+    /// `x` times the cumulative distribution function of the normal distribution, as `torch.nn.functional.gelu`.
+    pub fn gelu(x) -> f32, pub fn gelu_into { math::gelu }
+    /// The approximation of [`gelu`] with `tanh`, as `torch.nn.functional.gelu` with `approximate="tanh"`.
+    pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math::gelu_tanh }
     /// `x * sigmoid(x)`, as `torch.nn.functional.silu`.
-    silu silu_into () -> f32 { math::silu }
+    pub fn silu(x) -> f32, pub fn silu_into { math::silu }
     /// `x * tanh(softplus(x))`, as `torch.nn.functional.mish`.
-    mish mish_into () -> f32 { math::mish }
+    pub fn mish(x) -> f32, pub fn mish_into { math::mish }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
-    sigmoid sigmoid_into () -> f32 { math::sigmoid }
+    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math::sigmoid }
     /// `relu6(x + 3) / 6`, as `torch.nn.functional.hardsigmoid`.
-    hardsigmoid hardsigmoid_into () -> f32 { math::hardsigmoid }
+    pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid }
     /// `x * relu6(x + 3) / 6`, as `torch.nn.functional.hardswish`.
-    hardswish hardswish_into () -> f32 { math::hardswish }
+    pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish }
     /// The hyperbolic tangent, as `torch.tanh`.
-    tanh tanh_into () -> f32 { math::tanh }
-    /// `x` cut to `min` and `max`, as `torch.nn.functional.hardtanh`; PyTorch's defaults are -1 and 1.
-    hardtanh hardtanh_into (min = Some(-1.0), max = Some(1.0)) -> f32 {
+    pub fn tanh(x) -> f32, pub fn tanh_into { math::tanh }
+    /// `x` limited to the range `min` to `max`, as `torch.nn.functional.hardtanh`; PyTorch's defaults are -1 and 1.
+    pub fn hardtanh(x, min: f64 => float("min", -1.0), max: f64 => float("max", 1.0)) -> f32, pub fn hardtanh_into {
         if min > max {
             let got = format!("{min}, with max {max}");
             fail!(InvalidArgument, "hardtanh", "min", got, "it cannot be larger than max", "exchange them")
         }
         let (min, max) = (min as f32, max as f32);
-        let bad = min.is_nan() | max.is_nan();
-        move |x| if bad { f32::NAN } else { math::hardtanh(x, min, max) }
+        let nan_bound = min.is_nan() | max.is_nan();
+        move |x| if nan_bound { f32::NAN } else { math::hardtanh(x, min, max) }
     }
     /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`, as `torch.nn.functional.softplus`;
     /// PyTorch's defaults are 1 and 20.
-    softplus softplus_into (beta = Some(1.0), threshold = Some(20.0)) -> f32 {
+    pub fn softplus(x, beta: f64 => float("beta", 1.0), threshold: f64 => float("threshold", 20.0)) -> f32,
+    pub fn softplus_into {
         #[inline(always)]
         fn softplus(x: f32, (beta, threshold): (f32, f32)) -> f32 {
             math::softplus(x, beta, threshold)
         }
-        With(softplus, (beta as f32, threshold as f32))
+        WithParams(softplus, (beta as f32, threshold as f32))
     }
     /// `x / (1 + |x|)`, as `torch.nn.functional.softsign`.
-    softsign softsign_into () -> f32 { math::softsign }
+    pub fn softsign(x) -> f32, pub fn softsign_into { math::softsign }
     /// The exponential function, as `torch.exp`.
-    exp exp_into () -> f32 { math::exp }
+    pub fn exp(x) -> f32, pub fn exp_into { math::exp }
     /// The natural logarithm, as `torch.log`.
-    log log_into () -> f32 { math::log }
+    pub fn log(x) -> f32, pub fn log_into { math::log }
     /// The square root, as `torch.sqrt`.
-    sqrt sqrt_into () -> f32 { math::sqrt }
+    pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt }
     /// `1 / sqrt(x)`, as `torch.rsqrt`.
-    rsqrt rsqrt_into () -> f32 { math::rsqrt }
+    pub fn rsqrt(x) -> f32, pub fn rsqrt_into { math::rsqrt }
     /// The absolute value, as `torch.abs`.
-    abs abs_into () -> f32 { math::abs }
+    pub fn abs(x) -> f32, pub fn abs_into { math::abs }
     /// `-x`, as `torch.neg`.
-    neg neg_into () -> f32 { math::neg }
+    pub fn neg(x) -> f32, pub fn neg_into { math::neg }
     /// `x * x`, as `torch.square`.
-    square square_into () -> f32 { math::square }
+    pub fn square(x) -> f32, pub fn square_into { math::square }
     /// `1 / x`, as `torch.reciprocal`.
-    reciprocal reciprocal_into () -> f32 { math::reciprocal }
-    /// `min(max(x, min), max)`, as `torch.clamp`: `max` where the bounds cross, NaN where one of them is NaN. An infinite
-    /// bound is none.
-    clamp clamp_into (min = Some(f64::NEG_INFINITY), max = Some(f64::INFINITY)) -> f32 {
+    pub fn reciprocal(x) -> f32, pub fn reciprocal_into { math::reciprocal }
+    /// `min(max(x, min), max)`, as `torch.clamp`. If `min > max`, every result is `max`. If a bound is NaN, every result is
+    /// NaN. An infinite bound has no effect.
+    ///
+    /// ```
+    /// use blocktensor::{StridedTensor, ops};
+    /// let x = StridedTensor::from_slice(&[-2f32, 0.5, 3.0], &[3])?;
+    /// assert_eq!(ops::clamp(&x, -1.0, 1.0)?.to_vec::<f32>()?, [-1.0, 0.5, 1.0]);
+    /// // PyTorch's `clamp(min=0)`.
+    /// assert_eq!(ops::clamp(&x, 0.0, f64::INFINITY)?.to_vec::<f32>()?, [0.0, 0.5, 3.0]);
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn clamp(x, min: f64 => float("min", f64::NEG_INFINITY), max: f64 => float("max", f64::INFINITY)) -> f32,
+    pub fn clamp_into {
         let (min, max) = (min as f32, max as f32);
-        let bad = min.is_nan() | max.is_nan();
-        move |x| if bad { f32::NAN } else { math::clamp(x, min, max) }
+        let nan_bound = min.is_nan() | max.is_nan();
+        move |x| if nan_bound { f32::NAN } else { math::clamp(x, min, max) }
     }
     /// The nearest integer, ties to even, as `torch.round`.
-    round round_into () -> f32 { math::round }
-    /// The next integer below, as `torch.floor`.
-    floor floor_into () -> f32 { math::floor }
-    /// The next integer above, as `torch.ceil`.
-    ceil ceil_into () -> f32 { math::ceil }
+    pub fn round(x) -> f32, pub fn round_into { math::round }
+    /// The largest integer that is not above `x`, as `torch.floor`.
+    pub fn floor(x) -> f32, pub fn floor_into { math::floor }
+    /// The smallest integer that is not below `x`, as `torch.ceil`.
+    pub fn ceil(x) -> f32, pub fn ceil_into { math::ceil }
     /// -1, 0 or 1, as `torch.sign`.
-    sign sign_into () -> f32 { math::sign }
+    pub fn sign(x) -> f32, pub fn sign_into { math::sign }
     /// The sine, as `torch.sin`.
-    sin sin_into () -> f32 { math::sin }
+    pub fn sin(x) -> f32, pub fn sin_into { math::sin }
     /// The cosine, as `torch.cos`.
-    cos cos_into () -> f32 { math::cos }
+    pub fn cos(x) -> f32, pub fn cos_into { math::cos }
     /// The error function, as `torch.erf`.
-    erf erf_into () -> f32 { math::erf }
+    pub fn erf(x) -> f32, pub fn erf_into { math::erf }
 }
 
 static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x"), param("weights")]);
-static PRELU: Op = pointwise::entry(&PRELU_SCHEMA, &prelu_kernel);
-
-fn prelu_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    pointwise::run_channels(args, results, FormatRule::Like, math::prelu)
-}
+static PRELU: Op = Op::new(&PRELU_SCHEMA).on_both(Kernel::rust(&run_prelu));
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
+
+fn run_prelu(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    pointwise::run_with_channel_values(args, results, FormatRule::Like, math::prelu)
+}
 
 pointwise::pointwise_docs! {
     /// `x` where positive, else `x` times the slope of its channel, as `torch.nn.functional.prelu`.
     ///
-    /// The slopes are a parameter, strided on both keys. (oneDNN has only its reference implementation for a plain operand
-    /// beside a blocked one; this kernel is our own.)
-    => "`x` any, its channels axis 1; `weights` `[C]` or one value.", "f32.",
+    /// The slopes are a parameter: a strided tensor for strided and for blocked `x`. (oneDNN has only a reference
+    /// implementation for a plain operand beside a blocked one, so this kernel is our own.)
+    => "`x` any; axis 1 holds the channels. `weights` `[C]` or one value.", "f32.",
     "`ShapeMismatch` when `weights` has neither 1 nor C values; `UnsupportedDType`.",
     pub fn prelu<T: Operand>(x: &T, weights: &StridedTensor) -> Result<T> {
         PRELU.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(weights))])

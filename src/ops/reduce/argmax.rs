@@ -1,4 +1,4 @@
-//! Where the largest element is.
+//! `argmax`: the index of the largest element.
 
 use crate::dtype::DType;
 use crate::elementwise;
@@ -8,47 +8,66 @@ use crate::kernels::lanes::{Lanes, for_each_chunk_by};
 use crate::kernels::reduce::Axes;
 use crate::kernels::reduce::blocked;
 use crate::kernels::reduce::folds::{Amax, larger};
-use crate::key::DispatchKey;
+use crate::kernels::timed;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::simd::{self, Loop};
-use crate::tensor::any::Operand;
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::parallel_for;
 
-static SCHEMA: Schema = Schema::new("argmax", &[data("x"), ints("axis", &[]), flag("keepdim", false)]);
-pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&kernel));
+params! {
+    /// Parameters of argmax. `axis` is a list because it may be empty, which means the whole tensor; it has one axis at most.
+    struct Argmax {
+        axis: Dims => ints("axis", &[]),
+        keepdim: bool => flag("keepdim", false),
+    }
+}
 
-/// Index of the largest element along `axis`, or, without one, in the whole tensor in row-major order of its logical
-/// dimensions, whatever the layout. The first of equal ones; NaN counts as largest. `torch.argmax`.
+const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Argmax::SPECS);
+static SCHEMA: Schema = Schema::new("argmax", ARGS);
+pub(super) static ARGMAX: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+
+/// Index of the largest element along `axis`, as `torch.argmax`. Without an axis, the index in the whole tensor in row-major
+/// order of its logical dimensions, whatever the layout. The first index if several elements are equal; NaN counts as the
+/// largest.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let x = StridedTensor::from_slice(&[1f32, 7.0, 3.0, 9.0, 2.0, 4.0], &[2, 3])?;
+/// assert_eq!(ops::argmax(&x, Some(1), false)?.to_vec::<i32>()?, [1, 0]);
+/// assert_eq!(ops::argmax(&x, None, false)?.to_vec::<i32>()?, [3]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
-/// Any `x` with elements. With `keepdim` the axis (without one: every axis) stays with size 1, else it goes.
+/// Any `x` with elements. With `keepdim` the axis (without an axis: every axis) stays with size 1, else it is removed.
 ///
 /// # Dtypes
 /// f32; the result is s32.
 ///
 /// # Layouts
-/// Strided: row-major and channels-last tensors are read as they are, other views are copied, which the ledger counts; the
-/// result is row-major, or with `keepdim` in the format that `x` is tagged with. Blocked: as [`crate::ops::reduce::sum`].
+/// Strided: row-major and channels-last tensors are read in place. Other views are copied first, which the ledger counts.
+/// The result is row-major, or with `keepdim` in the format that `x` is tagged with. Blocked: as [`crate::ops::sum`].
 ///
 /// # Errors
-/// `InvalidArgument` for an axis that is not there, for several axes, and for a largest of no elements; `Overflow` for
-/// more elements than s32 counts; `OpaqueLayout` for a blocked `x` without `keepdim`; `UnsupportedDType`,
-/// `LayoutMismatch`.
+/// `InvalidArgument` for an axis that does not exist, for several axes, and for a largest of no elements; `Overflow` if an
+/// index does not fit into s32; `OpaqueLayout` for a blocked `x` without `keepdim`; `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn argmax<T: Operand>(x: &T, axis: Option<usize>, keepdim: bool) -> Result<T> {
-    OP.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(axis.as_slice()), Arg::Bool(keepdim)])
+    let axis = Dims::from_slice(axis.as_slice());
+    ARGMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &Argmax { axis, keepdim })
 }
 
-fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, x, keepdim) = (args.op(), args.tensor(0)?, args.flag(2)?);
-    let axes = Axes::new(args, 1)?;
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (op, x) = (args.op(), args.tensor(0)?);
+    let Argmax { axis, keepdim } = Argmax::read(args)?;
+    let axes = Axes::new(args, "axis", axis)?;
     if axes.list.len() > 1 {
         fail!(
             InvalidArgument,
@@ -61,36 +80,38 @@ fn kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     }
     axes.check_not_empty(args)?;
     let axis = axes.list.first().copied();
-    let along = axis.map_or(x.dims().iter().product(), |a| x.dims()[a]);
-    if i32::try_from(along).is_err() {
+    let candidates = axis.map_or(x.dims().iter().product(), |a| x.dims()[a]);
+    if i32::try_from(candidates).is_err() {
         fail!(
             Overflow,
             op,
             "x",
             x.describe(),
-            format!("an index up to {along} does not fit into s32"),
+            format!("an index up to {candidates} does not fit into s32"),
             "use a smaller tensor"
         );
     }
-    if args.key() == DispatchKey::STRIDED {
-        let x = args.strided(0)?;
-        let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
-        let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::S32)?;
-        let layouts = || x.format_name();
-        return Ok(crate::kernels::timed(args, "blocktensor:argmax", layouts, || {
-            strided(args, x, axis, keepdim, &axes, dst)
-        })?);
+    let layout = || x.layout_name();
+    match x {
+        TensorRef::Strided(x) => {
+            let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
+            let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::S32)?;
+            let work = || argmax_strided(args, x, axis, keepdim, &axes, dst);
+            timed(args, "blocktensor:argmax", layout, work)?;
+        }
+        TensorRef::Blocked(x) => {
+            axes.check_keepdim(args, keepdim)?;
+            Lanes::of_blocked(op, x)?;
+            let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), DType::S32)?;
+            let work = || argmax_blocked(op, x, axis, &axes, dst);
+            timed(args, "blocktensor:argmax", layout, work)?;
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
     }
-    axes.check_keepdim(args, keepdim)?;
-    let x = args.blocked(0)?;
-    Lanes::of_blocked(op, x)?;
-    let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), DType::S32)?;
-    let layouts = || x.layout().to_string();
-    let work = || of_blocked(op, x, axis, &axes, dst);
-    Ok(crate::kernels::timed(args, "blocktensor:argmax", layouts, work)?)
+    Ok(())
 }
 
-fn strided(
+fn argmax_strided(
     args: &Args<'_>,
     x: &StridedTensor,
     axis: Option<usize>,
@@ -116,20 +137,21 @@ fn strided(
     let Some(axis) = axis else {
         let largest = elementwise::reduce(op, &x, &[], false, &Amax)?.data::<f32>()[0];
         let logical = Dims::from_slice(x.dims());
-        let place = |at: usize| {
+        // The row-major index of the element at offset `at` of the memory.
+        let logical_index = |at: usize| {
             let (mut rest, mut index) = (at, [0; crate::MAX_RANK]);
             for (&d, &size) in order.iter().zip(&sizes).rev() {
                 index[d] = rest % size;
                 rest /= size;
             }
-            logical.iter().zip(index).fold(0, |place, (&size, i)| place * size + i)
+            logical.iter().zip(index).fold(0, |all, (&size, i)| all * size + i)
         };
-        dst.result_data::<i32>()[0] = first_of(x.data(), largest, |at| Some(place(at))) as i32;
+        dst.result_data::<i32>()[0] = first_index_of(x.data(), largest, |at| Some(logical_index(at))) as i32;
         return Ok(());
     };
     let at = order.iter().position(|&d| d == axis).unwrap_or(0);
     let lines = AxisLines::new(&sizes, at);
-    // The result in the order of the source's memory; it is then put in its own, if that is another.
+    // The result is computed in the order of the source's memory, and then copied into its own order.
     let in_order: Vec<usize> = order.iter().map(|&d| kept[d]).collect();
     let mut strides = Dims::filled(0, x.rank());
     let mut step = 1;
@@ -138,7 +160,7 @@ fn strided(
         step *= size;
     }
     let mut found = StridedTensor::for_result(op, kept, strides, DType::S32)?;
-    along(&lines, x.data(), found.result_data());
+    along_lines(&lines, x.data(), found.result_data());
     if !keepdim {
         found.dims.remove(axis);
         found.strides.remove(axis);
@@ -146,7 +168,7 @@ fn strided(
     elementwise::copy_into(op, dst, &found)
 }
 
-fn of_blocked(
+fn argmax_blocked(
     op: &'static str,
     x: &BlockedTensor,
     axis: Option<usize>,
@@ -167,58 +189,60 @@ fn of_blocked(
             blocked::reduce(op, x, axes, &Amax, &mut largest)?;
             let largest = largest.data::<f32>()[0];
             let plane = view.plane_len();
-            let place = |at: usize| {
+            // The row-major index of the element at offset `at` of the memory; `None` for padding.
+            let logical_index = |at: usize| {
                 let (block, inside) = (at / plane, at % plane);
                 let channel = block % view.blocks * view.lanes + inside % view.lanes;
                 let image = block / view.blocks * view.c + channel;
                 (channel < view.c).then_some(image * view.pixels() + inside / view.lanes)
             };
             out.fill(0);
-            out[0] = first_of(src, largest, place) as i32;
+            out[0] = first_index_of(src, largest, logical_index) as i32;
         }
         Some(1) => over_channels(&view, &to, src, out),
-        Some(axis) => along(&AxisLines::of_blocked(&view, x.rank(), axis), src, out),
+        Some(axis) => along_lines(&AxisLines::of_blocked(&view, x.rank(), axis), src, out),
     }
     Ok(())
 }
 
-/// The smallest place of an element that equals `largest`; `place` says where an element of the memory is.
-fn first_of(src: &[f32], largest: f32, place: impl Fn(usize) -> Option<usize> + Sync) -> usize {
-    const PIECE: usize = 16 << 10;
+/// The smallest logical index of an element that equals `largest`. `logical_index` maps offsets in memory to logical indices.
+fn first_index_of(src: &[f32], largest: f32, logical_index: impl Fn(usize) -> Option<usize> + Sync) -> usize {
+    const CHUNK: usize = 16 << 10;
     let first = std::sync::atomic::AtomicUsize::new(usize::MAX);
-    parallel_for(src.len().div_ceil(PIECE), |i| {
-        let piece = &src[i * PIECE..((i + 1) * PIECE).min(src.len())];
-        if !simd::dispatch(Holds { piece, largest }) {
+    parallel_for(src.len().div_ceil(CHUNK), |i| {
+        let chunk = &src[i * CHUNK..((i + 1) * CHUNK).min(src.len())];
+        if !simd::dispatch(Contains { chunk, largest }) {
             return;
         }
         let equal = |&(_, &x): &(usize, &f32)| x == largest || x.is_nan() && largest.is_nan();
-        let places = piece.iter().enumerate().filter(equal).filter_map(|(at, _)| place(i * PIECE + at));
-        if let Some(p) = places.min() {
-            first.fetch_min(p, std::sync::atomic::Ordering::Relaxed);
+        let found = chunk.iter().enumerate().filter(equal);
+        if let Some(index) = found.filter_map(|(at, _)| logical_index(i * CHUNK + at)).min() {
+            first.fetch_min(index, std::sync::atomic::Ordering::Relaxed);
         }
     });
     first.into_inner()
 }
 
-/// Whether a piece holds an element that equals `largest`.
-struct Holds<'a> {
-    piece: &'a [f32],
+/// Whether a chunk contains an element that equals `largest`.
+struct Contains<'a> {
+    chunk: &'a [f32],
     largest: f32,
 }
 
-impl Loop for Holds<'_> {
+impl Loop for Contains<'_> {
     type Out = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        let Holds { piece, largest } = self;
+        let Contains { chunk, largest } = self;
         let count =
-            |equal: fn(f32, f32) -> bool| piece.iter().map(|&x| u32::from(equal(x, largest))).sum::<u32>();
+            |equal: fn(f32, f32) -> bool| chunk.iter().map(|&x| u32::from(equal(x, largest))).sum::<u32>();
         let found = if largest.is_nan() { count(|x, _| x.is_nan()) } else { count(|x, y| x == y) };
         found > 0
     }
 }
 
-fn along(lines: &AxisLines, src: &[f32], dst: &mut [i32]) {
+/// The argmax of every line of a dense tensor.
+fn along_lines(lines: &AxisLines, src: &[f32], dst: &mut [i32]) {
     let AxisLines { len, inner, .. } = *lines;
     match lines.groups_at_once() {
         Some(together) => {
@@ -226,44 +250,47 @@ fn along(lines: &AxisLines, src: &[f32], dst: &mut [i32]) {
             for_each_chunk_by(dst, together * inner, bytes, |i, dst| {
                 with_scratch(len * MAX_COLUMNS, |rows| {
                     lines.gather(&src[i * together * inner * len..][..dst.len() * len], rows);
-                    dst.copy_from_slice(&simd::dispatch(SideBySide { rows: InPlace(rows) })[..dst.len()]);
+                    dst.copy_from_slice(
+                        &simd::dispatch(ArgmaxOfLines { rows: ScratchRows(rows) })[..dst.len()],
+                    );
                 });
             });
         }
         None if inner == 1 => {
-            let line = |i: usize, dst: &mut [i32]| dst[0] = simd::dispatch(Line(&src[i * len..][..len]));
+            let line =
+                |i: usize, dst: &mut [i32]| dst[0] = simd::dispatch(ArgmaxOfLine(&src[i * len..][..len]));
             for_each_chunk_by(dst, 1, len * size_of::<f32>(), line);
         }
         None => lines.for_each(src, dst, 1, |from, mut to| {
             let dst = to.row(0);
-            let places = match dst.len() {
-                MAX_COLUMNS => simd::dispatch(SideBySide { rows: Direct(&from) }),
-                _ => simd::dispatch(SideBySide { rows: Narrow(&from) }),
+            let indices = match dst.len() {
+                MAX_COLUMNS => simd::dispatch(ArgmaxOfLines { rows: TensorRows(&from) }),
+                _ => simd::dispatch(ArgmaxOfLines { rows: NarrowTensorRows(&from) }),
             };
-            dst.copy_from_slice(&places[..dst.len()]);
+            dst.copy_from_slice(&indices[..dst.len()]);
         }),
     }
 }
 
-/// Over the channels of a blocked tensor: those of some pixels are put side by side.
+/// The argmax over the channels of a blocked tensor. The channels of some pixels are gathered in scratch, side by side.
 fn over_channels(view: &Lanes, to: &Lanes, src: &[f32], dst: &mut [i32]) {
     to.for_each_pixel_run(dst, |p, dst| {
         for (tile, dst) in dst.chunks_mut(MAX_COLUMNS * to.lanes).enumerate() {
             let (first, pixels) = (p.first + tile * MAX_COLUMNS, dst.len() / to.lanes);
             with_scratch(view.c * MAX_COLUMNS, |rows| {
                 gather_channels(view, src, p.n, first, pixels, rows);
-                let places = simd::dispatch(SideBySide { rows: InPlace(rows) });
+                let indices = simd::dispatch(ArgmaxOfLines { rows: ScratchRows(rows) });
                 dst.fill(0);
-                dst.iter_mut().step_by(to.lanes).zip(places).for_each(|(y, place)| *y = place);
+                dst.iter_mut().step_by(to.lanes).zip(indices).for_each(|(y, index)| *y = index);
             });
         }
     });
 }
 
-/// One long line: its largest first, then the place of the first that equals it.
-struct Line<'a>(&'a [f32]);
+/// The argmax of one long line: first its largest element, then the index of the first element that equals it.
+struct ArgmaxOfLine<'a>(&'a [f32]);
 
-impl Loop for Line<'_> {
+impl Loop for ArgmaxOfLine<'_> {
     type Out = i32;
     #[inline(always)]
     fn run(self) -> i32 {
@@ -274,22 +301,22 @@ impl Loop for Line<'_> {
                 lanes[l] = larger(lanes[l], x[l]);
             }
         }
-        let most = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| larger(a, b));
-        let is_most = |x: &f32| *x == most || x.is_nan() && most.is_nan();
-        self.0.iter().position(is_most).unwrap_or(0) as i32
+        let largest = lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| larger(a, b));
+        let equal = |x: &f32| *x == largest || x.is_nan() && largest.is_nan();
+        self.0.iter().position(equal).unwrap_or(0) as i32
     }
 }
 
-/// Where rows of lines side by side are.
-trait Rows {
+/// AxisLines side by side: row `i` holds element `i` of each of [`MAX_COLUMNS`] lines.
+trait LineRows {
     fn len(&self) -> usize;
     fn load(&self, row: usize) -> [f32; MAX_COLUMNS];
 }
 
-/// In scratch.
-struct InPlace<'a>(&'a [f32]);
+/// Rows in scratch.
+struct ScratchRows<'a>(&'a [f32]);
 
-impl Rows for InPlace<'_> {
+impl LineRows for ScratchRows<'_> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.0.len() / MAX_COLUMNS
@@ -300,10 +327,10 @@ impl Rows for InPlace<'_> {
     }
 }
 
-/// In the tensor.
-struct Direct<'a, 'b>(&'a SourceColumns<'b>);
+/// Full rows, read from the tensor.
+struct TensorRows<'a, 'b>(&'a SourceColumns<'b>);
 
-impl Rows for Direct<'_, '_> {
+impl LineRows for TensorRows<'_, '_> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.0.len
@@ -314,10 +341,10 @@ impl Rows for Direct<'_, '_> {
     }
 }
 
-/// In the tensor, and fewer than a vector loop takes.
-struct Narrow<'a, 'b>(&'a SourceColumns<'b>);
+/// Rows of fewer than [`MAX_COLUMNS`] lines, read from the tensor and filled up with zeros.
+struct NarrowTensorRows<'a, 'b>(&'a SourceColumns<'b>);
 
-impl Rows for Narrow<'_, '_> {
+impl LineRows for NarrowTensorRows<'_, '_> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.0.len
@@ -330,26 +357,26 @@ impl Rows for Narrow<'_, '_> {
     }
 }
 
-/// [`MAX_COLUMNS`] lines side by side: vectors run across them.
-struct SideBySide<R> {
+/// The argmax of [`MAX_COLUMNS`] lines side by side. Each vector lane belongs to a line.
+struct ArgmaxOfLines<R> {
     rows: R,
 }
 
-impl<R: Rows> Loop for SideBySide<R> {
+impl<R: LineRows> Loop for ArgmaxOfLines<R> {
     type Out = [i32; MAX_COLUMNS];
     #[inline(always)]
     fn run(self) -> [i32; MAX_COLUMNS] {
-        let (mut best, mut place) = (self.rows.load(0), [0i32; MAX_COLUMNS]);
+        let (mut best, mut index) = (self.rows.load(0), [0i32; MAX_COLUMNS]);
         for row in 1..self.rows.len() {
             let x = self.rows.load(row);
             for l in 0..MAX_COLUMNS {
-                // Better than what was found earlier: larger, or the first NaN.
+                // Larger than all earlier elements, or the first NaN.
                 let better = (x[l] > best[l]) | (x[l].is_nan() & !best[l].is_nan());
                 best[l] = if better { x[l] } else { best[l] };
-                place[l] = if better { row as i32 } else { place[l] };
+                index[l] = if better { row as i32 } else { index[l] };
             }
             simd::end_of_chunk();
         }
-        place
+        index
     }
 }

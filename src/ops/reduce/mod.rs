@@ -1,4 +1,4 @@
-//! Reductions over any set of axes: sum, mean, product, largest, smallest, and where the largest is.
+//! Reductions over any set of axes: sum, mean, product, largest and smallest element, and the index of the largest.
 
 mod argmax;
 
@@ -10,115 +10,216 @@ use crate::error::Result;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::reduce::folds::{Amax, Amin, Mean, Prod, Sum};
 use crate::kernels::reduce::{Axes, blocked};
-use crate::key::DispatchKey;
-use crate::layout::dims::ToDims;
+use crate::kernels::timed;
+use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints};
-use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
-
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 
-const ARGS: &[crate::op::ArgSpec] = &[data("x"), ints("axes", &[]), flag("keepdim", false)];
-
-macro_rules! reductions {
-    ($($name:ident $op:ident $schema:ident $kernel:ident $fold:ident $empty:literal $what:literal $of_none:literal;)*) => {
-        $(
-            static $schema: Schema = Schema::new(stringify!($name), ARGS);
-            static $op: Op = Op::new(&$schema).on_both($kernel);
-            const $kernel: Kernel = Kernel::rust(&|args, results| kernel(args, results, &$fold, $empty));
-
-            #[doc = concat!($what, " over `axes`; over all of them where none are named. `torch.", stringify!($name), "`.")]
-            ///
-            #[doc = concat!("Of no elements: ", $of_none, ".")]
-            ///
-            /// # Shapes
-            /// Any `x`, any axes, each once. With `keepdim` the reduced axes stay with size 1, else they go.
-            ///
-            /// # Dtypes
-            /// f32; sums and products are accumulated in f64 and rounded once.
-            ///
-            /// # Layouts
-            /// Strided: any strides, without a copy; the result is row-major, or with `keepdim` in the format that `x` is
-            /// tagged with. Blocked: any layout that blocks the channels alone, and any axes. A blocked tensor's axes are
-            /// part of its layout, so `keepdim` must be true, and the result keeps the layout (with C = 1 where the
-            /// channels are reduced); padding takes no part.
-            ///
-            /// # Errors
-            /// `InvalidArgument` for an axis that is not there or named twice, and for an extreme of no elements;
-            /// `OpaqueLayout` for a blocked `x` without `keepdim`; `UnsupportedDType`, `LayoutMismatch`.
-            #[track_caller]
-            pub fn $name<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
-                $op.call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(axes), Arg::Bool(keepdim)])
-            }
-        )*
-        pub(super) const OPS: &[&Op] = &[$(&$op,)* &argmax::OP];
-    };
-}
-reductions! {
-    sum SUM SUM_SCHEMA SUM_KERNEL Sum true "The sum" "0";
-    mean MEAN MEAN_SCHEMA MEAN_KERNEL Mean true "The mean" "NaN";
-    prod PROD PROD_SCHEMA PROD_KERNEL Prod true "The product" "1";
-    amax AMAX AMAX_SCHEMA AMAX_KERNEL Amax false "The largest element (NaN if one is NaN)" "an error";
-    amin AMIN AMIN_SCHEMA AMIN_KERNEL Amin false "The smallest element (NaN if one is NaN)" "an error";
+params! {
+    /// Parameters of a reduction. No axes means all of them.
+    pub(crate) struct Reduction {
+        axes: Dims => ints("axes", &[]),
+        keepdim: bool => flag("keepdim", false),
+    }
 }
 
-fn kernel<F: Fold<In = f32, Out = f32>>(
+const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Reduction::SPECS);
+static SUM_SCHEMA: Schema = Schema::new("sum", ARGS);
+static SUM: Op = Op::new(&SUM_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Sum)));
+static MEAN_SCHEMA: Schema = Schema::new("mean", ARGS);
+static MEAN: Op = Op::new(&MEAN_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Mean)));
+static PROD_SCHEMA: Schema = Schema::new("prod", ARGS);
+static PROD: Op = Op::new(&PROD_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Prod)));
+static AMAX_SCHEMA: Schema = Schema::new("amax", ARGS);
+static AMAX: Op =
+    Op::new(&AMAX_SCHEMA).on_both(Kernel::rust(&|args, results| run_extreme(args, results, &Amax)));
+static AMIN_SCHEMA: Schema = Schema::new("amin", ARGS);
+static AMIN: Op =
+    Op::new(&AMIN_SCHEMA).on_both(Kernel::rust(&|args, results| run_extreme(args, results, &Amin)));
+
+pub(super) const OPS: &[&Op] = &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &argmax::ARGMAX];
+
+/// The kernel of a reduction to which empty axes are no error, for both keys.
+fn run<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, results: &mut Results<'_>, fold: &F) -> KernelResult {
+    let Reduction { axes, keepdim } = Reduction::read(args)?;
+    run_over(args, results, fold, &Axes::new(args, "axes", axes)?, keepdim)
+}
+
+/// The kernel of `amax` and `amin`, for both keys: no elements have no extreme.
+fn run_extreme<F: Fold<In = f32, Out = f32>>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     fold: &F,
-    may_be_empty: bool,
 ) -> KernelResult {
-    let (op, keepdim) = (args.op(), args.flag(2)?);
-    let axes = Axes::new(args, 1)?;
-    if !may_be_empty {
-        axes.check_not_empty(args)?;
-    }
-    if args.key() == DispatchKey::STRIDED {
-        let x = args.strided(0)?;
-        let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
-        let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
-        let layouts = || x.format_name();
-        let reduce = || elementwise::reduce_into(op, x, &axes.list, keepdim, fold, dst);
-        return Ok(crate::kernels::timed(args, "blocktensor:reduce", layouts, reduce)?);
-    }
-    axes.check_keepdim(args, keepdim)?;
-    let x = args.blocked(0)?;
-    Lanes::of_blocked(op, x)?;
-    let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
-    let layouts = || x.layout().to_string();
-    Ok(crate::kernels::timed(args, "blocktensor:reduce", layouts, || {
-        blocked::reduce(op, x, &axes, fold, dst)
-    })?)
+    let Reduction { axes, keepdim } = Reduction::read(args)?;
+    let axes = Axes::new(args, "axes", axes)?;
+    axes.check_not_empty(args)?;
+    run_over(args, results, fold, &axes, keepdim)
 }
 
-/// Every channel of an image folded over its pixels, whose axes stay: global pooling where a plain reduction is the
-/// faster way. `false` for strided tensors that are not row-major: nothing is done.
+fn run_over<F: Fold<In = f32, Out = f32>>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    fold: &F,
+    axes: &Axes,
+    keepdim: bool,
+) -> KernelResult {
+    let (op, x) = (args.op(), args.tensor(0)?);
+    let layout = || x.layout_name();
+    match x {
+        TensorRef::Strided(x) => {
+            let dims = elementwise::reduced_dims(op, x, &axes.list, keepdim)?;
+            let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
+            let reduce = || elementwise::reduce_into(op, x, &axes.list, keepdim, fold, dst);
+            timed(args, "blocktensor:reduce", layout, reduce)?;
+        }
+        TensorRef::Blocked(x) => {
+            axes.check_keepdim(args, keepdim)?;
+            Lanes::of_blocked(op, x)?;
+            let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
+            timed(args, "blocktensor:reduce", layout, || blocked::reduce(op, x, axes, fold, dst))?;
+        }
+        TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
+    }
+    Ok(())
+}
+
+/// Reduces each channel of each image over its pixels, and keeps the axes: global pooling in the cases in which a reduction
+/// is faster than a pooling kernel. Returns `false` and does nothing for strided tensors that are not row-major.
 pub(super) fn over_pixels<F: Fold<In = f32, Out = f32>>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     fold: &F,
 ) -> KernelResult<bool> {
-    let (op, x) = (args.op(), args.tensor(0)?);
-    let list = (2..x.dims().len()).to_dims();
-    let layouts = || x.layout_name();
-    match x {
-        TensorRef::Strided(x) if x.format_tag.is_none() && x.is_contiguous(MemoryFormat::Contiguous) => {
-            let dims = elementwise::reduced_dims(op, x, &list, true)?;
-            let dst = results.by_rule(FormatRule::Contiguous, &[x], &dims, DType::F32)?;
-            let reduce = || elementwise::reduce_into(op, x, &list, true, fold, dst);
-            crate::kernels::timed(args, "blocktensor:reduce", layouts, reduce)?;
-        }
-        TensorRef::Blocked(x) => {
-            let is_reduced = std::array::from_fn(|d| d >= 2 && d < x.rank());
-            let axes = Axes { list, is_reduced };
-            Lanes::of_blocked(op, x)?;
-            let dst = results.blocked(&axes.kept_sizes(x.dims()), x.layout(), x.dtype())?;
-            crate::kernels::timed(args, "blocktensor:reduce", layouts, || {
-                blocked::reduce(op, x, &axes, fold, dst)
-            })?;
-        }
-        _ => return Ok(false),
+    let x = args.tensor(0)?;
+    if let TensorRef::Strided(x) = x
+        && (x.format_tag.is_some() || !x.is_contiguous(MemoryFormat::Contiguous))
+    {
+        return Ok(false);
     }
+    let list = (2..x.dims().len()).to_dims();
+    let is_reduced = std::array::from_fn(|d| d >= 2 && d < x.dims().len());
+    run_over(args, results, fold, &Axes { argument: "axes", list, is_reduced }, true)?;
     Ok(true)
+}
+
+#[track_caller]
+fn call<T: Operand>(op: &'static Op, x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+    let axes = Dims::new(op.schema().name, "axes", axes)?;
+    op.call_with(&[Arg::Tensor(x.tensor_ref())], &Reduction { axes, keepdim })
+}
+
+/// The sum over `axes`, or over all axes if none are named, as `torch.sum`. The sum of no elements is 0.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
+/// assert_eq!(ops::sum(&x, &[0], false)?.to_vec::<f32>()?, [5.0, 7.0, 9.0]);
+/// assert_eq!(ops::sum(&x, &[1], true)?.dims(), [2, 1]);
+/// assert_eq!(ops::sum(&x, &[], false)?.to_vec::<f32>()?, [21.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// Any `x`, any axes, each at most once. With `keepdim` the reduced axes stay with size 1, else they are removed.
+///
+/// # Dtypes
+/// f32; accumulated in f64 and rounded once.
+///
+/// # Layouts
+/// Strided: any strides, without a copy. The result is row-major, or with `keepdim` in the format that `x` is tagged with.
+/// Blocked: any layout that blocks only the channels, and any axes. The axes of a blocked tensor are part of its layout, so
+/// `keepdim` must be true. The result keeps the layout (with C = 1 if the channels are reduced). Padding does not take part.
+///
+/// # Errors
+/// `InvalidArgument` for an axis that does not exist or is named twice; `OpaqueLayout` for a blocked `x` without
+/// `keepdim`; `UnsupportedDType`, `LayoutMismatch`.
+#[track_caller]
+pub fn sum<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+    call(&SUM, x, axes, keepdim)
+}
+
+/// The mean over `axes`, or over all axes if none are named, as `torch.mean`. The mean of no elements is NaN.
+///
+/// ```
+/// use blocktensor::{Layout, MemoryFormat, StridedTensor, ops};
+/// let x = StridedTensor::full(&[1, 20, 4, 4], 3f32, MemoryFormat::Contiguous)?.to_blocked(&Layout::NCHW16C)?;
+/// let pooled = ops::mean(&x, &[2, 3], true)?;
+/// assert_eq!(pooled.dims(), [1, 20, 1, 1]);
+/// assert_eq!(pooled.to_strided()?.to_vec::<f32>()?, [3.0; 20]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// As [`sum`].
+///
+/// # Dtypes
+/// f32; accumulated in f64 and rounded once.
+///
+/// # Layouts
+/// As [`sum`].
+///
+/// # Errors
+/// As [`sum`].
+#[track_caller]
+pub fn mean<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+    call(&MEAN, x, axes, keepdim)
+}
+
+/// The product over `axes`, or over all axes if none are named, as `torch.prod`. The product of no elements is 1.
+///
+/// # Shapes
+/// As [`sum`].
+///
+/// # Dtypes
+/// f32; accumulated in f64 and rounded once.
+///
+/// # Layouts
+/// As [`sum`].
+///
+/// # Errors
+/// As [`sum`].
+#[track_caller]
+pub fn prod<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+    call(&PROD, x, axes, keepdim)
+}
+
+/// The largest element over `axes`, or over all axes if none are named, as `torch.amax`. NaN if one of them is NaN.
+///
+/// # Shapes
+/// As [`sum`].
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// As [`sum`].
+///
+/// # Errors
+/// As [`sum`], and `InvalidArgument` for a largest of no elements.
+#[track_caller]
+pub fn amax<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+    call(&AMAX, x, axes, keepdim)
+}
+
+/// The smallest element over `axes`, or over all axes if none are named, as `torch.amin`. NaN if one of them is NaN.
+///
+/// # Shapes
+/// As [`sum`].
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// As [`sum`].
+///
+/// # Errors
+/// As [`sum`], and `InvalidArgument` for a smallest of no elements.
+#[track_caller]
+pub fn amin<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+    call(&AMIN, x, axes, keepdim)
 }

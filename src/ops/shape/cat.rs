@@ -3,7 +3,7 @@
 //! Along the channels of blocked tensors, an operand that starts at a block boundary is a plain copy of blocks. Any other
 //! operand moves its channels to other lanes.
 
-use crate::elementwise::{Place, copy_part};
+use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::{Result, fail};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
@@ -175,7 +175,7 @@ fn join_strided(
 ) -> Result<()> {
     let mut start = 0;
     for t in list {
-        let mut place = Place::of(&dst.narrow(axis, start, t.dims()[axis])?);
+        let mut place = StridedRegion::of(&dst.narrow(axis, start, t.dims()[axis])?);
         place.offset -= dst.offset();
         copy_part(op, dst.result_bytes(), place, t)?;
         start += t.dims()[axis];
@@ -192,7 +192,8 @@ fn join_blocked(
 ) -> Result<()> {
     let mut start = 0;
     for t in list {
-        let place = Place::of(&blocked_map::dense_view(op, dst)?.narrow(axis, start, t.dims()[axis])?);
+        let place =
+            StridedRegion::of(&blocked_map::dense_view(op, dst)?.narrow(axis, start, t.dims()[axis])?);
         copy_part(op, dst.storage_bytes_mut(), place, t)?;
         start += t.dims()[axis];
     }

@@ -1,6 +1,6 @@
 //! Pixel shuffle, pixel unshuffle and channel shuffle: permutations of channels and pixels.
 
-use crate::elementwise::{Place, copy_part};
+use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::channel_copy::{self, CellPosition, ChannelSource, PixelGrid};
 use crate::kernels::lanes::Lanes;
@@ -179,10 +179,10 @@ fn copy_split_views(
     if to.numel() == 0 {
         return Ok(());
     }
-    let place = |t: &StridedTensor, view: SplitView<'_>| -> Place {
+    let place = |t: &StridedTensor, view: SplitView<'_>| -> StridedRegion {
         let (mut dims, mut strides) = (t.dims().to_vec(), t.strides().to_vec());
         view.splits.iter().for_each(|&(axis, outer)| split_axis(&mut dims, &mut strides, axis, outer));
-        Place {
+        StridedRegion {
             dims: view.order.iter().map(|&i| dims[i]).to_dims(),
             strides: view.order.iter().map(|&i| strides[i]).to_dims(),
             offset: t.offset(),
@@ -191,7 +191,7 @@ fn copy_split_views(
     let from = place(x, src);
     let view = x.as_strided(&from.dims, &from.strides, from.offset)?;
     let name = if ledger::is_recording() { to.format_name() } else { String::new() };
-    let place = Place { offset: 0, ..place(to, dst) };
+    let place = StridedRegion { offset: 0, ..place(to, dst) };
     Ok(recorded(args, || name, || copy_part(op, to.result_bytes(), place, &view))?)
 }
 

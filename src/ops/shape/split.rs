@@ -3,7 +3,7 @@
 //! Along the channels of blocked tensors, a piece that starts at a block boundary is a plain copy of blocks. Any other piece
 //! moves its channels to other lanes.
 
-use crate::elementwise::{Place, copy_part};
+use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::{Result, fail};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
@@ -197,7 +197,7 @@ fn copy_pieces(op: &'static str, x: &BlockedTensor, axis: usize, pieces: &mut [T
             let from = |c| ChannelSource::Channel { operand: 0, channel: start + c };
             channel_copy::map_channels(op, &[x], dst, from, 0.0)?;
         } else {
-            let place = Place::of(&blocked_map::dense_view(op, dst)?);
+            let place = StridedRegion::of(&blocked_map::dense_view(op, dst)?);
             let part = blocked_map::dense_view(op, x)?.narrow(axis, start, size)?;
             copy_part(op, dst.storage_bytes_mut(), place, &part)?;
         }

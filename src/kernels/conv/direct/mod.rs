@@ -220,7 +220,7 @@ impl<'a> Cut<'a> {
         let finish = |values: &mut [f32], residual: Option<&[f32]>| {
             finish.pixels(B, channels.clone(), residual, values);
             if lanes < B {
-                elementwise::clear(values, B, lanes);
+                elementwise::clear_tail(values, B, lanes);
             }
         };
         let apart = if grid.pixel == B { 0 } else { place.width };
