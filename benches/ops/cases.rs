@@ -3,8 +3,8 @@
 use blocktensor::dispatch::schema::ArgKind;
 use blocktensor::dispatch::{self, DispatchKey, Op, Value};
 use blocktensor::ops::{
-    self, AvgPool, BatchNorm, BatchNormTrain, Conv2d, ConvTranspose2d, LocalResponseNorm, MaxPool,
-    NormParams, PadMode, Resample,
+    self, AvgPool, BatchNorm, BatchNormTrain, Conv2d, ConvTranspose2d, GridMode, GridSample,
+    LocalResponseNorm, MaxPool, NormParams, PadMode, Resample,
 };
 use blocktensor::{Layout, MemoryFormat, Result, StridedTensor, Tensor, WeightsKind};
 
@@ -76,6 +76,18 @@ fn vector(n: usize) -> StridedTensor {
     StridedTensor::full(&[n], 1.5f32, MemoryFormat::Contiguous).expect("a vector")
 }
 
+/// A grid that reads every pixel of `x`, a little turned.
+fn turned_grid(x: &Tensor) -> StridedTensor {
+    let dims = blocktensor::Operand::tensor_ref(x).dims();
+    let (n, h, w) = (dims[0], dims[2], dims[3]);
+    let point = |i: usize| {
+        let (y, x) = ((i / w % h) as f32 / h as f32 * 2.0 - 1.0, (i % w) as f32 / w as f32 * 2.0 - 1.0);
+        [0.9 * x - 0.3 * y, 0.3 * x + 0.9 * y]
+    };
+    let coordinates: Vec<f32> = (0..n * h * w).flat_map(point).collect();
+    StridedTensor::from_slice(&coordinates, &[n, h, w, 2]).expect("a grid")
+}
+
 /// An op that takes data, and beside it only what has a default, a vector over the channels or one number.
 fn by_schema(op: &'static Op, c: usize) -> Option<Case> {
     let (mut data, mut others) = (0, Vec::new());
@@ -84,7 +96,11 @@ fn by_schema(op: &'static Op, c: usize) -> Option<Case> {
             ArgKind::Data => data += 1,
             ArgKind::Param => others.push((a.name, Value::from(vector(c)))),
             ArgKind::Float(None) => others.push((a.name, Value::from(0.5))),
-            ArgKind::DataList | ArgKind::Int(None) | ArgKind::Ints(None) | ArgKind::Str(None) => return None,
+            ArgKind::DataList
+            | ArgKind::Plain
+            | ArgKind::Int(None)
+            | ArgKind::Ints(None)
+            | ArgKind::Str(None) => return None,
             _ => {}
         }
     }
@@ -205,6 +221,19 @@ fn by_hand(dims: [usize; 4]) -> Vec<Case> {
     case("mul NxCx1x1", Memory(2.0), Box::new(|o| ops::mul(&o.x, &o.channel)));
     case("mul Nx1xHxW", Memory(2.0), Box::new(|o| ops::mul(&o.x, &o.spatial)));
     case("mul same shape", Memory(3.0), Box::new(|o| ops::mul(&o.x, &o.same)));
+    for (name, mode) in [
+        ("grid_sample bilinear", GridMode::Bilinear),
+        ("grid_sample nearest", GridMode::Nearest),
+        ("grid_sample bicubic", GridMode::Bicubic),
+    ] {
+        let made = std::sync::OnceLock::new();
+        let params = GridSample::new().mode(mode);
+        case(
+            name,
+            Memory(2.0),
+            Box::new(move |o| ops::grid_sample(&o.x, made.get_or_init(|| turned_grid(&o.x)), &params)),
+        );
+    }
     let values = vector(c);
     case("batch_norm_train", Memory(3.0), {
         let v = values.clone();

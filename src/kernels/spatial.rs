@@ -1,28 +1,27 @@
-//! What pooling and resampling share: from one activation to another with other spatial sizes, on both keys.
+//! What pooling and resampling share: ops on both keys whose result is an activation like the operand, with other spatial sizes.
 
 use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::format_of;
-use crate::layout::dims::MAX_SIZE;
-use crate::layout::dims::{Dims, ToDims};
+use crate::layout::dims::{Dims, MAX_SIZE, ToDims};
 use crate::op::{Arg, Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
 use crate::tensor::result_format::FormatRule;
 
-/// Source and result of a kernel, ready to run.
-pub(crate) struct Work<'a> {
+/// The elements of the operand and of the result, each with its view as rows of lanes.
+pub(crate) struct SpatialOperands<'a> {
     pub src: &'a [f32],
-    pub from: Lanes,
+    pub src_view: Lanes,
     pub dst: &'a mut [f32],
-    pub to: Lanes,
+    pub dst_view: Lanes,
 }
 
-/// Checks operand 0: a batch of images with as many spatial dimensions as `spatial` allows. Gives its spatial sizes.
-pub(crate) fn check_input(args: &Args<'_>, spatial: std::ops::RangeInclusive<usize>) -> Result<Dims> {
+/// Checks argument 0: a batch of images whose number of spatial dimensions is in `spatial_ranks`. Returns its spatial sizes.
+pub(crate) fn check_input(args: &Args<'_>, spatial_ranks: std::ops::RangeInclusive<usize>) -> Result<Dims> {
     let x = args.tensor(0)?;
     let dims = x.dims();
-    if dims.len() < 2 || !spatial.contains(&(dims.len() - 2)) {
-        let allowed: Vec<String> = spatial.map(|s| (s + 2).to_string()).collect();
+    if dims.len() < 2 || !spatial_ranks.contains(&(dims.len() - 2)) {
+        let allowed: Vec<String> = spatial_ranks.map(|s| (s + 2).to_string()).collect();
         fail!(
             RankMismatch,
             args.op(),
@@ -61,21 +60,21 @@ fn too_large(op: &'static str, name: &'static str, size: usize) -> Error {
     Error::Overflow(Complaint::new(op, name, size.to_string(), rule, "use smaller sizes"))
 }
 
-/// Runs `work` from operand 0 to a result with the spatial sizes `output`, in the operand's layout: the format that
-/// a strided operand suggests, the layout of a blocked one. `work` writes every element of the result, padding
-/// included, and does not run where there is none.
+/// Asks for a result with the sizes of argument 0, but with the spatial sizes `output`, and runs `kernel` to write it. The result
+/// lies as the operand: in the format that a strided operand suggests, in the layout of a blocked one. `kernel` writes every
+/// element of the result, padding lanes included. It does not run where the result has no elements.
 pub(crate) fn run(
     args: &Args<'_>,
     results: &mut Results<'_>,
     output: &[usize],
     implementation: &'static str,
-    work: impl FnOnce(Work<'_>) -> Result<()>,
+    kernel: impl FnOnce(SpatialOperands<'_>) -> Result<()>,
 ) -> KernelResult {
     let op = args.op();
-    let sizes = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().to_dims() };
+    let result_dims = |dims: &[usize]| -> Dims { dims[..2].iter().chain(output).copied().to_dims() };
     match args.values()[0] {
         Arg::Tensor(TensorRef::Strided(x)) => {
-            let dims = sizes(x.dims());
+            let dims = result_dims(x.dims());
             let y = results.by_rule(FormatRule::Suggested, &[x], &dims, x.dtype())?;
             if y.numel() == 0 {
                 return Ok(());
@@ -83,44 +82,40 @@ pub(crate) fn run(
             let format = format_of(y);
             let dense = x.dense_at(op, format, args.location())?;
             let view = |dims| Lanes::of_format(dims, format).expect("a rank that was checked");
-            let work = {
-                let (from, to) = (view(x.dims()), view(&dims));
-                let (src, dst) = (dense.data::<f32>(), y.result_data::<f32>());
-                move || work(Work { src, from, dst, to })
-            };
-            Ok(crate::kernels::timed(args, implementation, || format!("{format} -> {format}"), work)?)
+            let (src_view, dst_view) = (view(x.dims()), view(&dims));
+            let (src, dst) = (dense.data::<f32>(), y.result_data::<f32>());
+            let run = move || kernel(SpatialOperands { src, src_view, dst, dst_view });
+            Ok(crate::kernels::timed(args, implementation, || format!("{format} -> {format}"), run)?)
         }
         _ => {
             let x = args.blocked(0)?;
-            let dims = sizes(x.dims());
-            let from = Lanes::of_blocked(op, x)?;
+            let dims = result_dims(x.dims());
+            let src_view = Lanes::of_blocked(op, x)?;
             let y = results.blocked(&dims, x.layout(), x.dtype())?;
             if y.numel() == 0 {
                 return Ok(());
             }
-            let to = Lanes::of_layout(op, &dims, x.layout())?;
-            let work = {
-                let (src, dst) = (x.data::<f32>(), y.data_mut::<f32>().expect("a result that was just made"));
-                move || work(Work { src, from, dst, to })
-            };
-            Ok(crate::kernels::timed(args, implementation, || format!("{0} -> {0}", x.layout()), work)?)
+            let dst_view = Lanes::of_layout(op, &dims, x.layout())?;
+            let (src, dst) = (x.data::<f32>(), y.data_mut::<f32>().expect("a result that was just made"));
+            let run = move || kernel(SpatialOperands { src, src_view, dst, dst_view });
+            Ok(crate::kernels::timed(args, implementation, || format!("{0} -> {0}", x.layout()), run)?)
         }
     }
 }
 
-/// Where a tile of output columns that begins at `from` ends: as many columns, up to `to`, as need no more than
-/// `room` columns of the source. `needs(column)` is the range of source columns that one output column reads, whose
-/// ends never go back from one column to the next.
+/// The end of a tile of output columns that begins at `start`: the tile has as many columns, up to `end`, as read at most
+/// `max_source_columns` columns of the source. `reads(column)` is the range of source columns that one output column reads; both
+/// ends of that range never decrease from one column to the next.
 #[inline(always)]
 pub(crate) fn tile_end(
-    from: usize,
-    to: usize,
-    room: usize,
-    needs: impl Fn(usize) -> (usize, usize),
+    start: usize,
+    end: usize,
+    max_source_columns: usize,
+    reads: impl Fn(usize) -> (usize, usize),
 ) -> usize {
-    let first = needs(from).0;
-    if needs(to - 1).1 <= first + room {
-        return to;
+    let limit = reads(start).0 + max_source_columns;
+    if reads(end - 1).1 <= limit {
+        return end;
     }
-    (from + 1..to).find(|&w| needs(w).1 > first + room).unwrap_or(to)
+    (start + 1..end).find(|&column| reads(column).1 > limit).unwrap_or(end)
 }

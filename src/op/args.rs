@@ -109,7 +109,7 @@ pub struct Args<'a> {
 
 impl<'a> Args<'a> {
     /// The arguments of one call, checked: as many as the schema has, of its kinds, data operands of one key,
-    /// parameters 1-D and strided. What a host framework makes before it runs a kernel.
+    /// parameters 1-D and strided, plain tensors strided. What a host framework makes before it runs a kernel.
     ///
     /// # Errors
     /// `InvalidArgument`, `KeyMismatch`, `RankMismatch`.
@@ -143,6 +143,10 @@ impl<'a> Args<'a> {
                 }
                 (ArgKind::ParamList, Arg::Tensors(list)) => {
                     list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
+                }
+                (ArgKind::Plain, Arg::Tensor(t)) => {
+                    let rule = "it is a plain strided tensor, whatever the key of the data";
+                    check_strided(schema, spec.name, *t, rule)?;
                 }
                 (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec, *t)?,
                 (kind, Arg::Tensors(list)) if kind.is_data() => {
@@ -420,8 +424,10 @@ pub(crate) fn data_operands<'a>(
 pub(crate) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
     matches!(
         (kind, value),
-        (ArgKind::Data | ArgKind::Param | ArgKind::OptionalData | ArgKind::OptionalParam, Arg::Tensor(_))
-            | (ArgKind::DataList | ArgKind::ParamList, Arg::Tensors(_))
+        (
+            ArgKind::Data | ArgKind::Param | ArgKind::Plain | ArgKind::OptionalData | ArgKind::OptionalParam,
+            Arg::Tensor(_)
+        ) | (ArgKind::DataList | ArgKind::ParamList, Arg::Tensors(_))
             | (ArgKind::OptionalData | ArgKind::OptionalParam | ArgKind::ParamList, Arg::Absent)
             | (ArgKind::Int(_), Arg::Int(_))
             | (ArgKind::Ints(_), Arg::Int(_) | Arg::Ints(_) | Arg::Sizes(_))
@@ -480,16 +486,8 @@ pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_
 }
 
 fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-    let TensorRef::Strided(s) = t else {
-        fail!(
-            KeyMismatch,
-            schema.name,
-            name,
-            format!("{} of key `{}`", t.describe(), t.key()),
-            "parameters are plain strided tensors, whatever the key of the data",
-            format!("pass it strided: `{}`", t.key().spec().to_strided)
-        );
-    };
+    let s =
+        check_strided(schema, name, t, "parameters are plain strided tensors, whatever the key of the data")?;
     if s.rank() > 1 {
         fail!(
             RankMismatch,
@@ -501,4 +499,24 @@ fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) ->
         );
     }
     Ok(())
+}
+
+/// The strided tensor behind an argument that is strided whatever the key of the data; `KeyMismatch` for any other.
+fn check_strided<'a>(
+    schema: &'static Schema,
+    name: &'static str,
+    t: TensorRef<'a>,
+    rule: &'static str,
+) -> Result<&'a StridedTensor> {
+    let TensorRef::Strided(s) = t else {
+        fail!(
+            KeyMismatch,
+            schema.name,
+            name,
+            format!("{} of key `{}`", t.describe(), t.key()),
+            rule,
+            format!("pass it strided: `{}`", t.key().spec().to_strided)
+        );
+    };
+    Ok(s)
 }

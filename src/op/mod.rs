@@ -10,6 +10,6 @@ pub(crate) mod results;
 pub mod schema;
 
 pub(crate) use args::{Arg, Args, Value};
-pub(crate) use kernel::{Kernel, KernelFn, Op};
+pub(crate) use kernel::{Kernel, Op};
 pub(crate) use results::{KernelResult, Results};
 pub(crate) use schema::{ArgSpec, Schema};

@@ -18,6 +18,8 @@ pub enum ArgKind {
     OptionalParam,
     /// Any number of parameters.
     ParamList,
+    /// A plain strided tensor of any rank, whatever the key of the data: the grid of `grid_sample`.
+    Plain,
     /// An integer.
     Int(Option<i64>),
     /// A list of integers: sizes, axes, strides. The default stands for every missing dimension.
@@ -38,7 +40,8 @@ impl ArgKind {
 
     /// Whether it is a tensor, or a list of tensors.
     pub const fn is_tensor(self) -> bool {
-        self.is_data() || matches!(self, ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList)
+        self.is_data()
+            || matches!(self, ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList | ArgKind::Plain)
     }
 
     /// What stands for an argument that a call leaves out: its default, or nothing.
@@ -62,6 +65,7 @@ impl ArgKind {
             ArgKind::Param => "a 1-D strided tensor",
             ArgKind::OptionalParam => "a 1-D strided tensor or nothing",
             ArgKind::ParamList => "a list of 1-D strided tensors",
+            ArgKind::Plain => "a strided tensor",
             ArgKind::Int(_) => "an integer",
             ArgKind::Ints(_) => "a list of integers",
             ArgKind::Float(_) => "a number",
@@ -162,6 +166,11 @@ pub const fn optional_param(name: &'static str) -> ArgSpec {
 /// Any number of parameters.
 pub const fn param_list(name: &'static str) -> ArgSpec {
     ArgSpec::new(name, ArgKind::ParamList)
+}
+
+/// A plain strided tensor of any rank, whatever the key of the data.
+pub const fn plain(name: &'static str) -> ArgSpec {
+    ArgSpec::new(name, ArgKind::Plain)
 }
 
 /// An integer with a default.

@@ -94,7 +94,7 @@ impl BoundOp {
                 if count > 1 {
                     return Err(complain(spec.name, "two inputs", "it is one tensor".into()));
                 }
-                if count == 0 && matches!(spec.kind, ArgKind::Data | ArgKind::Param) {
+                if count == 0 && matches!(spec.kind, ArgKind::Data | ArgKind::Param | ArgKind::Plain) {
                     return Err(complain(spec.name, "nothing", "it is an input of every call".into()));
                 }
                 names.extend(std::iter::repeat_n(spec.name, count));

@@ -55,7 +55,10 @@ pub use pool::adaptive::{
 pub use pool::avg_pool::{AvgPool, avg_pool1d, avg_pool2d, avg_pool3d};
 pub use pool::max_pool::{MaxPool, max_pool1d, max_pool2d, max_pool3d};
 pub use reduce::{amax, amin, argmax, mean, prod, sum};
-pub use resample::{Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear};
+pub use resample::grid_sample::{GridMode, GridPadding, GridSample, grid_sample};
+pub use resample::upsample::{
+    Resample, upsample_bilinear, upsample_linear, upsample_nearest, upsample_trilinear,
+};
 pub use shape::cat::{cat, stack};
 pub use shape::flip::{flip, roll};
 pub use shape::pad::{PadMode, pad};
@@ -90,7 +93,8 @@ const ALL: &[&[&Op]] = &[
     pool::avg_pool::OPS,
     pool::max_pool::OPS,
     reduce::OPS,
-    resample::OPS,
+    resample::grid_sample::OPS,
+    resample::upsample::OPS,
     shape::shuffle::OPS,
     softmax::OPS,
     index::sort::OPS,

@@ -5,7 +5,10 @@ use crate::op::Value;
 
 /// The call that answers a case, or `None` for an op that nobody knows.
 pub fn call_of(c: &Case<'_>) -> Option<Call> {
-    [convolutions(c), pools(c), norms(c), elementwise(c), shapes(c), products(c)].into_iter().flatten().next()
+    [convolutions(c), pools(c), grid_sample(c), norms(c), elementwise(c), shapes(c), products(c)]
+        .into_iter()
+        .flatten()
+        .next()
 }
 
 fn convolutions(c: &Case<'_>) -> Option<Call> {
@@ -47,6 +50,19 @@ fn pools(c: &Case<'_>) -> Option<Call> {
     args.extend(ints.iter().map(|&n| (n, c.ints(n))));
     args.extend(flags.iter().map(|&n| (n, c.flag(n))));
     Some((name, args))
+}
+
+fn grid_sample(c: &Case<'_>) -> Option<Call> {
+    let args = || {
+        vec![
+            ("x", c.data("x")),
+            ("grid", c.strided("grid")),
+            ("mode", c.word("mode")),
+            ("padding_mode", c.word("padding_mode")),
+            ("align_corners", c.flag("align_corners")),
+        ]
+    };
+    (c.op == "grid_sample").then(|| ("grid_sample", args()))
 }
 
 /// Norms, softmax, reductions.

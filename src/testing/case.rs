@@ -80,6 +80,12 @@ impl Case<'_> {
         self.or(flat, empty).into()
     }
 
+    /// A strided tensor, whatever the backend.
+    pub fn strided(&self, name: &str) -> Value {
+        let empty = StridedTensor::from_slice(&[0f32], &[1]).expect("one number");
+        self.or(self.plain(name), empty).into()
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.shapes.contains_key(name)
     }

@@ -177,7 +177,7 @@ fn is_required(spec: &ArgSpec) -> bool {
     use ArgKind::*;
     matches!(
         spec.kind,
-        Data | DataList | Param | Int(None) | Ints(None) | Float(None) | Bool(None) | Str(None)
+        Data | DataList | Param | Plain | Int(None) | Ints(None) | Float(None) | Bool(None) | Str(None)
     )
 }
 
@@ -207,6 +207,7 @@ fn value(input: &mut Input, spec: &ArgSpec, op: &str, first: &mut First, seen: &
             let n = input.below(3);
             Value::Tensors((0..n).map(|_| parameter(input, spec.name, op, first).into()).collect())
         }
+        ArgKind::Plain => Value::Tensor(grid(input, first).into()),
         ArgKind::Int(_) => match spec.name {
             "groups" if op.starts_with("conv") => Value::Int(first.groups as i64),
             "axis" | "start" | "end" if first.tame => Value::Int(input.below(rank.max(1)) as i64),
@@ -218,7 +219,7 @@ fn value(input: &mut Input, spec: &ArgSpec, op: &str, first: &mut First, seen: &
             false => Value::Float(input.hostile_float()),
         },
         ArgKind::Bool(_) => Value::Bool(input.flag()),
-        ArgKind::Str(_) => Value::Str(word(input, spec.name, first)),
+        ArgKind::Str(_) => Value::Str(word(input, spec.name, op, first)),
     }
 }
 
@@ -306,6 +307,20 @@ fn parameter(input: &mut Input, name: &str, op: &str, first: &First) -> StridedT
     strided(input, dims, dtype, first.fill)
 }
 
+/// A grid for `grid_sample`: as many images as the first operand, and a coordinate for each spatial dimension.
+fn grid(input: &mut Input, first: &First) -> StridedTensor {
+    let spatial = first.dims.len().saturating_sub(2);
+    let mut dims = vec![first.dims.first().copied().unwrap_or(1)];
+    dims.extend((0..spatial).map(|_| input.below(5)));
+    dims.push(spatial);
+    if !first.tame && input.one_in(8) {
+        let axis = input.below(dims.len());
+        dims[axis] = input.below(5);
+    }
+    let dtype = if !first.tame && input.one_in(8) { input.pick(&DType::ALL) } else { DType::F32 };
+    strided(input, &dims, dtype, first.fill)
+}
+
 /// A tensor of the first operand's key; now and then of the other.
 fn data(input: &mut Input, dims: &[usize], dtype: DType, first: &First) -> Tensor {
     let plain = strided(input, dims, dtype, first.fill);
@@ -363,7 +378,7 @@ fn ints(input: &mut Input, name: &str, first: &First) -> Value {
     if list.len() == 1 && input.flag() { Value::Int(list[0]) } else { Value::Ints(list) }
 }
 
-fn word(input: &mut Input, name: &str, first: &First) -> String {
+fn word(input: &mut Input, name: &str, op: &str, first: &First) -> String {
     const POST_OPS: [&str; 14] = [
         "",
         "relu",
@@ -385,6 +400,8 @@ fn word(input: &mut Input, name: &str, first: &First) -> String {
     }
     match name {
         "post_ops" => input.pick(&POST_OPS).into(),
+        "mode" if op == "grid_sample" => input.pick(&["bilinear", "nearest", "bicubic"]).into(),
+        "padding_mode" => input.pick(&["zeros", "border", "reflection"]).into(),
         _ => input.pick(&["constant", "reflect", "replicate", "circular"]).into(),
     }
 }

@@ -1,33 +1,38 @@
-//! Windows straight from the source, for pixels of eight lanes and more. Windows that move by less than their width
-//! keep the folded columns that the next one has as well.
+//! Pooling windows folded directly from the source, for pixels of eight lanes and more. Where neighbouring windows overlap, the
+//! folded columns that they share are kept.
 
 use std::ops::Range;
 
 use crate::kernels::lanes::RowVectors;
-use crate::kernels::pool::fold::{Fold, finish_all, join_all, load_all};
+use crate::kernels::pool::fold::{WindowFold, finish_all, join_all, load_all};
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::kernel::PoolPart;
 use crate::simd::{Loop, barrier, dispatch};
 
-/// The most rows of a window that are read side by side.
+/// The largest number of rows of a window that are read side by side.
 pub(crate) const MAX_ROWS: usize = 8;
 
-/// Whether this is the better way: few columns are read twice. `width` is that of the source.
-pub(crate) fn suits(windows: &Windows, width: usize) -> bool {
+/// Whether folding directly is faster than folding by way of the scratch row: few columns are read twice, or shared columns are
+/// kept. `width` is the width of the source.
+pub(crate) fn is_faster(windows: &Windows, width: usize) -> bool {
     let w = &windows.axes[2];
     let taps: usize = w.list.iter().map(|s| s.taps as usize).sum();
-    let keeps = matches!((w.run_taps(), w.step), (3, 1) | (3, 2) | (5, 1))
+    let keeps_columns = matches!((w.regular_taps(), w.regular_step), (3, 1) | (3, 2) | (5, 1))
         && w.dilation == 1
-        && 2 * w.run.len() > w.list.len();
-    !w.has_empty && (2 * taps <= 3 * width || keeps)
+        && 2 * w.regular.len() > w.list.len();
+    !w.has_empty && (2 * taps <= 3 * width || keeps_columns)
 }
 
-/// One row of the part.
-pub(crate) fn row<F: Fold>(part: &mut PoolPart<'_, '_, F>) {
-    if part.part.lanes.len() >= 16 { row_of_lanes::<F, 16>(part) } else { row_of_lanes::<F, 8>(part) }
+/// Writes one row of the part.
+pub(crate) fn fold_row<F: WindowFold>(part: &mut PoolPart<'_, '_, F>) {
+    if part.part.lanes.len() >= 16 {
+        fold_row_in_vectors::<F, 16>(part)
+    } else {
+        fold_row_in_vectors::<F, 8>(part)
+    }
 }
 
-fn row_of_lanes<F: Fold, const L: usize>(part: &mut PoolPart<'_, '_, F>) {
+fn fold_row_in_vectors<F: WindowFold, const L: usize>(part: &mut PoolPart<'_, '_, F>) {
     match part.rows.len() {
         1 => dispatch(DirectRow::<F, L, 1>(part)),
         2 => dispatch(DirectRow::<F, L, 2>(part)),
@@ -40,10 +45,10 @@ fn row_of_lanes<F: Fold, const L: usize>(part: &mut PoolPart<'_, '_, F>) {
     }
 }
 
-/// One row of the part in vectors of `L` lanes, of windows over `R` rows.
-struct DirectRow<'r, 'a, 'p, F: Fold, const L: usize, const R: usize>(&'r mut PoolPart<'a, 'p, F>);
+/// Writes one row of the part in vectors of `L` lanes. The windows have `R` rows.
+struct DirectRow<'r, 'a, 'p, F: WindowFold, const L: usize, const R: usize>(&'r mut PoolPart<'a, 'p, F>);
 
-impl<F: Fold, const L: usize, const R: usize> Loop for DirectRow<'_, '_, '_, F, L, R> {
+impl<F: WindowFold, const L: usize, const R: usize> Loop for DirectRow<'_, '_, '_, F, L, R> {
     type Out = ();
 
     #[inline(always)]
@@ -51,73 +56,74 @@ impl<F: Fold, const L: usize, const R: usize> Loop for DirectRow<'_, '_, '_, F, 
         let all = self.0.part.lanes.clone();
         let mut lane = all.start;
         loop {
-            self.0.direct_rows::<L, R>(lane);
+            self.0.fold_lanes::<L, R>(lane);
             if lane + L == all.end {
                 return;
             }
-            // The last lanes overlap those before, with the same results.
+            // The last vector may overlap the one before; it writes the same results again.
             lane = (lane + L).min(all.end - L);
         }
     }
 }
 
-impl<F: Fold> PoolPart<'_, '_, F> {
+impl<F: WindowFold> PoolPart<'_, '_, F> {
+    /// Writes the `L` lanes from `lane` on, of all columns.
     #[inline(always)]
-    fn direct_rows<const L: usize, const R: usize>(&mut self, lane: usize) {
+    fn fold_lanes<const L: usize, const R: usize>(&mut self, lane: usize) {
         let w = &self.windows.axes[2];
-        let (pixel, width) = (self.from.lanes, self.from.spatial[2]);
+        let (pixel, width) = (self.src_view.lanes, self.src_view.spatial[2]);
         let src = RowVectors::<L, R>::new(self.src, self.rows, lane, pixel, width);
         let columns = self.part.columns.clone();
-        let mut run = w.run.start.max(columns.start)..w.run.end.min(columns.end);
-        match (w.run_taps(), w.step) {
-            _ if w.dilation != 1 || run.len() < 2 => run = columns.start..columns.start,
-            (2, 2) if R == 2 => self.even::<L, R, 2, 2>(src, run.clone(), lane),
-            (3, 2) if R == 2 || R == 3 => self.even::<L, R, 3, 2>(src, run.clone(), lane),
-            (3, 1) if R == 2 || R == 3 => self.even::<L, R, 3, 1>(src, run.clone(), lane),
-            (5, 1) if 3 <= R && R <= 5 => self.even::<L, R, 5, 1>(src, run.clone(), lane),
-            _ => run = columns.start..columns.start,
+        let mut regular = w.regular.start.max(columns.start)..w.regular.end.min(columns.end);
+        match (w.regular_taps(), w.regular_step) {
+            _ if w.dilation != 1 || regular.len() < 2 => regular = columns.start..columns.start,
+            (2, 2) if R == 2 => self.fold_regular::<L, R, 2, 2>(src, regular.clone(), lane),
+            (3, 2) if R == 2 || R == 3 => self.fold_regular::<L, R, 3, 2>(src, regular.clone(), lane),
+            (3, 1) if R == 2 || R == 3 => self.fold_regular::<L, R, 3, 1>(src, regular.clone(), lane),
+            (5, 1) if 3 <= R && R <= 5 => self.fold_regular::<L, R, 5, 1>(src, regular.clone(), lane),
+            _ => regular = columns.start..columns.start,
         }
-        for rest in [columns.start..run.start, run.end..columns.end] {
-            self.any(src, rest, lane);
+        for rest in [columns.start..regular.start, regular.end..columns.end] {
+            self.fold_irregular(src, rest, lane);
         }
     }
 
-    /// Windows of `K` columns, each `S` after the other, over `R` rows.
+    /// Writes windows of `K` columns and `R` rows, each `S` columns after the one before.
     #[inline(always)]
-    fn even<const L: usize, const R: usize, const K: usize, const S: usize>(
+    fn fold_regular<const L: usize, const R: usize, const K: usize, const S: usize>(
         &mut self,
         src: RowVectors<'_, L, R>,
-        run: Range<usize>,
+        columns: Range<usize>,
         lane: usize,
     ) {
-        let span = self.windows.axes[2].list[run.start];
+        let span = self.windows.axes[2].list[columns.start];
         let count = self.count * f64::from(span.count);
-        let mut at = span.start as usize;
-        // Column `k` of a window is column `k - S` of the next.
-        let mut columns = [[F::Acc::default(); L]; K];
+        let mut source_column = span.start as usize;
+        // The folded columns of a window. Column `k` of a window is column `k - S` of the next.
+        let mut folded = [[F::Acc::default(); L]; K];
         for k in S..K {
-            columns[k] = column::<F, L, R>(src.get(at + k - S));
+            folded[k] = fold_column::<F, L, R>(src.get(source_column + k - S));
         }
-        for dst in self.part.vectors::<L>(self.row, run, lane) {
+        for dst in self.part.vectors::<L>(self.row, columns, lane) {
             barrier();
             for k in S..K {
-                columns[k - S] = columns[k];
+                folded[k - S] = folded[k];
             }
             for k in K - S..K {
-                columns[k] = column::<F, L, R>(src.get(at + k));
+                folded[k] = fold_column::<F, L, R>(src.get(source_column + k));
             }
-            let mut acc = columns[0];
-            for column in &columns[1..] {
+            let mut acc = folded[0];
+            for column in &folded[1..] {
                 join_all::<F, L>(&mut acc, column);
             }
             finish_all::<F, L>(dst, &acc, count);
-            at += S;
+            source_column += S;
         }
     }
 
-    /// Windows of any kind.
+    /// Writes windows of any size, at any columns.
     #[inline(always)]
-    fn any<const L: usize, const R: usize>(
+    fn fold_irregular<const L: usize, const R: usize>(
         &mut self,
         src: RowVectors<'_, L, R>,
         columns: Range<usize>,
@@ -127,19 +133,19 @@ impl<F: Fold> PoolPart<'_, '_, F> {
         let spans = &w.list[columns.clone()];
         for (dst, span) in self.part.vectors::<L>(self.row, columns, lane).zip(spans) {
             let start = span.start as usize;
-            let mut acc = column::<F, L, R>(src.get(start));
+            let mut acc = fold_column::<F, L, R>(src.get(start));
             for k in 1..span.taps as usize {
                 barrier();
-                join_all::<F, L>(&mut acc, &column::<F, L, R>(src.get(start + k * w.dilation)));
+                join_all::<F, L>(&mut acc, &fold_column::<F, L, R>(src.get(start + k * w.dilation)));
             }
             finish_all::<F, L>(dst, &acc, self.count * f64::from(span.count));
         }
     }
 }
 
-/// The vectors of one column, folded.
+/// Folds the vectors of one source column.
 #[inline(always)]
-fn column<F: Fold, const L: usize, const R: usize>(rows: [&[f32; L]; R]) -> [F::Acc; L] {
+fn fold_column<F: WindowFold, const L: usize, const R: usize>(rows: [&[f32; L]; R]) -> [F::Acc; L] {
     let mut acc = load_all::<F, L>(rows[0]);
     for row in &rows[1..] {
         join_all::<F, L>(&mut acc, &load_all::<F, L>(row));

@@ -1,21 +1,23 @@
-//! What the elements of a window are folded into, one element or one vector of lanes at a time.
+//! How the elements of a pooling window are folded into one: maximum or mean, one element or one vector of lanes at a time.
 
-/// What a window's elements are folded into.
-pub(crate) trait Fold: 'static {
-    /// State on the way.
+/// How pooling folds the elements of a window.
+pub(crate) trait WindowFold: 'static {
+    /// The accumulator.
     type Acc: Copy + Default + Send + Sync;
     /// The result of a window without elements.
     const EMPTY: f32;
+    /// The accumulator of one element.
     fn load(x: f32) -> Self::Acc;
+    /// The accumulator of the elements of both.
     fn join(a: Self::Acc, b: Self::Acc) -> Self::Acc;
-    /// The result of a window that counts `count` elements.
+    /// The result of a window; a mean divides by `count`.
     fn finish(a: Self::Acc, count: f64) -> f32;
 }
 
-/// The largest element; NaN where there is one.
+/// The largest element; NaN if there is one.
 pub(crate) struct Max;
 
-impl Fold for Max {
+impl WindowFold for Max {
     type Acc = f32;
     const EMPTY: f32 = f32::NEG_INFINITY;
     #[inline(always)]
@@ -24,8 +26,9 @@ impl Fold for Max {
     }
     #[inline(always)]
     fn join(a: f32, b: f32) -> f32 {
-        // Each is one instruction, and gives its second operand where either is NaN. So one of them is NaN then, and
-        // their bits together are; else they agree. (Of zeros with both signs -0 is left.) In any order of joins.
+        // Each comparison and selection is one instruction, which returns its second operand if either is NaN. So if an
+        // operand is NaN, at least one of the two results is, and so are their bits combined; otherwise both results are
+        // equal, except for zeros of both signs, whose bits combined are -0. The order of joins does not matter.
         let (one, other) = (if a > b { a } else { b }, if b > a { b } else { a });
         f32::from_bits(one.to_bits() | other.to_bits())
     }
@@ -35,10 +38,10 @@ impl Fold for Max {
     }
 }
 
-/// The mean of a window of few elements.
-pub(crate) struct MeanOfFew;
+/// The mean of a window, summed in f32.
+pub(crate) struct MeanInF32;
 
-impl Fold for MeanOfFew {
+impl WindowFold for MeanInF32 {
     type Acc = f32;
     const EMPTY: f32 = 0.0;
     #[inline(always)]
@@ -55,10 +58,10 @@ impl Fold for MeanOfFew {
     }
 }
 
-/// The mean of a window of many elements: the sum is f64.
-pub(crate) struct MeanOfMany;
+/// The mean of a window, summed in f64.
+pub(crate) struct MeanInF64;
 
-impl Fold for MeanOfMany {
+impl WindowFold for MeanInF64 {
     type Acc = f64;
     const EMPTY: f32 = 0.0;
     #[inline(always)]
@@ -76,7 +79,7 @@ impl Fold for MeanOfMany {
 }
 
 #[inline(always)]
-pub(crate) fn load_all<F: Fold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
+pub(crate) fn load_all<F: WindowFold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
     let mut a = [F::Acc::default(); L];
     for l in 0..L {
         a[l] = F::load(x[l]);
@@ -85,14 +88,14 @@ pub(crate) fn load_all<F: Fold, const L: usize>(x: &[f32; L]) -> [F::Acc; L] {
 }
 
 #[inline(always)]
-pub(crate) fn join_all<F: Fold, const L: usize>(a: &mut [F::Acc; L], b: &[F::Acc; L]) {
+pub(crate) fn join_all<F: WindowFold, const L: usize>(a: &mut [F::Acc; L], b: &[F::Acc; L]) {
     for l in 0..L {
         a[l] = F::join(a[l], b[l]);
     }
 }
 
 #[inline(always)]
-pub(crate) fn finish_all<F: Fold, const L: usize>(dst: &mut [f32; L], a: &[F::Acc; L], count: f64) {
+pub(crate) fn finish_all<F: WindowFold, const L: usize>(dst: &mut [f32; L], a: &[F::Acc; L], count: f64) {
     for l in 0..L {
         dst[l] = F::finish(a[l], count);
     }

@@ -1,4 +1,4 @@
-//! Windows of pooling: which source elements each result element is made of, along each axis.
+//! Pooling windows: which source elements each result element is made of, along each axis.
 
 use std::ops::Range;
 
@@ -7,15 +7,15 @@ use crate::kernels::conv::geometry::Window;
 use crate::layout::dims::Dims;
 use crate::lists::table;
 
-/// The source elements of one output index along one axis: `taps` of them from `start` on, all inside the source.
+/// The window of one output index along one axis: `taps` source elements from `start` on, all inside the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub start: u32,
     pub taps: u32,
-    /// What an average counts along this axis: the taps, or with them the padding.
+    /// What a mean counts along this axis: the taps, or the taps and the padding.
     pub count: u32,
-    /// Source elements that hold the taps; neither end goes back from one span to the next, as those of the taps
-    /// may under dilation.
+    /// A range of source elements that holds all taps. Neither end decreases from one span to the next, which `start` may do
+    /// under dilation.
     pub from: u32,
     pub to: u32,
 }
@@ -24,19 +24,20 @@ pub(crate) struct Span {
 #[derive(Debug)]
 pub(crate) struct Spans {
     pub list: Vec<Span>,
-    /// Step from one tap to the next.
+    /// Source elements from one tap to the next.
     pub dilation: usize,
-    /// The longest run of output indices whose spans differ in `start` alone, by the same step.
-    pub run: Range<usize>,
+    /// The longest range of output indices whose spans differ only in `start`, each by the same step from the one before.
+    pub regular: Range<usize>,
     /// That step.
-    pub step: usize,
+    pub regular_step: usize,
     /// Whether some span has no taps.
     pub has_empty: bool,
 }
 
 impl Spans {
+    /// The spans of one axis, whose regular range is searched.
     fn new(list: Vec<Span>, dilation: usize) -> Spans {
-        let (mut run, mut step) = (0..0, 1);
+        let (mut regular, mut regular_step) = (0..0, 1);
         let mut begin = 0;
         for i in 0..list.len() {
             let alike = |a: usize, b: usize| {
@@ -44,36 +45,37 @@ impl Spans {
                     && list[a].count == list[b].count
                     && list[b].start >= list[a].start
             };
-            let even = |a: usize| list[a + 1].start - list[a].start == list[i].start - list[i - 1].start;
-            if i > begin && !(alike(i - 1, i) && (i == begin + 1 || even(begin))) {
-                // The index before may begin another run together with this one.
+            let same_step = |a: usize| list[a + 1].start - list[a].start == list[i].start - list[i - 1].start;
+            if i > begin && !(alike(i - 1, i) && (i == begin + 1 || same_step(begin))) {
+                // The previous index may begin another range together with this one.
                 begin = if alike(i - 1, i) { i - 1 } else { i };
             }
-            if i + 1 - begin > run.len() {
-                run = begin..i + 1;
-                step = if run.len() > 1 { (list[i].start - list[i - 1].start) as usize } else { 1 };
+            if i + 1 - begin > regular.len() {
+                regular = begin..i + 1;
+                regular_step =
+                    if regular.len() > 1 { (list[i].start - list[i - 1].start) as usize } else { 1 };
             }
         }
         let has_empty = list.iter().any(|s| s.taps == 0);
-        Spans { list, dilation, run, step, has_empty }
+        Spans { list, dilation, regular, regular_step, has_empty }
     }
 
-    /// One window over each element: an axis that the tensor does not have.
+    /// One window of one element: for an axis that the tensor does not have.
     fn single() -> Spans {
         Spans::new(vec![Span { start: 0, taps: 1, count: 1, from: 0, to: 1 }], 1)
     }
 
-    /// The source elements that hold the taps of span `i`.
+    /// A range of source elements that holds the taps of span `i`.
     #[inline(always)]
-    pub fn reach(&self, i: usize) -> (usize, usize) {
+    pub fn source_range(&self, i: usize) -> (usize, usize) {
         let s = &self.list[i];
         (s.from as usize, s.to as usize)
     }
 
-    /// Taps of every span of the run.
+    /// The number of taps of each span of the regular range.
     #[inline(always)]
-    pub fn run_taps(&self) -> usize {
-        self.list.get(self.run.start).map_or(0, |s| s.taps as usize)
+    pub fn regular_taps(&self) -> usize {
+        self.list.get(self.regular.start).map_or(0, |s| s.taps as usize)
     }
 
     fn most_taps(&self) -> usize {
@@ -88,14 +90,15 @@ pub(crate) struct Windows {
 }
 
 impl Windows {
-    fn new(op_axes: Vec<Spans>) -> Windows {
+    /// Windows of the given axes, the last of which is W; other axes have one window of one element.
+    fn new(given: Vec<Spans>) -> Windows {
         let mut axes = [Spans::single(), Spans::single(), Spans::single()];
-        let missing = 3 - op_axes.len();
-        axes.iter_mut().skip(missing).zip(op_axes).for_each(|(place, spans)| *place = spans);
+        let missing = 3 - given.len();
+        axes.iter_mut().skip(missing).zip(given).for_each(|(place, spans)| *place = spans);
         Windows { axes }
     }
 
-    /// The most source elements that one result element is made of.
+    /// The largest number of source elements that one result element is made of.
     pub fn most_taps(&self) -> usize {
         self.axes.iter().map(Spans::most_taps).product()
     }
@@ -140,7 +143,7 @@ pub(crate) struct PoolGeometry {
 }
 
 impl PoolGeometry {
-    /// Checks the parameters of a call. Without a stride it is the kernel's size; there is one value an axis.
+    /// Checks the parameters of a call. Without a stride, the stride is the size of the kernel.
     pub fn new<const N: usize>(
         op: &'static str,
         input: Dims,
@@ -159,8 +162,8 @@ impl PoolGeometry {
         Ok(g)
     }
 
-    /// `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`, or with `ceil`; the last window of the
-    /// latter begins inside the source or the padding before it.
+    /// `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`, or the same with `ceil`, where the last window
+    /// must begin inside the source or the padding before it.
     fn output_size(&self, axis: usize, ceil_mode: bool) -> Result<usize> {
         let (size, kernel, pad, stride) =
             (self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis]);
@@ -206,7 +209,7 @@ impl PoolGeometry {
             pad_end: pad,
         };
         let (padded, reach) = window.reach()?;
-        // All of it is below 2^31.
+        // Every value is below 2^31.
         let room = padded as i64 - reach as i64 + if ceil_mode { stride as i64 - 1 } else { 0 };
         let mut output = room.div_euclid(stride as i64) + 1;
         if ceil_mode && (output - 1) * stride as i64 >= (size + pad) as i64 {
@@ -225,8 +228,8 @@ impl PoolGeometry {
         }
     }
 
-    /// The windows. An average counts the padding where `count_padding` is set, though never what lies beyond it
-    /// (a last window of `ceil_mode`).
+    /// The windows. With `count_padding` a mean counts the padding too, but never what lies beyond the padding (the last window
+    /// of `ceil_mode` may reach there).
     pub fn windows(&self, count_padding: bool) -> Result<Windows> {
         let axes =
             (0..self.input.len()).map(|axis| self.spans(axis, count_padding)).collect::<Result<_>>()?;
@@ -237,13 +240,13 @@ impl PoolGeometry {
         let [size, kernel, pad, stride, dilation] =
             [self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis], self.dilation[axis]]
                 .map(|v| v as i64);
-        // One tap has no neighbour, however far that would be.
+        // With a single tap, dilation means nothing and may be of any size.
         let dilation = if kernel == 1 { 1 } else { dilation };
         let mut list = table(self.op, self.output[axis])?;
         list.extend((0..self.output[axis] as i64).map(|i| {
             let from = i * stride - pad;
             let end = (from + dilation * (kernel - 1) + 1).min(size);
-            // The first tap that is not in the padding.
+            // The first tap that is not in the padding before the source.
             let start = if from < 0 { from + (-from + dilation - 1) / dilation * dilation } else { from };
             let taps = if end > start { (end - start + dilation - 1) / dilation } else { 0 };
             let count = if count_padding { (from + kernel).min(size + pad) - from } else { taps };
@@ -271,13 +274,13 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_even_run_is_found() {
+    fn the_longest_regular_range_is_found() {
         let s = spans(&[(0, 2), (1, 3), (3, 3), (5, 3), (7, 2)]);
-        assert_eq!((s.run.clone(), s.step), (1..4, 2));
+        assert_eq!((s.regular.clone(), s.regular_step), (1..4, 2));
         let s = spans(&[(0, 2), (1, 2), (2, 2), (4, 2), (6, 2), (8, 2)]);
-        assert_eq!((s.run.clone(), s.step), (2..6, 2));
+        assert_eq!((s.regular.clone(), s.regular_step), (2..6, 2));
         let s = spans(&[(0, 7)]);
-        assert_eq!((s.run.clone(), s.step), (0..1, 1));
+        assert_eq!((s.regular.clone(), s.regular_step), (0..1, 1));
     }
 
     #[test]

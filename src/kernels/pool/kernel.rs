@@ -1,48 +1,48 @@
-//! The kernel of all pooling: the elements of every window are folded, first along D and H into columns, then along
-//! W. That order is the same in every layout and on every path, and so are the bits.
+//! The kernel of all pooling. It folds the elements of every window first along D and H, into columns, then along W. Every
+//! layout and every code path folds in this order, so all give the same bits.
 
 use crate::error::Result;
 use crate::kernels::lanes::{Lanes, PlanePart};
 use crate::kernels::pool::direct;
-use crate::kernels::pool::fold::{Fold, Max, MeanOfFew, MeanOfMany};
+use crate::kernels::pool::fold::{Max, MeanInF32, MeanInF64, WindowFold};
 use crate::kernels::pool::geometry::{Span, Windows};
 use crate::kernels::pool::scratch::MANY_LANES;
-use crate::kernels::spatial::Work;
+use crate::kernels::spatial::SpatialOperands;
 
-/// Windows of at most this many elements are summed in f32.
-pub(crate) const FEW: usize = 64;
+/// Windows of at most this many elements are summed in f32, larger ones in f64.
+pub(crate) const MAX_TAPS_IN_F32: usize = 64;
 
 /// The maximum of every window.
-pub(crate) fn max(work: Work<'_>, windows: &Windows) -> Result<()> {
-    fold::<Max>(work, windows);
+pub(crate) fn max(operands: SpatialOperands<'_>, windows: &Windows) -> Result<()> {
+    run::<Max>(operands, windows);
     Ok(())
 }
 
 /// The mean of every window.
-pub(crate) fn mean(work: Work<'_>, windows: &Windows) -> Result<()> {
-    if windows.most_taps() <= FEW {
-        fold::<MeanOfFew>(work, windows);
+pub(crate) fn mean(operands: SpatialOperands<'_>, windows: &Windows) -> Result<()> {
+    if windows.most_taps() <= MAX_TAPS_IN_F32 {
+        run::<MeanInF32>(operands, windows);
     } else {
-        fold::<MeanOfMany>(work, windows);
+        run::<MeanInF64>(operands, windows);
     }
     Ok(())
 }
 
-fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
-    let Work { src, from, dst, to } = work;
+fn run<F: WindowFold>(operands: SpatialOperands<'_>, windows: &Windows) {
+    let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [d, h, _] = &windows.axes;
-    let taps = |spans: &[Span]| spans.iter().map(|s| s.taps as usize).max().unwrap_or(0);
-    let row_bytes = 4 * (to.row_len() + from.row_len() * taps(&d.list) * taps(&h.list));
+    let most_taps = |spans: &[Span]| spans.iter().map(|s| s.taps as usize).max().unwrap_or(0);
+    let row_bytes = 4 * (dst_view.row_len() + src_view.row_len() * most_taps(&d.list) * most_taps(&h.list));
     let state = || (Vec::new(), Vec::new());
-    let direct = from.lanes >= 8 && direct::suits(windows, from.spatial[2]);
-    to.for_each_plane_part(dst, row_bytes, state, |(scratch, rows), part| {
-        let lanes = from.lanes_in(part.plane.block);
+    let direct = src_view.lanes >= 8 && direct::is_faster(windows, src_view.spatial[2]);
+    dst_view.for_each_plane_part(dst, row_bytes, state, |(scratch, rows), part| {
+        let logical_lanes = src_view.lanes_in(part.plane.block);
         let part = PoolPart::<F> {
             src,
-            from: &from,
+            src_view: &src_view,
             windows,
             part,
-            lanes,
+            logical_lanes,
             rows,
             row: 0,
             count: 0.0,
@@ -53,66 +53,68 @@ fn fold<F: Fold>(work: Work<'_>, windows: &Windows) {
     });
 }
 
-/// One part of the result, and where in it the work is.
+/// One part of the result, and the row of it that is being written.
 ///
-/// Each inner loop goes through [`dispatch`](crate::simd::dispatch) by itself. In one function for all of them, LLVM spent half of the
-/// time that the whole crate takes.
-pub(crate) struct PoolPart<'a, 'p, F: Fold> {
+/// Each inner loop is dispatched on its own by [`dispatch`](crate::simd::dispatch). With all of them in one function, LLVM spent
+/// on that function half of the time that the whole crate takes to compile.
+pub(crate) struct PoolPart<'a, 'p, F: WindowFold> {
     pub src: &'a [f32],
-    pub from: &'a Lanes,
+    pub src_view: &'a Lanes,
     pub windows: &'a Windows,
     pub part: &'a mut PlanePart<'p>,
-    /// Logical lanes of the block.
-    lanes: usize,
-    /// The row of the result, where the source rows of its windows begin in `src`, and what D and H contribute to
-    /// the count of an average.
+    /// Lanes of the block that are no padding.
+    logical_lanes: usize,
+    /// The row of the result.
     pub row: usize,
+    /// Where the source rows of the windows of this row begin in `src`.
     pub rows: &'a mut Vec<usize>,
+    /// The product of what D and H contribute to the count of a mean.
     pub count: f64,
-    /// Empty until the first use.
+    /// Folded columns. Empty until the first use.
     pub scratch: &'a mut Vec<F::Acc>,
-    /// Whether windows are folded straight from the source.
+    /// Whether windows are folded directly from the source, without the scratch row.
     direct: bool,
 }
 
-impl<F: Fold> PoolPart<'_, '_, F> {
+impl<F: WindowFold> PoolPart<'_, '_, F> {
     fn run(mut self) {
-        let (from, plane) = (self.from, self.part.plane);
+        let (src_view, plane) = (self.src_view, self.part.plane);
         let [d, h, _] = &self.windows.axes;
-        let ds = d.list[plane.d];
-        let image = plane.n * from.stride_n + plane.block * from.stride_block;
+        let d_span = d.list[plane.d];
+        let image = plane.n * src_view.stride_n + plane.block * src_view.stride_block;
         for row in self.part.rows.clone() {
-            let hs = h.list[row];
+            let h_span = h.list[row];
             self.rows.clear();
-            for i in 0..ds.taps as usize {
-                let plane = image + (ds.start as usize + i * d.dilation) * from.stride_d;
-                for j in 0..hs.taps as usize {
-                    self.rows.push(plane + (hs.start as usize + j * h.dilation) * from.stride_h);
+            for i in 0..d_span.taps as usize {
+                let plane = image + (d_span.start as usize + i * d.dilation) * src_view.stride_d;
+                for j in 0..h_span.taps as usize {
+                    self.rows.push(plane + (h_span.start as usize + j * h.dilation) * src_view.stride_h);
                 }
             }
-            self.count = f64::from(ds.count) * f64::from(hs.count);
+            self.count = f64::from(d_span.count) * f64::from(h_span.count);
             self.row = row;
             let all = self.part.lanes.clone();
             if self.rows.is_empty() {
-                self.part.columns.clone().for_each(|i| self.empty(i, all.start, all.len()));
+                self.part.columns.clone().for_each(|column| self.empty_window(column, all.start, all.len()));
             } else if self.direct && self.rows.len() <= direct::MAX_ROWS {
-                direct::row(&mut self);
+                direct::fold_row(&mut self);
             } else {
                 let mut first = all.start;
                 while first < all.end {
-                    let wide = if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
-                    self.folded(first, wide);
-                    first += wide;
+                    let lane_count =
+                        if all.end - first < 2 * MANY_LANES { all.end - first } else { MANY_LANES };
+                    self.fold_row_by_scratch(first, lane_count);
+                    first += lane_count;
                 }
             }
         }
     }
 
-    /// A window without elements; padding lanes stay zero.
+    /// Writes the result of a window without elements, and zeros into padding lanes.
     #[cold]
-    pub(crate) fn empty(&mut self, at: usize, lane: usize, wide: usize) {
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
-        let logical = self.lanes.saturating_sub(lane).min(wide);
+    pub(crate) fn empty_window(&mut self, column: usize, lane: usize, lane_count: usize) {
+        let dst = self.part.elements(self.row, column..column + 1, lane..lane + lane_count);
+        let logical = self.logical_lanes.saturating_sub(lane).min(lane_count);
         dst[..logical].fill(F::EMPTY);
         dst[logical..].fill(0.0);
     }

@@ -1,4 +1,4 @@
-//! Pooling: windows over the spatial dimensions, folded by maximum or mean.
+//! The kernels of pooling: windows over the spatial dimensions, folded by maximum or mean.
 
 mod direct;
 mod fold;

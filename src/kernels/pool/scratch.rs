@@ -1,74 +1,74 @@
-//! Windows by way of a row of source columns, each folded along D and H: for pixels of few lanes, since vectors run
-//! over whole rows, and for windows that share many columns.
+//! Pooling windows folded by way of a scratch row: source columns are first folded along D and H into that row, then each window
+//! along W. This serves pixels of few lanes, since vectors run over whole rows, and windows that share many columns.
 
 use std::ops::Range;
 
-use crate::kernels::pool::fold::{Fold, finish_all, join_all, load_all};
+use crate::kernels::pool::fold::{WindowFold, finish_all, join_all, load_all};
 use crate::kernels::pool::kernel::PoolPart;
 use crate::kernels::spatial::tile_end;
 use crate::simd::{Loop, barrier, dispatch};
 
-/// Elements of the row of folded columns, which stays in the first-level cache.
-const SCRATCH: usize = 2048;
-/// Lanes that are folded at once where there are many.
+/// Elements of the scratch row, which stays in the first-level cache.
+const SCRATCH_ELEMENTS: usize = 2048;
+/// Lanes that are folded at once if a pixel has many.
 pub(crate) const MANY_LANES: usize = 64;
 
-impl<F: Fold> PoolPart<'_, '_, F> {
-    /// All columns of a row, `wide` lanes from `lane` on: fewer than twice `MANY_LANES`.
-    pub(crate) fn folded(&mut self, lane: usize, wide: usize) {
+impl<F: WindowFold> PoolPart<'_, '_, F> {
+    /// Writes `lane_count` lanes from `lane` on, fewer than twice `MANY_LANES`, of all columns of a row.
+    pub(crate) fn fold_row_by_scratch(&mut self, lane: usize, lane_count: usize) {
         let w = &self.windows.axes[2];
         let columns = self.part.columns.clone();
-        let room = SCRATCH / wide;
-        self.scratch.resize(SCRATCH.min(self.from.row_len()), F::Acc::default());
+        let max_columns = SCRATCH_ELEMENTS / lane_count;
+        self.scratch.resize(SCRATCH_ELEMENTS.min(self.src_view.row_len()), F::Acc::default());
         let mut at = columns.start;
         while at < columns.end {
-            let (from, to) = w.reach(at);
+            let (from, to) = w.source_range(at);
             if w.list[at].taps == 0 {
-                self.empty(at, lane, wide);
+                self.empty_window(at, lane, lane_count);
                 at += 1;
-            } else if to - from > room {
-                self.long(at, lane, wide);
+            } else if to - from > max_columns {
+                self.fold_long_window(at, lane, lane_count);
                 at += 1;
             } else {
-                let end = tile_end(at, columns.end, room, |i| w.reach(i));
+                let end = tile_end(at, columns.end, max_columns, |i| w.source_range(i));
                 // A window without elements ends the tile.
                 let end =
                     if w.has_empty { (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end) } else { end };
-                self.columns(from, w.reach(end - 1).1, lane, wide);
-                dispatch(FoldWindows { part: &mut *self, at: at..end, from, lane, wide });
+                self.fold_columns(from, w.source_range(end - 1).1, lane, lane_count);
+                dispatch(FoldWindows { part: &mut *self, at: at..end, from, lane, lane_count });
                 at = end;
             }
         }
     }
 
     /// Folds the rows of source columns `from..to` into the scratch row.
-    fn columns(&mut self, from: usize, to: usize, lane: usize, wide: usize) {
-        let acc = &mut self.scratch[..(to - from) * wide];
+    fn fold_columns(&mut self, from: usize, to: usize, lane: usize, lane_count: usize) {
+        let acc = &mut self.scratch[..(to - from) * lane_count];
         dispatch(FoldColumns::<F> {
             src: self.src,
             rows: self.rows,
             from,
-            pixel: self.from.lanes,
+            pixel: self.src_view.lanes,
             lane,
-            wide,
+            lane_count,
             acc,
         });
     }
 
-    /// A window that does not fit into the scratch row.
-    fn long(&mut self, at: usize, lane: usize, wide: usize) {
+    /// Writes a window whose columns do not fit into the scratch row, in several passes.
+    fn fold_long_window(&mut self, at: usize, lane: usize, lane_count: usize) {
         let w = &self.windows.axes[2];
         let span = w.list[at];
-        let (room, dilation) = (SCRATCH / wide, w.dilation);
+        let (max_columns, dilation) = (SCRATCH_ELEMENTS / lane_count, w.dilation);
         let mut acc = [F::Acc::default(); 2 * MANY_LANES];
-        let acc = &mut acc[..wide];
+        let acc = &mut acc[..lane_count];
         let (mut tap, taps) = (0, span.taps as usize);
         while tap < taps {
-            let more = ((room - 1) / dilation + 1).min(taps - tap);
+            let more = ((max_columns - 1) / dilation + 1).min(taps - tap);
             let from = span.start as usize + tap * dilation;
-            self.columns(from, from + (more - 1) * dilation + 1, lane, wide);
+            self.fold_columns(from, from + (more - 1) * dilation + 1, lane, lane_count);
             for i in 0..more {
-                let column = &self.scratch[i * dilation * wide..][..wide];
+                let column = &self.scratch[i * dilation * lane_count..][..lane_count];
                 for (a, &c) in acc.iter_mut().zip(column) {
                     *a = if tap + i == 0 { c } else { F::join(*a, c) };
                 }
@@ -76,114 +76,116 @@ impl<F: Fold> PoolPart<'_, '_, F> {
             tap += more;
         }
         let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
+        let dst = self.part.elements(self.row, at..at + 1, lane..lane + lane_count);
         for (d, a) in dst.iter_mut().zip(acc) {
             *d = F::finish(*a, count);
         }
     }
 
-    /// Folds the columns of the scratch row, which begins at source column `from`.
+    /// Writes the windows of the output columns `at` from the scratch row, which begins at source column `from`.
     #[inline(always)]
-    fn windows(&mut self, at: Range<usize>, from: usize, lane: usize, wide: usize) {
+    fn fold_windows(&mut self, at: Range<usize>, from: usize, lane: usize, lane_count: usize) {
         let w = &self.windows.axes[2];
-        let run = w.run.start.max(at.start)..w.run.end.min(at.end);
-        let dense = w.dilation == 1 && wide == self.from.lanes;
-        let blocks = dense && (wide == 16 || wide == 8) && (run.len() > 1);
-        // Windows of an adaptive pool that enlarges may all begin at one pixel: step 0.
-        let pixels = wide == 1 && (1..=4).contains(&w.step) && run.len() >= 4;
-        let run = if blocks || pixels { run } else { at.start..at.start };
-        for i in (at.start..run.start).chain(run.end..at.end) {
-            self.window(i, from, lane, wide);
+        let regular = w.regular.start.max(at.start)..w.regular.end.min(at.end);
+        let dense = w.dilation == 1 && lane_count == self.src_view.lanes;
+        let blocks = dense && (lane_count == 16 || lane_count == 8) && regular.len() > 1;
+        // The step is 0 where an adaptive pool enlarges its source and several windows begin at one pixel.
+        let pixels = lane_count == 1 && (1..=4).contains(&w.regular_step) && regular.len() >= 4;
+        let regular = if blocks || pixels { regular } else { at.start..at.start };
+        for i in (at.start..regular.start).chain(regular.end..at.end) {
+            self.fold_window(i, from, lane, lane_count);
         }
-        if run.is_empty() {
+        if regular.is_empty() {
             return;
         }
-        let (span, step) = (w.list[run.start], w.step);
+        let (span, step) = (w.list[regular.start], w.regular_step);
         let count = self.count * f64::from(span.count);
-        let src = &self.scratch[(span.start as usize - from) * wide..];
-        let dst = self.part.elements(self.row, run.clone(), 0..self.from.lanes);
+        let src = &self.scratch[(span.start as usize - from) * lane_count..];
+        let dst = self.part.elements(self.row, regular.clone(), 0..self.src_view.lanes);
         let taps = span.taps as usize;
-        match (wide, taps, step) {
-            (16, 2, _) => even_blocks::<F, 16, 2>(src, dst, taps, step, count),
-            (16, 3, _) => even_blocks::<F, 16, 3>(src, dst, taps, step, count),
-            (16, ..) => even_blocks::<F, 16, 0>(src, dst, taps, step, count),
-            (8, ..) => even_blocks::<F, 8, 0>(src, dst, taps, step, count),
-            (_, _, 1) => even_pixels::<F, 1>(src, dst, taps, w.dilation, count),
-            (_, _, 2) => even_pixels::<F, 2>(src, dst, taps, w.dilation, count),
-            (_, _, 3) => even_pixels::<F, 3>(src, dst, taps, w.dilation, count),
-            _ => even_pixels::<F, 4>(src, dst, taps, w.dilation, count),
+        match (lane_count, taps, step) {
+            (16, 2, _) => regular_blocks::<F, 16, 2>(src, dst, taps, step, count),
+            (16, 3, _) => regular_blocks::<F, 16, 3>(src, dst, taps, step, count),
+            (16, ..) => regular_blocks::<F, 16, 0>(src, dst, taps, step, count),
+            (8, ..) => regular_blocks::<F, 8, 0>(src, dst, taps, step, count),
+            (_, _, 1) => regular_pixels::<F, 1>(src, dst, taps, w.dilation, count),
+            (_, _, 2) => regular_pixels::<F, 2>(src, dst, taps, w.dilation, count),
+            (_, _, 3) => regular_pixels::<F, 3>(src, dst, taps, w.dilation, count),
+            _ => regular_pixels::<F, 4>(src, dst, taps, w.dilation, count),
         }
     }
 
-    /// Folds the columns of one window.
+    /// Writes the window of output column `at` from the scratch row.
     #[inline(always)]
-    fn window(&mut self, at: usize, from: usize, lane: usize, wide: usize) {
+    fn fold_window(&mut self, at: usize, from: usize, lane: usize, lane_count: usize) {
         let w = &self.windows.axes[2];
         let span = w.list[at];
-        let step = w.dilation * wide;
-        let columns = &self.scratch[(span.start as usize - from) * wide..];
+        let step = w.dilation * lane_count;
+        let columns = &self.scratch[(span.start as usize - from) * lane_count..];
         let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + wide);
+        let dst = self.part.elements(self.row, at..at + 1, lane..lane + lane_count);
         let taps = span.taps as usize;
-        match (wide, taps) {
-            (16.., 2) => one_window::<F, 16, 2>(columns, dst, taps, step, count),
-            (16.., 3) => one_window::<F, 16, 3>(columns, dst, taps, step, count),
-            (16.., _) => one_window::<F, 16, 0>(columns, dst, taps, step, count),
-            (8.., _) => one_window::<F, 8, 0>(columns, dst, taps, step, count),
-            _ => one_window::<F, 1, 0>(columns, dst, taps, step, count),
+        match (lane_count, taps) {
+            (16.., 2) => window_of_lanes::<F, 16, 2>(columns, dst, taps, step, count),
+            (16.., 3) => window_of_lanes::<F, 16, 3>(columns, dst, taps, step, count),
+            (16.., _) => window_of_lanes::<F, 16, 0>(columns, dst, taps, step, count),
+            (8.., _) => window_of_lanes::<F, 8, 0>(columns, dst, taps, step, count),
+            _ => window_of_lanes::<F, 1, 0>(columns, dst, taps, step, count),
         }
     }
 }
 
-/// Folds the rows of a range of source columns.
-struct FoldColumns<'a, F: Fold> {
+/// Folds the rows of a range of source columns into `acc`.
+struct FoldColumns<'a, F: WindowFold> {
     src: &'a [f32],
     /// Where the rows begin in `src`.
     rows: &'a [usize],
     /// The first column.
     from: usize,
-    /// Lanes of a pixel, and those of them that are folded.
+    /// Lanes of a pixel.
     pixel: usize,
+    /// The first lane that is folded, and how many are.
     lane: usize,
-    wide: usize,
+    lane_count: usize,
     acc: &'a mut [F::Acc],
 }
 
-impl<F: Fold> Loop for FoldColumns<'_, F> {
+impl<F: WindowFold> Loop for FoldColumns<'_, F> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        // Whole pixels lie side by side, and are one long run.
-        let run = if self.wide == self.pixel { self.acc.len().max(1) } else { self.wide };
-        for (i, acc) in self.acc.chunks_exact_mut(run).enumerate() {
+        // The lanes of whole pixels are contiguous: one long run of elements.
+        let run_len = if self.lane_count == self.pixel { self.acc.len().max(1) } else { self.lane_count };
+        for (i, acc) in self.acc.chunks_exact_mut(run_len).enumerate() {
             fold_rows::<F>(self.src, self.rows, (self.from + i) * self.pixel + self.lane, acc);
         }
     }
 }
 
-/// Folds the windows `at` from the scratch row.
-struct FoldWindows<'r, 'a, 'p, F: Fold> {
+/// Writes the windows of the output columns `at` from the scratch row.
+struct FoldWindows<'r, 'a, 'p, F: WindowFold> {
     part: &'r mut PoolPart<'a, 'p, F>,
     at: Range<usize>,
     /// The source column that the scratch row begins at.
     from: usize,
     lane: usize,
-    wide: usize,
+    lane_count: usize,
 }
 
-impl<F: Fold> Loop for FoldWindows<'_, '_, '_, F> {
+impl<F: WindowFold> Loop for FoldWindows<'_, '_, '_, F> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        self.part.windows(self.at, self.from, self.lane, self.wide);
+        self.part.fold_windows(self.at, self.from, self.lane, self.lane_count);
     }
 }
 
-/// Windows of `taps` pixels of `L` lanes, side by side, each `step` pixels after the other. `K` is `taps`, or 0.
+/// Writes windows of `taps` adjacent pixels of `L` lanes, each `step` pixels after the one before. `K` is `taps`, or 0 for any
+/// number of taps.
 #[inline(always)]
-fn even_blocks<F: Fold, const L: usize, const K: usize>(
+fn regular_blocks<F: WindowFold, const L: usize, const K: usize>(
     src: &[F::Acc],
     dst: &mut [f32],
     taps: usize,
@@ -203,9 +205,10 @@ fn even_blocks<F: Fold, const L: usize, const K: usize>(
     }
 }
 
-/// Windows of `taps` pixels of one lane, `dilation` apart, each `S` pixels after the other; four at least.
+/// Writes at least four windows of `taps` pixels of one lane, `dilation` apart. Each window begins `S` pixels after the one
+/// before.
 #[inline(always)]
-fn even_pixels<F: Fold, const S: usize>(
+fn regular_pixels<F: WindowFold, const S: usize>(
     src: &[F::Acc],
     dst: &mut [f32],
     taps: usize,
@@ -213,14 +216,15 @@ fn even_pixels<F: Fold, const S: usize>(
     count: f64,
 ) {
     match dst.len() {
-        16.. => even_vectors::<F, S, 16>(src, dst, taps, dilation, count),
-        8.. => even_vectors::<F, S, 8>(src, dst, taps, dilation, count),
-        _ => even_vectors::<F, S, 4>(src, dst, taps, dilation, count),
+        16.. => regular_pixel_vectors::<F, S, 16>(src, dst, taps, dilation, count),
+        8.. => regular_pixel_vectors::<F, S, 8>(src, dst, taps, dilation, count),
+        _ => regular_pixel_vectors::<F, S, 4>(src, dst, taps, dilation, count),
     }
 }
 
+/// As [`regular_pixels`], `L` windows at a time.
 #[inline(always)]
-fn even_vectors<F: Fold, const S: usize, const L: usize>(
+fn regular_pixel_vectors<F: WindowFold, const S: usize, const L: usize>(
     src: &[F::Acc],
     dst: &mut [f32],
     taps: usize,
@@ -248,9 +252,10 @@ fn even_vectors<F: Fold, const S: usize, const L: usize>(
     }
 }
 
-/// One window of `taps` pixels of at least `L` lanes, which begin `step` elements apart. `K` is `taps`, or 0.
+/// Writes one window of `taps` pixels of at least `L` lanes; the pixels begin `step` elements apart. `K` is `taps`, or 0 for any
+/// number of taps.
 #[inline(always)]
-fn one_window<F: Fold, const L: usize, const K: usize>(
+fn window_of_lanes<F: WindowFold, const L: usize, const K: usize>(
     src: &[F::Acc],
     dst: &mut [f32],
     taps: usize,
@@ -275,8 +280,8 @@ fn one_window<F: Fold, const L: usize, const K: usize>(
     }
 }
 
-/// Where the vector after the one at `at` begins; the last one of `n` elements may overlap that before it, with the
-/// same results again.
+/// The start of the vector after the one at `at`, if there is one. The last vector of `n` elements may overlap the one before; it
+/// writes the same results again.
 #[inline(always)]
 fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
     if at + L == n { None } else { Some((at + L).min(n - L)) }
@@ -284,33 +289,36 @@ fn next_vector<const L: usize>(at: usize, n: usize) -> Option<usize> {
 
 /// Folds `acc.len()` elements from `at` on of every row into `acc`.
 #[inline(always)]
-fn fold_rows<F: Fold>(src: &[f32], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
+fn fold_rows<F: WindowFold>(src: &[f32], rows: &[usize], at: usize, acc: &mut [F::Acc]) {
     let n = acc.len();
     let row = |i: usize| &src[rows[i] + at..][..n];
-    // The first rows leave a multiple of four.
+    // The first group leaves a multiple of four rows.
     let mut done = match (rows.len() - 1) % 4 {
-        0 => some_rows::<F, 1, true>([row(0)], acc),
-        1 => some_rows::<F, 2, true>([row(0), row(1)], acc),
-        2 => some_rows::<F, 3, true>([row(0), row(1), row(2)], acc),
-        _ => some_rows::<F, 4, true>([row(0), row(1), row(2), row(3)], acc),
+        0 => fold_row_group::<F, 1, true>([row(0)], acc),
+        1 => fold_row_group::<F, 2, true>([row(0), row(1)], acc),
+        2 => fold_row_group::<F, 3, true>([row(0), row(1), row(2)], acc),
+        _ => fold_row_group::<F, 4, true>([row(0), row(1), row(2), row(3)], acc),
     };
     while done < rows.len() {
-        done += some_rows::<F, 4, false>([row(done), row(done + 1), row(done + 2), row(done + 3)], acc);
+        done += fold_row_group::<F, 4, false>([row(done), row(done + 1), row(done + 2), row(done + 3)], acc);
     }
 }
 
-/// Folds `R` rows into `acc`, which `FIRST` sets; gives `R`.
+/// Folds `R` rows into `acc`, which the `FIRST` group initialises. Returns `R`.
 #[inline(always)]
-fn some_rows<F: Fold, const R: usize, const FIRST: bool>(rows: [&[f32]; R], acc: &mut [F::Acc]) -> usize {
-    let (rows, acc) = row_vectors::<F, R, 16, FIRST>(rows, acc);
-    let (rows, acc) = row_vectors::<F, R, 4, FIRST>(rows, acc);
-    row_vectors::<F, R, 1, FIRST>(rows, acc);
+fn fold_row_group<F: WindowFold, const R: usize, const FIRST: bool>(
+    rows: [&[f32]; R],
+    acc: &mut [F::Acc],
+) -> usize {
+    let (rows, acc) = fold_row_vectors::<F, R, 16, FIRST>(rows, acc);
+    let (rows, acc) = fold_row_vectors::<F, R, 4, FIRST>(rows, acc);
+    fold_row_vectors::<F, R, 1, FIRST>(rows, acc);
     R
 }
 
-/// Folds as many elements as there are whole vectors of `L`; gives the rest.
+/// Folds the elements of all whole vectors of `L`. Returns what is left of the rows and of `acc`.
 #[inline(always)]
-fn row_vectors<'r, 'a, F: Fold, const R: usize, const L: usize, const FIRST: bool>(
+fn fold_row_vectors<'r, 'a, F: WindowFold, const R: usize, const L: usize, const FIRST: bool>(
     rows: [&'r [f32]; R],
     acc: &'a mut [F::Acc],
 ) -> ([&'r [f32]; R], &'a mut [F::Acc]) {
@@ -329,7 +337,7 @@ fn row_vectors<'r, 'a, F: Fold, const R: usize, const L: usize, const FIRST: boo
 }
 
 #[inline(always)]
-fn vector<F: Fold, const L: usize>(src: &[F::Acc], at: usize) -> &[F::Acc; L] {
+fn vector<F: WindowFold, const L: usize>(src: &[F::Acc], at: usize) -> &[F::Acc; L] {
     src[at..].first_chunk().expect("a vector's elements")
 }
 

@@ -5,135 +5,216 @@ use crate::error::Result;
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::kernel;
 use crate::kernels::reduce::folds::{Amax, Mean};
-use crate::kernels::spatial;
+use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
+use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, required_ints};
-use crate::op::{Arg, ArgSpec, Args, Kernel, KernelFn, KernelResult, Op, Results, Schema};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::reduce;
-
 use crate::tensor::any::Operand;
 
-const ADAPTIVE_ARGS: &[ArgSpec] = &[data("x"), required_ints("output")];
+params! {
+    /// Parameters of adaptive pooling with `N` spatial dimensions.
+    struct AdaptivePool<const N: usize> {
+        output: [usize; N] => required_ints("output"),
+    }
+}
+
+const ADAPTIVE_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], AdaptivePool::<2>::SPECS);
 const GLOBAL_ARGS: &[ArgSpec] = &[data("x")];
 
-static SCHEMAS: [Schema; 8] = [
-    Schema::new("adaptive_avg_pool1d", ADAPTIVE_ARGS),
-    Schema::new("adaptive_avg_pool2d", ADAPTIVE_ARGS),
-    Schema::new("adaptive_avg_pool3d", ADAPTIVE_ARGS),
-    Schema::new("adaptive_max_pool1d", ADAPTIVE_ARGS),
-    Schema::new("adaptive_max_pool2d", ADAPTIVE_ARGS),
-    Schema::new("adaptive_max_pool3d", ADAPTIVE_ARGS),
-    Schema::new("global_avg_pool", GLOBAL_ARGS),
-    Schema::new("global_max_pool", GLOBAL_ARGS),
+static ADAPTIVE_AVG_POOL1D_SCHEMA: Schema = Schema::new("adaptive_avg_pool1d", ADAPTIVE_ARGS);
+static ADAPTIVE_AVG_POOL2D_SCHEMA: Schema = Schema::new("adaptive_avg_pool2d", ADAPTIVE_ARGS);
+static ADAPTIVE_AVG_POOL3D_SCHEMA: Schema = Schema::new("adaptive_avg_pool3d", ADAPTIVE_ARGS);
+static ADAPTIVE_MAX_POOL1D_SCHEMA: Schema = Schema::new("adaptive_max_pool1d", ADAPTIVE_ARGS);
+static ADAPTIVE_MAX_POOL2D_SCHEMA: Schema = Schema::new("adaptive_max_pool2d", ADAPTIVE_ARGS);
+static ADAPTIVE_MAX_POOL3D_SCHEMA: Schema = Schema::new("adaptive_max_pool3d", ADAPTIVE_ARGS);
+static GLOBAL_AVG_POOL_SCHEMA: Schema = Schema::new("global_avg_pool", GLOBAL_ARGS);
+static GLOBAL_MAX_POOL_SCHEMA: Schema = Schema::new("global_max_pool", GLOBAL_ARGS);
+
+static ADAPTIVE_AVG_POOL1D: Op = Op::new(&ADAPTIVE_AVG_POOL1D_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, kernel::mean)));
+static ADAPTIVE_AVG_POOL2D: Op = Op::new(&ADAPTIVE_AVG_POOL2D_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, kernel::mean)));
+static ADAPTIVE_AVG_POOL3D: Op = Op::new(&ADAPTIVE_AVG_POOL3D_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, kernel::mean)));
+static ADAPTIVE_MAX_POOL1D: Op = Op::new(&ADAPTIVE_MAX_POOL1D_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, kernel::max)));
+static ADAPTIVE_MAX_POOL2D: Op = Op::new(&ADAPTIVE_MAX_POOL2D_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, kernel::max)));
+static ADAPTIVE_MAX_POOL3D: Op = Op::new(&ADAPTIVE_MAX_POOL3D_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, kernel::max)));
+static GLOBAL_AVG_POOL: Op = Op::new(&GLOBAL_AVG_POOL_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_global(args, results, kernel::mean, &Mean)));
+static GLOBAL_MAX_POOL: Op = Op::new(&GLOBAL_MAX_POOL_SCHEMA)
+    .on_both(Kernel::rust(&|args, results| run_global(args, results, kernel::max, &Amax)));
+
+pub(crate) const OPS: &[&Op] = &[
+    &ADAPTIVE_AVG_POOL1D,
+    &ADAPTIVE_AVG_POOL2D,
+    &ADAPTIVE_AVG_POOL3D,
+    &ADAPTIVE_MAX_POOL1D,
+    &ADAPTIVE_MAX_POOL2D,
+    &ADAPTIVE_MAX_POOL3D,
+    &GLOBAL_AVG_POOL,
+    &GLOBAL_MAX_POOL,
 ];
-static AVG: [Op; 3] = [
-    entry(&SCHEMAS[0], &|args, results| adaptive(args, results, 1, kernel::mean)),
-    entry(&SCHEMAS[1], &|args, results| adaptive(args, results, 2, kernel::mean)),
-    entry(&SCHEMAS[2], &|args, results| adaptive(args, results, 3, kernel::mean)),
-];
-static MAX: [Op; 3] = [
-    entry(&SCHEMAS[3], &|args, results| adaptive(args, results, 1, kernel::max)),
-    entry(&SCHEMAS[4], &|args, results| adaptive(args, results, 2, kernel::max)),
-    entry(&SCHEMAS[5], &|args, results| adaptive(args, results, 3, kernel::max)),
-];
-static GLOBAL_AVG: Op = entry(&SCHEMAS[6], &|args, results| global(args, results, kernel::mean, &Mean));
-static GLOBAL_MAX: Op = entry(&SCHEMAS[7], &|args, results| global(args, results, kernel::max, &Amax));
 
-/// One kernel serves both keys: it runs over lanes.
-const fn entry(schema: &'static Schema, run: &'static KernelFn) -> Op {
-    Op::new(schema).on_both(Kernel::rust(run))
-}
+/// `kernel::mean` or `kernel::max`.
+type PoolKernel = fn(SpatialOperands<'_>, &Windows) -> Result<()>;
 
-pub(crate) const OPS: &[&Op] =
-    &[&AVG[0], &AVG[1], &AVG[2], &MAX[0], &MAX[1], &MAX[2], &GLOBAL_AVG, &GLOBAL_MAX];
-
-type OverWindows = fn(spatial::Work<'_>, &Windows) -> Result<()>;
-
-fn adaptive(args: &Args<'_>, results: &mut Results<'_>, rank: usize, fold: OverWindows) -> KernelResult {
-    let input = spatial::check_input(args, rank..=rank)?;
-    let output = args.spatial(1, rank)?;
-    spatial::check_output(args.op(), "output", &output)?;
-    windows(args, results, &input, &output, fold)
-}
-
-fn global<F: Fold<In = f32, Out = f32>>(
+/// Adaptive pooling for both keys: the kernel runs over lanes.
+fn run_adaptive<const N: usize>(
     args: &Args<'_>,
     results: &mut Results<'_>,
-    over: OverWindows,
+    pool: PoolKernel,
+) -> KernelResult {
+    let input = spatial::check_input(args, N..=N)?;
+    let AdaptivePool { output } = AdaptivePool::<N>::read(args)?;
+    spatial::check_output(args.op(), "output", &output)?;
+    run_windows(args, results, &input, &output, pool)
+}
+
+/// Global pooling: large images are reduced by `fold`, small ones pooled with one window.
+fn run_global<F: Fold<In = f32, Out = f32>>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    pool: PoolKernel,
     fold: &F,
 ) -> KernelResult {
     let input = spatial::check_input(args, 1..=3)?;
-    // Small images are summed in f32, which the reduction does not do: the same bits on every key.
-    let large = input.iter().product::<usize>() > kernel::FEW;
-    if large && reduce::over_pixels(args, results, fold)? {
+    // Pooling sums small images in f32, the reduction in f64. The choice depends on the size alone, so that both keys give the
+    // same bits.
+    let is_large = input.iter().product::<usize>() > kernel::MAX_TAPS_IN_F32;
+    if is_large && reduce::over_pixels(args, results, fold)? {
         return Ok(());
     }
-    windows(args, results, &input, &Dims::filled(1, input.len()), over)
+    run_windows(args, results, &input, &Dims::filled(1, input.len()), pool)
 }
 
-fn windows(
+fn run_windows(
     args: &Args<'_>,
     results: &mut Results<'_>,
     input: &[usize],
     output: &[usize],
-    fold: OverWindows,
+    pool: PoolKernel,
 ) -> KernelResult {
     let op = args.op();
-    spatial::run(args, results, output, "blocktensor:pool", |work| {
-        fold(work, &Windows::adaptive(op, input, output)?)
+    spatial::run(args, results, output, "blocktensor:pool", |operands| {
+        pool(operands, &Windows::adaptive(op, input, output)?)
     })
 }
 
-macro_rules! adaptive_pools {
-    ($($n:literal $shape:literal $out:literal $avg:ident $max:ident;)*) => {$(
-        #[doc = concat!($n, "-D adaptive average pooling, as `torch.nn.functional.", stringify!($avg), "`.")]
-        ///
-        /// Result index `i` of `output` is the mean of the source from `floor(i * size / output)` up to
-        /// `ceil((i + 1) * size / output)` along each axis.
-        ///
-        /// # Shapes
-        #[doc = concat!("`x` ", $shape, "; inputs without a batch are not taken. The result ", $out, ", any sizes; 0 makes \
-            an empty result.")]
-        ///
-        /// # Dtypes
-        /// f32; windows of more than 64 elements are summed in f64.
-        ///
-        /// # Layouts
-        /// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is
-        /// in the layout of `x`.
-        ///
-        /// # Errors
-        /// `RankMismatch`; `InvalidArgument` for an `x` without channels or pixels; `Overflow`, `OutOfMemory`,
-        /// `LayoutMismatch`.
-        #[track_caller]
-        pub fn $avg<T: Operand>(x: &T, output: [usize; $n]) -> Result<T> {
-            AVG[$n - 1].call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(&output)])
-        }
-
-        #[doc = concat!($n, "-D adaptive max pooling, as `torch.nn.functional.", stringify!($max), "`: NaN where a window has \
-            one.")]
-        ///
-        /// # Shapes
-        #[doc = concat!("As [`", stringify!($avg), "`].")]
-        ///
-        /// # Dtypes
-        /// f32.
-        ///
-        /// # Layouts
-        #[doc = concat!("As [`", stringify!($avg), "`].")]
-        ///
-        /// # Errors
-        #[doc = concat!("As [`", stringify!($avg), "`].")]
-        #[track_caller]
-        pub fn $max<T: Operand>(x: &T, output: [usize; $n]) -> Result<T> {
-            MAX[$n - 1].call_one(&[Arg::Tensor(x.tensor_ref()), Arg::Sizes(&output)])
-        }
-    )*};
+/// 1-D adaptive average pooling, as `torch.nn.functional.adaptive_avg_pool1d`.
+///
+/// # Shapes
+/// `x` [N, C, W]; the result is [N, C, OW]. All else is as [`adaptive_avg_pool2d`] has it.
+///
+/// # Errors
+/// As [`adaptive_avg_pool2d`].
+#[track_caller]
+pub fn adaptive_avg_pool1d<T: Operand>(x: &T, output: [usize; 1]) -> Result<T> {
+    ADAPTIVE_AVG_POOL1D.call_with(&[Arg::Tensor(x.tensor_ref())], &AdaptivePool { output })
 }
-adaptive_pools! {
-    1 "[N, C, W]" "[N, C, OW]" adaptive_avg_pool1d adaptive_max_pool1d;
-    2 "[N, C, H, W]" "[N, C, OH, OW]" adaptive_avg_pool2d adaptive_max_pool2d;
-    3 "[N, C, D, H, W]" "[N, C, OD, OH, OW]" adaptive_avg_pool3d adaptive_max_pool3d;
+
+/// 2-D adaptive average pooling, as `torch.nn.functional.adaptive_avg_pool2d`.
+///
+/// Index `i` of the result is the mean of the source from `floor(i * size / output)` up to
+/// `ceil((i + 1) * size / output)` along each axis.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::adaptive_avg_pool2d;
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[1, 1, 2, 3])?;
+/// assert_eq!(adaptive_avg_pool2d(&x, [1, 2])?.to_vec::<f32>()?, [3.0, 4.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, H, W]; inputs without a batch are not taken. The result is [N, C, OH, OW], of any sizes; a size of 0 makes an
+/// empty result.
+///
+/// # Dtypes
+/// f32; windows of more than 64 elements are summed in f64.
+///
+/// # Layouts
+/// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of
+/// `x`.
+///
+/// # Errors
+/// `RankMismatch`; `InvalidArgument` for an `x` without channels or pixels; `Overflow`, `OutOfMemory`, `LayoutMismatch`.
+#[track_caller]
+pub fn adaptive_avg_pool2d<T: Operand>(x: &T, output: [usize; 2]) -> Result<T> {
+    ADAPTIVE_AVG_POOL2D.call_with(&[Arg::Tensor(x.tensor_ref())], &AdaptivePool { output })
+}
+
+/// 3-D adaptive average pooling, as `torch.nn.functional.adaptive_avg_pool3d`.
+///
+/// # Shapes
+/// `x` [N, C, D, H, W]; the result is [N, C, OD, OH, OW]. All else is as [`adaptive_avg_pool2d`] has it.
+///
+/// # Errors
+/// As [`adaptive_avg_pool2d`].
+#[track_caller]
+pub fn adaptive_avg_pool3d<T: Operand>(x: &T, output: [usize; 3]) -> Result<T> {
+    ADAPTIVE_AVG_POOL3D.call_with(&[Arg::Tensor(x.tensor_ref())], &AdaptivePool { output })
+}
+
+/// 1-D adaptive max pooling, as `torch.nn.functional.adaptive_max_pool1d`: the largest element of each window, NaN where a
+/// window has one.
+///
+/// # Shapes
+/// As [`adaptive_avg_pool1d`], whose windows it has.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// As [`adaptive_avg_pool2d`].
+///
+/// # Errors
+/// As [`adaptive_avg_pool2d`].
+#[track_caller]
+pub fn adaptive_max_pool1d<T: Operand>(x: &T, output: [usize; 1]) -> Result<T> {
+    ADAPTIVE_MAX_POOL1D.call_with(&[Arg::Tensor(x.tensor_ref())], &AdaptivePool { output })
+}
+
+/// 2-D adaptive max pooling, as `torch.nn.functional.adaptive_max_pool2d`: the largest element of each window, NaN where a
+/// window has one.
+///
+/// # Shapes
+/// As [`adaptive_avg_pool2d`], whose windows it has.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// As [`adaptive_avg_pool2d`].
+///
+/// # Errors
+/// As [`adaptive_avg_pool2d`].
+#[track_caller]
+pub fn adaptive_max_pool2d<T: Operand>(x: &T, output: [usize; 2]) -> Result<T> {
+    ADAPTIVE_MAX_POOL2D.call_with(&[Arg::Tensor(x.tensor_ref())], &AdaptivePool { output })
+}
+
+/// 3-D adaptive max pooling, as `torch.nn.functional.adaptive_max_pool3d`: the largest element of each window, NaN where a
+/// window has one.
+///
+/// # Shapes
+/// As [`adaptive_avg_pool3d`], whose windows it has.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// As [`adaptive_avg_pool2d`].
+///
+/// # Errors
+/// As [`adaptive_avg_pool2d`].
+#[track_caller]
+pub fn adaptive_max_pool3d<T: Operand>(x: &T, output: [usize; 3]) -> Result<T> {
+    ADAPTIVE_MAX_POOL3D.call_with(&[Arg::Tensor(x.tensor_ref())], &AdaptivePool { output })
 }
 
 /// The mean of every channel over all pixels; the spatial dimensions stay, with size 1.
@@ -151,7 +232,7 @@ adaptive_pools! {
 /// As [`adaptive_avg_pool2d`].
 #[track_caller]
 pub fn global_avg_pool<T: Operand>(x: &T) -> Result<T> {
-    GLOBAL_AVG.call_one(&[Arg::Tensor(x.tensor_ref())])
+    GLOBAL_AVG_POOL.call_one(&[Arg::Tensor(x.tensor_ref())])
 }
 
 /// The maximum of every channel over all pixels, NaN where there is one; the spatial dimensions stay, with size 1.
@@ -169,5 +250,5 @@ pub fn global_avg_pool<T: Operand>(x: &T) -> Result<T> {
 /// As [`adaptive_avg_pool2d`].
 #[track_caller]
 pub fn global_max_pool<T: Operand>(x: &T) -> Result<T> {
-    GLOBAL_MAX.call_one(&[Arg::Tensor(x.tensor_ref())])
+    GLOBAL_MAX_POOL.call_one(&[Arg::Tensor(x.tensor_ref())])
 }

@@ -1,0 +1,211 @@
+//! `grid_sample`: reads a source at the coordinates of a grid.
+
+pub use crate::kernels::resample::grid_coordinates::{GridMode, GridPadding};
+
+use crate::error::{Result, fail};
+use crate::kernels::resample::grid_sample::{self, Grid, Sampling};
+use crate::kernels::spatial;
+use crate::op::params::{Param, Params, params, with_params};
+use crate::op::schema::{data, flag, plain, word};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::tensor::any::{Operand, TensorRef, check_f32};
+use crate::tensor::strided::StridedTensor;
+
+params! {
+    /// Parameters of [`grid_sample`]. By default it interpolates linearly, reads zeros outside the source, and -1 and 1 are the
+    /// outer edges of the corner pixels.
+    #[derive(Default)]
+    pub struct GridSample {
+        mode: GridMode => word("mode", "bilinear"),
+        padding: GridPadding => word("padding_mode", "zeros"),
+        align_corners: bool => flag("align_corners", false),
+    }
+}
+
+impl GridSample {
+    /// Linear interpolation, zeros outside the source, corners not aligned.
+    pub fn new() -> GridSample {
+        GridSample::default()
+    }
+
+    /// How the source is read between pixels.
+    pub fn mode(mut self, mode: GridMode) -> GridSample {
+        self.mode = mode;
+        self
+    }
+
+    /// What is read outside the source.
+    pub fn padding(mut self, padding: GridPadding) -> GridSample {
+        self.padding = padding;
+        self
+    }
+
+    /// The coordinates -1 and 1 are the centres of the corner pixels, instead of their outer edges.
+    pub fn align_corners(mut self) -> GridSample {
+        self.align_corners = true;
+        self
+    }
+}
+
+impl Param for GridMode {
+    fn read(args: &Args<'_>, i: usize) -> Result<GridMode> {
+        match args.word(i)? {
+            "bilinear" => Ok(GridMode::Bilinear),
+            "nearest" => Ok(GridMode::Nearest),
+            "bicubic" => Ok(GridMode::Bicubic),
+            other => {
+                let (got, rule) = (format!("`{other}`"), "it is `bilinear`, `nearest` or `bicubic`");
+                fail!(InvalidArgument, args.op(), args.name(i), got, rule, "use one of these");
+            }
+        }
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Str(match self {
+            GridMode::Bilinear => "bilinear",
+            GridMode::Nearest => "nearest",
+            GridMode::Bicubic => "bicubic",
+        })
+    }
+}
+
+impl Param for GridPadding {
+    fn read(args: &Args<'_>, i: usize) -> Result<GridPadding> {
+        match args.word(i)? {
+            "zeros" => Ok(GridPadding::Zeros),
+            "border" => Ok(GridPadding::Border),
+            "reflection" => Ok(GridPadding::Reflection),
+            other => {
+                let (got, rule) = (format!("`{other}`"), "it is `zeros`, `border` or `reflection`");
+                fail!(InvalidArgument, args.op(), args.name(i), got, rule, "use one of these");
+            }
+        }
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Str(match self {
+            GridPadding::Zeros => "zeros",
+            GridPadding::Border => "border",
+            GridPadding::Reflection => "reflection",
+        })
+    }
+}
+
+const ARGS: &[ArgSpec] = &with_params::<5>(&[data("x"), plain("grid")], GridSample::SPECS);
+static GRID_SAMPLE_SCHEMA: Schema = Schema::new("grid_sample", ARGS);
+static GRID_SAMPLE: Op = Op::new(&GRID_SAMPLE_SCHEMA).on_both(Kernel::rust(&run));
+
+pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
+
+/// The kernel for both keys: it runs over lanes.
+fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args, 2..=3)?;
+    let grid = args.strided(1)?;
+    let GridSample { mode, padding, align_corners } = GridSample::read(args)?;
+    let is_volume = input.len() == 3;
+    if is_volume && mode == GridMode::Bicubic {
+        fail!(
+            InvalidArgument,
+            args.op(),
+            "mode",
+            "`bicubic`",
+            format!("it takes x of rank 4, and x is {}", args.tensor(0)?.describe()),
+            "use `bilinear` or `nearest`"
+        );
+    }
+    let output = check_grid(args, grid)?;
+    spatial::run(args, results, output, "blocktensor:grid_sample", |operands| {
+        let (strides, data) = (grid.strides(), grid.data::<f32>());
+        let strides = match *strides {
+            [n, h, w, coordinate] => [n, 0, h, w, coordinate],
+            [n, d, h, w, coordinate] => [n, d, h, w, coordinate],
+            _ => unreachable!("the grid has the rank of x"),
+        };
+        let sampling = Sampling { mode, padding, align_corners, is_volume };
+        grid_sample::grid_sample(operands, Grid { data, strides }, sampling);
+        Ok(())
+    })
+}
+
+/// Checks the grid, and returns the spatial sizes of the result.
+fn check_grid<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<&'a [usize]> {
+    let (op, x) = (args.op(), args.tensor(0)?);
+    let (got, spatial_rank) = (TensorRef::Strided(grid).describe(), x.dims().len() - 2);
+    if grid.rank() != x.dims().len() {
+        let rule = format!("it has the rank of x, which is {}", x.describe());
+        let remedy = "pass [N, OH, OW, 2] for x of rank 4, [N, OD, OH, OW, 3] for rank 5";
+        fail!(RankMismatch, op, "grid", format!("{got} of rank {}", grid.rank()), rule, remedy);
+    }
+    let (batch, coordinates) = (grid.dims()[0], grid.dims()[spatial_rank + 1]);
+    if batch != x.dims()[0] {
+        let rule = format!("it has the batch of x, which is {}", x.describe());
+        fail!(
+            ShapeMismatch,
+            op,
+            "grid",
+            got,
+            rule,
+            "pass a grid for each image, or `expand` one to all of them"
+        );
+    }
+    if coordinates != spatial_rank {
+        let rule = format!("its last size is {spatial_rank}, a coordinate for each spatial dimension of x");
+        fail!(
+            ShapeMismatch,
+            op,
+            "grid",
+            got,
+            rule,
+            "pass the coordinates of a point side by side, that of W first"
+        );
+    }
+    check_f32(op, "grid", TensorRef::Strided(grid), "it is f32")?;
+    let output = &grid.dims()[1..=spatial_rank];
+    spatial::check_output(op, "grid", output)?;
+    Ok(output)
+}
+
+/// The source at the points of a grid, as `torch.nn.functional.grid_sample`.
+///
+/// The last dimension of the grid holds the coordinates of a point: that of W, that of H, and of a volume that of D. The source
+/// reaches from -1 to 1 along each axis. -1 and 1 are the outer edges of the corner pixels, or with
+/// [`align_corners`](GridSample::align_corners) their centres. [`GridMode`] says what is read between pixels, [`GridPadding`] what
+/// is read outside the source.
+///
+/// Coordinates that are NaN or infinite give what PyTorch's CPU kernels give. Mode `bicubic` gives NaN. The other modes:
+///
+/// | padding | image (4-D) | volume (5-D) |
+/// |---|---|---|
+/// | zeros | `bilinear` NaN, `nearest` 0 | 0 |
+/// | border | NaN is the first pixel of the axis, infinities the nearest one | NaN is the last pixel, infinities the nearest one |
+/// | reflection | the first pixel of the axis | the last pixel |
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{GridMode, GridPadding, GridSample, grid_sample};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[1, 1, 2, 2])?;
+/// // The middle of the image, then a point on its left edge.
+/// let grid = StridedTensor::from_slice(&[0f32, 0.0, -1.0, -0.5], &[1, 1, 2, 2])?;
+/// let y = grid_sample(&x, &grid, &GridSample::new().padding(GridPadding::Border))?;
+/// assert_eq!(y.dims(), [1, 1, 1, 2]);
+/// assert_eq!(y.to_vec::<f32>()?, [2.5, 1.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, H, W] and `grid` [N, OH, OW, 2]: the result is [N, C, OH, OW]. Or `x` [N, C, D, H, W] and `grid`
+/// [N, OD, OH, OW, 3]: the result is [N, C, OD, OH, OW]. A size of 0 in the grid makes an empty result.
+///
+/// # Dtypes
+/// f32. Interpolation counts coordinates in f64, `nearest` in f32 as PyTorch does, so that it takes the same pixel.
+///
+/// # Layouts
+/// `x` strided: any; the result has the format that `x` suggests. `x` blocked: any block of channels; the result is in the
+/// layout of `x`. The grid is a plain strided tensor beside both, of any strides.
+///
+/// # Errors
+/// `RankMismatch`; `ShapeMismatch` for a grid of another batch, or whose last size is not the number of spatial dimensions;
+/// `InvalidArgument` for an `x` without channels or pixels, and for `bicubic` with an `x` of rank 5; `UnsupportedDType`,
+/// `Overflow`, `OutOfMemory`, `LayoutMismatch`.
+#[track_caller]
+pub fn grid_sample<T: Operand>(x: &T, grid: &StridedTensor, params: &GridSample) -> Result<T> {
+    GRID_SAMPLE.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(TensorRef::Strided(grid))], params)
+}

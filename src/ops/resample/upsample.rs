@@ -1,0 +1,232 @@
+//! Upsampling and downsampling: nearest neighbour and linear interpolation, to a size or by a scale.
+
+use crate::error::Result;
+use crate::kernels::resample::upsample;
+use crate::kernels::resample::upsample_geometry::{ResampleGeometry, SizeOrScale};
+use crate::kernels::spatial;
+use crate::layout::dims::Dims;
+use crate::op::params::{Params, params, with_params};
+use crate::op::schema::{data, flag, float, ints};
+use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::tensor::any::Operand;
+
+params! {
+    /// Parameters of resampling with `N` spatial dimensions: the size of the result or a scale, and how coordinates are counted.
+    pub struct Resample<const N: usize> {
+        output: Option<[usize; N]> => ints("output", &[]),
+        scale_d: f64 => float("scale_d", 0.0),
+        scale_h: f64 => float("scale_h", 0.0),
+        scale_w: f64 => float("scale_w", 0.0),
+        recompute_scale_factor: bool => flag("recompute_scale_factor", false),
+        align_corners: bool => flag("align_corners", false),
+    }
+}
+
+params! {
+    /// The parameters that nearest neighbour has: all of [`Resample`] but `align_corners`.
+    struct NearestResample<const N: usize> {
+        output: Option<[usize; N]> => ints("output", &[]),
+        scale_d: f64 => float("scale_d", 0.0),
+        scale_h: f64 => float("scale_h", 0.0),
+        scale_w: f64 => float("scale_w", 0.0),
+        recompute_scale_factor: bool => flag("recompute_scale_factor", false),
+    }
+}
+
+impl<const N: usize> Resample<N> {
+    /// To these spatial sizes.
+    pub fn to(output: [usize; N]) -> Self {
+        Resample { output: Some(output), ..Self::by_each([0.0; N]) }
+    }
+
+    /// By the same scale along every axis.
+    pub fn by(scale: f64) -> Self {
+        Self::by_each([scale; N])
+    }
+
+    /// By a scale for each axis: sizes become `floor(size * scale)`. Coordinates are counted with the scale itself
+    /// (see [`recompute_scale_factor`](Self::recompute_scale_factor)).
+    pub fn by_each(scale: [f64; N]) -> Self {
+        // W is the last axis; axes that `N` spatial dimensions do not have keep 0.
+        let mut of_axes = [0.0; 3];
+        of_axes.iter_mut().rev().zip(scale.iter().rev()).for_each(|(to, &scale)| *to = scale);
+        let [scale_d, scale_h, scale_w] = of_axes;
+        Resample {
+            output: None,
+            scale_d,
+            scale_h,
+            scale_w,
+            recompute_scale_factor: false,
+            align_corners: false,
+        }
+    }
+
+    /// The centres of the corner pixels of source and result coincide, instead of the corners of the corner pixels.
+    /// Nearest neighbour ignores this.
+    pub fn align_corners(mut self) -> Self {
+        self.align_corners = true;
+        self
+    }
+
+    /// Counts coordinates with the quotient of the sizes, not with the scale that was given. The two differ if
+    /// `size * scale` is not an integer.
+    pub fn recompute_scale_factor(mut self) -> Self {
+        self.recompute_scale_factor = true;
+        self
+    }
+
+    fn without_align_corners(&self) -> NearestResample<N> {
+        let &Resample { output, scale_d, scale_h, scale_w, recompute_scale_factor, align_corners: _ } = self;
+        NearestResample { output, scale_d, scale_h, scale_w, recompute_scale_factor }
+    }
+}
+
+const NEAREST_ARGS: &[ArgSpec] = &with_params::<6>(&[data("x")], NearestResample::<2>::SPECS);
+const LINEAR_ARGS: &[ArgSpec] = &with_params::<7>(&[data("x")], Resample::<2>::SPECS);
+
+static UPSAMPLE_NEAREST_SCHEMA: Schema = Schema::new("upsample_nearest", NEAREST_ARGS);
+static UPSAMPLE_LINEAR_SCHEMA: Schema = Schema::new("upsample_linear", LINEAR_ARGS);
+static UPSAMPLE_BILINEAR_SCHEMA: Schema = Schema::new("upsample_bilinear", LINEAR_ARGS);
+static UPSAMPLE_TRILINEAR_SCHEMA: Schema = Schema::new("upsample_trilinear", LINEAR_ARGS);
+static UPSAMPLE_NEAREST: Op = Op::new(&UPSAMPLE_NEAREST_SCHEMA).on_both(Kernel::rust(&run_nearest));
+static UPSAMPLE_LINEAR: Op = Op::new(&UPSAMPLE_LINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<1>));
+static UPSAMPLE_BILINEAR: Op = Op::new(&UPSAMPLE_BILINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<2>));
+static UPSAMPLE_TRILINEAR: Op = Op::new(&UPSAMPLE_TRILINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<3>));
+
+pub(crate) const OPS: &[&Op] =
+    &[&UPSAMPLE_NEAREST, &UPSAMPLE_LINEAR, &UPSAMPLE_BILINEAR, &UPSAMPLE_TRILINEAR];
+
+const IMPLEMENTATION: &str = "blocktensor:resample";
+
+/// Nearest neighbour for both keys: the kernel runs over lanes. One op serves 1 to 3 spatial dimensions.
+fn run_nearest(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args, 1..=3)?;
+    match input.len() {
+        1 => run_nearest_of_rank::<1>(args, results, input),
+        2 => run_nearest_of_rank::<2>(args, results, input),
+        _ => run_nearest_of_rank::<3>(args, results, input),
+    }
+}
+
+fn run_nearest_of_rank<const N: usize>(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    input: Dims,
+) -> KernelResult {
+    let NearestResample { output, scale_d, scale_h, scale_w, recompute_scale_factor } =
+        &NearestResample::<N>::read(args)?;
+    let to = SizeOrScale {
+        output: output.as_ref().map(|sizes| &sizes[..]),
+        scale: [*scale_d, *scale_h, *scale_w],
+        recompute_scale_factor: *recompute_scale_factor,
+    };
+    let g = ResampleGeometry::new(args.op(), input, to)?;
+    spatial::run(args, results, &g.output, IMPLEMENTATION, |operands| {
+        upsample::nearest(operands, &g.nearest()?);
+        Ok(())
+    })
+}
+
+/// Linear interpolation for both keys: the kernel runs over lanes.
+fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args, N..=N)?;
+    let p = &Resample::<N>::read(args)?;
+    let to = SizeOrScale {
+        output: p.output.as_ref().map(|sizes| &sizes[..]),
+        scale: [p.scale_d, p.scale_h, p.scale_w],
+        recompute_scale_factor: p.recompute_scale_factor,
+    };
+    let g = ResampleGeometry::new(args.op(), input, to)?;
+    spatial::run(args, results, &g.output, IMPLEMENTATION, |operands| {
+        upsample::linear(operands, &g.linear(p.align_corners)?);
+        Ok(())
+    })
+}
+
+/// Nearest-neighbour resampling of 1, 2 or 3 spatial dimensions, as `torch.nn.functional.interpolate` with mode `nearest`.
+///
+/// Index `i` of the result is source index `floor(i * size / output)`, or `floor(i / scale)`, counted in f32. In two dimensions,
+/// an axis that keeps its size or doubles it takes index `i` or `i / 2`, whatever the scale is, as PyTorch does.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{Resample, upsample_nearest};
+/// let x = StridedTensor::from_slice(&[1f32, 2.0], &[1, 1, 1, 2])?;
+/// let y = upsample_nearest(&x, &Resample::to([1, 4]))?;
+/// assert_eq!(y.to_vec::<f32>()?, [1.0, 1.0, 2.0, 2.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, W], [N, C, H, W] or [N, C, D, H, W] with `N` spatial dimensions; inputs without a batch are not taken.
+///
+/// # Dtypes
+/// f32.
+///
+/// # Layouts
+/// Strided: any; the result has the format that `x` suggests. Blocked: any block of channels; the result is in the layout of
+/// `x`.
+///
+/// # Errors
+/// `RankMismatch`; `InvalidArgument` for an `x` without channels or pixels, a scale that is not a positive number, or a result
+/// without pixels; `Overflow`, `OutOfMemory`, `LayoutMismatch`.
+#[track_caller]
+pub fn upsample_nearest<const N: usize, T: Operand>(x: &T, params: &Resample<N>) -> Result<T> {
+    const { assert!(N >= 1 && N <= 3, "1 to 3 spatial dimensions") };
+    UPSAMPLE_NEAREST.call_with(&[Arg::Tensor(x.tensor_ref())], &params.without_align_corners())
+}
+
+/// Linear interpolation along one spatial dimension, as `torch.nn.functional.interpolate` with mode `linear`.
+///
+/// # Shapes
+/// `x` [N, C, W]. All else is as [`upsample_bilinear`] has it.
+///
+/// # Errors
+/// As [`upsample_nearest`].
+#[track_caller]
+pub fn upsample_linear<T: Operand>(x: &T, params: &Resample<1>) -> Result<T> {
+    UPSAMPLE_LINEAR.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
+
+/// Linear interpolation along two spatial dimensions, as `torch.nn.functional.interpolate` with mode `bilinear`.
+///
+/// Along each axis, index `i` of the result is at source coordinate `max((i + 0.5) * size / output - 0.5, 0)`, with `1 / scale`
+/// in place of the quotient if a scale is given; with `align_corners` it is at `i * (size - 1) / (output - 1)`. The result is
+/// the mean of the neighbours on both sides, weighted by their closeness.
+///
+/// ```
+/// use blocktensor::StridedTensor;
+/// use blocktensor::ops::{Resample, upsample_bilinear};
+/// let x = StridedTensor::from_slice(&[1f32, 3.0], &[1, 1, 1, 2])?;
+/// let y = upsample_bilinear(&x, &Resample::to([1, 4]))?;
+/// assert_eq!(y.to_vec::<f32>()?, [1.0, 1.5, 2.5, 3.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Shapes
+/// `x` [N, C, H, W]; inputs without a batch are not taken.
+///
+/// # Dtypes
+/// f32; coordinates are counted in f64.
+///
+/// # Layouts
+/// As [`upsample_nearest`].
+///
+/// # Errors
+/// As [`upsample_nearest`].
+#[track_caller]
+pub fn upsample_bilinear<T: Operand>(x: &T, params: &Resample<2>) -> Result<T> {
+    UPSAMPLE_BILINEAR.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
+
+/// Linear interpolation along three spatial dimensions, as `torch.nn.functional.interpolate` with mode `trilinear`.
+///
+/// # Shapes
+/// `x` [N, C, D, H, W]. All else is as [`upsample_bilinear`] has it.
+///
+/// # Errors
+/// As [`upsample_nearest`].
+#[track_caller]
+pub fn upsample_trilinear<T: Operand>(x: &T, params: &Resample<3>) -> Result<T> {
+    UPSAMPLE_TRILINEAR.call_with(&[Arg::Tensor(x.tensor_ref())], params)
+}
