@@ -132,7 +132,17 @@ pub use tensor::strided::StridedTensor;
 pub use threads::check_process;
 pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, parallel_for, run};
 
-/// The programs in README.md compile, and those that need no files run.
+/// The programs in README.md and in docs/ compile, and those that need no files run: `cargo test --doc guides`.
 #[cfg(all(doctest, feature = "onednn"))]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod guides {
+    #[doc = include_str!("../README.md")]
+    struct Readme;
+    #[doc = include_str!("../docs/errors.md")]
+    struct Errors;
+    #[doc = include_str!("../docs/hosts.md")]
+    struct Hosts;
+    #[doc = include_str!("../docs/layouts.md")]
+    struct Layouts;
+    #[doc = include_str!("../docs/networks.md")]
+    struct Networks;
+}

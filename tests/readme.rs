@@ -1,6 +1,7 @@
-//! README's table of ops is made from what ran.
+//! README's table of ops is made from what ran. README is short, and links between the guides lead somewhere.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use blocktensor::dispatch::{self, DispatchKey, Op};
 
@@ -99,4 +100,93 @@ fn readme_lists_every_op_by_key_and_dtype() {
         return;
     }
     assert_eq!(&readme[begin..end], want, "README's table is old: UPDATE_README=1 cargo test readme");
+}
+
+/// The most words that README has beside its generated table: ten minutes of reading.
+const README_WORDS: usize = 1500;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The pages in docs/.
+fn docs() -> Vec<PathBuf> {
+    let files = std::fs::read_dir(root().join("docs")).expect("docs/").map(|file| file.unwrap().path());
+    let mut pages: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    pages.sort();
+    pages
+}
+
+/// The lines of a page outside its blocks of code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    text.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        !in_code && !fence
+    })
+}
+
+/// The targets of Markdown links: `[text](target)`.
+fn links(text: &str) -> Vec<&str> {
+    let targets = prose(text).flat_map(|line| line.split("](").skip(1));
+    targets.filter_map(|rest| rest.split_once(')')).map(|(target, _)| target).collect()
+}
+
+/// The anchors that GitHub makes of a page's headings: lower case, hyphens for spaces, no punctuation.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = prose(text).filter(|line| line.starts_with('#'));
+    let kept = |c: &char| c.is_alphanumeric() || *c == ' ' || *c == '-' || *c == '_';
+    let anchor = |line: &str| {
+        let words: String = line.trim_start_matches('#').trim().chars().filter(kept).collect();
+        words.to_lowercase().replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn readme_can_be_read_in_ten_minutes() {
+    let readme = read(&root().join("README.md"));
+    let (before, rest) = readme.split_once(BEGIN).expect("the table's begin");
+    let (_, after) = rest.split_once(END).expect("the table's end");
+    let words = before.split_whitespace().count() + after.split_whitespace().count();
+    assert!(words <= README_WORDS, "README has {words} words beside its table: move some of them to docs/");
+}
+
+#[test]
+fn readme_links_to_every_page_in_docs() {
+    let readme = read(&root().join("README.md"));
+    let links = links(&readme);
+    for page in docs() {
+        let name = format!("docs/{}", page.file_name().unwrap().to_string_lossy());
+        assert!(links.contains(&name.as_str()), "README does not link to {name}");
+    }
+}
+
+#[test]
+fn every_relative_link_leads_to_a_file_and_a_heading_that_are_there() {
+    let mut pages = vec![root().join("README.md"), root().join("ARCHITECTURE.md")];
+    pages.extend(docs());
+    let (mut checked, mut broken) = (0, Vec::new());
+    for page in &pages {
+        let text = read(page);
+        for link in links(&text).into_iter().filter(|link| !link.contains("://")) {
+            let (file, heading) = link.split_once('#').map_or((link, None), |(file, h)| (file, Some(h)));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let found = match heading {
+                None => target.exists(),
+                Some(heading) => target.is_file() && anchors(&read(&target)).iter().any(|a| a == heading),
+            };
+            if !found {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+            checked += 1;
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+    assert!(checked > 30, "{checked} links found");
 }
