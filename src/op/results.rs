@@ -1,8 +1,9 @@
-//! Where a kernel's results go: into new storage, into tensors of a caller's, or nowhere, where only their description is
-//! asked for.
+//! `Results`: where a kernel writes its results.
 //!
-//! A kernel checks its arguments, asks for its results, and writes them. Where a caller only wants to know what comes out, the
-//! kernel ends at the moment that it asks: so its checks and its shape rule stand in one place.
+//! They are new tensors, tensors of the caller, or none, if the caller only wants descriptors.
+//!
+//! A kernel checks its arguments, asks for its results, and writes them. If the caller wants only descriptors, the request
+//! itself ends the kernel. So the kernel's checks and its shape rule are written once.
 
 use std::borrow::Cow;
 
@@ -19,14 +20,14 @@ use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-/// How a kernel ends before its end.
+/// Why a kernel stops early.
 #[derive(Debug)]
 pub enum Stop {
-    /// Only a description of its results was asked for, and is given.
+    /// Only descriptors of the results were wanted, and they are now recorded.
     Described,
-    /// It does not take these operands. The next kernel of the op is asked.
+    /// The kernel does not take these operands. The op's next kernel is asked.
     Declined,
-    /// An error, which the caller gets.
+    /// An error. The caller gets it.
     Failed(Error),
 }
 
@@ -36,10 +37,10 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a kernel returns, and what asking for a result gives.
+/// What a kernel returns, and what a request for a result returns.
 pub type KernelResult<T = ()> = std::result::Result<T, Stop>;
 
-/// Where the results of one call go. A kernel asks it once for all its results.
+/// The results of one call. A kernel makes one request for all of them.
 #[derive(Debug)]
 pub struct Results<'a> {
     op: &'static str,
@@ -49,11 +50,11 @@ pub struct Results<'a> {
 
 #[derive(Debug)]
 enum Place<'a> {
-    /// Into new tensors.
+    /// New tensors.
     New(Option<Outputs>),
-    /// Into tensors of the caller's.
+    /// Tensors of the caller.
     Given(Vec<TensorMut<'a>>),
-    /// Nowhere: their descriptions are asked for, or how much scratchpad the run needs.
+    /// No tensors: the caller wants descriptors, or the size of the scratchpad.
     Description { results: Vec<TensorDesc>, scratchpad_bytes: Option<usize> },
 }
 
@@ -75,7 +76,7 @@ impl<'a> Results<'a> {
         Results { scratchpad: Some(scratchpad), ..self }
     }
 
-    /// What a kernel has made.
+    /// The results that the kernel made.
     pub(crate) fn outputs(self) -> Outputs {
         match self.place {
             Place::New(Some(made)) => made,
@@ -83,7 +84,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Looks at the tails of blocked tensors of the caller's, where the user switched that on.
+    /// Checks that the padding lanes of the caller's blocked tensors are zero, if the user switched that check on.
     pub(crate) fn check_tails(&self) -> Result<()> {
         let Place::Given(given) = &self.place else { return Ok(()) };
         given.iter().try_for_each(|t| match t {
@@ -92,7 +93,7 @@ impl<'a> Results<'a> {
         })
     }
 
-    /// What a kernel has described: its results, and its scratchpad in **bytes**.
+    /// The descriptors of the results, and the size of the scratchpad in **bytes**.
     pub(crate) fn described(self) -> (Vec<TensorDesc>, usize) {
         match self.place {
             Place::Description { results, scratchpad_bytes } => (results, scratchpad_bytes.unwrap_or(0)),
@@ -100,7 +101,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Tells what comes out before the kernel decides how. Where only that is asked for, the kernel ends here.
+    /// Gives the descriptor of a result before the kernel chooses an algorithm. If the caller wants only descriptors, the
+    /// kernel ends here.
     ///
     /// # Errors
     /// `Stop::Described`.
@@ -114,10 +116,11 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The scratchpad of this run, for a kernel that needs so many **bytes**: asked for before the results.
+    /// The scratchpad of this run, for a kernel that needs `bytes` **bytes**. A kernel asks for it before it asks for its
+    /// results.
     ///
     /// # Errors
-    /// `Stop::Described` where the number is asked for.
+    /// `Stop::Described` if the caller wants only this size.
     pub fn scratchpad(&mut self, bytes: usize) -> KernelResult<Option<&'a mut Scratchpad>> {
         if let Place::Description { scratchpad_bytes: Some(wanted), .. } = &mut self.place {
             *wanted = bytes;
@@ -126,11 +129,11 @@ impl<'a> Results<'a> {
         Ok(self.scratchpad.take())
     }
 
-    /// All results: new tensors of **unspecified** content, or the caller's. The kernel writes every element, and every padding
-    /// lane of blocked ones.
+    /// All results: new tensors of **unspecified** content, or the caller's tensors. The kernel writes every element, and
+    /// every padding lane of blocked results.
     ///
     /// # Errors
-    /// `OutOfMemory`; a caller's tensor that is not as described; `Stop::Described`.
+    /// `OutOfMemory`; a caller's tensor that does not match its descriptor; `Stop::Described`.
     pub fn all(&mut self, descs: &[TensorDesc]) -> KernelResult<Vec<TensorMut<'_>>> {
         match &mut self.place {
             Place::Description { results, .. } => {
@@ -172,7 +175,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The one result, strided: sizes, strides in **elements**, format tag.
+    /// The only result, strided, with these sizes, strides in **elements** and format tag.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -186,7 +189,7 @@ impl<'a> Results<'a> {
         strided(self.one(TensorDesc::of_strides(dims, strides, tag, dtype), false)?)
     }
 
-    /// The one result, strided, as described.
+    /// The only result, strided, with this descriptor.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -194,10 +197,10 @@ impl<'a> Results<'a> {
         strided(self.one(desc, false)?)
     }
 
-    /// The one result, strided, in the format that the rule gives.
+    /// The only result, strided, in the format that the rule determines.
     ///
     /// # Errors
-    /// As [`all`](Self::all), and those of the rule.
+    /// As [`all`](Self::all), and the rule's errors.
     pub fn by_rule(
         &mut self,
         rule: FormatRule,
@@ -208,7 +211,7 @@ impl<'a> Results<'a> {
         strided(self.one(rule.desc(self.op, operands, dims, dtype)?, false)?)
     }
 
-    /// As [`by_rule`](Self::by_rule), for a kernel that writes into any strides: a caller's tensor keeps its own.
+    /// As [`by_rule`](Self::by_rule), for a kernel that can write any strides: a caller's tensor keeps its strides.
     ///
     /// # Errors
     /// As [`by_rule`](Self::by_rule).
@@ -222,7 +225,7 @@ impl<'a> Results<'a> {
         strided(self.one(rule.desc(self.op, operands, dims, dtype)?, true)?)
     }
 
-    /// The one result, blocked.
+    /// The only result, blocked.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -239,10 +242,11 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The one result, of another crate's backend: `write` gets the caller's tensor, where there is one, and gives the result.
+    /// The only result, for another crate's backend. `write` gets the caller's tensor if there is one, and returns the result
+    /// otherwise.
     ///
     /// # Errors
-    /// Those of `write`; a caller's tensor of another key, dtype or shape; `Stop::Described`.
+    /// The errors of `write`; a caller's tensor of another key, dtype or shape; `Stop::Described`.
     pub fn opaque(
         &mut self,
         desc: TensorDesc,
@@ -265,7 +269,7 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    /// As [`views`](Self::views), of one result.
+    /// As [`views`](Self::views), for one result.
     ///
     /// # Errors
     /// As [`views`](Self::views).
@@ -279,8 +283,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Results that share the storage of an operand: views, and operands that come out as they are. A caller's tensors become
-    /// copies.
+    /// Results that share an operand's storage: views, and operands that are returned unchanged. If the caller passed
+    /// tensors, they receive copies.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -355,7 +359,7 @@ fn check_count(op: &'static str, given: usize, wanted: usize) -> Result<()> {
     fail!(InvalidArgument, op, "dst", format!("{given} tensors"), rule, "pass one for each result")
 }
 
-/// Checks a caller's tensor: described as the result is, in memory that nobody else uses.
+/// Checks a caller's tensor: it matches the descriptor, and no other tensor shares its storage.
 fn check_given(
     op: &'static str,
     name: &str,
@@ -396,7 +400,7 @@ fn check_given(
     if is_own { Ok(()) } else { Err(crate::buffer::Buffer::not_for_writing(op)) }
 }
 
-/// Whether the strides are the same where they say something.
+/// Whether the strides agree, ignoring the strides of sizes 0 and 1.
 fn same_strides(dims: &[usize], a: &[usize], b: &[usize]) -> bool {
     dims.contains(&0) || dims.iter().zip(a.iter().zip(b)).all(|(&d, (a, b))| d == 1 || a == b)
 }
