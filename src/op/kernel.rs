@@ -385,7 +385,7 @@ impl Op {
         ))
     }
 
-    /// Resolves a call whose key has no kernel, for a host's own dispatcher. If [`allow_fallback`](crate::op::allow_fallback)
+    /// Resolves a call whose key has no kernel, for a host's own dispatcher. If [`allow_fallback`](crate::dispatch::allow_fallback)
     /// allows it, the fallback runs. Otherwise the error names the operands, the keys that have a kernel, and the call that
     /// reorders to such a key.
     ///

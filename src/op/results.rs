@@ -44,12 +44,12 @@ pub type KernelResult<T = ()> = std::result::Result<T, Stop>;
 #[derive(Debug)]
 pub struct Results<'a> {
     op: &'static str,
-    place: Place<'a>,
+    destination: Destination<'a>,
     scratchpad: Option<&'a mut Scratchpad>,
 }
 
 #[derive(Debug)]
-enum Place<'a> {
+enum Destination<'a> {
     /// New tensors.
     New(Option<Outputs>),
     /// Tensors of the caller.
@@ -60,16 +60,20 @@ enum Place<'a> {
 
 impl<'a> Results<'a> {
     pub(crate) fn new(op: &'static str) -> Results<'a> {
-        Results { op, place: Place::New(None), scratchpad: None }
+        Results { op, destination: Destination::New(None), scratchpad: None }
     }
 
     pub(crate) fn into_tensors(op: &'static str, given: Vec<TensorMut<'a>>) -> Results<'a> {
-        Results { op, place: Place::Given(given), scratchpad: None }
+        Results { op, destination: Destination::Given(given), scratchpad: None }
     }
 
     pub(crate) fn description(op: &'static str, with_scratchpad: bool) -> Results<'a> {
         let scratchpad_bytes = with_scratchpad.then_some(0);
-        Results { op, place: Place::Description { results: Vec::new(), scratchpad_bytes }, scratchpad: None }
+        Results {
+            op,
+            destination: Destination::Description { results: Vec::new(), scratchpad_bytes },
+            scratchpad: None,
+        }
     }
 
     pub(crate) fn with_scratchpad(self, scratchpad: &'a mut Scratchpad) -> Results<'a> {
@@ -78,15 +82,15 @@ impl<'a> Results<'a> {
 
     /// The results that the kernel made.
     pub(crate) fn outputs(self) -> Outputs {
-        match self.place {
-            Place::New(Some(made)) => made,
+        match self.destination {
+            Destination::New(Some(made)) => made,
             _ => Outputs::Many(Vec::new()),
         }
     }
 
     /// Checks that the padding lanes of the caller's blocked tensors are zero, if the user switched that check on.
     pub(crate) fn check_tails(&self) -> Result<()> {
-        let Place::Given(given) = &self.place else { return Ok(()) };
+        let Destination::Given(given) = &self.destination else { return Ok(()) };
         given.iter().try_for_each(|t| match t {
             TensorMut::Blocked(t) => t.check_tail_if_asked(),
             _ => Ok(()),
@@ -95,8 +99,10 @@ impl<'a> Results<'a> {
 
     /// The descriptors of the results, and the size of the scratchpad in **bytes**.
     pub(crate) fn described(self) -> (Vec<TensorDesc>, usize) {
-        match self.place {
-            Place::Description { results, scratchpad_bytes } => (results, scratchpad_bytes.unwrap_or(0)),
+        match self.destination {
+            Destination::Description { results, scratchpad_bytes } => {
+                (results, scratchpad_bytes.unwrap_or(0))
+            }
             _ => (Vec::new(), 0),
         }
     }
@@ -107,8 +113,8 @@ impl<'a> Results<'a> {
     /// # Errors
     /// `Stop::Described`.
     pub fn describe(&mut self, desc: &TensorDesc) -> KernelResult {
-        match &mut self.place {
-            Place::Description { results, scratchpad_bytes: None } => {
+        match &mut self.destination {
+            Destination::Description { results, scratchpad_bytes: None } => {
                 results.push(desc.clone());
                 Err(Stop::Described)
             }
@@ -122,7 +128,7 @@ impl<'a> Results<'a> {
     /// # Errors
     /// `Stop::Described` if the caller wants only this size.
     pub fn scratchpad(&mut self, bytes: usize) -> KernelResult<Option<&'a mut Scratchpad>> {
-        if let Place::Description { scratchpad_bytes: Some(wanted), .. } = &mut self.place {
+        if let Destination::Description { scratchpad_bytes: Some(wanted), .. } = &mut self.destination {
             *wanted = bytes;
             return Err(Stop::Described);
         }
@@ -135,19 +141,19 @@ impl<'a> Results<'a> {
     /// # Errors
     /// `OutOfMemory`; a caller's tensor that does not match its descriptor; `Stop::Described`.
     pub fn all(&mut self, descs: &[TensorDesc]) -> KernelResult<Vec<TensorMut<'_>>> {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.extend_from_slice(descs);
                 Err(Stop::Described)
             }
-            Place::New(made) => {
+            Destination::New(made) => {
                 let list = descs.iter().map(|desc| new_result(self.op, desc)).collect::<Result<_>>()?;
                 match made.insert(Outputs::Many(list)) {
                     Outputs::Many(list) => Ok(list.iter_mut().map(crate::Operand::tensor_mut).collect()),
                     Outputs::One(t) => Ok(vec![crate::Operand::tensor_mut(t)]),
                 }
             }
-            Place::Given(given) => {
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), descs.len())?;
                 for (i, (desc, to)) in descs.iter().zip(&mut *given).enumerate() {
                     check_given(self.op, &result_name(i, descs.len()), desc, to, false)?;
@@ -158,16 +164,16 @@ impl<'a> Results<'a> {
     }
 
     fn one(&mut self, desc: TensorDesc, any_strides: bool) -> KernelResult<TensorMut<'_>> {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.push(desc);
                 Err(Stop::Described)
             }
-            Place::New(made) => match made.insert(Outputs::One(new_result(self.op, &desc)?)) {
+            Destination::New(made) => match made.insert(Outputs::One(new_result(self.op, &desc)?)) {
                 Outputs::One(t) => Ok(crate::Operand::tensor_mut(t)),
                 Outputs::Many(_) => unreachable!("one was just made"),
             },
-            Place::Given(given) => {
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), 1)?;
                 check_given(self.op, "dst", &desc, &mut given[0], any_strides)?;
                 Ok(reborrow(&mut given[0]))
@@ -252,13 +258,13 @@ impl<'a> Results<'a> {
         desc: TensorDesc,
         write: impl FnOnce(Option<&mut std::sync::Arc<dyn OpaqueTensor>>) -> Result<Option<Tensor>>,
     ) -> KernelResult {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.push(desc);
                 return Err(Stop::Described);
             }
-            Place::New(made) => *made = write(None)?.map(Outputs::One),
-            Place::Given(given) => {
+            Destination::New(made) => *made = write(None)?.map(Outputs::One),
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), 1)?;
                 check_given(self.op, "dst", &desc, &mut given[0], false)?;
                 if let TensorMut::Opaque(to) = &mut given[0] {
@@ -274,8 +280,8 @@ impl<'a> Results<'a> {
     /// # Errors
     /// As [`views`](Self::views).
     pub fn view(&mut self, view: impl Into<Tensor>) -> KernelResult {
-        match &mut self.place {
-            Place::New(made) => {
+        match &mut self.destination {
+            Destination::New(made) => {
                 *made = Some(Outputs::One(view.into()));
                 Ok(())
             }
@@ -289,14 +295,14 @@ impl<'a> Results<'a> {
     /// # Errors
     /// As [`all`](Self::all).
     pub fn views(&mut self, mut views: Vec<Tensor>) -> KernelResult {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.extend(views.iter().map(|t| TensorDesc::of(crate::Operand::tensor_ref(t))));
                 return Err(Stop::Described);
             }
-            Place::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
-            Place::New(made) => *made = Some(Outputs::Many(views)),
-            Place::Given(given) => {
+            Destination::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
+            Destination::New(made) => *made = Some(Outputs::Many(views)),
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), views.len())?;
                 for (i, (view, to)) in views.iter().zip(&mut *given).enumerate() {
                     let view = crate::Operand::tensor_ref(view);
@@ -380,11 +386,11 @@ fn check_given(
     if got.dtype() != desc.dtype() {
         return Err(Error::DTypeMismatch(complaint("pass a tensor of that dtype")));
     }
-    let lies_so = match (got.strides(), desc.strides()) {
+    let same_layout = match (got.strides(), desc.strides()) {
         (Some(given), Some(wanted)) => any_strides || same_strides(desc.dims(), given, wanted),
         _ => got.layout_name() == desc.layout_name(),
     };
-    if !lies_so {
+    if !same_layout {
         return Err(Error::LayoutMismatch(complaint(
             "make one with `empty_like` of a result, or let the call make it",
         )));
