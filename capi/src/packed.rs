@@ -15,12 +15,12 @@ use crate::status::{bt_status, guard, place, string};
 fn plain(op: &'static str, argument: &'static str, t: Tensor) -> Result<StridedTensor> {
     StridedTensor::from_tensor(t).map_err(|t| {
         let got = t.tensor_ref().describe();
-        let rule = "plain weights are packed";
+        let rule = "only plain weights can be packed";
         Error::KeyMismatch(Complaint::new(op, argument, got, rule, "reorder it with `bt_to_strided`"))
     })
 }
 
-/// One value for each spatial dimension; a single one stands for all.
+/// One value for each spatial dimension; a single value applies to all of them.
 fn spread<const N: usize>(op: &'static str, name: &str, list: &[i64]) -> Result<[usize; N]> {
     let bad = |rule: String| {
         let got = format!("{list:?}");
@@ -79,7 +79,7 @@ fn pack<const N: usize>(
             ("post_ops", Value::Str(text)) => {
                 let list = text.parse::<PostOps>()?;
                 if list.channel_operands() > 0 {
-                    let rule = "packed weights take no vectors of channels in C";
+                    let rule = "packed weights take no per-channel vectors in C";
                     let remedy = "call `mul_channel` or `add_channel` on the result";
                     let c = Complaint::new(op, "post_ops", format!("`{list}`"), rule, remedy);
                     return Err(Error::InvalidArgument(c));
@@ -97,8 +97,8 @@ fn pack<const N: usize>(
     PackedConv::<N>::new(weights, bias, conv)?.pack_for(&Source::of(like)?)
 }
 
-/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like`, on
-/// the threads of this process. `params` are `stride`, `padding`, `dilation`, `groups`, `post_ops`, as of the op.
+/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like` and
+/// this process's number of threads. `params` are the op's `stride`, `padding`, `dilation`, `groups` and `post_ops`.
 ///
 /// # Safety
 /// `params` holds `param_count` arguments, as `bt_call` asks; `out` may be written.
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn bt_pack_linear(
     })
 }
 
-/// Runs packed weights on `x`; `residual` is the operand of a `residual` post-op, 0 without one.
+/// Runs packed weights on `x`. `residual` is the operand of a `residual` post-op, 0 if there is none.
 ///
 /// # Safety
 /// `out` may be written.
@@ -214,13 +214,13 @@ pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) 
     })
 }
 
-/// Maps a safetensors file of plain weights: as `bt_dict_load`, without the copy. While the state dict, or a tensor that was
-/// taken out of it, is in use, nobody may change the file: neither this process nor another one may write to it or make it
-/// shorter. A new file of the same name may take its place, and it may be deleted.
+/// Maps a safetensors file of plain weights into memory: as `bt_dict_load`, without the copy. Until the state dict and all
+/// tensors taken from it are freed, neither this process nor another may write to the file or shorten it. Another file may be
+/// renamed over it, and it may be deleted.
 ///
 /// # Safety
-/// `path` is a string, `out` may be written. The file stays as it is, as said above: else reading a tensor may end the process
-/// or has undefined behaviour.
+/// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise reading a tensor may end the
+/// process or be undefined behaviour.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -> bt_status {
     let op = "bt_dict_map";
@@ -233,7 +233,7 @@ pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -
     })
 }
 
-/// Takes a tensor out of a state dict, by name: it is no longer in there. `bt_describe` lists the names.
+/// Takes a tensor out of a state dict, by name: it is removed from the dict. `bt_describe` lists the names.
 ///
 /// # Safety
 /// `name` is a string, `out` may be written.
