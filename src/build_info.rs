@@ -99,7 +99,7 @@ impl fmt::Display for BuildInfo {
         if !self.is_optimised() {
             write!(
                 f,
-                "\nThis build of blocktensor is not optimised: its kernels are 30 to 350 times slower. Add to the Cargo.toml of \
+                "\nThis build of blocktensor is not optimised: its kernels are 30 to 350 times slower. Add these lines to the Cargo.toml of \
                  your workspace:\n\n[profile.dev.package.\"*\"]\nopt-level = 3\n"
             )?;
         }

@@ -2,7 +2,7 @@
 //!
 //! The data operands of a call choose the key, and must agree on it. A call asks the op's kernels for that key in the order
 //! of their registration; the first that takes the operands runs. A key without a kernel is an error that names the keys that
-//! have one. Dispatch never converts a tensor.
+//! have one. Dispatch itself never reorders a tensor.
 
 pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use crate::op::args::{Arg, Args, Value};

@@ -259,7 +259,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             bytes: m.bytes,
             location: site::current(m.location).to_string(),
             cause: m.cause,
-            rule: "a deny_reorders scope is open, or a ReorderBudget used up".into(),
+            rule: "a deny_reorders scope is open, or a ReorderBudget is used up".into(),
         })));
     }
     let start = is_recording().then(Instant::now);

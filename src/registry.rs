@@ -119,7 +119,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
             "register_backend",
             "backend",
             "a registration inside another",
-            "a backend is added whole before the next",
+            "one backend must be added completely before the next",
             "register one after the other"
         );
     }
@@ -186,7 +186,7 @@ impl Registrar for Staged {
                 "op",
                 format!("`{name}`"),
                 "an op of this name has another schema",
-                "use the schema that is there, or another name"
+                "use the existing schema, or another name"
             ),
         }
         Ok(())
@@ -212,7 +212,7 @@ impl Registrar for Staged {
                 "register_backend",
                 "key",
                 format!("a key that is not registered, for `{op}`"),
-                "a kernel's key is registered, by this backend or before",
+                "a kernel's key must be registered first, by this backend or another",
                 "register the key first"
             );
         }
@@ -224,7 +224,7 @@ impl Registrar for Staged {
                 "register_backend",
                 "kernel",
                 format!("`{op}` for key `{key}`"),
-                "it has a kernel, and nothing registered is replaced",
+                "it has a kernel for one of these dtypes, and registrations are never replaced",
                 "register a key of your own"
             );
         }

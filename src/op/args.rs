@@ -467,7 +467,7 @@ pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_
             op,
             name,
             format!("an opaque tensor that says it is of key `{}`", t.key()),
-            "that key's tensors are this crate's own",
+            "only this crate's own tensors have that key",
             "give the backend a key of its own with `register_backend`"
         );
     }

@@ -381,7 +381,7 @@ impl Op {
             "result",
             got,
             "the kernel's result is not of its operands' type",
-            "mend the kernel, or call the op by name",
+            "fix the kernel, or call the op by name",
         ))
     }
 

@@ -339,7 +339,7 @@ fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> {
             op,
             "result",
             desc.to_string(),
-            "only its backend makes it",
+            "only its backend can make it",
             "ask for it with `Results::opaque`"
         ),
     }
@@ -424,7 +424,7 @@ fn copy(op: &'static str, view: &Tensor, to: &mut TensorMut<'_>) -> Result<()> {
             op,
             "dst",
             "a tensor of another crate's backend",
-            "views of it are its backend's",
+            "only its backend can copy views of it",
             "call the op without a destination"
         ),
     }

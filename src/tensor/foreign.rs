@@ -137,7 +137,7 @@ fn steps(op: &'static str, strides: &[i64], dims: &Dims) -> Result<Dims> {
             "strides",
             format!("{strides:?}"),
             format!("there is one for each of sizes {dims}"),
-            "pass as many"
+            "pass one stride for each size"
         );
     }
     if let Some(axis) = strides.iter().zip(dims).position(|(&s, &d)| s < 0 && d > 1) {
@@ -146,7 +146,7 @@ fn steps(op: &'static str, strides: &[i64], dims: &Dims) -> Result<Dims> {
             op,
             "strides",
             format!("{strides:?}"),
-            format!("axis {axis} runs backwards, and negative strides are not supported"),
+            format!("the stride of axis {axis} is negative, which is not supported"),
             "copy it to a tensor with positive strides first"
         );
     }
