@@ -253,7 +253,7 @@ pub enum Error {
 }
 
 fn amount(bytes: usize) -> String {
-    if bytes == 0 { "an amount that the engine does not say".into() } else { format!("{bytes} bytes") }
+    if bytes == 0 { "an unknown number of bytes".into() } else { format!("{bytes} bytes") }
 }
 
 impl Error {

@@ -155,7 +155,7 @@ impl Registrar for Staged {
                 "key",
                 format!("`{}`", spec.name),
                 "a key of this name exists",
-                "choose another name, and register a backend once"
+                "choose another name, and register each backend once"
             );
         }
         match DispatchKey::next(self.keys.len()) {

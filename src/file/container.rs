@@ -137,7 +137,7 @@ pub(super) fn write(
                 op,
                 "name",
                 format!("`{}` twice", shown(name)),
-                "tensors of a file have names of their own",
+                "each tensor of a file needs its own name",
                 "give each tensor another name"
             ),
         }
@@ -207,7 +207,7 @@ impl Container {
     /// tensors from the parts.
     pub fn check_sums(&mut self, op: &'static str, path: &Path, data: bool) -> Result<()> {
         let bad = |what: String| {
-            let rule = "every byte must be as it was written";
+            let rule = "no byte may have changed since it was written";
             let remedy = "write the file again from the plain weights, or download it again";
             Error::CorruptFile(Complaint::new(
                 op,
@@ -233,7 +233,7 @@ impl Container {
             return Err(bad(format!("{} checksums for {} tensors", sums.len(), self.parts.len())));
         }
         if checksum(&self.header) != sums[0] {
-            return Err(bad("its header is not as it was written (checksum)".into()));
+            return Err(bad("its header has changed (checksum)".into()));
         }
         if !data {
             return Ok(());
@@ -245,10 +245,7 @@ impl Container {
             wrong[i].store(!same, Relaxed);
         });
         match wrong.iter().position(|w| w.load(Relaxed)) {
-            Some(i) => Err(bad(format!(
-                "tensor `{}` is not as it was written (checksum)",
-                shown(&self.parts[i].name)
-            ))),
+            Some(i) => Err(bad(format!("tensor `{}` has changed (checksum)", shown(&self.parts[i].name)))),
             None => Ok(()),
         }
     }
@@ -288,7 +285,7 @@ fn replace(
     let mut file = builder.tempfile_in(folder).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             let got = format!("`{}`: its folder is not there", path.display());
-            let rule = "a file is written into a folder that exists";
+            let rule = "a file can only be written into an existing folder";
             Error::FileAccess(Complaint::new(op, "path", got, rule, "create the folder first"))
         }
         _ => fail(e),

@@ -89,7 +89,7 @@ pub(super) fn fill(op: &'static str, path: &Path, file: &mut impl Read, to: &mut
     file.read_exact(to).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => {
             let got = format!("`{}`: it became shorter while it was read", path.display());
-            let rule = "a file must stay as it is until it was read";
+            let rule = "a file must not change while it is read";
             Error::CorruptFile(Complaint::new(
                 op,
                 "path",

@@ -24,10 +24,10 @@ use crate::error::{Complaint, Error};
 /// The error for a file that could not be opened, read, mapped or written.
 fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Error {
     let remedy = match why.kind() {
-        std::io::ErrorKind::NotFound => "pass the path of one that exists",
+        std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
         std::io::ErrorKind::StorageFull => "make room, or pass a path on another disk",
-        _ => "look at the path and the disk",
+        _ => "check the path and the disk",
     };
     let got = format!("`{}`: {why}", path.display());
     Error::FileAccess(Complaint::new(op, "path", got, format!("it could not be {what}"), remedy))

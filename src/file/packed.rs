@@ -126,7 +126,7 @@ impl<'a> PackedWriter<'a> {
                 "PackedWriter::add",
                 "name",
                 format!("`{}` again", shown(&name)),
-                "packed weights of a file have names of their own",
+                "packed weights in a file need different names",
                 "pass another name"
             );
         }
@@ -330,8 +330,8 @@ impl Loaded<'_> {
 
     pub(crate) fn wrong_kind(&self, is: &str, asked: &str) -> Error {
         let got = format!("{}, {is}", self.place());
-        let rule = format!("{asked} was asked for");
-        Error::PackMismatch(Complaint::new(Self::OP, "name", got, rule, "ask for what it is"))
+        let rule = format!("{asked} was requested");
+        Error::PackMismatch(Complaint::new(Self::OP, "name", got, rule, "request the kind that it is"))
     }
 
     /// Why these weights cannot be used: wrong kind, number of threads, or layout of the engine's choice.

@@ -274,7 +274,7 @@ impl StateDict {
                     shown(name),
                     got,
                     format!("tensors are f32, bf16, f16, u8, s8 or s32, of at most {MAX_RANK} dimensions"),
-                    "convert it where the file is made"
+                    "convert it before the file is written"
                 )
             }
             None => fail!(
@@ -416,7 +416,7 @@ fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str
         "path",
         format!("`{}`: memory format `{}` for tensor `{}`", path.display(), shown(stated), shown(name)),
         why,
-        "take the entry out of the metadata, or write the file again",
+        "remove the entry from the metadata, or write the file again",
     ))
 }
 

@@ -466,7 +466,7 @@ pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_
             KeyMismatch,
             op,
             name,
-            format!("an opaque tensor that says it is of key `{}`", t.key()),
+            format!("an opaque tensor that claims key `{}`", t.key()),
             "only this crate's own tensors have that key",
             "give the backend a key of its own with `register_backend`"
         );

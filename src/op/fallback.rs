@@ -180,7 +180,7 @@ fn there_and_back(op: &'static Op, values: &[Arg<'_>], layout: Layout, moved: &M
                     op.schema().name,
                     "result",
                     format!("{:?}", t.dims()),
-                    "a fallback's result is blocked again, and of rank 3 to 5",
+                    "a fallback reorders its result to blocked, which needs rank 3 to 5",
                     "reorder the operands with `to_strided(MemoryFormat::Contiguous)` and call it there",
                 ))
             })?,

@@ -122,8 +122,8 @@ fn sizes(op: &'static str, dims: &[i64]) -> Result<Dims> {
             op,
             "dims",
             format!("{dims:?}"),
-            "sizes are 0 or more",
-            "pass the sizes as they are"
+            "sizes cannot be negative",
+            "pass sizes of 0 or more"
         );
     }
     Dims::new(op, "dims", &plain)

@@ -10,7 +10,7 @@ mod compile;
 mod config;
 mod sources;
 
-use crate::{Found, Linkage, env, fail, headers::Headers};
+use crate::{Found, env, fail, headers::Headers};
 use std::path::{Path, PathBuf};
 
 pub fn find() -> Found {
@@ -29,7 +29,7 @@ pub fn find() -> Found {
     // Cargo runs this script again if somebody empties the cache.
     println!("cargo::rerun-if-changed={}", lib.join("libdnnl.a").display());
     let headers = Headers::read(&include).unwrap_or_else(|message| fail(&message));
-    Found { root, include, lib, linkage: Linkage::Static, headers }
+    Found { root, include, lib, is_static: true, headers }
 }
 
 /// The sources of this package, or those in `ONEDNN_SRC_DIR`.
