@@ -96,7 +96,6 @@ mod kernels;
 mod key;
 mod layout;
 pub mod ledger;
-mod lists;
 #[doc(hidden)]
 pub mod math;
 #[allow(unsafe_code)]
@@ -118,6 +117,7 @@ mod tensor;
 pub mod testing;
 #[allow(unsafe_code)]
 mod threads;
+mod try_vec;
 
 pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};

@@ -9,7 +9,7 @@ use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::{for_each_offset, span};
-use crate::lists::table;
+use crate::try_vec::try_with_capacity;
 
 /// A tensor whose layout strides can express: NCHW, NHWC, or any view of them.
 ///
@@ -172,7 +172,7 @@ impl StridedTensor {
         if data.is_empty() {
             return Ok(Vec::new());
         }
-        let mut out = table("to_vec", self.numel())?;
+        let mut out = try_with_capacity("to_vec", self.numel())?;
         for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
         Ok(out)
     }

@@ -3,8 +3,8 @@
 use crate::error::{Result, fail};
 use crate::kernels::spatial;
 use crate::layout::dims::Dims;
-use crate::lists::table;
 use crate::op::Args;
+use crate::try_vec::try_with_capacity;
 
 /// Sizes of the result, and the factors that coordinates are counted with.
 pub(crate) struct Target {
@@ -105,7 +105,7 @@ impl Target {
                 Some(scale) => (1.0 / scale) as f32,
                 None => size as f32 / output as f32,
             };
-            let mut list = table(op, output)?;
+            let mut list = try_with_capacity(op, output)?;
             // In PyTorch so in two dimensions alone, whatever the scale was.
             let whole = if input.len() == 2 {
                 [1, 2].into_iter().find(|k| size.checked_mul(*k) == Some(output))
@@ -135,7 +135,7 @@ impl Target {
                 Some(scale) => (1.0, scale),
                 None => (size as f64, output as f64),
             };
-            let mut list = table(op, output)?;
+            let mut list = try_with_capacity(op, output)?;
             list.extend((0..output).map(|i| {
                 let (first, shift) = if align_corners { (i as f64, 0.0) } else { (i as f64 + 0.5, 0.5) };
                 let at = (first * times / by - shift).max(0.0);

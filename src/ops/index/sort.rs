@@ -3,10 +3,10 @@
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::check_axis;
-use crate::lists::table;
 use crate::op::schema::{data, flag, required_int};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::{LinesAlong, NAME, put_lines, write_lines};
+use crate::try_vec::try_with_capacity;
 
 use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
@@ -134,7 +134,7 @@ fn first(
         unreachable!("two were asked for, both strided")
     };
     // What sorting a line takes, which could not be refused later.
-    drop(table::<u64>(op, lines.length)?);
+    drop(try_with_capacity::<u64>(op, lines.length)?);
     let value = |start: usize, i: usize| data[start + i * lines.step];
     let order = |i: usize, line: &mut [i32]| {
         let start = lines.start(i);

@@ -7,9 +7,9 @@ use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::{param_arg, strided_lanes};
 use crate::kernels::scale::{Scale, Scales};
-use crate::lists::{filled, table};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
+use crate::try_vec::{try_filled, try_with_capacity};
 
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -59,7 +59,7 @@ impl BatchNorm<'_> {
         let var = channel_values(op, "var", Some(self.var), channels, 1.0)?;
         let weight = channel_values(op, "weight", self.weight, channels, 1.0)?;
         let bias = channel_values(op, "bias", self.bias, channels, 0.0)?;
-        let mut inverse = table(op, channels)?;
+        let mut inverse = try_with_capacity(op, channels)?;
         for (c, &v) in var.iter().enumerate() {
             let variance = f64::from(v) + self.eps;
             if variance.is_nan() && !v.is_nan() || variance <= 0.0 {
@@ -100,7 +100,7 @@ pub(crate) fn channel_values<'a>(
 
 /// What a parameter that is left out has for values.
 pub(crate) fn default_values<'a>(op: &'static str, count: usize, default: f32) -> Result<Cow<'a, [f32]>> {
-    Ok(filled(op, count, default)?.into())
+    Ok(try_filled(op, count, default)?.into())
 }
 
 /// The values of a parameter with one f32 for each channel, or whatever it is that there are so many of; `None` where
