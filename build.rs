@@ -1,4 +1,4 @@
-//! Turns what the -sys crate found out about oneDNN into cfgs.
+//! Turns the -sys crate's metadata about oneDNN into cfgs.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -13,7 +13,7 @@ fn main() {
         );
     }
     println!("cargo::rustc-env=BLOCKTENSOR_OPT_LEVEL={}", std::env::var("OPT_LEVEL").unwrap_or_default());
-    // `links` metadata of vendor/onednn-sys. Absent without the engine and under docs.rs.
+    // `links` metadata of vendor/onednn-sys. It is absent without the engine and on docs.rs.
     if std::env::var("DEP_BLOCKTENSOR_ONEDNN_CPU_RUNTIME").as_deref() == Ok("threadpool") {
         println!("cargo::rustc-cfg=onednn_threadpool");
     }

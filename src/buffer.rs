@@ -1,9 +1,9 @@
-//! Storage: 64-byte aligned, always initialised, and recycled where it holds results.
+//! Storage: 64-byte aligned, always initialised, and recycled if it holds results.
 //!
-//! A fresh page costs more to fault in than most kernels cost to fill it (FACTS: a fresh 51 MB result costs more
-//! than its relu), so the storage of results goes back into a bounded pool and is handed out again *without*
-//! being cleared: the kernel that asked writes every byte. Storage is nevertheless always initialised memory:
-//! it comes from the system zeroed, and later holds some earlier result. Storage may also be a part of a mapped file.
+//! Faulting in a fresh page costs more than most kernels need to fill it (FACTS: a fresh 51 MB result costs more than its
+//! relu). So the storage of results returns to a bounded pool, and is handed out again *without* being cleared: the kernel
+//! that requested it writes every byte. Storage is nevertheless always initialised memory: it comes zeroed from the system,
+//! and later holds some earlier result. Storage may also be a part of a mapped file.
 
 use std::alloc::{Layout as AllocLayout, alloc_zeroed, dealloc};
 use std::any::Any;
@@ -18,24 +18,24 @@ use crate::{fault, threads};
 /// Alignment of every buffer, in **bytes**: one cache line, one 512-bit vector.
 pub const ALIGN: usize = 64;
 
-/// From this size on, memory is mapped (zero pages, huge pages where the system has them) instead of allocated.
+/// Memory of at least this many **bytes** is mapped (zero pages, huge pages if the system has them) instead of allocated.
 const MAP_FROM: usize = 1 << 20;
 
-/// The call that errors about storage name.
+/// The name of the call in errors about storage.
 const STORAGE: &str = "tensor storage";
 
 /// A block of memory. Shared between tensors through an `Arc`; written only through `&mut`.
 pub(crate) struct Buffer {
     ptr: NonNull<u8>,
-    /// Bytes that the tensor may use.
+    /// **Bytes** that the tensor may use.
     len: usize,
     origin: Origin,
     writable: bool,
-    /// Tells storages of one process apart, also those that had the same address one after the other.
+    /// A number unique in the process: it distinguishes storages that have had the same address one after the other.
     id: u64,
 }
 
-/// Where memory comes from, and so where it goes. Capacities are the **bytes** that were taken.
+/// Where memory comes from, and so how it is freed. Capacities are in **bytes**.
 enum Origin {
     System {
         capacity: usize,
@@ -45,32 +45,32 @@ enum Origin {
     },
     #[cfg(all(feature = "testing", unix))]
     Guarded,
-    /// There is none.
+    /// There is no memory.
     Nothing,
-    /// What keeps it alive: a mapped file, or another library's tensor.
+    /// Its owner keeps it alive: a mapped file, or another library's tensor.
     Foreign {
         _owner: Arc<dyn Any + Send + Sync>,
     },
 }
 
-/// What storage is aligned to.
+/// A zero-sized type with the alignment of storage.
 #[repr(align(64))]
 struct Aligned;
 
-/// The next storage's number; 0 is nobody's.
+/// The next storage's id; 0 is never used.
 fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Relaxed)
 }
 
-// SAFETY: a Buffer owns its memory alone, or its maker promised as much; shared access only reads it, and writing
-// takes `&mut`.
+// SAFETY: a Buffer is the only owner of its memory, or its creator promised as much; shared access only reads it, and writing
+// needs `&mut`.
 unsafe impl Send for Buffer {}
 // SAFETY: as above: `&Buffer` gives out `&[u8]` only.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// `len` zero bytes that go back to the system when dropped: for data that a caller brings and may keep long.
+    /// `len` zero bytes that return to the system when dropped: for data that a caller provides and may keep for long.
     pub(crate) fn zeroed(len: usize) -> Result<Buffer> {
         threads::check_process(STORAGE)?;
         let capacity = round_up(len)?;
@@ -80,7 +80,7 @@ impl Buffer {
         Ok(Buffer::of(take_from_system(capacity)?, len, Origin::System { capacity }, true))
     }
 
-    /// `len` bytes of **unspecified but initialised** content, for a result of which every byte will be written.
+    /// `len` bytes of **unspecified but initialised** content, for a result whose every byte will be written.
     pub(crate) fn for_result(len: usize) -> Result<Buffer> {
         threads::check_process(STORAGE)?;
         let class = size_class(len)?;
@@ -94,18 +94,18 @@ impl Buffer {
         Ok(Buffer::of(ptr, len, Origin::Recycler { capacity }, true))
     }
 
-    /// No bytes, of a tensor that is only described.
+    /// No memory, for a tensor without elements (a descriptor's).
     pub(crate) fn none() -> Buffer {
         let ptr = NonNull::<Aligned>::dangling().cast();
         Buffer { ptr, len: 0, origin: Origin::Nothing, writable: false, id: next_id() }
     }
 
-    /// Whether it is that of a tensor that is only described.
+    /// Whether it belongs to a tensor without elements (a descriptor's).
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.origin, Origin::Nothing)
     }
 
-    /// What a test wants instead: an error, or memory that ends at a guard page and holds what shows when it is not written.
+    /// For tests: an injected failure, or memory that ends at a guard page, filled with a poison pattern.
     fn in_test(len: usize, capacity: usize, content: u8) -> Result<Option<Buffer>> {
         if fault::allocation_fails() {
             return Err(out_of_memory(capacity));
@@ -124,11 +124,11 @@ impl Buffer {
         Buffer { ptr, len, origin, writable, id: next_id() }
     }
 
-    /// Memory of somebody else's, as it lies; `owner` is dropped with the last tensor that uses it.
+    /// Another owner's memory, used in place; `owner` is dropped with the last tensor that uses it.
     ///
     /// # Safety
-    /// `ptr` is valid for reading `len` initialised bytes for as long as `owner` lives, and for writing if `writable`.
-    /// Until then nobody writes to it but through this buffer, and nobody reads while this buffer is written.
+    /// `ptr` is valid for reading `len` initialised bytes for as long as `owner` lives, and for writing if `writable`. Until
+    /// then nobody writes to it except through this buffer, and nobody reads it while this buffer is written.
     pub(crate) unsafe fn foreign(
         ptr: NonNull<u8>,
         len: usize,
@@ -138,12 +138,12 @@ impl Buffer {
         Buffer::of(ptr, len, Origin::Foreign { _owner: owner }, writable)
     }
 
-    /// The buffer for writing: only where no other tensor shares it, and its owner allows it.
+    /// The buffer for writing: only if no other tensor shares it, and its owner allows writing.
     pub(crate) fn exclusive(shared: &mut Arc<Buffer>) -> Option<&mut Buffer> {
         Arc::get_mut(shared).filter(|b| b.writable)
     }
 
-    /// The complaint about a destination `dst` that [`exclusive`](Self::exclusive) does not give out.
+    /// The error for a destination `dst` that [`exclusive`](Self::exclusive) refuses.
     pub(crate) fn not_for_writing(op: &'static str) -> Error {
         Error::Aliasing(Complaint::new(
             op,
@@ -163,8 +163,8 @@ impl Buffer {
         self.len
     }
 
-    /// The storage's own pointer, for handing the memory on. Only who has the buffer [alone](Self::exclusive) may have
-    /// something written through it.
+    /// The storage's own pointer, for passing the memory on. Writing through it is allowed only to a caller that has
+    /// [exclusive](Self::exclusive) access.
     pub(crate) fn as_ptr(&self) -> *mut u8 {
         self.ptr.as_ptr()
     }
@@ -176,13 +176,13 @@ impl Buffer {
 
     pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
         debug_assert!(self.writable);
-        // SAFETY: as in `as_bytes`; `&mut self` makes the access exclusive, and those that are not writable are never
-        // given out for writing (`exclusive`).
+        // SAFETY: as in `as_bytes`; `&mut self` makes the access exclusive, and buffers that are not writable are never lent
+        // mutably (`exclusive`).
         unsafe { std::slice::from_raw_parts_mut(self.ptr.as_ptr(), self.len) }
     }
 
-    /// The elements: storage is aligned for its tensor's dtype, 64 bytes where we took it. A trailing part of an element is
-    /// left out.
+    /// The elements. Storage is aligned for its tensor's dtype, to 64 bytes if this crate allocated it. Trailing bytes that
+    /// do not fill an element are left out.
     pub(crate) fn as_slice<E: crate::dtype::Element>(&self) -> &[E] {
         let whole = self.len / size_of::<E>() * size_of::<E>();
         bytemuck::cast_slice(&self.as_bytes()[..whole])
@@ -206,7 +206,7 @@ impl Drop for Buffer {
                     give_to_system(self.ptr, capacity);
                 }
             }
-            // SAFETY: `in_test` took it for this length, and this is its end.
+            // SAFETY: `in_test` took it for this length, and it is not used afterwards.
             #[cfg(all(feature = "testing", unix))]
             Origin::Guarded => unsafe { fault::guard::release(self.ptr, self.len) },
             Origin::Foreign { .. } | Origin::Nothing => {}
@@ -232,7 +232,7 @@ fn round_up(len: usize) -> Result<usize> {
         .ok_or_else(|| out_of_memory(len))
 }
 
-/// Rounds up to one of eight steps an octave, so that results of similar sizes share storage.
+/// Rounds up to one of eight steps per power of two, so that results of similar sizes share storage.
 fn size_class(len: usize) -> Result<usize> {
     let len = round_up(len)?;
     let step = (len.next_power_of_two() / 16).max(if len >= MAP_FROM { 4096 } else { ALIGN });
@@ -264,7 +264,7 @@ mod map {
     use super::*;
 
     pub(super) fn anonymous(bytes: usize) -> Result<Option<NonNull<u8>>> {
-        // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no existing memory.
+        // SAFETY: an anonymous private mapping at an address that the kernel chooses touches no existing memory.
         let p = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -279,7 +279,7 @@ mod map {
             return Err(out_of_memory(bytes));
         }
         #[cfg(target_os = "linux")]
-        // SAFETY: the range was just mapped; the advice changes no content, and its failure is harmless.
+        // SAFETY: the range was just mapped; the advice does not change its content, and a failure is harmless.
         unsafe {
             libc::madvise(p, bytes, libc::MADV_HUGEPAGE);
         }
@@ -293,7 +293,7 @@ mod map {
     }
 }
 
-// Miri knows no `madvise`.
+// Miri does not support `madvise`.
 #[cfg(any(not(unix), miri))]
 mod map {
     use super::*;
@@ -307,7 +307,7 @@ mod map {
     }
 }
 
-/// Free storage of results, by capacity.
+/// Free storage for results, by capacity.
 struct Pool {
     bins: Mutex<Bins>,
 }
@@ -321,10 +321,10 @@ struct Bins {
 }
 
 struct Free(NonNull<u8>);
-// SAFETY: the pointer is the sole owner of its memory while it lies in the pool.
+// SAFETY: the pointer is the sole owner of its memory while it is in the pool.
 unsafe impl Send for Free {}
 
-/// How many bytes of free result storage are kept for reuse unless [`set_recycle_limit`] says otherwise.
+/// How many **bytes** of free result storage are kept for reuse by default; [`set_recycle_limit`] changes it.
 pub const DEFAULT_RECYCLE_LIMIT: usize = 512 << 20;
 
 fn pool() -> &'static Pool {
@@ -335,12 +335,12 @@ fn pool() -> &'static Pool {
 
 impl Pool {
     fn lock(&self) -> std::sync::MutexGuard<'_, Bins> {
-        // The bins hold together at every point where a thread could die, so a poisoned lock is still good.
+        // The bins are consistent wherever a thread could panic, so a poisoned lock is still usable.
         self.bins.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Free storage of this capacity, or of up to twice as much: a network whose activations shrink on their way needs no
-    /// storage for each size then. With it its own capacity.
+    /// Free storage of this capacity or up to twice as much, with its own capacity. This way a network whose activations
+    /// shrink from layer to layer does not need storage for each size.
     fn take(&self, capacity: usize) -> Option<(NonNull<u8>, usize)> {
         let mut bins = self.lock();
         let (&found, list) = bins.free.range_mut(capacity..=capacity.saturating_mul(2)).next()?;
@@ -352,9 +352,9 @@ impl Pool {
         Some((p.0, found))
     }
 
-    /// Whether the pool took it.
+    /// Returns whether the pool kept it.
     fn put(&self, ptr: NonNull<u8>, capacity: usize) -> bool {
-        // Another thread of the parent may have held the lock.
+        // Another thread of the parent may have held the lock during the fork.
         if threads::forked() {
             return false;
         }
@@ -368,7 +368,7 @@ impl Pool {
     }
 }
 
-/// Bytes of free result storage that the recycling allocator holds now; 0 in a forked child.
+/// **Bytes** of free result storage that the recycling allocator holds now; 0 in a forked child.
 pub fn recycled_bytes() -> usize {
     if threads::forked() {
         return 0;
@@ -376,8 +376,8 @@ pub fn recycled_bytes() -> usize {
     pool().lock().held
 }
 
-/// Sets how many bytes of free result storage may be kept ([`DEFAULT_RECYCLE_LIMIT`] at first), and gives back
-/// to the system all that is held: 0 switches recycling off. Does nothing in a forked child.
+/// Sets how many **bytes** of free result storage may be kept ([`DEFAULT_RECYCLE_LIMIT`] initially), and returns all of it to
+/// the system. 0 switches recycling off. Does nothing in a forked child.
 pub fn set_recycle_limit(bytes: usize) {
     if threads::forked() {
         return;

@@ -1,11 +1,11 @@
-//! What was built, and what runs it here: for logs and reports of bugs.
+//! How the crate was built and what it runs on: for logs and bug reports.
 
 use std::fmt;
 
 use crate::{simd, threads};
 
-/// How blocktensor was built and what it runs on: [`build_info`] gives it, and it prints as one line. A build that is not
-/// optimised prints a second part, with the lines for `Cargo.toml` that optimise it.
+/// How blocktensor was built and what it runs on. [`build_info`] returns it, and it prints as one line. For a build that is
+/// not optimised it also prints the lines for `Cargo.toml` that optimise it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildInfo {
@@ -13,10 +13,10 @@ pub struct BuildInfo {
     pub version: &'static str,
     /// Cargo's `opt-level` for blocktensor: `0` to `3`, `s` or `z`.
     pub opt_level: &'static str,
-    /// Whether debug assertions are compiled in. Cargo compiles overflow checks in with them unless a profile says
-    /// otherwise; stable Rust has no way to ask for those themselves.
+    /// Whether debug assertions are compiled in. Cargo enables overflow checks together with them unless a profile says
+    /// otherwise; stable Rust cannot query overflow checks.
     pub debug_assertions: bool,
-    /// The engine, where one is built in.
+    /// The engine, if one is built in.
     pub engine: Option<EngineInfo>,
     /// The instruction set that our own kernels use, as limited by `ONEDNN_MAX_CPU_ISA`: `baseline`, `avx2` or `avx512`.
     pub simd: &'static str,
@@ -30,7 +30,7 @@ pub struct BuildInfo {
 pub struct EngineInfo {
     /// Its name.
     pub name: &'static str,
-    /// Major, minor, patch; asked for at run time.
+    /// Major, minor, patch, as the linked library reports them.
     pub version: (u32, u32, u32),
     /// Its threading runtime: `threadpool` is this crate's team; others are `omp`, `tbb` and `sequential`.
     pub cpu_runtime: &'static str,
@@ -39,7 +39,7 @@ pub struct EngineInfo {
 }
 
 impl BuildInfo {
-    /// Whether the compiler vectorised our kernels: `opt-level` 2 or 3. Without, they are 30 to 350 times slower.
+    /// Whether the compiler vectorised our kernels: `opt-level` 2 or 3. Otherwise they are 30 to 350 times slower.
     pub fn is_optimised(&self) -> bool {
         matches!(self.opt_level, "2" | "3")
     }
@@ -99,7 +99,7 @@ impl fmt::Display for BuildInfo {
         if !self.is_optimised() {
             write!(
                 f,
-                "\nThis build of blocktensor is not optimised: its kernels are 30 to 350 times slower. Add to the Cargo.toml of \
+                "\nThis build of blocktensor is not optimised: its kernels are 30 to 350 times slower. Add these lines to the Cargo.toml of \
                  your workspace:\n\n[profile.dev.package.\"*\"]\nopt-level = 3\n"
             )?;
         }

@@ -1,8 +1,8 @@
-//! Dispatch: keys, schemas, kernels, and the way from a call to one of them.
+//! Dispatch: keys, schemas, kernels, and how a call finds its kernel.
 //!
-//! The data operands of a call choose the key and must agree. The kernels of the op for that key are asked in the order of
-//! their registration; the first that takes the operands runs. A key without a kernel is an error that names the keys that
-//! have one, never a conversion.
+//! The data operands of a call choose the key, and must agree on it. A call asks the op's kernels for that key in the order
+//! of their registration; the first that takes the operands runs. A key without a kernel is an error that names the keys that
+//! have one. Dispatch itself never reorders a tensor.
 
 pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use crate::op::args::{Arg, Args, Value};

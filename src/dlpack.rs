@@ -1,8 +1,8 @@
-//! DLPack: tensors in and out of other libraries without a copy.
+//! DLPack: exchanging tensors with other libraries without a copy.
 //!
-//! The structures are those of `dlpack.h` 1.1 (<https://dmlc.github.io/dlpack/latest/c_api.html>): the versioned form, and the
-//! older one without version and flags. Whoever receives one calls its deleter once; here that is when the last tensor that
-//! uses the memory is dropped, or at once when it is refused.
+//! The structures are those of `dlpack.h` 1.1 (<https://dmlc.github.io/dlpack/latest/c_api.html>): the versioned structure,
+//! and the older one without version and flags. The receiver of a structure calls its deleter once. This crate calls it when
+//! the last tensor that uses the memory is dropped, or at once if it refuses the tensor.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -17,9 +17,9 @@ use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::foreign::Foreign;
 use crate::tensor::strided::StridedTensor;
 
-/// The version that is written; every 1.x is read.
+/// The version that is exported; every 1.x is imported.
 pub const VERSION: DLPackVersion = DLPackVersion { major: 1, minor: 1 };
-/// Set in `flags` where the receiver must not write (`DLPACK_FLAG_BITMASK_READ_ONLY`).
+/// Set in `flags` if the receiver must not write (`DLPACK_FLAG_BITMASK_READ_ONLY`).
 pub const READ_ONLY: u64 = 1;
 /// `kDLCPU`.
 const CPU: i32 = 1;
@@ -28,9 +28,9 @@ const CPU: i32 = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DLPackVersion {
-    /// Another one has another ABI.
+    /// A different major version means a different ABI.
     pub major: u32,
-    /// Another one adds to it.
+    /// A higher minor version only adds to the structures.
     pub minor: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct DLPackVersion {
 pub struct DLDevice {
     /// 1 is the CPU.
     pub device_type: i32,
-    /// Which of its kind.
+    /// The index among devices of this type.
     pub device_id: i32,
 }
 
@@ -62,7 +62,7 @@ pub struct DLDataType {
 pub struct DLTensor {
     /// Start of the memory.
     pub data: *mut c_void,
-    /// Where it is.
+    /// The device that holds it.
     pub device: DLDevice,
     /// Number of dimensions.
     pub ndim: i32,
@@ -70,21 +70,21 @@ pub struct DLTensor {
     pub dtype: DLDataType,
     /// `ndim` sizes.
     pub shape: *mut i64,
-    /// `ndim` steps in elements; null means row-major.
+    /// `ndim` strides in elements; null means row-major.
     pub strides: *mut i64,
     /// **Bytes** from `data` to the first element.
     pub byte_offset: u64,
 }
 
-/// `DLManagedTensor`: the form before version 1.
+/// `DLManagedTensor`: the structure used before version 1.
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensor {
     /// The tensor.
     pub dl_tensor: DLTensor,
-    /// The owner's own.
+    /// For the owner's use.
     pub manager_ctx: *mut c_void,
-    /// Gives it back; null where there is nothing to give.
+    /// Frees the tensor; null if there is nothing to free.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensor)>,
 }
 
@@ -92,19 +92,19 @@ pub struct DLManagedTensor {
 #[repr(C)]
 #[derive(Debug)]
 pub struct DLManagedTensorVersioned {
-    /// Decides what the rest means, but for the next two.
+    /// Determines the meaning of the remaining fields, except the next two.
     pub version: DLPackVersion,
-    /// The owner's own.
+    /// For the owner's use.
     pub manager_ctx: *mut c_void,
-    /// Gives it back; null where there is nothing to give.
+    /// Frees the tensor; null if there is nothing to free.
     pub deleter: Option<unsafe extern "C" fn(*mut DLManagedTensorVersioned)>,
-    /// [`READ_ONLY`], and others that do not matter here.
+    /// [`READ_ONLY`], and other flags that this crate ignores.
     pub flags: u64,
     /// The tensor.
     pub dl_tensor: DLTensor,
 }
 
-/// One of the two forms.
+/// One of the two structures.
 trait Managed: Sized + 'static {
     fn pack(tensor: DLTensor, ctx: *mut c_void, read_only: bool) -> Self;
     fn ctx(&self) -> *mut c_void;
@@ -126,7 +126,7 @@ macro_rules! managed {
             unsafe fn give_back(this: NonNull<Self>) {
                 // SAFETY: live, as the caller promises.
                 if let Some(deleter) = unsafe { (*this.as_ptr()).deleter } {
-                    // SAFETY: called once, by the one that received it.
+                    // SAFETY: called once, by the receiver.
                     unsafe { deleter(this.as_ptr()) };
                 }
             }
@@ -146,7 +146,7 @@ managed!(DLManagedTensorVersioned, |dl_tensor, manager_ctx, read_only| DLManaged
     dl_tensor,
 });
 
-/// What an exported tensor keeps alive.
+/// Owns the data that an exported tensor needs.
 struct Kept {
     _storage: Arc<Buffer>,
     shape: Vec<i64>,
@@ -184,14 +184,14 @@ fn export<M: Managed>(
         DType::S32 => (0, 32),
     };
     let tensor = DLTensor {
-        // Of the storage, not of a reference to its bytes: through one nothing may be written.
+        // The storage's own pointer: a pointer from a reference to its bytes would not allow writing.
         data: storage.as_ptr().cast(),
         device: DLDevice { device_type: CPU, device_id: 0 },
         ndim: dims.len() as i32,
         dtype: DLDataType { code, bits, lanes: 1 },
         shape: kept.shape.as_mut_ptr(),
         strides: kept.strides.as_mut_ptr(),
-        // Without elements the offset may lie anywhere.
+        // Without elements the offset may be outside the memory.
         byte_offset: if dims.contains(&0) { 0 } else { (offset * dtype.size_bytes()) as u64 },
     };
     let ctx = Box::into_raw(kept).cast();
@@ -201,9 +201,9 @@ fn export<M: Managed>(
 /// A received tensor; dropping it calls the deleter.
 struct Received<M: Managed>(NonNull<M>);
 
-// SAFETY: only its deleter is called, once, and `from_dlpack`'s caller promises that any thread may.
+// SAFETY: only its deleter is called, once, and `from_dlpack`'s caller promises that any thread may call it.
 unsafe impl<M: Managed> Send for Received<M> {}
-// SAFETY: as above; there is nothing to share.
+// SAFETY: as above; `&Received` gives no access.
 unsafe impl<M: Managed> Sync for Received<M> {}
 
 impl<M: Managed> Drop for Received<M> {
@@ -214,25 +214,25 @@ impl<M: Managed> Drop for Received<M> {
 }
 
 impl StridedTensor {
-    /// The tensor for another library, marked read-only, as others here may share its memory. No copy; the receiver calls
-    /// the deleter.
+    /// Exports the tensor to another library, marked read-only, because other tensors here may share its memory. No copy is
+    /// made; the receiver calls the deleter.
     pub fn to_dlpack(&self) -> NonNull<DLManagedTensorVersioned> {
         export(&self.storage, &self.dims, &self.strides, self.offset, self.dtype, true)
     }
 
-    /// The tensor for another library, to write to. No copy.
+    /// Exports the tensor to another library, which may write to it. No copy is made.
     ///
     /// # Errors
-    /// `Aliasing` when another tensor shares its storage.
+    /// `Aliasing` if another tensor shares its storage.
     pub fn into_dlpack(self) -> Result<NonNull<DLManagedTensorVersioned>> {
         let t = self.unshared("into_dlpack")?;
         Ok(export(&t.storage, &t.dims, &t.strides, t.offset, t.dtype, false))
     }
 
-    /// As [`into_dlpack`](Self::into_dlpack), in the form before version 1, which has no way to say read-only.
+    /// As [`into_dlpack`](Self::into_dlpack), in the structure used before version 1, which has no read-only flag.
     ///
     /// # Errors
-    /// `Aliasing` when another tensor shares its storage.
+    /// `Aliasing` if another tensor shares its storage.
     pub fn into_dlpack_unversioned(self) -> Result<NonNull<DLManagedTensor>> {
         let t = self.unshared("into_dlpack_unversioned")?;
         Ok(export(&t.storage, &t.dims, &t.strides, t.offset, t.dtype, false))
@@ -252,19 +252,19 @@ impl StridedTensor {
         Ok(self)
     }
 
-    /// Another library's tensor, without a copy. It is given back when the last tensor that uses it is dropped, or at once
-    /// on an error.
+    /// Imports another library's tensor, without a copy. Its deleter is called when the last tensor that uses it is dropped,
+    /// or at once on an error.
     ///
     /// # Errors
-    /// `DlpackVersion` unless of version 1, of which nothing but version and deleter is then read; `DlpackUnsupported` for
-    /// another device, type or lanes; what [`from_foreign`](Self::from_foreign) refuses.
+    /// `DlpackVersion` for a major version other than 1; then only version and deleter are read. `DlpackUnsupported` for
+    /// another device, type or number of lanes; the errors of [`from_foreign`](Self::from_foreign).
     ///
     /// # Safety
-    /// `managed` is a live tensor that nobody else consumes, and what `from_foreign` asks; its deleter may be called on any
-    /// thread.
+    /// `managed` is a live tensor that nobody else consumes, and its memory meets the conditions of `from_foreign`; any
+    /// thread may call its deleter.
     pub unsafe fn from_dlpack(managed: NonNull<DLManagedTensorVersioned>) -> Result<StridedTensor> {
         let owner = Received(managed);
-        // SAFETY: live; this field is where it is in every version.
+        // SAFETY: live; this field is at the same place in every version.
         let version = unsafe { (*managed.as_ptr()).version };
         if version.major != VERSION.major {
             let got = format!("version {}.{}", version.major, version.minor);
@@ -272,16 +272,16 @@ impl StridedTensor {
             let remedy = "ask the other library for that version (`max_version`)";
             fail!(DlpackVersion, "from_dlpack", "managed", got, rule, remedy);
         }
-        // SAFETY: of the version that the structure is of.
+        // SAFETY: the version is that of this structure.
         let (tensor, flags) = unsafe { ((*managed.as_ptr()).dl_tensor, (*managed.as_ptr()).flags) };
         // SAFETY: the caller's promise.
         unsafe { import(tensor, flags & READ_ONLY == 0, Arc::new(owner)) }
     }
 
-    /// As [`from_dlpack`](Self::from_dlpack), of the form before version 1.
+    /// As [`from_dlpack`](Self::from_dlpack), for the structure used before version 1.
     ///
     /// # Errors
-    /// As `from_dlpack`, but for the version.
+    /// As `from_dlpack`, except for the version.
     ///
     /// # Safety
     /// As `from_dlpack`.
@@ -308,7 +308,7 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         )))
     };
     if t.device.device_type != CPU {
-        // There is one CPU: `device_id` says nothing more.
+        // There is one CPU, so `device_id` is ignored.
         return unsupported("device", format!("device type {}", t.device.device_type), "it is 1, the CPU");
     }
     if t.dtype.lanes != 1 {
@@ -341,7 +341,7 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         (ndim > 0 && !p.is_null()).then(|| unsafe { std::slice::from_raw_parts(p, ndim) })
     };
     let (dims, strides) = (list(t.shape).unwrap_or(&[]), list(t.strides));
-    // No object is larger than `isize::MAX` bytes, nor does one go around the address space.
+    // No object is larger than `isize::MAX` bytes or wraps around the address space.
     let skip = usize::try_from(t.byte_offset).ok().filter(|&s| isize::try_from(s).is_ok());
     let Some(skip) = skip.filter(|&s| t.data.addr().checked_add(s).is_some()) else {
         return unsupported(
@@ -357,26 +357,26 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
 }
 
 impl BlockedTensor {
-    /// A blocked tensor has no strides to tell another library.
+    /// A blocked tensor has no strides that DLPack could express.
     ///
     /// # Errors
-    /// `OpaqueLayout`, always, with the reorder to call.
+    /// `OpaqueLayout`, always; it names the reorder to call.
     pub fn to_dlpack(&self) -> Result<NonNull<DLManagedTensorVersioned>> {
         fail!(
             OpaqueLayout,
             "to_dlpack",
             "self",
             format!("{:?} {} {}", self.dims(), self.dtype(), self.layout()),
-            "DLPack tells strides, and a blocked layout has none",
-            "reorder it with `to_strided(MemoryFormat::Contiguous)`, or export its blocks as they lie with `as_blocked_dlpack`"
+            "DLPack needs strides, and a blocked layout has none",
+            "reorder it with `to_strided(MemoryFormat::Contiguous)`, or export its blocks unchanged with `as_blocked_dlpack`"
         )
     }
 
-    /// Activations in blocks, `nChw16c` or `nChw8c`, as the dense tensor of rank 5 that they are in memory, marked
-    /// read-only: N, ceil(C / block), H, W, block (of ranks 3 and 5 alike). The lanes past C are zeros. No copy.
+    /// Exports blocked activations, `nChw16c` or `nChw8c`, as the dense tensor of rank 5 that they are in memory, marked
+    /// read-only: N, ceil(C / block), H, W, block (likewise for ranks 3 and 5). The lanes past C are zero. No copy is made.
     ///
     /// # Errors
-    /// `OpaqueLayout` for layouts that are more than one block of channels.
+    /// `OpaqueLayout` for layouts other than a single block of channels.
     pub fn as_blocked_dlpack(&self) -> Result<NonNull<DLManagedTensorVersioned>> {
         let (layout, rank) = (*self.layout(), self.dims().len());
         let block = layout.block_of(1);
@@ -386,7 +386,7 @@ impl BlockedTensor {
                 "as_blocked_dlpack",
                 "self",
                 format!("{:?} {} {layout}", self.dims(), self.dtype()),
-                "activations in blocks of channels are exported",
+                "only activations in blocks of channels can be exported",
                 "reorder it to such a layout, or with `to_strided(MemoryFormat::Contiguous)`"
             );
         }

@@ -4,8 +4,8 @@ use half::{bf16, f16};
 
 /// The type of one element.
 ///
-/// Kernels compute in `F32`; the others are storage: they reorder, copy and view, and a kernel that does not
-/// take them answers with [`Error::UnsupportedDType`](crate::Error::UnsupportedDType).
+/// Kernels compute in `F32`. The other dtypes are for storage: tensors of them can be reordered, copied and viewed. A kernel
+/// that does not take a dtype returns [`Error::UnsupportedDType`](crate::Error::UnsupportedDType).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DType {
@@ -15,11 +15,11 @@ pub enum DType {
     BF16,
     /// IEEE binary16.
     F16,
-    /// Unsigned 8-bit integer; also what comparisons give back (0 or 1).
+    /// Unsigned 8-bit integer; also the result of comparisons (0 or 1).
     U8,
     /// Signed 8-bit integer.
     S8,
-    /// Signed 32-bit integer; also what `argmax` gives back.
+    /// Signed 32-bit integer; also the result of `argmax`.
     S32,
 }
 
@@ -36,7 +36,7 @@ impl DType {
         }
     }
 
-    /// **Bytes** of so many elements, or `None` for more than memory can be addressed in.
+    /// The size of `elements` elements in **bytes**, or `None` if it does not fit in a `usize`.
     pub(crate) fn bytes_of(self, elements: usize) -> Option<usize> {
         elements.checked_mul(self.size_bytes()).filter(|&bytes| bytes <= isize::MAX as usize)
     }
@@ -64,7 +64,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A Rust type that can be the element of a tensor. Sealed: the list is [`DType::ALL`].
+/// A Rust type that can be a tensor's element. The trait is sealed: the types are those of [`DType::ALL`].
 pub trait Element:
     sealed::Sealed + bytemuck::Pod + Send + Sync + PartialEq + std::fmt::Debug + 'static
 {

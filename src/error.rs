@@ -1,7 +1,7 @@
-//! Every error a user can meet, and every sentence they can read.
+//! Every error that a user can meet, and its text.
 //!
-//! Bad input is answered before any kernel or engine sees it. The message names the op, the argument, what came,
-//! the rule, and last the remedy. Operands are left as they were.
+//! Bad input is refused before any kernel or engine sees it. The message names the op, the argument, the value that was
+//! passed, the rule, and last the remedy. Operands are left unchanged.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ pub struct Complaint {
     pub op: Cow<'static, str>,
     /// The argument at fault.
     pub argument: Cow<'static, str>,
-    /// What came.
+    /// The value that was passed.
     pub got: String,
     /// The rule that it breaks.
     pub rule: String,
@@ -51,42 +51,42 @@ impl std::fmt::Display for Complaint {
     }
 }
 
-/// Why an op does not run as it was called. A closed list, so that tests can match on it.
+/// Why a call of an op cannot run. A closed list, so that tests can match on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unsupported {
     /// No kernel is registered for this op under this key.
     NoKernel,
-    /// The engine has only a reference implementation for this configuration; it is hundreds of times slower.
+    /// The engine has only a reference implementation for this configuration, which is hundreds of times slower.
     RefOnly {
         /// The implementation's name, as the engine gives it.
         implementation: String,
     },
-    /// The engine has no implementation at all for this configuration. Its status cannot be told from a masked
-    /// allocation failure.
+    /// The engine has no implementation for this configuration. The engine may return the same status if an allocation
+    /// failed.
     NoImplementation,
-    /// The op has a kernel under this key, but none for this layout.
+    /// The op has a kernel for this key, but none for this layout.
     Layout {
         /// The layout's name.
         layout: String,
     },
-    /// The kernel exists in the oneDNN engine, and this build has none.
+    /// The kernel needs the oneDNN engine, which this build leaves out.
     EngineNotBuilt,
 }
 
 /// The details of [`Error::UnsupportedOp`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnsupportedOp {
-    /// The operator.
+    /// The op.
     pub op: Cow<'static, str>,
     /// The dispatch key of its data operands.
     pub key: String,
-    /// Why.
+    /// The reason.
     pub reason: Unsupported,
     /// `shape dtype layout` of each data operand.
     pub operands: Vec<String>,
-    /// The keys that have a kernel for this op.
+    /// The keys for which this op has a kernel.
     pub available: Vec<String>,
-    /// The call that would make it work.
+    /// The call that makes it work.
     pub remedy: String,
 }
 
@@ -129,21 +129,21 @@ pub struct ReorderDenied {
     pub to: String,
     /// Logical shape.
     pub shape: String,
-    /// Bytes that would have been written.
+    /// **Bytes** that would have been written.
     pub bytes: usize,
-    /// Why it would have moved.
+    /// Why it would have been reordered.
     pub cause: Cause,
-    /// Where the caller stands: `file:line:column`.
+    /// The place of the call: `file:line:column`.
     pub location: String,
-    /// What forbids it: a `deny_reorders` scope, or a budget that is used up.
+    /// What forbids the reorder: a `deny_reorders` scope, or an exhausted budget.
     pub rule: String,
 }
 
-/// Everything that can go wrong, by kind. The details name op, argument, what came, rule and remedy.
+/// Every error, by kind. Most carry a [`Complaint`]: op, argument, what was passed, rule and remedy.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The op cannot run under the key of its operands, or only so slowly that it is refused.
+    /// The op cannot run for the key of its operands, or only so slowly that it is refused.
     #[error("{0}")]
     UnsupportedOp(Box<UnsupportedOp>),
     /// Data operands of different dispatch keys.
@@ -152,7 +152,7 @@ pub enum Error {
     /// The right key, but a layout that does not fit the other operands or the kernel.
     #[error("{0}")]
     LayoutMismatch(Box<Complaint>),
-    /// No kernel takes this dtype here.
+    /// The kernel does not take this dtype.
     #[error("{0}")]
     UnsupportedDType(Box<Complaint>),
     /// Operands whose dtypes must agree and do not.
@@ -161,19 +161,19 @@ pub enum Error {
     /// A tensor of the wrong rank.
     #[error("{0}")]
     RankMismatch(Box<Complaint>),
-    /// Sizes that do not fit each other.
+    /// Sizes that do not match.
     #[error("{0}")]
     ShapeMismatch(Box<Complaint>),
     /// A parameter outside its range.
     #[error("{0}")]
     InvalidArgument(Box<Complaint>),
-    /// A size that does not fit into the machine's integers.
+    /// A size that overflows the machine's integers.
     #[error("{0}")]
     Overflow(Box<Complaint>),
     /// Strides or an offset that reach past the storage.
     #[error("{0}")]
     OutOfBounds(Box<Complaint>),
-    /// Strides that cannot be used, or a view that strides cannot express.
+    /// Strides that the op does not take, or a view that strides cannot express.
     #[error("{0}")]
     UnsupportedStride(Box<Complaint>),
     /// A result whose elements share memory with each other.
@@ -182,10 +182,10 @@ pub enum Error {
     /// A result whose storage another tensor shares.
     #[error("{0}")]
     Aliasing(Box<Complaint>),
-    /// A question about strides, pointers or views that an opaque tensor has no answer to.
+    /// Strides, a pointer or a view were asked of an opaque tensor, which has none.
     #[error("{0}")]
     OpaqueLayout(Box<Complaint>),
-    /// Packed weights used with something other than what they were packed for.
+    /// Packed weights used with a source, dtype or layout that they were not packed for.
     #[error("{0}")]
     PackMismatch(Box<Complaint>),
     /// A reorder inside a scope that forbids it.
@@ -194,28 +194,28 @@ pub enum Error {
         .0.op, .0.shape, .0.from, .0.to, .0.bytes, .0.cause, .0.location, .0.rule, .0.cause.remedy()
     )]
     ReorderDenied(Box<ReorderDenied>),
-    /// A registration that clashes with what is there, or names what is not.
+    /// A registration that clashes with an existing one, or names a key or op that does not exist.
     #[error("{0}")]
     Registration(Box<Complaint>),
-    /// Data that does not begin at a multiple of its element's size.
+    /// Data whose address is not a multiple of its element's size.
     #[error("{0}")]
     Misaligned(Box<Complaint>),
-    /// A DLPack tensor of a device or type that has no tensor here.
+    /// A DLPack tensor of a device or type that this crate does not support.
     #[error("{0}")]
     DlpackUnsupported(Box<Complaint>),
     /// A DLPack tensor of another major version.
     #[error("{0}")]
     DlpackVersion(Box<Complaint>),
-    /// A null where a function of the C interface wants an address or a handle.
+    /// A null pointer where the C interface needs an address or a handle.
     #[error("{0}")]
     NullPointer(Box<Complaint>),
-    /// A handle of the C interface that was freed, is of another kind, or never existed.
+    /// A handle of the C interface that was freed, has another kind, or never existed.
     #[error("{0}")]
     InvalidHandle(Box<Complaint>),
-    /// A caller of the C interface that was compiled for another version of it.
+    /// A caller of the C interface that was compiled against another version of it.
     #[error("{0}")]
     AbiMismatch(Box<Complaint>),
-    /// A panic that was stopped at the C interface.
+    /// A panic that was caught at the C interface.
     #[error("{0}")]
     Panicked(Box<Complaint>),
     /// A call in a forked child of a process that had used this library.
@@ -227,18 +227,18 @@ pub enum Error {
     /// A file that cannot be opened, mapped or written.
     #[error("{0}")]
     FileAccess(Box<Complaint>),
-    /// A file whose content does not hold together.
+    /// A file whose content is inconsistent.
     #[error("{0}")]
     CorruptFile(Box<Complaint>),
-    /// Storage could not be had.
+    /// Memory could not be allocated.
     #[error("out of memory: {} for `{call}`; use smaller tensors, or drop some", amount(*bytes))]
     OutOfMemory {
-        /// Bytes asked for; 0 where the engine does not say.
+        /// **Bytes** requested; 0 if the engine does not say.
         bytes: usize,
-        /// The call that asked.
+        /// The call that requested them.
         call: &'static str,
     },
-    /// The engine failed with a status that no check of ours foresaw.
+    /// The engine failed with a status that no check foresaw.
     #[error(
         "oneDNN's `{call}` failed with status {status} ({name}); please report this with the call that led to it"
     )]
@@ -253,11 +253,11 @@ pub enum Error {
 }
 
 fn amount(bytes: usize) -> String {
-    if bytes == 0 { "an amount that the engine does not say".into() } else { format!("{bytes} bytes") }
+    if bytes == 0 { "an unknown number of bytes".into() } else { format!("{bytes} bytes") }
 }
 
 impl Error {
-    /// The complaint about one argument, where the error is about one.
+    /// The complaint, if the error is about one argument.
     pub fn complaint(&self) -> Option<&Complaint> {
         match self {
             Error::KeyMismatch(c)
@@ -293,7 +293,7 @@ impl Error {
         }
     }
 
-    /// A number for the kind of error, the same in every version: what the C interface returns.
+    /// A number for the kind of error, the same in every version. The C interface returns it.
     pub fn code(&self) -> i32 {
         match self {
             Error::UnsupportedOp(_) => 1,
@@ -329,7 +329,7 @@ impl Error {
         }
     }
 
-    /// The same error of another op and argument: of the call that the user made, not of one inside it.
+    /// The same error, renamed to the call that the user made: the error was raised by a call inside it.
     pub(crate) fn in_call(self, op: &'static str, argument: &'static str) -> Error {
         let rename =
             |c: Box<Complaint>| Box::new(Complaint { op: op.into(), argument: argument.into(), ..*c });
@@ -350,7 +350,7 @@ impl Error {
         }
     }
 
-    /// The op that was called, where the error knows it.
+    /// The op that was called, if the error knows it.
     pub fn op(&self) -> Option<&str> {
         match self {
             Error::UnsupportedOp(u) => Some(&u.op),
@@ -360,7 +360,8 @@ impl Error {
     }
 }
 
-/// Returns the named variant with a [`Complaint`], from a function whose error can be made of an [`Error`]: `fail!(ShapeMismatch, op, "bias", got, rule, remedy)`.
+/// Returns the named variant with a [`Complaint`] from the enclosing function, whose error type is made from an [`Error`]:
+/// `fail!(ShapeMismatch, op, "bias", got, rule, remedy)`.
 macro_rules! fail {
     ($variant:ident, $op:expr, $argument:expr, $got:expr, $rule:expr, $remedy:expr $(,)?) => {
         return Err(From::from($crate::error::Error::$variant($crate::error::Complaint::new(

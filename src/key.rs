@@ -2,21 +2,21 @@
 
 use std::sync::RwLock;
 
-/// The most keys that can exist: two of ours, the rest for other crates.
+/// The largest number of keys: two of this crate, the rest for other crates.
 pub const MAX_KEYS: usize = 16;
 
-/// A backend, as the data operands of a call choose it.
+/// A backend. The data operands of a call choose it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DispatchKey(u8);
 
-/// What a backend says of its key, for errors to quote.
+/// How a backend describes its key, for error messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     /// The key's name.
     pub name: &'static str,
-    /// The call that takes one of its tensors to `strided`.
+    /// The call that reorders one of the key's tensors to `strided`.
     pub to_strided: &'static str,
-    /// The call that takes a strided tensor to it.
+    /// The call that reorders a strided tensor to the key.
     pub from_strided: &'static str,
 }
 
@@ -27,7 +27,7 @@ const BLOCKED: KeySpec = KeySpec {
     from_strided: "to_blocked",
 };
 
-/// A key whose registration was turned down.
+/// The spec of a key whose registration was refused.
 const UNREGISTERED: KeySpec = KeySpec { name: "unregistered", to_strided: "", from_strided: "" };
 
 static KEYS: RwLock<Vec<KeySpec>> = RwLock::new(Vec::new());
@@ -39,10 +39,10 @@ fn keys() -> std::sync::RwLockReadGuard<'static, Vec<KeySpec>> {
 impl DispatchKey {
     /// Plain sizes and strides: NCHW, NHWC and views of them.
     pub const STRIDED: DispatchKey = DispatchKey(0);
-    /// Channels blocked in memory.
+    /// Tensors whose channels are blocked in memory.
     pub const BLOCKED: DispatchKey = DispatchKey(1);
 
-    /// What the key's backend said of it.
+    /// How the key's backend describes it.
     pub fn spec(self) -> KeySpec {
         match self {
             DispatchKey::STRIDED => STRIDED,
@@ -56,17 +56,17 @@ impl DispatchKey {
         self.spec().name
     }
 
-    /// Every key there is now.
+    /// Every key that exists now.
     pub fn all() -> Vec<DispatchKey> {
         (0..keys().len() as u8 + 2).map(DispatchKey).collect()
     }
 
-    /// The key of this name.
+    /// The key with this name.
     pub fn by_name(name: &str) -> Option<DispatchKey> {
         DispatchKey::all().into_iter().find(|k| k.name() == name)
     }
 
-    /// The call that takes the strided argument `name` of a call, of this rank, to the key.
+    /// The call that reorders the strided argument `name`, of this rank, to the key.
     pub(crate) fn way_in(self, name: &str, rank: usize) -> String {
         if self != DispatchKey::BLOCKED {
             return self.spec().from_strided.into();
@@ -83,8 +83,8 @@ impl DispatchKey {
         self.0 as usize
     }
 
-    /// The key that [`DispatchKey::commit`] will make after `before` others; `None` when there is no room. The
-    /// registry's lock is held from here to there.
+    /// The key that [`DispatchKey::commit`] will make after `before` others; `None` if there is no room. The caller holds the
+    /// registry's lock from here until `commit`.
     pub(crate) fn next(before: usize) -> Option<DispatchKey> {
         let index = keys().len() + 2 + before;
         (index < MAX_KEYS).then_some(DispatchKey(index as u8))

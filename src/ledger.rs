@@ -1,8 +1,8 @@
-//! The ledger: every reorder and every kernel run, with cause and time, when somebody asks.
+//! The ledger: records every reorder and every kernel run, with cause and time, on request.
 //!
-//! Recording and denying are scopes of the calling thread: [`record`] sees what the calls made in it moved and
-//! ran (the team's threads work for those calls and are not counted apart). With no scope open a call costs one
-//! thread-local read.
+//! Recording and denying are scopes of the calling thread. [`record`] covers the reorders and kernel runs of the calls made
+//! inside it; work that the team's threads do for these calls is not recorded separately. Without an open scope, a call costs
+//! one thread-local read.
 
 mod report;
 mod site;
@@ -25,12 +25,12 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// One movement of data between layouts.
+/// One reorder: a copy of data into another layout.
 #[derive(Clone, Debug)]
 pub struct ReorderRecord {
-    /// The op or call that moved it.
+    /// The op or call that made it.
     pub op: Cow<'static, str>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
     /// Layout or memory format of the source.
     pub from: String,
@@ -40,11 +40,11 @@ pub struct ReorderRecord {
     pub dims: Dims,
     /// **Bytes** written.
     pub bytes: usize,
-    /// Time taken; zero for [`Cause::Internal`], whose time is part of its run.
+    /// Time taken; zero for [`Cause::Internal`], whose time is included in its kernel run.
     pub time: Duration,
-    /// When it began, since the first record of the process.
+    /// When it began, measured from the first record of the process.
     pub start: Duration,
-    /// The number of the source's storage, which no other storage of the process has; 0 where it is no tensor's.
+    /// An id of the source's storage, unique in the process; 0 if it is not a tensor's.
     pub source: u64,
     /// The number of the result's storage.
     pub result: u64,
@@ -65,7 +65,7 @@ pub struct RunRecord {
     pub layouts: String,
     /// Time taken.
     pub time: Duration,
-    /// When it began, since the first record of the process.
+    /// When it began, measured from the first record of the process.
     pub start: Duration,
     /// **Bytes** of scratchpad.
     pub scratchpad_bytes: usize,
@@ -86,27 +86,27 @@ pub struct LayoutChange {
     pub site: Site,
 }
 
-/// What was recorded, in order.
+/// The records, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// Every reorder.
     pub reorders: Vec<ReorderRecord>,
     /// Every kernel run.
     pub runs: Vec<RunRecord>,
-    /// Strided results in another format than their first operand: no error, and seldom meant.
+    /// Strided results in another format than their first operand. This is not an error, but rarely intended.
     pub layout_changes: Vec<LayoutChange>,
 }
 
 thread_local! {
     static RECORDING: RefCell<Vec<Ledger>> = const { RefCell::new(Vec::new()) };
     static WATCHED: Cell<bool> = const { Cell::new(false) };
-    /// The call that a fallback serves: reorders asked for inside are its doing.
+    /// The call for which a fallback is running: reorders inside it are attributed to the fallback.
     static FALLBACK: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
-    /// How many reorders are still allowed; `None` without a limit.
+    /// How many more reorders are allowed; `None` for no limit.
     static ALLOWED: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// Runs `f` and returns what it moved and ran on this thread. Scopes nest: each sees what happens inside it.
+/// Runs `f`, and returns its reorders and kernel runs on this thread. Scopes nest: each records everything inside it.
 pub fn record<R>(f: impl FnOnce() -> R) -> (R, Ledger) {
     struct Scope;
     impl Scope {
@@ -136,13 +136,13 @@ pub fn record<R>(f: impl FnOnce() -> R) -> (R, Ledger) {
     (result, Scope::close())
 }
 
-/// Runs `f` with every reorder on this thread an error: [`Error::ReorderDenied`] says what would have moved, and
-/// where. Implementations that reorder inside themselves are refused as well.
+/// Runs `f` and makes every reorder on this thread an error: [`Error::ReorderDenied`] says what would have been reordered,
+/// and where. Implementations that reorder internally are refused as well.
 pub fn deny_reorders<R>(f: impl FnOnce() -> R) -> R {
     ReorderBudget::at_most(0).run(f)
 }
 
-/// How many reorders a piece of code may make: for tests that hold it to what it promises.
+/// Limits how many reorders a piece of code may make. It is for tests.
 ///
 /// ```
 /// use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger::ReorderBudget};
@@ -158,12 +158,12 @@ pub fn deny_reorders<R>(f: impl FnOnce() -> R) -> R {
 pub struct ReorderBudget(usize);
 
 impl ReorderBudget {
-    /// So many, packing among them. Scopes nest: an inner one spends what the outer one has left.
+    /// Allows this many reorders, packing included. Scopes nest: an inner scope also spends what the outer one has left.
     pub const fn at_most(reorders: usize) -> ReorderBudget {
         ReorderBudget(reorders)
     }
 
-    /// Runs `f`; every reorder on this thread beyond the budget is an [`Error::ReorderDenied`], and moves nothing.
+    /// Runs `f`; every reorder on this thread beyond the budget is an [`Error::ReorderDenied`], and copies nothing.
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
         struct Restore {
             outer: Option<usize>,
@@ -183,13 +183,13 @@ impl ReorderBudget {
     }
 }
 
-/// Whether a record scope is open on this thread: for backends of other crates, whose notes cost something to make.
+/// Whether a record scope is open on this thread. It lets backends of other crates skip the cost of preparing records.
 #[inline]
 pub fn is_recording() -> bool {
     WATCHED.get()
 }
 
-/// What is about to move. Names are made only when somebody looks.
+/// A reorder that is about to run. Its names are made only if they are needed.
 pub(crate) struct Move<'a> {
     pub op: &'static str,
     pub cause: Cause,
@@ -197,14 +197,14 @@ pub(crate) struct Move<'a> {
     pub to: &'a dyn std::fmt::Display,
     pub dims: &'a [usize],
     pub bytes: usize,
-    /// The number of the source's storage, or 0.
+    /// The id of the source's storage, or 0.
     pub source: u64,
     pub location: &'static Location<'static>,
 }
 
-/// What a reorder makes.
+/// The result of a reorder.
 pub(crate) trait Moved {
-    /// The number of its storage, or 0.
+    /// The id of its storage, or 0.
     fn storage_id(&self) -> u64;
 }
 
@@ -226,13 +226,13 @@ impl Moved for StridedTensor {
     }
 }
 
-/// Time since the first record of the process.
+/// The time since the first record of the process.
 fn since_first(at: Instant) -> Duration {
     static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     at.saturating_duration_since(*FIRST.get_or_init(|| at))
 }
 
-/// Calls `f`, whose reorders serve a call without a kernel that was made at `location`.
+/// Calls `f`, which reorders operands for a call that has no kernel and was made at `location`.
 pub(crate) fn as_fallback<R>(location: &'static Location<'static>, f: impl FnOnce() -> R) -> R {
     struct Leave(Option<&'static Location<'static>>);
     impl Drop for Leave {
@@ -244,7 +244,7 @@ pub(crate) fn as_fallback<R>(location: &'static Location<'static>, f: impl FnOnc
     f()
 }
 
-/// Does `work`, which moves data as `m` says: refused inside [`deny_reorders`], written down inside [`record`].
+/// Does `work`, the reorder that `m` describes: refuses it inside [`deny_reorders`], and records it inside [`record`].
 pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R>) -> Result<R> {
     threads::enter(m.op)?;
     if let (Cause::Call, Some(location)) = (m.cause, FALLBACK.get()) {
@@ -259,7 +259,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             bytes: m.bytes,
             location: site::current(m.location).to_string(),
             cause: m.cause,
-            rule: "a deny_reorders scope is open, or a ReorderBudget used up".into(),
+            rule: "a deny_reorders scope is open, or a ReorderBudget is used up".into(),
         })));
     }
     let start = is_recording().then(Instant::now);
@@ -284,7 +284,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
     Ok(result)
 }
 
-/// Writes down one kernel run that began at `start` and just ended, when somebody is recording.
+/// Records one kernel run that began at `start` and just ended, if a record scope is open.
 pub(crate) fn ran(
     op: &'static str,
     key: DispatchKey,
@@ -305,7 +305,7 @@ pub(crate) fn ran(
     note(|ledger| ledger.runs.push(record));
 }
 
-/// Writes down the results of a strided op that are in another format than its first operand.
+/// Records results of a strided op whose format differs from the first operand's.
 pub(crate) fn layout_changes(
     op: &'static str,
     first: &StridedTensor,

@@ -1,9 +1,9 @@
-//! Tensors whose channels are blocked in memory, behind a dispatch key of their own.
+//! Tensors whose channels are blocked in memory, with their own dispatch key.
 //!
-//! CNN kernels are fastest when channels lie in blocks (activations `nChw16c`, weights `OIhw16i16o`). Strides cannot
-//! express that. Here a [`BlockedTensor`] is opaque: it tells sizes, dtype and layout, and has no strides, pointer or
-//! views. Data changes layout only by calls that say so, and an operator without a kernel for a key is an error that
-//! names the way out. Beside it stands a strided backend, [`StridedTensor`], whose memory formats are PyTorch's.
+//! CNN kernels are fastest on channels in blocks (activations `nChw16c`, weights `OIhw16i16o`). Strides cannot express such
+//! layouts. A [`BlockedTensor`] is therefore opaque: it has sizes, dtype and layout, but no strides, pointer or views. Only
+//! explicit calls change the layout of data. An operator without a kernel for a key returns an error that names the remedy.
+//! [`StridedTensor`] is a second, strided backend, whose memory formats are PyTorch's.
 //!
 //! ```
 //! use blocktensor::ops::{self, Conv2d};
@@ -13,7 +13,7 @@
 //! let x = StridedTensor::full(&[1, 32, 14, 14], 0.5f32, MemoryFormat::Contiguous)?;
 //! let w = StridedTensor::full(&[64, 32, 3, 3], 0.01f32, MemoryFormat::Contiguous)?;
 //!
-//! let (activations, _) = Layout::native();             // nChw16c with AVX-512, nChw8c else
+//! let (activations, _) = Layout::native();             // nChw16c with AVX-512, nChw8c otherwise
 //! let xb = x.to_blocked(&activations)?;                // an explicit reorder: one copy
 //! let conv = PackedConv2d::new(&w, None, Conv2d::new().padding(1).relu())?;
 //! let conv = conv.pack_for(&Source::of(&xb)?)?;        // weights reordered once
@@ -28,39 +28,53 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | *logical dims* | sizes as the user sees them: N, C, D, H, W, whatever the memory |
+//! | *logical dims* | sizes as the user sees them: N, C, D, H, W, whatever the order in memory |
 //! | *physical (padded) dims* | sizes in memory: C rounded up to whole blocks |
-//! | *memory format* | the order in memory of a strided tensor ([`MemoryFormat`]): the strides themselves |
-//! | *layout* | the order and the blocks of a blocked tensor ([`Layout`]) |
+//! | *memory format* | how the strides of a strided tensor order its dimensions ([`MemoryFormat`]) |
+//! | *format tag* | a memory format that the user states for a strided tensor whose strides leave it open ([`StridedTensor::with_format_tag`]) |
+//! | *layout* | the order of dimensions and the blocks of a blocked tensor ([`Layout`]) |
 //! | *inner blocks* | the innermost part of a layout: 16 channels in `nChw16c` |
-//! | *channel tail* | the lanes of the last block that no channel fills; zero, always |
-//! | *lane* | one channel's place in a block |
+//! | *channel tail* | the lanes of the last block beyond the last channel; always zero |
+//! | *lane* | the position of one channel in a block |
+//! | *descriptor* | a tensor without its elements: sizes, dtype, key, and strides or layout ([`TensorDesc`]) |
 //! | *reorder* | a copy into another layout; never called "convert" |
-//! | *packing* | a reorder of weights into the layout that one kernel wants, for a stated [`Source`] |
-//! | *dispatch key* | which backend's kernels a tensor is for ([`dispatch::DispatchKey`]) |
-//! | *data operand* | an operand whose key chooses the kernel; all of a call must agree |
-//! | *parameter* | a plain 1-D strided operand, whatever the key: bias, statistics, per-channel vectors |
+//! | *packing* | a reorder of weights into the layout that one kernel needs, for a stated [`Source`] |
+//! | *dispatch key* | which backend's kernels a tensor uses ([`dispatch::DispatchKey`]) |
+//! | *op* | an operation such as `conv2d`: a schema, and kernels for each key |
+//! | *operator* | an op as a value, called by name or with boxed arguments ([`Operator`]) |
+//! | *schema* | the names, kinds and defaults of an op's arguments |
+//! | *data operand* | an operand whose key chooses the kernel; all data operands of a call must have the same key |
+//! | *parameter* | a 1-D strided operand, whatever the key: bias, statistics, per-channel vectors; also a plain number or list |
 //! | *kernel* | an op's code for one key |
 //! | *primitive* | a kernel of oneDNN, generated for one configuration |
 //! | *primitive descriptor* | oneDNN's choice of an implementation for a configuration |
 //! | *memory descriptor* | oneDNN's description of dims, dtype and layout |
 //! | *post-op* | what a kernel does to its own result before it writes it ([`ops::PostOp`]) |
 //! | *attribute* | what oneDNN attaches to a primitive: post-ops, scratchpad mode, arithmetic mode |
-//! | *scratchpad* | memory that a primitive needs while it runs; ours, one a run |
-//! | *team* | rayon workers that one caller leads for the length of a [`run`] |
-//! | *section* | tasks that a team shares |
-//! | *ledger* | what moved and ran, written down when asked ([`ledger::record`]) |
+//! | *scratchpad* | memory that a primitive needs while it runs; each run has its own |
+//! | *arena* | one block of storage from which many tensors are allocated at stated offsets ([`Arena`]) |
+//! | *team* | rayon workers that one caller leads during a [`run`] |
+//! | *section* | a set of tasks that a team shares |
+//! | *ledger* | a record of reorders and kernel runs, made on request ([`ledger::record`]) |
 //! | `src`, `weights`, `bias`, `dst` | oneDNN's names of operands |
 //!
 //! Sizes in bytes end in `_bytes`; strides and offsets are in elements.
 //!
-//! # The way of one call
+//! # The path of a call
 //!
-//! `ops::conv2d(&xb, &wb, ...)` packs its arguments into the order of its schema. The schema's check looks at kinds and
-//! finds the one key of the data operands; the op's slot for that key gives the kernel, or an
-//! [`Error::UnsupportedOp`]. The kernel checks shapes, looks its primitive up in the cache by everything that decides it
-//! (a miss asks oneDNN, and refuses `ref`), takes a result and a scratchpad from the recycling allocator, and runs on the
-//! team. No step moves data to another layout.
+//! 1. `ops::conv2d(&xb, &wb, ...)` puts its arguments in the order of the op's schema.
+//! 2. The schema check compares their kinds, and finds the one key of the data operands.
+//! 3. The op asks its kernels for that key, in order. A kernel checks dtypes, shapes and layouts, and may decline: oneDNN's
+//!    kernel declines if oneDNN has no fast implementation, and the op's next kernel is asked. If no kernel takes the
+//!    operands, the call is an [`Error::UnsupportedOp`], which names the remedy.
+//! 4. The kernel asks [`Results`](dispatch::Results) for its results. These are new tensors with recycled storage, the tensors
+//!    that the caller passed to [`Operator::run_into`], or none: for [`Operator::infer`] the kernel ends here, with
+//!    descriptors of its results.
+//! 5. The kernel computes on the team, and writes the results. A kernel of oneDNN looks its primitive up in the cache; on a
+//!    miss, oneDNN creates it.
+//!
+//! Blocked kernels reorder nothing. A strided kernel may copy a view that it needs dense, or pack plain weights; the ledger
+//! records such a copy, and [`ledger::deny_reorders`] refuses it.
 #![deny(unsafe_code)]
 
 mod arena;
@@ -82,7 +96,6 @@ mod kernels;
 mod key;
 mod layout;
 pub mod ledger;
-mod lists;
 #[doc(hidden)]
 pub mod math;
 #[allow(unsafe_code)]
@@ -104,6 +117,7 @@ mod tensor;
 pub mod testing;
 #[allow(unsafe_code)]
 mod threads;
+mod try_vec;
 
 pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
@@ -132,7 +146,7 @@ pub use tensor::strided::StridedTensor;
 pub use threads::check_process;
 pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, parallel_for, run};
 
-/// The programs in README.md and in docs/ compile, and those that need no files run: `cargo test --doc guides`.
+/// Compiles the programs in README.md and in docs/, and runs those that need no files: `cargo test --doc guides`.
 #[cfg(all(doctest, feature = "onednn"))]
 mod guides {
     #[doc = include_str!("../README.md")]

@@ -1,8 +1,8 @@
-//! Matrix products in pure Rust: the kernels of the `gemm` crate for f32, behind bounds checks, shared by the team.
+//! Matrix products in pure Rust: the `gemm` crate's kernels for f32, behind bounds checks, with tasks shared by the team.
 
 use crate::threads::{SyncPtr, parallel_for};
 
-/// A matrix in a slice: element (i, j) lies at `i * row + j * column`, in elements.
+/// A matrix in a slice: element (i, j) is at index `i * row + j * column`; both strides are in **elements**.
 #[derive(Clone, Copy)]
 pub(crate) struct Matrix<'a> {
     pub data: &'a [f32],
@@ -11,7 +11,7 @@ pub(crate) struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// The part that begins at row `i` and column `j`.
+    /// The submatrix that begins at row `i` and column `j`.
     fn from(&self, i: usize, j: usize) -> Matrix<'a> {
         Matrix { data: &self.data[i * self.row + j * self.column..], ..*self }
     }
@@ -25,8 +25,8 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Rows and columns of the result that one task computes: a matter of shapes alone, so that the bits do not depend
-/// on the number of threads.
+/// Rows and columns of the result that one task computes. They do not depend on the number of threads, so neither do the bits
+/// of the result.
 const TILE_ROWS: usize = 128;
 const TILE_COLUMNS: usize = 256;
 
@@ -37,7 +37,7 @@ pub(crate) fn matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>,
     unsafe { tile(m, n, k, a, b, dst.as_mut_ptr(), n) }
 }
 
-/// The same on the team.
+/// The same product, computed by the team.
 pub(crate) fn parallel_matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: &mut [f32]) {
     assert!(dst.len() >= m * n);
     if m == 0 || n == 0 {
@@ -49,21 +49,21 @@ pub(crate) fn parallel_matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Ma
         let (i, j) = (task / across * TILE_ROWS, task % across * TILE_COLUMNS);
         let (rows, columns) = (TILE_ROWS.min(m - i), TILE_COLUMNS.min(n - j));
         let (a, b) = if k == 0 { (a, b) } else { (a.from(i, 0), b.from(0, j)) };
-        // SAFETY: tile (i, j) lies inside the m x n result, and no other task writes it.
+        // SAFETY: tile (i, j) is inside the m x n result, and no other task writes it.
         unsafe { tile(rows, columns, k, a, b, out.get().add(i * n + j), n) }
     });
 }
 
 /// # Safety
-/// `dst` is valid for writing m rows of n elements that begin `dst_row` apart, and overlaps neither operand.
+/// `dst` is valid for writing m rows of n elements, whose starts are `dst_row` elements apart, and overlaps neither operand.
 unsafe fn tile(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: *mut f32, dst_row: usize) {
     if m == 0 || n == 0 {
         return;
     }
     assert!(k == 0 || a.holds(m, k) && b.holds(k, n));
-    // The kernels want the columns of the result dense, and of the left operand too: they copy it otherwise. So a row-major
-    // result is best the transposed product, `b' a'`, unless `b` would be copied and has more to copy than `a`: 16 rows through
-    // 2048 x 1000 weights of a linear layer take a third of the time then.
+    // The kernels need dense columns of the result and of the left operand; otherwise they copy them. So for a row-major
+    // result it is best to compute the transposed product, `b' a'`, unless `b` would be copied and is larger than `a`. For 16
+    // rows times 2048 x 1000 weights of a linear layer, this exception reduces the time to a third.
     let copies_b = b.column != 1 && 2 * m <= n;
     let ((rows, columns), (left, right), (row, column)) = if dst_row > 1 && !copies_b {
         ((n, m), (b.transposed(), a.transposed()), (1, dst_row))
@@ -71,8 +71,8 @@ unsafe fn tile(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: 
         ((m, n), (a, b), (dst_row, 1))
     };
     let (read_dst, alpha, beta) = (false, 0.0, 1.0);
-    // SAFETY: the assert shows that every element of `a` and `b` lies inside its slice; `dst` is the caller's
-    // promise. With k = 0 nothing is read, and zeros are written.
+    // SAFETY: the assert shows that every element of `a` and `b` is inside its slice; `dst` is the caller's promise. With k =
+    // 0 nothing is read, and zeros are written.
     unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
             rows,

@@ -1,4 +1,4 @@
-//! The registry: every op by name. Registering after first use is allowed; nothing is ever replaced.
+//! The registry: every op by name. Ops may be registered after first use; no registration is ever replaced.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -12,57 +12,58 @@ use crate::op::schema::Schema;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::threads::check_process;
 
-/// Where a backend hands over its key, ops and kernels: our own registry, or a host framework's dispatcher.
+/// What a backend registers its key, ops and kernels with: this crate's registry, or a host framework's dispatcher.
 pub trait Registrar {
     /// Adds a dispatch key.
     ///
     /// # Errors
-    /// `Registration` when the name is taken or there is no room.
+    /// `Registration` if the name is taken or there is no room.
     fn key(&mut self, spec: KeySpec) -> Result<DispatchKey>;
 
-    /// Adds an op. The same schema again is not an error: several backends may bring it.
+    /// Adds an op. Adding the same schema again is not an error: several backends may bring the same op.
     ///
     /// # Errors
-    /// `Registration` when another schema has the name.
+    /// `Registration` if another schema has the name.
     fn op(&mut self, op: &'static Op) -> Result<()>;
 
-    /// Adds an op's kernel for a key, behind those that this backend added before it. A call asks them in that order, until one
-    /// takes its operands.
+    /// Adds an op's kernel for a key. A call asks kernels in the order in which they were added, until one takes its
+    /// operands.
     ///
     /// # Errors
-    /// `Registration` when there is no such op, or another backend's kernel for the key takes one of the dtypes.
+    /// `Registration` if there is no such op, or if another backend's kernel for the key takes one of the dtypes.
     fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
 
-    /// Tells of a key that exists in this process, for which kernels follow: a host maps it to a device of its own.
+    /// Announces a key that already exists in this process, before its kernels follow. A host maps the key to a device of its
+    /// own.
     ///
     /// # Errors
-    /// `Registration` when the host has such a device already.
+    /// `Registration` if the host already has such a device.
     fn known_key(&mut self, key: DispatchKey) -> Result<()> {
         let _ = key;
         Ok(())
     }
 
-    /// All was handed over, and may be used from now on.
+    /// Marks the end of a registration: everything added may be used from now on.
     ///
     /// # Errors
-    /// What the host still finds wrong; then [`abort`](Self::abort) follows.
+    /// Whatever the host still refuses; [`abort`](Self::abort) is called next.
     fn commit(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Something was refused: nothing that was handed over since the last commit may stay.
+    /// Something was refused: drop everything that was added since the last commit.
     fn abort(&mut self) {}
 }
 
-/// Hands this crate's own two backends to a host framework: its keys, every op's schema, every kernel. Complete or not at
-/// all: the registrar's `commit` is called at the end, or its `abort` after the first thing that it refuses.
+/// Registers this crate's two backends with a host framework: its keys, every op's schema, every kernel. It is all or
+/// nothing: at the end it calls the registrar's `commit`, or, after the first refusal, its `abort`.
 ///
-/// The host calls a kernel with [`Kernel::call`] on [`Args::new`](crate::op::Args::new), and answers a missing one with
-/// [`Op::missing`]. Its tensors may hold ours ([`Tensor`]), and its memory becomes one without a copy
-/// ([`StridedTensor::from_foreign`](crate::StridedTensor::from_foreign)). `examples/host_framework.rs` does all of it.
+/// The host calls a kernel with [`Kernel::call`] on [`Args::new`](crate::op::Args::new), and calls [`Op::missing`] if there
+/// is no kernel. The host's tensors may hold this crate's ([`Tensor`]), and the host's memory becomes a tensor without a copy
+/// ([`StridedTensor::from_foreign`](crate::StridedTensor::from_foreign)). `examples/host_framework.rs` shows all of it.
 ///
 /// # Errors
-/// What the registrar returns.
+/// Whatever the registrar returns.
 pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
     let mut hand_over = || {
         registrar.known_key(DispatchKey::STRIDED)?;
@@ -83,7 +84,7 @@ pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
     handed_over
 }
 
-/// Every op by name: ours, and those of other crates.
+/// Every op by name: this crate's, and those of other crates.
 static OPS: LazyLock<RwLock<BTreeMap<&'static str, &'static Op>>> =
     LazyLock::new(|| RwLock::new(crate::ops::all().map(|op| (op.schema.name, op)).collect()));
 static WRITING: Mutex<()> = Mutex::new(());
@@ -92,8 +93,8 @@ fn find(name: &str) -> Option<&'static Op> {
     OPS.read().unwrap_or_else(|e| e.into_inner()).get(name).copied()
 }
 
-/// Registers a backend of another crate with the process's own dispatcher. All that `backend` hands over is
-/// added, or, when any of it clashes, none.
+/// Registers another crate's backend with this process's own dispatcher. Everything that `backend` adds is registered, or, if
+/// any of it clashes, nothing.
 ///
 /// # Errors
 /// What `backend` returns, or `Registration`.
@@ -118,7 +119,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
             "register_backend",
             "backend",
             "a registration inside another",
-            "a backend is added whole before the next",
+            "one backend must be added completely before the next",
             "register one after the other"
         );
     }
@@ -137,7 +138,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
     Ok(())
 }
 
-/// What one backend hands over, checked against what is there and against itself.
+/// What one backend adds, checked against existing registrations and against itself.
 #[derive(Default)]
 struct Staged {
     keys: Vec<KeySpec>,
@@ -154,7 +155,7 @@ impl Registrar for Staged {
                 "key",
                 format!("`{}`", spec.name),
                 "a key of this name exists",
-                "choose another name, and register a backend once"
+                "choose another name, and register each backend once"
             );
         }
         match DispatchKey::next(self.keys.len()) {
@@ -185,7 +186,7 @@ impl Registrar for Staged {
                 "op",
                 format!("`{name}`"),
                 "an op of this name has another schema",
-                "use the schema that is there, or another name"
+                "use the existing schema, or another name"
             ),
         }
         Ok(())
@@ -203,7 +204,7 @@ impl Registrar for Staged {
                 "register the op first"
             );
         };
-        // A key of a registration that was turned down belongs to nobody, and may become another backend's.
+        // A key of a refused registration belongs to nobody, and may become another backend's key.
         let of_this = (0..self.keys.len()).any(|i| DispatchKey::next(i) == Some(key));
         if !of_this && !DispatchKey::all().contains(&key) {
             fail!(
@@ -211,11 +212,11 @@ impl Registrar for Staged {
                 "register_backend",
                 "key",
                 format!("a key that is not registered, for `{op}`"),
-                "a kernel's key is registered, by this backend or before",
+                "a kernel's key must be registered first, by this backend or another",
                 "register the key first"
             );
         }
-        // Several kernels of one backend for one op are asked in their order. Another backend adds dtypes.
+        // Kernels of one backend for one op are asked in their order. Another backend may only add new dtypes.
         let taken = |other: &Kernel| other.dtypes.iter().any(|d| kernel.dtypes.contains(d));
         if known.kernels(key).any(taken) {
             fail!(
@@ -223,7 +224,7 @@ impl Registrar for Staged {
                 "register_backend",
                 "kernel",
                 format!("`{op}` for key `{key}`"),
-                "it has a kernel, and nothing registered is replaced",
+                "it has a kernel for one of these dtypes, and registrations are never replaced",
                 "register a key of your own"
             );
         }
@@ -232,7 +233,7 @@ impl Registrar for Staged {
     }
 }
 
-/// Every op, in the order of names.
+/// Every op, sorted by name.
 pub fn ops() -> Vec<&'static Op> {
     OPS.read().unwrap_or_else(|e| e.into_inner()).values().copied().collect()
 }
@@ -242,11 +243,11 @@ pub fn op(name: &str) -> Option<&'static Op> {
     find(name)
 }
 
-/// Calls an op by name, with named boxed values; what is left out takes the schema's default. The same kernels
-/// and the same errors as the typed functions.
+/// Calls an op by name, with named boxed values. An argument that is left out takes the schema's default. Kernels and errors
+/// are the same as those of the typed functions.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown op or argument; all that the op itself refuses.
+/// `InvalidArgument` for an unknown op or argument; the op's own errors.
 #[track_caller]
 pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
     check_process("dispatch::call")?;

@@ -1,10 +1,9 @@
-//! One loop, compiled for AVX-512, AVX2 and the baseline; the machine picks.
+//! One loop, compiled for AVX-512, AVX2 and the baseline; the machine's instruction set selects.
 //!
-//! A [`Loop`] holds what the loop needs; [`dispatch`] runs it with the widest vectors that this machine has.
-//! Its `run`, and everything that it calls, must be `#[inline(always)]` (or small enough that the compiler
-//! inlines it): what is not inlined keeps the baseline's instructions. A closure cannot carry that attribute,
-//! a function can. Loops are plain Rust over slices; only the block transpose below and
-//! [`vectors`] use intrinsics.
+//! A [`Loop`] holds the loop's data; [`dispatch`] runs it with the widest vectors that this machine has. Its `run`, and
+//! everything that it calls, must be `#[inline(always)]` (or small enough that the compiler inlines it): code that is not
+//! inlined is compiled for the baseline. A closure cannot have that attribute; a function can. Loops are plain Rust over
+//! slices; only the block transpose below and [`vectors`] use intrinsics.
 
 mod level;
 pub(crate) mod vectors;
@@ -13,14 +12,14 @@ pub(crate) use level::{Avx2, Avx512, Level, level};
 
 /// Work whose inner loop the compiler vectorises. `run` is `#[inline(always)]`.
 pub(crate) trait Loop {
-    /// What the loop gives back.
+    /// The loop's result.
     type Out;
-    /// The loop.
+    /// Runs the loop.
     fn run(self) -> Self::Out;
 }
 
-/// No instruction: it keeps the compiler from running several rounds of the loop that it stands in at once, with one
-/// gathered vector for each element of the vectors that the loop goes over.
+/// Stops LLVM from vectorising the enclosing loop with gathers, which would run several of its iterations at once. Emits no
+/// code.
 #[inline(always)]
 pub(crate) fn barrier() {
     std::hint::black_box(());
@@ -43,7 +42,7 @@ impl Avx512 {
     /// Runs the loop compiled for AVX-512.
     #[inline]
     fn run<L: Loop>(self, l: L) -> L::Out {
-        // SAFETY: a proof exists only where every feature was found that the function enables.
+        // SAFETY: a proof exists only if every feature that the function enables was detected.
         unsafe { x86::avx512(l) }
     }
 }
@@ -58,15 +57,16 @@ impl Avx2 {
     }
 }
 
-/// Ends the body of a loop over short arrays (the lanes of a block) whose own loops are to become vectors: the
-/// compiler unrolls those first, and would then vectorise the outer loop with gathers and scatters. No instruction.
+/// Marks the end of the body of a loop over short arrays (the lanes of a block) whose inner loops must become vectors. The
+/// compiler unrolls the inner loops first, and would otherwise vectorise the outer loop with gathers and scatters. Emits no
+/// code.
 #[inline(always)]
 pub(crate) fn end_of_chunk() {
     std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
 }
 
-/// The edge of the square block that [`transpose`] moves at once for elements of this size, or `None` where
-/// this machine has no such kernel.
+/// The edge of the square block that [`transpose`] transposes at once for elements of this size, or `None` if this machine
+/// has no such kernel.
 pub(crate) fn transpose_edge(element_bytes: usize) -> Option<usize> {
     #[cfg(target_arch = "x86_64")]
     match (element_bytes, level()) {
@@ -79,9 +79,9 @@ pub(crate) fn transpose_edge(element_bytes: usize) -> Option<usize> {
     None
 }
 
-/// Moves one square block: `dst[i * dst_stride + j] = src[j * src_stride + i]` for `i`, `j` below
-/// [`transpose_edge`]. With `stream`, stores of whole cache lines go past the cache where the machine can;
-/// the caller ends such work with [`stream_fence`].
+/// Transposes one square block: `dst[i * dst_stride + j] = src[j * src_stride + i]` for `i`, `j` below [`transpose_edge`].
+/// With `stream`, stores of whole cache lines bypass the cache if the machine supports it; the caller then calls
+/// [`stream_fence`] at the end.
 ///
 /// # Safety
 /// `transpose_edge(size_of::<T>())` is `Some(edge)`; `src` is valid for reading and `dst` for writing at the
@@ -111,20 +111,18 @@ pub(crate) unsafe fn transpose<T: Copy>(
     }
 }
 
-/// Copies `src` to `dst` past the cache where the machine can; the caller ends such work with
-/// [`stream_fence`].
+/// Copies `src` to `dst`, bypassing the cache if the machine supports it; the caller then calls [`stream_fence`] at the end.
 ///
 /// # Safety
 /// `dst` is valid for writing `src.len()` bytes and does not overlap `src`.
 pub(crate) unsafe fn stream_copy(src: &[u8], dst: *mut u8) {
-    // Up to the first whole line as usual, whole 16 bytes past the cache, and the rest as usual again.
+    // Plain stores up to the first whole line; then 16 bytes at a time, bypassing the cache; then plain stores for the rest.
     let head = dst.align_offset(64).min(src.len());
     let streams = cfg!(all(target_arch = "x86_64", not(miri)));
     let whole = if streams { (src.len() - head) / 16 * 16 } else { 0 };
     let (first, rest) = src.split_at(head);
     let (streamed, last) = rest.split_at(whole);
-    // SAFETY: the three parts of `src` go to the same offsets of `dst`; the second starts at a multiple of
-    // 16.
+    // SAFETY: the three parts of `src` are copied to the same offsets of `dst`; the second starts at a multiple of 16.
     unsafe {
         std::ptr::copy_nonoverlapping(first.as_ptr(), dst, head);
         #[cfg(target_arch = "x86_64")]
@@ -140,9 +138,9 @@ pub(crate) unsafe fn stream_copy(src: &[u8], dst: *mut u8) {
 
 /// Makes streamed stores of this thread visible before anything that follows.
 pub(crate) fn stream_fence() {
-    // Miri has neither these stores nor the fence.
+    // Miri supports neither these stores nor the fence.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a fence touches no memory, and every x86-64 machine has it.
+    // SAFETY: a fence accesses no memory, and every x86-64 machine has it.
     unsafe {
         std::arch::x86_64::_mm_sfence()
     }
@@ -204,7 +202,7 @@ mod x86 {
         }
         let aligned = (d as usize).is_multiple_of(64) && ds.is_multiple_of(16);
         for (i, &row) in o.iter().enumerate() {
-            // SAFETY: 16 rows of 16 elements at `d`, by the caller's promise; aligned where streamed.
+            // SAFETY: 16 rows of 16 elements at `d`, by the caller's promise; aligned if streamed.
             unsafe {
                 let to = d.add(i * ds);
                 if stream && aligned {
@@ -330,7 +328,7 @@ mod tests {
         }
         let src: Vec<i32> = (0..64).collect();
         let mut dst = [0i32; 64];
-        // SAFETY: 8 rows of 8 on both sides; AVX2 was found.
+        // SAFETY: 8 rows of 8 elements on both sides; AVX2 was detected.
         unsafe { x86::t8x32(src.as_ptr(), 8, dst.as_mut_ptr(), 8) };
         assert!((0..64).all(|i| dst[i] == src[i % 8 * 8 + i / 8]));
     }

@@ -1,4 +1,5 @@
-//! What one small blocked op costs through each door: the kernel itself, typed Rust, boxed Rust, C. Interleaved, medians.
+//! The cost of one small blocked op through each interface: the kernel itself, typed Rust, boxed Rust, C. Interleaved;
+//! medians.
 //! `cargo bench --profile dev -p blocktensor-capi --bench overhead`
 
 use std::hint::black_box;
@@ -23,7 +24,7 @@ fn main() {
 
     let (mut plain, mut handle): (bt_handle, bt_handle) = (0, 0);
     let (dims, data) = ([1i64, 16, 1, 1], [1f32; 16]);
-    // SAFETY: arrays of the lengths that are passed, and places for results.
+    // SAFETY: the arrays have the lengths that are passed, and results have places to be written.
     unsafe {
         assert_eq!(bt_tensor_from_data(0, 4, dims.as_ptr(), null(), data.as_ptr().cast(), 64, &mut plain), 0);
         assert_eq!(bt_to_blocked(plain, null(), &mut handle), 0);
@@ -45,7 +46,7 @@ fn main() {
         &mut || drop(black_box(dispatch::call("relu", &named))),
         &mut || {
             let mut out = 0;
-            // SAFETY: one argument, room for one result.
+            // SAFETY: one argument, and room for one result.
             let status = unsafe { bt_call(c"relu".as_ptr(), &arg, 1, &mut out, 1, null_mut()) };
             assert_eq!((status, bt_free(out)), (0, 0));
         },

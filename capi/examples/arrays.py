@@ -59,7 +59,7 @@ class Tensor:
         api.PyCapsule_GetPointer.restype, api.PyCapsule_GetPointer.argtypes = c.c_void_p, [c.py_object, c.c_char_p]
         api.PyCapsule_SetName.argtypes = [c.py_object, c.c_char_p]
         pointer = api.PyCapsule_GetPointer(capsule, b"dltensor")
-        # From here on the library owns it, also when it refuses.
+        # From here on the library owns it, even if it refuses the tensor.
         api.PyCapsule_SetName(capsule, b"used_dltensor")
         return Tensor.made(lib.bt_tensor_from_dlpack_unversioned, c.c_void_p(pointer))
 
@@ -99,7 +99,7 @@ x = rng.integers(-4, 5, (2, 19, 9, 7)).astype(np.float32)
 w = rng.integers(-4, 5, (33, 19, 3, 3)).astype(np.float32)
 xb = Tensor.from_array(x).blocked()
 print("x is", xb)
-# Weights go with the blocks of the activations.
+# The blocks of the weights must match those of the activations.
 wb = Tensor.from_array(w).blocked(b"OIhw16i16o" if "nChw16c" in str(xb) else b"OIhw8i8o")
 y = call("relu", x=call("conv2d", x=xb, weights=wb, padding=[1, 1])).array((2, 33, 9, 7))
 

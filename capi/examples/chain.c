@@ -1,4 +1,4 @@
-/* A convolution chain through the C interface: weights from a safetensors file, packed once, run blocked; and five errors.
+/* A chain of convolutions through the C interface: weights from a safetensors file are packed once and run blocked. Then five errors.
  *
  *   cc chain.c -I../include -L$LIBRARY -lblocktensor_c -o chain && ./chain weights.safetensors
  */
@@ -52,7 +52,7 @@ static bt_status run_chain(void *context) {
 static bt_status run_as_team(void *context) { return bt_run(run_chain, context); }
 static bt_status run_denied(void *context) { return bt_deny_reorders(run_as_team, context); }
 
-/* Five things that must not work. */
+/* Five calls that must fail. */
 static int errors(bt_handle blocked, bt_handle dict) {
     bt_handle none = 0, out = 0;
     bt_arg axis = {0}, x = one("x", &blocked), args[2];
@@ -70,7 +70,7 @@ static int errors(bt_handle blocked, bt_handle dict) {
     bt_handle freed = 0;
     if (bt_to_strided(blocked, NULL, &freed) || bt_free(freed)) return 1;
     list[3].what = "a handle freed twice"; list[3].status = bt_free(freed);
-    /* The number of a handle differs from run to run. */
+    /* The text has the handle's number, which differs from run to run. */
     printf("4. %s\n", strstr(bt_last_error_message(), "was freed") ? "a handle freed twice: was freed" : "?");
     list[4].what = "a tensor that is not in the file"; list[4].status = bt_dict_take(dict, "no.such.tensor", &out);
     printf("5. %s\n", bt_last_error_message());
@@ -83,7 +83,7 @@ static int errors(bt_handle blocked, bt_handle dict) {
 int main(int argc, char **argv) {
     if (argc != 2) { printf("usage: chain weights.safetensors\n"); return 2; }
     if (bt_abi_version() != BT_ABI_VERSION) { printf("the library is of another version\n"); return 1; }
-    /* The table is what a program uses that loads the library with dlopen. */
+    /* A program that loads the library with dlopen uses this table. */
     const bt_api *api = bt_get_api(BT_ABI_VERSION, sizeof(bt_api));
     if (!api || api->abi_version() != BT_ABI_VERSION) { printf("no table\n"); return 1; }
 

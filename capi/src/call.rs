@@ -1,4 +1,4 @@
-//! Ops by name, with a flat list of arguments.
+//! Calls of ops by name, with a flat list of arguments.
 
 use std::ffi::c_char;
 
@@ -8,7 +8,7 @@ use blocktensor::{Complaint, Error, Result, Tensor};
 use crate::handles::{Object, bt_handle, give, tensor};
 use crate::status::{array, bt_status, guard, place, string};
 
-/// What an argument is.
+/// The kind of an argument: which field of `bt_arg` holds its value.
 #[allow(non_camel_case_types)]
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +23,13 @@ pub enum bt_arg_kind {
     BT_ARG_INTS = 4,
     /// `real`.
     BT_ARG_FLOAT = 5,
-    /// `number` is not 0.
+    /// A Boolean: whether `number` is not 0.
     BT_ARG_BOOL = 6,
     /// `text`.
     BT_ARG_STRING = 7,
 }
 
-/// One argument of a call. What its kind does not use is not looked at.
+/// One argument of a call. Fields that its kind does not use are ignored.
 #[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -38,17 +38,17 @@ pub struct bt_arg {
     pub name: *const c_char,
     /// A `bt_arg_kind`.
     pub kind: i32,
-    /// An integer or a flag.
+    /// An integer or a Boolean.
     pub number: i64,
-    /// A number.
+    /// A floating-point number.
     pub real: f64,
-    /// A word.
+    /// A string.
     pub text: *const c_char,
     /// Integers.
     pub integers: *const i64,
     /// Handles of tensors.
     pub tensors: *const bt_handle,
-    /// How many integers or tensors.
+    /// The number of integers or tensors.
     pub count: usize,
 }
 
@@ -95,12 +95,13 @@ pub(crate) unsafe fn values<'a>(
         .collect()
 }
 
-/// Calls an op by name with named arguments; what is left out takes its default. The results' handles go into `outs`, which
-/// has room for `room`, and their number into `count`; with too little room nothing is given.
+/// Calls an op by name with named arguments; an argument that is left out takes its default. The results' handles are written
+/// to `outs`, which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and
+/// no handle is written.
 ///
 /// # Safety
-/// `op` is a string, `args` holds `arg_count` arguments whose names, texts and arrays are as their fields say, `outs` may be
-/// written for `room` handles, `count` is null or may be written.
+/// `op` is a string; `args` holds `arg_count` arguments, whose names, texts and arrays are as their fields say; `outs` may be
+/// written for `room` handles; `count` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_call(
     op: *const c_char,

@@ -1,4 +1,4 @@
-//! DLPack: `dlpack.h`'s structures by address.
+//! DLPack: the structures of `dlpack.h`, passed by address.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -9,31 +9,32 @@ use blocktensor::{BlockedTensor, Complaint, Error, Operand, StridedTensor, Tenso
 use crate::handles::{Object, bt_handle, give, tensor};
 use crate::status::{bt_status, guard, null, place};
 
-/// Address of a `DLManagedTensorVersioned` or `DLManagedTensor` of `dlpack.h`.
+/// The address of a `DLManagedTensorVersioned` or `DLManagedTensor` of `dlpack.h`.
 #[allow(non_camel_case_types)]
 pub type bt_dlpack = *mut c_void;
 
-/// Another library's tensor (`DLManagedTensorVersioned`), without a copy. Its deleter is called once: when it is no longer
-/// used, or at once on an error.
+/// Makes a tensor of another library's tensor (`DLManagedTensorVersioned`), without a copy. Its deleter is called once: when
+/// the memory is no longer used, or at once on an error.
 ///
 /// # Safety
-/// A live tensor that nobody else consumes, whose memory nobody else writes to; any thread may call its deleter.
+/// `managed` is a live tensor that nobody else consumes and whose memory nobody else writes to; any thread may call its
+/// deleter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_tensor_from_dlpack(managed: bt_dlpack, out: *mut bt_handle) -> bt_status {
     let op = "bt_tensor_from_dlpack";
     guard(op, || {
         let managed =
             NonNull::new(managed.cast::<DLManagedTensorVersioned>()).ok_or_else(|| null(op, "managed"))?;
-        // SAFETY: the caller's promise; taken first, so that it is given back whatever happens.
+        // SAFETY: the caller's promise. It is taken first, so that its deleter is called whatever happens.
         let t = unsafe { StridedTensor::from_dlpack(managed) }?;
-        // SAFETY: the caller's promise. Before the handle is made: on an error the tensor is given back.
+        // SAFETY: the caller's promise. Checked before the handle is made: on an error the tensor's deleter is called.
         let out = unsafe { place(op, "out", out)? };
         *out = give(Object::Tensor(t.into()));
         Ok(())
     })
 }
 
-/// As `bt_tensor_from_dlpack`, of the form before version 1 (`DLManagedTensor`).
+/// As `bt_tensor_from_dlpack`, for the structure used before DLPack 1.0 (`DLManagedTensor`).
 ///
 /// # Safety
 /// As `bt_tensor_from_dlpack`.
@@ -47,15 +48,15 @@ pub unsafe extern "C" fn bt_tensor_from_dlpack_unversioned(
         let managed = NonNull::new(managed.cast::<DLManagedTensor>()).ok_or_else(|| null(op, "managed"))?;
         // SAFETY: as above.
         let t = unsafe { StridedTensor::from_dlpack_unversioned(managed) }?;
-        // SAFETY: the caller's promise. Before the handle is made: on an error the tensor is given back.
+        // SAFETY: the caller's promise. Checked before the handle is made: on an error the tensor's deleter is called.
         let out = unsafe { place(op, "out", out)? };
         *out = give(Object::Tensor(t.into()));
         Ok(())
     })
 }
 
-/// A strided tensor for another library (`DLManagedTensorVersioned`), read-only, without a copy. A blocked one is refused with
-/// the reorder to call.
+/// Exports a strided tensor to another library (`DLManagedTensorVersioned`), read-only, without a copy. A blocked tensor is
+/// refused; the error names the reorder to call.
 ///
 /// # Safety
 /// `out` may be written. The receiver calls the deleter once.
@@ -76,8 +77,8 @@ pub unsafe extern "C" fn bt_tensor_to_dlpack(t: bt_handle, out: *mut bt_dlpack) 
     })
 }
 
-/// A strided tensor for another library that knows only the form before version 1 (`DLManagedTensor`), which has no flag for
-/// read-only: so the receiver gets a copy of its own.
+/// Exports a strided tensor to another library that knows only the structure used before DLPack 1.0 (`DLManagedTensor`). That
+/// structure has no read-only flag, so the receiver gets a copy of its own.
 ///
 /// # Safety
 /// `out` may be written. The receiver calls the deleter once.
@@ -98,7 +99,8 @@ pub unsafe extern "C" fn bt_tensor_into_dlpack_unversioned(t: bt_handle, out: *m
     })
 }
 
-/// A blocked tensor's memory as it lies, for another library, read-only: N, ceil(C / block), spatial sizes, block.
+/// Exports a blocked tensor's memory unchanged to another library, read-only, with dimensions N, ceil(C / block), spatial
+/// sizes, block.
 ///
 /// # Safety
 /// `out` may be written. The receiver calls the deleter once.
@@ -109,7 +111,7 @@ pub unsafe extern "C" fn bt_blocked_to_dlpack(t: bt_handle, out: *mut bt_dlpack)
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
         let t = BlockedTensor::from_tensor(tensor(op, "t", t)?).map_err(|t| {
-            let rule = "a blocked tensor's blocks are exported";
+            let rule = "this function exports blocked tensors";
             let remedy = "export it with `bt_tensor_to_dlpack`";
             Error::KeyMismatch(Complaint::new(op, "t", t.tensor_ref().describe(), rule, remedy))
         })?;
@@ -119,7 +121,7 @@ pub unsafe extern "C" fn bt_blocked_to_dlpack(t: bt_handle, out: *mut bt_dlpack)
 }
 
 fn foreign(op: &'static str, t: &Tensor) -> Error {
-    let rule = "tensors of this library's own backends are exported";
+    let rule = "only tensors of this library's own backends can be exported";
     Error::OpaqueLayout(Complaint::new(
         op,
         "t",

@@ -1,4 +1,4 @@
-//! Handles: numbers that lead to objects, and say when they lead nowhere.
+//! Handles: numbers that stand for objects. An invalid handle is detected.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -7,11 +7,11 @@ use blocktensor::{Complaint, Error, PackedConv, PackedLinear, Result, StateDict,
 
 use crate::status::{bt_status, guard};
 
-/// A handle of any object; 0 is none.
+/// A handle of any object; 0 means none.
 #[allow(non_camel_case_types)]
 pub type bt_handle = u64;
 
-/// What a handle stands for.
+/// The objects that a handle can stand for.
 pub(crate) enum Object {
     Tensor(Tensor),
     Packed(Box<Packed>),
@@ -51,14 +51,14 @@ struct Table {
 }
 
 static TABLE: Mutex<Table> = Mutex::new(Table { slots: Vec::new(), free: Vec::new(), live: 0 });
-/// Makes numbers that are no handles unlikely to look like one, and those of another process too.
+/// A random mask, so that arbitrary numbers and handles of another process are unlikely to be valid handles.
 static MARK: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("blocktensor") | 1);
 
 fn table() -> std::sync::MutexGuard<'static, Table> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A handle of a new object.
+/// Makes a handle for a new object.
 pub(crate) fn give(object: Object) -> bt_handle {
     let object = Some(Arc::new(object));
     let mut t = table();
@@ -72,7 +72,7 @@ pub(crate) fn give(object: Object) -> bt_handle {
     };
     let slot = &mut t.slots[index];
     slot.object = object;
-    // Never 0: generations are below 2^31, so the upper half tells it from the mark alone.
+    // Never 0: the highest bit is always set. Generations are below 2^31, so they do not need it.
     (u64::from(slot.generation) << 32 | (index as u64 + 1)) ^ (*MARK & !(1 << 63)) | 1 << 63
 }
 
@@ -82,7 +82,7 @@ fn bad(op: &'static str, argument: &str, handle: bt_handle, why: &str) -> Error 
     Error::InvalidHandle(Complaint::new(op, argument.to_string(), format!("{handle:#018x}"), rule, remedy))
 }
 
-/// The slot of a handle.
+/// The index of a handle's slot.
 fn find(t: &Table, op: &'static str, argument: &str, handle: bt_handle) -> Result<usize> {
     if handle == 0 {
         let (rule, remedy) = ("0 is no handle", "pass a handle that this library gave");
@@ -100,7 +100,7 @@ fn find(t: &Table, op: &'static str, argument: &str, handle: bt_handle) -> Resul
     }
 }
 
-/// The object of a handle; it lives on while the caller uses it, even if another thread frees the handle.
+/// The object of a handle. It stays alive while the caller uses it, even if another thread frees the handle.
 pub(crate) fn object(op: &'static str, argument: &str, handle: bt_handle) -> Result<Arc<Object>> {
     let t = table();
     let index = find(&t, op, argument, handle)?;
@@ -121,7 +121,7 @@ pub(crate) fn tensor(op: &'static str, argument: &str, handle: bt_handle) -> Res
     }
 }
 
-/// The tensor of a handle, or nothing for 0.
+/// The tensor of a handle, or `None` for handle 0.
 pub(crate) fn optional(
     op: &'static str,
     argument: &'static str,
@@ -130,7 +130,7 @@ pub(crate) fn optional(
     if handle == 0 { Ok(None) } else { tensor(op, argument, handle).map(Some) }
 }
 
-/// Calls `f` with the object if it is of the right kind.
+/// Calls `f` with the object if it has the expected kind.
 pub(crate) fn with<R>(
     op: &'static str,
     argument: &'static str,
@@ -142,7 +142,7 @@ pub(crate) fn with<R>(
     f(&object).unwrap_or_else(|| Err(wrong(op, argument, handle, &object, asked)))
 }
 
-/// Frees an object of any kind. A second time is an error, and harmless.
+/// Frees an object of any kind. Freeing it twice is an error, and harmless.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_free(handle: bt_handle) -> bt_status {
     guard("bt_free", || {
@@ -152,27 +152,27 @@ pub extern "C" fn bt_free(handle: bt_handle) -> bt_status {
             t.live -= 1;
             let slot = &mut t.slots[index];
             let freed = slot.object.take();
-            // A slot whose generations are used up is never used again.
+            // A slot whose generations are used up is never reused.
             if slot.generation < (1 << 31) - 2 {
                 slot.generation += 1;
                 t.free.push(index);
             }
             freed
         };
-        // Outside the lock: dropping may call a release function of the caller's.
+        // Outside the lock: dropping the object may call a release function of the caller.
         drop(freed);
         Ok(())
     })
 }
 
-/// How many handles are alive in this process; 0 in a forked child.
+/// The number of live handles in this process; 0 in a forked child.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_live_handles() -> usize {
     if blocktensor::check_process("bt_live_handles").is_err() { 0 } else { table().live }
 }
 
-/// Drops the primitives that unpacked convolutions and linear layers keep for the shapes that they met, at most 1024; packed
-/// weights keep theirs.
+/// Drops the primitives that unpacked convolutions and linear layers keep for shapes they have run, at most 1024. Packed
+/// weights keep their primitives.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_clear_cache() {
     #[cfg(feature = "onednn")]

@@ -1,11 +1,11 @@
 //! The C interface.
 //!
-//! Every function returns a status: 0, or the code of an error whose full text [`bt_last_error_message`] has for the thread
-//! that made the call. Objects are handles: numbers that only this library makes; one that is null, was freed or never
-//! existed is an error, never a crash. No panic crosses, nothing is printed.
+//! Every function returns a status: 0, or an error's code. [`bt_last_error_message`] returns the full text of the calling
+//! thread's last error. Objects are handles: numbers that only this library makes. A handle that is 0, was freed or never
+//! existed is an error, never a crash. No panic crosses the interface, and nothing is printed.
 //!
-//! Pointers must be what the functions ask for: that much C cannot check. Strings are UTF-8 and end with NUL; arrays come
-//! with their lengths. Objects may be used from any thread.
+//! Pointers must be valid for what each function states: C gives no way to check them. Strings are UTF-8 and end with NUL;
+//! arrays come with their lengths. Objects may be used from any thread.
 
 mod call;
 mod dlpack;

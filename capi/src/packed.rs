@@ -15,7 +15,7 @@ use crate::status::{bt_status, guard, place, string};
 fn plain(op: &'static str, argument: &'static str, t: Tensor) -> Result<StridedTensor> {
     StridedTensor::from_tensor(t).map_err(|t| {
         let got = t.tensor_ref().describe();
-        let rule = "plain weights are packed";
+        let rule = "only plain weights can be packed";
         Error::KeyMismatch(Complaint::new(op, argument, got, rule, "reorder it with `bt_to_strided`"))
     })
 }
@@ -35,7 +35,7 @@ fn pack<const N: usize>(
         && let Ok(list) = text.parse::<PostOps>()
         && list.channel_operands() > 0
     {
-        let rule = "packed weights take no vectors of channels in C";
+        let rule = "packed weights take no per-channel vectors in C";
         let remedy = "call `mul_channel` or `add_channel` on the result";
         return Err(Error::InvalidArgument(Complaint::new(
             op,
@@ -48,8 +48,8 @@ fn pack<const N: usize>(
     PackedConv::<N>::new(weights, bias, Conv::from_values(params)?)?.pack_for(&Source::of(like)?)
 }
 
-/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like`, on
-/// the threads of this process. `params` are `stride`, `padding`, `dilation`, `groups`, `post_ops`, as of the op.
+/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like` and
+/// this process's number of threads. `params` are the op's `stride`, `padding`, `dilation`, `groups` and `post_ops`.
 ///
 /// # Safety
 /// `params` holds `param_count` arguments, as `bt_call` asks; `out` may be written.
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn bt_pack_linear(
     })
 }
 
-/// Runs packed weights on `x`; `residual` is the operand of a `residual` post-op, 0 without one.
+/// Runs packed weights on `x`. `residual` is the operand of a `residual` post-op, 0 if there is none.
 ///
 /// # Safety
 /// `out` may be written.
@@ -165,13 +165,13 @@ pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) 
     })
 }
 
-/// Maps a safetensors file of plain weights: as `bt_dict_load`, without the copy. While the state dict, or a tensor that was
-/// taken out of it, is in use, nobody may change the file: neither this process nor another one may write to it or make it
-/// shorter. A new file of the same name may take its place, and it may be deleted.
+/// Maps a safetensors file of plain weights into memory: as `bt_dict_load`, without the copy. Until the state dict and all
+/// tensors taken from it are freed, neither this process nor another may write to the file or shorten it. Another file may be
+/// renamed over it, and it may be deleted.
 ///
 /// # Safety
-/// `path` is a string, `out` may be written. The file stays as it is, as said above: else reading a tensor may end the process
-/// or has undefined behaviour.
+/// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise reading a tensor may end the
+/// process or be undefined behaviour.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -> bt_status {
     let op = "bt_dict_map";
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -
     })
 }
 
-/// Takes a tensor out of a state dict, by name: it is no longer in there. `bt_describe` lists the names.
+/// Takes a tensor out of a state dict, by name: it is removed from the dict. `bt_describe` lists the names.
 ///
 /// # Safety
 /// `name` is a string, `out` may be written.

@@ -1,4 +1,4 @@
-//! Scopes: what happens while a function of the caller's runs; and texts.
+//! Scopes, which hold while a function of the caller runs; and functions that write text.
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
@@ -8,12 +8,12 @@ use blocktensor::{Complaint, Error, Operand, Result, dispatch, ledger};
 use crate::handles::{Object, Packed, bt_handle, give, object};
 use crate::status::{bt_status, guard, null, place, string};
 
-/// A function of the caller's: it gets the context, and returns a status, which the scope's function returns in turn. A
-/// status of its own making has no text.
+/// A function of the caller. It gets the context, and returns a status, which the scope's function returns in turn. If it
+/// returns a status that did not come from this library, there is no text for it.
 #[allow(non_camel_case_types)]
 pub type bt_body = Option<unsafe extern "C" fn(*mut c_void) -> bt_status>;
 
-/// Calls the body inside `scope`; a status of its own is returned as it is.
+/// Calls the body inside `scope`. A nonzero status of the body is returned unchanged.
 fn call(
     op: &'static str,
     body: bt_body,
@@ -32,7 +32,7 @@ fn call(
     if said.get() != 0 { said.get() } else { status }
 }
 
-/// Keeps the threads as a team while `body` runs: parallel sections of the ops in it cost no wake-up.
+/// Keeps the threads together as a team while `body` runs: parallel sections of its ops then need not wake threads.
 ///
 /// # Safety
 /// `body` may be called with `context`, and returns normally.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn bt_run(body: bt_body, context: *mut c_void) -> bt_statu
     })
 }
 
-/// Makes an error of every reorder while `body` runs.
+/// Makes every reorder an error while `body` runs.
 ///
 /// # Safety
 /// As `bt_run`.
@@ -56,8 +56,8 @@ pub unsafe extern "C" fn bt_deny_reorders(body: bt_body, context: *mut c_void) -
     })
 }
 
-/// Writes down every reorder and kernel run of this thread while `body` runs. `out` receives a text, a table of them, for
-/// `bt_describe`; nothing when the body fails.
+/// Records every reorder and kernel run of this thread while `body` runs. `out` receives a text object with a table of them,
+/// for `bt_describe`; nothing if the body fails.
 ///
 /// # Safety
 /// As `bt_run`; `out` may be written.
@@ -75,8 +75,8 @@ pub unsafe extern "C" fn bt_record(body: bt_body, context: *mut c_void, out: *mu
     })
 }
 
-/// Writes what an object is, or a text, into `room` bytes, NUL included and cut where it must be; `needed` receives how many
-/// bytes all of it takes.
+/// Writes a description of an object, or a text object's text, into `room` bytes. The text ends with NUL and is truncated if
+/// necessary; `needed` receives the number of bytes of the full text.
 ///
 /// # Safety
 /// `text` may be written for `room` bytes; `needed` is null or may be written.
@@ -108,8 +108,8 @@ pub unsafe extern "C" fn bt_describe(
     })
 }
 
-/// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names of its arguments, what they are, their
-/// defaults. With a null `op` the names of all ops, one a line.
+/// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments. If
+/// `op` is null, it writes the names of all ops, one per line.
 ///
 /// # Safety
 /// `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.

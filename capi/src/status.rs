@@ -7,32 +7,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use blocktensor::ledger::{self, Site};
 use blocktensor::{Complaint, Error, Result, check_process};
 
-/// 0 is success; others are a `bt_code`.
+/// 0 is success; any other value is a `bt_code`.
 #[allow(non_camel_case_types)]
 pub type bt_status = i32;
 
-/// Kinds of errors. They keep their numbers.
+/// Kinds of errors. Their numbers never change.
 #[allow(non_camel_case_types)]
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum bt_code {
-    /// No kernel for the op on tensors of this key, or none that is fast.
+    /// The op has no kernel for tensors of this key, or no fast one.
     BT_UNSUPPORTED_OP = 1,
     /// Data operands of different keys: strided and blocked.
     BT_KEY_MISMATCH = 2,
     /// A layout that does not fit the other operands or the kernel.
     BT_LAYOUT_MISMATCH = 3,
-    /// A type that no kernel takes here.
+    /// The kernel does not take this element type.
     BT_UNSUPPORTED_DTYPE = 4,
-    /// Types that must agree and do not.
+    /// Element types that must agree and do not.
     BT_DTYPE_MISMATCH = 5,
     /// The wrong number of dimensions.
     BT_RANK_MISMATCH = 6,
-    /// Sizes that do not fit each other.
+    /// Sizes that do not match.
     BT_SHAPE_MISMATCH = 7,
     /// A parameter outside its range, or an unknown name.
     BT_INVALID_ARGUMENT = 8,
-    /// Sizes that the machine's integers do not hold.
+    /// Sizes that overflow the machine's integers.
     BT_OVERFLOW = 9,
     /// Strides that reach past the data.
     BT_OUT_OF_BOUNDS = 10,
@@ -42,19 +42,19 @@ pub enum bt_code {
     BT_OVERLAPPING_OUTPUT = 12,
     /// A result whose memory another tensor shares, or that may not be written.
     BT_ALIASING = 13,
-    /// A question about strides or data to a blocked tensor.
+    /// Strides or data were asked of a blocked tensor.
     BT_OPAQUE_LAYOUT = 14,
-    /// Packed weights with another source, machine or number of threads.
+    /// Packed weights used with a source, machine or number of threads that they were not packed for.
     BT_PACK_MISMATCH = 15,
     /// A reorder inside `bt_deny_reorders`.
     BT_REORDER_DENIED = 16,
-    /// Not met in C.
+    /// Does not occur in C.
     BT_REGISTRATION = 17,
-    /// A file that does not hold together.
+    /// A file whose content is inconsistent.
     BT_CORRUPT_FILE = 18,
     /// A file that cannot be opened or written.
     BT_FILE_ACCESS = 19,
-    /// Memory could not be had.
+    /// Memory could not be allocated.
     BT_OUT_OF_MEMORY = 20,
     /// The engine failed in a way that no check foresaw.
     BT_BACKEND = 21,
@@ -64,17 +64,17 @@ pub enum bt_code {
     BT_DLPACK_UNSUPPORTED = 23,
     /// A DLPack tensor of another major version.
     BT_DLPACK_VERSION = 24,
-    /// Null, or the handle 0, where something is needed.
+    /// A null pointer or the handle 0, where it is not allowed.
     BT_NULL_POINTER = 25,
-    /// A handle that was freed, is of another kind, or was never given.
+    /// A handle that was freed, has another kind, or never existed.
     BT_INVALID_HANDLE = 26,
-    /// A header of another version than the library.
+    /// The caller's header is of another version than the library.
     BT_ABI_MISMATCH = 27,
-    /// A mistake of the library, stopped at its border.
+    /// A panic inside the library, caught at the C interface: a bug of the library.
     BT_PANICKED = 28,
     /// A call in a child that was forked after the library was used. Start children with exec, or fork before the first call.
     BT_FORKED_PROCESS = 29,
-    /// Too little stack left on this thread.
+    /// Too little stack is left on this thread.
     BT_STACK_TOO_SMALL = 30,
 }
 
@@ -91,12 +91,12 @@ fn keep(e: &Error) -> bt_status {
     let text = e.to_string().replace('\0', "\\0");
     let code = e.code();
     let last = Last { code, text: CString::new(text).unwrap_or_default() };
-    // A thread that is ending, in a destructor, keeps no text.
+    // A thread that runs its destructors keeps no text.
     let _ = LAST.try_with(|place| place.replace(Some(last)));
     code
 }
 
-/// Runs the body of a function: its error becomes the thread's last, and no panic gets out.
+/// Runs the body of a function: its error becomes the thread's last error, and its panics are caught.
 pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_status {
     // Before the body, which may take a lock.
     match catch_unwind(AssertUnwindSafe(|| {
@@ -113,13 +113,13 @@ pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_s
     }
 }
 
-/// Code of the last error of this thread; 0 where there was none. A success does not clear it.
+/// Code of the last error of this thread; 0 if there was none. A successful call does not clear it.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_last_error_code() -> bt_status {
     LAST.try_with(|last| last.borrow().as_ref().map_or(0, |l| l.code)).unwrap_or(0)
 }
 
-/// Text of the last error of this thread; empty where there was none. Valid until the next call of this thread that fails.
+/// Text of the last error of this thread; empty if there was none. Valid until this thread's next call that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_last_error_message() -> *const c_char {
     let text = LAST.try_with(|last| last.borrow().as_ref().map_or(c"".as_ptr(), |l| l.text.as_ptr()));
@@ -130,7 +130,7 @@ pub(crate) fn null(op: &'static str, argument: &'static str) -> Error {
     Error::NullPointer(Complaint::new(op, argument, "null", "it must point somewhere", "pass an address"))
 }
 
-/// A string of the caller's.
+/// A string passed by the caller.
 ///
 /// # Safety
 /// `text` is null or ends with NUL, and lives as long as the result is used.
@@ -154,7 +154,7 @@ pub(crate) unsafe fn string<'a>(
     })
 }
 
-/// An array of the caller's; null is an array of no elements.
+/// An array passed by the caller; null is an empty array.
 ///
 /// # Safety
 /// `data` is null or holds `count` elements, and lives as long as the result is used.
@@ -180,7 +180,7 @@ pub(crate) unsafe fn array<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(data, count) })
 }
 
-/// A place for a result.
+/// Where a result is written.
 ///
 /// # Safety
 /// `out` is null or may be written.

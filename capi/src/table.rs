@@ -1,4 +1,4 @@
-//! Versions, and the table for programs that load the library at run time.
+//! Versions, and the function table for programs that load the library at run time.
 
 use std::ffi::{CString, c_char, c_void};
 use std::sync::LazyLock;
@@ -13,10 +13,10 @@ use crate::scopes::*;
 use crate::status::{bt_last_error_code, bt_last_error_message, bt_status, guard};
 use crate::tensor::*;
 
-/// Version of what the header says: another one has another ABI.
+/// The version of the ABI that the header describes. Another version is another ABI.
 pub const BT_ABI_VERSION: u32 = 1;
 
-/// The ABI version of the library: compare it with the header's `BT_ABI_VERSION`.
+/// The ABI version of the library; compare it with the header's `BT_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_abi_version() -> u32 {
     BT_ABI_VERSION
@@ -41,7 +41,7 @@ pub extern "C" fn bt_version() -> *const c_char {
 }
 
 /// Writes how the library was built and what it runs on into `room` bytes, as `bt_describe` does: versions, the engine's
-/// threading runtime, instruction sets, threads; for a build that is not optimised, the remedy too.
+/// threading runtime, instruction sets, threads; for a build that is not optimised, also the remedy.
 ///
 /// # Safety
 /// `text` may be written for `room` bytes; `needed` is null or may be written.
@@ -52,12 +52,12 @@ pub unsafe extern "C" fn bt_build_info(text: *mut c_char, room: usize, needed: *
     guard(op, || unsafe { write_out(op, &blocktensor::build_info().to_string(), text, room, needed) })
 }
 
-/// Every function, for programs that load the library with `dlopen`: they look up `bt_get_api` alone. Functions are added at
-/// the end only.
+/// Every function, for programs that load the library with `dlopen`: they look up only `bt_get_api`. New functions are added
+/// only at the end.
 #[allow(non_camel_case_types)]
 #[repr(C)]
 pub struct bt_api {
-    /// Size of this structure in bytes.
+    /// Size of this structure in **bytes**.
     pub struct_size: usize,
     /// The ABI version of this table.
     pub table_version: u32,
@@ -221,8 +221,8 @@ static API: bt_api = bt_api {
     dict_map: bt_dict_map,
 };
 
-/// The table, for a caller that was compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
-/// error, where this library is older than that.
+/// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
+/// error, if this library is older than the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_get_api(version: u32, struct_size: usize) -> *const bt_api {
     let op = "bt_get_api";

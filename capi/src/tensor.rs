@@ -1,4 +1,4 @@
-//! Tensors: made, wrapped, looked at, read, reordered.
+//! Tensors: creating, wrapping, describing, reading and reordering them.
 
 use std::any::Any;
 use std::ffi::{c_char, c_void};
@@ -11,7 +11,7 @@ use blocktensor::{
 use crate::handles::{Object, bt_handle, give, tensor};
 use crate::status::{array, bt_status, guard, null, place, string};
 
-/// Types of elements.
+/// Element types.
 #[allow(non_camel_case_types)]
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum bt_dtype {
     BT_S32 = 5,
 }
 
-/// By number, as C passes any.
+/// From its number; C may pass any number.
 fn dtype(op: &'static str, number: i32) -> Result<DType> {
     usize::try_from(number).ok().and_then(|i| DType::ALL.get(i)).copied().ok_or_else(|| {
         let rule = "types are BT_F32 to BT_S32, 0 to 5";
@@ -52,11 +52,11 @@ fn strided(op: &'static str, argument: &'static str, t: &Tensor) -> Result<Strid
     }
 }
 
-/// A tensor with a copy of `bytes` bytes of data.
+/// Makes a tensor with a copy of `bytes` bytes of data.
 ///
 /// # Safety
-/// `dims` holds `rank` sizes, `strides` is null (row-major) or holds `rank` steps in elements, `data` holds `bytes` bytes,
-/// which may be more than they reach.
+/// `dims` holds `rank` sizes; `strides` is null (row-major) or holds `rank` strides in elements; `data` holds `bytes` bytes,
+/// which may be more than the sizes and strides reach.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_tensor_from_data(
     dtype: i32,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn bt_tensor_from_data(
 ) -> bt_status {
     let op = "bt_tensor_from_data";
     guard(op, || {
-        // SAFETY: the caller's promises, of each pointer by its name.
+        // SAFETY: the caller's promises about each pointer.
         let (out, dims, data) = unsafe {
             (
                 place(op, "out", out)?,
@@ -89,7 +89,8 @@ pub unsafe extern "C" fn bt_tensor_from_data(
                 (aligned.as_ptr().cast(), aligned)
             };
         let memory = Foreign { data: first.cast_mut(), dtype, dims, strides, writable: false };
-        // SAFETY: the data lives as long as this function, which drops the tensor; nothing is read before its reach is known.
+        // SAFETY: the data lives as long as this function, which drops the tensor; nothing is read before the bounds check
+        // below.
         let t = unsafe { StridedTensor::from_foreign(memory, owner) }?;
         let steps = t.dims().iter().zip(t.strides()).map(|(&d, &s)| (d.max(1) - 1) * s);
         let reach = if t.numel() == 0 { 0 } else { (steps.sum::<usize>() + 1) * dtype.size_bytes() };
@@ -98,13 +99,13 @@ pub unsafe extern "C" fn bt_tensor_from_data(
             let got = format!("{bytes} bytes");
             return Err(Error::OutOfBounds(Complaint::new(op, "data", got, rule, "pass all of the data")));
         }
-        // Of its own, which ops may write.
+        // A copy with its own storage, which ops may write.
         *out = give(Object::Tensor(t.copy(MemoryFormat::Preserve)?.into()));
         Ok(())
     })
 }
 
-/// The bytes in memory that suits every type.
+/// Copies the bytes into memory that is aligned for every element type.
 fn copied(data: &[u8]) -> Result<Vec<u64>> {
     let mut words = Vec::new();
     let no_room = |_| Error::OutOfMemory { bytes: data.len(), call: "bt_tensor_from_data" };
@@ -117,7 +118,7 @@ fn copied(data: &[u8]) -> Result<Vec<u64>> {
     Ok(words)
 }
 
-/// Sizes or strides of the caller's, of a rank that tensors here can have.
+/// Sizes or strides passed by the caller, with a rank that tensors here can have.
 ///
 /// # Safety
 /// `values` is null or holds `rank` numbers, if rank is at most 12.
@@ -135,7 +136,7 @@ unsafe fn numbers<'a>(
     unsafe { array(op, argument, values, rank) }
 }
 
-/// As `numbers`; nothing for null.
+/// As `numbers`; `None` for null.
 ///
 /// # Safety
 /// As `numbers`.
@@ -155,7 +156,7 @@ unsafe fn optional_numbers<'a>(
 /// Calls `look` with the address of a tensor's first element, and its strides.
 fn with_memory(t: &StridedTensor, look: impl FnOnce(*const u8, &[usize])) {
     let out = t.to_dlpack();
-    // SAFETY: a live export of ours, given back once, after the last look; its offset is inside its memory.
+    // SAFETY: our own live export; its deleter is called once, after the last use; its offset is inside its memory.
     unsafe {
         let d = &out.as_ref().dl_tensor;
         look(d.data.cast::<u8>().add(d.byte_offset as usize), t.strides());
@@ -165,7 +166,7 @@ fn with_memory(t: &StridedTensor, look: impl FnOnce(*const u8, &[usize])) {
     }
 }
 
-/// Called with the context of a wrapped tensor when its memory is no longer used, on any thread.
+/// Called once with the context of a wrapped tensor, when its memory is no longer used, on any thread.
 #[allow(non_camel_case_types)]
 pub type bt_release = Option<unsafe extern "C" fn(*mut c_void)>;
 
@@ -174,7 +175,7 @@ struct Owner {
     release: bt_release,
 }
 
-// SAFETY: the context is only handed back, and the caller of `bt_tensor_wrap` promises that any thread may do so.
+// SAFETY: the context is only passed back, and the caller of `bt_tensor_wrap` promises that any thread may do so.
 unsafe impl Send for Owner {}
 // SAFETY: as above.
 unsafe impl Sync for Owner {}
@@ -182,17 +183,18 @@ unsafe impl Sync for Owner {}
 impl Drop for Owner {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: the caller's function with the caller's context, once.
+            // SAFETY: the caller's function with the caller's context, called once.
             unsafe { release(self.context) };
         }
     }
 }
 
-/// A tensor of the caller's memory, without a copy. `release` is called once, when it is no longer used, also on an error.
+/// Makes a tensor of the caller's memory, without a copy. `release` is called once: when the memory is no longer used, or on
+/// an error.
 ///
 /// # Safety
-/// As `bt_tensor_from_data`; every element that sizes and strides reach may be read, and written if `writable`, until
-/// `release` is called, and nobody else writes to it meanwhile.
+/// As `bt_tensor_from_data`. Every element that sizes and strides reach may be read, and written if `writable`, until
+/// `release` is called. Nobody else writes to it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_tensor_wrap(
     dtype: i32,
@@ -219,12 +221,12 @@ pub unsafe extern "C" fn bt_tensor_wrap(
     })
 }
 
-/// What a tensor tells of itself. The caller sets `struct_size` to `sizeof(bt_info)`.
+/// What is known of a tensor. The caller sets `struct_size` to `sizeof(bt_info)`.
 #[allow(non_camel_case_types)]
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct bt_info {
-    /// Size of the structure that the caller knows, in bytes.
+    /// Size of the structure that the caller was compiled with, in **bytes**.
     pub struct_size: usize,
     /// A `bt_dtype`.
     pub dtype: i32,
@@ -238,7 +240,7 @@ pub struct bt_info {
     pub layout: [c_char; 32],
 }
 
-/// Tells sizes, type, key and layout of a tensor.
+/// Writes sizes, type, key and layout of a tensor to `info`.
 ///
 /// # Safety
 /// `info` points to a structure of `info->struct_size` bytes.
@@ -249,7 +251,7 @@ pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_
         if info.is_null() {
             return Err(null(op, "info"));
         }
-        // SAFETY: the caller's promise: the first field is there, if nothing else.
+        // SAFETY: the caller's promise: at least the first field exists.
         let size = unsafe { (&raw const (*info).struct_size).read() };
         if size != size_of::<bt_info>() {
             let rule = format!("this library's is {} bytes", size_of::<bt_info>());
@@ -257,7 +259,7 @@ pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_
             let remedy = "set struct_size to sizeof(bt_info), and compile with this library's header";
             return Err(Error::AbiMismatch(Complaint::new(op, "info", got, rule, remedy)));
         }
-        // SAFETY: the caller's promise, and it is all of it.
+        // SAFETY: the caller's promise; the size shows that the structure is complete.
         let info = unsafe { place(op, "info", info)? };
         let t = tensor(op, "t", t)?;
         let r = t.tensor_ref();
@@ -276,7 +278,7 @@ fn fill(to: &mut [c_char; 32], text: &str) {
     to.iter_mut().zip(text.bytes().take(31)).for_each(|(to, b)| *to = b as c_char);
 }
 
-/// Copies the elements of a strided tensor, in row-major order, into `bytes` bytes: exactly as many as they are.
+/// Copies the elements of a strided tensor, in row-major order, into `data`. `bytes` must be exactly their size.
 ///
 /// # Safety
 /// `data` may be written for `bytes` bytes.
@@ -301,17 +303,18 @@ pub unsafe extern "C" fn bt_tensor_read(t: bt_handle, data: *mut c_void, bytes: 
         }
         let rows = t.contiguous(MemoryFormat::Contiguous)?;
         with_memory(&rows, |first, _| {
-            // SAFETY: row-major, of `needed` bytes; the caller's memory is as long, and another.
+            // SAFETY: the elements are row-major and have `needed` bytes; the caller's memory has the same length and does
+            // not overlap them.
             unsafe { std::ptr::copy_nonoverlapping(first, data.cast::<u8>(), needed) };
         });
         Ok(())
     })
 }
 
-/// The address of the first element of a strided tensor, for reading while its handle lives, and its strides in elements.
+/// Gives the address of a strided tensor's first element, for reading while its handle lives, and its strides in elements.
 ///
 /// # Safety
-/// `data` and `strides` may be written, the latter for as many values as the tensor has dimensions; either may be null.
+/// `data` and `strides` may be written, `strides` for as many values as the tensor has dimensions; either may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_tensor_data(
     t: bt_handle,
@@ -323,12 +326,12 @@ pub unsafe extern "C" fn bt_tensor_data(
         let t = strided(op, "t", &tensor(op, "t", t)?)?;
         with_memory(&t, |first, steps| {
             if !data.is_null() {
-                // SAFETY: the caller's promise. The handle keeps the memory.
+                // SAFETY: the caller's promise. The handle keeps the memory alive.
                 unsafe { data.write(first.cast()) };
             }
             if !strides.is_null() {
                 for (i, &step) in steps.iter().enumerate() {
-                    // SAFETY: the caller's promise: room for as many as there are dimensions.
+                    // SAFETY: the caller's promise: `strides` has room for as many values as there are dimensions.
                     unsafe { strides.add(i).write(step as i64) };
                 }
             }
@@ -337,7 +340,8 @@ pub unsafe extern "C" fn bt_tensor_data(
     })
 }
 
-/// The same elements in a blocked layout, by name; null is the activation layout that suits this machine (never weights').
+/// The same elements in a blocked layout, given by name. Null is this machine's native activation layout (never a weights
+/// layout).
 ///
 /// # Safety
 /// `layout` is null or a string.
@@ -367,8 +371,8 @@ pub unsafe extern "C" fn bt_to_blocked(
     })
 }
 
-/// The same elements as a strided tensor: `contiguous`, `channels_last`, `channels_last_3d` or `channels_last_1d`; null is
-/// `contiguous`.
+/// The same elements as a strided tensor in a memory format: `contiguous`, `channels_last`, `channels_last_3d` or
+/// `channels_last_1d`; null is `contiguous`.
 ///
 /// # Safety
 /// `format` is null or a string.

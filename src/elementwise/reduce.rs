@@ -14,11 +14,11 @@ use crate::buffer::Buffer;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
-use crate::lists::filled;
 use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::SyncPtr;
+use crate::try_vec::try_filled;
 
 /// A reduction: accumulators that start at an identity, take elements, and merge.
 ///
@@ -263,7 +263,7 @@ impl ReducePlan {
             });
             return Ok(());
         }
-        let mut partials = filled(op, groups * chunks * self.width, fold.identity())?;
+        let mut partials = try_filled(op, groups * chunks * self.width, fold.identity())?;
         let parts = SyncPtr::new(&mut partials);
         in_parallel(groups * chunks, numel, |range| {
             let mut cascade = Cascade::new(fold, self.width);

@@ -1,8 +1,8 @@
-//! Storage that ends at a page nobody may touch: a kernel that reads or writes past it dies there and then.
+//! Storage that ends at a protected page: a kernel that accesses memory past its end crashes immediately.
 //!
 //! Tests switch it on for a whole process with `BLOCKTENSOR_GUARD_PAGES=1`. The storage begins at a multiple of
-//! [`ALIGN`](crate::ALIGN), so up to 63 bytes lie between its end and the page. They hold a pattern that is a NaN in every
-//! floating-point type and is looked at when the storage goes.
+//! [`ALIGN`](crate::ALIGN), so up to 63 bytes are between its end and the page. They hold a pattern that is a NaN in every
+//! floating-point type, and that is checked when the storage is released.
 
 use std::ptr::NonNull;
 use std::sync::LazyLock;
@@ -22,18 +22,18 @@ fn page_bytes() -> usize {
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }
 
-/// Whole pages for `len` bytes, and the bytes from the first page on to the storage.
+/// Bytes of whole pages for `len` bytes, and the bytes between the first page's start and the storage.
 fn extent(len: usize) -> Option<(usize, usize)> {
     let pages = len.max(1).checked_next_multiple_of(page_bytes())?;
     Some((pages, pages - len.next_multiple_of(ALIGN)))
 }
 
-/// `len` bytes, each `content`, in front of a guard page.
+/// Takes `len` bytes, each `content`, that end in front of a guard page.
 pub(crate) fn take(len: usize, content: u8) -> Option<NonNull<u8>> {
     let (pages, before) = extent(len)?;
     let total = pages.checked_add(page_bytes()).filter(|&n| n <= isize::MAX as usize)?;
     let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no existing memory.
+    // SAFETY: an anonymous private mapping at an address that the kernel chooses touches no existing memory.
     let start = unsafe { libc::mmap(std::ptr::null_mut(), total, access, flags, -1, 0) };
     if start == libc::MAP_FAILED {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn take(len: usize, content: u8) -> Option<NonNull<u8>> {
     // SAFETY: the last page of the mapping just made.
     let refused = unsafe { libc::mprotect(start.byte_add(pages), page_bytes(), libc::PROT_NONE) };
     assert_eq!(refused, 0, "the guard page cannot be protected");
-    // SAFETY: `before + len` rounded up to ALIGN is `pages`; the bytes from `len` on are the mapping's own.
+    // SAFETY: `before + len` rounded up to ALIGN is `pages`; the bytes from `len` on belong to the mapping.
     unsafe {
         let storage = start.byte_add(before).cast::<u8>();
         if content != 0 {
@@ -52,13 +52,13 @@ pub(crate) fn take(len: usize, content: u8) -> Option<NonNull<u8>> {
     }
 }
 
-/// Gives back what [`take`] gave for `len` bytes.
+/// Releases what [`take`] returned for `len` bytes.
 ///
 /// # Panics
 /// If something wrote past the end.
 ///
 /// # Safety
-/// `ptr` came from `take(len)`, and nobody uses it any more.
+/// `ptr` came from `take(len)`, and is not used afterwards.
 pub(crate) unsafe fn release(ptr: NonNull<u8>, len: usize) {
     let (pages, before) = extent(len).expect("as when it was taken");
     // SAFETY: the bytes between the storage's end and the guard page, as `take` wrote them.
@@ -66,7 +66,7 @@ pub(crate) unsafe fn release(ptr: NonNull<u8>, len: usize) {
     let written = rest.iter().any(|&b| b != PATTERN);
     // SAFETY: exactly the mapping that `take` made.
     unsafe { libc::munmap(ptr.as_ptr().sub(before).cast(), pages + page_bytes()) };
-    // Where a test already panics, a second panic would abort without its message.
+    // If a test already panics, a second panic would abort without the first one's message.
     assert!(!written || std::thread::panicking(), "something wrote past the end of {len} bytes of storage");
 }
 
@@ -79,7 +79,7 @@ mod tests {
         for len in [0, 1, 63, 64, 65, 4095, 4096, 4097, 100_000] {
             let ptr = take(len, 7).unwrap();
             assert_eq!(ptr.as_ptr() as usize % ALIGN, 0);
-            // SAFETY: the storage just taken.
+            // SAFETY: the storage was just taken.
             let all = unsafe { std::slice::from_raw_parts(ptr.as_ptr(), len) };
             assert!(all.iter().all(|&b| b == 7));
             let guard = (ptr.as_ptr() as usize + len).next_multiple_of(ALIGN);
@@ -95,7 +95,7 @@ mod tests {
     fn a_byte_past_the_end_is_found() {
         for (len, past) in [(1, 1), (1, 63), (100, 100), (4097, 4100)] {
             let ptr = take(len, 0).unwrap();
-            // SAFETY: within the page, past the storage: what this is to find.
+            // SAFETY: within the page, past the storage's end: the write that `release` must detect.
             unsafe { ptr.as_ptr().add(past).write(1) };
             // SAFETY: taken above for this length.
             let found = std::panic::catch_unwind(|| unsafe { release(ptr, len) });

@@ -1,5 +1,5 @@
-//! Faults on purpose, for tests (feature `testing`): a call of the engine or an allocation of this thread that fails, and
-//! counts of both; storage that ends at a guard page. Without the feature all of it compiles to nothing.
+//! Injected faults for tests (feature `testing`): an engine call or an allocation of this thread that fails, counts of both,
+//! and storage that ends at a guard page. Without the feature all of it compiles to nothing.
 
 #[cfg(all(feature = "testing", unix))]
 pub(crate) mod guard;
@@ -42,31 +42,31 @@ mod on {
     use std::cell::Cell;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    /// What shall fail; `nth` counts from 0 within [`inject`].
+    /// Which call fails; `nth` counts from 0 within [`inject`].
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Fault {
-        /// A call of oneDNN's C interface is not made, and counts as having returned `status` (`dnnl_status_t`).
+        /// A call of oneDNN's C interface is skipped, and treated as having returned `status` (`dnnl_status_t`).
         Engine {
             /// Which call.
             nth: usize,
-            /// What it returns: 1 is out of memory, 3 unimplemented; see `dnnl_status_t`.
+            /// The status: 1 is out of memory, 3 unimplemented; see `dnnl_status_t`.
             status: u32,
         },
-        /// A tensor's storage, or a scratchpad, cannot be had.
+        /// An allocation of a tensor's storage, or of a scratchpad, fails.
         Allocation {
-            /// Which one.
+            /// Which allocation.
             nth: usize,
         },
     }
 
-    /// What [`inject`] counted, on its thread.
+    /// What [`inject`] counted on its thread.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Seen {
         /// Calls of the engine that return a status.
         pub engine_calls: usize,
         /// Runs of the engine's primitives: kernels, and reorders that pack weights.
         pub engine_runs: usize,
-        /// Allocations of storage, recycled ones too.
+        /// Allocations of storage, recycled storage included.
         pub allocations: usize,
     }
 
@@ -77,8 +77,8 @@ mod on {
     }
     static LIVE: AtomicUsize = AtomicUsize::new(0);
 
-    /// Calls `f`; what this thread asks of the engine and of memory meanwhile is counted, and `fault` happens. Other
-    /// threads are not touched: inside a pool of one thread everything is this one's. Not to be nested.
+    /// Calls `f`, counts this thread's engine calls and allocations, and makes `fault` happen. Other threads are not
+    /// affected; in a pool of one thread everything runs on this thread. Calls must not nest.
     pub fn inject<R>(fault: Option<Fault>, f: impl FnOnce() -> R) -> (R, Seen) {
         struct Disarm;
         impl Drop for Disarm {
@@ -92,8 +92,8 @@ mod on {
         (f(), SEEN.get())
     }
 
-    /// Storages of tensors and packed weights, and scratchpads, that are alive now in this process. Free storage that is
-    /// kept for reuse is not counted.
+    /// Tensor storages, packed weights and scratchpads that are alive now in this process. Free storage that is kept for
+    /// reuse is not counted.
     pub fn live_storages() -> usize {
         LIVE.load(Relaxed)
     }
@@ -125,7 +125,7 @@ mod on {
         SEEN.set(seen);
     }
 
-    /// Whether this thread is inside a call of the engine: for tests that take the place of the functions it calls.
+    /// Whether this thread is inside a call of the engine: for tests that replace functions that the engine calls.
     pub fn inside_engine() -> bool {
         INSIDE.get()
     }

@@ -1,6 +1,6 @@
-//! Safetensors files: tensors taken out of one, and files written whole.
+//! Safetensors files: reading tensors from one, and writing whole files.
 //!
-//! `header` reads what a file says of its tensors; what is here takes them out, aligned, and writes files.
+//! `header` reads the descriptions of a file's tensors; this module reads the tensors into aligned memory, and writes files.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -22,26 +22,26 @@ use crate::threads::parallel_for;
 
 /// One tensor of a file.
 #[derive(Clone, Debug)]
-pub(crate) struct Part {
+pub(crate) struct StoredTensor {
     pub name: String,
     pub dtype: Dtype,
     pub shape: Vec<usize>,
     pub data: Arc<Buffer>,
 }
 
-impl Part {
-    pub(super) fn new(name: String, info: TensorInfo, data: Buffer) -> Part {
-        Part { name, dtype: info.dtype, shape: info.shape, data: Arc::new(data) }
+impl StoredTensor {
+    pub(super) fn new(name: String, info: TensorInfo, data: Buffer) -> StoredTensor {
+        StoredTensor { name, dtype: info.dtype, shape: info.shape, data: Arc::new(data) }
     }
 }
 
-/// The tensors of a file whose header holds together.
+/// The tensors of a file whose header is valid.
 #[derive(Debug)]
 pub(super) struct Container {
     pub metadata: HashMap<String, String>,
-    /// In the order of the file.
-    pub parts: Vec<Part>,
-    /// The header with its length, as it lies in the file.
+    /// In the file's order.
+    pub parts: Vec<StoredTensor>,
+    /// The header with its length, exactly as in the file.
     pub(super) header: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl Container {
         Container::read_from(op, path, &mut file, bytes)
     }
 
-    /// Reads a file of `bytes` bytes. Each tensor gets memory of its own, in all no more than the file is long.
+    /// Reads a file of `bytes` bytes. Each tensor gets its own memory; in total no more than the file's length.
     pub(super) fn read_from(
         op: &'static str,
         path: &Path,
@@ -65,16 +65,16 @@ impl Container {
             let (start, end) = info.data_offsets;
             let mut data = Buffer::zeroed(end - start)?;
             fill(op, path, file, data.as_bytes_mut())?;
-            parts.push(Part::new(name, info, data));
+            parts.push(StoredTensor::new(name, info, data));
         }
         Ok(Container { metadata: header.metadata, parts, header: header.bytes })
     }
 }
 
-/// Opens a regular file, with its length in **bytes**.
+/// Opens a regular file; also returns its length in **bytes**.
 pub(super) fn open(op: &'static str, path: &Path, rule: &str) -> Result<(File, usize)> {
     let fail = |e: std::io::Error| access(op, path, "opened", &e);
-    // Asked before opening: opening a pipe waits for its writer.
+    // Checked before opening: opening a pipe waits for its writer.
     if !std::fs::metadata(path).map_err(fail)?.is_file() {
         return Err(irregular(op, path, rule));
     }
@@ -85,31 +85,32 @@ pub(super) fn open(op: &'static str, path: &Path, rule: &str) -> Result<(File, u
 }
 
 /// A tensor to write.
-pub(super) struct NewPart<'a> {
+pub(super) struct NewTensor<'a> {
     pub name: String,
     pub dtype: Dtype,
     pub shape: Vec<usize>,
     pub bytes: Cow<'a, [u8]>,
 }
 
-/// How tensors lie in a new file.
+/// The arrangement of tensors in a new file.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Form {
-    /// As every tool writes them: those of wide elements first, so that each lies at a multiple of its element's size.
+pub(super) enum FileKind {
+    /// As other tools write them: tensors with wide elements first, so that the offset of each is a multiple of its element's
+    /// size.
     Plain,
-    /// In the order given, each at a multiple of 64 bytes, and checksums in a last tensor.
+    /// In the given order, each at a multiple of 64 bytes, with checksums in a last tensor.
     Checked,
 }
 
-/// Writes a file; it is there whole, or what was there before still is.
+/// Writes a file. Afterwards it is complete, or on an error the old file is unchanged.
 pub(super) fn write(
     op: &'static str,
     path: &Path,
     metadata: &BTreeMap<String, String>,
-    mut parts: Vec<NewPart<'_>>,
-    form: Form,
+    mut parts: Vec<NewTensor<'_>>,
+    kind: FileKind,
 ) -> Result<()> {
-    if form == Form::Plain {
+    if kind == FileKind::Plain {
         parts.sort_by(|a, b| (b.dtype.bitsize(), &a.name).cmp(&(a.dtype.bitsize(), &b.name)));
     }
     let mut sums = Vec::new();
@@ -124,8 +125,8 @@ pub(super) fn write(
                 op,
                 "name",
                 "`__metadata__`",
-                "the format keeps this name for itself",
-                "give the tensor another"
+                "the format reserves this name",
+                "give the tensor another name"
             );
         }
         let info = json!({ "dtype": dtype, "shape": shape, "data_offsets": [range.start, range.end] });
@@ -136,16 +137,16 @@ pub(super) fn write(
                 op,
                 "name",
                 format!("`{}` twice", shown(name)),
-                "tensors of a file have names of their own",
-                "give each another"
+                "each tensor of a file needs its own name",
+                "give each tensor another name"
             ),
         }
     };
     let mut at = 0usize;
-    // What fills the space before each part, and after the last.
+    // The padding before each tensor, and after the last.
     let mut gaps = Vec::with_capacity(parts.len() + 1);
     for i in 0..=parts.len() {
-        let gap = if form == Form::Checked { at.next_multiple_of(ALIGN) - at } else { 0 };
+        let gap = if kind == FileKind::Checked { at.next_multiple_of(ALIGN) - at } else { 0 };
         if gap > 0 {
             place(&format!("{FILLER}{i}"), Dtype::U8, &[gap], at..at + gap)?;
         }
@@ -156,7 +157,7 @@ pub(super) fn write(
             at += part.bytes.len();
         }
     }
-    if form == Form::Checked {
+    if kind == FileKind::Checked {
         let count = parts.len() + 1;
         place(CHECKSUMS, Dtype::U64, &[count], at..at + count * 8)?;
     }
@@ -171,7 +172,7 @@ pub(super) fn write(
             "use shorter names, or several files"
         );
     }
-    // Spaces at its end belong to the format: they align the first tensor.
+    // The format allows spaces at the header's end: they align the first tensor.
     header.resize((8 + header.len()).next_multiple_of(ALIGN) - 8, b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
     replace(op, path, |file| {
@@ -184,30 +185,30 @@ pub(super) fn write(
                 file.write_all(&part.bytes)?;
             }
         }
-        if form == Form::Checked {
+        if kind == FileKind::Checked {
             sums.iter().try_for_each(|sum| file.write_all(&sum.to_le_bytes()))?;
         }
         Ok(())
     })
 }
 
-/// The tensor of a checked file that holds its checksums: of the header, then of each tensor in the order of the file.
+/// The tensor of a checked file that holds its checksums: of the header, then of each tensor in the file's order.
 const CHECKSUMS: &str = "checksums";
-/// How the names of what only fills space begin.
+/// The prefix of the names of padding tensors.
 const FILLER: &str = "_filler";
 
-/// XXH3 in 64 bits: it finds accidents, not forgeries.
+/// XXH3 in 64 bits. It detects accidental damage, not forgeries.
 fn checksum(bytes: &[u8]) -> u64 {
     twox_hash::XxHash3_64::oneshot(bytes)
 }
 
 impl Container {
-    /// Compares the checksums of a checked file, those of the tensors too if `data`, and takes checksums and fillers out of
-    /// the parts.
+    /// Compares the checksums of a checked file, those of its tensors only if `data`. Removes the checksums and padding
+    /// tensors from the parts.
     pub fn check_sums(&mut self, op: &'static str, path: &Path, data: bool) -> Result<()> {
         let bad = |what: String| {
-            let rule = "every byte must be as it was written";
-            let remedy = "write the file again from the plain weights, or fetch it whole";
+            let rule = "no byte may have changed since it was written";
+            let remedy = "write the file again from the plain weights, or download it again";
             Error::CorruptFile(Complaint::new(
                 op,
                 "path",
@@ -218,11 +219,12 @@ impl Container {
         };
         let last = self.parts.pop_if(|p| p.name == CHECKSUMS && p.dtype == Dtype::U64);
         let Some(last) = last else { return Err(bad("it ends without checksums".into())) };
-        // A packed op's tensors end with a dot and a word: none looks like a filler.
-        let filler =
-            |p: &Part| p.name.strip_prefix(FILLER).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()));
+        // The names of a packed op's tensors end with a dot and a word, so none looks like padding.
+        let filler = |p: &StoredTensor| {
+            p.name.strip_prefix(FILLER).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit()))
+        };
         if self.parts.iter().any(|p| filler(p) && p.data.as_bytes().iter().any(|&b| b != 0)) {
-            return Err(bad("what fills the space between its tensors is not zero".into()));
+            return Err(bad("the padding between its tensors is not zero".into()));
         }
         self.parts.retain(|p| !filler(p));
         let sums: Vec<u64> =
@@ -231,29 +233,26 @@ impl Container {
             return Err(bad(format!("{} checksums for {} tensors", sums.len(), self.parts.len())));
         }
         if checksum(&self.header) != sums[0] {
-            return Err(bad("its header is not as it was written (checksum)".into()));
+            return Err(bad("its header has changed (checksum)".into()));
         }
         if !data {
             return Ok(());
         }
-        // This also brings the pages in, on all threads.
+        // This also loads the mapped pages, on all threads.
         let wrong: Vec<AtomicBool> = self.parts.iter().map(|_| AtomicBool::new(false)).collect();
         parallel_for(self.parts.len(), |i| {
             let same = checksum(self.parts[i].data.as_bytes()) == sums[i + 1];
             wrong[i].store(!same, Relaxed);
         });
         match wrong.iter().position(|w| w.load(Relaxed)) {
-            Some(i) => Err(bad(format!(
-                "tensor `{}` is not as it was written (checksum)",
-                shown(&self.parts[i].name)
-            ))),
+            Some(i) => Err(bad(format!("tensor `{}` has changed (checksum)", shown(&self.parts[i].name)))),
             None => Ok(()),
         }
     }
 }
 
-/// Writes a file so that a reader sees the old one or the whole new one: under another name in the same folder, brought to
-/// the disk, and renamed.
+/// Writes a file so that a reader sees either the old or the complete new one: it is written under another name in the same
+/// folder, synced to the disk, and renamed.
 fn replace(
     op: &'static str,
     path: &Path,
@@ -265,7 +264,7 @@ fn replace(
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
         _ => {}
     }
-    // Of a link, what it leads to is replaced; one that leads nowhere stays.
+    // If the path is a symbolic link, its target is replaced; a dangling link is left alone.
     let target = match std::fs::symlink_metadata(path) {
         Ok(m) if m.is_symlink() => std::fs::canonicalize(path).map_err(fail)?,
         _ => path.to_path_buf(),
@@ -280,13 +279,13 @@ fn replace(
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As any new file: less what the umask takes away.
+        // The permissions of any new file: reduced by the umask.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
     let mut file = builder.tempfile_in(folder).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => {
             let got = format!("`{}`: its folder is not there", path.display());
-            let rule = "a file is written into a folder that exists";
+            let rule = "a file can only be written into an existing folder";
             Error::FileAccess(Complaint::new(op, "path", got, rule, "create the folder first"))
         }
         _ => fail(e),
@@ -295,12 +294,12 @@ fn replace(
     content(&mut buffered).and_then(|()| buffered.flush()).map_err(fail)?;
     drop(buffered);
     if let Ok(before) = std::fs::metadata(path) {
-        // Who may read the old file may read the new one, and nobody else.
+        // Exactly those who may read the old file may read the new one.
         file.as_file().set_permissions(before.permissions()).map_err(fail)?;
     }
     file.as_file().sync_all().map_err(fail)?;
     file.persist(path).map_err(|e| fail(e.error))?;
-    // The new name itself is on the disk only when the folder is.
+    // The new name is on the disk only after the folder is synced.
     #[cfg(unix)]
     std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(fail)?;
     Ok(())
@@ -334,7 +333,7 @@ mod tests {
         assert!(container.parts.iter().all(|p| p.data.as_ptr().addr().is_multiple_of(ALIGN)));
     }
 
-    /// A file that another process cuts after its length was asked for.
+    /// A file that another process truncates after its length was read.
     #[test]
     fn a_file_that_ends_early_is_an_error_wherever_it_ends() {
         let bytes = file();

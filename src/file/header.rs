@@ -1,4 +1,4 @@
-//! The header of a safetensors file: its length, and in JSON what tensors follow it and where.
+//! The header of a safetensors file: its length, and JSON that describes the tensors and their offsets.
 //!
 //! Definition: <https://github.com/huggingface/safetensors#format>.
 
@@ -11,22 +11,22 @@ use safetensors::tensor::{Metadata, SafeTensorError, TensorInfo};
 use super::{access, shown};
 use crate::error::{Complaint, Error, Result};
 
-/// **Bytes** that the format allows a header.
+/// The largest header that the format allows, in **bytes**.
 pub(super) const MAX_HEADER: usize = 100_000_000;
-/// **Bytes** of the length before it.
+/// The size of the header's length field, in **bytes**.
 const LENGTH: usize = size_of::<u64>();
 
-/// A header that holds together: its tensors follow each other without gap or overlap, and fill the file.
+/// A valid header: its tensors follow each other without gap or overlap, and fill the file.
 #[derive(Debug)]
 pub(super) struct Header {
-    /// The header with its length, as it lies in the file.
+    /// The header with its length, exactly as in the file.
     pub bytes: Vec<u8>,
     pub metadata: HashMap<String, String>,
-    /// In the order of the file. Offsets count from the end of the header.
+    /// In the file's order. Offsets count from the end of the header.
     pub tensors: Vec<(String, TensorInfo)>,
 }
 
-/// The JSON as it is. [`Metadata`] checks it, but would say less of what is wrong if it parsed it.
+/// The parsed JSON. [`Metadata`] then checks it; if it parsed the JSON itself, its errors would say less.
 #[derive(serde::Deserialize)]
 struct Json {
     #[serde(rename = "__metadata__")]
@@ -36,8 +36,8 @@ struct Json {
 }
 
 impl Header {
-    /// Reads the header of a file of `file_bytes`, and checks it against that length. `file` stands at its beginning, and
-    /// afterwards at its first tensor. No more memory is taken than the file is long.
+    /// Reads the header of a file of `file_bytes`, and checks it against that length. `file` is at its beginning, and
+    /// afterwards at its first tensor. No more memory is allocated than the file's length.
     pub fn read(op: &'static str, path: &Path, file: &mut impl Read, file_bytes: usize) -> Result<Header> {
         let mut bytes = Vec::new();
         append(op, path, file, LENGTH.min(file_bytes), &mut bytes)?;
@@ -61,13 +61,13 @@ impl Header {
 
 type Parsed = (HashMap<String, String>, Vec<(String, TensorInfo)>);
 
-/// The metadata and the tensors, in the order of the file. `data_bytes` are what the tensors must fill.
+/// The metadata, and the tensors in the file's order. The tensors must fill `data_bytes`.
 fn parse(json: &[u8], data_bytes: usize) -> std::result::Result<Parsed, SafeTensorError> {
     let json = str::from_utf8(json).map_err(SafeTensorError::InvalidHeader)?;
     let json: Json = serde_json::from_str(json).map_err(SafeTensorError::InvalidHeaderDeserialization)?;
     let mut tensors: Vec<(String, TensorInfo)> = json.tensors.into_iter().collect();
     tensors.sort_by_key(|(_, info)| info.data_offsets);
-    // Fails unless each tensor begins where the one before ends, and has as many bytes as its shape and type say.
+    // Fails unless each tensor begins at the end of the previous one, and its bytes match its shape and type.
     Metadata::new(None, tensors.clone())?;
     if tensors.last().map_or(0, |(_, info)| info.data_offsets.1) != data_bytes {
         return Err(SafeTensorError::MetadataIncompleteBuffer);
@@ -84,18 +84,18 @@ fn append(op: &'static str, path: &Path, file: &mut impl Read, count: usize, to:
     fill(op, path, file, &mut to[from..])
 }
 
-/// Reads as many bytes as `to` has.
+/// Reads bytes until `to` is full.
 pub(super) fn fill(op: &'static str, path: &Path, file: &mut impl Read, to: &mut [u8]) -> Result<()> {
     file.read_exact(to).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => {
             let got = format!("`{}`: it became shorter while it was read", path.display());
-            let rule = "a file must stay as it is until it was read";
+            let rule = "a file must not change while it is read";
             Error::CorruptFile(Complaint::new(
                 op,
                 "path",
                 got,
                 rule,
-                "read it again once it is written whole",
+                "read it again after it is completely written",
             ))
         }
         _ => access(op, path, "read", &e),
@@ -104,7 +104,7 @@ pub(super) fn fill(op: &'static str, path: &Path, file: &mut impl Read, to: &mut
 
 fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: &SafeTensorError) -> Error {
     let length = bytes.first_chunk::<LENGTH>().map_or(0, |b| u64::from_le_bytes(*b));
-    let limits = format!("its header says to be {length} bytes long, and the file has {file_bytes}");
+    let limits = format!("its header claims a length of {length} bytes, and the file has {file_bytes}");
     let why = match why {
         SafeTensorError::HeaderTooLarge => format!("{limits}; the format allows {MAX_HEADER}"),
         SafeTensorError::InvalidHeaderLength => limits,
@@ -112,24 +112,26 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: 
         SafeTensorError::InvalidOffset(name) => {
             format!("tensor `{}` does not begin where the one before ends", shown(name))
         }
-        SafeTensorError::MetadataIncompleteBuffer => "its tensors do not fill it: it was cut, or grew".into(),
+        SafeTensorError::MetadataIncompleteBuffer => {
+            "its tensors do not fill it: it was truncated or extended".into()
+        }
         SafeTensorError::TensorInvalidInfo => {
             let whose = misfit(bytes).map_or("a tensor".into(), |name| format!("tensor `{}`", shown(&name)));
             format!("{whose} has a shape that does not fit its place in the file")
         }
         other => shown(&other.to_string()),
     };
-    let rule = "it must be a whole safetensors file";
+    let rule = "it must be a complete safetensors file";
     // What `torch.save` writes.
     let zip = bytes.starts_with(b"PK\x03\x04");
     let (why, remedy) = match zip {
         true => ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`"),
-        false => (why, "write it again, or fetch it whole"),
+        false => (why, "write it again, or download it again"),
     };
     Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))
 }
 
-/// The first tensor whose shape and type do not make its number of bytes: the `safetensors` crate does not say which.
+/// The first tensor whose number of bytes does not match its shape and type: the `safetensors` crate does not say which.
 fn misfit(header: &[u8]) -> Option<String> {
     let header: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header.get(LENGTH..)?).ok()?;
     let fits = |value: serde_json::Value| -> Option<bool> {

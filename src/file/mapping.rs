@@ -1,4 +1,4 @@
-//! A file's bytes in memory, without reading them: all that is unsafe about files.
+//! Mapping a file into memory. This module holds all unsafe code for files.
 
 use std::fs::File;
 use std::ops::Range;
@@ -9,36 +9,36 @@ use std::sync::Arc;
 use memmap2::{MmapOptions, MmapRaw};
 
 use super::access;
-use super::container::{Container, Part, open};
+use super::container::{Container, StoredTensor, open};
 use super::header::Header;
 use super::packed::PackedFile;
 use super::state_dict::StateDict;
 use crate::buffer::Buffer;
 use crate::error::Result;
 
-/// A private mapping of a whole file: pages are read when they are touched, and shared with every process that maps the
-/// same file. Writing to it copies the page that is written; the file never changes.
+/// A private mapping of a whole file: pages are read when they are first accessed, and shared with every process that maps
+/// the same file. Writing to it copies the page that is written; the file never changes.
 pub(super) struct Mapping(MmapRaw);
 
 impl Mapping {
     /// Maps a regular file.
     ///
     /// # Safety
-    /// Until the mapping, and every buffer that was made of it, is dropped, nobody changes the file: neither this process nor
-    /// another one writes to it or cuts it. Its bytes would change under references that say they do not, and touching what
-    /// was cut off ends the process (`SIGBUS`). Giving its name to another file, as our writers do, changes nothing.
+    /// Until the mapping, and every buffer made from it, is dropped, nobody changes the file: neither this process nor
+    /// another writes to it or truncates it. Otherwise its bytes would change under shared references, and accessing
+    /// truncated pages ends the process (`SIGBUS`). Renaming another file over it, as this crate's writers do, is allowed.
     pub unsafe fn new(op: &'static str, path: &Path, file: &File) -> Result<Mapping> {
-        // SAFETY: the mapping is private, so that nothing that this process writes reaches the file; that nobody else does is
-        // the caller's promise.
+        // SAFETY: the mapping is private, so nothing that this process writes to it reaches the file; the caller promises
+        // that nobody else changes the file.
         let map = unsafe { MmapOptions::new().map_copy(file) }.map_err(|e| access(op, path, "mapped", &e))?;
         Ok(Mapping(MmapRaw::from(map)))
     }
 
-    /// Buffers of these parts, each with the alignment that its elements need in **bytes**. A part that does not lie so is
+    /// Buffers for these parts, each with the alignment in **bytes** that its elements need. A part that is not aligned is
     /// copied.
     ///
     /// # Panics
-    /// Unless each part begins where or after the one before ends, inside the file: the header was checked.
+    /// Unless each part begins at or after the end of the previous one, inside the file. The header was checked for this.
     pub fn split(self: &Arc<Mapping>, parts: &[(Range<usize>, usize)]) -> Result<Vec<Buffer>> {
         let mut free = 0;
         let mut buffers = Vec::with_capacity(parts.len());
@@ -49,8 +49,8 @@ impl Mapping {
             let start = unsafe { self.start().add(range.start) };
             buffers.push(if start.as_ptr().addr().is_multiple_of(*align) {
                 let owner: Arc<Mapping> = Arc::clone(self);
-                // SAFETY: no part overlaps another, the mapping is split once, by its one reader, and it lives as long as
-                // the buffer; it may be written, being private.
+                // SAFETY: no part overlaps another; the mapping is split once, by its only reader, and lives as long as the
+                // buffer; it may be written, because it is private.
                 unsafe { Buffer::foreign(start, range.len(), owner, true) }
             } else {
                 let mut copy = Buffer::zeroed(range.len())?;
@@ -66,28 +66,28 @@ impl Mapping {
         self.0.len()
     }
 
-    /// Where it begins. Every byte may be read and written for as long as self lives.
+    /// The start of the mapping. Every byte may be read and written as long as self lives.
     fn start(&self) -> NonNull<u8> {
         // SAFETY: no mapping is at address 0.
         unsafe { NonNull::new_unchecked(self.0.as_mut_ptr()) }
     }
 
-    /// The bytes, for the reader of the header: before any buffer is made of them.
+    /// The bytes, for the reader of the header, before any buffer is made from them.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: mapped for its whole length; written only through the buffers that `split` makes, which nobody has yet.
+        // SAFETY: mapped for its whole length; it is written only through buffers made by `split`, and there are none yet.
         unsafe { std::slice::from_raw_parts(self.start().as_ptr(), self.len()) }
     }
 }
 
 impl Container {
-    /// Maps a file: pages are read when they are touched.
+    /// Maps a file: pages are read when they are first accessed.
     ///
     /// # Safety
-    /// As of [`Mapping::new`], for as long as a part lives.
+    /// As for [`Mapping::new`], for as long as a part lives.
     pub unsafe fn map(op: &'static str, path: &Path) -> Result<Container> {
         let (file, bytes) = open(op, path, "it is mapped into memory")?;
         if bytes == 0 {
-            // Nothing can be mapped: the same error as that of a reader.
+            // An empty file cannot be mapped: return the same error as for reading it.
             return Container::read_from(op, path, &mut std::io::empty(), 0);
         }
         // SAFETY: the caller's promise.
@@ -99,26 +99,27 @@ impl Container {
             .iter()
             .map(|(_, info)| {
                 let (start, end) = info.data_offsets;
-                // A header of odd length leaves all that follows between the elements of its type.
+                // After a header of odd length, all tensors are misaligned for their elements.
                 (first + start..first + end, info.dtype.bitsize().div_ceil(8).max(1))
             })
             .collect();
         let buffers = map.split(&ranges)?;
-        let parts = tensors.into_iter().zip(buffers).map(|((name, info), data)| Part::new(name, info, data));
+        let parts =
+            tensors.into_iter().zip(buffers).map(|((name, info), data)| StoredTensor::new(name, info, data));
         Ok(Container { metadata: header.metadata, parts: parts.collect(), header: header.bytes })
     }
 }
 
 impl StateDict {
-    /// As [`read`](Self::read), without the copy: the file is mapped, and its pages are read when they are touched. The
-    /// mapping goes with the last tensor of it.
+    /// As [`read`](Self::read), without the copy: the file is mapped, and its pages are read when they are first accessed.
+    /// The mapping is dropped with its last tensor.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// While the dict, or a tensor that came out of it, lives, nobody changes the file: neither this process nor another one
-    /// writes to it or makes it shorter. Replacing it by a new file of the same name, as [`save`](Self::save) does, is
+    /// While the dict, or a tensor taken from it, lives, nobody changes the file: neither this process nor another writes to
+    /// it or truncates it. Another file may be renamed over it, as [`save`](Self::save) does, and it may be deleted.
     /// allowed, and so is deleting it.
     #[track_caller]
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<StateDict> {
@@ -130,47 +131,47 @@ impl StateDict {
 
 impl PackedFile {
     /// As [`read`](Self::read), without the copy: the file is mapped, and processes that map the same file share its pages.
-    /// The mapping goes with the last weights of it.
+    /// The mapping is dropped with its last weights.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// While the `PackedFile`, or packed weights that came out of it, live, nobody changes the file: neither this process nor
-    /// another one writes to it or makes it shorter. Replacing it by a new file of the same name, as
-    /// [`PackedWriter::save`](crate::PackedWriter::save) does, is allowed, and so is deleting it.
+    /// While the `PackedFile`, or packed weights taken from it, live, nobody changes the file: neither this process nor
+    /// another writes to it or truncates it. Another file may be renamed over it, as
+    /// [`PackedWriter::save`](crate::PackedWriter::save) does, and it may be deleted.
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<PackedFile> {
         // SAFETY: the caller's promise.
         unsafe { PackedFile::map_any(path.as_ref(), false, true) }?.fitting()
     }
 
-    /// As [`map`](Self::map), without reading the weights to compare their checksums: pages come in when they are run. What
-    /// a disk spoiled goes unnoticed into the results.
+    /// As [`map`](Self::map), without reading the weights to compare their checksums: pages are loaded when the weights are
+    /// first used. Damage on the disk then goes undetected into the results.
     ///
     /// # Errors
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// As of [`map`](Self::map).
+    /// As for [`map`](Self::map).
     pub unsafe fn map_unchecked(path: impl AsRef<Path>) -> Result<PackedFile> {
         // SAFETY: the caller's promise.
         unsafe { PackedFile::map_any(path.as_ref(), false, false) }?.fitting()
     }
 
-    /// As [`map`](Self::map), and weights that do not fit are packed again as by [`read_or_repack`](Self::read_or_repack).
+    /// As [`map`](Self::map), but weights that do not fit are packed again as by [`read_or_repack`](Self::read_or_repack).
     ///
     /// # Errors
     /// As [`read`](Self::read).
     ///
     /// # Safety
-    /// As of [`map`](Self::map).
+    /// As for [`map`](Self::map).
     pub unsafe fn map_or_repack(path: impl AsRef<Path>) -> Result<PackedFile> {
         // SAFETY: the caller's promise.
         unsafe { PackedFile::map_any(path.as_ref(), true, true) }
     }
 
     /// # Safety
-    /// As of [`map`](Self::map).
+    /// As for [`map`](Self::map).
     unsafe fn map_any(path: &Path, repack: bool, check_data: bool) -> Result<PackedFile> {
         let op = "PackedFile::map";
         // SAFETY: the caller's promise.

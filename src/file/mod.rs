@@ -1,9 +1,10 @@
-//! Files: safetensors, read or mapped, and written whole.
+//! Files: safetensors files, read, mapped, or written.
 //!
-//! `header` and `container` read and write the format, `state_dict` are plain weights by name, `packed` are packed ones.
+//! `header` and `container` read and write the format, `state_dict` holds plain weights by name, `packed` holds packed
+//! weights.
 //!
-//! Reading copies a file into memory. Mapping does not, and is unsafe: the memory is then the file's, and Rust may assume that
-//! nobody changes it.
+//! Reading copies a file into memory. Mapping does not copy, and is unsafe: the memory is the file itself, and Rust assumes
+//! that nobody changes it.
 
 mod container;
 mod header;
@@ -20,31 +21,31 @@ use std::path::Path;
 
 use crate::error::{Complaint, Error};
 
-/// A file that could not be opened, read, mapped or written, and why.
+/// The error for a file that could not be opened, read, mapped or written.
 fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Error {
     let remedy = match why.kind() {
-        std::io::ErrorKind::NotFound => "pass the path of one that exists",
+        std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
         std::io::ErrorKind::StorageFull => "make room, or pass a path on another disk",
-        _ => "look at the path and the disk",
+        _ => "check the path and the disk",
     };
     let got = format!("`{}`: {why}", path.display());
     Error::FileAccess(Complaint::new(op, "path", got, format!("it could not be {what}"), remedy))
 }
 
-/// A path that leads to a folder, a device or a pipe.
+/// The error for a path to a folder, a device or a pipe.
 fn irregular(op: &'static str, path: &Path, rule: &str) -> Error {
-    let what = if path.is_dir() { "a directory" } else { "no regular file" };
+    let what = if path.is_dir() { "a directory" } else { "not a regular file" };
     let got = format!("`{}`, {what}", path.display());
     Error::FileAccess(Complaint::new(op, "path", got, rule, "pass the path of a regular file"))
 }
 
-/// A name from a file, fit to be shown: escaped and cut.
+/// A name from a file, ready to be printed: escaped and shortened.
 fn shown(name: &str) -> String {
     cut(name, 80)
 }
 
-/// The beginning of a text with something of a file's in it, without control characters.
+/// The beginning of a text that quotes a file, without control characters.
 fn cut(text: &str, most: usize) -> String {
     let escaped = |c: char| if c.is_control() { c.escape_default().collect() } else { c.to_string() };
     let mut shown: String = text.chars().take(most).map(escaped).collect();

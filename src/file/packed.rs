@@ -1,9 +1,9 @@
-//! Packed weights in a file: written once, read or mapped ever after, and refused where they do not fit.
+//! Packed weights in a file: written once, then read or mapped, and refused if they do not fit the machine.
 //!
-//! A safetensors file. `NAME.packed` are the weights as their kernel reads them, `NAME.bias` the bias, `NAME.plain` the weights
-//! in row-major order where the writer kept them; the metadata's `packed:NAME` says what they were packed for, and the other
-//! entries on what machine. Every tensor lies at a multiple of 64 bytes; the last one, `checksums`, holds XXH3 of the header
-//! and of each tensor.
+//! It is a safetensors file. `NAME.packed` holds the weights in their kernel's layout, `NAME.bias` the bias, and `NAME.plain`
+//! the weights in row-major order, if the writer kept them. The metadata's `packed:NAME` says what they were packed for; the
+//! other entries describe the machine. Every tensor begins at a multiple of 64 bytes; the last one, `checksums`, holds XXH3
+//! of the header and of each tensor.
 
 pub(crate) mod entry;
 
@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
-use self::entry::{Entry, Form as WeightsForm};
-use super::container::{Container, Form, NewPart, Part, write};
+use self::entry::{Entry, WeightsForm};
+use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
 use crate::dtype::DType;
@@ -26,13 +26,13 @@ use crate::layout::either::SourceLayout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 
-/// The metadata's name for what the file is, and for the version of all that this module says.
+/// The metadata's key for the kind of file, and its key for the version of the format that this module defines.
 const FORMAT: (&str, &str) = ("format", "blocktensor-packed");
 const VERSION: (&str, &str) = ("format_version", "2");
-/// How the metadata's entries for packed ops begin.
+/// The prefix of the metadata's entries for packed ops.
 const ENTRY: &str = "packed:";
 
-/// What packed weights depend on beside their source: they fit nowhere else.
+/// What packed weights depend on besides their source: they fit only machines with the same values.
 fn machine() -> [(&'static str, String); 4] {
     #[cfg(feature = "onednn")]
     let (version, isa) = {
@@ -64,7 +64,7 @@ pub(crate) mod sealed {
     pub trait Sealed {}
 }
 
-/// One packed op on its way into a file.
+/// One packed op, ready to be written to a file.
 pub struct Saved<'a> {
     pub(crate) entry: Entry,
     pub(crate) weights: &'a [u8],
@@ -101,13 +101,13 @@ pub struct PackedWriter<'a> {
 }
 
 impl<'a> PackedWriter<'a> {
-    /// An empty one.
+    /// Creates an empty writer.
     pub fn new() -> PackedWriter<'a> {
         PackedWriter::default()
     }
 
-    /// Also writes the weights in row-major order, as they run (batch norms folded in), so that another machine can pack them
-    /// again with [`PackedFile::read_or_repack`]: about as many bytes once more.
+    /// Also writes the weights in row-major order, with batch norms folded in, so that another machine can pack them again with
+    /// [`PackedFile::read_or_repack`]. This about doubles the file's size.
     pub fn keep_plain(mut self) -> PackedWriter<'a> {
         self.keep_plain = true;
         self
@@ -116,7 +116,7 @@ impl<'a> PackedWriter<'a> {
     /// Adds packed weights.
     ///
     /// # Errors
-    /// `InvalidArgument` when the name is taken.
+    /// `InvalidArgument` if the name is taken.
     pub fn add(&mut self, name: impl Into<String>, packed: &'a impl Packable) -> Result<()> {
         let name = name.into();
         let saved = packed.saved()?;
@@ -126,7 +126,7 @@ impl<'a> PackedWriter<'a> {
                 "PackedWriter::add",
                 "name",
                 format!("`{}` again", shown(&name)),
-                "packed weights of a file have names of their own",
+                "packed weights in a file need different names",
                 "pass another name"
             );
         }
@@ -134,7 +134,7 @@ impl<'a> PackedWriter<'a> {
         Ok(())
     }
 
-    /// Writes the file. It is there whole, or what was there before still is.
+    /// Writes the file. Afterwards it is complete, or on an error the old file is unchanged.
     ///
     /// # Errors
     /// `FileAccess`, `OutOfMemory`.
@@ -147,7 +147,7 @@ impl<'a> PackedWriter<'a> {
         metadata.extend(machine().map(|(key, value)| (key.into(), value)));
         let mut parts = Vec::new();
         let mut push = |name: &str, kind: &str, shape: Vec<usize>, bytes| {
-            parts.push(NewPart { name: format!("{name}.{kind}"), dtype: Dtype::F32, shape, bytes });
+            parts.push(NewTensor { name: format!("{name}.{kind}"), dtype: Dtype::F32, shape, bytes });
         };
         for (name, saved) in &self.items {
             let json = serde_json::to_string(&saved.entry).map_err(|e| {
@@ -165,7 +165,7 @@ impl<'a> PackedWriter<'a> {
                 push(name, "plain", plain.dims().to_vec(), Cow::Owned(bytes));
             }
         }
-        write(op, path.as_ref(), &metadata, parts, Form::Checked)
+        write(op, path.as_ref(), &metadata, parts, FileKind::Checked)
     }
 }
 
@@ -173,8 +173,8 @@ impl<'a> PackedWriter<'a> {
 pub struct PackedFile {
     path: PathBuf,
     entries: BTreeMap<String, Entry>,
-    parts: HashMap<String, Part>,
-    /// Lanes of a block on the machine that wrote it.
+    parts: HashMap<String, StoredTensor>,
+    /// Lanes per block on the machine that wrote it.
     block: usize,
     /// Why the weights do not fit this machine.
     misfit: Option<Box<Complaint>>,
@@ -188,20 +188,20 @@ impl std::fmt::Debug for PackedFile {
 }
 
 impl PackedFile {
-    /// Reads a file that [`PackedWriter::save`] wrote into memory, and checks all of it: header, checksums, and that it is
-    /// for this machine.
+    /// Reads a file written by [`PackedWriter::save`] into memory, and checks all of it: the header, the checksums, and that
+    /// it is for this machine.
     ///
     /// # Errors
-    /// `FileAccess` when it cannot be opened or read; `CorruptFile` when it is no packed file, or not as it was written;
-    /// `PackMismatch` when it was packed on another instruction set, block or version of oneDNN, or is of another format
-    /// version; `OutOfMemory`.
+    /// `FileAccess` if it cannot be opened or read; `CorruptFile` if it is not a packed file, or was changed after it was
+    /// written; `PackMismatch` if it was packed for another instruction set, block or version of oneDNN, or has another
+    /// format version; `OutOfMemory`.
     pub fn read(path: impl AsRef<Path>) -> Result<PackedFile> {
         PackedFile::read_any(path.as_ref(), false)?.fitting()
     }
 
-    /// As [`read`](Self::read), but weights that do not fit this machine, or the threads of a run here, are packed again from
-    /// the plain weights in the file, which [`PackedWriter::keep_plain`] keeps. The ledger tells which. The writer's native
-    /// blocked layout is replaced by this machine's.
+    /// As [`read`](Self::read), but weights that do not fit this machine, or the number of threads of a run here, are packed
+    /// again from the plain weights in the file, which [`PackedWriter::keep_plain`] keeps. The ledger records which. The
+    /// writer's native blocked layout is replaced by this machine's.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -275,16 +275,16 @@ impl PackedFile {
         Ok(PackedFile { path: path.into(), entries, parts, block, misfit, repack })
     }
 
-    /// Names of the packed ops, sorted.
+    /// The names of the packed ops, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    /// The packed op of this name. Its weights stay where they are, without a copy; the `PackedFile` may be dropped.
+    /// The packed op of this name. It uses the file's memory, without a copy of its weights; the `PackedFile` may be dropped.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is none; `PackMismatch` when it is of another kind, or a run here has another number of
-    /// threads, or the engine wants another layout; `CorruptFile` when the entry does not hold together.
+    /// `InvalidArgument` if there is none; `PackMismatch` if it is of another kind, or a run here has another number of
+    /// threads, or the engine wants another layout; `CorruptFile` if the entry is inconsistent.
     #[track_caller]
     pub fn get<T: Packable>(&self, name: &str) -> Result<T> {
         let op = "PackedFile::get";
@@ -306,7 +306,7 @@ impl PackedFile {
     }
 }
 
-/// One packed op on its way out of a file.
+/// One packed op that was read from a file.
 pub struct Loaded<'a> {
     file: &'a PackedFile,
     name: &'a str,
@@ -322,26 +322,26 @@ impl Loaded<'_> {
     }
 
     pub(crate) fn corrupt(&self, why: impl std::fmt::Display) -> Error {
-        let rule = "an entry and its tensors must go together";
-        // What a file holds may be anything, of any length.
+        let rule = "an entry and its tensors must match";
+        // A file may contain any text, of any length.
         let got = format!("{}: {}", self.place(), cut(&why.to_string(), 300));
         Error::CorruptFile(Complaint::new(Self::OP, "name", got, rule, "write the file again"))
     }
 
     pub(crate) fn wrong_kind(&self, is: &str, asked: &str) -> Error {
         let got = format!("{}, {is}", self.place());
-        let rule = format!("{asked} was asked for");
-        Error::PackMismatch(Complaint::new(Self::OP, "name", got, rule, "ask for what it is"))
+        let rule = format!("{asked} was requested");
+        Error::PackMismatch(Complaint::new(Self::OP, "name", got, rule, "request the kind that it is"))
     }
 
-    /// Why these weights cannot be used as they are: other than asked for, the number of threads or the engine's choice.
+    /// Why these weights cannot be used: wrong kind, number of threads, or layout of the engine's choice.
     pub(crate) fn misfit(&self, packed: String, here: String) -> Box<Complaint> {
         let remedy = "pack the plain weights here, or open the file with `PackedFile::read_or_repack`";
         let got = format!("{}: {}", self.place(), cut(&packed, 100));
         Complaint::new(Self::OP, "name", got, here, remedy)
     }
 
-    /// That of the machine, or of the number of threads.
+    /// The mismatch of the machine, or of the number of threads, if there is one.
     pub(crate) fn misfit_of(&self, threads: usize) -> Option<Box<Complaint>> {
         let here = crate::threads::current_threads();
         let threads = (threads != here)
@@ -349,7 +349,7 @@ impl Loaded<'_> {
         self.file.misfit.clone().or(threads)
     }
 
-    /// The plain weights, to pack again because of a misfit; the error where that was not asked for.
+    /// The plain weights, to pack again because of a mismatch; the mismatch as an error if repacking was not requested.
     pub(crate) fn plain(&self, misfit: Box<Complaint>, dims: &[usize]) -> Result<StridedTensor> {
         if !self.file.repack {
             return Err(Error::PackMismatch(misfit));
@@ -366,11 +366,11 @@ impl Loaded<'_> {
         StridedTensor::of_storage(Self::OP, Arc::clone(&part.data), dims, DType::F32)
     }
 
-    fn part(&self, kind: &str) -> Option<&Part> {
+    fn part(&self, kind: &str) -> Option<&StoredTensor> {
         self.file.parts.get(&format!("{}.{kind}", self.name))
     }
 
-    /// The packed weights, of which the entry says how many elements there must be at least.
+    /// The packed weights; the entry states how many elements there must be at least.
     pub(crate) fn weights(&self, dims: &[usize], form: WeightsForm) -> Result<Arc<Buffer>> {
         let Some(part) = self.part("packed") else { return Err(self.corrupt("no packed weights")) };
         let needed = Dims::new(Self::OP, "dims", dims).ok().and_then(|d| d.checked_product());
@@ -396,8 +396,8 @@ impl Loaded<'_> {
         }
     }
 
-    /// A layout or memory format by name. One with the blocks of the machine that wrote the file becomes the one with ours,
-    /// for weights that are packed again.
+    /// A layout or memory format by name. For weights that are packed again, a layout with the block size of the writer's
+    /// machine is replaced by the same layout with this machine's.
     pub(crate) fn layout(&self, name: &str, rank: usize, repacked: bool) -> Result<SourceLayout> {
         if let Some(format) = MemoryFormat::of_name(name) {
             return Ok(SourceLayout::Strided(format));

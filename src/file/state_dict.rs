@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
-use super::container::{Container, Form, NewPart, Part, write};
+use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::shown;
 use crate::dtype::{DType, Element};
 use crate::error::{Complaint, Error, Result, fail};
@@ -16,10 +16,10 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::ops::BatchNorm;
 use crate::tensor::strided::StridedTensor;
 
-/// What the metadata calls a tensor's memory format.
+/// The prefix of the metadata's keys for tensors' memory formats.
 const FORMAT: &str = "memory_format:";
 
-/// Named plain tensors, read from a safetensors file or made by hand.
+/// Named plain tensors, read from a safetensors file or inserted by name.
 ///
 /// ```no_run
 /// use blocktensor::{Module, PackedConv2d, Source, StateDict, ops::Conv2d};
@@ -43,8 +43,8 @@ pub struct StateDict {
 #[derive(Clone, Debug)]
 enum Value {
     Tensor(StridedTensor),
-    /// Of a type that no tensor here has (int64, bool, ...): kept as it came, for saving.
-    Other(Part),
+    /// A tensor of a type that tensors here cannot have (int64, bool, ...). It is kept unchanged, for saving.
+    Other(StoredTensor),
 }
 
 impl Value {
@@ -63,7 +63,7 @@ impl Value {
     }
 }
 
-/// A module of a network, and what it takes from a state dict: PyTorch's names and shapes.
+/// A module of a network, and the tensors that it needs from a state dict: PyTorch's names and shapes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Module {
     name: String,
@@ -72,24 +72,24 @@ pub struct Module {
 }
 
 impl Module {
-    /// A convolution: `NAME.weight`, of these sizes, and `NAME.bias` where it has one.
+    /// A convolution: `NAME.weight`, of these sizes, and `NAME.bias` if it has one.
     pub fn conv(name: impl Into<String>, weight: &[usize], bias: bool) -> Module {
         let outputs = weight.first().copied().unwrap_or(0);
         Module::new(name, weight, bias, outputs)
     }
 
-    /// A transposed convolution: `NAME.weight` `[C, O/groups, k...]`, and `NAME.bias` `[O]` where it has one.
+    /// A transposed convolution: `NAME.weight` `[C, O/groups, k...]`, and `NAME.bias` `[O]` if it has one.
     pub fn conv_transpose(name: impl Into<String>, weight: &[usize], groups: usize, bias: bool) -> Module {
         let outputs = weight.get(1).copied().unwrap_or(0).saturating_mul(groups);
         Module::new(name, weight, bias, outputs)
     }
 
-    /// A linear layer: `NAME.weight` `[outputs, inputs]`, and `NAME.bias` where it has one.
+    /// A linear layer: `NAME.weight` `[outputs, inputs]`, and `NAME.bias` if it has one.
     pub fn linear(name: impl Into<String>, outputs: usize, inputs: usize, bias: bool) -> Module {
         Module::new(name, &[outputs, inputs], bias, outputs)
     }
 
-    /// A batch norm: `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`, one value a channel.
+    /// A batch norm: `NAME.weight`, `NAME.bias`, `NAME.running_mean`, `NAME.running_var`, one value per channel.
     pub fn batch_norm(name: impl Into<String>, channels: usize) -> Module {
         let names = ["weight", "bias", "running_mean", "running_var"];
         Module { name: name.into(), tensors: names.map(|n| (n, vec![channels])).to_vec() }
@@ -110,39 +110,39 @@ impl Module {
     }
 }
 
-/// How a state dict and the modules of a network go together: PyTorch's `missing_keys` and `unexpected_keys`.
+/// How a state dict matches the modules of a network: PyTorch's `missing_keys` and `unexpected_keys`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Keys {
-    /// What a module takes and the dict has not.
+    /// Tensors that a module needs and the dict lacks.
     pub missing: Vec<String>,
-    /// What the dict has and no module takes. A batch norm's `num_batches_tracked` is not counted.
+    /// Tensors of the dict that no module needs. A batch norm's `num_batches_tracked` is not listed.
     pub left_over: Vec<String>,
 }
 
-/// What a convolution or linear layer takes.
+/// The tensors of a convolution or linear layer.
 #[derive(Clone, Debug)]
 pub struct LayerTensors {
     /// `[O, C/groups, k...]` of a convolution, `[C, O/groups, k...]` of a transposed one, `[outputs, inputs]` of a linear layer.
     pub weight: StridedTensor,
-    /// `[O]`, where there is one.
+    /// `[O]`, if there is one.
     pub bias: Option<StridedTensor>,
 }
 
-/// What a batch norm takes, each `[C]`.
+/// The tensors of a batch norm, each `[C]`.
 #[derive(Clone, Debug)]
 pub struct NormTensors {
     /// Running mean.
     pub mean: StridedTensor,
     /// Running variance.
     pub var: StridedTensor,
-    /// Scale, where there is one.
+    /// Scale, if there is one.
     pub weight: Option<StridedTensor>,
-    /// Shift, where there is one.
+    /// Shift, if there is one.
     pub bias: Option<StridedTensor>,
 }
 
 impl NormTensors {
-    /// As the parameters of a batch norm, for `ops::batch_norm` and
+    /// The parameters of a batch norm, for `ops::batch_norm` and
     /// [`ConvPacker::fold_batch_norm`](crate::ConvPacker::fold_batch_norm).
     pub fn params(&self, eps: f64) -> BatchNorm<'_> {
         let NormTensors { mean, var, weight, bias } = self;
@@ -150,24 +150,24 @@ impl NormTensors {
     }
 }
 
-/// Whether the tensor counts a batch norm's training steps, which no inference reads.
+/// Whether the tensor counts a batch norm's training steps, which inference does not use.
 fn is_counter(name: &str) -> bool {
     name == "num_batches_tracked" || name.ends_with(".num_batches_tracked")
 }
 
 impl StateDict {
-    /// An empty one.
+    /// Creates an empty dict.
     pub fn new() -> StateDict {
         StateDict::default()
     }
 
-    /// Reads a safetensors file into memory, each tensor into its own, which is given back when the tensor is dropped.
-    /// Tensors whose format the metadata states (see [`save`](Self::save)) are laid so, which the ledger counts as a
-    /// reorder.
+    /// Reads a safetensors file into memory. Each tensor has its own memory, which is freed when the tensor is dropped. A
+    /// tensor whose format the metadata states (see [`save`](Self::save)) is reordered into that format, which the ledger
+    /// records as a reorder.
     ///
     /// # Errors
-    /// `FileAccess` when it cannot be opened or read; `CorruptFile` when it is no whole safetensors file, or states a format
-    /// that its tensor cannot have; `OutOfMemory`, `ReorderDenied`.
+    /// `FileAccess` if it cannot be opened or read; `CorruptFile` if it is not a complete safetensors file, or states a
+    /// format that its tensor cannot have; `OutOfMemory`, `ReorderDenied`.
     #[track_caller]
     pub fn read(path: impl AsRef<Path>) -> Result<StateDict> {
         let (op, path) = ("StateDict::read", path.as_ref());
@@ -204,17 +204,17 @@ impl StateDict {
         Ok(dict)
     }
 
-    /// Writes a safetensors file with every tensor in row-major order, as other tools expect them. What lies
-    /// channels-last is named in the metadata (`memory_format:NAME`), and [`read`](Self::read) lays it so again; other orders
-    /// of strides are not kept. Metadata and tensors of types that have no kernel here (int64, bool) are written as they
-    /// came. The file is there whole, or what was there before still is.
+    /// Writes a safetensors file with every tensor in row-major order, as other tools expect. The metadata records which
+    /// tensors are channels-last (`memory_format:NAME`), and [`read`](Self::read) restores that format; other orders of
+    /// strides are not kept. Metadata, and tensors of types that have no kernel here (int64, bool), are written unchanged.
+    /// Afterwards the file is complete, or on an error the old file is unchanged.
     ///
     /// # Errors
     /// `FileAccess`, `OutOfMemory`; `InvalidArgument` for a tensor called `__metadata__`, or names too long for a header.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let op = "StateDict::save";
         let mut metadata = self.metadata.clone();
-        // What other tools ask for before they read a file.
+        // Some tools check this key before they read a file.
         metadata.entry("format".into()).or_insert("pt".into());
         let mut parts = Vec::with_capacity(self.tensors.len());
         for (name, value) in &self.tensors {
@@ -225,9 +225,9 @@ impl StateDict {
                         metadata.insert(format!("{FORMAT}{name}"), format.name().into());
                     }
                     let (dtype, shape) = (file_dtype(t.dtype()), t.dims().to_vec());
-                    NewPart { name: name.clone(), dtype, shape, bytes: row_major(t)? }
+                    NewTensor { name: name.clone(), dtype, shape, bytes: row_major(t)? }
                 }
-                Value::Other(part) => NewPart {
+                Value::Other(part) => NewTensor {
                     name: name.clone(),
                     dtype: part.dtype,
                     shape: part.shape.clone(),
@@ -236,15 +236,15 @@ impl StateDict {
             };
             parts.push(part);
         }
-        write(op, path.as_ref(), &metadata, parts, Form::Plain)
+        write(op, path.as_ref(), &metadata, parts, FileKind::Plain)
     }
 
-    /// Names of all tensors, sorted; those of types that have no kernel here too.
+    /// The names of all tensors, sorted, including those of types that have no kernel here.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// The tensor of this name, if its type is one of ours.
+    /// The tensor of this name, if this crate supports its type.
     pub fn get(&self, name: &str) -> Option<&StridedTensor> {
         match self.tensors.get(name)? {
             Value::Tensor(t) => Some(t),
@@ -252,15 +252,15 @@ impl StateDict {
         }
     }
 
-    /// Adds a tensor, or replaces the one of that name.
+    /// Adds a tensor, or replaces the tensor of that name.
     pub fn insert(&mut self, name: impl Into<String>, tensor: StridedTensor) {
         self.tensors.insert(name.into(), Value::Tensor(tensor));
     }
 
-    /// The tensor of this name, which leaves the dict, so that packing it frees it.
+    /// Takes the tensor of this name out of the dict, so that packing it frees it.
     ///
     /// # Errors
-    /// `InvalidArgument` when there is none, `UnsupportedDType` when it is of a type that no tensor here has.
+    /// `InvalidArgument` if there is none, `UnsupportedDType` if it has a type that tensors here cannot have.
     pub fn take(&mut self, name: &str) -> Result<StridedTensor> {
         let op = "StateDict::take";
         match self.tensors.remove(name) {
@@ -274,16 +274,16 @@ impl StateDict {
                     shown(name),
                     got,
                     format!("tensors are f32, bf16, f16, u8, s8 or s32, of at most {MAX_RANK} dimensions"),
-                    "convert it where the file is made"
+                    "convert it before the file is written"
                 )
             }
             None => fail!(
                 InvalidArgument,
                 op,
                 shown(name),
-                format!("nothing of that name among {} tensors", self.tensors.len()),
+                format!("no tensor of that name among {} tensors", self.tensors.len()),
                 "it must be in the state dict",
-                "look at `names`, or give its names the form you ask for with `rename`"
+                "see `names`, or adapt the dict's names with `rename`"
             ),
         }
     }
@@ -291,7 +291,7 @@ impl StateDict {
     /// Gives every tensor a new name.
     ///
     /// # Errors
-    /// `InvalidArgument` when two would have the same; the dict is then as it was.
+    /// `InvalidArgument` if two would have the same name; the dict is then unchanged.
     pub fn rename(&mut self, new_name: impl Fn(&str) -> String) -> Result<()> {
         let mut renamed = BTreeMap::new();
         for (name, value) in &self.tensors {
@@ -302,8 +302,8 @@ impl StateDict {
                     "StateDict::rename",
                     "new_name",
                     format!("`{}` for two tensors", shown(&new)),
-                    "names stay different",
-                    "give each tensor another"
+                    "names must stay different",
+                    "give each tensor a different name"
                 );
             }
         }
@@ -311,11 +311,11 @@ impl StateDict {
         Ok(())
     }
 
-    /// Holds the dict against the modules of a network. Wrong shapes are always an error; what is missing or left over is
-    /// one if `strict`, and is listed else. PyTorch's `load_state_dict(strict)`. Types are not looked at.
+    /// Compares the dict with the modules of a network. Wrong shapes are always an error. Missing and left-over tensors are
+    /// an error if `strict`, and are listed otherwise. PyTorch's `load_state_dict(strict)`. Types are not compared.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `InvalidArgument`: with every name.
+    /// `ShapeMismatch`, `InvalidArgument`; the error lists every name.
     pub fn check(&self, modules: &[Module], strict: bool) -> Result<Keys> {
         let op = "StateDict::check";
         let mut keys = Keys::default();
@@ -336,14 +336,14 @@ impl StateDict {
         }
         let others = self.tensors.keys().filter(|name| !is_counter(name) && !wanted.contains(*name));
         keys.left_over = others.cloned().collect();
-        let remedy = "load the weights of this very network";
+        let remedy = "load the weights of this network";
         if !misfits.is_empty() {
             fail!(
                 ShapeMismatch,
                 op,
                 "modules",
                 misfits.join("; "),
-                "shapes must be the modules' own",
+                "shapes must match those of the modules",
                 remedy
             );
         }
@@ -354,12 +354,12 @@ impl StateDict {
             };
             let got = format!("{}; {}", list("missing", &keys.missing), list("left over", &keys.left_over));
             let remedy = format!("{remedy}, or pass `strict` as false and read the lists");
-            fail!(InvalidArgument, op, "modules", got, "a strict check wants every name used", remedy);
+            fail!(InvalidArgument, op, "modules", got, "a strict check needs every name to be used", remedy);
         }
         Ok(keys)
     }
 
-    /// Takes the tensors of a convolution: `NAME.weight`, and `NAME.bias` where there is one.
+    /// Takes the tensors of a convolution: `NAME.weight`, and `NAME.bias` if there is one.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -368,7 +368,7 @@ impl StateDict {
         Ok(LayerTensors { weight: self.take(&format!("{name}.weight"))?, bias: self.take_if(name, "bias")? })
     }
 
-    /// Takes the tensors of a linear layer: `NAME.weight`, and `NAME.bias` where there is one.
+    /// Takes the tensors of a linear layer: `NAME.weight`, and `NAME.bias` if there is one.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -376,8 +376,8 @@ impl StateDict {
         self.conv(name)
     }
 
-    /// Takes the tensors of a batch norm: `NAME.running_mean`, `NAME.running_var`, and `NAME.weight` and `NAME.bias` where they
-    /// are. Its `num_batches_tracked` stays.
+    /// Takes the tensors of a batch norm: `NAME.running_mean`, `NAME.running_var`, and `NAME.weight` and `NAME.bias` if there
+    /// are any. Its `num_batches_tracked` stays in the dict.
     ///
     /// # Errors
     /// As [`take`](Self::take).
@@ -391,13 +391,13 @@ impl StateDict {
         })
     }
 
-    /// Fails before anything is taken, so that a dict is as it was after an error.
+    /// Fails before anything is taken, so that the dict is unchanged after an error.
     fn check_there(&mut self, module: &str, needed: &[&str], optional: &[&str]) -> Result<()> {
         for part in needed.iter().chain(optional) {
             let name = format!("{module}.{part}");
             let there = self.get(&name).is_some();
             if !there && (needed.contains(part) || self.tensors.contains_key(&name)) {
-                // This says what is wrong, and takes nothing.
+                // Returns the error, and takes nothing.
                 self.take(&name)?;
             }
         }
@@ -416,18 +416,19 @@ fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str
         "path",
         format!("`{}`: memory format `{}` for tensor `{}`", path.display(), shown(stated), shown(name)),
         why,
-        "take the entry out of the metadata, or write the file again",
+        "remove the entry from the metadata, or write the file again",
     ))
 }
 
-/// The part as a tensor; `None` where its type or rank is not one of ours.
-fn tensor(op: &'static str, part: &Part) -> Option<StridedTensor> {
+/// The stored tensor as a tensor; `None` if this crate does not support its type or rank.
+fn tensor(op: &'static str, part: &StoredTensor) -> Option<StridedTensor> {
     let dtype = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype)?;
     let dims = Dims::new(op, "dims", &part.shape).ok()?;
     StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).ok()
 }
 
-/// The format to lay a tensor in again. That of rank 3 is never inferred from strides, except here, where they alone say it.
+/// The format to restore when the file is read. For rank 3 only this function infers channels-last from strides, because
+/// nothing else records it.
 fn format_of(t: &StridedTensor) -> MemoryFormat {
     let last = MemoryFormat::ChannelsLast1d;
     match t.suggest_memory_format(false) {

@@ -1,14 +1,14 @@
-//! `Layout`: how the elements of a blocked tensor lie in memory.
+//! `Layout`: the order of a blocked tensor's elements in memory.
 //!
 //! # The definition
-//! Sizes are always given in logical order: N, C, (D,) (H,) W for activations, O, I, ... for weights, G first
-//! where weights are grouped. A layout splits some dimensions into *inner blocks* and says in which order
-//! everything lies: first the *outer* dimensions in an order of its own (outermost first), each counting whole
-//! blocks, then the inner blocks (outermost first), which are dense. `nChw16c` is the outer order n, c, h, w and
-//! one inner block of 16 channels; `OIhw4i16o4i` has three inner blocks, two of them along I.
+//! Sizes are always given in logical order: N, C, (D,) (H,) W for activations; O, I, ... for weights, with G first if the
+//! weights are grouped. A layout splits some dimensions into *inner blocks* and defines the order in memory. First come the
+//! *outer* dimensions in an order of their own (outermost first), which count whole blocks. Then come the inner blocks
+//! (outermost first), which are dense. `nChw16c` has the outer order n, c, h, w and one inner block of 16 channels;
+//! `OIhw4i16o4i` has three inner blocks, two of them along I.
 //!
-//! A dimension that its blocks do not divide is padded up; the padding holds zeros, always. This is oneDNN's
-//! blocking descriptor (`dnnl_blocking_desc_t` in its developer guide) with strides that are dense.
+//! A dimension whose size is not a multiple of its blocks is padded up; the padding is always zero. This is oneDNN's blocking
+//! descriptor (`dnnl_blocking_desc_t` in its developer guide) with dense strides.
 
 use super::dims::{Dims, MAX_RANK, ToDims};
 use crate::dtype::DType;
@@ -17,7 +17,7 @@ use crate::error::{Result, fail};
 /// The most inner blocks a layout may have: oneDNN's `DNNL_MAX_NDIMS`.
 pub const MAX_INNER_BLOCKS: usize = 12;
 
-/// Which letters a layout's name is written with. A matter of naming only: it takes no part in equality.
+/// The letters of a layout's name. It affects naming only, not equality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Role {
@@ -33,7 +33,7 @@ pub enum Role {
 
 /// A physical layout: the order of the outer dimensions, and the inner blocks.
 ///
-/// It parses and prints the field's names, exactly:
+/// It parses and prints the names that oneDNN uses:
 /// ```
 /// use blocktensor::Layout;
 /// let layout: Layout = "nChw16c".parse()?;
@@ -42,8 +42,8 @@ pub enum Role {
 /// assert_eq!(&*layout.padded_dims(&[1, 20, 7, 7])?, &[1, 32, 7, 7]);
 /// # Ok::<(), blocktensor::Error>(())
 /// ```
-/// Two layouts are equal when they place every element alike: `nchw` equals `oihw` and `abcd`. Which of these
-/// names is printed is the layout's [`Role`], which takes no part in equality or hashing.
+/// Two layouts are equal if they place every element at the same offset: `nchw` equals `oihw` and `abcd`. The layout's
+/// [`Role`] chooses which of these names is printed; it does not affect equality or hashing.
 #[derive(Clone, Copy)]
 pub struct Layout {
     rank: u8,
@@ -72,13 +72,13 @@ impl std::hash::Hash for Layout {
     }
 }
 
-/// What a layout makes of the sizes of one tensor. Everything fits the machine's integers.
+/// The sizes of one tensor in a layout, checked against overflow.
 pub(crate) struct Extent {
     /// Sizes after padding.
     pub padded: Dims,
-    /// Steps between neighbouring blocks along each dimension, in **elements**; sizes of 0 count as 1.
+    /// Strides between neighbouring blocks along each dimension, in **elements**; sizes of 0 count as 1.
     pub outer_strides: Dims,
-    /// Elements, padding included.
+    /// Number of elements, padding included.
     pub elements: usize,
 }
 
@@ -100,7 +100,7 @@ impl Layout {
     /// Weights in blocks of 8 input by 8 output channels, rank 4: the partner of `nChw8c`.
     pub const OIHW8I8O: Layout = Layout::build(Role::Weights, &[0, 1, 2, 3], &[(1, 8), (0, 8)]);
 
-    /// A layout from literals that are known to be right.
+    /// A layout from literals that are known to be valid.
     pub(super) const fn build(role: Role, order: &[u8], blocks: &[(u8, u16)]) -> Layout {
         let mut layout = Layout {
             rank: order.len() as u8,
@@ -124,13 +124,12 @@ impl Layout {
         layout
     }
 
-    /// A layout from its parts: `order` lists the dimensions, outermost first; `blocks` the inner blocks as
-    /// (dimension, size), outermost first. It prints as a letter tag; [`with_role`](Layout::with_role) changes
-    /// that.
+    /// A layout from its parts: `order` lists the dimensions, outermost first; `blocks` lists the inner blocks as (dimension,
+    /// size), outermost first. It prints as a letter tag; [`with_role`](Layout::with_role) changes that.
     ///
     /// # Errors
-    /// `RankMismatch` for a rank outside 1 to [`MAX_RANK`]; `InvalidArgument` when `order` is not a permutation,
-    /// a block names no dimension or has a size outside 2 to 65535, or there are more than [`MAX_INNER_BLOCKS`].
+    /// `RankMismatch` for a rank outside 1 to [`MAX_RANK`]; `InvalidArgument` if `order` is not a permutation, if a block's
+    /// dimension is out of range or its size outside 2 to 65535, or if there are more than [`MAX_INNER_BLOCKS`].
     pub fn new(order: &[usize], blocks: &[(usize, usize)]) -> Result<Layout> {
         let (op, rank) = ("layout", order.len());
         if !(1..=MAX_RANK).contains(&rank) {
@@ -188,13 +187,13 @@ impl Layout {
         Ok(layout)
     }
 
-    /// The same layout, named with the letters of `role` where that role has names for its rank.
+    /// The same layout, named with the letters of `role` if that role has letters for its rank.
     pub const fn with_role(mut self, role: Role) -> Layout {
         self.role = role;
         self
     }
 
-    /// Which letters the name is written with.
+    /// The letters that the name is written with.
     pub const fn role(&self) -> Role {
         self.role
     }
@@ -204,12 +203,12 @@ impl Layout {
         self.rank as usize
     }
 
-    /// The dimensions in the order in which they lie in memory, outermost first.
+    /// The dimensions in memory order, outermost first.
     pub fn outer_order(&self) -> Dims {
         self.order[..self.rank()].iter().map(|&d| d as usize).to_dims()
     }
 
-    /// The inner blocks as (dimension, size), outermost first. They are dense: the last one has step 1.
+    /// The inner blocks as (dimension, size), outermost first. They are dense: the last one has stride 1.
     pub fn inner_blocks(
         &self,
     ) -> impl DoubleEndedIterator<Item = (usize, usize)> + ExactSizeIterator + Clone {
@@ -218,7 +217,7 @@ impl Layout {
         (0..n).map(move |i| (dims[i] as usize, sizes[i] as usize))
     }
 
-    /// Whether there are no inner blocks, so that strides alone say it all.
+    /// Whether there are no inner blocks, so that strides can express the layout.
     pub const fn is_plain(&self) -> bool {
         self.blocks == 0
     }
@@ -232,13 +231,13 @@ impl Layout {
         Ok(())
     }
 
-    /// Elements of dimension `dim` in one block (the product of its inner blocks; 1 where it has none).
-    /// Saturates: such a layout answers `Overflow` for every tensor.
+    /// Elements of dimension `dim` in one block: the product of its inner blocks, 1 if it has none. Saturates: such a layout
+    /// gives `Overflow` for every tensor.
     pub fn block_of(&self, dim: usize) -> usize {
         self.inner_blocks().filter(|b| b.0 == dim).fold(1, |p, b| p.saturating_mul(b.1))
     }
 
-    /// Elements in one block of all inner blocks together.
+    /// Number of elements in one block, over all inner blocks.
     pub(crate) fn inner_elements(&self) -> usize {
         self.inner_blocks().fold(1, |p, b| p.saturating_mul(b.1))
     }
@@ -246,12 +245,12 @@ impl Layout {
     /// The sizes after padding every dimension up to whole blocks.
     ///
     /// # Errors
-    /// `RankMismatch` when the layout is for another rank, `Overflow`.
+    /// `RankMismatch` if the layout is for another rank, `Overflow`.
     pub fn padded_dims(&self, dims: &[usize]) -> Result<Dims> {
         Ok(self.extent("layout", dims)?.padded)
     }
 
-    /// **Elements** that a tensor of these sizes takes, padding included.
+    /// Number of **elements** of a tensor of these sizes, padding included.
     ///
     /// # Errors
     /// As [`padded_dims`](Layout::padded_dims).
@@ -259,7 +258,7 @@ impl Layout {
         Ok(self.extent("layout", dims)?.elements)
     }
 
-    /// **Bytes** that a tensor of these sizes takes, padding included.
+    /// Size of a tensor of these sizes in **bytes**, padding included.
     ///
     /// # Errors
     /// As [`padded_dims`](Layout::padded_dims).
@@ -268,8 +267,8 @@ impl Layout {
         self.bytes_of("layout", dims, elements, dtype)
     }
 
-    /// Steps between neighbouring *blocks* along each dimension (in logical order), in **elements**: the strides
-    /// of oneDNN's blocking descriptor. Sizes of 0 count as 1.
+    /// Strides between neighbouring *blocks* along each dimension (in logical order), in **elements**: the strides of
+    /// oneDNN's blocking descriptor. Sizes of 0 count as 1.
     ///
     /// # Errors
     /// As [`padded_dims`](Layout::padded_dims).
@@ -277,8 +276,8 @@ impl Layout {
         Ok(self.extent("layout", dims)?.outer_strides)
     }
 
-    /// Where the element at a logical index lies, in **elements**: the definition of the layout. `None` for an
-    /// index outside `dims`, or where [`padded_dims`](Layout::padded_dims) is an error.
+    /// The offset of the element at a logical index, in **elements**. This defines the layout. `None` for an index outside
+    /// `dims`, or if [`padded_dims`](Layout::padded_dims) is an error.
     pub fn offset(&self, dims: &[usize], index: &[usize]) -> Option<usize> {
         let strides = self.outer_strides(dims).ok()?;
         if index.len() != dims.len() || index.iter().zip(dims).any(|(i, d)| i >= d) {
@@ -294,14 +293,15 @@ impl Layout {
         Some(offset + rest.iter().zip(&strides).map(|(i, s)| i * s).sum::<usize>())
     }
 
-    /// The block of a layout that blocks the channels alone, in natural order: `nCw16c`, `nChw16c`, `nCdhw16c`.
+    /// The block size of a layout that blocks only the channels, with the other dimensions in natural order: `nCw16c`,
+    /// `nChw16c`, `nCdhw16c`.
     pub(crate) fn channel_block(&self) -> Option<usize> {
         let natural = self.order.iter().take(self.rank()).enumerate().all(|(i, &d)| i == d as usize);
         let only = self.blocks == 1 && self.block_dims[0] == 1 && (3..=5).contains(&self.rank);
         (natural && only).then_some(self.block_sizes[0] as usize)
     }
 
-    /// Elements of a tensor of these sizes, padding included, on behalf of `op`.
+    /// Number of elements of a tensor of these sizes, padding included, on behalf of `op`.
     pub(crate) fn elements(&self, op: &'static str, dims: &[usize]) -> Result<usize> {
         if let Some(block) = self.channel_block()
             && let &[n, c, ref spatial @ ..] = dims
@@ -316,7 +316,7 @@ impl Layout {
         Ok(self.extent(op, dims)?.elements)
     }
 
-    /// Padded sizes, outer strides and element count, on behalf of `op`.
+    /// Padded sizes, outer strides and number of elements, on behalf of `op`.
     pub(crate) fn extent(&self, op: &'static str, dims: &[usize]) -> Result<Extent> {
         if dims.len() != self.rank() {
             fail!(
@@ -358,7 +358,7 @@ impl Layout {
         Some(Extent { padded, outer_strides, elements })
     }
 
-    /// Bytes of `elements` elements, on behalf of `op`.
+    /// **Bytes** of `elements` elements, on behalf of `op`.
     pub(crate) fn bytes_of(
         &self,
         op: &'static str,

@@ -2,13 +2,13 @@
 
 use crate::error::{Complaint, Error, Result};
 
-/// The most dimensions a tensor may have: oneDNN's `DNNL_MAX_NDIMS`.
+/// The largest rank of a tensor: oneDNN's `DNNL_MAX_NDIMS`.
 pub const MAX_RANK: usize = 12;
 
-/// No size, padding or reach along one axis may be larger: oneDNN and `isize` arithmetic stay exact below it.
+/// The largest size, padding or span along one axis: below it, arithmetic of oneDNN and in `isize` does not overflow.
 pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 
-/// Up to [`MAX_RANK`] numbers, inline: sizes, strides (in **elements**) or axes.
+/// Up to [`MAX_RANK`] numbers, stored inline: sizes, strides (in **elements**) or axes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Dims {
     values: [usize; MAX_RANK],
@@ -19,7 +19,7 @@ impl Dims {
     /// The empty list: the sizes of a scalar.
     pub const EMPTY: Dims = Dims { values: [0; MAX_RANK], len: 0 };
 
-    /// `values` as a list; more than [`MAX_RANK`] of them is [`Error::RankMismatch`].
+    /// A list of `values`; more than [`MAX_RANK`] of them is [`Error::RankMismatch`].
     pub fn new(op: &'static str, argument: &'static str, values: &[usize]) -> Result<Dims> {
         if values.len() > MAX_RANK {
             return Err(Error::RankMismatch(Complaint::new(
@@ -27,16 +27,16 @@ impl Dims {
                 argument,
                 format!("rank {}", values.len()),
                 format!("a tensor has at most {MAX_RANK} dimensions"),
-                "merge dimensions that no operation tells apart",
+                "merge dimensions that no operation treats differently",
             )));
         }
         Ok(Dims::from_slice(values))
     }
 
-    /// As [`Dims::new`], for lists that are known to be short enough.
+    /// As [`Dims::new`], for lists from a tensor or a literal, which are short enough.
     ///
     /// # Panics
-    /// When there are more than [`MAX_RANK`] values: for lists that come from a tensor or a literal.
+    /// If there are more than [`MAX_RANK`] values.
     pub(crate) fn from_slice(values: &[usize]) -> Dims {
         let mut d = Dims::EMPTY;
         d.values[..values.len()].copy_from_slice(values);
@@ -80,7 +80,7 @@ impl Dims {
         &self.values[..self.len as usize]
     }
 
-    /// The product of the values, or `None` when it does not fit.
+    /// The product of the values, or `None` if it overflows.
     pub fn checked_product(&self) -> Option<usize> {
         if self.contains(&0) {
             return Some(0);
@@ -102,9 +102,10 @@ impl std::ops::DerefMut for Dims {
     }
 }
 
-/// Iterators whose values become [`Dims`]. Not `FromIterator`, which anybody could call with any number of values.
+/// Collects an iterator's values into [`Dims`]. This is not `FromIterator`, which anybody could call with any number of
+/// values.
 pub(crate) trait ToDims: Iterator<Item = usize> + Sized {
-    /// The values; the caller knows that there are at most [`MAX_RANK`].
+    /// The caller guarantees that there are at most [`MAX_RANK`] values.
     fn to_dims(self) -> Dims {
         let mut d = Dims::EMPTY;
         self.for_each(|v| d.push(v));

@@ -1,9 +1,9 @@
-//! A strided format or a blocked layout: how the source of packed weights lies.
+//! The memory format or layout of the source of packed weights.
 
 use super::blocked::Layout;
 use super::memory_format::MemoryFormat;
 
-/// How a dense tensor lies.
+/// The format of a dense tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SourceLayout {
     Strided(MemoryFormat),

@@ -1,10 +1,10 @@
 //! The shape and strides of an element-wise result: PyTorch's `TensorIterator`.
 //!
-//! **Broadcasting.** Shapes are aligned at their last dimension; a missing dimension or one of size 1 takes
-//! the other's size. An operand's stride counts as 0 along a dimension that it is stretched over; along a
-//! size of 1 that stays 1 it counts as it is.
+//! **Broadcasting.** Shapes are aligned at their last dimension; a missing dimension or one of size 1 takes the other's size.
+//! An operand's stride counts as 0 along a dimension in which it is stretched. Along a size of 1 that stays 1, the operand's
+//! own stride counts.
 //!
-//! **Fast set-up**, when all operands have the same shape. The first line that holds decides:
+//! **Fast set-up**, if all operands have the same shape. The first row that holds decides:
 //!
 //! | all operands are | the result's strides |
 //! |---|---|
@@ -12,11 +12,11 @@
 //! | contiguous as channels-last (rank 4) | channels-last |
 //! | non-overlapping and dense, with equal strides | the same strides |
 //!
-//! So where a tensor is contiguous both ways (C = 1, or H = W = 1), the result is contiguous. Rank 5 has no
-//! line of its own: its channels-last tensors meet the third.
+//! So if a tensor is contiguous both ways (C = 1, or H = W = 1), the result is contiguous. Rank 5 has no row of its own: its
+//! channels-last tensors match the third.
 //!
-//! **Permutation**, in every other case. The dimensions, last first, go through an insertion sort; two of
-//! them are compared by the operands in order, and the first that can tell decides:
+//! **Permutation**, in every other case. An insertion sort orders the dimensions, last first. It compares two dimensions by
+//! the operands in order; the first operand that can distinguish them decides:
 //!
 //! | the operand's two strides | outcome |
 //! |---|---|
@@ -25,11 +25,11 @@
 //! | equal, and the earlier (so far denser) dimension is larger | swap them |
 //! | equal otherwise | ask the next operand |
 //!
-//! When no operand can tell, the pair stays, and the sort goes on past it. The result is dense in that order.
-//! If the order is row-major, the strides are exactly those of a contiguous tensor; otherwise a size of 0
-//! makes all further strides 0.
+//! If no operand decides, the pair stays as it is, and the sort continues past it. The result is dense in that order. If the
+//! order is row-major, the strides are exactly those of a contiguous tensor; otherwise a size of 0 makes all further strides
+//! 0.
 //!
-//! **Which operand wins**, then:
+//! **Which operand wins** follows from these rules:
 //!
 //! | operands | the result follows |
 //! |---|---|
@@ -48,10 +48,10 @@ pub(crate) struct Operand<'a> {
     pub strides: &'a [usize],
 }
 
-/// The common shape of operands. PyTorch's `infer_size`.
+/// The operands' common shape. PyTorch's `infer_size`.
 ///
 /// # Errors
-/// `ShapeMismatch` when two sizes differ and neither is 1; `Overflow`.
+/// `ShapeMismatch` if two sizes differ and neither is 1; `Overflow`.
 pub(crate) fn broadcast(op: &'static str, operands: &[Operand<'_>]) -> Result<Dims> {
     let rank = operands.iter().map(|o| o.dims.len()).max().unwrap_or(0);
     let mut shape = Dims::filled(1, rank);
@@ -82,7 +82,7 @@ pub(crate) fn broadcast(op: &'static str, operands: &[Operand<'_>]) -> Result<Di
     Ok(shape)
 }
 
-/// An operand's strides over the common shape: 0 where it is stretched.
+/// An operand's strides for the common shape: 0 where it is stretched.
 pub(crate) fn stretched(shape: &[usize], operand: Operand<'_>) -> Dims {
     let mut strides = Dims::filled(0, shape.len());
     let first = shape.len() - operand.dims.len();
@@ -93,10 +93,10 @@ pub(crate) fn stretched(shape: &[usize], operand: Operand<'_>) -> Dims {
     strides
 }
 
-/// The dimensions from the densest to the outermost, by the insertion sort of the module's second table.
+/// The dimensions from densest to outermost, by the insertion sort of the module's second table.
 pub(crate) fn order(shape: &[usize], strides: &[&[usize]]) -> Dims {
     use std::cmp::Ordering;
-    // Greater: `a`, now the denser of the two, belongs behind `b`. Equal: nobody can tell.
+    // Greater: `a`, now the denser of the two, belongs behind `b`. Equal: no operand decides.
     let compare = |a: usize, b: usize| {
         for s in strides {
             let (sa, sb) = (s[a], s[b]);
@@ -128,7 +128,7 @@ pub(crate) fn order(shape: &[usize], strides: &[&[usize]]) -> Dims {
     order
 }
 
-/// Shape and strides of the result of an element-wise op on these operands.
+/// Shape and strides of an element-wise op's result for these operands.
 ///
 /// # Errors
 /// As [`broadcast`].

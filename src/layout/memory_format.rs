@@ -1,21 +1,20 @@
-//! Memory formats of strided tensors: PyTorch's rules, where the format *is* the strides.
+//! Memory formats of strided tensors, by PyTorch's rules: a format is a property of the strides.
 //!
-//! The definitions are those of PyTorch's `c10/core/MemoryFormat.h`, `c10/core/Contiguity.h` and
-//! `infer_dense_strides`, by their names there:
+//! The definitions are those of PyTorch's `c10/core/MemoryFormat.h`, `c10/core/Contiguity.h` and `infer_dense_strides`, under
+//! the same names:
 //!
-//! - **contiguous** (`is_contiguous`): walked from the densest dimension of the format to the outermost,
-//!   every size other than 1 has the stride of a dense tensor. A tensor without elements is contiguous in
-//!   row-major order whatever its strides; the channels-last formats make no such exception, and there a size
-//!   of 0 makes all further strides 0.
-//! - **strides like channels-last** (`is_channels_last_strides_2d`, `_3d`): the strides grow in the order C,
-//!   W, H, (D,) N, with room for each size. Gaps are allowed, sizes of 0 and a stride of 0 for C are not, and
-//!   N111 with equal strides stays contiguous. This, not density, is what `suggest_memory_format` goes by.
+//! - **contiguous** (`is_contiguous`): from the format's densest dimension to its outermost, every size other than 1 has the
+//!   stride of a dense tensor. A tensor without elements is contiguous in row-major order whatever its strides. The
+//!   channels-last formats make no such exception; there a size of 0 makes all further strides 0.
+//! - **strides like channels-last** (`is_channels_last_strides_2d`, `_3d`): the strides grow in the order C, W, H, (D,) N,
+//!   with room for each size. Gaps are allowed; sizes of 0 and a stride of 0 for C are not. N111 with equal strides counts as
+//!   contiguous. `suggest_memory_format` tests this, not density.
 //! - **non-overlapping and dense**: some order of the dimensions makes the tensor dense.
-//! - **dense strides** (`infer_dense_strides`): the strides of a dense tensor whose dimensions have the order
-//!   of the given strides. Stride 0 compares equal to everything, equal strides are put in order by size.
+//! - **dense strides** (`infer_dense_strides`): the strides of a dense tensor whose dimensions have the order of the given
+//!   strides. Stride 0 compares equal to everything; equal strides are ordered by size.
 //!
-//! A tensor with C = 1, or with H = W = 1, is contiguous both ways; PyTorch cannot say which one was meant.
-//! Here a tensor may carry a format tag that does (`StridedTensor::with_format_tag`).
+//! A tensor with C = 1, or with H = W = 1, is contiguous both ways; PyTorch cannot tell which one was meant. Here a tensor
+//! may have a format tag that states it (`StridedTensor::with_format_tag`).
 
 use super::dims::{Dims, ToDims};
 use super::iterator;
@@ -31,16 +30,15 @@ pub enum MemoryFormat {
     ChannelsLast,
     /// Rank 5, channels densest (NDHWC).
     ChannelsLast3d,
-    /// Rank 3, channels densest (NWC). PyTorch has no such format: it exists only where it is asked for, and
-    /// is never inferred from strides.
+    /// Rank 3, channels densest (NWC). PyTorch has no such format. A tensor has it only if it is requested; it is never
+    /// inferred from strides.
     ChannelsLast1d,
-    /// The format of the input, as PyTorch's `torch.preserve_format`.
+    /// The format of the input, like PyTorch's `torch.preserve_format`.
     Preserve,
 }
 
 impl MemoryFormat {
-    /// PyTorch's name: `contiguous`, `channels_last`, `channels_last_3d`, `preserve`; `channels_last_1d` is
-    /// ours.
+    /// PyTorch's name: `contiguous`, `channels_last`, `channels_last_3d`, `preserve`; `channels_last_1d` is this crate's.
     pub const fn name(self) -> &'static str {
         match self {
             MemoryFormat::Contiguous => "contiguous",
@@ -51,7 +49,7 @@ impl MemoryFormat {
         }
     }
 
-    /// The format that [`name`](Self::name) names; `preserve`, which names none, is not among them.
+    /// The format with this [`name`](Self::name); `None` for `preserve`, which stands for no format of its own.
     pub(crate) fn of_name(name: &str) -> Option<MemoryFormat> {
         let known = [
             MemoryFormat::Contiguous,
@@ -62,7 +60,7 @@ impl MemoryFormat {
         known.into_iter().find(|f| f.name() == name)
     }
 
-    /// The channels-last format of a rank, if it has one: 3, 4 or 5.
+    /// The channels-last format for a rank, if there is one: 3, 4 or 5.
     pub const fn channels_last_of(rank: usize) -> Option<MemoryFormat> {
         match rank {
             3 => Some(MemoryFormat::ChannelsLast1d),
@@ -72,7 +70,7 @@ impl MemoryFormat {
         }
     }
 
-    /// The rank that a channels-last format is for.
+    /// The rank of a channels-last format.
     pub const fn rank(self) -> Option<usize> {
         match self {
             MemoryFormat::ChannelsLast1d => Some(3),
@@ -87,7 +85,7 @@ impl MemoryFormat {
         self.rank().is_none_or(|r| r == rank)
     }
 
-    /// The dimensions from the densest to the outermost.
+    /// The dimensions from densest to outermost.
     fn order(self, rank: usize) -> Dims {
         match self.rank() {
             Some(_) => std::iter::once(1).chain((2..rank).rev()).chain(std::iter::once(0)).to_dims(),
@@ -95,7 +93,7 @@ impl MemoryFormat {
         }
     }
 
-    /// The format of a dense tensor: channels-last where its strides say so.
+    /// The format of a dense tensor: channels-last if its strides match.
     pub(crate) fn of_dense(dims: &[usize], strides: &[usize]) -> MemoryFormat {
         match MemoryFormat::channels_last_of(dims.len()) {
             Some(f) if f.strides("result", dims).is_ok_and(|s| *s == *strides) => f,
@@ -103,13 +101,13 @@ impl MemoryFormat {
         }
     }
 
-    /// Strides (in elements) of a dense tensor of these sizes in this format.
+    /// Strides (in **elements**) of a dense tensor of these sizes in this format.
     ///
-    /// A size of 0 counts as 1 in row-major order, and as 0 in the channels-last formats: so PyTorch does it.
+    /// As in PyTorch, a size of 0 counts as 1 in row-major order, and as 0 in the channels-last formats.
     ///
     /// # Errors
-    /// `RankMismatch` for a channels-last format of another rank; `InvalidArgument` for `Preserve`, which
-    /// names no format of its own; `Overflow` when the strides do not fit.
+    /// `RankMismatch` for a channels-last format of another rank; `InvalidArgument` for `Preserve`, which stands for no
+    /// format of its own; `Overflow` if a stride overflows.
     pub fn strides(self, op: &'static str, dims: &[usize]) -> Result<Dims> {
         let dims = &Dims::new(op, "dims", dims)?;
         if self == MemoryFormat::Preserve {
@@ -118,7 +116,7 @@ impl MemoryFormat {
                 op,
                 "memory_format",
                 "preserve",
-                "it names no format of its own here",
+                "it stands for no format of its own here",
                 "name contiguous or channels_last"
             );
         }
@@ -134,7 +132,7 @@ impl MemoryFormat {
         Ok(strides)
     }
 
-    /// `RankMismatch` when a tensor of these sizes cannot have this format.
+    /// `RankMismatch` if a tensor of these sizes cannot have this format.
     pub(crate) fn check_rank(self, op: &'static str, dims: &[usize]) -> Result<()> {
         match self.rank() {
             Some(rank) if rank != dims.len() => fail!(
@@ -164,7 +162,7 @@ impl std::str::FromStr for MemoryFormat {
                     "memory_format",
                     "name",
                     format!("`{shown}`"),
-                    "it is no memory format's name",
+                    "it is not the name of a memory format",
                     "use contiguous, channels_last, channels_last_3d, channels_last_1d or preserve",
                 ))
             }),
@@ -178,9 +176,9 @@ impl std::fmt::Display for MemoryFormat {
     }
 }
 
-/// `Overflow` unless the product of the sizes, with 0 counted as 1, fits into an `isize`.
+/// `Overflow` unless the product of the sizes, with 0 counted as 1, fits in an `isize`.
 ///
-/// This holds for every tensor, with elements or without, so that products of sizes need no further checks.
+/// It is checked for every tensor, with elements or without, so products of sizes need no further checks.
 pub(crate) fn check_extent(op: &'static str, dims: &[usize]) -> Result<()> {
     let product = dims.iter().try_fold(1usize, |p, &d| p.checked_mul(d.max(1)));
     match product.filter(|&n| n <= isize::MAX as usize) {
@@ -196,8 +194,8 @@ pub(crate) fn check_extent(op: &'static str, dims: &[usize]) -> Result<()> {
     }
 }
 
-/// Whether the strides are those of a dense tensor in this format, sizes of 1 aside. `Preserve` asks as
-/// `Contiguous` does. PyTorch's `is_contiguous(memory_format)`.
+/// Whether the strides are those of a dense tensor in this format, except along sizes of 1. `Preserve` is treated as
+/// `Contiguous`. PyTorch's `is_contiguous(memory_format)`.
 pub(crate) fn is_contiguous(dims: &[usize], strides: &[usize], format: MemoryFormat) -> bool {
     if !format.fits(dims.len()) {
         return false;
@@ -232,8 +230,8 @@ pub(crate) fn is_non_overlapping_and_dense(dims: &[usize], strides: &[usize]) ->
     })
 }
 
-/// Whether the strides are ordered as those of this channels-last format. PyTorch's
-/// `is_channels_last_strides_2d` and `_3d`; false for every other format.
+/// Whether the strides have the order of this channels-last format. PyTorch's `is_channels_last_strides_2d` and `_3d`; false
+/// for every other format.
 fn is_strides_like(dims: &[usize], strides: &[usize], format: MemoryFormat) -> bool {
     if format.rank() != Some(dims.len()) || strides[1] == 0 {
         return false;
@@ -243,7 +241,7 @@ fn is_strides_like(dims: &[usize], strides: &[usize], format: MemoryFormat) -> b
         if dims[d] == 0 || strides[d] < least {
             return false;
         }
-        // N111 with equal strides: contiguous, or sliced along W; not channels-last.
+        // N111 with equal strides is contiguous, or sliced along W, but not channels-last.
         if d == 0 && least == strides[1] {
             return false;
         }
@@ -252,9 +250,9 @@ fn is_strides_like(dims: &[usize], strides: &[usize], format: MemoryFormat) -> b
     true
 }
 
-/// The format that the strides suggest: `ChannelsLast` (rank 4), `ChannelsLast3d` (rank 5), else
-/// `Contiguous`. With `exact`, the strides must also be those of a dense channels-last tensor, sizes of 1
-/// included. PyTorch's `suggest_memory_format(channels_last_strides_exact_match)`.
+/// The format that the strides suggest: `ChannelsLast` (rank 4), `ChannelsLast3d` (rank 5), otherwise `Contiguous`. With
+/// `exact`, the strides must also be those of a dense channels-last tensor, those of sizes of 1 included. PyTorch's
+/// `suggest_memory_format(channels_last_strides_exact_match)`.
 pub(crate) fn suggest(dims: &[usize], strides: &[usize], exact: bool) -> MemoryFormat {
     let format = match dims.len() {
         4 => MemoryFormat::ChannelsLast,
@@ -282,8 +280,8 @@ pub(crate) fn dense_strides(dims: &[usize], strides: &[usize]) -> Dims {
     dense
 }
 
-/// The strides of `empty_like` and of a clone: dense strides as they are, other strides made dense in their
-/// order, or those of the format that is named.
+/// The strides of `empty_like` and of a clone: those of the named format. `Preserve` keeps dense strides, and makes other
+/// strides dense in their order.
 pub(crate) fn like(
     op: &'static str,
     dims: &[usize],

@@ -1,4 +1,4 @@
-//! How elements lie in memory: sizes, memory formats (strided) and layouts (blocked).
+//! The order of elements in memory: sizes, memory formats (strided) and layouts (blocked).
 
 pub mod blocked;
 pub mod dims;

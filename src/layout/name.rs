@@ -1,9 +1,8 @@
 //! The names of layouts: parsing and printing.
 //!
-//! A name lists the outer dimensions (outermost first) by letter, a capital where inner blocks split the
-//! dimension, then the inner blocks: `OIhw4i16o4i`. The letters are those of oneDNN's tags
-//! (`dnnl_format_tag_t`), by role or alphabetical; MegEngine's names (`megdnn::param::ConvBias::Format`) are
-//! understood beside them.
+//! A name lists the outer dimensions (outermost first) by letter, as a capital if inner blocks split the dimension, then the
+//! inner blocks: `OIhw4i16o4i`. The letters are those of oneDNN's tags (`dnnl_format_tag_t`), by role or alphabetical.
+//! MegEngine's names (`megdnn::param::ConvBias::Format`) are also parsed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +11,7 @@ use super::blocked::{Layout, Role};
 use super::dims::MAX_RANK;
 use crate::error::{Complaint, Error, Result};
 
-/// The letters of the dimensions in logical order, where the role has names for this rank.
+/// The letters of the dimensions in logical order, if the role has letters for this rank.
 fn letters(role: Role, rank: usize) -> Option<&'static str> {
     let names: &[&str] = match role {
         Role::Tag => return "abcdefghijkl".get(..rank),
@@ -23,7 +22,7 @@ fn letters(role: Role, rank: usize) -> Option<&'static str> {
     names.iter().find(|n| n.len() == rank).copied()
 }
 
-/// MegEngine's names, with the layouts that they mean.
+/// MegEngine's names and their layouts.
 const MEGENGINE: [(&str, Layout); 7] = [
     ("NCHW", Layout::NCHW),
     ("NHWC", Layout::NHWC),
@@ -40,15 +39,15 @@ impl Layout {
         self.with_role(Role::Tag).to_string()
     }
 
-    /// MegEngine's name, where it has one: `NCHW`, `NHWC`, `NCHW4`, `NCHW8`, `NCHW32`, `NCHW64`, `CHWN4`.
+    /// MegEngine's name, if it has one: `NCHW`, `NHWC`, `NCHW4`, `NCHW8`, `NCHW32`, `NCHW64`, `CHWN4`.
     pub fn megengine_name(&self) -> Option<&'static str> {
         MEGENGINE.iter().find(|(_, layout)| layout == self).map(|(name, _)| *name)
     }
 }
 
 impl fmt::Display for Layout {
-    /// The field's name under the layout's role, or its letter tag where the role has none. [`Layout::CHWN4`],
-    /// which has no other name in the field, prints as MegEngine calls it.
+    /// Prints the name in the letters of the layout's role, or the letter tag if the role has no letters for its rank.
+    /// [`Layout::CHWN4`] has no such name and prints MegEngine's.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rank = self.rank();
         if self.role() == Role::Activations && *self == Layout::CHWN4 {
@@ -79,7 +78,7 @@ impl FromStr for Layout {
     type Err = Error;
 
     /// # Errors
-    /// `InvalidArgument`, with what is understood, for anything that is not exactly a layout's name.
+    /// `InvalidArgument`, with the names that are understood, for anything that is not exactly a layout's name.
     fn from_str(name: &str) -> Result<Layout> {
         match parse(name) {
             Ok(layout) => Ok(layout),
@@ -96,7 +95,7 @@ impl FromStr for Layout {
     }
 }
 
-/// The name as it came, shortened: it may be anything.
+/// The given name, shortened: it may be any text.
 fn shown(name: &str) -> String {
     let mut short: String = name.chars().take(40).collect();
     if short.len() < name.len() {
@@ -125,7 +124,7 @@ fn parse(name: &str) -> std::result::Result<Layout, &'static str> {
         let digits = inner.find(|c: char| !c.is_ascii_digit()).ok_or("a block lacks its letter")?;
         let (size, rest) = inner.split_at(digits);
         let letter =
-            rest.chars().next().filter(char::is_ascii_lowercase).ok_or("a block's letter is small")?;
+            rest.chars().next().filter(char::is_ascii_lowercase).ok_or("a block's letter is lower case")?;
         let dim = dim_of(letter).ok_or("a block's letter names no dimension")?;
         if size.starts_with('0') {
             return Err("a block's size has no leading zero");
@@ -143,7 +142,7 @@ fn parse(name: &str) -> std::result::Result<Layout, &'static str> {
     Ok(layout.with_role(role))
 }
 
-/// The role whose letters these are, each once, and the letters in logical order.
+/// The role that has these letters, each once, and its letters in logical order.
 fn role_of(outer: &str) -> Option<(Role, &'static str)> {
     let same = |letters: &str| {
         letters.len() == outer.len()

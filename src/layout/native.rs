@@ -1,22 +1,22 @@
-//! The layouts that suit the machine.
+//! The machine's native layouts: those that its kernels are fastest on.
 
 use super::blocked::{Layout, Role};
 use crate::error::{Result, fail};
 use crate::simd;
 
-/// Which weights a layout is for.
+/// The kind of weights that a layout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WeightsKind {
     /// O, I, spatial: one group.
     Dense,
     /// G, O/G, I/G, spatial.
     Grouped,
-    /// G, 1, 1, spatial: as many groups as channels.
+    /// G, 1, 1, spatial: one channel per group.
     Depthwise,
 }
 
 impl WeightsKind {
-    /// That of a convolution with so many groups and channels of all groups.
+    /// The kind for a convolution with this many groups, and channels counted over all groups.
     pub(crate) fn of(groups: usize, c: usize, o: usize) -> WeightsKind {
         match groups {
             1 => WeightsKind::Dense,
@@ -27,8 +27,8 @@ impl WeightsKind {
 }
 
 impl Layout {
-    /// The layouts that suit this machine for 2-D convolutions: activations and weights. `nChw16c` and
-    /// `OIhw16i16o` with AVX-512 (F, BW, DQ, VL), else `nChw8c` and `OIhw8i8o`.
+    /// The machine's native layouts for 2-D convolutions: activations and weights. `nChw16c` and `OIhw16i16o` with AVX-512
+    /// (F, BW, DQ, VL), otherwise `nChw8c` and `OIhw8i8o`.
     pub fn native() -> (Layout, Layout) {
         match native_block() {
             16 => (Layout::NCHW16C, Layout::OIHW16I16O),
@@ -55,7 +55,7 @@ impl Layout {
         Ok(Layout::new(&order, &[(1, block)])?.with_role(Role::Activations))
     }
 
-    /// The activation layout that suits this machine, for rank 3, 4 or 5.
+    /// The machine's native activation layout, for rank 3, 4 or 5.
     ///
     /// # Errors
     /// `RankMismatch` for another rank.
@@ -63,9 +63,9 @@ impl Layout {
         Layout::blocked_activation(rank, native_block())
     }
 
-    /// The weight layout that suits this machine; `rank` counts the weights' own dimensions, the group's too.
-    /// Dense: `OIw16i16o`, `OIhw16i16o`, `OIdhw16i16o` for rank 3 to 5. Grouped: `gOIhw16i16o` and its like, and
-    /// depthwise: `Goihw16g` and its like, for rank 4 to 6.
+    /// The machine's native weight layout. `rank` counts all dimensions of the weights, the group's included. Dense:
+    /// `OIw16i16o`, `OIhw16i16o`, `OIdhw16i16o` for rank 3 to 5. For rank 4 to 6, grouped weights have `gOIhw16i16o` and its
+    /// variants, depthwise weights `Goihw16g` and its variants.
     ///
     /// # Errors
     /// `RankMismatch` for another rank.
@@ -84,8 +84,8 @@ impl Layout {
         Layout::blocked_weights(rank, kind, native_block())
     }
 
-    /// The weight layout of a convolution with this many spatial dimensions, groups and channels (of all groups)
-    /// whose activations come in blocks of `block` channels.
+    /// The weight layout of a convolution with this many spatial dimensions, groups and channels (of all groups), whose
+    /// activations have blocks of `block` channels.
     pub(crate) fn weights_for(
         spatial: usize,
         groups: usize,
@@ -112,7 +112,7 @@ impl Layout {
 
 /// Channels in one block of the native layouts: 16 or 8.
 ///
-/// The instruction set decides; `ONEDNN_MAX_CPU_ISA` lowers it, for our kernels as for oneDNN's.
+/// The instruction set decides. `ONEDNN_MAX_CPU_ISA` limits it, for this crate's kernels as for oneDNN's.
 pub(crate) fn native_block() -> usize {
     if simd::level().avx512().is_some() { 16 } else { 8 }
 }

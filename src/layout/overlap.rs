@@ -1,9 +1,9 @@
-//! Which strides give every element memory of its own: a result must have such.
+//! Checks that no two elements of a result share memory.
 
 use super::dims::{Dims, ToDims};
 use crate::error::{Result, fail};
 
-/// `OverlappingOutput` unless every element of the tensor has memory of its own.
+/// `OverlappingOutput` if two elements of the tensor share memory.
 pub(crate) fn check_own_memory(op: &'static str, dims: &Dims, strides: &Dims) -> Result<()> {
     if has_own_memory(dims, strides) {
         return Ok(());
@@ -33,7 +33,7 @@ pub(crate) fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
     if nested || used.iter().any(|&d| strides[d] == 0) {
         return nested;
     }
-    // Interleaved strides may still miss each other: look at every element.
+    // Interleaved strides may still not collide: check every element.
     let mut taken = vec![0u64; self::span(dims, strides).div_ceil(64)];
     let mut own = true;
     for_each_offset(dims, strides, |at| {
@@ -44,7 +44,7 @@ pub(crate) fn has_own_memory(dims: &[usize], strides: &[usize]) -> bool {
     own
 }
 
-/// How many elements of memory a view spans, from its first element to its last.
+/// The number of elements of memory from a view's first element to its last.
 pub(crate) fn span(dims: &[usize], strides: &[usize]) -> usize {
     let steps = dims.iter().zip(strides).map(|(d, s)| d.saturating_sub(1) * s);
     if dims.contains(&0) { 0 } else { 1 + steps.sum::<usize>() }

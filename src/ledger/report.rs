@@ -1,11 +1,11 @@
-//! What a ledger tells: a table for people, a trace for Chrome, and what was done in vain.
+//! Reports of a ledger: a table, a Chrome trace, and redundant reorders.
 
 use std::fmt::{Display, Formatter, Write};
 use std::time::Duration;
 
 use super::{Cause, Ledger, ReorderRecord};
 
-/// Two reorders of which one could be left out.
+/// Two reorders, one of which is redundant.
 #[derive(Clone, Copy, Debug)]
 pub struct Redundant<'a> {
     /// Why.
@@ -19,15 +19,15 @@ pub struct Redundant<'a> {
 /// Why one of two reorders is redundant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedundantKind {
-    /// The second brings the first one's result back into the layout that it came from.
+    /// The second reorders the first one's result back to the original layout.
     ThereAndBack,
-    /// The second moves the same tensor into the same layout again.
+    /// The second reorders the same tensor to the same layout again.
     Again,
 }
 
 impl Ledger {
-    /// Pairs of reorders of which one could be left out: to a layout and straight back, and the same tensor twice. Only
-    /// tensors whose storage is known take part, which leaves out reorders into a caller's tensor.
+    /// Pairs of reorders of which one is redundant: to a layout and straight back, or the same tensor to the same layout
+    /// twice. Only tensors with a known storage id are compared, which leaves out reorders into a caller's tensor.
     pub fn redundant(&self) -> Vec<Redundant<'_>> {
         let mut pairs = Vec::new();
         for (i, second) in self.reorders.iter().enumerate() {
@@ -46,7 +46,7 @@ impl Ledger {
         pairs
     }
 
-    /// The records as a trace that chrome://tracing and Perfetto open: a JSON list of complete events, in microseconds.
+    /// The records as a trace for chrome://tracing and Perfetto: a JSON list of complete events, in microseconds.
     pub fn chrome_trace(&self) -> String {
         let mut events: Vec<(Duration, String)> = Vec::new();
         for r in &self.reorders {
@@ -104,8 +104,8 @@ fn json(text: &str) -> String {
 }
 
 impl Display for Ledger {
-    /// One line of counts, then a line for each reorder, kernel run and change of format. `{:#}` leaves the kernel runs
-    /// out.
+    /// Prints one line of counts, then a line for each reorder, kernel run and change of format. `{:#}` omits the kernel
+    /// runs.
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         write!(f, "{}", plural(self.reorders.len(), "reorder"))?;

@@ -1,24 +1,24 @@
-//! Who made a call: a line of Rust, a node of a graph, or a foreign program.
+//! The origin of a call: a line of Rust, a node of a graph, or a function of a foreign interface.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Who made a call, as records and errors tell it.
+/// The origin of a call, as records and errors print it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Site {
     /// A line of a Rust program.
     Rust(&'static Location<'static>),
-    /// A node of a graph, by its name.
+    /// A node of a graph, by name.
     Node(Arc<str>),
-    /// A function of a foreign interface, by its name: of the C library, or of a binding.
+    /// A function of a foreign interface, by name: of the C library, or of a binding.
     Foreign(&'static str),
 }
 
 impl Site {
-    /// File and line, where it is a line of Rust.
+    /// File and line, if it is a line of Rust.
     pub fn location(&self) -> Option<&'static Location<'static>> {
         match self {
             Site::Rust(location) => Some(location),
@@ -38,12 +38,12 @@ impl fmt::Display for Site {
 }
 
 thread_local! {
-    /// The innermost scope of `at`.
+    /// The site of the innermost [`at`] scope.
     static CURRENT: RefCell<Option<Site>> = const { RefCell::new(None) };
 }
 
-/// Runs `f`. What it moves on this thread is said to come from `site`, and not from the line of Rust that calls the op: for
-/// executors of graphs and for bindings of other languages. The innermost scope counts.
+/// Runs `f`. Its reorders on this thread are attributed to `site` instead of the line of Rust that calls the op. For
+/// executors of graphs, and for bindings to other languages. The innermost scope applies.
 ///
 /// ```
 /// use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger};
@@ -65,7 +65,7 @@ pub fn at<R>(site: Site, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The innermost scope, else the line of Rust.
+/// The site of the innermost scope, otherwise the line of Rust.
 pub(super) fn current(location: &'static Location<'static>) -> Site {
     CURRENT.with_borrow(|current| current.clone()).unwrap_or(Site::Rust(location))
 }

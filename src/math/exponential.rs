@@ -1,7 +1,7 @@
-//! The exponential function and what is made of it.
+//! The exponential function and functions based on it.
 //!
-//! `exp(x) = 2^n * exp(r)` with `n` the integer nearest to `x / ln 2`, and `exp(r) - 1` a polynomial, so that
-//! whatever needs `exp - 1` has it without cancellation.
+//! `exp(x) = 2^n * exp(r)` with `n` the integer nearest to `x / ln 2`, and `exp(r) - 1` a polynomial, so that functions that
+//! need `exp - 1` compute it without cancellation.
 
 use super::clamp;
 
@@ -12,8 +12,8 @@ pub(super) const LN2_LO: f32 = -2.121_944_4e-4;
 /// 1.5 * 2^23: adding it rounds to an integer, ties to even, and leaves that integer in the low bits.
 const TO_INTEGER: f32 = 12_582_912.0;
 
-/// `exp(x + tail) = 2^n * (1 + q)`: gives `(q, n)`. `|x|` at most 2^21, `tail` small against it
-/// (`-0.0` for none: adding that is nothing even to the compiler).
+/// `exp(x + tail) = 2^n * (1 + q)`: returns `(q, n)`. `|x|` is at most 2^21, and `tail` is small compared with it (`-0.0` for
+/// none: the compiler removes the addition of `-0.0`).
 #[inline(always)]
 fn reduce(x: f32, tail: f32) -> (f32, i32) {
     let shifted = (x + tail) * std::f32::consts::LOG2_E + TO_INTEGER;
@@ -34,17 +34,17 @@ fn pow2(n: i32) -> f32 {
     f32::from_bits((n.wrapping_add(127) as u32) << 23)
 }
 
-/// `exp(x + tail)`. The two factors round once, whether the result is normal or not.
+/// `exp(x + tail)`. The multiplication by two factors rounds only once, whether the result is normal or not.
 #[inline(always)]
 pub(super) fn exp_sum(x: f32, tail: f32) -> f32 {
-    // Beyond these the result is 0 or inf, and `n` still splits into two exponents.
+    // Beyond these bounds the result is 0 or inf, and `n` still splits into two exponents.
     let x = clamp(x, -105.0, 90.0);
     let (q, n) = reduce(x, tail);
     let half = n >> 1;
     (1.0 + q) * pow2(half) * pow2(n.wrapping_sub(half))
 }
 
-/// `exp(x) - 1` for `x` from -87 to 87, to which the caller clamps. The sign matters at `-0.0`.
+/// `exp(x) - 1` for `x` from -87 to 87, to which the caller clamps `x`. The sign is lost at `-0.0`.
 #[inline(always)]
 pub(super) fn expm1_inside(x: f32) -> f32 {
     let (q, n) = reduce(x, -0.0);
@@ -62,7 +62,7 @@ pub fn exp(x: f32) -> f32 {
 #[inline(always)]
 pub fn expm1(x: f32) -> f32 {
     let (q, n) = reduce(clamp(x, -60.0, 90.0), -0.0);
-    // 2^128 is no f32: the last step goes by a factor of its own.
+    // 2^128 is not an f32: so a factor of 8 is applied separately.
     let top = n >= 127;
     let scale = pow2(if top { n.wrapping_sub(3) } else { n });
     ((q * scale + (scale - 1.0)) * if top { 8.0 } else { 1.0 }).copysign(x)
@@ -89,7 +89,7 @@ pub fn tanh(x: f32) -> f32 {
     (m / (m + 2.0)).copysign(x)
 }
 
-/// `torch.nn.functional.elu`: `x` where positive, else `alpha * (exp(x) - 1)`. Error at most 3e-7.
+/// `torch.nn.functional.elu`: `x` if positive, otherwise `alpha * (exp(x) - 1)`. Error at most 3e-7.
 #[inline(always)]
 pub fn elu(x: f32, alpha: f32) -> f32 {
     let negative = alpha * expm1_inside(clamp(x, -60.0, 0.0));

@@ -32,7 +32,7 @@ fn log_parts(f: f32, k: f32) -> f32 {
     ((tail - 0.5 * square) + f) + k * LN2_HI
 }
 
-/// `inside` where `0 < x < inf`; else what a logarithm gives: -inf at 0, NaN below, and `x` itself (inf or NaN).
+/// `inside` if `0 < x < inf`; otherwise the logarithm's special values: -inf at 0, NaN below 0, and `x` itself (inf or NaN).
 #[inline(always)]
 fn with_edges(x: f32, inside: f32) -> f32 {
     let edge = if x < 0.0 { f32::NAN } else { x };
@@ -53,22 +53,22 @@ pub fn log(x: f32) -> f32 {
 #[inline(always)]
 pub fn log1p(x: f32) -> f32 {
     let sum = 1.0 + x;
-    // What the sum rounded away, relative to the sum.
+    // The rounding error of the sum, relative to the sum.
     let lost = if x > 1.0 { 1.0 - (sum - x) } else { x - (sum - 1.0) };
     let (m, k) = split(sum);
     let f = (m - 1.0) + lost / sum * m;
     with_edges(sum, log_parts(f, k as f32).copysign(x))
 }
 
-/// `torch.nn.functional.softplus`: `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`. Error at
-/// most 3e-7, small results included, and with a `beta` that rounds `beta * x` up to 6e-8 times that product more
-/// where it is negative. A threshold above 88 does not overflow.
+/// `torch.nn.functional.softplus`: `log(1 + exp(beta * x)) / beta`, and `x` if `beta * x > threshold`. Error at most 3e-7,
+/// small results included. If `beta * x` is negative and inexact, the error is larger by up to 6e-8 times that product. A
+/// threshold above 88 does not overflow.
 #[inline(always)]
 pub fn softplus(x: f32, beta: f32, threshold: f32) -> f32 {
     let z = x * beta;
-    // log(1 + exp(z)) = max(z, 0) + log(1 + e) with e from 0 to 1: two octaves of 1 + e.
+    // log(1 + exp(z)) = max(z, 0) + log(1 + e) with e from 0 to 1: 1 + e spans one factor of two.
     let e = exp(-z.abs());
-    // One select: a second on the same condition would have the polynomial computed for both sides of it.
+    // One select: with a second one on the same condition, the polynomial would be computed for both sides of it.
     let k = if e > std::f32::consts::SQRT_2 - 1.0 { 1.0 } else { 0.0 };
     let half = 0.5 * k;
     let rest = log_parts(e * (1.0 - half) - half, k);
@@ -76,8 +76,8 @@ pub fn softplus(x: f32, beta: f32, threshold: f32) -> f32 {
     if z > threshold { x } else { smooth }
 }
 
-/// `torch.pow`, with every special case of C's `pow`. It computes in f64: correctly rounded but for about one
-/// result in a thousand, error at most 1.2e-7.
+/// `torch.pow`, with every special case of C's `pow`. It computes in f64: correctly rounded except for about one result in a
+/// thousand, error at most 1.2e-7.
 #[inline(always)]
 pub fn pow(x: f32, y: f32) -> f32 {
     let magnitude = x.abs();
@@ -85,9 +85,9 @@ pub fn pow(x: f32, y: f32) -> f32 {
     let log = if magnitude == 0.0 { f64::NEG_INFINITY } else { log2(base) };
     let log = if magnitude == f32::INFINITY { f64::INFINITY } else { log };
     let product = exponent * log;
-    // |x| = 1 under an infinite exponent: not 0 * inf.
+    // |x| = 1 with an infinite exponent: avoids 0 * inf.
     let power = exp2(if magnitude == 1.0 { 0.0 } else { product }) as f32;
-    // Is y an integer, is it odd? Adding 2^23 leaves the integer in the low bits; from there on every f32 is one,
+    // Whether y is an integer, and odd. Adding 2^23 leaves the integer in the low bits. From 2^23 on every f32 is an integer,
     // and from 2^24 on an even one.
     const TO_INTEGER: f32 = 8_388_608.0;
     let size = y.abs();
@@ -104,7 +104,7 @@ pub fn pow(x: f32, y: f32) -> f32 {
 /// Base-2 logarithm of a normal positive number; error 2^-45.
 #[inline(always)]
 fn log2(x: f64) -> f64 {
-    // As `split`, on the upper half of the bits.
+    // As in `split`, on the upper half of the bits.
     let bits = x.to_bits();
     let k = (((bits >> 32) as u32).wrapping_sub(0x3fe6_a09e) as i32) >> 20;
     let m = f64::from_bits(bits.wrapping_sub(((k << 20) as u32 as u64) << 32));
@@ -119,7 +119,7 @@ fn log2(x: f64) -> f64 {
     s * p + k as f64
 }
 
-/// `2^x`; error 2^-34. Results that no f32 can hold are cut off at 2^±200.
+/// `2^x`; error 2^-34. The exponent is clamped to ±200, beyond which no f32 can hold the result.
 #[inline(always)]
 fn exp2(x: f64) -> f64 {
     const TO_INTEGER: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52

@@ -1,27 +1,27 @@
-//! Scalar `f32` functions that a plain loop over them turns into vector code.
+//! Scalar `f32` functions that the compiler vectorises inside a plain loop.
 //!
-//! Every kernel, strided or blocked, calls these and nothing else for its arithmetic, so the two worlds agree bit
-//! by bit. Four rules keep it so:
-//! - no branch, no table, no call: each body is arithmetic, integer arithmetic on the bits, and selects ([`round`],
-//!   [`floor`] and [`ceil`] are one instruction from SSE4.1 on and a call below);
-//! - no fused multiply-add: without the hardware it is a slow call, with it the bits would differ. Hence the same
-//!   bits on every instruction set, at every vector width and in every remainder loop;
-//! - a result depends on its own element alone;
-//! - results below `f32::MIN_POSITIVE` are rounded gradually, not flushed (unless the thread's floating-point
-//!   control says so).
+//! Every kernel, strided or blocked, uses only these functions for its arithmetic, so both backends give the same bits. Four
+//! rules ensure this:
+//! - no branch, no table, no call: each body is arithmetic, integer arithmetic on the bits, and selects ([`round`], [`floor`]
+//!   and [`ceil`] are one instruction from SSE4.1 on and a call below);
+//! - no fused multiply-add: without the hardware it is a slow call, and with the hardware the bits would differ. So the bits
+//!   are the same with every instruction set, at every vector width and in every remainder loop;
+//! - a result depends only on its own element;
+//! - results below `f32::MIN_POSITIVE` are rounded gradually, not flushed (unless the thread's floating-point control says
+//!   so).
 //!
-//! Definitions are PyTorch's and each function names its own. NaN in gives NaN out, but for [`sign`] and for
-//! the two cases of [`pow`] that IEEE 754 exempts. Where PyTorch's formula has `-inf * 0`, in [`silu`], [`gelu`],
-//! [`gelu_tanh`], [`mish`] and [`hardswish`], `-inf` gives NaN here as it does there.
+//! Definitions are PyTorch's, and each function names its own. NaN in gives NaN out, except for [`sign`] and for the two
+//! cases of [`pow`] that IEEE 754 exempts. If PyTorch's formula has `-inf * 0`, as in [`silu`], [`gelu`], [`gelu_tanh`],
+//! [`mish`] and [`hardswish`], `-inf` gives NaN here as in PyTorch.
 //!
-//! A condition selects once where its choice feeds a polynomial: LLVM turns two selects on one condition into a
-//! branch, and then a vector loop pays for both sides of it.
+//! If the result of a select feeds a polynomial, its condition is used only once: LLVM turns two selects on one condition
+//! into a branch, and then a vector loop computes both sides of it.
 //!
-//! Call them by name, from functions that are `#[inline(always)]` themselves: behind a closure or a function that
+//! Call these functions by name, from functions that are `#[inline(always)]` themselves: behind a closure, or a function that
 //! several loops share, [`sin`] and [`cos`] are too large to be inlined, and those loops stay scalar.
 //!
-//! *Error* below is `|result - exact| / max(|exact|, f32::MIN_POSITIVE)`; one ulp is between 6e-8 and 1.2e-7 of a
-//! number. The bounds are those that `tests.rs` holds each function to.
+//! *Error* below is `|result - exact| / max(|exact|, f32::MIN_POSITIVE)`; one ulp is between 6e-8 and 1.2e-7 of a number.
+//! `tests.rs` tests each function against the stated bound.
 
 mod exponential;
 mod logarithm;
@@ -47,7 +47,7 @@ pub fn relu6(x: f32) -> f32 {
     clamp(x, 0.0, 6.0)
 }
 
-/// `torch.nn.functional.leaky_relu`: `x` where positive, else `slope * x`. Correctly rounded.
+/// `torch.nn.functional.leaky_relu`: `x` if positive, otherwise `slope * x`. Correctly rounded.
 #[inline(always)]
 pub fn leaky_relu(x: f32, slope: f32) -> f32 {
     if x > 0.0 { x } else { x * slope }
@@ -65,8 +65,8 @@ pub fn hardtanh(x: f32, lo: f32, hi: f32) -> f32 {
     clamp(x, lo, hi)
 }
 
-/// `torch.clamp`: `min(max(x, lo), hi)`, so `hi` where `lo > hi`. Exact; NaN passes through. A NaN bound is
-/// ignored; PyTorch fills the result with NaN then, which is for the op to do.
+/// `torch.clamp`: `min(max(x, lo), hi)`, so `hi` if `lo > hi`. Exact; NaN passes through. A NaN bound is ignored here; in
+/// PyTorch it fills the result with NaN, which the op implements.
 #[inline(always)]
 pub fn clamp(x: f32, lo: f32, hi: f32) -> f32 {
     let x = if x < lo { lo } else { x };
@@ -79,14 +79,14 @@ pub fn hardsigmoid(x: f32) -> f32 {
     relu6(x + 3.0) / 6.0
 }
 
-/// `torch.nn.functional.hardswish`: `x * relu6(x + 3) / 6`, dividing first: `f32::MAX` gives itself and not inf.
-/// Error at most 2.4e-7.
+/// `torch.nn.functional.hardswish`: `x * relu6(x + 3) / 6`. It divides first, so `f32::MAX` gives itself and not inf. Error
+/// at most 2.4e-7.
 #[inline(always)]
 pub fn hardswish(x: f32) -> f32 {
     x * hardsigmoid(x)
 }
 
-/// `torch.nn.functional.softsign`: `x / (1 + |x|)`; NaN at ±inf as there. Error at most 1.5e-7.
+/// `torch.nn.functional.softsign`: `x / (1 + |x|)`; NaN at ±inf as in PyTorch. Error at most 1.5e-7.
 #[inline(always)]
 pub fn softsign(x: f32) -> f32 {
     x / (1.0 + x.abs())
@@ -146,7 +146,7 @@ pub fn ceil(x: f32) -> f32 {
     x.ceil()
 }
 
-/// `torch.sign`: -1, 0 or 1; 0 for `-0.0` and, as there, for NaN.
+/// `torch.sign`: -1, 0 or 1; 0 for `-0.0` and, as in PyTorch, for NaN.
 #[inline(always)]
 pub fn sign(x: f32) -> f32 {
     let positive = if x > 0.0 { 1.0 } else { 0.0 };
@@ -154,13 +154,13 @@ pub fn sign(x: f32) -> f32 {
     positive - negative
 }
 
-/// `torch.maximum`: NaN where either is. Of two equal zeros, the second.
+/// `torch.maximum`: NaN if either is NaN. Of two zeros, the second.
 #[inline(always)]
 pub fn maximum(x: f32, y: f32) -> f32 {
     if (x > y) | x.is_nan() { x } else { y }
 }
 
-/// `torch.minimum`: NaN where either is. Of two equal zeros, the second.
+/// `torch.minimum`: NaN if either is NaN. Of two zeros, the second.
 #[inline(always)]
 pub fn minimum(x: f32, y: f32) -> f32 {
     if (x < y) | x.is_nan() { x } else { y }

@@ -27,11 +27,11 @@ pub fn erf(x: f32) -> f32 {
     if t < 0.96 { near } else { far }
 }
 
-/// `torch.nn.functional.gelu`: `x / 2 * (1 + erf(x / sqrt(2)))`, that is `x` times the normal distribution's
-/// lower part. Error at most 6e-7, 1e-6 below -13: small results keep their digits, where PyTorch's own sum cancels.
+/// `torch.nn.functional.gelu`: `x / 2 * (1 + erf(x / sqrt(2)))`, that is `x` times the normal distribution function at `x`.
+/// Error at most 6e-7, and 1e-6 below -13: small results keep their digits, whereas PyTorch's sum cancels.
 #[inline(always)]
 pub fn gelu(x: f32) -> f32 {
-    // The part beyond t = |x| is exp(-t^2 / 2) * g(t); beyond 15 it is 0.
+    // The distribution's tail beyond t = |x| is exp(-t^2 / 2) * g(t); beyond 15 it is 0.
     let t = x.abs();
     let t = if t > 15.0 { 15.0 } else { t };
     // Minimax for g(t) * (t + 3) in (t - 3) / (t + 3); error 2^-24.7.
@@ -47,7 +47,7 @@ pub fn gelu(x: f32) -> f32 {
     let p = p * v + 0.230_016_11;
     let p = p * v - 0.509_332;
     let p = p * v + 0.729_083_7;
-    // t^2 in two parts: `high` has 12 bits and an exact square.
+    // t^2 in two parts: `high` has 12 bits, so its square is exact.
     let high = f32::from_bits(t.to_bits() & 0xffff_f000);
     let beyond = u * p * exp_sum(-0.5 * (high * high), -0.5 * ((t - high) * (t + high)));
     x * if x < 0.0 { beyond } else { 1.0 - beyond }

@@ -1,6 +1,6 @@
-//! Each function against its definition in f64, over all binades and densely where it bends; special values by hand.
+//! Tests each function against its definition in f64, over all binades and densely where it bends; special values by hand.
 //!
-//! `cargo test math:: -- --nocapture` prints the largest error of each and where it is.
+//! `cargo test math:: -- --nocapture` prints the largest error of each function and where it occurs.
 
 use super::*;
 
@@ -25,20 +25,20 @@ fn sweep() -> impl Iterator<Item = f32> {
     coarse.chain(linear.chain(close).chain(turns).flat_map(|x| [x, -x]))
 }
 
-/// |got - want| / max(|want|, MIN_POSITIVE); nothing where both round to the same f32, inf and NaN included.
+/// |got - want| / max(|want|, MIN_POSITIVE); 0 if both are the same infinity, or NaN, as f32.
 fn error(got: f32, want: f64) -> f64 {
     let rounded = want as f32;
     if got == rounded || (got.is_nan() && rounded.is_nan()) {
         return (if want.is_finite() && got.is_finite() { got as f64 - want } else { 0.0 }).abs()
             / want.abs().max(f32::MIN_POSITIVE as f64);
     }
-    // The last step below the overflow threshold counts as one.
+    // Infinity counts as the next step after the largest number: 2^128.
     let finite = |v: f32| if v.is_infinite() { f64::from(v.signum()) * 2f64.powi(128) } else { v as f64 };
     let e = (finite(got) - want).abs() / want.abs().max(f32::MIN_POSITIVE as f64);
     if e.is_nan() { f64::INFINITY } else { e }
 }
 
-/// The largest error of `f` where `domain` holds is at most `bound`.
+/// Asserts that the largest error of `f` is at most `bound`, over the inputs for which `domain` holds.
 fn hold_in(
     name: &str,
     bound: f64,
@@ -68,7 +68,7 @@ fn hold(name: &str, bound: f64, f: impl Fn(f32) -> f32, definition: impl Fn(f64)
     hold_in(name, bound, |_| true, f, definition);
 }
 
-/// Never decreasing over neighbours of the sweep's dense stretches and over all binades.
+/// Asserts that `f` never decreases over neighbours of the sweep's dense stretches and over all binades.
 fn rises(name: &str, f: impl Fn(f32) -> f32, slack_ulps: i32) {
     let mut points: Vec<f32> = sweep().filter(|x| !x.is_nan()).collect();
     points.sort_by(f32::total_cmp);
@@ -81,7 +81,7 @@ fn rises(name: &str, f: impl Fn(f32) -> f32, slack_ulps: i32) {
     }
 }
 
-/// Same number, same sign of zero, or both NaN.
+/// The same number, with the same sign if it is zero, or both NaN.
 #[track_caller]
 fn same(got: f32, want: f32) {
     assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "got {got:e}, want {want:e}");
@@ -99,8 +99,8 @@ fn softplus64(x: f64) -> f64 {
     if x > 700.0 { x } else { x.exp().ln_1p() }
 }
 
-/// `erfc` for `x >= 0`: for small arguments by the series of erf whose terms are all positive,
-/// `2/sqrt(pi) exp(-x^2) sum 2^n x^(2n+1) / (2n+1)!!`, else by Legendre's continued fraction.
+/// `erfc` for `x >= 0`: for small arguments by a series of erf whose terms are all positive, `2/sqrt(pi) exp(-x^2) sum 2^n
+/// x^(2n+1) / (2n+1)!!`, otherwise by Legendre's continued fraction.
 fn erfc64(x: f64) -> f64 {
     if x < 2.5 {
         return 1.0 - erf_series(x);
@@ -175,7 +175,7 @@ fn exponentials_hold_their_bounds() {
     hold("exp", 1.2e-7, exp, f64::exp);
     hold("expm1", 2e-7, expm1, f64::exp_m1);
     hold("sigmoid", 2.4e-7, sigmoid, sigmoid64);
-    // Below -87 these multiply x with a number that is subnormal already.
+    // Below -87 these multiply x by a number that is already subnormal.
     let silu64 = |x: f64| x * sigmoid64(x);
     hold("silu", 1e-5, silu, silu64);
     hold_in("silu above -87", 3e-7, |x| x > -87.0, silu, silu64);
@@ -207,7 +207,7 @@ fn logarithms_hold_their_bounds() {
     for (beta, threshold) in [(2.5f32, 20.0f32), (0.3, 5.0), (1.0, 1000.0)] {
         let (b, limit) = (f64::from(beta), f64::from(threshold));
         let definition = |x: f64| if x * b > limit { x } else { softplus64(x * b) / b };
-        // At the threshold the rounded product decides on which side x is.
+        // At the threshold, the rounding of the product decides on which side x is.
         let clear = |x: f32| (x * beta - threshold).abs() > 1e-5;
         let (name, f) = (format!("softplus {beta} {threshold}"), |x| softplus(x, beta, threshold));
         hold_in(&name, 6e-6, clear, f, definition);
@@ -226,7 +226,7 @@ fn normal_integrals_hold_their_bounds() {
 fn sine_and_cosine_hold_their_bounds_at_every_size() {
     hold("sin", 1.5e-7, sin, f64::sin);
     hold("cos", 1.5e-7, cos, f64::cos);
-    // The f32 that comes nearest to a multiple of pi/2 (from 1.6e-9 radians), and the largest.
+    // The f32 that is closest to a multiple of pi/2 (1.6e-9 radians away), and the largest.
     for x in [f32::from_bits(0x6f5c_e6d5), f32::MAX, 16_367_173.0 * 2f32.powi(72), 1e5, 1e10] {
         for x in [x, -x] {
             assert!(error(sin(x), (x as f64).sin()) < 1.5e-7, "sin({x:e}) = {:e}", sin(x));

@@ -1,8 +1,8 @@
 //! Sine and cosine, for every f32.
 //!
-//! The argument is reduced after Payne and Hanek: a float is an integer of 24 bits times a power of two, so only
-//! some 96 bits of `2/pi` decide where in the turn it lies. That is integer arithmetic without a branch, and no
-//! worse at 1e38 than at 1.
+//! The argument is reduced by Payne and Hanek's method: a float is an integer of 24 bits times a power of two, so only some
+//! 96 bits of `2/pi` determine its position within a turn. This is integer arithmetic without a branch, and as accurate at
+//! 1e38 as at 1.
 
 /// `2/pi` after 26 zero bits, from the top.
 const TWO_OVER_PI: [u32; 8] =
@@ -11,8 +11,8 @@ const TWO_OVER_PI: [u32; 8] =
 /// Below this the argument is its own remainder: the bits of `pi / 4`.
 const QUARTER_PI: u32 = 0x3f49_0fdb;
 
-/// Word `start + skip` of [`TWO_OVER_PI`] for `start` from 0 to 4, whose three bits come as masks `m`. A table
-/// would be a gather, and selects between constants are taken apart by AVX2.
+/// Word `start + skip` of [`TWO_OVER_PI`] for `start` from 0 to 4, whose three bits are given as masks `m`. A table would
+/// need a gather, and LLVM scalarises selects between constants for AVX2.
 #[inline(always)]
 fn word(m: [u32; 3], skip: usize) -> u32 {
     let w = |i: usize| TWO_OVER_PI[i + skip];
@@ -23,12 +23,12 @@ fn word(m: [u32; 3], skip: usize) -> u32 {
     w(0) ^ second ^ third ^ fourth ^ fifth
 }
 
-/// `|x| = quadrant * pi/2 + r` with `|r| <= pi/4`: gives `(r, quadrant mod 4)`. Nothing of use for inf and NaN.
+/// `|x| = quadrant * pi/2 + r` with `|r| <= pi/4`: returns `(r, quadrant mod 4)`. Meaningless for inf and NaN.
 #[inline(always)]
 fn reduce(x: f32) -> (f32, u32) {
     let bits = x.to_bits() & 0x7fff_ffff;
     let mantissa = bits & 0x007f_ffff | 0x0080_0000;
-    // 2/pi * 2^(shift + 38), modulo 2^64 and with 32 bits more below: a window that begins at bit `shift`.
+    // 2/pi * 2^(shift + 38), modulo 2^64 and with 32 more bits below: a window that begins at bit `shift`.
     let shift = (bits >> 23).wrapping_sub(126);
     let mask = |bit: u32| 0u32.wrapping_sub(shift >> bit & 1);
     let masks = [mask(5), mask(6), mask(7)];
@@ -41,7 +41,7 @@ fn reduce(x: f32) -> (f32, u32) {
         .wrapping_add(mantissa as u64 * middle as u64)
         .wrapping_add((mantissa as u64 * low as u64) >> 32);
     let quadrant = ((product >> 61) as u32).wrapping_add(1) >> 1;
-    // The signed fraction of a quadrant, 2^64 to the whole, in two halves that convert exactly.
+    // The signed fraction of a quadrant, scaled by 2^64, in two halves that convert exactly.
     let fraction = product << 2;
     let upper = (fraction >> 32) as u32 as i32;
     let lower = (fraction as u32 >> 1) as i32;

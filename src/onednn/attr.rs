@@ -6,12 +6,12 @@ use super::memory::MemoryDesc;
 use super::status::call;
 use crate::error::Result;
 
-/// What follows a primitive's own result, element by element.
+/// A post-op: applied to each element of a primitive's result.
 #[derive(Clone, Copy)]
 pub(super) enum Fused<'a> {
     /// `y = f(y)` with oneDNN's algorithm and its two numbers.
     Eltwise { alg: sys::dnnl_alg_kind_t, alpha: f32, beta: f32 },
-    /// `y = y op other`, the operand described.
+    /// `y = y op other`; the descriptor is that of the other operand.
     Binary { alg: sys::dnnl_alg_kind_t, other: &'a MemoryDesc },
 }
 
@@ -23,8 +23,8 @@ impl Attr {
         // SAFETY: `raw` is a valid place for the result.
         call("dnnl_primitive_attr_create", || unsafe { sys::dnnl_primitive_attr_create(&mut raw) })?;
         let attr = Attr(raw);
-        // SAFETY: the attribute is alive. By default a primitive that runs on another thread than its creator's
-        // uses a scratchpad that is not its own (RELIABILITY 1).
+        // SAFETY: the attribute is alive. In oneDNN's default mode, a primitive that runs on another thread than its
+        // creator's uses a scratchpad that is not its own (RELIABILITY 1).
         call("dnnl_primitive_attr_set_scratchpad_mode", || unsafe {
             sys::dnnl_primitive_attr_set_scratchpad_mode(raw, sys::dnnl_scratchpad_mode_user)
         })?;
@@ -59,7 +59,7 @@ impl Attr {
                 Fused::Eltwise { .. } => "dnnl_post_ops_append_eltwise",
                 Fused::Binary { .. } => "dnnl_post_ops_append_binary",
             };
-            // SAFETY: list and descriptors are alive, numbers go by value.
+            // SAFETY: list and descriptors are alive; numbers are passed by value.
             call(name, || unsafe {
                 match *op {
                     Fused::Eltwise { alg, alpha, beta } => {

@@ -1,4 +1,4 @@
-//! The one cache of primitives: bounded, keyed by all that decides a primitive, its figures visible.
+//! The only cache of primitives: bounded, keyed by everything that decides a primitive, with public statistics.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,10 +11,10 @@ use super::primitive::Executable;
 use crate::error::Unsupported;
 use crate::threads;
 
-/// How many primitives the cache keeps.
+/// The largest number of primitives that the cache keeps.
 pub const CAPACITY: usize = 1024;
 
-/// What oneDNN answered for a key.
+/// oneDNN's answer for a key.
 #[derive(Clone)]
 enum Entry {
     Ready(Arc<Executable>),
@@ -25,39 +25,39 @@ static CACHE: LazyLock<Cache<Vec<u64>, Entry>> = LazyLock::new(|| Cache::new(CAP
 static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 
-/// What the primitive cache did so far in this process.
+/// Statistics of the primitive cache in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheStats {
     /// Calls that found their primitive.
     pub hits: u64,
-    /// Calls that had oneDNN make one.
+    /// Calls for which oneDNN made a primitive.
     pub misses: u64,
-    /// Primitives held now, and refusals.
+    /// Primitives and refusals that are cached now.
     pub len: usize,
-    /// The most that are held.
+    /// The largest number that is cached.
     pub capacity: usize,
 }
 
-/// The figures of the primitive cache.
+/// The statistics of the primitive cache.
 pub fn cache_stats() -> CacheStats {
     CacheStats {
         hits: HITS.load(Relaxed),
         misses: MISSES.load(Relaxed),
-        // In a forked child its locks may be held by nobody who is there.
+        // In a forked child its locks may be held by threads that do not exist.
         len: if threads::forked() { 0 } else { CACHE.len() },
         capacity: CAPACITY,
     }
 }
 
-/// Drops every primitive that the cache holds; packed weights keep theirs. Does nothing in a forked child.
+/// Drops every primitive in the cache; packed weights keep theirs. Does nothing in a forked child.
 pub fn clear_cache() {
     if !threads::forked() {
         CACHE.clear();
     }
 }
 
-/// The primitive of this key; a miss makes it. `write_key` appends everything that decides the primitive. That
-/// oneDNN has only `ref` for a configuration is kept as well: asking costs as much as making.
+/// The primitive for this key; a miss makes it. `write_key` appends everything that decides the primitive. If oneDNN has only
+/// `ref` for a configuration, that is cached as well: finding out costs as much as making a primitive.
 pub(super) fn get(
     write_key: impl FnOnce(&mut Vec<u64>),
     create: impl FnOnce() -> Result<Executable, Refused>,
@@ -65,7 +65,7 @@ pub(super) fn get(
     thread_local! {
         static KEY: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     }
-    // A thread that is ending, in a destructor, makes one each time.
+    // A thread that runs its destructors allocates a key for each call.
     let mut key = KEY.try_with(RefCell::take).unwrap_or_default();
     key.clear();
     write_key(&mut key);

@@ -12,29 +12,29 @@ use super::{Refused, cache, to_c_dims};
 use crate::dtype::DType;
 use crate::error::Unsupported;
 
-/// An NCHW 1x1 convolution without post-ops runs as a matrix product that reads its bias from the wrong place:
-/// wrong numbers, seen with oneDNN 3.14.1. With a post-op that version never chooses it.
+/// An NCHW 1x1 convolution without post-ops runs as a matrix product that reads its bias from the wrong place and gives wrong
+/// numbers. Seen with oneDNN 3.14.1, which never chooses this implementation if there is a post-op.
 const BAD_WITH_BIAS: &str = "jit_uni_ncsp:matmul";
 
-/// A post-op that changes no bit: `1 x + -0` is `x` for every number. With `+0` it would make `+0` of `-0`.
+/// A post-op that changes no bit: `1 x + -0` is `x` for every number. With `+0` it would turn `-0` into `+0`.
 const IDENTITY: PostSpec<'static> =
     PostSpec::Eltwise { alg: sys::dnnl_eltwise_linear, alpha: 1.0, beta: -0.0 };
 
-/// A kernel of the image's size and a batch of 2 or more run as an inner product. With one output channel it takes its
-/// weights in the order C, H, W for those of an NHWC source: wrong numbers, seen with oneDNN 3.14.1. And where it is
-/// right its weights serve no batch of 1, while packed weights are for any.
-const FOR_THIS_BATCH: &str = "ip:any";
+/// If the kernel has the size of the image and the batch is 2 or more, oneDNN runs an inner product. With one output channel,
+/// it takes its weights in the order C, H, W for weights of an NHWC source, and gives wrong numbers. Seen with oneDNN 3.14.1.
+/// Where it is correct, its weights do not work for a batch of 1, but packed weights must work for any batch.
+const BATCH_SPECIFIC: &str = "ip:any";
 
-/// A transposed convolution that stands on a convolution's gradient, and goes over its result once more for bias and
-/// post-ops, value by value: up to 50 times as long as without them, and not PyTorch's functions (`relu` of minus infinity is
-/// NaN, `sigmoid` of NaN is 0). Seen with oneDNN 3.14.1. Its reference loops do the same.
-const LOOPS_AFTER: &str = "conv:any";
+/// A transposed convolution that is implemented as a convolution's gradient, and applies bias and post-ops in a second pass,
+/// value by value. It takes up to 50 times as long as without them, and does not compute PyTorch's functions (`relu` of minus
+/// infinity is NaN, `sigmoid` of NaN is 0). Seen with oneDNN 3.14.1. Its reference loops do the same.
+const SLOW_POST_OPS: &str = "conv:any";
 
-/// The most that padding, stride or dilation may be for oneDNN to be asked. Its kernels have a table for every row of
-/// padding and fail where there is no memory for it; ours have none. Seen with oneDNN 3.14.1.
-const MOST: usize = 1 << 16;
+/// The largest padding, stride or dilation for which oneDNN is asked. Its kernels have a table entry for every row of
+/// padding, and fail if there is no memory for the table; our kernels have no such table. Seen with oneDNN 3.14.1.
+const MAX_PARAM: usize = 1 << 16;
 
-/// One post-op as a value: what goes into the key, and what becomes an attribute.
+/// One post-op as a value: it is written into the key, and becomes an attribute.
 #[derive(Clone, Copy)]
 pub(crate) enum PostSpec<'a> {
     Eltwise { alg: sys::dnnl_alg_kind_t, alpha: f32, beta: f32 },
@@ -47,7 +47,7 @@ pub(crate) struct ConvSpec<'a> {
     pub transposed: bool,
     pub src: Spec<'a>,
     pub weights: Spec<'a>,
-    /// Output channels, where there is a bias.
+    /// Number of output channels, if there is a bias.
     pub bias: Option<usize>,
     pub dst: Spec<'a>,
     pub strides: &'a [usize],
@@ -55,12 +55,12 @@ pub(crate) struct ConvSpec<'a> {
     pub dilation: &'a [usize],
     pub pad_begin: &'a [usize],
     pub pad_end: &'a [usize],
-    /// Of a transposed convolution; 0 for the other.
+    /// For a transposed convolution; otherwise 0.
     pub output_padding: &'a [usize],
     pub post_ops: &'a [PostSpec<'a>],
     /// Whether a reference implementation may run.
     pub allow_reference: bool,
-    /// How many threads it will run on.
+    /// The number of threads that it will run on.
     pub threads: usize,
 }
 
@@ -78,26 +78,26 @@ impl ConvSpec<'_> {
         push_post_key(self.post_ops, key);
     }
 
-    /// The primitive, from the cache or new. Arguments of a run, in order: src, weights, bias where there is one,
-    /// dst, then the operand of each binary post-op. Of a bare one they are src, weights, dst.
+    /// The primitive, from the cache or new. The arguments of a run, in order: src, weights, bias if there is one, dst, then
+    /// the operand of each binary post-op. For a primitive without bias and post-ops: src, weights, dst.
     pub(crate) fn executable(&self) -> Result<Arc<Executable>, Refused> {
         cache::get(|key| self.push_key(key), || self.create())
     }
 
-    /// A primitive of its own, outside the cache.
+    /// A new primitive, outside the cache.
     pub(crate) fn create(&self) -> Result<Executable, Refused> {
         self.create_without(|implementation| self.bias.is_some() && implementation.starts_with(BAD_WITH_BIAS))
     }
 
-    /// A primitive of an implementation that is not `faulty`. Where oneDNN's choice is, it is asked once more with an
-    /// identity after the post-ops; where it insists, its next implementations are tried.
+    /// A primitive whose implementation is not `faulty`. If oneDNN's first choice is faulty, oneDNN is asked again with an
+    /// identity after the post-ops. If it still chooses a faulty one, its next implementations are tried.
     fn create_without(&self, faulty: impl Fn(&str) -> bool) -> Result<Executable, Refused> {
         let mut post_ops = self.post_ops.to_vec();
         let mut desc = self.ask(&post_ops)?;
         let implementation = loop {
             let implementation = desc.implementation()?;
             let bad = faulty(&implementation);
-            if !bad && !implementation.contains(FOR_THIS_BATCH) {
+            if !bad && !implementation.contains(BATCH_SPECIFIC) {
                 break implementation;
             }
             if bad && post_ops.len() == self.post_ops.len() {
@@ -110,7 +110,7 @@ impl ConvSpec<'_> {
         if is_reference(&implementation) && !self.allow_reference {
             return Err(Unsupported::RefOnly { implementation }.into());
         }
-        let loops_after = implementation.starts_with(LOOPS_AFTER) || is_reference(&implementation);
+        let loops_after = implementation.starts_with(SLOW_POST_OPS) || is_reference(&implementation);
         if loops_after && (self.bias.is_some() || !post_ops.is_empty()) {
             let bare = ConvSpec { bias: None, post_ops: &[], ..*self };
             return bare.create().map(Executable::without_bias_and_post_ops);
@@ -118,7 +118,7 @@ impl ConvSpec<'_> {
         Ok(Executable::new(&desc, &self.arguments(&post_ops))?)
     }
 
-    /// What a run brings, in order.
+    /// The arguments of a run, in order.
     fn arguments(&self, post_ops: &[PostSpec<'_>]) -> Vec<c_int> {
         let mut args = vec![sys::DNNL_ARG_SRC, sys::DNNL_ARG_WEIGHTS];
         if self.bias.is_some() {
@@ -151,13 +151,13 @@ impl ConvSpec<'_> {
             .collect::<Result<_, _>>()?;
         let fused = fused_of(post_ops, &others);
         let steps = [self.strides, self.dilation, self.pad_begin, self.pad_end, self.output_padding];
-        if steps.iter().any(|list| list.iter().any(|&v| v > MOST)) {
+        if steps.iter().any(|list| list.iter().any(|&v| v > MAX_PARAM)) {
             return Err(Unsupported::NoImplementation.into());
         }
         let strides = to_c_dims(self.strides);
         let dilates = to_c_dims(self.dilation).map(|d| (d - 1).max(0));
         let (pad_l, mut pad_r) = (to_c_dims(self.pad_begin), to_c_dims(self.pad_end));
-        // oneDNN knows no output padding: it is padding that is not cut off, and may leave less than none.
+        // oneDNN has no output padding. It is subtracted from the end padding, which may become negative.
         for ((pad, more), stride) in pad_r.iter_mut().zip(to_c_dims(self.output_padding)).zip(strides) {
             *pad -= more;
             if *pad < 0 && *pad + stride <= 0 {
@@ -203,7 +203,7 @@ impl ConvSpec<'_> {
     }
 }
 
-/// Appends what tells one list of post-ops from another.
+/// Appends what distinguishes one list of post-ops from another.
 fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
     for op in post_ops {
         match op {
@@ -218,7 +218,7 @@ fn push_post_key(post_ops: &[PostSpec<'_>], key: &mut Vec<u64>) {
     }
 }
 
-/// The attributes of a list of post-ops; `others` describe the operands of its binary ones.
+/// The attributes for a list of post-ops; `others` are the descriptors of the operands of its binary post-ops.
 fn fused_of<'a>(post_ops: &[PostSpec<'_>], others: &'a [MemoryDesc]) -> Vec<Fused<'a>> {
     let mut others = others.iter();
     post_ops

@@ -1,4 +1,4 @@
-//! The one CPU engine, the stream of each thread, and the thread pool that oneDNN is given.
+//! The only CPU engine, the stream of each thread, and the thread pool that oneDNN uses.
 
 use once_cell::sync::OnceCell;
 use onednn_sys as sys;
@@ -13,11 +13,11 @@ unsafe impl Send for Engine {}
 // SAFETY: as above.
 unsafe impl Sync for Engine {}
 
-/// The engine. One for the process: oneDNN compares engine pointers at execution.
+/// The engine. There is one per process: oneDNN compares engine pointers at execution.
 pub(super) fn engine() -> Result<sys::dnnl_engine_t> {
     static ENGINE: OnceCell<Engine> = OnceCell::new();
     let engine = ENGINE.get_or_try_init(|| {
-        // The default verbosity prints errors to stdout; ours are returned.
+        // By default oneDNN prints errors to stdout; this crate returns them.
         // SAFETY: takes an integer by value.
         call("dnnl_set_verbose", || unsafe { sys::dnnl_set_verbose(0) })?;
         let mut engine = std::ptr::null_mut();
@@ -32,7 +32,7 @@ pub(super) struct Stream(sys::dnnl_stream_t);
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Another thread of the parent may have held a lock of oneDNN's.
+        // Another thread of the parent may have held one of oneDNN's locks during the fork.
         if crate::threads::forked() {
             return;
         }
@@ -47,9 +47,9 @@ pub(super) fn with_stream<R>(f: impl FnOnce(sys::dnnl_stream_t) -> Result<R>) ->
         static STREAM: once_cell::unsync::OnceCell<Stream> = const { once_cell::unsync::OnceCell::new() };
     }
     match STREAM.try_with(|s| s.get_or_try_init(stream_new).map(|s| s.0)) {
-        // The stream stays until this thread ends, and so beyond this call.
+        // The stream stays alive until this thread ends, so beyond this call.
         Ok(stream) => f(stream?),
-        // A thread that is ending, in a destructor, has none of its own any more.
+        // A thread that runs its destructors has no stream of its own any more.
         Err(_) => {
             let stream = stream_new()?;
             f(stream.0)
@@ -61,7 +61,7 @@ pub(super) fn with_stream<R>(f: impl FnOnce(sys::dnnl_stream_t) -> Result<R>) ->
 fn stream_new() -> Result<Stream> {
     let mut stream = std::ptr::null_mut();
     let (engine, pool) = (engine()?, pool::adapter()?);
-    // SAFETY: the pool lives as long as the process, and the engine too.
+    // SAFETY: the pool lives as long as the process, and so does the engine.
     call("dnnl_threadpool_interop_stream_create", || unsafe {
         sys::dnnl_threadpool_interop_stream_create(&mut stream, engine, pool)
     })?;
@@ -79,8 +79,8 @@ fn stream_new() -> Result<Stream> {
     Ok(Stream(stream))
 }
 
-/// Tells oneDNN how many threads a primitive is made for. It reads a thread-local value when a descriptor is
-/// made, so every thread that makes one says it first.
+/// Sets the number of threads that a primitive is made for. oneDNN reads a thread-local value when it makes a descriptor, so
+/// every thread that makes one calls this first.
 pub(super) fn set_concurrency(threads: usize) -> Result<()> {
     #[cfg(onednn_threadpool)]
     {
@@ -94,7 +94,7 @@ pub(super) fn set_concurrency(threads: usize) -> Result<()> {
     Ok(())
 }
 
-/// Name of the instruction set that oneDNN uses, as `dnnl_cpu_isa2str` gives it.
+/// The name of the instruction set that oneDNN uses, from `dnnl_cpu_isa2str`.
 pub fn effective_isa() -> &'static str {
     // SAFETY: the function returns a static NUL-terminated string for every value.
     let text = unsafe { std::ffi::CStr::from_ptr(sys::dnnl_cpu_isa2str(sys::dnnl_get_effective_cpu_isa())) };
@@ -106,13 +106,13 @@ fn linked() -> &'static sys::dnnl_version_t {
     unsafe { &*sys::dnnl_version() }
 }
 
-/// The version of oneDNN that is linked: major, minor, patch.
+/// The version of the linked oneDNN: major, minor, patch.
 pub fn version() -> (u32, u32, u32) {
     let v = linked();
     (v.major as u32, v.minor as u32, v.patch as u32)
 }
 
-/// The threading runtime of the oneDNN that is linked: `threadpool` (this crate's team), `omp`, `tbb` or `sequential`.
+/// The threading runtime of the linked oneDNN: `threadpool` (this crate's team), `omp`, `tbb` or `sequential`.
 pub fn cpu_runtime() -> &'static str {
     match linked().cpu_runtime {
         sys::DNNL_RUNTIME_THREADPOOL => "threadpool",
@@ -135,12 +135,12 @@ mod pool {
     use crate::threads;
 
     struct Adapter(*mut c_void);
-    // SAFETY: the object has no state: every call looks at the calling thread's own team.
+    // SAFETY: the object has no state: every call uses the calling thread's own team.
     unsafe impl Send for Adapter {}
     // SAFETY: as above.
     unsafe impl Sync for Adapter {}
 
-    /// The adapter: one for the process; which threads run a section is decided by the thread that submits it.
+    /// The adapter. There is one per process; the thread that submits a section decides which threads run it.
     pub(super) fn adapter() -> Result<*mut c_void> {
         static ADAPTER: OnceCell<Adapter> = OnceCell::new();
         let adapter = ADAPTER.get_or_try_init(|| {
@@ -149,8 +149,8 @@ mod pool {
                 in_parallel: in_parallel_callback,
                 parallel_for: parallel_for_callback,
             };
-            // SAFETY: the callbacks ignore `ctx`, may be called from any thread, and do not unwind: a panic in
-            // an `extern "C"` function aborts, and what they call does not panic.
+            // SAFETY: the callbacks ignore `ctx`, may be called from any thread, and do not unwind: a panic in an `extern
+            // "C"` function aborts, and the functions that they call do not panic.
             let pool = unsafe { threadpool::create(&callbacks, std::ptr::null_mut()) };
             if pool.is_null() {
                 return Err(Error::OutOfMemory { bytes: 0, call: "onednn_sys_threadpool_create" });
@@ -176,7 +176,7 @@ mod pool {
 
     unsafe extern "C" fn parallel_for(_: *mut c_void, n: c_int, task: threadpool::Task, ctx: *mut c_void) {
         struct Ctx(*mut c_void);
-        // SAFETY: oneDNN made the context to be read by all tasks of the section, on any thread.
+        // SAFETY: oneDNN made the context so that all tasks of the section may read it, on any thread.
         unsafe impl Sync for Ctx {}
         impl Ctx {
             fn get(&self) -> *mut c_void {
@@ -184,10 +184,10 @@ mod pool {
             }
         }
         let ctx = Ctx(ctx);
-        let flush = flush::is_wished();
+        let flush = flush::is_requested();
         threads::parallel_for(usize::try_from(n).unwrap_or(0), |i| {
-            // SAFETY: `i` is below the original `n`, each is called once, and the section's context is alive
-            // until `parallel_for` returns. A task of the adapter catches exceptions.
+            // SAFETY: `i` is below the original `n`, each `i` is called once, and the section's context is alive until
+            // `parallel_for` returns. A task of the adapter catches exceptions.
             unsafe { flush::run_task(flush, task, ctx.get(), i as c_int, n) }
         });
     }

@@ -1,8 +1,8 @@
-//! oneDNN's code with subnormal numbers taken for zeros.
+//! Runs oneDNN's code with subnormal numbers treated as zeros.
 //!
 //! The mode is two bits of MXCSR. Rust's compiler assumes its default value, so no Rust code may run while they are set. The
-//! assembly here sets them, calls C or C++, and brings the old value back before it ends. What oneDNN calls of ours passes
-//! through [`callback`], which takes the bits away for as long as Rust runs.
+//! assembly here sets them, calls C or C++, and restores the old value before it returns. oneDNN calls our Rust functions
+//! through [`callback`], which clears the bits while Rust runs.
 
 use std::ffi::c_int;
 
@@ -10,15 +10,15 @@ use onednn_sys as sys;
 
 use crate::threads;
 
-/// Whether oneDNN's code shall flush on this thread.
-pub(super) fn is_wished() -> bool {
+/// Whether oneDNN's code must flush subnormal numbers on this thread.
+pub(super) fn is_requested() -> bool {
     threads::flushes()
 }
 
-/// `dnnl_primitive_execute`, with subnormal numbers taken for zeros where this thread wishes it.
+/// Calls `dnnl_primitive_execute`; subnormal numbers are treated as zeros if this thread requested it.
 ///
 /// # Safety
-/// As of `dnnl_primitive_execute`.
+/// As for `dnnl_primitive_execute`.
 pub(super) unsafe fn execute(
     primitive: sys::dnnl_primitive_t,
     stream: sys::dnnl_stream_t,
@@ -26,7 +26,7 @@ pub(super) unsafe fn execute(
 ) -> sys::dnnl_status_t {
     let count = args.len() as c_int;
     #[cfg(all(target_arch = "x86_64", unix))]
-    if is_wished() {
+    if is_requested() {
         // SAFETY: the caller's promise.
         return unsafe { x86::execute(primitive, stream, count, args.as_ptr()) };
     }
@@ -34,7 +34,7 @@ pub(super) unsafe fn execute(
     sys::guard(|| unsafe { sys::dnnl_primitive_execute(primitive, stream, count, args.as_ptr()) })
 }
 
-/// Task number `i` of a section of oneDNN's, with subnormal numbers taken for zeros if `flush`.
+/// Runs task `i` of one of oneDNN's sections; subnormal numbers are treated as zeros if `flush`.
 ///
 /// # Safety
 /// `task` may be called with these arguments, and does not unwind.
@@ -57,15 +57,15 @@ pub(super) unsafe fn run_task(
     unsafe { task(ctx, i, n) }
 }
 
-/// An `extern "C"` function `$name` that C++ may call while it flushes: it calls `$rust`, of the same signature, in the
-/// default mode, and flushes again afterwards. `$rust` has at most six arguments, all of them integers or pointers.
+/// Defines an `extern "C"` function `$name` that C++ may call in flush mode. It calls `$rust`, which has the same signature, in
+/// the default mode, and restores flush mode afterwards. `$rust` has at most six arguments, all of which are integers or pointers.
 #[cfg(onednn_threadpool)]
 macro_rules! callback {
     ($(fn $name:ident($($arg:ident: $ty:ty),*) $(-> $out:ty)? => $rust:path;)*) => {$(
         #[cfg(all(target_arch = "x86_64", unix))]
         #[unsafe(naked)]
         unsafe extern "C" fn $name($($arg: $ty),*) $(-> $out)? {
-            // The arguments stay in their registers, and the result in its own: eax is free before the call.
+            // Arguments and result stay in their registers: eax is free before the call.
             std::arch::naked_asm!(
                 "sub rsp, 24",
                 "stmxcsr [rsp]",
@@ -94,7 +94,7 @@ macro_rules! callback {
 #[cfg(onednn_threadpool)]
 pub(super) use callback;
 
-/// Flush results to zero, and take subnormal operands for zeros: bits 15 and 6 of MXCSR (Intel SDM, 10.2.3).
+/// Flush subnormal results to zero, and treat subnormal operands as zeros: bits 15 and 6 of MXCSR (Intel SDM, 10.2.3).
 #[cfg(all(target_arch = "x86_64", unix))]
 pub(super) const FLUSH: i32 = 1 << 15 | 1 << 6;
 
@@ -106,7 +106,7 @@ mod x86 {
 
     use super::FLUSH;
 
-    /// What `dnnl_primitive_execute` gets, in its order.
+    /// The arguments of `dnnl_primitive_execute`, in its order.
     #[repr(C)]
     struct Execution {
         primitive: sys::dnnl_primitive_t,
@@ -115,16 +115,11 @@ mod x86 {
         args: *const sys::dnnl_exec_arg_t,
     }
 
-    unsafe extern "C" {
-        /// The C++ part of `sys::guard`: calls `make(ctx)`, and makes a status of an exception.
-        fn onednn_sys_guard(make: unsafe extern "C" fn(*mut c_void) -> c_int, ctx: *mut c_void) -> c_int;
-    }
-
-    /// `dnnl_primitive_execute`, between setting the bits and taking them away. No Rust code runs in between: the guard is
+    /// Calls `dnnl_primitive_execute` with the bits set. No Rust code runs in between: the guard is
     /// C++, and what it calls is assembly.
     ///
     /// # Safety
-    /// As of `dnnl_primitive_execute`.
+    /// As for `dnnl_primitive_execute`.
     pub(super) unsafe fn execute(
         primitive: sys::dnnl_primitive_t,
         stream: sys::dnnl_stream_t,
@@ -135,16 +130,16 @@ mod x86 {
         let ctx = (&raw const execution).expose_provenance();
         // SAFETY: the guard calls `execute_all` once, with a pointer to a live `Execution`, and lets no exception out.
         unsafe {
-            call(onednn_sys_guard as *const (), execute_all as *const () as usize, ctx, 0)
+            call(sys::onednn_sys_guard as *const (), execute_all as *const () as usize, ctx, 0)
                 as sys::dnnl_status_t
         }
     }
 
-    /// Jumps to `dnnl_primitive_execute` with what `ctx` (rdi) holds. It has no frame of its own, so that an exception goes
-    /// from there to the guard.
+    /// Jumps to `dnnl_primitive_execute` with the arguments that `ctx` (rdi) points to. It has no stack frame, so an exception
+    /// unwinds from there straight to the guard.
     ///
     /// # Safety
-    /// `ctx` points to an [`Execution`]; as of `dnnl_primitive_execute`.
+    /// `ctx` points to an [`Execution`]; otherwise as for `dnnl_primitive_execute`.
     #[unsafe(naked)]
     unsafe extern "C" fn execute_all(ctx: *mut c_void) -> c_int {
         std::arch::naked_asm!(
@@ -161,16 +156,17 @@ mod x86 {
         )
     }
 
-    /// Calls `f(a, b, c)` with the bits set, and brings back what MXCSR was. The result is that of `f`, if it has one.
+    /// Calls `f(a, b, c)` with the bits set, and restores MXCSR. Returns the result of `f`, if it has one.
     ///
     /// # Safety
-    /// `f` is a C function that may be called so, and does not unwind. Rust code that it calls is called through `callback`.
+    /// `f` is a C function that takes these arguments and does not unwind. It calls Rust code only through `callback`.
     pub(super) unsafe fn call(f: *const (), a: usize, b: usize, c: usize) -> i32 {
-        // Room for what MXCSR was, and for what it becomes.
+        // The old and the new value of MXCSR.
         let mut modes = [0u32; 2];
         let result: i32;
-        // SAFETY: the caller's promise for the call. The stack is aligned for it, as the assembler block may use it; r12 and
-        // r13 survive it, and all other registers that it may change are declared. MXCSR is at the end what it was.
+        // SAFETY: the caller's promise for the call. The stack is aligned for it, because the assembly block may use the stack.
+        // The call preserves r12 and r13, and all other registers that it may change are declared. MXCSR has its old value at
+        // the end.
         unsafe {
             std::arch::asm!(
                 "stmxcsr [r12]",
@@ -222,8 +218,8 @@ mod x86 {
             fn seen_from_c(a: usize, b: usize, c: usize) -> c_int => in_rust;
         }
 
-        /// In place of C code: calls the callback, and puts what MXCSR was before it into the upper half of `rdi`'s word, and
-        /// what it was after it into the lower half.
+        /// Takes the place of C code: calls the callback, and stores MXCSR before the call into `seen[0]` and after it into
+        /// `seen[1]`.
         #[unsafe(naked)]
         unsafe extern "C" fn in_c(seen: *mut [u32; 2], b: usize, c: usize) -> c_int {
             std::arch::naked_asm!(
@@ -244,13 +240,13 @@ mod x86 {
             let before = mxcsr();
             assert!(!flushes(before));
             let mut seen = [0u32; 2];
-            // SAFETY: a function of these arguments, which calls Rust through a callback.
+            // SAFETY: a function that takes these arguments and calls Rust through a callback.
             let result = unsafe { call(in_c as *const (), (&raw mut seen).expose_provenance(), 5, 6) };
             assert_eq!(result, 456);
             assert!(flushes(seen[0]) && flushes(seen[1]), "{seen:x?}");
             assert!(!flushes(IN_RUST.load(SeqCst)));
             assert!(!flushes(mxcsr()));
-            // Without the bits the callback is the function.
+            // Without the bits, the callback only calls the function.
             // SAFETY: three integers.
             assert_eq!(unsafe { seen_from_c(1, 2, 3) }, 123);
             assert!(!flushes(IN_RUST.load(SeqCst)));

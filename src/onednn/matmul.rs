@@ -10,12 +10,12 @@ use super::{Refused, cache};
 use crate::dtype::DType;
 use crate::error::Unsupported;
 
-/// Everything that decides a product of an m x k by a k x n matrix. Arguments of a run, in order: src, weights,
-/// bias where there is one, dst.
+/// Everything that decides a product of an m x k by a k x n matrix. The arguments of a run, in order: src, weights, bias if
+/// there is one, dst.
 pub(crate) struct MatmulSpec<'a> {
     pub src: Spec<'a>,
     pub weights: Spec<'a>,
-    /// Columns, where there is a bias.
+    /// Number of columns, if there is a bias.
     pub bias: Option<usize>,
     pub dst: Spec<'a>,
     pub threads: usize,
@@ -34,7 +34,7 @@ impl MatmulSpec<'_> {
         )
     }
 
-    /// A primitive of its own, for weights that are described by a descriptor instead of a value.
+    /// A new primitive, outside the cache, for weights that are given by oneDNN's own descriptor.
     pub(crate) fn create(&self) -> Result<Executable, Refused> {
         let (src, weights, dst) = (self.src.describe()?, self.weights.describe()?, self.dst.describe()?);
         let bias = match self.bias {

@@ -15,16 +15,16 @@ use crate::error::{Complaint, Error, Result, Unsupported};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 
-/// What a descriptor is made from, cheap to put into a cache key.
+/// A memory descriptor as a value that is cheap to write into a cache key.
 #[derive(Clone, Copy)]
 pub(crate) enum Spec<'a> {
     /// Dense or strided; strides in **elements**.
     Strided { dims: &'a [usize], strides: &'a [usize], dtype: DType },
     /// A named layout.
     Layout { dims: &'a [usize], layout: &'a Layout, dtype: DType },
-    /// For oneDNN to choose.
+    /// oneDNN chooses the layout.
     Any { dims: &'a [usize], dtype: DType },
-    /// As oneDNN chose it before. Keyed by the descriptor's number: its parts cannot all be read.
+    /// The layout that oneDNN chose earlier. The key holds the descriptor's id, because not all of its parts can be read.
     Chosen(&'a MemoryDesc),
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Display for Spec<'_> {
 }
 
 impl Spec<'_> {
-    /// Appends all that tells this spec from others.
+    /// Appends everything that distinguishes this spec from others.
     pub(crate) fn push_key(&self, key: &mut Vec<u64>) {
         let (kind, dims, dtype) = match self {
             Spec::Strided { dims, dtype, .. } => (1, dims, dtype),
@@ -64,7 +64,7 @@ impl Spec<'_> {
         }
     }
 
-    /// The descriptor; refused for a layout that oneDNN has no public tag for.
+    /// The descriptor; refused for a layout for which oneDNN has no public tag.
     pub(crate) fn describe(&self) -> Result<MemoryDesc, Refused> {
         Ok(match *self {
             Spec::Strided { dims, strides, dtype } => MemoryDesc::strided(dims, strides, dtype)?,
@@ -79,9 +79,9 @@ impl Spec<'_> {
     }
 }
 
-/// The strides, where those of dimensions of size 1, which say nothing, are what they are in a dense tensor that has its
-/// channels inside or outside of its pixels as this one has: kernels and cache keys are then the same for all of them. Any
-/// other number would mislead oneDNN, some of whose kernels compare all strides to find out where the channels are.
+/// The strides, with those of dimensions of size 1, which have no effect, replaced by the strides of a dense tensor with the
+/// same order of channels and pixels. So kernels and cache keys are the same for all such tensors. Any other number would
+/// mislead oneDNN: some of its kernels compare all strides to find out where the channels are.
 fn canonical_strides(dims: &[usize], strides: &[usize]) -> Dims {
     let told = |d: usize| dims[d] != 1;
     let inside = dims.len() > 2
@@ -102,10 +102,10 @@ fn canonical_strides(dims: &[usize], strides: &[usize]) -> Dims {
     canonical
 }
 
-/// An owned descriptor: the identity of a physical layout, also of those that have no name.
+/// An owned memory descriptor. It identifies a physical layout, even one that has no name.
 pub(crate) struct MemoryDesc {
     raw: sys::dnnl_memory_desc_t,
-    /// A number that no other descriptor of this process has or will have; an address may be another's later.
+    /// A number that no other descriptor of this process ever has; an address may be reused.
     id: u64,
 }
 
@@ -120,7 +120,7 @@ impl MemoryDesc {
         MemoryDesc { raw, id: NEXT.fetch_add(1, Relaxed) }
     }
 
-    /// The empty descriptor, for an argument that is not there.
+    /// The empty descriptor, for an argument that is left out.
     pub(crate) fn none() -> MemoryDesc {
         MemoryDesc::owned(std::ptr::null_mut())
     }
@@ -159,7 +159,7 @@ impl MemoryDesc {
         Ok(MemoryDesc::owned(md))
     }
 
-    /// A copy of a descriptor that something else owns.
+    /// A copy of a descriptor that another object owns.
     ///
     /// # Safety
     /// `md` is null or a live descriptor.
@@ -186,7 +186,7 @@ impl MemoryDesc {
         unsafe { sys::dnnl_memory_desc_get_size(self.raw) }
     }
 
-    /// The inner blocks and outer strides, as oneDNN tells them. Compensation flags are not among them.
+    /// The inner blocks and outer strides, as oneDNN reports them. Compensation flags are not included.
     pub(crate) fn blocking(&self) -> Result<Blocking> {
         let rank = self.query_i32(sys::dnnl_query_ndims_s32)?;
         let blocks = self.query_i32(sys::dnnl_query_inner_nblks_s32)?;
@@ -232,12 +232,12 @@ impl Drop for MemoryDesc {
     }
 }
 
-/// A descriptor's parts, copied.
+/// A copy of a descriptor's parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blocking {
     pub dims: Vec<usize>,
     pub padded_dims: Vec<usize>,
-    /// In elements, of the outer dimensions.
+    /// Strides of the outer dimensions, in **elements**.
     pub strides: Vec<usize>,
     pub inner_sizes: Vec<usize>,
     pub inner_dims: Vec<usize>,
@@ -263,7 +263,7 @@ impl std::fmt::Display for Blocking {
     }
 }
 
-/// oneDNN has limits of its own for sizes; all that is wrong with a descriptor otherwise was found before.
+/// oneDNN has its own limits for sizes; all other errors in a descriptor were found before.
 fn described(call: &'static str, status: sys::dnnl_status_t, dims: &[usize]) -> Result<()> {
     if status != sys::dnnl_invalid_arguments {
         return check(call, status);
@@ -273,10 +273,10 @@ fn described(call: &'static str, status: sys::dnnl_status_t, dims: &[usize]) -> 
     Err(Error::Overflow(Complaint::new("memory descriptor", "dims", format!("{dims:?}"), rule, remedy)))
 }
 
-/// A memory object whose handle changes from run to run.
+/// A memory object; its data handle changes from run to run.
 pub(super) struct Memory(sys::dnnl_memory_t);
 
-// SAFETY: used by one thread at a time: it is taken out of a pool for the length of a run.
+// SAFETY: used by one thread at a time: it is taken out of a pool for the duration of a run.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -322,7 +322,7 @@ fn c_dtype(dtype: DType) -> sys::dnnl_data_type_t {
     }
 }
 
-/// The public tag of this name, in oneDNN's letters (`aBcd16b`), if there is one.
+/// The public tag with this name, in oneDNN's letters (`aBcd16b`), if there is one.
 pub(crate) fn format_tag(name: &str) -> Option<sys::dnnl_format_tag_t> {
     static TAGS: LazyLock<HashMap<String, sys::dnnl_format_tag_t>> = LazyLock::new(|| {
         (sys::dnnl_format_tag_any + 1..sys::dnnl_format_tag_last)
@@ -340,7 +340,7 @@ pub(crate) fn format_tag(name: &str) -> Option<sys::dnnl_format_tag_t> {
 mod tests {
     use super::*;
 
-    /// Packed weights that are freed leave their place to others, in another layout.
+    /// After packed weights are freed, other weights in another layout may get the same address.
     #[test]
     fn a_chosen_descriptor_in_the_place_of_another_has_another_key() {
         let key = |desc: &MemoryDesc| {

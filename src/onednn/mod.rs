@@ -1,8 +1,8 @@
-//! oneDNN, made safe: the only caller of the -sys crate.
+//! A safe interface to oneDNN: the only caller of the -sys crate.
 //!
-//! `status` turns codes into errors, `engine` holds the engine, streams and thread-pool adapter, `memory` the
-//! descriptors, `attr` the attributes, `primitive` runs, `flush` sets the processor's mode for a run, `cache` keeps. One file per primitive kind builds its
-//! descriptor and key.
+//! `status` turns codes into errors; `engine` holds the engine, streams and thread-pool adapter; `memory` the descriptors;
+//! `attr` the attributes. `primitive` creates and runs primitives, `flush` sets the processor's mode for a run, `cache` keeps
+//! primitives. There is one file per kind of primitive, which builds its descriptor and key.
 
 mod attr;
 mod cache;
@@ -30,9 +30,9 @@ use crate::layout::dims::MAX_RANK;
 /// Why there is no primitive: the op turns it into an error that names its operands.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// oneDNN has nothing fast for this configuration.
+    /// oneDNN has no fast implementation for this configuration.
     Unsupported(Unsupported),
-    /// Something failed.
+    /// A call failed.
     Failed(Error),
 }
 

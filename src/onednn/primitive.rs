@@ -1,4 +1,4 @@
-//! Primitives: made from a descriptor, checked for `ref`, and run with every argument's size checked.
+//! Primitives: made from a descriptor, checked for `ref`, and run after the size of every argument is checked.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Mutex;
@@ -16,11 +16,11 @@ use crate::post_ops::MAX_POST_OPS;
 use crate::scratchpad::Scratchpad;
 use crate::threads;
 
-/// What oneDNN answered when it was asked for an implementation.
+/// oneDNN's answer to a request for an implementation.
 pub(crate) enum Answer {
-    /// It has one.
+    /// It has an implementation.
     Found(PrimitiveDesc),
-    /// It has none for this configuration.
+    /// It has no implementation for this configuration.
     Unimplemented,
 }
 
@@ -28,8 +28,8 @@ pub(crate) enum Answer {
 pub(crate) struct PrimitiveDesc(sys::dnnl_primitive_desc_t);
 
 impl PrimitiveDesc {
-    /// Asks for an implementation. `create` is one of the `dnnl_*_primitive_desc_create` functions with all its
-    /// arguments but the place of the result, the engine and the attributes.
+    /// Asks for an implementation. `create` calls one of the `dnnl_*_primitive_desc_create` functions with all its arguments
+    /// except the result, the engine and the attributes.
     ///
     /// # Safety
     /// `create` passes only live descriptors and arrays of the right length.
@@ -65,9 +65,9 @@ impl PrimitiveDesc {
         Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
     }
 
-    /// Goes on to oneDNN's next implementation of the same configuration; false where there is none.
+    /// Advances to oneDNN's next implementation of the same configuration; returns false if there is none.
     pub(super) fn advance(&mut self) -> Result<bool> {
-        // SAFETY: the descriptor is alive, and nobody else has it.
+        // SAFETY: the descriptor is alive, and nobody else uses it.
         match status_of(|| unsafe { sys::dnnl_primitive_desc_next_impl(self.0) }) {
             sys::dnnl_last_impl_reached => Ok(false),
             status => check("dnnl_primitive_desc_next_impl", status).map(|()| true),
@@ -99,31 +99,31 @@ pub(crate) fn is_reference(implementation: &str) -> bool {
     implementation.starts_with("ref") || implementation.contains("+ref") || implementation.contains(":ref")
 }
 
-/// Whether an implementation changes the layout of its data inside itself.
+/// Whether an implementation changes the layout of its data internally.
 pub(crate) fn reorders_inside(implementation: &str) -> bool {
-    // A deconvolution names the convolution that it stands on: `conv:any+jit_uni_ncsp:...`.
+    // A deconvolution's name includes the convolution that it is based on: `conv:any+jit_uni_ncsp:...`.
     implementation.contains("jit_uni_ncsp")
 }
 
-/// The most arguments of a run: source, weights, bias, result, and an operand for each post-op.
+/// The largest number of arguments of a run: source, weights, bias, result, and an operand for each post-op.
 pub(crate) const MAX_RUN_ARGS: usize = MAX_POST_OPS + 4;
 
 /// One argument of a run.
 pub(crate) enum RunArg<'a> {
-    /// Read.
+    /// The run reads it.
     In(&'a [u8]),
-    /// Written.
+    /// The run writes it.
     Out(&'a mut [u8]),
 }
 
-/// A primitive, ready to run: shared between threads, one scratchpad and one set of memory objects a run.
+/// A primitive, ready to run. Threads share it; each run has its own scratchpad and set of memory objects.
 pub(crate) struct Executable {
     primitive: sys::dnnl_primitive_t,
     implementation: String,
     slots: Vec<Slot>,
     scratchpad_bytes: usize,
     bare: bool,
-    /// Memory objects of finished runs.
+    /// Memory objects of finished runs, for reuse.
     spare: Mutex<Vec<Vec<Memory>>>,
 }
 
@@ -140,7 +140,7 @@ unsafe impl Send for Executable {}
 unsafe impl Sync for Executable {}
 
 impl Executable {
-    /// Generates the code. `args` are the `DNNL_ARG_...` that a run will bring, in its order.
+    /// Generates the code. `args` are the `DNNL_ARG_...` of a run's arguments, in their order.
     pub(crate) fn new(desc: &PrimitiveDesc, args: &[c_int]) -> Result<Executable> {
         let mut primitive = std::ptr::null_mut();
         // SAFETY: the descriptor is alive.
@@ -168,13 +168,13 @@ impl Executable {
         &self.implementation
     }
 
-    /// The same, known to lack the bias and the post-ops that were asked for.
+    /// Marks the primitive as lacking the requested bias and post-ops.
     pub(crate) fn without_bias_and_post_ops(mut self) -> Executable {
         self.bare = true;
         self
     }
 
-    /// Whether bias and post-ops are left to the caller, and are no arguments of a run.
+    /// Whether bias and post-ops are left to the caller, and are not arguments of a run.
     pub(crate) fn is_bare(&self) -> bool {
         self.bare
     }
@@ -183,24 +183,24 @@ impl Executable {
         self.scratchpad_bytes
     }
 
-    /// The descriptor of argument number `i` of `args` given at creation.
+    /// The descriptor of argument `i` of the `args` given at creation.
     pub(crate) fn desc(&self, i: usize) -> &MemoryDesc {
         &self.slots[i].desc
     }
 
-    /// Runs on the caller's team. The arguments come in the order given at creation. oneDNN itself checks neither
-    /// layout nor length of what it is handed (FACTS 1): the layout was part of the key or object that led here,
-    /// and the length is checked now.
+    /// Runs on the caller's team. The arguments have the order given at creation. oneDNN checks neither layout nor length of
+    /// its arguments (FACTS 1): the layout was part of the key or object that selected this primitive, and the length is
+    /// checked here.
     pub(crate) fn run(&self, args: &mut [RunArg<'_>]) -> Result<()> {
         self.run_in(args, None)
     }
 
-    /// The same in a scratchpad of the caller's, where there is one.
+    /// As [`run`](Self::run), in the caller's scratchpad if there is one.
     pub(crate) fn run_in(&self, args: &mut [RunArg<'_>], scratchpad: Option<&mut Scratchpad>) -> Result<()> {
         let mut own = Scratchpad::new();
         let scratchpad = scratchpad.unwrap_or(&mut own).reserve(self.scratchpad_bytes)?;
         let mut memories = self.take_memories()?;
-        // One more is the scratchpad.
+        // One more argument is the scratchpad.
         let mut exec = [sys::dnnl_exec_arg_t { arg: 0, memory: std::ptr::null_mut() }; MAX_RUN_ARGS + 1];
         let count = self.slots.len();
         if args.len() + 1 != count || count > exec.len() {
@@ -215,15 +215,15 @@ impl Executable {
             if bytes < slot.bytes {
                 return Err(argument_error(bytes));
             }
-            // SAFETY: valid for `bytes >= slot.bytes`, borrowed for the whole of this function.
+            // SAFETY: valid for `bytes >= slot.bytes`, and borrowed for the whole of this function.
             unsafe { memory.set(data)? };
             exec[i] = sys::dnnl_exec_arg_t { arg: slot.arg, memory: memory.raw() };
         }
         fault::engine_runs();
         threads::run(|| {
             with_stream(|stream| {
-                // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this
-                // thread's. A THREADPOOL stream is synchronous; for other runtimes the wait ends the run.
+                // SAFETY: every argument is set and long enough, and inputs are only read; the stream is this thread's. With
+                // the THREADPOOL runtime a stream is synchronous; with other runtimes the wait below ends the run.
                 guarded_call("dnnl_primitive_execute", || unsafe {
                     flush::execute(self.primitive, stream, &exec[..count])
                 })?;
@@ -257,11 +257,11 @@ fn argument_error(_got: usize) -> Error {
 
 impl Drop for Executable {
     fn drop(&mut self) {
-        // Another thread of the parent may have held a lock of oneDNN's.
+        // Another thread of the parent may have held one of oneDNN's locks during the fork.
         if threads::forked() {
             return;
         }
-        // SAFETY: owned and destroyed once; no run is under way, as a run borrows self.
+        // SAFETY: owned and destroyed once; no run is in progress, because a run borrows self.
         unsafe { sys::dnnl_primitive_destroy(self.primitive) };
     }
 }

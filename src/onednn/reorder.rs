@@ -1,4 +1,4 @@
-//! oneDNN's reorder: between descriptors, so also into layouts that have no name.
+//! oneDNN's reorder between descriptors, which also supports layouts that have no name.
 
 use onednn_sys as sys;
 
@@ -14,12 +14,12 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// Packs plain f32 weights, of any strides, into the layout that a primitive chose. Not cached: a descriptor that oneDNN
-/// chose cannot be compared as a value, and packing happens once.
+/// Packs plain f32 weights, of any strides, into the layout that a primitive chose. It is not cached: a descriptor that
+/// oneDNN chose cannot be compared by value, and packing happens once.
 pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, Refused> {
     let (dims, strides) = (weights.dims(), weights.strides());
     let src: &[u8] = bytemuck::cast_slice(weights.data::<f32>());
-    // oneDNN counts a view to the end of its last row, which the storage need not reach.
+    // oneDNN counts a view to the end of its last row, which may be beyond the end of the storage.
     if is_nested(dims, strides) {
         let from = Spec::Strided { dims, strides, dtype: DType::F32 }.describe()?;
         if from.size_bytes() <= src.len() {
@@ -32,12 +32,13 @@ pub(crate) fn pack(weights: &StridedTensor, to: &MemoryDesc) -> Result<Buffer, R
     packed(&from, bytemuck::cast_slice(&dense), to)
 }
 
-/// Whether each dimension steps over all that lies within it, the rest behind its last element included: oneDNN takes all
-/// others for tensors whose elements share memory.
+/// Whether each dimension's stride covers all that is inside it, including the gap behind its last element. oneDNN treats all
+/// other tensors as if their elements shared memory.
 fn is_nested(dims: &[usize], strides: &[usize]) -> bool {
-    let mut told: Dims = (0..dims.len()).filter(|&d| dims[d] != 1).to_dims();
-    told.sort_by_key(|&d| strides[d]);
-    told.iter()
+    let mut order: Dims = (0..dims.len()).filter(|&d| dims[d] != 1).to_dims();
+    order.sort_by_key(|&d| strides[d]);
+    order
+        .iter()
         .try_fold(1, |least, &d| (strides[d] >= least).then(|| strides[d].saturating_mul(dims[d])))
         .is_some()
 }
@@ -48,7 +49,7 @@ fn packed(from: &MemoryDesc, src: &[u8], to: &MemoryDesc) -> Result<Buffer, Refu
     Ok(packed)
 }
 
-/// The way back from [`pack`].
+/// The inverse of [`pack`].
 pub(crate) fn unpack(from: &MemoryDesc, src: &[u8], to: Spec<'_>, dst: &mut [u8]) -> Result<(), Refused> {
     let executable = create(from, &to.describe()?)?;
     executable.run(&mut [RunArg::In(src), RunArg::Out(dst)])?;
@@ -58,7 +59,7 @@ pub(crate) fn unpack(from: &MemoryDesc, src: &[u8], to: Spec<'_>, dst: &mut [u8]
 fn create(from: &MemoryDesc, to: &MemoryDesc) -> Result<Executable, Refused> {
     let engine = engine()?;
     let threads = threads::current_threads();
-    // SAFETY: both descriptors are alive, and the engine is the process's own.
+    // SAFETY: both descriptors are alive, and the engine lives as long as the process.
     let answer = unsafe {
         PrimitiveDesc::ask("dnnl_reorder_primitive_desc_create", threads, &[], |place, _, attr| {
             sys::dnnl_reorder_primitive_desc_create(place, from.raw(), engine, to.raw(), engine, attr)
@@ -78,7 +79,7 @@ mod tests {
     use crate::onednn::memory::format_tag;
     use crate::tensor::blocked::BlockedTensor;
 
-    /// oneDNN's reorder of a strided tensor.
+    /// Reorders a strided tensor with oneDNN.
     fn by_onednn(x: &StridedTensor, layout: &Layout) -> Vec<u8> {
         let to = Spec::Layout { dims: x.dims(), layout, dtype: x.dtype() }.describe().unwrap();
         pack(x, &to).unwrap().as_bytes().to_vec()

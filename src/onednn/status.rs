@@ -5,7 +5,7 @@ use onednn_sys as sys;
 use crate::error::{Error, Result};
 use crate::fault;
 
-/// Makes a call of oneDNN; its status as a result.
+/// Makes a call of oneDNN, and returns its status as a result.
 pub(super) fn call(name: &'static str, make: impl FnOnce() -> sys::dnnl_status_t) -> Result<()> {
     check(name, status_of(make))
 }
@@ -15,13 +15,14 @@ pub(super) fn guarded_call(name: &'static str, make: impl FnOnce() -> sys::dnnl_
     check(name, fault::engine_status().unwrap_or_else(|| fault::inside(make)))
 }
 
-/// Makes a call of oneDNN, unless a test has it fail. An exception counts as the status that it should have been.
+/// Makes a call of oneDNN, unless a test injects a failure. An exception is returned as the status that oneDNN should have
+/// returned.
 pub(super) fn status_of(make: impl FnOnce() -> sys::dnnl_status_t) -> sys::dnnl_status_t {
     fault::engine_status().unwrap_or_else(|| fault::inside(|| sys::guard(make)))
 }
 
-/// `Ok` for success; `OutOfMemory` or `Backend` else. `unimplemented` is for the caller to look at first, where
-/// it means that a configuration has no kernel.
+/// `Ok` for success, otherwise `OutOfMemory` or `Backend`. Callers for which `unimplemented` means that a configuration has
+/// no kernel must test for it first.
 pub(crate) fn check(call: &'static str, status: sys::dnnl_status_t) -> Result<()> {
     match status {
         sys::dnnl_success => Ok(()),

@@ -1,4 +1,4 @@
-//! Arguments on their way to a kernel, and boxed values for calls by name.
+//! `Arg`: the borrowed arguments of a call; `Value`: owned ones, for calls by name.
 
 use std::panic::Location;
 
@@ -12,10 +12,10 @@ use crate::tensor::any::{Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 
-/// One argument, borrowed. The order is the schema's.
+/// One argument, borrowed. Arguments follow the schema's order.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg<'a> {
-    /// Left out.
+    /// The argument was left out.
     Absent,
     /// A tensor: data or parameter.
     Tensor(TensorRef<'a>),
@@ -27,20 +27,20 @@ pub enum Arg<'a> {
     Ints(&'a [i64]),
     /// A list of sizes or axes, from a typed call.
     Sizes(&'a [usize]),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
-    /// A flag.
+    /// A Boolean.
     Bool(bool),
-    /// A word.
+    /// A string.
     Str(&'a str),
-    /// A list of post-ops, where the schema has a word that names them.
+    /// A list of post-ops, for a string argument that names them.
     PostOps(&'a PostOps),
 }
 
-/// The most arguments that an op of this crate has.
+/// The largest number of arguments of any op of this crate.
 const MAX_ARGS: usize = 16;
 
-/// The arguments of a typed call, inline.
+/// The arguments of a typed call, stored inline.
 pub(crate) struct ArgList<'a> {
     list: [Arg<'a>; MAX_ARGS],
     len: usize,
@@ -51,23 +51,23 @@ impl<'a> ArgList<'a> {
         ArgList { list: [Arg::Absent; MAX_ARGS], len: 0 }
     }
 
-    /// Appends one.
+    /// Appends one argument.
     ///
     /// # Panics
-    /// Beyond [`MAX_ARGS`].
+    /// If there are more than [`MAX_ARGS`].
     pub fn push(&mut self, arg: Arg<'a>) {
         self.list[self.len] = arg;
         self.len += 1;
     }
 
-    /// All of them.
+    /// All arguments.
     pub fn as_slice(&self) -> &[Arg<'a>] {
         &self.list[..self.len]
     }
 }
 
 /// An owned argument, for calls by name.
-// A tensor is moved once on its way in; a box would cost more than the copy.
+// A tensor is moved once on its way in; a box would cost more than that move.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -80,11 +80,11 @@ pub enum Value {
     Int(i64),
     /// A list of integers.
     Ints(Vec<i64>),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
-    /// A flag.
+    /// A Boolean.
     Bool(bool),
-    /// A word.
+    /// A string.
     Str(String),
 }
 
@@ -97,7 +97,8 @@ value_from!(Tensor => Tensor, StridedTensor => Tensor, BlockedTensor => Tensor, 
     i64 => Int, i32 => Int, Vec<i64> => Ints, &[i64] => Ints, f64 => Float, f32 => Float, bool => Bool, &str => Str,
     String => Str);
 
-/// The arguments of one call, as a kernel sees them: complete, of the schema's kinds, data operands of one key.
+/// The checked arguments of one call, as a kernel sees them: all are there, their kinds match the schema, and the data
+/// operands have one key.
 #[derive(Clone, Copy)]
 pub struct Args<'a> {
     op: &'static Op,
@@ -108,8 +109,8 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// The arguments of one call, checked: as many as the schema has, of its kinds, data operands of one key,
-    /// parameters 1-D and strided, plain tensors strided. What a host framework makes before it runs a kernel.
+    /// Checks the arguments of one call: their number and kinds match the schema, data operands have one key, parameters are
+    /// 1-D and strided, plain tensors strided. A host framework makes this before it runs a kernel.
     ///
     /// # Errors
     /// `InvalidArgument`, `KeyMismatch`, `RankMismatch`.
@@ -168,7 +169,7 @@ impl<'a> Args<'a> {
         Ok(Args { op, schema, key: operand.key(), values, location: Location::caller() })
     }
 
-    /// Parameters alone, by a schema of them.
+    /// Parameters alone, checked against a schema that has only parameters.
     pub(crate) fn of_params(schema: &'static Schema, values: &'a [Arg<'a>]) -> Result<Args<'a>> {
         static NO_OP: Op = Op::new(&Schema::new("parameters", &[]));
         let args =
@@ -184,7 +185,7 @@ impl<'a> Args<'a> {
         self.schema.name
     }
 
-    /// The key of the data operands.
+    /// The data operands' key.
     pub fn key(&self) -> DispatchKey {
         self.key
     }
@@ -205,17 +206,17 @@ impl<'a> Args<'a> {
         specs.iter().position(|spec| !spec.kind.is_tensor()).unwrap_or(specs.len())
     }
 
-    /// Name of argument `i`.
+    /// The name of argument `i`.
     pub fn name(&self, i: usize) -> &'static str {
         self.schema.args[i].name
     }
 
-    /// Every data operand, in order.
+    /// Every data operand with its argument's name, in order.
     pub fn data_operands(&self) -> impl Iterator<Item = (&'static str, TensorRef<'a>)> {
         data_operands(self.schema, self.values)
     }
 
-    /// The error of a kernel that does not run as it was called.
+    /// The error of a kernel that cannot run this call.
     pub(crate) fn unsupported(&self, reason: Unsupported, remedy: Option<String>) -> Error {
         self.op.unsupported(self.key, reason, self.values, remedy)
     }
@@ -236,7 +237,7 @@ impl<'a> Args<'a> {
         ))
     }
 
-    /// Tensor number `i`.
+    /// Argument `i`, a tensor.
     pub fn tensor(&self, i: usize) -> Result<TensorRef<'a>> {
         match self.values[i] {
             Arg::Tensor(t) => Ok(t),
@@ -244,7 +245,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Tensor number `i`, where there is one.
+    /// Argument `i`, a tensor, or `None` if it was left out.
     pub fn optional_tensor(&self, i: usize) -> Result<Option<TensorRef<'a>>> {
         match self.values[i] {
             Arg::Absent => Ok(None),
@@ -252,7 +253,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Strided tensor number `i`.
+    /// Argument `i`, a strided tensor.
     pub fn strided(&self, i: usize) -> Result<&'a StridedTensor> {
         match self.values[i] {
             Arg::Tensor(TensorRef::Strided(t)) => Ok(t),
@@ -260,7 +261,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Strided tensor number `i`, where there is one.
+    /// Argument `i`, a strided tensor, or `None` if it was left out.
     pub fn optional_strided(&self, i: usize) -> Result<Option<&'a StridedTensor>> {
         match self.values[i] {
             Arg::Absent => Ok(None),
@@ -268,7 +269,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Blocked tensor number `i`.
+    /// Argument `i`, a blocked tensor.
     pub fn blocked(&self, i: usize) -> Result<&'a BlockedTensor> {
         match self.values[i] {
             Arg::Tensor(TensorRef::Blocked(t)) => Ok(t),
@@ -276,7 +277,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Blocked tensor number `i`, where there is one.
+    /// Argument `i`, a blocked tensor, or `None` if it was left out.
     pub fn optional_blocked(&self, i: usize) -> Result<Option<&'a BlockedTensor>> {
         match self.values[i] {
             Arg::Absent => Ok(None),
@@ -284,7 +285,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The list of tensors number `i`; empty where it was left out.
+    /// Argument `i`, a list of tensors; empty if it was left out.
     pub fn tensors(&self, i: usize) -> Result<&'a [TensorRef<'a>]> {
         match self.values[i] {
             Arg::Tensors(list) => Ok(list),
@@ -293,7 +294,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Integer number `i`.
+    /// Argument `i`, an integer.
     pub fn int(&self, i: usize) -> Result<i64> {
         match self.values[i] {
             Arg::Int(v) => Ok(v),
@@ -301,7 +302,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Integer number `i`, which counts something: never negative.
+    /// Argument `i`, a count: an integer that is not negative.
     pub fn count(&self, i: usize) -> Result<usize> {
         let v = self.int(i)?;
         match usize::try_from(v) {
@@ -317,7 +318,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The list of sizes number `i`: never negative. Empty where it was left out.
+    /// Argument `i`, a list of sizes, none negative; empty if it was left out.
     pub fn sizes(&self, i: usize) -> Result<Dims> {
         match self.values[i] {
             Arg::Sizes(v) => Dims::new(self.op(), self.name(i), v),
@@ -349,7 +350,7 @@ impl<'a> Args<'a> {
         Dims::new(self.op(), self.name(i), &sizes[..values.len()])
     }
 
-    /// One value for each of `rank` spatial dimensions: a single value stands for all of them.
+    /// Argument `i`, with one value for each of `rank` spatial dimensions. A single value applies to all of them.
     pub fn spatial(&self, i: usize, rank: usize) -> Result<Dims> {
         let given = self.sizes(i)?;
         if given.len() == rank {
@@ -368,7 +369,7 @@ impl<'a> Args<'a> {
         )
     }
 
-    /// The list of integers number `i`, of any sign. Empty where it was left out.
+    /// Argument `i`, a list of integers of any sign; empty if it was left out.
     pub fn ints(&self, i: usize) -> Result<Vec<i64>> {
         match self.values[i] {
             Arg::Int(v) => Ok(vec![v]),
@@ -379,7 +380,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Number `i`.
+    /// Argument `i`, a floating-point number.
     pub fn float(&self, i: usize) -> Result<f64> {
         match self.values[i] {
             Arg::Float(v) => Ok(v),
@@ -388,7 +389,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Flag number `i`.
+    /// Argument `i`, a Boolean.
     pub fn flag(&self, i: usize) -> Result<bool> {
         match self.values[i] {
             Arg::Bool(v) => Ok(v),
@@ -396,7 +397,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Word number `i`.
+    /// Argument `i`, a string.
     pub fn word(&self, i: usize) -> Result<&'a str> {
         match self.values[i] {
             Arg::Str(v) => Ok(v),
@@ -405,7 +406,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Every data operand among `values`, with its name.
+/// Every data operand among `values`, with its argument's name.
 pub(crate) fn data_operands<'a>(
     schema: &'static Schema,
     values: &'a [Arg<'a>],
@@ -420,7 +421,7 @@ pub(crate) fn data_operands<'a>(
     })
 }
 
-/// Whether a value may stand for an argument of this kind.
+/// Whether a value may be passed for an argument of this kind.
 pub(crate) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
     matches!(
         (kind, value),
@@ -468,7 +469,7 @@ fn same_key<'a>(
     )
 }
 
-/// A tensor of another backend does not pass for one of ours: kernels of our keys know their tensors by type.
+/// Refuses another backend's tensor that claims one of our keys: kernels of our keys know their tensors by Rust type.
 pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_>) -> Result<()> {
     if let TensorRef::Opaque(_) = t
         && [DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&t.key())
@@ -477,8 +478,8 @@ pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_
             KeyMismatch,
             op,
             name,
-            format!("an opaque tensor that says it is of key `{}`", t.key()),
-            "that key's tensors are this crate's own",
+            format!("an opaque tensor that claims key `{}`", t.key()),
+            "only this crate's own tensors have that key",
             "give the backend a key of its own with `register_backend`"
         );
     }

@@ -1,4 +1,4 @@
-//! The way round a missing kernel, for hosts that ask for it: to the strided kernel and back. Off unless asked for.
+//! The fallback for a missing blocked kernel: reorder to strided, run the strided kernel, reorder back. Off by default.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -16,15 +16,15 @@ use crate::op::args::Arg;
 use crate::op::kernel::{Op, Outputs};
 use crate::tensor::any::{Tensor, TensorRef};
 
-/// What the first fallback of an op cost: what a host tells its user, once an op.
+/// What an op's first fallback cost. A host shows it to its user, once for each op.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FallbackNote {
-    /// The op without a blocked kernel.
+    /// The op that has no blocked kernel.
     pub op: &'static str,
-    /// **Bytes** of tensors that were reordered, there and back.
+    /// **Bytes** of tensors that were reordered, in both directions.
     pub bytes: usize,
-    /// Time that the reorders took.
+    /// Time spent in those reorders.
     pub reorders: Duration,
     /// Time of the whole call.
     pub call: Duration,
@@ -57,7 +57,7 @@ fn installed() -> std::sync::MutexGuard<'static, Vec<Installed>> {
     INSTALLED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A fallback that is on; dropping it switches it off.
+/// A fallback that is on. Dropping it switches the fallback off.
 #[derive(Debug)]
 #[must_use = "dropping it switches the fallback off"]
 pub struct Fallback(usize);
@@ -66,18 +66,18 @@ impl Drop for Fallback {
     fn drop(&mut self) {
         let mut all = installed();
         let own = all.iter().position(|i| i.id == self.0).map(|at| all.remove(at));
-        // What `tell` holds may call ops when it goes, or be another of these: not under the lock.
+        // Dropping a `tell` closure may run code that calls ops or drops another `Fallback`: do it outside the lock.
         drop(all);
         drop(own);
     }
 }
 
-/// Lets blocked calls of one op, or of every op, that have no blocked kernel run on the strided one: operands are
-/// reordered, and results come back in the first operand's layout. For the whole process, until the result is dropped.
-/// `tell` is called once for each op, after its first such call; every reorder is in the ledger as
-/// [`Cause::Fallback`](ledger::Cause::Fallback), and `deny_reorders` forbids it.
+/// Lets blocked calls of one op, or of every op, that have no blocked kernel run on the strided kernel. Operands are
+/// reordered, and results are reordered back to the first operand's layout. This holds for the whole process, until the
+/// returned value is dropped. `tell` is called once for each op, after its first fallback. The ledger records every reorder
+/// as [`Cause::Fallback`](ledger::Cause::Fallback), and `deny_reorders` forbids it.
 ///
-/// Off, which is how a process starts, such a call is an [`UnsupportedOp`](crate::Error::UnsupportedOp).
+/// A process starts with the fallback off; such a call is then an [`UnsupportedOp`](crate::Error::UnsupportedOp).
 pub fn allow_fallback(op: Option<&str>, tell: impl Fn(&FallbackNote) + Send + Sync + 'static) -> Fallback {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
     let id = NEXT.fetch_add(1, Relaxed);
@@ -86,7 +86,7 @@ pub fn allow_fallback(op: Option<&str>, tell: impl Fn(&FallbackNote) + Send + Sy
     Fallback(id)
 }
 
-/// The call on strided copies, where somebody allowed it and it can be done; `None` else.
+/// Runs the call on strided copies; `None` if no fallback is allowed or possible.
 pub(crate) fn attempt(
     op: &'static Op,
     key: DispatchKey,
@@ -111,7 +111,7 @@ pub(crate) fn attempt(
             reorders: moved.time.get(),
             call: start.elapsed(),
         };
-        // Told outside the lock: what is called may call ops.
+        // Called outside the lock: the closure may call ops.
         let tell: Vec<Arc<Tell>> = installed()
             .iter_mut()
             .filter(|i| allowed(i))
@@ -147,7 +147,7 @@ fn there_and_back(op: &'static Op, values: &[Arg<'_>], layout: Layout, moved: &M
             other => Ok(other.to_tensor()),
         }
     };
-    // One list of owned tensors for each argument.
+    // One list of owned tensors per argument.
     let mut owned: Vec<Vec<Tensor>> = Vec::with_capacity(values.len());
     for (spec, value) in op.schema().args.iter().zip(values) {
         owned.push(match value {
@@ -180,7 +180,7 @@ fn there_and_back(op: &'static Op, values: &[Arg<'_>], layout: Layout, moved: &M
                     op.schema().name,
                     "result",
                     format!("{:?}", t.dims()),
-                    "a fallback's result is blocked again, and of rank 3 to 5",
+                    "a fallback reorders its result to blocked, which needs rank 3 to 5",
                     "reorder the operands with `to_strided(MemoryFormat::Contiguous)` and call it there",
                 ))
             })?,

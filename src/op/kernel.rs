@@ -1,4 +1,4 @@
-//! One op: its schema, its kernels by key, and the way of a call.
+//! One op: its schema, its kernels for each key, and how a call is resolved.
 
 use std::sync::OnceLock;
 
@@ -17,7 +17,7 @@ use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// What a kernel gives back: nearly always one tensor.
+/// What a kernel returns: nearly always one tensor.
 // The large variant is the usual one.
 #[allow(clippy::large_enum_variant)]
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub enum Outputs {
 }
 
 impl Outputs {
-    /// Looks at the tails of blocked results, where the user switched that on.
+    /// Checks that the padding lanes of blocked results are zero, if the user switched that check on.
     fn check_tails(&self) -> Result<()> {
         let list = match self {
             Outputs::One(t) => std::slice::from_ref(t),
@@ -57,7 +57,7 @@ impl<T: Into<Tensor>> From<T> for Outputs {
 }
 
 impl Outputs {
-    /// Soft warnings for the ledger: results in another memory format than the first operand.
+    /// Notes in the ledger, as soft warnings, results whose memory format differs from the first operand's.
     fn note_layout_changes(&self, args: &Args<'_>) {
         let all = match self {
             Outputs::One(t) => std::slice::from_ref(t),
@@ -76,14 +76,14 @@ impl Outputs {
 /// The function behind a kernel: it checks the arguments, asks for its results, and writes them.
 pub type KernelFn = dyn Fn(&Args<'_>, &mut Results<'_>) -> KernelResult + Send + Sync;
 
-/// Which code runs a kernel.
+/// Who implements a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// This crate's own Rust.
     Rust,
-    /// oneDNN. A kernel of it declines where the engine has nothing fast, and the next kernel of the op runs.
+    /// oneDNN. Such a kernel declines if the engine has no fast implementation, and the op's next kernel runs.
     OneDnn,
-    /// Another crate's.
+    /// Another crate.
     Other,
 }
 
@@ -100,17 +100,18 @@ impl std::fmt::Display for Engine {
 /// An op's code for one key.
 #[derive(Clone, Copy)]
 pub struct Kernel {
-    /// The code. A kernel is registered once and stays for the life of the process.
+    /// The function. A kernel is registered once and stays for the life of the process.
     run: &'static KernelFn,
-    /// The dtypes of the data operands that it takes.
+    /// The dtypes that the kernel takes for its data operands.
     pub dtypes: &'static [DType],
-    /// Which code it is.
+    /// Who implements it.
     pub engine: Engine,
     preferred: Option<&'static PreferredFn>,
 }
 
-/// What a kernel prefers: of its op's schema, its key, the arguments of a call, and the descriptions of their tensors, which it
-/// gives back as it wants them. The tensors may be of another key.
+/// States which formats a kernel prefers. It gets the op's schema, the kernel's key, the arguments of a call, and the
+/// descriptors of their tensors; it returns those descriptors in the formats that the kernel prefers. The tensors may be of
+/// another key.
 pub type PreferredFn =
     dyn Fn(&'static Schema, DispatchKey, &[Arg<'_>], &[TensorDesc]) -> Result<Vec<TensorDesc>> + Send + Sync;
 
@@ -120,19 +121,19 @@ impl Kernel {
         Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust, preferred: None }
     }
 
-    /// Runs it on checked arguments: what a host framework calls. `None` where it does not take them, and the op's next
-    /// kernel for this key is to be asked; where there is none, [`Op::declined`] makes the error.
+    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments: the
+    /// caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the error.
     ///
     /// # Errors
-    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that it does not take; what the op
-    /// returns.
+    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that the kernel does not take; the
+    /// op's own errors.
     pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
         let mut results = Results::new(args.op());
         Ok(self.run(args, &mut results)?.then(|| results.outputs()))
     }
 
-    /// Whether it took the arguments.
+    /// Runs the kernel. Returns whether it took the arguments.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
         for (name, t) in args.data_operands() {
             if !self.dtypes.contains(&t.dtype()) {
@@ -146,18 +147,18 @@ impl Kernel {
         }
     }
 
-    /// The same, for other dtypes.
+    /// The same kernel for other dtypes.
     pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
         Kernel { dtypes, ..self }
     }
 
-    /// The same, stating which formats it wants its operands in, for who plans layouts.
+    /// The same kernel with its preferred formats, for planners of layouts.
     pub const fn with_preferred(self, preferred: &'static PreferredFn) -> Kernel {
         Kernel { preferred: Some(preferred), ..self }
     }
 
-    /// The tensors of a call as it wants them. Where the kernel states nothing: strided ones as they are, or dense; blocked
-    /// ones in the machine's own layout.
+    /// The tensors of a call in the kernel's preferred formats. A kernel that states none gets the default: strided tensors
+    /// as they are, or row-major if they come from another key; blocked tensors in the machine's native layout.
     pub(crate) fn preferred(
         &self,
         op: &Op,
@@ -171,7 +172,7 @@ impl Kernel {
         }
     }
 
-    /// The same, on another engine.
+    /// The same kernel with another engine.
     pub const fn with_engine(self, engine: Engine) -> Kernel {
         Kernel { engine, ..self }
     }
@@ -183,20 +184,20 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
-/// An op with its kernels for each key. Ours are statics; those of other crates live for ever on the heap.
+/// An op with its kernels for each key. This crate's ops are statics; those of other crates are leaked on the heap.
 pub struct Op {
     pub(crate) schema: &'static Schema,
     /// This crate's own kernels.
     strided: Kernels,
     blocked: Kernels,
-    /// The first kernel of another crate for each key.
+    /// The first kernel that another crate registered for each key.
     added: [OnceLock<Added>; MAX_KEYS],
 }
 
-/// Kernels of an op for one key, in the order in which they are asked.
+/// Kernels of an op for one key. A call asks them in this order.
 pub(crate) type Kernels = [Option<Kernel>; 2];
 
-/// A kernel that was registered, and the one that is asked after it.
+/// A registered kernel, and the kernel that is asked after it.
 struct Added {
     kernel: Kernel,
     next: OnceLock<Box<Added>>,
@@ -209,24 +210,24 @@ impl Op {
         Op { schema, strided: [None, None], blocked: [None, None], added }
     }
 
-    /// The same with these kernels for strided tensors.
+    /// The same op with these kernels for strided tensors.
     pub(crate) const fn strided(mut self, kernels: Kernels) -> Op {
         self.strided = kernels;
         self
     }
 
-    /// The same with these kernels for blocked tensors.
+    /// The same op with these kernels for blocked tensors.
     pub(crate) const fn blocked(mut self, kernels: Kernels) -> Op {
         self.blocked = kernels;
         self
     }
 
-    /// The same with one kernel, for strided tensors.
+    /// The same op with one kernel, for strided tensors.
     pub(crate) const fn on_strided(self, kernel: Kernel) -> Op {
         self.strided([Some(kernel), None])
     }
 
-    /// The same with one kernel that serves strided and blocked tensors.
+    /// The same op with one kernel for both strided and blocked tensors.
     pub(crate) const fn on_both(self, kernel: Kernel) -> Op {
         self.strided([Some(kernel), None]).blocked([Some(kernel), None])
     }
@@ -241,24 +242,24 @@ impl Op {
         own.iter().flatten()
     }
 
-    /// Its signature.
+    /// The op's signature.
     pub fn schema(&self) -> &'static Schema {
         self.schema
     }
 
-    /// The kernels of a key, in the order in which they are asked: that of their registration.
+    /// The kernels of a key, in the order in which a call asks them: this crate's first, then in order of registration.
     pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
         let first = self.added[key.index()].get();
         let added = std::iter::successors(first, |added| added.next.get().map(|next| &**next));
         self.own_kernels(key).chain(added.map(|added| &added.kernel))
     }
 
-    /// The first of them.
+    /// The first kernel of a key.
     pub fn kernel(&self, key: DispatchKey) -> Option<&Kernel> {
         self.kernels(key).next()
     }
 
-    /// Adds a kernel behind the others of its key. The registry's lock is held.
+    /// Appends a kernel to those of its key. The caller holds the registry's lock.
     pub(crate) fn add_kernel(&self, key: DispatchKey, kernel: Kernel) {
         let added = Added { kernel, next: OnceLock::new() };
         let Err(added) = self.added[key.index()].set(added) else { return };
@@ -271,12 +272,13 @@ impl Op {
         }
     }
 
-    /// The keys that have a kernel.
+    /// The keys for which the op has a kernel.
     pub fn keys(&self) -> Vec<DispatchKey> {
         DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some()).collect()
     }
 
-    /// The way of every call: argument kinds, one key, its kernels, their dtypes, the first that takes the operands.
+    /// Resolves and runs a call: checks the arguments against the schema, then asks the key's kernels in order. The first
+    /// kernel that takes the operands makes the results.
     #[track_caller]
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
         threads::enter(self.schema.name)?;
@@ -295,7 +297,8 @@ impl Op {
         Ok(outputs)
     }
 
-    /// The same into tensors of the caller's. Nothing falls back: who names the place of a result plans.
+    /// As [`call`](Self::call), but writes into the caller's tensors. It never falls back: a caller who provides the results
+    /// has planned their formats.
     #[track_caller]
     pub(crate) fn call_into(
         &'static self,
@@ -312,7 +315,8 @@ impl Op {
         results.check_tails()
     }
 
-    /// What would come out, and the scratchpad in **bytes**, which is looked for only `with_scratchpad`.
+    /// Describes the results without computing them. The second value is the size of the scratchpad in **bytes**; it is 0
+    /// unless `with_scratchpad`.
     #[track_caller]
     pub(crate) fn described(
         &'static self,
@@ -328,7 +332,7 @@ impl Op {
         Ok(results.described())
     }
 
-    /// Whether a kernel took the arguments.
+    /// Asks the key's kernels in order. Returns whether one took the arguments.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
         for kernel in self.kernels(args.key()) {
             if kernel.run(args, results)? {
@@ -338,7 +342,7 @@ impl Op {
         Ok(false)
     }
 
-    /// A typed call: tensors, then parameters; one result, of the operands' type.
+    /// As `call`, for typed functions: tensors, then parameters. Returns one result of the operands' type.
     #[track_caller]
     pub(crate) fn call_with<T: Operand>(
         &'static self,
@@ -364,7 +368,7 @@ impl Op {
         self.call_many(args.as_slice())
     }
 
-    /// `call`, for the typed functions: one result, of the operands' type.
+    /// As `call`, for typed functions: returns one result of the operands' type.
     #[track_caller]
     pub(crate) fn call_one<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<T> {
         match self.call(values)? {
@@ -374,7 +378,7 @@ impl Op {
         }
     }
 
-    /// `call`, for the typed functions with several results.
+    /// As `call`, for typed functions with several results.
     #[track_caller]
     pub(crate) fn call_many<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<Vec<T>> {
         self.call(values)?.into_vec().into_iter().map(|t| self.typed(t)).collect()
@@ -390,16 +394,16 @@ impl Op {
             "result",
             got,
             "the kernel's result is not of its operands' type",
-            "mend the kernel, or call the op by name",
+            "fix the kernel, or call the op by name",
         ))
     }
 
-    /// What a call comes to that has no kernel under its key, for a host's own dispatcher: the fallback where
-    /// [`allow_fallback`](crate::op::allow_fallback) allowed it, else the error that names the operands, the keys that have a
-    /// kernel, and the call that leads there.
+    /// Resolves a call whose key has no kernel, for a host's own dispatcher. If [`allow_fallback`](crate::dispatch::allow_fallback)
+    /// allows it, the fallback runs. Otherwise the error names the operands, the keys that have a kernel, and the call that
+    /// reorders to such a key.
     ///
     /// # Errors
-    /// `UnsupportedOp`; what the op returns where it falls back.
+    /// `UnsupportedOp`; the op's own errors if it falls back.
     pub fn missing(&'static self, args: &Args<'_>) -> Result<Outputs> {
         match fallback::attempt(self, args.key(), args.values(), args.location()) {
             Some(result) => result,
@@ -407,12 +411,12 @@ impl Op {
         }
     }
 
-    /// The error of a call whose key has no kernel for it.
+    /// The error of a call that no kernel of its key takes.
     pub fn declined(&self, args: &Args<'_>) -> Error {
         self.unsupported(args.key(), Unsupported::NoKernel, args.values(), None)
     }
 
-    /// The error of a call that no kernel answers.
+    /// The error of a call that cannot run, with its reason.
     pub(crate) fn unsupported(
         &self,
         key: DispatchKey,
@@ -436,7 +440,7 @@ impl Op {
     }
 }
 
-/// The call that leads from `key` to a key that has the kernel.
+/// The call that reorders from `key` to a key that has a kernel.
 fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> String {
     let strided = available.contains(&DispatchKey::STRIDED);
     match available.iter().find(|&&k| k != key) {
@@ -459,7 +463,7 @@ fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> Strin
     }
 }
 
-/// How to come to a dtype that a kernel takes.
+/// The remedy for a dtype that no kernel takes: convert to one that a kernel takes.
 pub(crate) fn convert(to: DType) -> String {
     format!("convert it with `to_dtype(DType::{to:?})`")
 }

@@ -1,4 +1,4 @@
-//! `ParamValue`: an argument that is no tensor, for printing, comparing and files.
+//! `ParamValue`: an argument that is not a tensor, for printing, comparing and files.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::op::args::{Arg, Value};
 
-/// A parameter of an op: an argument that is no tensor.
+/// A parameter of an op: an argument that is not a tensor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ParamValue {
-    /// A flag.
+    /// A Boolean.
     Bool(bool),
     /// An integer.
     Int(i64),
-    /// A number.
+    /// A floating-point number.
     Float(f64),
     /// A list of integers.
     Ints(Vec<i64>),
-    /// A word.
+    /// A string.
     Str(String),
 }
 
@@ -61,7 +61,7 @@ impl ParamValue {
     }
 }
 
-/// Numbers compare by their bits, so that equal parameters hash alike.
+/// Floats compare by their bits, so that equal parameters have equal hashes.
 impl PartialEq for ParamValue {
     fn eq(&self, other: &ParamValue) -> bool {
         match (self, other) {

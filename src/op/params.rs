@@ -1,5 +1,5 @@
-//! Typed parameters: one struct an op, which makes the arguments of its schema, is read from a call, and prints, compares,
-//! hashes and serialises.
+//! Typed parameters: one struct per op. The struct makes the parameter arguments of the op's schema, is read from a call, and
+//! can be printed, compared, hashed and serialised.
 //!
 //! The [`params!`](crate::op::params::params) macro declares such a struct. Each field names its argument in the schema:
 //!
@@ -20,21 +20,21 @@ use crate::op::param_value::ParamValue;
 use crate::op::schema::{ArgSpec, Schema};
 use crate::post_ops::PostOps;
 
-/// The parameters of an op. In its schema they stand behind the tensors.
+/// The parameters of an op. In the op's schema they follow the tensors.
 pub(crate) trait Params: Sized {
     /// Their arguments in the schema, in order.
     const SPECS: &'static [ArgSpec];
 
-    /// A schema of them alone: what a file is read by.
+    /// A schema that has only these parameters, for reading them from a file.
     const STORED: &'static Schema = &Schema::new("parameters", Self::SPECS);
 
-    /// Reads them from a call whose schema ends with [`SPECS`](Self::SPECS).
+    /// Reads the parameters from a call whose schema ends with [`SPECS`](Self::SPECS).
     fn read(args: &Args<'_>) -> Result<Self>;
 
     /// Appends the values, in order.
     fn push_args<'a>(&'a self, to: &mut ArgList<'a>);
 
-    /// Where the first of them stands in a call.
+    /// The index of the first parameter among a call's arguments.
     fn first(args: &Args<'_>) -> usize {
         args.tensor_count()
     }
@@ -64,7 +64,7 @@ pub(crate) const fn with_params<const N: usize>(tensors: &[ArgSpec], params: &[A
 pub(crate) trait Param: Sized {
     /// Reads argument `i`.
     fn read(args: &Args<'_>, i: usize) -> Result<Self>;
-    /// The argument.
+    /// Makes an argument of the value.
     fn arg(&self) -> Arg<'_>;
 }
 
@@ -86,7 +86,7 @@ impl Param for i64 {
     }
 }
 
-/// A count or an axis: never negative.
+/// A count or an axis; not negative.
 impl Param for usize {
     fn read(args: &Args<'_>, i: usize) -> Result<usize> {
         args.count(i)
@@ -105,7 +105,7 @@ impl Param for f64 {
     }
 }
 
-/// Sizes or axes, as many as are given.
+/// Any number of sizes or axes.
 impl Param for Dims {
     fn read(args: &Args<'_>, i: usize) -> Result<Dims> {
         args.sizes(i)
@@ -115,7 +115,7 @@ impl Param for Dims {
     }
 }
 
-/// One value for each spatial dimension: a single one stands for all of them.
+/// One value for each spatial dimension. A single value applies to all of them.
 impl<const N: usize> Param for [usize; N] {
     fn read(args: &Args<'_>, i: usize) -> Result<[usize; N]> {
         let values = args.spatial(i, N)?;
@@ -126,7 +126,7 @@ impl<const N: usize> Param for [usize; N] {
     }
 }
 
-/// The same, where no values mean something of their own.
+/// As above; `None` is an empty list, for which the op has a default of its own.
 impl<const N: usize> Param for Option<[usize; N]> {
     fn read(args: &Args<'_>, i: usize) -> Result<Option<[usize; N]>> {
         if args.sizes(i)?.is_empty() { Ok(None) } else { <[usize; N]>::read(args, i).map(Some) }
@@ -136,7 +136,7 @@ impl<const N: usize> Param for Option<[usize; N]> {
     }
 }
 
-/// Integers of any sign, as many as are given.
+/// Any number of integers of any sign.
 impl Param for Vec<i64> {
     fn read(args: &Args<'_>, i: usize) -> Result<Vec<i64>> {
         args.ints(i)
@@ -223,7 +223,7 @@ macro_rules! params {
 }
 pub(crate) use params;
 
-/// What all parameters have: they compare, hash and serialise by their values.
+/// What all parameter structs have: they compare, hash and serialise by their values.
 macro_rules! common {
     ($name:ident $(<const $n:ident>)?) => {
         impl $(<const $n: usize>)? PartialEq for $name $(<$n>)? {
@@ -286,7 +286,7 @@ pub(crate) fn read_values<P: Params>(op: &'static str, values: &[(&str, Value)])
     read_stored(&given).map_err(|e| e.of_op(op))
 }
 
-/// Parameters of these values, by name; what is left out has its default.
+/// Parameters with these values, by name. A parameter that is left out has its default.
 pub(crate) fn read_stored<P: Params>(given: &std::collections::BTreeMap<String, ParamValue>) -> Result<P> {
     if let Some(name) = given.keys().find(|name| !P::SPECS.iter().any(|spec| spec.name == **name)) {
         let known: Vec<&str> = P::SPECS.iter().map(|spec| spec.name).collect();

@@ -1,4 +1,4 @@
-//! Which formats kernels want their operands in, where they state nothing themselves.
+//! The preferred operand formats of kernels that state none themselves.
 
 use crate::error::Result;
 use crate::key::DispatchKey;
@@ -8,7 +8,7 @@ use crate::op::args::Arg;
 use crate::op::schema::Schema;
 use crate::tensor::desc::TensorDesc;
 
-/// Each input of a call with whether it is a data operand.
+/// For each input of a call, whether it is a data operand.
 pub(crate) fn data_inputs(schema: &Schema, args: &[Arg<'_>]) -> Vec<bool> {
     let counts = schema.args.iter().zip(args).map(|(spec, arg)| match arg {
         Arg::Tensor(_) => (spec.kind.is_data(), 1),
@@ -18,8 +18,8 @@ pub(crate) fn data_inputs(schema: &Schema, args: &[Arg<'_>]) -> Vec<bool> {
     counts.flat_map(|(is_data, count)| std::iter::repeat_n(is_data, count)).collect()
 }
 
-/// Strided operands as they lie; those of another key row-major. Blocked operands in the machine's own layout for their rank;
-/// other ranks stay as they are, and the op refuses them. Parameters stay.
+/// Strided operands keep their strides; operands of another key become row-major. Blocked operands take the machine's native
+/// layout for their rank; other ranks stay unchanged, and the op refuses them. Parameters stay unchanged.
 pub(crate) fn usual(
     schema: &'static Schema,
     key: DispatchKey,
@@ -38,7 +38,8 @@ pub(crate) fn usual(
     inputs.iter().zip(data_inputs(schema, args)).map(wanted).collect()
 }
 
-/// As [`usual`], with activations of rank 4 and 5 channels-last on the strided key: for kernels that are faster there.
+/// As [`usual`], but activations of rank 4 and 5 on the strided key become channels-last, for kernels that are faster on that
+/// format.
 pub(crate) fn channels_last(
     schema: &'static Schema,
     key: DispatchKey,

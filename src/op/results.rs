@@ -1,8 +1,9 @@
-//! Where a kernel's results go: into new storage, into tensors of a caller's, or nowhere, where only their description is
-//! asked for.
+//! `Results`: where a kernel writes its results.
 //!
-//! A kernel checks its arguments, asks for its results, and writes them. Where a caller only wants to know what comes out, the
-//! kernel ends at the moment that it asks: so its checks and its shape rule stand in one place.
+//! They are new tensors, tensors of the caller, or none, if the caller only wants descriptors.
+//!
+//! A kernel checks its arguments, asks for its results, and writes them. If the caller wants only descriptors, the request
+//! itself ends the kernel. So the kernel's checks and its shape rule are written once.
 
 use std::borrow::Cow;
 
@@ -20,14 +21,14 @@ use crate::tensor::desc::TensorDesc;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-/// How a kernel ends before its end.
+/// Why a kernel stops early.
 #[derive(Debug)]
 pub enum Stop {
-    /// Only a description of its results was asked for, and is given.
+    /// Only descriptors of the results were wanted, and they are now recorded.
     Described,
-    /// It does not take these operands. The next kernel of the op is asked.
+    /// The kernel does not take these operands. The op's next kernel is asked.
     Declined,
-    /// An error, which the caller gets.
+    /// An error. The caller gets it.
     Failed(Error),
 }
 
@@ -37,77 +38,84 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a kernel returns, and what asking for a result gives.
+/// What a kernel returns, and what a request for a result returns.
 pub type KernelResult<T = ()> = std::result::Result<T, Stop>;
 
-/// Where the results of one call go. A kernel asks it once for all its results.
+/// The results of one call. A kernel makes one request for all of them.
 #[derive(Debug)]
 pub struct Results<'a> {
     op: &'static str,
-    place: Place<'a>,
+    destination: Destination<'a>,
     scratchpad: Option<&'a mut Scratchpad>,
 }
 
 #[derive(Debug)]
-enum Place<'a> {
-    /// Into new tensors.
+enum Destination<'a> {
+    /// New tensors.
     New(Option<Outputs>),
-    /// Into tensors of the caller's.
+    /// Tensors of the caller.
     Given(Vec<TensorMut<'a>>),
-    /// Nowhere: their descriptions are asked for, or how much scratchpad the run needs.
+    /// No tensors: the caller wants descriptors, or the size of the scratchpad.
     Description { results: Vec<TensorDesc>, scratchpad_bytes: Option<usize> },
 }
 
 impl<'a> Results<'a> {
     pub(crate) fn new(op: &'static str) -> Results<'a> {
-        Results { op, place: Place::New(None), scratchpad: None }
+        Results { op, destination: Destination::New(None), scratchpad: None }
     }
 
     pub(crate) fn into_tensors(op: &'static str, given: Vec<TensorMut<'a>>) -> Results<'a> {
-        Results { op, place: Place::Given(given), scratchpad: None }
+        Results { op, destination: Destination::Given(given), scratchpad: None }
     }
 
     pub(crate) fn description(op: &'static str, with_scratchpad: bool) -> Results<'a> {
         let scratchpad_bytes = with_scratchpad.then_some(0);
-        Results { op, place: Place::Description { results: Vec::new(), scratchpad_bytes }, scratchpad: None }
+        Results {
+            op,
+            destination: Destination::Description { results: Vec::new(), scratchpad_bytes },
+            scratchpad: None,
+        }
     }
 
     pub(crate) fn with_scratchpad(self, scratchpad: &'a mut Scratchpad) -> Results<'a> {
         Results { scratchpad: Some(scratchpad), ..self }
     }
 
-    /// What a kernel has made.
+    /// The results that the kernel made.
     pub(crate) fn outputs(self) -> Outputs {
-        match self.place {
-            Place::New(Some(made)) => made,
+        match self.destination {
+            Destination::New(Some(made)) => made,
             _ => Outputs::Many(Vec::new()),
         }
     }
 
-    /// Looks at the tails of blocked tensors of the caller's, where the user switched that on.
+    /// Checks that the padding lanes of the caller's blocked tensors are zero, if the user switched that check on.
     pub(crate) fn check_tails(&self) -> Result<()> {
-        let Place::Given(given) = &self.place else { return Ok(()) };
+        let Destination::Given(given) = &self.destination else { return Ok(()) };
         given.iter().try_for_each(|t| match t {
             TensorMut::Blocked(t) => t.check_tail_if_asked(),
             _ => Ok(()),
         })
     }
 
-    /// What a kernel has described: its results, and its scratchpad in **bytes**.
+    /// The descriptors of the results, and the size of the scratchpad in **bytes**.
     pub(crate) fn described(self) -> (Vec<TensorDesc>, usize) {
-        match self.place {
-            Place::Description { results, scratchpad_bytes } => (results, scratchpad_bytes.unwrap_or(0)),
+        match self.destination {
+            Destination::Description { results, scratchpad_bytes } => {
+                (results, scratchpad_bytes.unwrap_or(0))
+            }
             _ => (Vec::new(), 0),
         }
     }
 
-    /// Tells what comes out before the kernel decides how. Where only that is asked for, the kernel ends here.
+    /// Gives the descriptor of a result before the kernel chooses an algorithm. If the caller wants only descriptors, the
+    /// kernel ends here.
     ///
     /// # Errors
     /// `Stop::Described`.
     pub fn describe(&mut self, desc: &TensorDesc) -> KernelResult {
-        match &mut self.place {
-            Place::Description { results, scratchpad_bytes: None } => {
+        match &mut self.destination {
+            Destination::Description { results, scratchpad_bytes: None } => {
                 results.push(desc.clone());
                 Err(Stop::Described)
             }
@@ -115,37 +123,38 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The scratchpad of this run, for a kernel that needs so many **bytes**: asked for before the results.
+    /// The scratchpad of this run, for a kernel that needs `bytes` **bytes**. A kernel asks for it before it asks for its
+    /// results.
     ///
     /// # Errors
-    /// `Stop::Described` where the number is asked for.
+    /// `Stop::Described` if the caller wants only this size.
     pub fn scratchpad(&mut self, bytes: usize) -> KernelResult<Option<&'a mut Scratchpad>> {
-        if let Place::Description { scratchpad_bytes: Some(wanted), .. } = &mut self.place {
+        if let Destination::Description { scratchpad_bytes: Some(wanted), .. } = &mut self.destination {
             *wanted = bytes;
             return Err(Stop::Described);
         }
         Ok(self.scratchpad.take())
     }
 
-    /// All results: new tensors of **unspecified** content, or the caller's. The kernel writes every element, and every padding
-    /// lane of blocked ones.
+    /// All results: new tensors of **unspecified** content, or the caller's tensors. The kernel writes every element, and
+    /// every padding lane of blocked results.
     ///
     /// # Errors
-    /// `OutOfMemory`; a caller's tensor that is not as described; `Stop::Described`.
+    /// `OutOfMemory`; a caller's tensor that does not match its descriptor; `Stop::Described`.
     pub fn all(&mut self, descs: &[TensorDesc]) -> KernelResult<Vec<TensorMut<'_>>> {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.extend_from_slice(descs);
                 Err(Stop::Described)
             }
-            Place::New(made) => {
+            Destination::New(made) => {
                 let list = descs.iter().map(|desc| new_result(self.op, desc)).collect::<Result<_>>()?;
                 match made.insert(Outputs::Many(list)) {
                     Outputs::Many(list) => Ok(list.iter_mut().map(crate::Operand::tensor_mut).collect()),
                     Outputs::One(t) => Ok(vec![crate::Operand::tensor_mut(t)]),
                 }
             }
-            Place::Given(given) => {
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), descs.len())?;
                 for (i, (desc, to)) in descs.iter().zip(&mut *given).enumerate() {
                     check_given(self.op, &result_name(i, descs.len()), desc, to, false)?;
@@ -156,16 +165,16 @@ impl<'a> Results<'a> {
     }
 
     fn one(&mut self, desc: TensorDesc, any_strides: bool) -> KernelResult<TensorMut<'_>> {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.push(desc);
                 Err(Stop::Described)
             }
-            Place::New(made) => match made.insert(Outputs::One(new_result(self.op, &desc)?)) {
+            Destination::New(made) => match made.insert(Outputs::One(new_result(self.op, &desc)?)) {
                 Outputs::One(t) => Ok(crate::Operand::tensor_mut(t)),
                 Outputs::Many(_) => unreachable!("one was just made"),
             },
-            Place::Given(given) => {
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), 1)?;
                 check_given(self.op, "dst", &desc, &mut given[0], any_strides)?;
                 Ok(reborrow(&mut given[0]))
@@ -173,7 +182,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The one result, strided: sizes, strides in **elements**, format tag.
+    /// The only result, strided, with these sizes, strides in **elements** and format tag.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -187,7 +196,7 @@ impl<'a> Results<'a> {
         strided(self.one(TensorDesc::of_strides(dims, strides, tag, dtype), false)?)
     }
 
-    /// The one result, strided, as described.
+    /// The only result, strided, with this descriptor.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -195,10 +204,10 @@ impl<'a> Results<'a> {
         strided(self.one(desc, false)?)
     }
 
-    /// The one result, strided, in the format that the rule gives.
+    /// The only result, strided, in the format that the rule determines.
     ///
     /// # Errors
-    /// As [`all`](Self::all), and those of the rule.
+    /// As [`all`](Self::all), and the rule's errors.
     pub fn by_rule(
         &mut self,
         rule: FormatRule,
@@ -209,7 +218,7 @@ impl<'a> Results<'a> {
         strided(self.one(rule.desc(self.op, operands, dims, dtype)?, false)?)
     }
 
-    /// As [`by_rule`](Self::by_rule), for a kernel that writes into any strides: a caller's tensor keeps its own.
+    /// As [`by_rule`](Self::by_rule), for a kernel that can write any strides: a caller's tensor keeps its strides.
     ///
     /// # Errors
     /// As [`by_rule`](Self::by_rule).
@@ -222,18 +231,20 @@ impl<'a> Results<'a> {
     ) -> KernelResult<&mut StridedTensor> {
         // The strides of the rule do not matter for a tensor of the caller's, and computing them would cost more than a small
         // kernel. If the tensor does not match otherwise, the description below makes the error.
-        if let Place::Given(given) = &self.place
+        if let Destination::Given(given) = &self.destination
             && let [TensorMut::Strided(t)] = given.as_slice()
             && (&*t.dims, t.dtype()) == (dims, dtype)
         {
-            let Place::Given(given) = &mut self.place else { unreachable!("it was just looked at") };
+            let Destination::Given(given) = &mut self.destination else {
+                unreachable!("it was just looked at")
+            };
             check_own(self.op, &mut given[0])?;
             return strided(reborrow(&mut given[0]));
         }
         strided(self.one(rule.desc(self.op, operands, dims, dtype)?, true)?)
     }
 
-    /// The one result, blocked.
+    /// The only result, blocked.
     ///
     /// # Errors
     /// As [`all`](Self::all).
@@ -250,22 +261,23 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The one result, of another crate's backend: `write` gets the caller's tensor, where there is one, and gives the result.
+    /// The only result, for another crate's backend. `write` gets the caller's tensor if there is one, and returns the result
+    /// otherwise.
     ///
     /// # Errors
-    /// Those of `write`; a caller's tensor of another key, dtype or shape; `Stop::Described`.
+    /// The errors of `write`; a caller's tensor of another key, dtype or shape; `Stop::Described`.
     pub fn opaque(
         &mut self,
         desc: TensorDesc,
         write: impl FnOnce(Option<&mut std::sync::Arc<dyn OpaqueTensor>>) -> Result<Option<Tensor>>,
     ) -> KernelResult {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.push(desc);
                 return Err(Stop::Described);
             }
-            Place::New(made) => *made = write(None)?.map(Outputs::One),
-            Place::Given(given) => {
+            Destination::New(made) => *made = write(None)?.map(Outputs::One),
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), 1)?;
                 check_given(self.op, "dst", &desc, &mut given[0], false)?;
                 if let TensorMut::Opaque(to) = &mut given[0] {
@@ -276,13 +288,13 @@ impl<'a> Results<'a> {
         Ok(())
     }
 
-    /// As [`views`](Self::views), of one result.
+    /// As [`views`](Self::views), for one result.
     ///
     /// # Errors
     /// As [`views`](Self::views).
     pub fn view(&mut self, view: impl Into<Tensor>) -> KernelResult {
-        match &mut self.place {
-            Place::New(made) => {
+        match &mut self.destination {
+            Destination::New(made) => {
                 *made = Some(Outputs::One(view.into()));
                 Ok(())
             }
@@ -290,20 +302,20 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Results that share the storage of an operand: views, and operands that come out as they are. A caller's tensors become
-    /// copies.
+    /// Results that share an operand's storage: views, and operands that are returned unchanged. If the caller passed
+    /// tensors, they receive copies.
     ///
     /// # Errors
     /// As [`all`](Self::all).
     pub fn views(&mut self, mut views: Vec<Tensor>) -> KernelResult {
-        match &mut self.place {
-            Place::Description { results, .. } => {
+        match &mut self.destination {
+            Destination::Description { results, .. } => {
                 results.extend(views.iter().map(|t| TensorDesc::of(crate::Operand::tensor_ref(t))));
                 return Err(Stop::Described);
             }
-            Place::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
-            Place::New(made) => *made = Some(Outputs::Many(views)),
-            Place::Given(given) => {
+            Destination::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
+            Destination::New(made) => *made = Some(Outputs::Many(views)),
+            Destination::Given(given) => {
                 check_count(self.op, given.len(), views.len())?;
                 for (i, (view, to)) in views.iter().zip(&mut *given).enumerate() {
                     let view = crate::Operand::tensor_ref(view);
@@ -341,7 +353,7 @@ pub(crate) fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> 
             op,
             "result",
             desc.to_string(),
-            "only its backend makes it",
+            "only its backend can make it",
             "ask for it with `Results::opaque`"
         ),
     }
@@ -368,7 +380,7 @@ pub(crate) fn check_count(op: &'static str, given: usize, wanted: usize) -> Resu
     fail!(InvalidArgument, op, "dst", format!("{given} tensors"), rule, "pass one for each result")
 }
 
-/// Checks the caller's tensor: it matches the result's description, and nobody else uses its memory.
+/// Checks a caller's tensor: it matches the descriptor, and no other tensor shares its storage.
 pub(crate) fn check_given(
     op: &'static str,
     name: &str,
@@ -391,14 +403,14 @@ pub(crate) fn check_given(
     if got.dtype() != desc.dtype() {
         return Err(Error::DTypeMismatch(complaint("pass a tensor of that dtype")));
     }
-    let lies_so = match (got.strides(), desc.strides()) {
+    let same_layout = match (got.strides(), desc.strides()) {
         (Some(given), Some(wanted)) => any_strides || same_strides(desc.dims(), given, wanted),
         _ => match (got.layout(), desc.layout()) {
             (Some(given), Some(wanted)) => given == wanted,
             _ => got.layout_name() == desc.layout_name(),
         },
     };
-    if !lies_so {
+    if !same_layout {
         return Err(Error::LayoutMismatch(complaint(
             "make one with `empty_like` of a result, or let the call make it",
         )));
@@ -419,7 +431,7 @@ fn check_own(op: &'static str, given: &mut TensorMut<'_>) -> Result<()> {
     if is_own { Ok(()) } else { Err(crate::buffer::Buffer::not_for_writing(op)) }
 }
 
-/// Whether the strides are the same where they say something.
+/// Whether the strides agree, ignoring the strides of sizes 0 and 1.
 fn same_strides(dims: &[usize], a: &[usize], b: &[usize]) -> bool {
     dims.contains(&0) || dims.iter().zip(a.iter().zip(b)).all(|(&d, (a, b))| d == 1 || a == b)
 }
@@ -437,7 +449,7 @@ fn copy(op: &'static str, view: &Tensor, to: &mut TensorMut<'_>) -> Result<()> {
             op,
             "dst",
             "a tensor of another crate's backend",
-            "views of it are its backend's",
+            "only its backend can copy views of it",
             "call the op without a destination"
         ),
     }

@@ -1,20 +1,20 @@
-//! Schemas: what an op takes, and which of it chooses the key.
+//! Schemas: what arguments an op takes, and which of them choose the key.
 
 use crate::key::DispatchKey;
 use crate::op::args::Arg;
 
-/// What an argument is.
+/// The kind of an argument, with its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ArgKind {
     /// A tensor whose key chooses the kernel; all of them must agree.
     Data,
-    /// As `Data`, and may be left out.
+    /// As `Data`, but may be left out.
     OptionalData,
     /// One or more data tensors.
     DataList,
     /// A plain 1-D strided tensor, whatever the key: bias, statistics, scales, per-channel vectors.
     Param,
-    /// As `Param`, and may be left out.
+    /// As `Param`, but may be left out.
     OptionalParam,
     /// Any number of parameters.
     ParamList,
@@ -22,13 +22,13 @@ pub enum ArgKind {
     Plain,
     /// An integer.
     Int(Option<i64>),
-    /// A list of integers: sizes, axes, strides. The default stands for every missing dimension.
+    /// A list of integers: sizes, axes, strides. A default of one value applies to every dimension.
     Ints(Option<&'static [i64]>),
-    /// A number.
+    /// A floating-point number.
     Float(Option<f64>),
-    /// A flag.
+    /// A Boolean.
     Bool(Option<bool>),
-    /// A word.
+    /// A string.
     Str(Option<&'static str>),
 }
 
@@ -38,13 +38,13 @@ impl ArgKind {
         matches!(self, ArgKind::Data | ArgKind::OptionalData | ArgKind::DataList)
     }
 
-    /// Whether it is a tensor, or a list of tensors.
+    /// Whether the argument is a tensor or a list of tensors.
     pub const fn is_tensor(self) -> bool {
         self.is_data()
             || matches!(self, ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList | ArgKind::Plain)
     }
 
-    /// What stands for an argument that a call leaves out: its default, or nothing.
+    /// The value of an argument that a call leaves out: its default, or nothing.
     pub const fn default(self) -> Arg<'static> {
         match self {
             ArgKind::Int(Some(v)) => Arg::Int(v),
@@ -56,7 +56,7 @@ impl ArgKind {
         }
     }
 
-    /// What an error calls it.
+    /// How error messages describe the kind.
     pub const fn describe(self) -> &'static str {
         match self {
             ArgKind::Data => "a data tensor",
@@ -82,8 +82,7 @@ pub struct ArgSpec {
     pub name: &'static str,
     /// What it is, with its default.
     pub kind: ArgKind,
-    /// What a plain tensor needs before it may be blocked, where blocking it as it is would make another one of it: how a
-    /// sentence begins that ends with the call.
+    /// Prefix for the `to_blocked` hint, for operands that must be transposed first.
     pub(crate) before_blocking: Option<&'static str>,
 }
 
@@ -92,7 +91,7 @@ impl ArgSpec {
         ArgSpec { name, kind, before_blocking: None }
     }
 
-    /// What to do with a strided tensor of this rank that was passed for it, beside data of a key.
+    /// The remedy for a strided tensor of this rank that was passed for this argument together with data of `key`.
     pub(crate) fn way_to(&self, key: DispatchKey, rank: usize) -> String {
         let call = key.way_in(self.name, rank);
         match self.before_blocking {
@@ -102,17 +101,17 @@ impl ArgSpec {
     }
 }
 
-/// An operator's signature.
+/// An op's signature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schema {
-    /// The operator's name.
+    /// The op's name.
     pub name: &'static str,
-    /// Its arguments, in order.
+    /// The op's arguments, in order.
     pub args: &'static [ArgSpec],
 }
 
 impl Schema {
-    /// An op. Its result has the key of its operands.
+    /// A schema with this name and these arguments.
     pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
         Schema { name, args }
     }
@@ -183,7 +182,7 @@ pub const fn required_int(name: &'static str) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Int(None))
 }
 
-/// A list of integers with a default for each dimension that is not given.
+/// A list of integers. A default of one value applies to every dimension.
 pub const fn ints(name: &'static str, default: &'static [i64]) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Ints(Some(default)))
 }
@@ -193,22 +192,22 @@ pub const fn required_ints(name: &'static str) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Ints(None))
 }
 
-/// A number with a default.
+/// A floating-point number with a default.
 pub const fn float(name: &'static str, default: f64) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Float(Some(default)))
 }
 
-/// A number that must be given.
+/// A floating-point number that must be given.
 pub const fn required_float(name: &'static str) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Float(None))
 }
 
-/// A flag with a default.
+/// A Boolean with a default.
 pub const fn flag(name: &'static str, default: bool) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Bool(Some(default)))
 }
 
-/// A word with a default.
+/// A string with a default.
 pub const fn word(name: &'static str, default: &'static str) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Str(Some(default)))
 }

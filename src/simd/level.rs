@@ -1,8 +1,7 @@
-//! Which vector instructions this process uses, and the proofs of it.
+//! The vector instructions that this process uses, and proofs that the machine has them.
 //!
-//! A proof is a value without size whose field is private to this module, and [`level`] alone makes one, after it found the
-//! instructions. So a function that takes an [`Avx512`], or a vector that was made from one, cannot run on a machine without
-//! AVX-512.
+//! A proof is a zero-sized value whose field is private to this module. Only [`level`] makes one, after it has detected the
+//! instructions. So a function that takes an [`Avx512`], or a vector made from one, cannot run on a machine without AVX-512.
 
 use std::sync::OnceLock;
 
@@ -10,7 +9,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx2(());
 
-/// Proof that the machine has AVX-512 F, BW, DQ and VL, and what [`Avx2`] proves.
+/// Proof that the machine has AVX-512 F, BW, DQ and VL, and everything that [`Avx2`] proves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Avx512(());
 
@@ -24,7 +23,7 @@ impl From<Avx512> for Avx2 {
 /// The vectors that this process uses, with the proof that the machine has them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Level {
-    /// What the target has without asking.
+    /// What the compilation target guarantees.
     Baseline,
     /// 256 bits, with FMA.
     Avx2(Avx2),
@@ -41,7 +40,7 @@ impl Level {
         }
     }
 
-    /// The proof of AVX2, which machines with AVX-512 have too.
+    /// The proof of AVX2; machines with AVX-512 have AVX2 too.
     #[inline]
     pub(crate) fn avx2(self) -> Option<Avx2> {
         match self {
@@ -61,15 +60,15 @@ impl Level {
     }
 }
 
-/// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable that lowers oneDNN lowers
-/// our kernels with it.
+/// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable limits this crate's kernels as it
+/// limits oneDNN.
 #[inline]
 pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
     *LEVEL.get_or_init(|| machine(allowed_bits(std::env::var("ONEDNN_MAX_CPU_ISA").ok().as_deref())))
 }
 
-/// The widest vectors of at most so many bits. The only place that makes a proof.
+/// The widest vectors of at most `bits` bits. The only function that makes proofs.
 #[cfg(target_arch = "x86_64")]
 fn machine(bits: usize) -> Level {
     let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
@@ -89,7 +88,7 @@ fn machine(_: usize) -> Level {
     Level::Baseline
 }
 
-/// The names are oneDNN's. One that it does not know limits nothing there, and nothing here.
+/// The names are oneDNN's. A name that oneDNN does not know limits neither oneDNN nor this crate.
 fn allowed_bits(name: Option<&str>) -> usize {
     match name.map(str::to_ascii_uppercase).as_deref() {
         Some("SSE41" | "AVX") => 128,

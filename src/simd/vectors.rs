@@ -1,35 +1,35 @@
-//! Vectors of `B` f32 lanes, for kernels whose accumulators have to stay in registers.
+//! Vectors of `B` f32 lanes, for kernels whose accumulators must stay in registers.
 //!
-//! A loop over one slice vectorises by itself ([`super::dispatch`]). A tile of 28 accumulators does not: the
-//! compiler picks the wrong loop, and gathers. So a [`VectorLoop`] is written over a [`Vector`], and
-//! [`VectorWidth::dispatch`] runs it with the widest one of this machine.
+//! The compiler vectorises a loop over one slice ([`super::dispatch`]). It does not do so well for a tile of 28 accumulators:
+//! it vectorises the wrong loop, with gathers. Such kernels are written as a [`VectorLoop`] over a [`Vector`], and
+//! [`VectorWidth::dispatch`] runs them with the widest vector of this machine.
 
-/// `B` f32 lanes in as many registers as they take. A vector is made from a proof alone, so that having one proves that
-/// the machine has the instructions of its methods.
+/// `B` f32 lanes in as many registers as they need. A vector can only be made from a proof, so a vector's existence proves
+/// that the machine has the instructions of its methods.
 pub(crate) trait Vector<const B: usize>: Copy {
-    /// Proof of the instructions: `()` where the target has them without asking.
+    /// Proof of the instructions: `()` if the compilation target guarantees them.
     type Proof: Copy;
-    /// How many of them the machine holds.
+    /// How many such vectors fit in the machine's registers.
     const REGISTERS: usize;
     fn splat(proof: Self::Proof, x: f32) -> Self;
     fn load(proof: Self::Proof, x: &[f32; B]) -> Self;
     fn store(self, to: &mut [f32; B]);
-    /// `self + a * b`, rounded once where the machine can.
+    /// `self + a * b`, rounded once if the machine has fused multiply-add.
     fn add_product(self, a: Self, b: Self) -> Self;
-    /// Lane l is lane `index[l]` of `src`, or of `self` where `index[l]` is [`KEEP`].
+    /// Lane l of the result is lane `index[l]` of `src`, or of `self` if `index[l]` is [`KEEP`].
     fn pick(self, src: Self, index: &[i32; B]) -> Self;
 }
 
-/// The lane index that keeps what is there. Every other index is below `B`.
+/// The lane index that keeps the lane's value. Every other index is below `B`.
 pub(crate) const KEEP: i32 = -1;
 
-/// Work over vectors of `B` lanes. `run`, and all that it calls, is `#[inline(always)]`.
+/// Work over vectors of `B` lanes. `run`, and everything that it calls, is `#[inline(always)]`.
 pub(crate) trait VectorLoop<const B: usize> {
-    /// The loop.
+    /// Runs the loop.
     fn run<V: Vector<B>>(self, proof: V::Proof);
 }
 
-/// The widths that have vectors: `Width<8>` and `Width<16>`.
+/// The supported numbers of lanes: `Width<8>` and `Width<16>`.
 pub(crate) struct Width<const B: usize>;
 
 /// Runs loops over vectors of `B` lanes.
@@ -37,7 +37,7 @@ pub(crate) trait VectorWidth<const B: usize> {
     /// Runs the loop with the best vectors of this machine.
     fn dispatch<L: VectorLoop<B>>(l: L);
 
-    /// [`Vector::REGISTERS`] of the vectors that `dispatch` takes.
+    /// [`Vector::REGISTERS`] of the vectors that `dispatch` uses.
     fn registers() -> usize {
         let mut count = 0;
         Self::dispatch(Count(&mut count));
@@ -54,7 +54,7 @@ impl<const B: usize> VectorLoop<B> for Count<'_> {
     }
 }
 
-/// Vectors without instructions of their own: the compiler makes what it can of them.
+/// Vectors without intrinsics: the compiler chooses the instructions.
 #[cfg(not(target_arch = "x86_64"))]
 impl<const B: usize> Vector<B> for [f32; B] {
     type Proof = ();
@@ -95,7 +95,7 @@ mod x86 {
     use super::super::{Avx2, Avx512, Level, Loop, level};
     use super::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
-    /// A loop with its vector chosen, and the proof that there are such vectors.
+    /// A loop, its vector type, and the proof that the machine has such vectors.
     struct With<L, V: Vector<B>, const B: usize>(L, V::Proof);
 
     impl<L: VectorLoop<B>, V: Vector<B>, const B: usize> Loop for With<L, V, B> {
@@ -123,12 +123,12 @@ mod x86 {
     width!(16: V512, Two, Four);
     width!(8: Wide, V256, TwoOfFour);
 
-    /// 16 lanes of AVX-512. `splat` and `load` alone make one of something else, from the proof.
+    /// 16 lanes of AVX-512. Only `splat` and `load` make one from other data, and they need the proof.
     #[derive(Clone, Copy)]
     #[repr(transparent)]
     struct V512(__m512);
 
-    /// 8 lanes of AVX2, made as [`V512`] is.
+    /// 8 lanes of AVX2, made like [`V512`].
     #[derive(Clone, Copy)]
     #[repr(transparent)]
     struct V256(__m256);
@@ -186,12 +186,12 @@ mod x86 {
         }
         #[inline(always)]
         fn add_product(self, a: Self, b: Self) -> Self {
-            // SAFETY: `self` was made from the proof, which is of FMA too.
+            // SAFETY: `self` was made from the proof, which includes FMA.
             V256(unsafe { _mm256_fmadd_ps(a.0, b.0, self.0) })
         }
         #[inline(always)]
         fn pick(self, src: Self, index: &[i32; 8]) -> Self {
-            // SAFETY: `self` was made from the proof; 8 indices. The sign of an index is its `KEEP`.
+            // SAFETY: `self` was made from the proof; 8 indices. The sign bit of an index marks `KEEP`.
             V256(unsafe {
                 let index = _mm256_loadu_si256(index.as_ptr().cast());
                 let picked = _mm256_permutevar8x32_ps(src.0, index);
@@ -200,7 +200,7 @@ mod x86 {
         }
     }
 
-    /// A vector made of `$n` parts of another width.
+    /// A vector made of `$n` vectors of another width.
     macro_rules! parts {
         ($(#[$doc:meta])* $name:ident: $b:literal lanes, $n:literal x $part:ty, $proof:ty, $registers:literal, $pick:expr) => {
             $(#[$doc])*
@@ -237,7 +237,7 @@ mod x86 {
         };
     }
     parts!(
-        /// 8 lanes where AVX-512 gives 32 registers.
+        /// 8 lanes on a machine with AVX-512, which has 32 registers.
         Wide: 8 lanes, 1 x V256, Avx512, 32, |this: Wide, src: Wide, index: &[i32; 8]| {
             Wide([this.0[0].pick(src.0[0], index)])
         }
@@ -301,8 +301,8 @@ mod x86 {
     fn pick_of_two(this: Two, src: Two, index: &[i32; 16]) -> Two {
         let halves = index.as_chunks::<8>().0;
         Two(std::array::from_fn(|i| {
-            // SAFETY: both were made from the proof of AVX2; 8 indices. Bit 3 of an index chooses the half of the
-            // source, its sign is its `KEEP`.
+            // SAFETY: both were made from the proof of AVX2; 8 indices. Bit 3 of an index chooses the half of the source; its
+            // sign bit marks `KEEP`.
             V256(unsafe {
                 let index = _mm256_loadu_si256(halves[i].as_ptr().cast());
                 let low = _mm256_permutevar8x32_ps(src.0[0].0, index);

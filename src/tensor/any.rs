@@ -1,4 +1,4 @@
-//! `Tensor`: a tensor of any backend, for code that decides at run time.
+//! `Tensor`: a tensor of any backend, for code that chooses the backend at run time.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::key::DispatchKey;
 
-/// A tensor of another crate's backend, known here only by what an error or a schema needs.
+/// A tensor of another crate's backend. This crate knows only what errors and schemas need.
 pub trait OpaqueTensor: Any + Send + Sync + Debug {
     /// The key that its backend registered.
     fn key(&self) -> DispatchKey;
@@ -18,7 +18,7 @@ pub trait OpaqueTensor: Any + Send + Sync + Debug {
     fn dims(&self) -> &[usize];
     /// Type of the elements.
     fn dtype(&self) -> DType;
-    /// What its layout is called.
+    /// The name of its layout.
     fn layout_name(&self) -> String;
 }
 
@@ -29,18 +29,18 @@ pub enum Tensor {
     Strided(StridedTensor),
     /// Channels blocked in memory.
     Blocked(BlockedTensor),
-    /// Of a backend that another crate registered.
+    /// A tensor of a backend that another crate registered.
     Opaque(Arc<dyn OpaqueTensor>),
 }
 
-/// A borrowed tensor of any backend: how operands travel to a kernel.
+/// A borrowed tensor of any backend. Operands are passed to kernels as this type.
 #[derive(Clone, Copy, Debug)]
 pub enum TensorRef<'a> {
     /// Plain sizes and strides.
     Strided(&'a StridedTensor),
     /// Channels blocked in memory.
     Blocked(&'a BlockedTensor),
-    /// Of a backend that another crate registered.
+    /// A tensor of a backend that another crate registered.
     Opaque(&'a Arc<dyn OpaqueTensor>),
 }
 
@@ -72,7 +72,7 @@ impl<'a> TensorRef<'a> {
         }
     }
 
-    /// The layout by name; for a strided tensor its memory format, or its strides where it has none.
+    /// The name of the layout. For a strided tensor, its memory format, or its strides if they match no format.
     pub fn layout_name(self) -> String {
         match self {
             TensorRef::Strided(t) => t.format_name(),
@@ -81,7 +81,7 @@ impl<'a> TensorRef<'a> {
         }
     }
 
-    /// `[1, 64, 56, 56] f32 nChw16c`: what errors say of an operand.
+    /// How errors describe an operand: `[1, 64, 56, 56] f32 nChw16c`.
     pub fn describe(self) -> String {
         format!("{:?} {} {}", self.dims(), self.dtype(), self.layout_name())
     }
@@ -96,18 +96,18 @@ impl<'a> TensorRef<'a> {
     }
 }
 
-/// A tensor of any backend that a caller offers for a result.
+/// A caller's tensor of any backend that receives a result.
 #[derive(Debug)]
 pub enum TensorMut<'a> {
     /// Plain sizes and strides.
     Strided(&'a mut StridedTensor),
     /// Channels blocked in memory.
     Blocked(&'a mut BlockedTensor),
-    /// Of a backend that another crate registered.
+    /// A tensor of a backend that another crate registered.
     Opaque(&'a mut Arc<dyn OpaqueTensor>),
 }
 
-/// `UnsupportedDType` for an argument that is not f32.
+/// Returns `UnsupportedDType` for an argument that is not f32.
 pub(crate) fn check_f32(
     op: &'static str,
     name: &'static str,
@@ -121,7 +121,7 @@ pub(crate) fn check_f32(
 }
 
 impl TensorMut<'_> {
-    /// The same tensor, to read.
+    /// The same tensor, borrowed for reading.
     pub fn as_ref(&self) -> TensorRef<'_> {
         match self {
             TensorMut::Strided(t) => TensorRef::Strided(t),
@@ -131,16 +131,16 @@ impl TensorMut<'_> {
     }
 }
 
-/// A type that an op can be called on: the operands of one call are of one such type, so that a mix of backends
-/// does not compile. [`Tensor`] decides at run time, where a mix is an error.
-// The tensor that is given back is no failure to be carried far.
+/// A type that ops can be called on. All operands of one call have the same such type, so mixing backends does not compile.
+/// With [`Tensor`] the backend is chosen at run time, and mixing backends is an error.
+// The `Err` of `from_tensor` is a tensor handed back; it is not propagated as an error.
 #[allow(clippy::result_large_err)]
 pub trait Operand: Sized {
     /// Borrows the tensor.
     fn tensor_ref(&self) -> TensorRef<'_>;
-    /// Borrows the tensor for a result.
+    /// Borrows the tensor, to write a result into it.
     fn tensor_mut(&mut self) -> TensorMut<'_>;
-    /// Takes a kernel's result; gives it back when it is of another backend.
+    /// Takes a kernel's result; returns it as `Err` if it is of another backend.
     fn from_tensor(tensor: Tensor) -> std::result::Result<Self, Tensor>;
 }
 

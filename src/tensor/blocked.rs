@@ -1,4 +1,4 @@
-//! `BlockedTensor`: logical sizes, dtype and layout; how the bytes lie is nobody else's business.
+//! `BlockedTensor`: logical sizes, dtype and layout. The order of its bytes is private.
 
 use std::sync::Arc;
 
@@ -12,10 +12,9 @@ use crate::layout::pack;
 
 /// An opaque tensor in a blocked [`Layout`].
 ///
-/// It tells its logical sizes, its dtype and the name of its layout. It has no strides, no data pointer and no
-/// views: to look inside, reorder it with [`to_strided`](BlockedTensor::to_strided), which copies. The padding of
-/// its layout (the *channel tail*) is zero, always. It never changes once made, so clones are cheap and threads
-/// may share it.
+/// Its logical sizes, dtype and the name of its layout can be read. It has no strides, data pointer or views. To read its
+/// elements, reorder it with [`to_strided`](BlockedTensor::to_strided), which copies. The padding of its layout (the *channel
+/// tail*) is always zero. A blocked tensor is immutable once made, so clones are cheap and threads may share it.
 ///
 /// ```
 /// use blocktensor::{Layout, MemoryFormat, StridedTensor};
@@ -25,7 +24,7 @@ use crate::layout::pack;
 /// assert_eq!(blocked.to_strided(MemoryFormat::Contiguous)?.to_vec::<f32>()?, [1.0, 2.0, 3.0, 4.0]);
 /// # Ok::<(), blocktensor::Error>(())
 /// ```
-/// A program that asks for what only strides can answer does not compile:
+/// A program that uses strides, a pointer or views does not compile:
 /// ```compile_fail,E0599
 /// # let x = blocktensor::BlockedTensor::zeros(&[1, 16, 2, 2], blocktensor::DType::F32, &blocktensor::Layout::NCHW16C).unwrap();
 /// x.strides();
@@ -51,7 +50,7 @@ use crate::layout::pack;
 /// x.data::<f32>();
 /// ```
 ///
-/// A layout without inner blocks is refused: strides express it, so it belongs to a [`StridedTensor`].
+/// A layout without inner blocks is refused: strides can express it, so it belongs to a [`StridedTensor`].
 #[derive(Clone)]
 pub struct BlockedTensor {
     pub(crate) storage: Arc<Buffer>,
@@ -60,7 +59,7 @@ pub struct BlockedTensor {
     pub(super) dtype: DType,
 }
 
-/// Sizes and **bytes** of a blocked tensor, checked on behalf of `op`.
+/// Sizes and storage size in **bytes** of a blocked tensor, checked on behalf of `op`.
 pub(crate) fn checked(
     op: &'static str,
     dims: &[usize],
@@ -74,7 +73,7 @@ pub(crate) fn checked(
 }
 
 impl BlockedTensor {
-    /// Recycled storage for a result whose every byte, padding included, the caller writes.
+    /// Recycled storage for a result. The caller writes every byte, padding included.
     pub(crate) fn for_result(
         op: &'static str,
         dims: &[usize],
@@ -85,14 +84,14 @@ impl BlockedTensor {
         Ok(BlockedTensor { storage: Arc::new(Buffer::for_result(bytes)?), dims, layout: *layout, dtype })
     }
 
-    /// The storage, padding included, as a dense strided tensor with these sizes: the outer dimensions and the inner
-    /// blocks in the order of memory.
+    /// The storage, padding included, as a dense strided tensor with these sizes: the outer dimensions and the inner blocks,
+    /// in memory order.
     pub(crate) fn storage_view(&self, op: &'static str, dims: Dims) -> Result<StridedTensor> {
         StridedTensor::of_storage(op, Arc::clone(&self.storage), dims, self.dtype)
     }
 
-    /// [`check_tail`](Self::check_tail) where `BLOCKTENSOR_CHECK_TAILS` is set: a switch for users who write kernels, or
-    /// doubt ours. Every blocked result of an op and of a packed convolution is then read once more.
+    /// Runs [`check_tail`](Self::check_tail) if `BLOCKTENSOR_CHECK_TAILS` is set. The variable is for users who write kernels
+    /// or suspect ours. Every blocked result of an op and of a packed convolution is then read once more.
     pub(crate) fn check_tail_if_asked(&self) -> Result<()> {
         static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
         let asked = *ASKED.get_or_init(|| {
@@ -109,7 +108,7 @@ impl BlockedTensor {
     /// Every byte, for a kernel to write.
     ///
     /// # Panics
-    /// When another tensor shares the storage: for results that were just made.
+    /// If another tensor shares the storage: this is for new results only.
     pub(crate) fn storage_bytes_mut(&mut self) -> &mut [u8] {
         Buffer::exclusive(&mut self.storage).expect("a result that was just made").as_bytes_mut()
     }
@@ -124,7 +123,7 @@ impl BlockedTensor {
         self.dims.len()
     }
 
-    /// Number of logical elements: the padding does not count.
+    /// Number of logical elements, without padding.
     pub fn numel(&self) -> usize {
         self.dims.iter().product()
     }
@@ -134,20 +133,20 @@ impl BlockedTensor {
         self.dtype
     }
 
-    /// The layout: it compares, hashes and prints its name.
+    /// The layout. It can be compared and hashed, and prints as its name.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// **Bytes** of storage, the padding included.
+    /// **Bytes** of storage, padding included.
     pub fn bytes(&self) -> usize {
         self.storage.len()
     }
 
-    /// Checks that the padding is zero, as every kernel must leave it: a single NaN there spoils convolutions.
+    /// Checks that the padding is zero. Every kernel must leave it zero: a single NaN there spoils convolutions.
     ///
     /// # Errors
-    /// `InvalidArgument` with the place of the first padding element that is not zero.
+    /// `InvalidArgument` with the index of the first padding element that is not zero.
     pub fn check_tail(&self) -> Result<()> {
         let elem = self.dtype.size_bytes();
         match pack::first_dirty_lane(elem, &self.layout, &self.dims, self.storage.as_bytes()) {
@@ -163,13 +162,13 @@ impl BlockedTensor {
         }
     }
 
-    /// The storage, padding included. The dtype is the caller's to know.
+    /// The storage, padding included. The caller must know the dtype.
     pub(crate) fn data<E: Element>(&self) -> &[E] {
         debug_assert_eq!(E::DTYPE, self.dtype);
         self.storage.as_slice()
     }
 
-    /// The storage, or `None` while another tensor shares it. Who writes it leaves the padding zero.
+    /// The storage, or `None` while another tensor shares it. A caller that writes it must leave the padding zero.
     pub(crate) fn data_mut<E: Element>(&mut self) -> Option<&mut [E]> {
         debug_assert_eq!(E::DTYPE, self.dtype);
         Some(Buffer::exclusive(&mut self.storage)?.as_mut_slice())
@@ -199,7 +198,7 @@ mod tests {
         drop(shared);
     }
 
-    /// The switch is read once in a process, so the test runs itself once more with it.
+    /// The variable is read once per process, so the test runs itself again with it set.
     #[test]
     fn the_environment_can_ask_for_a_check_of_every_result() {
         let mut x = BlockedTensor::full(&[1, 3, 2, 2], 1f32, &Layout::NCHW16C).unwrap();

@@ -1,4 +1,4 @@
-//! `to_dtype`: the same numbers as another element type. The layout stays.
+//! `to_dtype`: the same numbers with another element type. The layout does not change.
 
 use half::{bf16, f16};
 
@@ -9,7 +9,7 @@ use crate::elementwise::map1;
 use crate::error::Result;
 use crate::layout::dims::Dims;
 
-/// A number as another type: what `as` does, by way of f32 for the halves.
+/// A number as another type: the `as` conversion, with f16 and bf16 converted by way of f32.
 trait As<T> {
     fn cast(self) -> T;
 }
@@ -89,11 +89,12 @@ fn cast(x: &StridedTensor, to: DType) -> Result<StridedTensor> {
 }
 
 impl StridedTensor {
-    /// The same numbers as another dtype, in the same memory format; the tensor itself where it is of that dtype.
+    /// The same numbers with another dtype, in the same memory format. Returns the tensor itself if it already has that
+    /// dtype.
     ///
-    /// As PyTorch's `Tensor.to(dtype)`: to bf16 and f16 to the nearest, ties to even (from s32 by way of f32); to integers
-    /// towards zero, where numbers outside the range become its nearest end and NaN becomes 0 (PyTorch leaves both open);
-    /// from integer to integer the low bits.
+    /// As PyTorch's `Tensor.to(dtype)`. To bf16 and f16: round to nearest, ties to even (from s32 by way of f32). From
+    /// floating point to integers: towards zero; numbers outside the range are clamped and NaN becomes 0 (PyTorch leaves both
+    /// undefined). From integer to integer: the low bits.
     ///
     /// # Errors
     /// `Overflow`, `OutOfMemory`.
@@ -106,7 +107,7 @@ impl StridedTensor {
 }
 
 impl BlockedTensor {
-    /// The same numbers as another dtype, in the same layout: [`StridedTensor::to_dtype`].
+    /// The same numbers with another dtype, in the same layout: see [`StridedTensor::to_dtype`].
     ///
     /// # Errors
     /// `Overflow`, `OutOfMemory`.
@@ -114,7 +115,7 @@ impl BlockedTensor {
         if dtype == self.dtype() {
             return Ok(self.clone());
         }
-        // Zero is zero in every dtype: the padding goes along.
+        // Zero is zero in every dtype, so the padding is converted with the rest.
         let elements = self.bytes() / self.dtype().size_bytes();
         let all = cast(&self.storage_view("to_dtype", Dims::from_slice(&[elements]))?, dtype)?;
         Ok(BlockedTensor { storage: all.storage, dims: self.dims, layout: self.layout, dtype })

@@ -1,4 +1,4 @@
-//! `TensorDesc`: what is known of a tensor without its elements.
+//! `TensorDesc`: a tensor's descriptor: everything but its elements.
 
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -15,7 +15,8 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 
-/// Sizes, dtype, key, and strides or layout of a tensor: what [`Operator::infer`](crate::Operator::infer) reads and answers.
+/// A tensor's descriptor: its sizes, dtype, key, and strides or layout. [`Operator::infer`](crate::Operator::infer) takes and
+/// returns descriptors.
 ///
 /// ```
 /// use blocktensor::{DType, Layout, MemoryFormat, TensorDesc};
@@ -33,7 +34,7 @@ pub struct TensorDesc {
     quantization: Option<Arc<Quantization>>,
 }
 
-/// How the elements lie.
+/// The order of the elements in memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Order {
     Strided { strides: Dims, tag: Option<MemoryFormat> },
@@ -41,15 +42,15 @@ enum Order {
     Opaque { key: DispatchKey, layout: Arc<str> },
 }
 
-/// What integers stand for: `real = scale * (integer - zero_point)`, with one pair for the tensor or one for each index of
-/// an axis. No kernel reads it yet.
+/// Quantisation parameters: `real = scale * (integer - zero_point)`, with one pair for the tensor or one for each index of an
+/// axis. No kernel reads them yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantization {
-    /// The axis whose indices have a pair each; `None` where one pair serves the tensor.
+    /// The axis that has one pair per index; `None` if one pair applies to the whole tensor.
     pub axis: Option<usize>,
     /// The scales.
     pub scales: Vec<f32>,
-    /// The integers that stand for 0, as many as scales.
+    /// The integers that represent 0, one for each scale.
     pub zero_points: Vec<i32>,
 }
 
@@ -64,10 +65,10 @@ impl std::hash::Hash for Quantization {
 }
 
 impl TensorDesc {
-    /// A dense strided tensor in a memory format.
+    /// The descriptor of a dense strided tensor in a memory format.
     ///
     /// # Errors
-    /// `RankMismatch` where the format is for another rank; `InvalidArgument` for `Preserve`; `Overflow`.
+    /// `RankMismatch` if the format is for another rank; `InvalidArgument` for `Preserve`; `Overflow`.
     pub fn strided(dims: &[usize], dtype: DType, format: MemoryFormat) -> Result<TensorDesc> {
         let op = "TensorDesc::strided";
         let sizes = Dims::new(op, "dims", dims)?;
@@ -75,16 +76,16 @@ impl TensorDesc {
         Ok(TensorDesc::of_strides(sizes, format.strides(op, dims)?, None, dtype))
     }
 
-    /// A blocked tensor.
+    /// The descriptor of a blocked tensor.
     ///
     /// # Errors
-    /// `LayoutMismatch` for a layout without inner blocks; `RankMismatch` where it is for another rank; `Overflow`.
+    /// `LayoutMismatch` for a layout without inner blocks; `RankMismatch` if the layout is for another rank; `Overflow`.
     pub fn blocked(dims: &[usize], dtype: DType, layout: &Layout) -> Result<TensorDesc> {
         let (dims, _) = super::blocked::checked("TensorDesc::blocked", dims, layout, dtype)?;
         Ok(TensorDesc::of_layout(dims, layout, dtype))
     }
 
-    /// A tensor of another crate's backend; `layout` is what that backend calls its layout.
+    /// The descriptor of a tensor of another crate's backend; `layout` is that backend's name for its layout.
     ///
     /// # Errors
     /// `KeyMismatch` for one of this crate's own keys; `RankMismatch`.
@@ -117,7 +118,7 @@ impl TensorDesc {
         TensorDesc { dims, dtype, order: Order::Blocked(*layout), quantization: None }
     }
 
-    /// That of a tensor.
+    /// The descriptor of a tensor.
     pub fn of(t: TensorRef<'_>) -> TensorDesc {
         let dims = Dims::from_slice(t.dims());
         let order = match t {
@@ -128,10 +129,10 @@ impl TensorDesc {
         TensorDesc { dims, dtype: t.dtype(), order, quantization: None }
     }
 
-    /// The same with quantisation parameters.
+    /// The same descriptor with quantisation parameters.
     ///
     /// # Errors
-    /// `InvalidArgument` for an axis that is not there; `ShapeMismatch` unless there is one scale and one zero point for the
+    /// `InvalidArgument` for an axis out of range; `ShapeMismatch` unless there is one scale and one zero point for the
     /// tensor, or for each index of the axis.
     pub fn quantized(self, quantization: Quantization) -> Result<TensorDesc> {
         let op = "TensorDesc::quantized";
@@ -140,7 +141,7 @@ impl TensorDesc {
             Some(axis) if axis < self.dims.len() => self.dims[axis],
             Some(axis) => {
                 let rule = format!("the sizes {} have {} axes", self.dims, self.dims.len());
-                fail!(InvalidArgument, op, "axis", axis.to_string(), rule, "name an axis that is there")
+                fail!(InvalidArgument, op, "axis", axis.to_string(), rule, "name an existing axis")
             }
         };
         let Quantization { scales, zero_points, .. } = &quantization;
@@ -162,7 +163,7 @@ impl TensorDesc {
         self.dtype
     }
 
-    /// The dispatch key of such a tensor.
+    /// The tensor's dispatch key.
     pub fn key(&self) -> DispatchKey {
         match &self.order {
             Order::Strided { .. } => DispatchKey::STRIDED,
@@ -171,7 +172,7 @@ impl TensorDesc {
         }
     }
 
-    /// Strides of a strided tensor, in **elements**.
+    /// The strides of a strided tensor, in **elements**.
     pub fn strides(&self) -> Option<&[usize]> {
         match &self.order {
             Order::Strided { strides, .. } => Some(strides),
@@ -179,7 +180,7 @@ impl TensorDesc {
         }
     }
 
-    /// The format that a strided tensor is tagged with.
+    /// The format tag of a strided tensor.
     pub fn format_tag(&self) -> Option<MemoryFormat> {
         match &self.order {
             Order::Strided { tag, .. } => *tag,
@@ -187,7 +188,7 @@ impl TensorDesc {
         }
     }
 
-    /// Layout of a blocked tensor.
+    /// The layout of a blocked tensor.
     pub fn layout(&self) -> Option<&Layout> {
         match &self.order {
             Order::Blocked(layout) => Some(layout),
@@ -195,12 +196,12 @@ impl TensorDesc {
         }
     }
 
-    /// Quantisation parameters, where there are some.
+    /// The quantisation parameters, if there are any.
     pub fn quantization(&self) -> Option<&Quantization> {
         self.quantization.as_deref()
     }
 
-    /// The layout by name; for a strided tensor its memory format, or its strides where it has none.
+    /// The name of the layout. For a strided tensor, its memory format, or its strides if they match no format.
     pub fn layout_name(&self) -> String {
         match &self.order {
             Order::Strided { strides, .. } => Described(&self.dims, strides).to_string(),
@@ -209,7 +210,7 @@ impl TensorDesc {
         }
     }
 
-    /// **Bytes** of storage that such a tensor takes, padding included; for a strided tensor from the first element to the
+    /// **Bytes** of storage that such a tensor needs, padding included. For a strided tensor, from its first element to its
     /// last.
     ///
     /// # Errors
@@ -232,13 +233,13 @@ impl TensorDesc {
         }
     }
 
-    /// A tensor of this description without elements: what an op sees that is asked for its results alone.
+    /// A tensor with this descriptor but no elements. An op gets it when only the descriptors of its results are wanted.
     pub(crate) fn without_elements(&self) -> Tensor {
         static NOTHING: LazyLock<Arc<Buffer>> = LazyLock::new(|| Arc::new(Buffer::none()));
         self.clone().with_storage(Arc::clone(&NOTHING))
     }
 
-    /// A tensor in this storage, which is as long as [`bytes`](Self::bytes) says.
+    /// A tensor in this storage, whose length is [`bytes`](Self::bytes).
     pub(crate) fn with_storage(self, storage: Arc<Buffer>) -> Tensor {
         let TensorDesc { dims, dtype, order, .. } = self;
         match order {
@@ -264,7 +265,7 @@ impl fmt::Display for TensorDesc {
     }
 }
 
-/// Stands for another backend's tensor while its kernel says what comes out.
+/// Takes the place of another backend's tensor while its kernel describes its results.
 #[derive(Debug)]
 struct WithoutElements {
     dims: Dims,

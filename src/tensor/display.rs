@@ -7,14 +7,14 @@ use half::{bf16, f16};
 use super::strided::StridedTensor;
 use crate::dtype::DType;
 
-/// Elements from which on the middle of long axes is left out.
+/// Tensors with at least this many elements print with the middle of long axes left out.
 const SHORTEN_FROM: usize = 1000;
-/// How many indices stay at either end of a shortened axis.
+/// How many indices are printed at either end of a shortened axis.
 const ENDS: usize = 3;
 
 impl Display for StridedTensor {
-    /// The numbers in logical order, then dtype and sizes. `{:.2}` sets the decimals (4 unless told) of what is not an
-    /// integer.
+    /// Prints the numbers in logical order, then dtype and sizes. `{:.2}` sets the decimals of floating-point numbers (4 by
+    /// default).
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
         let mut index = Vec::with_capacity(self.rank());
         self.axis(f, &mut index)?;
@@ -26,7 +26,7 @@ impl StridedTensor {
     fn axis(&self, f: &mut Formatter<'_>, index: &mut Vec<usize>) -> Result {
         let Some(&size) = self.dims().get(index.len()) else { return self.number(f, index) };
         if self.numel() == 0 {
-            // However many empty lists it would be.
+            // Printed as one empty list, whatever the other sizes.
             return write!(f, "[]");
         }
         let innermost = index.len() + 1 == self.rank();

@@ -1,4 +1,4 @@
-//! `empty`, `zeros`, `ones`, `full`, and the same like another tensor.
+//! `empty`, `zeros`, `ones`, `full`, and their `*_like` variants.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
 
-/// `$make` with `$one` as the number one of the dtype.
+/// Evaluates `$make` with `$one` bound to the number one of the dtype.
 macro_rules! with_one {
     ($dtype:expr, $one:ident => $make:expr) => {
         match $dtype {
@@ -84,7 +84,7 @@ impl StridedTensor {
         with_one!(dtype, one => StridedTensor::full(dims, one, format))
     }
 
-    /// A tensor whose every element is `value`. PyTorch's `full(memory_format)`.
+    /// A tensor filled with `value`. PyTorch's `full(memory_format)`.
     ///
     /// # Errors
     /// As [`empty`](Self::empty).
@@ -125,13 +125,13 @@ impl StridedTensor {
     /// As [`empty_like`](Self::empty_like), filled with `value`. PyTorch's `full_like(memory_format)`.
     ///
     /// # Errors
-    /// As `empty_like`; `DTypeMismatch` when `value` is not of the tensor's element type.
+    /// As `empty_like`; `DTypeMismatch` if `value` is not of the tensor's element type.
     pub fn full_like<E: Element>(&self, value: E, format: MemoryFormat) -> Result<StridedTensor> {
         same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
         Ok(self.empty_like(format)?.filled(value))
     }
 
-    /// A tensor that was just made, with every element `value`.
+    /// Fills a new tensor with `value`.
     fn filled<E: Element>(mut self, value: E) -> StridedTensor {
         self.result_data::<E>().fill(value);
         self
@@ -142,7 +142,7 @@ impl BlockedTensor {
     /// A tensor whose content is **unspecified** (some earlier result, or zeros); its padding is zero.
     ///
     /// # Errors
-    /// `RankMismatch` when the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
+    /// `RankMismatch` if the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
     /// `Overflow`, `OutOfMemory`.
     pub fn empty(dims: &[usize], dtype: DType, layout: &Layout) -> Result<BlockedTensor> {
         let mut made = BlockedTensor::for_result("empty", dims, layout, dtype)?;
@@ -167,7 +167,7 @@ impl BlockedTensor {
         with_one!(dtype, one => BlockedTensor::full(dims, one, layout))
     }
 
-    /// A tensor whose every element is `value`; its padding is zero.
+    /// A tensor filled with `value`; its padding is zero.
     ///
     /// # Errors
     /// As [`empty`](Self::empty).
@@ -179,7 +179,7 @@ impl BlockedTensor {
         Ok(made)
     }
 
-    /// **Unspecified** content in the same sizes, layout and dtype; the padding is zero.
+    /// A tensor of the same sizes, layout and dtype whose content is **unspecified**; its padding is zero.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -187,7 +187,7 @@ impl BlockedTensor {
         BlockedTensor::empty(&self.dims, self.dtype, &self.layout)
     }
 
-    /// Zeros of the same sizes, layout and dtype.
+    /// A tensor of zeros of the same sizes, layout and dtype.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -195,7 +195,7 @@ impl BlockedTensor {
         BlockedTensor::zeros(&self.dims, self.dtype, &self.layout)
     }
 
-    /// Ones of the same sizes, layout and dtype.
+    /// A tensor of ones of the same sizes, layout and dtype.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -203,10 +203,10 @@ impl BlockedTensor {
         BlockedTensor::ones(&self.dims, self.dtype, &self.layout)
     }
 
-    /// `value` everywhere, in the same sizes and layout.
+    /// A tensor filled with `value`, of the same sizes and layout.
     ///
     /// # Errors
-    /// `DTypeMismatch` when `value` is not of the tensor's element type, `OutOfMemory`.
+    /// `DTypeMismatch` if `value` is not of the tensor's element type; `OutOfMemory`.
     pub fn full_like<E: Element>(&self, value: E) -> Result<BlockedTensor> {
         same_dtype("full_like", "value", E::DTYPE, self.dtype)?;
         BlockedTensor::full(&self.dims, value, &self.layout)

@@ -1,4 +1,4 @@
-//! Memory of another library's as a strided tensor, without a copy.
+//! Another library's memory as a strided tensor, without a copy.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -11,33 +11,33 @@ use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 
-/// Memory that somebody else owns, and how a tensor lies in it.
+/// Memory that another library owns, and the dtype, sizes and strides of the tensor in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Foreign<'a> {
-    /// The first element. May be null when there are no elements.
+    /// The address of the first element. May be null if there are no elements.
     pub data: *mut u8,
     /// Type of the elements.
     pub dtype: DType,
     /// Sizes, in logical order.
     pub dims: &'a [i64],
-    /// Steps in **elements**; row-major where left out.
+    /// Strides in **elements**; row-major if `None`.
     pub strides: Option<&'a [i64]>,
-    /// Whether ops that write into a tensor may write here.
+    /// Whether ops that write into a tensor may write into this one.
     pub writable: bool,
 }
 
 impl StridedTensor {
-    /// Wraps memory of another library's: nothing is copied, and `owner` is dropped with the last tensor that uses it.
+    /// Wraps another library's memory without a copy. `owner` is dropped with the last tensor that uses the memory.
     ///
     /// # Errors
-    /// `owner` is then dropped at once. `RankMismatch`, `InvalidArgument` for negative sizes; `UnsupportedStride` for negative
-    /// strides; `Overflow`; `Misaligned` unless the data begins at a multiple of its element's size; `InvalidArgument` for
-    /// null data.
+    /// On an error `owner` is dropped at once. `RankMismatch`; `InvalidArgument` for negative sizes; `UnsupportedStride` for
+    /// negative strides; `Overflow`; `Misaligned` unless the data's address is a multiple of its element's size;
+    /// `InvalidArgument` for null data.
     ///
     /// # Safety
     /// Every element that sizes and strides reach is valid for reading, and for writing if `writable`, for as long as `owner`
-    /// lives; no one else writes to it meanwhile, nor reads while a tensor made here is written to. `owner` may be dropped on
-    /// any thread.
+    /// lives. Meanwhile nobody else writes to the memory, and nobody else reads it while a tensor made here is written to.
+    /// `owner` may be dropped on any thread.
     pub unsafe fn from_foreign(
         memory: Foreign<'_>,
         owner: Arc<dyn Any + Send + Sync>,
@@ -46,10 +46,11 @@ impl StridedTensor {
         unsafe { StridedTensor::wrap("from_foreign", memory, 0, owner) }
     }
 
-    /// [`from_foreign`](Self::from_foreign), for op `op`, of memory that has `before` bytes before its first element.
+    /// As [`from_foreign`](Self::from_foreign), on behalf of `op`, for memory that has `before` bytes before its first
+    /// element.
     ///
     /// # Safety
-    /// As of `from_foreign`.
+    /// As for `from_foreign`.
     pub(crate) unsafe fn wrap(
         op: &'static str,
         memory: Foreign<'_>,
@@ -58,11 +59,11 @@ impl StridedTensor {
     ) -> Result<StridedTensor> {
         let dims = sizes(op, memory.dims)?;
         let numel = element_count(op, &dims)?;
-        // This also checks that sizes can be multiplied, whatever the strides.
+        // This also checks that the product of the sizes does not overflow, whatever the strides.
         let row_major = MemoryFormat::Contiguous.strides(op, &dims)?;
         let strides = match memory.strides {
             Some(strides) if numel > 0 => steps(op, strides, &dims)?,
-            // Without elements they say nothing, but are kept where they are strides.
+            // Without elements, strides have no effect; they are kept if they are valid.
             Some(strides) => steps(op, strides, &dims).unwrap_or(row_major),
             None => row_major,
         };
@@ -81,7 +82,7 @@ impl StridedTensor {
                 "strides",
                 format!("sizes {dims} with strides {strides}, {from}"),
                 format!("the last element ends within the address space, and within {} bytes", isize::MAX),
-                "pass the strides in elements, as they are"
+                "pass the strides in elements"
             );
         };
         let data = match NonNull::new(memory.data) {
@@ -121,8 +122,8 @@ fn sizes(op: &'static str, dims: &[i64]) -> Result<Dims> {
             op,
             "dims",
             format!("{dims:?}"),
-            "sizes are 0 or more",
-            "pass the sizes as they are"
+            "sizes cannot be negative",
+            "pass sizes of 0 or more"
         );
     }
     Dims::new(op, "dims", &plain)
@@ -136,7 +137,7 @@ fn steps(op: &'static str, strides: &[i64], dims: &Dims) -> Result<Dims> {
             "strides",
             format!("{strides:?}"),
             format!("there is one for each of sizes {dims}"),
-            "pass as many"
+            "pass one stride for each size"
         );
     }
     if let Some(axis) = strides.iter().zip(dims).position(|(&s, &d)| s < 0 && d > 1) {
@@ -145,15 +146,15 @@ fn steps(op: &'static str, strides: &[i64], dims: &Dims) -> Result<Dims> {
             op,
             "strides",
             format!("{strides:?}"),
-            format!("axis {axis} runs backwards, and strides are 0 or more"),
+            format!("the stride of axis {axis} is negative, which is not supported"),
             "copy it to a tensor with positive strides first"
         );
     }
-    // The stride of an axis of one element says nothing, whatever it is.
+    // The stride of an axis of size 1 has no effect, whatever it is.
     Ok(strides.iter().map(|&s| usize::try_from(s).unwrap_or(1)).to_dims())
 }
 
-/// Elements from the first to the last, both counted.
+/// The number of elements from the first to the last, both included.
 fn reach(dims: &[usize], strides: &[usize]) -> Option<usize> {
     dims.iter().zip(strides).try_fold(1usize, |at, (&d, &s)| at.checked_add((d - 1).checked_mul(s)?))
 }

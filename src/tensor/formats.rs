@@ -1,13 +1,12 @@
-//! Memory formats of tensors: questions, conversions, and tensors made like others.
+//! Memory formats of tensors: queries, conversions, and tensors made like others.
 //!
-//! The answers are PyTorch's (`layout::memory_format` has the rules). A conversion that copies is a reorder:
-//! it stands in the ledger, and `deny_reorders` refuses it.
+//! The answers are PyTorch's (`layout::memory_format` has the rules). A conversion that copies is a reorder: the ledger
+//! records it, and `deny_reorders` refuses it.
 //!
 //! # Format tags
-//! [`with_format_tag`](StridedTensor::with_format_tag) states a format where strides leave it open. The tag
-//! is then what [`suggest_memory_format`](StridedTensor::suggest_memory_format) answers and what results
-//! follow; see [`FormatRule`](crate::FormatRule) for ops and `tensor::views` for views. `channels_last_1d`
-//! exists only so.
+//! [`with_format_tag`](StridedTensor::with_format_tag) states a format if strides leave it open.
+//! [`suggest_memory_format`](StridedTensor::suggest_memory_format) then returns the tag, and results follow it; see
+//! [`FormatRule`](crate::FormatRule) for ops and `tensor::views` for views. `channels_last_1d` exists only as a tag.
 
 use std::fmt;
 use std::panic::Location;
@@ -20,19 +19,19 @@ use crate::layout::memory_format::{self, MemoryFormat};
 use crate::ledger::{self, Cause, Move};
 
 impl StridedTensor {
-    /// Whether the elements lie densely in this format; sizes of 1 may have any stride. False for a
+    /// Whether the elements are dense in this format; sizes of 1 may have any stride. False for a
     /// channels-last format of another rank. PyTorch's `is_contiguous(memory_format)`.
     pub fn is_contiguous(&self, format: MemoryFormat) -> bool {
         memory_format::is_contiguous(&self.dims, &self.strides, format)
     }
 
-    /// Whether the elements lie densely in some order. PyTorch's `is_non_overlapping_and_dense`.
+    /// Whether the elements are dense in some order. PyTorch's `is_non_overlapping_and_dense`.
     pub fn is_non_overlapping_and_dense(&self) -> bool {
         memory_format::is_non_overlapping_and_dense(&self.dims, &self.strides)
     }
 
-    /// The format that results should have: the tag if there is one, else what the strides suggest. With
-    /// `exact`, channels-last strides must also be dense, sizes of 1 included. PyTorch's
+    /// The format that results should have: the tag if there is one, otherwise the format that the strides suggest. With
+    /// `exact`, channels-last strides must also be dense, those of sizes of 1 included. PyTorch's
     /// `suggest_memory_format(channels_last_strides_exact_match)`.
     pub fn suggest_memory_format(&self, exact: bool) -> MemoryFormat {
         self.format_tag.unwrap_or_else(|| memory_format::suggest(&self.dims, &self.strides, exact))
@@ -43,13 +42,11 @@ impl StridedTensor {
         self.format_tag
     }
 
-    /// This tensor with a stated format. Nothing moves: the elements must already lie in that format, and
-    /// only the strides of sizes of 1, which no element uses, are set to the format's own. `Preserve` takes a
-    /// tag away.
+    /// This tensor with a stated format. No data is copied: the elements must already be in that format. Only the strides of
+    /// sizes of 1, which no element uses, are set to the format's own. `Preserve` removes the tag.
     ///
     /// # Errors
-    /// `RankMismatch` for a channels-last format of another rank; `LayoutMismatch` when the elements do not
-    /// lie so.
+    /// `RankMismatch` for a channels-last format of another rank; `LayoutMismatch` if the elements are not in that format.
     pub fn with_format_tag(&self, format: MemoryFormat) -> Result<StridedTensor> {
         let op = "with_format_tag";
         let mut tagged = self.clone();
@@ -64,7 +61,7 @@ impl StridedTensor {
                 op,
                 "format",
                 format.name(),
-                format!("the elements of {self:?} do not lie so"),
+                format!("the elements of {self:?} are not in this format"),
                 format!("call contiguous({format}) first, which copies")
             );
         }
@@ -73,13 +70,13 @@ impl StridedTensor {
         Ok(tagged)
     }
 
-    /// Steps between neighbours along each dimension in **bytes**, as numpy counts them.
+    /// Strides in **bytes**, as numpy counts them.
     pub fn strides_bytes(&self) -> Dims {
         self.strides.iter().map(|s| s.saturating_mul(self.dtype.size_bytes())).to_dims()
     }
 
-    /// The tensor itself if [`is_contiguous`](Self::is_contiguous) in this format, else a copy that is.
-    /// PyTorch's `contiguous(memory_format)`.
+    /// The tensor itself if it [`is_contiguous`](Self::is_contiguous) in this format, otherwise a contiguous copy. PyTorch's
+    /// `contiguous(memory_format)`.
     ///
     /// # Errors
     /// `InvalidArgument` for `Preserve`; `RankMismatch` for a channels-last format of another rank;
@@ -95,9 +92,9 @@ impl StridedTensor {
         self.moved(op, strides, tag, Cause::Call, Location::caller())
     }
 
-    /// The tensor itself if this is the format that [`suggest_memory_format`](Self::suggest_memory_format)
-    /// names (it may still have gaps), else a dense copy in it. `Preserve` is always the tensor itself.
-    /// PyTorch's `to(memory_format=...)`.
+    /// The tensor itself if [`suggest_memory_format`](Self::suggest_memory_format) returns this format (it may still have
+    /// gaps), otherwise a dense copy in this format. For `Preserve`, always the tensor itself. PyTorch's
+    /// `to(memory_format=...)`.
     ///
     /// # Errors
     /// `RankMismatch` for a channels-last format of another rank; `ReorderDenied`, `OutOfMemory`.
@@ -111,8 +108,8 @@ impl StridedTensor {
         self.moved(op, strides, self.tag_after_conversion(format), Cause::Call, Location::caller())
     }
 
-    /// A copy with storage of its own. `Preserve` keeps dense strides as they are and closes the gaps of
-    /// others. A copy whose strides differ is a reorder. PyTorch's `clone(memory_format)`.
+    /// A copy with its own storage. `Preserve` keeps dense strides unchanged and makes other strides dense. A copy whose
+    /// strides differ is a reorder. PyTorch's `clone(memory_format)`.
     ///
     /// # Errors
     /// `RankMismatch` for a channels-last format of another rank; `ReorderDenied`, `OutOfMemory`.
@@ -123,8 +120,8 @@ impl StridedTensor {
         self.moved(op, strides, tag, Cause::Call, Location::caller())
     }
 
-    /// The tensor itself if it is contiguous in this format, else a copy that is, for a kernel that needs
-    /// dense input: the ledger counts it as a dense copy of `op`, made at `caller`.
+    /// The tensor itself if it is contiguous in this format, otherwise a contiguous copy, for a kernel that needs dense
+    /// input. The ledger records a dense copy of `op`, made at `caller`.
     pub(crate) fn dense_at(
         &self,
         op: &'static str,
@@ -147,7 +144,7 @@ impl StridedTensor {
         location: &'static Location<'static>,
     ) -> Result<StridedTensor> {
         if self.storage.is_none() {
-            // Of a tensor that is only described nothing moves.
+            // A tensor without elements (a descriptor's) has nothing to copy.
             return Ok(StridedTensor { strides, offset: 0, format_tag: tag, ..self.clone() });
         }
         let work = || {
@@ -185,18 +182,18 @@ impl StridedTensor {
         Ok((strides, tag))
     }
 
-    /// A tagged tensor stays tagged, with the new format; `channels_last_1d` is a tag by nature.
+    /// A tagged tensor stays tagged, with the new format. `channels_last_1d` is always tagged.
     fn tag_after_conversion(&self, format: MemoryFormat) -> Option<MemoryFormat> {
         self.format_tag.map(|_| format).or(stated_only(format))
     }
 }
 
-/// The tag of a format that exists only where it is stated.
+/// The format as a tag, if it is one that exists only as a tag.
 pub(crate) fn stated_only(format: MemoryFormat) -> Option<MemoryFormat> {
     (format == MemoryFormat::ChannelsLast1d).then_some(format)
 }
 
-/// How sizes and strides read in the ledger and in errors: the format's name, else the strides.
+/// How the ledger and errors print sizes and strides: the format's name, otherwise the strides.
 pub(crate) struct Described<'a>(pub &'a [usize], pub &'a [usize]);
 
 impl fmt::Display for Described<'_> {

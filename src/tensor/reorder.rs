@@ -1,4 +1,4 @@
-//! The reorders: the only calls that move data between layouts.
+//! Reorders: the only calls that move data between layouts.
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ impl Moved for BlockedTensor {
 }
 
 impl BlockedTensor {
-    /// The same elements as a strided tensor in this memory format: one copy, whatever the layout.
+    /// The same elements as a strided tensor in this memory format. Makes one copy, whatever the layout.
     ///
     /// # Errors
     /// `RankMismatch` for a channels-last format of another rank, `InvalidArgument` for `Preserve`,
@@ -43,12 +43,12 @@ impl BlockedTensor {
         })
     }
 
-    /// As [`to_strided`](BlockedTensor::to_strided), into a tensor that is there: any strides whose elements do
+    /// As [`to_strided`](BlockedTensor::to_strided), into an existing tensor. `dst` may have any strides whose elements do
     /// not share memory.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`, `OverlappingOutput`; `Aliasing` while another tensor shares the storage
-    /// of `dst`; `ReorderDenied`. On an error `dst` is as it was.
+    /// `ShapeMismatch`, `DTypeMismatch`, `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
+    /// `ReorderDenied`. On an error `dst` is unchanged.
     #[track_caller]
     pub fn to_strided_into(&self, dst: &mut StridedTensor) -> Result<()> {
         let op = "to_strided_into";
@@ -67,8 +67,8 @@ impl BlockedTensor {
         })
     }
 
-    /// The same elements in another blocked layout: one copy. A tensor that is in `layout` already is returned
-    /// as it is, without one.
+    /// The same elements in another blocked layout. Makes one copy, or returns the tensor itself if it is already in
+    /// `layout`.
     ///
     /// # Errors
     /// `RankMismatch`, `LayoutMismatch` for a layout without inner blocks, `Overflow`, `ReorderDenied`,
@@ -114,10 +114,10 @@ impl BlockedTensor {
 }
 
 impl StridedTensor {
-    /// The same elements in a blocked layout: one copy, whatever the strides. The padding is zero.
+    /// The same elements in a blocked layout. Makes one copy, whatever the strides. The padding is zero.
     ///
     /// # Errors
-    /// `RankMismatch` when the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
+    /// `RankMismatch` if the layout is for another rank, `LayoutMismatch` for a layout without inner blocks,
     /// `Overflow`, `ReorderDenied`, `OutOfMemory`.
     #[track_caller]
     pub fn to_blocked(&self, layout: &Layout) -> Result<BlockedTensor> {
@@ -135,11 +135,11 @@ impl StridedTensor {
         )
     }
 
-    /// As [`to_blocked`](StridedTensor::to_blocked), into a tensor that is there, in its layout.
+    /// As [`to_blocked`](StridedTensor::to_blocked), into an existing tensor, in its layout.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `DTypeMismatch`; `Aliasing` while another tensor shares the storage of `dst`;
-    /// `ReorderDenied`. On an error `dst` is as it was.
+    /// `ShapeMismatch`, `DTypeMismatch`; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
+    /// error `dst` is unchanged.
     #[track_caller]
     pub fn to_blocked_into(&self, dst: &mut BlockedTensor) -> Result<()> {
         let op = "to_blocked_into";
@@ -213,7 +213,7 @@ pub(super) fn same_dtype(op: &'static str, argument: &'static str, got: DType, w
 mod tests {
     use super::*;
 
-    /// The numbers 1 to 24 in a storage, and views of it.
+    /// A view of a storage that holds the numbers 1 to 24.
     fn view(dims: &[usize], strides: &[usize], offset: usize) -> StridedTensor {
         let data: Vec<f32> = (1..=24).map(|i| i as f32).collect();
         let mut x = StridedTensor::from_slice(&data, &[24]).unwrap();

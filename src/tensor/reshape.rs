@@ -9,11 +9,11 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 
 impl StridedTensor {
-    /// The same elements in logical order under other sizes, without a copy. PyTorch's `view`.
+    /// The same elements in logical order with other sizes, without a copy. PyTorch's `view`.
     ///
     /// # Errors
-    /// `ShapeMismatch` when the number of elements differs; `UnsupportedStride` when no strides express it:
-    /// then [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
+    /// `ShapeMismatch` if the number of elements differs; `UnsupportedStride` if no strides express the view: then
+    /// [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
     pub fn view(&self, dims: &[usize]) -> Result<StridedTensor> {
         let op = "view";
         let to = self.check_reshape(op, dims)?;
@@ -25,17 +25,16 @@ impl StridedTensor {
                 "dims",
                 to.to_string(),
                 format!("sizes {} with strides {} do not merge that way", self.dims, self.strides),
-                "call reshape(), which copies where it must"
+                "call reshape(), which copies if it must"
             ),
         }
     }
 
-    /// [`view`](Self::view) where strides express it, else a contiguous copy, which stands in the ledger as a
-    /// dense copy. PyTorch's `reshape`.
+    /// [`view`](Self::view) if strides express it, otherwise a contiguous copy, which the ledger records as a dense copy.
+    /// PyTorch's `reshape`.
     ///
     /// # Errors
-    /// `ShapeMismatch` when the number of elements differs; `ReorderDenied`, `RankMismatch`, `Overflow`,
-    /// `OutOfMemory`.
+    /// `ShapeMismatch` if the number of elements differs; `ReorderDenied`, `RankMismatch`, `Overflow`, `OutOfMemory`.
     #[track_caller]
     pub fn reshape(&self, dims: &[usize]) -> Result<StridedTensor> {
         self.reshaped("reshape", dims, Location::caller())
@@ -57,8 +56,8 @@ impl StridedTensor {
         Ok(dense.with_geometry(to, strides, 0, None))
     }
 
-    /// Dimensions `start` to `end`, both included, merged into one: [`reshape`](Self::reshape) to those
-    /// sizes. PyTorch's `flatten(start_dim, end_dim)`; a scalar becomes rank 1.
+    /// Merges dimensions `start` to `end`, both included, into one, with [`reshape`](Self::reshape). PyTorch's
+    /// `flatten(start_dim, end_dim)`; a scalar becomes rank 1.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range or `end` before `start`; as `reshape`.
@@ -112,11 +111,10 @@ impl StridedTensor {
     }
 }
 
-/// Strides under which the same elements have the sizes `to` (of the same product), or `None`. PyTorch's
+/// Strides under which the same elements have the sizes `to` (whose product is the same), or `None`. PyTorch's
 /// `computeStride`.
 ///
-/// The old dimensions fall into runs that are dense within themselves; each run must be a whole number of new
-/// dimensions.
+/// The old dimensions form groups that are dense within themselves. Each group must become a whole number of new dimensions.
 fn view_strides(dims: &[usize], strides: &[usize], to: &[usize]) -> Option<Dims> {
     if dims.is_empty() {
         return Some(Dims::filled(1, to.len()));

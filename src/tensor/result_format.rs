@@ -1,4 +1,4 @@
-//! The memory format that an op's result takes from its operands.
+//! The memory format of an op's result, as determined by its operands.
 //!
 //! | rule | PyTorch's ops | format of the result |
 //! |---|---|---|
@@ -9,9 +9,8 @@
 //! | `Like` | clone, prelu, `empty_like` | `empty_like(preserve)` of the first operand |
 //! | `Contiguous` | softmax, log-softmax, layer norm, instance norm, mean, sum, amax | row-major |
 //!
-//! **Tags.** The first operand of the result's rank that carries a format tag decides, whatever the rule; and
-//! the result carries that tag. So a softmax, or a stage with one channel or one pixel, loses no format on
-//! the way.
+//! **Tags.** Whatever the rule, the first operand of the result's rank that has a format tag decides, and the result gets
+//! that tag. So a softmax, or a stage with one channel or one pixel, does not lose the format.
 
 use super::desc::TensorDesc;
 use super::formats::stated_only;
@@ -22,35 +21,35 @@ use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
 use crate::layout::memory_format::{MemoryFormat, like};
 
-/// How an op's result takes its memory format from the operands.
+/// How the operands of an op determine the memory format of its result.
 ///
-/// A format tag on an operand of the result's rank goes before the rule.
+/// A format tag on an operand of the result's rank takes precedence over the rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormatRule {
     /// The format that the first operand suggests: pooling, resampling, padding, shuffles, group norm.
     Suggested,
-    /// Channels-last when any operand suggests it: a convolution's source or weights.
+    /// Channels-last if any operand suggests it: a convolution's source or weights.
     AnySuggests,
-    /// Channels-last when every operand suggests it: `cat`.
+    /// Channels-last if every operand suggests it: `cat`.
     AllSuggest,
     /// The strides that PyTorch's `TensorIterator` infers from all operands: element-wise ops, batch norm,
     /// dropout.
     ElementWise,
-    /// Those of `empty_like(preserve)` of the first operand: `prelu`.
+    /// The strides of `empty_like(preserve)` of the first operand: `prelu`.
     Like,
     /// Row-major: softmax, layer norm, instance norm, reductions.
     Contiguous,
 }
 
 impl FormatRule {
-    /// Strides (in **elements**) and tag of a result with sizes `dims`.
+    /// Strides (in **elements**) and format tag of a result with sizes `dims`.
     ///
     /// # Shapes
-    /// For `ElementWise`, `dims` are the operands' common shape; for `Like`, the first operand's; else any.
+    /// For `ElementWise`, `dims` are the operands' common shape; for `Like`, the first operand's sizes; otherwise any.
     ///
     /// # Errors
-    /// `InvalidArgument` without operands; `ShapeMismatch` where `dims` is not as above; `Overflow`. A
-    /// channels-last format of another rank than the result's is not passed on.
+    /// `InvalidArgument` without operands; `ShapeMismatch` if `dims` are not as above; `Overflow`. A channels-last format of
+    /// another rank than the result's is ignored.
     pub fn strides(
         self,
         op: &'static str,
@@ -99,7 +98,7 @@ impl FormatRule {
         Ok((format.strides(op, dims)?, tag.or(stated_only(format))))
     }
 
-    /// A result with sizes `dims`.
+    /// The descriptor of a result with sizes `dims`.
     ///
     /// # Errors
     /// As [`strides`](Self::strides).
@@ -114,7 +113,7 @@ impl FormatRule {
         Ok(TensorDesc::of_strides(Dims::new(op, "dims", dims)?, strides, tag, dtype))
     }
 
-    /// A new tensor with sizes `dims` whose content is **unspecified**: who asked writes every element.
+    /// A new tensor with sizes `dims` whose content is **unspecified**: the caller writes every element.
     ///
     /// # Errors
     /// As [`strides`](Self::strides), and `OutOfMemory`.

@@ -9,12 +9,12 @@ use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::{for_each_offset, span};
-use crate::lists::table;
+use crate::try_vec::try_with_capacity;
 
-/// A tensor whose layout its strides express: NCHW, NHWC, or any view of them.
+/// A tensor whose layout strides can express: NCHW, NHWC, or any view of them.
 ///
-/// Sizes are in logical order (N, C, D, H, W), strides and offset in **elements**, never negative, zero
-/// allowed. Clones and views share the storage; data is written only while one tensor owns it.
+/// Sizes are in logical order (N, C, D, H, W). Strides and offset are in **elements**; they may be zero but not negative.
+/// Clones and views share the storage; data is written only while one tensor owns it.
 #[derive(Clone)]
 pub struct StridedTensor {
     pub(crate) storage: Arc<Buffer>,
@@ -22,7 +22,7 @@ pub struct StridedTensor {
     pub(crate) strides: Dims,
     pub(crate) offset: usize,
     pub(crate) dtype: DType,
-    /// A format that the user stated, kept where strides alone are ambiguous.
+    /// The format that the user stated. It matters if strides alone are ambiguous.
     pub(crate) format_tag: Option<MemoryFormat>,
 }
 
@@ -30,8 +30,7 @@ impl StridedTensor {
     /// A contiguous tensor with a copy of `data`, which is in logical (row-major) order.
     ///
     /// # Errors
-    /// `ShapeMismatch` when `data` has not as many elements as `dims` says, `Overflow`, `RankMismatch`,
-    /// `OutOfMemory`.
+    /// `ShapeMismatch` if the length of `data` is not the product of `dims`; `Overflow`, `RankMismatch`, `OutOfMemory`.
     pub fn from_slice<E: Element>(data: &[E], dims: &[usize]) -> Result<StridedTensor> {
         let op = "from_slice";
         let d = Dims::new(op, "dims", dims)?;
@@ -59,7 +58,7 @@ impl StridedTensor {
         })
     }
 
-    /// The row-major tensor of these sizes that a storage holds from its beginning.
+    /// The row-major tensor of these sizes at the beginning of a storage.
     pub(crate) fn of_storage(
         op: &'static str,
         storage: Arc<Buffer>,
@@ -71,7 +70,7 @@ impl StridedTensor {
         Ok(StridedTensor { storage, dims, strides, offset: 0, dtype, format_tag: None })
     }
 
-    /// Recycled storage for a result whose every element the caller writes; `strides` are dense.
+    /// Recycled storage for a result. The caller writes every element; `strides` are dense.
     pub(crate) fn for_result(
         op: &'static str,
         dims: Dims,
@@ -98,12 +97,12 @@ impl StridedTensor {
         self.dims.iter().product()
     }
 
-    /// Steps between neighbours along each dimension, in **elements**.
+    /// Strides: the distance between neighbours along each dimension, in **elements**.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
-    /// Where the first element lies in the storage, in **elements**.
+    /// The position of the first element in the storage, in **elements**.
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -113,12 +112,12 @@ impl StridedTensor {
         self.dtype
     }
 
-    /// Whether both tensors lie in the same storage (they may still not overlap).
+    /// Whether both tensors have the same storage. Their elements need not overlap.
     pub fn shares_storage(&self, other: &StridedTensor) -> bool {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
 
-    /// One element, or `None` for an index outside the tensor or another element type.
+    /// One element, or `None` if the index is out of range or `E` is not the tensor's element type.
     pub fn get<E: Element>(&self, index: &[usize]) -> Option<E> {
         let inside = index.len() == self.rank() && index.iter().zip(&self.dims).all(|(i, d)| i < d);
         if !inside || E::DTYPE != self.dtype {
@@ -142,10 +141,10 @@ impl StridedTensor {
         Ok(())
     }
 
-    /// The elements in logical (row-major) order, of a tensor that lies so.
+    /// The elements of a contiguous tensor, in logical (row-major) order.
     ///
     /// # Errors
-    /// `DTypeMismatch` when `E` is not the tensor's element type; `LayoutMismatch` for a tensor that is not contiguous.
+    /// `DTypeMismatch` if `E` is not the tensor's element type; `LayoutMismatch` if the tensor is not contiguous.
     pub fn as_slice<E: Element>(&self) -> Result<&[E]> {
         self.check_element::<E>("as_slice")?;
         if !self.is_contiguous(MemoryFormat::Contiguous) {
@@ -164,21 +163,21 @@ impl StridedTensor {
     /// A copy of the elements in logical (row-major) order.
     ///
     /// # Errors
-    /// `DTypeMismatch` when `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can
-    /// reach with little storage.
+    /// `DTypeMismatch` if `E` is not the tensor's element type; `OutOfMemory`, which an expanded tensor can cause although
+    /// its storage is small.
     pub fn to_vec<E: Element>(&self) -> Result<Vec<E>> {
         self.check_element::<E>("to_vec")?;
         let data = self.data::<E>();
-        // Of a tensor that is only described there are none.
+        // A tensor without elements (a descriptor's) has none to copy.
         if data.is_empty() {
             return Ok(Vec::new());
         }
-        let mut out = table("to_vec", self.numel())?;
+        let mut out = try_with_capacity("to_vec", self.numel())?;
         for_each_offset(&self.dims, &self.strides, |at| out.push(data[at]));
         Ok(out)
     }
 
-    /// The elements in row-major order: as they lie, or read out of the view.
+    /// The elements in row-major order: borrowed if the tensor is contiguous, otherwise copied.
     pub(crate) fn values<E: Element>(&self) -> Result<Cow<'_, [E]>> {
         if E::DTYPE == self.dtype && self.is_contiguous(MemoryFormat::Contiguous) {
             return Ok(Cow::Borrowed(self.data()));
@@ -186,20 +185,20 @@ impl StridedTensor {
         self.to_vec().map(Cow::Owned)
     }
 
-    /// The storage from the first element to the last, what lies between them included, and nothing of other views: all of
-    /// a tensor that is dense. The dtype is the caller's to know.
+    /// The storage from the tensor's first element to its last, gaps included: for a dense tensor, exactly its elements. The
+    /// caller must know the dtype.
     pub(crate) fn data<E: Element>(&self) -> &[E] {
         debug_assert_eq!(E::DTYPE, self.dtype);
-        // A tensor without elements may have an offset past its storage, as in PyTorch.
+        // A tensor without elements may have an offset past the end of its storage, as in PyTorch.
         self.storage.as_slice::<E>().get(self.place()).unwrap_or(&[])
     }
 
-    /// The same of any dtype, in bytes.
+    /// As [`data`](Self::data), for any dtype, in bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         let (elem, place) = (self.dtype.size_bytes(), self.place());
         let place = place.start.saturating_mul(elem)..place.end.saturating_mul(elem);
         let all = self.storage.as_bytes();
-        // Also where nothing is left it lies as its elements want it.
+        // The empty slice keeps the storage's address, which is aligned for the elements.
         all.get(place).unwrap_or(&all[..0])
     }
 
@@ -207,15 +206,15 @@ impl StridedTensor {
         self.offset..self.offset + span(&self.dims, &self.strides)
     }
 
-    /// Memory format by name, or the strides where they are no format's: what errors and the ledger print.
+    /// The memory format's name, or the strides if they match no format. Errors and the ledger print it.
     pub(crate) fn format_name(&self) -> String {
         super::formats::Described(&self.dims, &self.strides).to_string()
     }
 
-    /// The storage of a result that nobody else uses, from its first element to the last, in bytes.
+    /// The bytes of a result that no other tensor shares, from its first element to its last.
     ///
     /// # Panics
-    /// When another tensor shares it.
+    /// If another tensor shares the storage.
     pub(crate) fn result_bytes(&mut self) -> &mut [u8] {
         let (elem, place) = (self.dtype.size_bytes(), self.place());
         let place = place.start.saturating_mul(elem)..place.end.saturating_mul(elem);
@@ -224,10 +223,10 @@ impl StridedTensor {
         all.get_mut(place).unwrap_or(&mut [])
     }
 
-    /// The same, as elements.
+    /// As [`result_bytes`](Self::result_bytes), as elements.
     ///
     /// # Panics
-    /// When another tensor shares it.
+    /// If another tensor shares the storage.
     pub(crate) fn result_data<E: Element>(&mut self) -> &mut [E] {
         self.data_mut().expect("a result that nobody else uses")
     }
@@ -265,7 +264,7 @@ pub(crate) fn element_count(op: &'static str, dims: &Dims) -> Result<usize> {
     }
 }
 
-/// Bytes of `numel` elements, or `Overflow`.
+/// **Bytes** of `numel` elements, or `Overflow`.
 pub(crate) fn byte_count(op: &'static str, numel: usize, dtype: DType) -> Result<usize> {
     match dtype.bytes_of(numel) {
         Some(n) => Ok(n),

@@ -1,4 +1,5 @@
-//! Subnormal numbers: those below 2^-126 that f32 holds with fewer bits. Arithmetic on them can cost many times as much.
+//! Subnormal numbers: f32 numbers below 2^-126, which have fewer significant bits. Arithmetic on them can be many times
+//! slower.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -10,16 +11,16 @@ use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::any::check_f32;
 use crate::threads::parallel_for;
 
-/// Elements that one task looks at.
+/// Elements per task.
 const CHUNK: usize = 1 << 18;
 
 fn is_subnormal(x: f32) -> bool {
-    // Without the sign, 0 and the smallest normal number enclose them.
+    // With the sign removed, the bits of a subnormal are between those of 0 and of the smallest normal number.
     (x.to_bits() & 0x7fff_ffff).wrapping_sub(1) < 0x007f_ffff
 }
 
 impl StridedTensor {
-    /// How many elements are subnormal numbers: below 1.18e-38, and not 0.
+    /// The number of elements that are subnormal: below 1.18e-38 in magnitude, and not 0.
     ///
     /// # Errors
     /// `UnsupportedDType` unless f32; `OutOfMemory`.
@@ -35,14 +36,14 @@ impl StridedTensor {
         let total = AtomicUsize::new(0);
         parallel_for(values.len().div_ceil(CHUNK), |i| {
             let chunk = &values[i * CHUNK..values.len().min((i + 1) * CHUNK)];
-            // In u32, so that it runs in vectors.
+            // Counted in u32, so that the loop vectorises.
             let count: u32 = chunk.iter().map(|&x| u32::from(is_subnormal(x))).sum();
             total.fetch_add(count as usize, Relaxed);
         });
         Ok(total.into_inner())
     }
 
-    /// A tensor with 0, of the same sign, for each subnormal number. The layout stays.
+    /// A copy in which each subnormal number is a 0 of the same sign. The layout does not change.
     ///
     /// # Errors
     /// `UnsupportedDType` unless f32; `OutOfMemory`.

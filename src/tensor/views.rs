@@ -1,8 +1,7 @@
-//! Views: tensors that share storage. Sizes, strides and offset are PyTorch's, function by function.
+//! Views: tensors that share storage. Sizes, strides and offset are those of PyTorch's functions of the same name.
 //!
-//! Axes count from 0 in logical order. A view keeps a format tag while its dimensions still mean what they
-//! did (`narrow`, `slice`, `chunk`, `split`, `expand` to the same rank); one that renames or regroups them
-//! drops it.
+//! Axes count from 0 in logical order. A view keeps a format tag while its dimensions keep their meaning (`narrow`, `slice`,
+//! `chunk`, `split`, `expand` to the same rank); a view that reorders or regroups them drops the tag.
 
 use std::sync::Arc;
 
@@ -11,11 +10,11 @@ use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 
-/// `chunk` and `split` give at most this many pieces.
+/// `chunk` and `split` return at most this many pieces.
 const MAX_PIECES: usize = 1 << 20;
 
 impl StridedTensor {
-    /// The same storage under other sizes, strides and offset.
+    /// The same storage with other sizes, strides and offset.
     pub(super) fn with_geometry(
         &self,
         dims: Dims,
@@ -27,12 +26,10 @@ impl StridedTensor {
         StridedTensor { storage, dims, strides, offset, dtype: self.dtype, format_tag: tag }
     }
 
-    /// The dimensions in another order: dimension `i` of the result is dimension `axes[i]`. PyTorch's
-    /// `permute`.
+    /// The dimensions in another order: dimension `i` of the result is dimension `axes[i]`. PyTorch's `permute`.
     ///
     /// # Errors
-    /// `RankMismatch` when `axes` has not one entry a dimension; `InvalidArgument` when an axis is out of
-    /// range or named twice.
+    /// `RankMismatch` unless `axes` has one entry per dimension; `InvalidArgument` if an axis is out of range or named twice.
     pub fn permute(&self, axes: &[usize]) -> Result<StridedTensor> {
         let op = "permute";
         let rank = self.rank();
@@ -55,7 +52,7 @@ impl StridedTensor {
                     op,
                     "axes",
                     format!("{axes:?}"),
-                    format!("axis {a} is there twice"),
+                    format!("axis {a} is named twice"),
                     "name every axis once"
                 );
             }
@@ -66,7 +63,7 @@ impl StridedTensor {
         Ok(self.with_geometry(dims, strides, self.offset, tag))
     }
 
-    /// Two dimensions exchanged. PyTorch's `transpose`; a scalar has axis 0 here.
+    /// Swaps two dimensions. PyTorch's `transpose`; a scalar has axis 0 here.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range.
@@ -83,10 +80,10 @@ impl StridedTensor {
         Ok(self.with_geometry(dims, strides, self.offset, None))
     }
 
-    /// `length` indices of one axis from `start` on. PyTorch's `narrow`.
+    /// `length` indices of one axis, starting at `start`. PyTorch's `narrow`.
     ///
     /// # Errors
-    /// `InvalidArgument` for an axis out of range; `OutOfBounds` when `start + length` passes the size.
+    /// `InvalidArgument` for an axis out of range; `OutOfBounds` if `start + length` exceeds the size.
     pub fn narrow(&self, axis: usize, start: usize, length: usize) -> Result<StridedTensor> {
         let op = "narrow";
         check_axis(op, "axis", axis, self.rank())?;
@@ -104,8 +101,8 @@ impl StridedTensor {
         }
     }
 
-    /// Every `step`-th index of one axis from `start` up to, not including, `end`. Both are cut to the size,
-    /// and an `end` before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
+    /// Every `step`-th index of one axis from `start` up to, but not including, `end`. Both are clamped to the size; an `end`
+    /// before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range or step 0.
@@ -113,14 +110,21 @@ impl StridedTensor {
         let op = "slice";
         check_axis(op, "axis", axis, self.rank())?;
         if step == 0 {
-            fail!(InvalidArgument, op, "step", "0", "a slice moves on", "pass a step of 1 or more");
+            fail!(
+                InvalidArgument,
+                op,
+                "step",
+                "0",
+                "a slice cannot stay at one index",
+                "pass a step of 1 or more"
+            );
         }
         let start = start.min(self.dims[axis]);
         let length = end.clamp(start, self.dims[axis]) - start;
         Ok(self.sliced(axis, start, length.div_ceil(step), step))
     }
 
-    /// The arguments are checked. Saturation meets only strides and offsets that no element uses.
+    /// The arguments are already checked. Only strides and offsets that no element uses can saturate.
     fn sliced(&self, axis: usize, start: usize, size: usize, step: usize) -> StridedTensor {
         let (mut dims, mut strides) = (self.dims, self.strides);
         let offset = self.offset.saturating_add(start.saturating_mul(strides[axis]));
@@ -129,7 +133,7 @@ impl StridedTensor {
         self.with_geometry(dims, strides, offset, self.format_tag)
     }
 
-    /// One index of an axis, which the result no longer has. PyTorch's `select`.
+    /// Picks one index of an axis; the result does not have that axis. PyTorch's `select`.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range; `OutOfBounds` for an index past the size.
@@ -153,11 +157,10 @@ impl StridedTensor {
         Ok(self.with_geometry(dims, strides, offset, None))
     }
 
-    /// Sizes of 1 stretched to `dims` with stride 0, and new dimensions put in front. PyTorch's `expand`.
+    /// Sizes of 1 become those of `dims` with stride 0, and new dimensions are added in front. PyTorch's `expand`.
     ///
     /// # Errors
-    /// `RankMismatch` when `dims` is shorter than the rank; `ShapeMismatch` when another size than 1 would
-    /// change; `Overflow`.
+    /// `RankMismatch` if `dims` is shorter than the rank; `ShapeMismatch` if a size other than 1 would change; `Overflow`.
     pub fn expand(&self, dims: &[usize]) -> Result<StridedTensor> {
         let op = "expand";
         let to = Dims::new(op, "dims", dims)?;
@@ -201,10 +204,10 @@ impl StridedTensor {
         Ok(self.with_geometry(to, strides, self.offset, self.format_tag.filter(|_| new == 0)))
     }
 
-    /// A new dimension of size 1 before `axis`. PyTorch's `unsqueeze`.
+    /// Adds a dimension of size 1 before `axis`. PyTorch's `unsqueeze`.
     ///
     /// # Errors
-    /// `InvalidArgument` when `axis` is greater than the rank; `RankMismatch` when the rank would pass
+    /// `InvalidArgument` if `axis` is greater than the rank; `RankMismatch` if the rank would exceed
     /// [`MAX_RANK`](crate::MAX_RANK).
     pub fn unsqueeze(&self, axis: usize) -> Result<StridedTensor> {
         let op = "unsqueeze";
@@ -226,7 +229,7 @@ impl StridedTensor {
         Ok(self.with_geometry(dims, strides, self.offset, None))
     }
 
-    /// Without the dimensions of size 1. PyTorch's `squeeze()`.
+    /// Removes the dimensions of size 1. PyTorch's `squeeze()`.
     pub fn squeeze(&self) -> StridedTensor {
         let kept = |d: &usize| self.dims[*d] != 1;
         let dims = (0..self.rank()).filter(kept).map(|d| self.dims[d]).to_dims();
@@ -235,8 +238,7 @@ impl StridedTensor {
         self.with_geometry(dims, strides, self.offset, tag)
     }
 
-    /// Without this dimension if its size is 1, else unchanged. PyTorch's `squeeze(dim)`; a scalar has axis 0
-    /// here.
+    /// Removes this dimension if its size is 1. PyTorch's `squeeze(dim)`; a scalar has axis 0 here.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range.
@@ -248,8 +250,8 @@ impl StridedTensor {
         self.select(axis, 0)
     }
 
-    /// At most `chunks` pieces along `axis`, all but the last of the same size. PyTorch's `chunk`: the size
-    /// is rounded up, so that there may be fewer pieces.
+    /// At most `chunks` pieces along `axis`; all but the last have the same size. PyTorch's `chunk`: the size of a piece is
+    /// rounded up, so there may be fewer pieces.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
@@ -281,7 +283,7 @@ impl StridedTensor {
                 op,
                 "size",
                 "0",
-                format!("axis {axis} has size {whole}, which no number of empty pieces makes up"),
+                format!("axis {axis} has size {whole}, and pieces of size 0 never cover it"),
                 "pass 1 or more"
             );
         }
@@ -307,13 +309,12 @@ impl StridedTensor {
         Ok((0..count).map(piece).collect())
     }
 
-    /// Any sizes, strides and offset (from the start of the storage, in **elements**) that stay within the
+    /// A view with any sizes, strides and offset (from the start of the storage, in **elements**) that stay within the
     /// storage. PyTorch's `as_strided`.
     ///
     /// # Errors
-    /// `RankMismatch` when the lists differ in length; `OutOfBounds` when an element would lie outside the
-    /// storage; `UnsupportedStride` for a stride or offset past `isize::MAX`, as a negative one would be;
-    /// `Overflow`.
+    /// `RankMismatch` if the lists differ in length; `OutOfBounds` if an element would be outside the storage;
+    /// `UnsupportedStride` for a stride or offset above `isize::MAX`, which a negative number becomes; `Overflow`.
     pub fn as_strided(&self, dims: &[usize], strides: &[usize], offset: usize) -> Result<StridedTensor> {
         let op = "as_strided";
         let d = Dims::new(op, "dims", dims)?;
@@ -325,7 +326,7 @@ impl StridedTensor {
                 "strides",
                 format!("{} strides", s.len()),
                 format!("there are {} sizes", d.len()),
-                "pass one stride a size"
+                "pass one stride for each size"
             );
         }
         if let Some(&bad) = s.iter().chain([&offset]).find(|&&v| v > isize::MAX as usize) {
@@ -334,12 +335,12 @@ impl StridedTensor {
                 op,
                 "strides",
                 format!("{bad} (strides {s}, offset {offset})"),
-                format!("strides and offset are 0 to {}; a negative stride has no view here", isize::MAX),
-                "copy the elements in the order that is wanted"
+                format!("strides and offset are 0 to {}; negative strides are not supported", isize::MAX),
+                "copy the elements in the order that you want"
             );
         }
         check_extent(op, &d)?;
-        // Of a tensor that is only described there is nothing to reach past.
+        // A tensor without elements (a descriptor's) has no storage to check against.
         let described = self.storage.is_none();
         let length = self.storage.len() / self.dtype.size_bytes();
         let last = d.iter().zip(&s).try_fold(offset, |at, (&n, &stride)| {
@@ -360,7 +361,7 @@ impl StridedTensor {
     }
 }
 
-/// The stride of a new dimension of size 1 in front of one; nothing steps along it, so that it may saturate.
+/// The stride of a new dimension of size 1 in front of another. No element uses it, so it may saturate.
 pub(super) fn unused_stride(size: usize, stride: usize) -> usize {
     size.saturating_mul(stride).min(isize::MAX as usize)
 }
@@ -373,5 +374,5 @@ pub(super) fn check_axis(op: &'static str, argument: &'static str, axis: usize, 
         0 => "the tensor has no axes".to_string(),
         n => format!("it must be below {n}"),
     };
-    fail!(InvalidArgument, op, argument, format!("axis {axis}"), rule, "name an axis that is there")
+    fail!(InvalidArgument, op, argument, format!("axis {axis}"), rule, "name an existing axis")
 }

@@ -1,9 +1,9 @@
-//! How the ops of the cases are called here: one function a family.
+//! How the cases' ops are called: one function per family.
 
 use super::case::{Call, Case};
 use crate::op::Value;
 
-/// The call that answers a case, or `None` for an op that nobody knows.
+/// The call for a case, or `None` for an unknown op.
 pub fn call_of(c: &Case<'_>) -> Option<Call> {
     [convolutions(c), pools(c), grid_sample(c), norms(c), elementwise(c), shapes(c), products(c)]
         .into_iter()

@@ -22,7 +22,7 @@ pub struct Case<'a> {
     pub shapes: BTreeMap<String, Vec<usize>>,
     pub file: &'a SafeTensors<'a>,
     pub backend: &'a dyn Backend,
-    /// The first thing that could not be brought to the backend, or read.
+    /// The first operand that could not be moved to the backend, or not be read.
     pub failed: RefCell<Option<Error>>,
 }
 
@@ -35,7 +35,7 @@ impl Case<'_> {
     }
 
     fn absent(&self, what: &str) -> Error {
-        let rule = "an index and its tensors go together";
+        let rule = "an index and its tensors must match";
         Error::CorruptFile(Complaint::new(
             "conformance",
             self.name.clone(),

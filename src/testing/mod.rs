@@ -1,8 +1,8 @@
-//! For tests of frameworks and backends (feature `testing`): a conformance run over our op cases, and assertions.
+//! For tests of frameworks and backends (feature `testing`): a conformance run over this crate's op cases, and assertions.
 //!
-//! The cases are PyTorch's own answers, computed in f64: operands, parameters and results of most ops, for several shapes.
-//! [`conformance`] brings the operands to a backend, calls each op by name and as an operator, and compares. What the backend has no kernel for
-//! counts as unsupported, with the reason.
+//! The cases are PyTorch's results, computed in f64: operands, parameters and results of most ops, for several shapes.
+//! [`conformance`] moves the operands to a backend, calls each op by name and as an operator, and compares the results. An op
+//! for which the backend has no kernel counts as unsupported, with the reason.
 
 mod calls;
 mod case;
@@ -32,23 +32,23 @@ use crate::layout::native::WeightsKind;
 use crate::tensor::any::{Operand, Tensor};
 use crate::tensor::strided::StridedTensor;
 
-/// A backend under test: how tensors come to it, and back.
+/// A backend under test: how tensors are moved to it, and back.
 pub trait Backend {
     /// Its key.
     fn key(&self) -> DispatchKey;
 
-    /// The ranks that its data operands can have; cases of others are left out.
+    /// The ranks that its data operands can have; cases of other ranks are skipped.
     fn ranks(&self) -> RangeInclusive<usize> {
         0..=MAX_RANK
     }
 
-    /// A data operand; `rank` is that of the op's first operand, with which it may have to broadcast.
+    /// Moves a data operand to the backend; `rank` is that of the op's first operand, with which it may have to broadcast.
     ///
     /// # Errors
-    /// Whatever stands in the way: the case then counts as wrong, but an `UnsupportedOp` as unsupported.
+    /// Any error: the case then counts as wrong, except that `UnsupportedOp` counts as unsupported.
     fn data(&self, t: &StridedTensor, rank: usize) -> Result<Tensor>;
 
-    /// The weights of a convolution, as PyTorch has them: `[O, C/groups, k...]`, `[C, O/groups, k...]` transposed.
+    /// The weights of a convolution, in PyTorch's order: `[O, C/groups, k...]`, or `[C, O/groups, k...]` if transposed.
     ///
     /// # Errors
     /// As [`data`](Self::data).
@@ -57,28 +57,28 @@ pub trait Backend {
         self.data(t, t.rank())
     }
 
-    /// A result, as a strided tensor of any dtype.
+    /// Moves a result back: a strided tensor of any dtype.
     ///
     /// # Errors
     /// As [`data`](Self::data).
     fn back(&self, t: &Tensor) -> Result<StridedTensor>;
 }
 
-/// What the weights of a convolution are for.
+/// The convolution that the weights are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConvWeights {
     /// Number of groups.
     pub groups: usize,
-    /// Input channels, of all groups.
+    /// Number of input channels of all groups together.
     pub channels: usize,
     /// Whether the convolution is a transposed one.
     pub transposed: bool,
 }
 
-/// Our strided backend, in row-major order or channels-last.
+/// This crate's strided backend, in row-major order or channels-last.
 #[derive(Clone, Copy, Debug)]
 pub struct Strided {
-    /// Whether operands are channels-last, where their rank has such a format.
+    /// Whether operands are channels-last, if there is such a format for their rank.
     pub channels_last: bool,
 }
 
@@ -101,7 +101,7 @@ impl Backend for Strided {
     }
 }
 
-/// Our blocked backend, in the layouts that suit the machine.
+/// This crate's blocked backend, in the machine's native layouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocked;
 
@@ -116,7 +116,7 @@ impl Backend for Blocked {
 
     fn data(&self, t: &StridedTensor, rank: usize) -> Result<Tensor> {
         let mut t = t.clone();
-        // A lower rank broadcasts as if it had leading dimensions of 1.
+        // A tensor of lower rank broadcasts as if it had leading dimensions of 1.
         while t.rank() < rank {
             t = t.unsqueeze(0)?;
         }
@@ -137,7 +137,7 @@ impl Backend for Blocked {
         };
         let mut w = t.reshape(&dims)?;
         if transposed {
-            // The logical order is O, I; a transposed convolution's weights come as I, O.
+            // The logical order is O, I; the weights of a transposed convolution have the order I, O.
             let at = dims.len() - d.len();
             w = w.transpose(at, at + 1)?;
             dims.swap(at, at + 1);
@@ -158,22 +158,22 @@ impl Backend for Blocked {
 
 fn elsewhere(t: &Tensor) -> Error {
     let got = t.tensor_ref().describe();
-    let rule = "results are of the operands' key";
-    Error::KeyMismatch(Complaint::new("conformance", "result", got, rule, "mend the kernel"))
+    let rule = "results have the operands' key";
+    Error::KeyMismatch(Complaint::new("conformance", "result", got, rule, "fix the kernel"))
 }
 
-/// What became of one case.
+/// The outcome of one case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Every result is within the tolerance.
     Passed,
-    /// The backend has no kernel for it, and says why.
+    /// The backend has no kernel for it, for this reason.
     Unsupported(String),
     /// It failed, or a number is wrong.
     Wrong(String),
 }
 
-/// What a conformance run came to.
+/// The results of a conformance run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Name of the case, op, outcome.
@@ -186,7 +186,7 @@ impl Report {
         self.cases.iter().filter(|c| c.2 == Outcome::Passed).count()
     }
 
-    /// Every case that is wrong, and what is.
+    /// Every case that is wrong, and why.
     pub fn wrong(&self) -> Vec<String> {
         let wrong = self.cases.iter().filter_map(|(name, op, outcome)| match outcome {
             Outcome::Wrong(what) => Some(format!("{name} ({op}): {what}")),
@@ -217,7 +217,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// The cases: an index, one JSON object a line, and a safetensors file.
+/// The cases: an index with one JSON object per line, and a safetensors file.
 #[derive(Clone, Debug)]
 pub struct Cases {
     index: Cow<'static, str>,
@@ -225,7 +225,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// Those that come with the crate.
+    /// The cases that come with the crate.
     pub fn ours() -> Cases {
         Cases {
             index: Cow::Borrowed(include_str!("../../tests/data/ops/index.jsonl")),
@@ -233,15 +233,21 @@ impl Cases {
         }
     }
 
-    /// Those of a folder: `index.jsonl` and `ops.safetensors`.
+    /// The cases in a folder: `index.jsonl` and `ops.safetensors`.
     ///
     /// # Errors
     /// `FileAccess`.
     pub fn read(folder: &Path) -> Result<Cases> {
         let fail = |name: &str, e: std::io::Error| {
             let got = format!("`{}`: {e}", folder.join(name).display());
-            let rule = "cases are an index and a file of tensors";
-            Error::FileAccess(Complaint::new("Cases::read", "folder", got, rule, "pass the folder of both"))
+            let rule = "cases need an index and a file of tensors";
+            Error::FileAccess(Complaint::new(
+                "Cases::read",
+                "folder",
+                got,
+                rule,
+                "pass the folder that holds both",
+            ))
         };
         let index =
             std::fs::read_to_string(folder.join("index.jsonl")).map_err(|e| fail("index.jsonl", e))?;
@@ -254,10 +260,10 @@ impl Cases {
 /// Runs every case on a backend whose key is registered.
 ///
 /// # Errors
-/// `CorruptFile` when the cases cannot be read.
+/// `CorruptFile` if the cases cannot be read.
 pub fn conformance(backend: &dyn Backend, cases: &Cases) -> Result<Report> {
     let corrupt = |why: String| {
-        let rule = "cases are JSON lines and a safetensors file";
+        let rule = "cases must be JSON lines and a safetensors file";
         Error::CorruptFile(Complaint::new("conformance", "cases", why, rule, "copy them again"))
     };
     let file = SafeTensors::deserialize(&cases.tensors).map_err(|e| corrupt(e.to_string()))?;
@@ -321,7 +327,7 @@ fn run(case: &Case<'_>) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// At most 1e-5 of the largest value and 1e-5 of the value itself, as RELIABILITY's table has it for these cases.
+/// The error is at most 1e-5 of the largest value plus 1e-5 of the value itself, as in RELIABILITY's table for these cases.
 fn compare(got: &StridedTensor, want: &StridedTensor) -> Result<Option<String>> {
     let values: Vec<f64> = match got.to_vec::<f32>() {
         Ok(v) => v.into_iter().map(f64::from).collect(),
@@ -337,10 +343,10 @@ fn compare(got: &StridedTensor, want: &StridedTensor) -> Result<Option<String>> 
     Ok(wrong)
 }
 
-/// Asserts that a result is the error of a missing kernel: of this op, for this key.
+/// Asserts that a result is the error of a missing kernel: for this op and this key.
 ///
 /// # Panics
-/// Unless it is; that is what it is for.
+/// If it is anything else.
 #[track_caller]
 pub fn assert_unsupported<T>(result: Result<T>, op: &str, key: DispatchKey) {
     match result {
@@ -352,7 +358,7 @@ pub fn assert_unsupported<T>(result: Result<T>, op: &str, key: DispatchKey) {
                 u.key
             );
         }
-        Err(e) => panic!("another error than UnsupportedOp: {e}"),
-        Ok(_) => panic!("`{op}` ran on `{key}`, which was to have no kernel for it"),
+        Err(e) => panic!("expected UnsupportedOp, got another error: {e}"),
+        Ok(_) => panic!("`{op}` ran on `{key}`, which must not have a kernel for it"),
     }
 }

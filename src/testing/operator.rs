@@ -1,4 +1,4 @@
-//! A call by name against the same op as an operator: what it says before a run, and what it writes into given tensors.
+//! Compares a call by name with the same op as an operator: its answers before a run, and its results in given tensors.
 
 use crate::arena::Arena;
 use crate::buffer::ALIGN;
@@ -11,9 +11,9 @@ use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::desc::TensorDesc;
 
-/// Calls an op by name, asks it as an [`Operator`] what comes out and how much scratchpad it needs, runs it into tensors of an
-/// [`Arena`] that hold NaN, and compares: descriptions, scratchpad and bits. What differs is the answer; nothing where all is
-/// the same. Results of another crate's backend are compared by their descriptions alone.
+/// Calls an op by name. Then asks the same op, as an [`Operator`], for the descriptors of its results and its scratchpad, and
+/// runs it into tensors of an [`Arena`] that hold NaN. Compares descriptors, scratchpad and bits. Returns the first
+/// difference, or `None` if there is none. For another crate's backend only the descriptors of results are compared.
 ///
 /// # Errors
 /// What the call by name returns.
@@ -34,20 +34,22 @@ fn compare(
     let (bound, tensors) = BoundOp::of_call(op, values)?;
     let inputs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
     let descs: Vec<TensorDesc> = inputs.iter().map(|&t| TensorDesc::of(t)).collect();
-    let said = bound.infer(&descs)?;
-    let are: Vec<TensorDesc> = results.iter().map(|t| TensorDesc::of(t.tensor_ref())).collect();
-    if said != are {
-        return Ok(Some(format!("infer said {said:?}, and {are:?} came")));
+    let inferred = bound.infer(&descs)?;
+    let actual: Vec<TensorDesc> = results.iter().map(|t| TensorDesc::of(t.tensor_ref())).collect();
+    if inferred != actual {
+        return Ok(Some(format!("infer returned {inferred:?}, and the call {actual:?}")));
     }
     let wanted = bound.scratchpad_bytes(&descs)?;
     if wanted != scratchpad_bytes {
-        return Ok(Some(format!("{wanted} bytes of scratchpad were said, and {scratchpad_bytes} were used")));
+        return Ok(Some(format!(
+            "{wanted} bytes of scratchpad were announced, and {scratchpad_bytes} were used"
+        )));
     }
     if results.iter().any(|t| matches!(t, Tensor::Opaque(_))) {
         return Ok(None);
     }
-    // A view may use an element twice, which nobody can write.
-    let places: Vec<TensorDesc> = are
+    // A view may contain an element twice, so it cannot be written to.
+    let output_descs: Vec<TensorDesc> = actual
         .iter()
         .map(|desc| match desc.strides() {
             Some(strides) if crate::layout::overlap::has_own_memory(desc.dims(), strides) => Ok(desc.clone()),
@@ -55,7 +57,7 @@ fn compare(
             None => Ok(desc.clone()),
         })
         .collect::<Result<_>>()?;
-    let mut outputs = dirty(&places)?;
+    let mut outputs = dirty(&output_descs)?;
     let into = outputs.iter_mut().map(Operand::tensor_mut).collect();
     let mut scratchpad = Scratchpad::with_bytes(wanted)?;
     let (done, book) = ledger::record(|| bound.run_into(&inputs, into, &mut scratchpad));
@@ -64,17 +66,17 @@ fn compare(
         return Ok(Some(format!("the scratchpad grew from {wanted} to {} bytes", scratchpad.bytes())));
     }
     if let Some(moved) = book.reorders.iter().find(|r| r.cause == ledger::Cause::Call) {
-        return Ok(Some(format!("a run into given tensors moved data: {moved:?}")));
+        return Ok(Some(format!("a run into given tensors reordered data: {moved:?}")));
     }
     for (i, (got, want)) in outputs.iter().zip(results).enumerate() {
         if bits(got)? != bits(want)? {
-            return Ok(Some(format!("result {i} differs where it is written into a given tensor")));
+            return Ok(Some(format!("result {i} differs when it is written into a given tensor")));
         }
     }
     Ok(None)
 }
 
-/// Tensors of these descriptions, one after the other in an arena whose bytes are those of NaN.
+/// Tensors with these descriptors, side by side in an arena whose bytes are those of NaN.
 fn dirty(descs: &[TensorDesc]) -> Result<Vec<Tensor>> {
     let mut places = Vec::new();
     let mut end = 0usize;
@@ -90,7 +92,7 @@ fn dirty(descs: &[TensorDesc]) -> Result<Vec<Tensor>> {
     descs.iter().zip(places).map(|(desc, offset)| arena.tensor(offset, desc)).collect()
 }
 
-/// Every byte of a result; of a strided one in logical order.
+/// Every byte of a result; for a strided result, of its elements in logical order.
 fn bits(t: &Tensor) -> Result<Vec<u8>> {
     match t {
         Tensor::Strided(t) => Ok(t.contiguous(MemoryFormat::Contiguous)?.bytes().to_vec()),

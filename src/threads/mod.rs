@@ -1,32 +1,32 @@
-//! Threads: the caller's rayon pool, led as a team for the length of a run.
+//! Threads: one caller leads its rayon pool as a team during a run.
 //!
-//! **Which pool.** The one that the caller stands in (`ThreadPool::install`), else rayon's global pool. If the program
-//! has configured that one (`ThreadPoolBuilder::build_global`), it is used. If not, the first call that needs threads
-//! builds it, with the size that rayon would give it (`RAYON_NUM_THREADS`, else the number of processors).
+//! **Which pool.** The pool that the caller runs in (`ThreadPool::install`), otherwise rayon's global pool. If the program
+//! has configured the global pool (`ThreadPoolBuilder::build_global`), it is used as it is. If not, the first call that needs
+//! threads builds it, with the size that rayon would give it (`RAYON_NUM_THREADS`, otherwise the number of processors).
 //!
 //! **How many threads.** A team has at most four threads for each processor that the process may use, and at most 16 on
-//! machines of up to four. The same bound holds for the global pool when the library builds it: `RAYON_NUM_THREADS=5000`
-//! starts 16 threads on two processors. A larger pool of the caller's works, and the rest of its threads stay free.
-//! [`current_threads`] tells the number.
+//! machines with up to four processors. The same bound holds for the global pool if the library builds it:
+//! `RAYON_NUM_THREADS=5000` starts 16 threads on two processors. A larger pool of the caller works, but the rest of its
+//! threads stay idle. [`current_threads`] returns the number.
 //!
-//! **When threads cannot be started** (`RLIMIT_NPROC`, a cgroup's limit), calls run on their caller's thread alone and print
-//! nothing. [`current_threads`] still tells the number that was wanted, so packed weights run. The next calls try again, with
-//! pauses that grow to about a thousand calls. Until then the library cannot ask whether the program has configured a
-//! global pool; a pool that the caller stands in is used in any case.
+//! **If threads cannot be started** (`RLIMIT_NPROC`, a cgroup's limit), calls run on their caller's thread alone and print
+//! nothing. [`current_threads`] still returns the intended number, so packed weights run. Later calls try again, with pauses
+//! that grow to about a thousand calls. Until then the library cannot find out whether the program has configured a global
+//! pool; a pool that the caller runs in is used in any case.
 //!
 //! **A busy pool.** A call asks for workers and never waits for them. At most [`current_threads`] - 1 requests wait in a
-//! pool's queue for each of its workers that makes calls, and as many for all callers outside of it together.
+//! pool's queue for each of its workers that makes calls, and the same number for all callers outside of it together.
 //!
 //! **`fork`.** In the child of a process that had used the library, every call that computes, reorders, packs, loads or makes
-//! a tensor returns `ForkedProcess`: the workers are not there, and locks that other threads held stay locked. So does every
-//! function of the C interface that returns a status. Dropping tensors and packed weights is safe there, and leaves memory of
-//! the engine's to the end of the process; [`run`] and [`parallel_for`] use the one thread. Start children with exec, or fork
-//! before the first call: such a child works as any process. Children that are made without the C library's `fork` (a bare
-//! `clone` system call) are not noticed.
+//! a tensor returns `ForkedProcess`: the worker threads do not exist there, and locks that other threads held stay locked.
+//! Every function of the C interface that returns a status does the same. Dropping tensors and packed weights is safe there,
+//! but the engine's memory is not freed until the process ends; [`run`] and [`parallel_for`] use only the calling thread.
+//! Start children with exec, or fork before the first call: such a child works like any process. Children that are made
+//! without the C library's `fork` (a bare `clone` system call) are not detected.
 //!
-//! **Stack.** A thread that calls ops needs [`MIN_STACK`] bytes of stack, which is more in builds with debug assertions;
-//! with less the call returns `StackTooSmall`. Workers with less do not help. Checked on Linux, on the stacks that the C
-//! library knows: not on those of coroutines.
+//! **Stack.** A thread that calls ops needs [`MIN_STACK`] bytes of stack, which is more in builds with debug assertions; with
+//! less, the call returns `StackTooSmall`. Workers with less stack do not take part. This is checked on Linux, for stacks
+//! that the C library knows, not for stacks of coroutines.
 
 mod pool;
 mod process;
@@ -48,7 +48,7 @@ pub use team::{current_threads, parallel_for, run};
 
 use crate::error::Result;
 
-/// The check at the door of every call that computes or moves data: it comes before the first lock.
+/// Checks that every call that computes or moves data makes first, before the first lock.
 ///
 /// # Errors
 /// `ForkedProcess`, `StackTooSmall`.
@@ -57,12 +57,12 @@ pub(crate) fn enter(op: &'static str) -> Result<()> {
     stack::check(op)
 }
 
-/// A pointer that the tasks of one section write through, each its own elements.
+/// A pointer through which the tasks of one section write, each to its own elements.
 ///
-/// The section's author promises that no two tasks touch the same element, and that the storage outlives it.
+/// The section's author guarantees that no two tasks access the same element, and that the storage outlives the section.
 pub(crate) struct SyncPtr<T>(*mut T);
 
-// SAFETY: only an address; every use is unsafe and says itself why it is disjoint.
+// SAFETY: only an address; every use is unsafe and states why its elements are disjoint.
 unsafe impl<T: Send> Send for SyncPtr<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for SyncPtr<T> {}

@@ -1,8 +1,8 @@
-//! The rayon pool that serves a caller: the one that it stands in, else the shared one.
+//! The rayon pool of a caller: the pool that it runs in, otherwise the shared pool.
 //!
-//! The shared pool is rayon's global one. Rayon never recovers when that pool cannot be started: every later use panics. So
-//! its threads are started first, here, and handed to rayon when all of them run. Where they cannot be started, calls work
-//! on their caller's thread alone, and later calls try again.
+//! The shared pool is rayon's global pool. If that pool once fails to start, rayon never recovers: every later use panics. So
+//! its threads are started here first, and are passed to rayon once all of them run. If they cannot be started, calls run on
+//! their caller's thread alone, and later calls try again.
 
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -12,15 +12,15 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use super::process;
 
-/// The most threads of a team, and of the shared pool, for each processor that this process may use. More would only take
-/// turns: members wait actively.
+/// The largest number of threads of a team, and of the shared pool, for each processor that this process may use. More
+/// threads would only take turns, because members wait actively.
 const MOST_PER_PROCESSOR: usize = 4;
-/// The least that the bound comes to, on machines of few processors.
+/// The lower limit of the bound, for machines with few processors.
 const LEAST_BOUND: usize = 16;
 
-/// The most threads of a team, and of the shared pool.
+/// The largest number of threads of a team, and of the shared pool.
 pub(super) fn bound() -> usize {
-    // An atomic, because a `OnceLock` that is being set while the process forks stays locked in the child.
+    // An atomic: a `OnceLock` that is being set while the process forks stays locked in the child.
     static BOUND: AtomicUsize = AtomicUsize::new(0);
     match BOUND.load(SeqCst) {
         0 => {
@@ -36,7 +36,7 @@ fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// How many threads the shared pool is to have: as many as rayon's global pool would have, within the bound.
+/// The intended number of threads of the shared pool: that of rayon's global pool, within the bound.
 fn wanted() -> usize {
     let asked = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<usize>().ok());
     let asked = match asked("RAYON_NUM_THREADS") {
@@ -48,13 +48,13 @@ fn wanted() -> usize {
     asked.unwrap_or_else(processors).min(bound())
 }
 
-/// The pool of callers that stand in none.
+/// The pool of callers that run in no pool of their own.
 struct Shared {
-    /// How many threads a section is cut for.
+    /// The number of threads that sections are divided for.
     threads: usize,
-    /// A pool beside rayon's global one, where that one was spoilt by a start that failed.
+    /// A separate pool, used if a failed start has made rayon's global pool unusable.
     own: Option<ThreadPool>,
-    /// Jobs that wait for a thread of it.
+    /// Jobs that wait for one of its threads.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -63,11 +63,11 @@ static SHARED: OnceLock<Shared> = OnceLock::new();
 /// Attempts to start the shared pool.
 struct Attempts {
     failed: u32,
-    /// How many callers go without before the next attempt.
+    /// How many callers run without the pool before the next attempt.
     pause: u32,
 }
 
-/// The shared pool, started if need be; `None` where its threads cannot be started now.
+/// The shared pool, started if necessary; `None` if its threads cannot be started now.
 fn shared() -> Option<&'static Shared> {
     static ATTEMPTS: Mutex<Attempts> = Mutex::new(Attempts { failed: 0, pause: 0 });
     if let Some(shared) = SHARED.get() {
@@ -85,7 +85,7 @@ fn shared() -> Option<&'static Shared> {
     match start(wanted()) {
         Some(shared) => Some(SHARED.get_or_init(|| shared)),
         None => {
-            // The first call after a failure tries at once; then pauses grow, as attempts cost time.
+            // The first call after a failure tries again at once; then the pauses grow, because attempts cost time.
             attempts.pause = (1 << attempts.failed.min(10)) - 1;
             attempts.failed += 1;
             None
@@ -104,7 +104,7 @@ fn start(threads: usize) -> Option<Shared> {
     if ThreadPoolBuilder::new().num_threads(threads).spawn_handler(hand_over).build_global().is_ok() {
         return Some(Shared { threads, own: None, waiting });
     }
-    // There is a global pool already, or one that failed to start: then rayon panics when it is asked about it.
+    // There already is a global pool, or one that failed to start. In the second case rayon panics when it is queried.
     if let Ok(threads) = catch_unwind(rayon::current_num_threads) {
         return Some(Shared { threads: threads.min(bound()), own: None, waiting });
     }
@@ -112,7 +112,7 @@ fn start(threads: usize) -> Option<Shared> {
     Some(Shared { threads, own: Some(own), waiting })
 }
 
-/// Threads that wait to be given a worker, and end when they are given none; `None` where not all can be started.
+/// Threads that wait to be given a worker, and end if they are given none; `None` if not all of them can be started.
 fn idle_threads(count: usize) -> Option<Vec<mpsc::Sender<ThreadBuilder>>> {
     let start = |_| {
         let (give, take) = mpsc::channel::<ThreadBuilder>();
@@ -126,8 +126,8 @@ fn idle_threads(count: usize) -> Option<Vec<mpsc::Sender<ThreadBuilder>>> {
     (0..count).map(start).collect()
 }
 
-/// How many threads a section of this caller is cut for. It does not depend on whether they can be started, so weights that
-/// were packed for them run in any case.
+/// The number of threads that this caller's sections are divided for. It does not depend on whether the threads can be
+/// started, so weights packed for this number run in any case.
 pub(super) fn size() -> usize {
     if process::forked() {
         return 1;
@@ -139,17 +139,17 @@ pub(super) fn size() -> usize {
 }
 
 thread_local! {
-    /// Jobs that this worker of a pool spawned, and that no thread took yet.
+    /// Jobs that this worker of a pool has spawned, and that no thread has taken yet.
     static WAITING: Arc<AtomicUsize> = Arc::default();
 }
 
-/// Has up to `count` threads of this caller's pool run `job`, and returns how many jobs were spawned. At most `limit` of
-/// them wait for a thread at once, for each worker of a pool and for all callers of the shared pool together: a pool that
-/// is busy with other work does not collect jobs.
+/// Spawns up to `count` jobs in this caller's pool, and returns how many were spawned. At most `limit` jobs wait for a thread
+/// at once, for each worker of a pool and for all callers of the shared pool together: a pool that is busy with other work
+/// does not collect jobs.
 pub(super) fn spawn(count: usize, limit: usize, job: impl Fn() + Clone + Send + 'static) -> usize {
     process::note_use();
     let (waiting, own) = if rayon::current_thread_index().is_some() {
-        // A thread that is ending, in a destructor, asks for nobody.
+        // A thread that runs its destructors spawns nothing.
         let Ok(waiting) = WAITING.try_with(Arc::clone) else { return 0 };
         (waiting, None)
     } else {
@@ -180,7 +180,7 @@ mod tests {
     use crate::threads::parallel_for;
     use std::sync::Barrier;
 
-    /// How many jobs wait for a thread of this caller's pool: this worker's, or those of all callers outside.
+    /// The number of jobs that wait for a thread of this caller's pool: this worker's, or those of all callers outside.
     fn waiting() -> usize {
         match rayon::current_thread_index() {
             Some(_) => WAITING.with(|n| n.load(SeqCst)),
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Many sections while all threads of the pool but the caller do other work; `busy` of them.
+    /// Runs many sections while `busy` threads, all of the pool except the caller, do other work.
     fn sections_beside(busy: usize, spawn: impl Fn(Box<dyn FnOnce() + Send>)) {
         let gate = Arc::new((Barrier::new(busy + 1), Barrier::new(busy + 1)));
         for _ in 0..busy {
@@ -207,7 +207,7 @@ mod tests {
         }
         gate.1.wait();
         assert!(most <= limit, "{most} jobs of at most {limit}");
-        // Every section asked.
+        // Every section requested workers.
         assert!(limit == 0 || most > 0);
     }
 
@@ -217,7 +217,7 @@ mod tests {
         let pool = ThreadPoolBuilder::new().num_threads(4).build().unwrap();
         pool.install(|| {
             sections_beside(3, rayon::spawn);
-            // Once the others are free, none is left.
+            // Once the other threads are free, no job is left.
             while waiting() > 0 {
                 rayon::yield_now();
             }

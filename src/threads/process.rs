@@ -1,7 +1,7 @@
-//! Notices that this process is a forked child of one that had used the library.
+//! Detects that this process is a forked child of one that had used the library.
 //!
-//! `fork` copies only the thread that calls it. In the child the rayon workers are gone, and a lock that another thread
-//! held stays locked for ever: ours, rayon's and oneDNN's. So the child's calls return an error before they touch a lock.
+//! `fork` copies only the thread that calls it. In the child the rayon workers do not exist, and a lock that another thread
+//! held stays locked for ever: ours, rayon's or oneDNN's. So calls in the child return an error before they touch a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -25,12 +25,12 @@ mod handler {
         FORKED.store(true, Relaxed);
     }
 
-    /// Has `fork` call `in_child` from now on. Several threads may do so at once: a `Once` could be left locked by a fork.
+    /// Makes `fork` call `in_child` from now on. Several threads may do this at once: a fork could leave a `Once` locked.
     pub(super) fn watch() -> Result<()> {
         if WATCHED.load(Acquire) {
             return Ok(());
         }
-        // SAFETY: the handler stays for as long as this library is loaded, and stores to an atomic, which a handler may do.
+        // SAFETY: the handler exists as long as this library is loaded, and only stores to an atomic, which a handler may do.
         if unsafe { libc::pthread_atfork(None, None, Some(in_child)) } != 0 {
             return Err(Error::OutOfMemory { bytes: 0, call: "pthread_atfork" });
         }
@@ -46,11 +46,11 @@ mod handler {
     }
 }
 
-/// Refuses a call in a forked child; in any other process, notes that the library is in use. For the C interface: it
-/// comes before every lock.
+/// Refuses a call in a forked child; in any other process, notes that the library is in use. For the C interface: it must
+/// come before every lock.
 ///
 /// # Errors
-/// `ForkedProcess`; `OutOfMemory` where the system has no room to note it.
+/// `ForkedProcess`; `OutOfMemory` if the system has no memory to register the handler.
 #[doc(hidden)]
 pub fn check_process(op: &'static str) -> Result<()> {
     if forked() {
@@ -61,7 +61,7 @@ pub fn check_process(op: &'static str) -> Result<()> {
 
 /// Notes that the library is in use, for functions that cannot fail.
 pub(super) fn note_use() {
-    // Without room to note it, the child of a fork is not told apart.
+    // Without memory to register the handler, forked children are not detected.
     let _ = handler::watch();
 }
 

@@ -1,20 +1,20 @@
-//! How much stack the calling thread has left.
+//! The stack that the calling thread has left.
 
 use crate::error::{Complaint, Error, Result};
 
-/// The stack, in **bytes**, that a thread needs to call ops, if its own functions take up to 64 KiB of it: 256 KiB, and 1 MiB
-/// in builds with debug assertions, which are usually not optimised. A call on less is a `StackTooSmall`. Threads of Rust's
-/// standard library and of rayon have 2 MiB, unless they are started with less.
+/// The stack, in **bytes**, that a thread needs to call ops if its own functions use up to 64 KiB: 256 KiB, or 1 MiB in
+/// builds with debug assertions, which are usually not optimised. A call with less stack is a `StackTooSmall`. Threads of
+/// Rust's standard library and of rayon have 2 MiB unless they are started with less.
 pub const MIN_STACK: usize = if cfg!(debug_assertions) { 1 << 20 } else { OPTIMISED };
 
-/// Measured: 81 KiB of optimised code (a transposed convolution whose kernel oneDNN makes, on AVX-512); 469 KiB of
+/// Measured use: 81 KiB in optimised code (a transposed convolution whose kernel oneDNN generates, on AVX-512); 469 KiB in
 /// unoptimised code (pooling).
 const OPTIMISED: usize = 256 << 10;
 
-/// What the functions of a caller, and of an op that calls another, may take of it.
+/// Stack for the caller's functions, and for an op that calls another, in **bytes**.
 const OWN: usize = 64 << 10;
 
-/// The least stack, in **bytes**, that must be left at a call.
+/// The stack, in **bytes**, that must be left at a call.
 #[cfg(not(feature = "testing"))]
 fn needed() -> usize {
     MIN_STACK - OWN
@@ -28,8 +28,8 @@ fn needed() -> usize {
     NEEDED.load(std::sync::atomic::Ordering::Relaxed)
 }
 
-/// Has calls of this process ask for no more stack than those of an optimised build without debug assertions do, and returns
-/// the [`MIN_STACK`] of such a build: for tests of that figure in optimised builds with debug assertions.
+/// Makes calls of this process require only as much stack as an optimised build without debug assertions requires, and
+/// returns the [`MIN_STACK`] of such a build: for tests of that figure in optimised builds with debug assertions.
 #[cfg(feature = "testing")]
 pub fn as_in_optimised_builds() -> usize {
     NEEDED.store(OPTIMISED - OWN, std::sync::atomic::Ordering::Relaxed);
@@ -45,9 +45,9 @@ mod bounds {
         static BOUNDS: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
     }
 
-    /// Addresses of this thread's stack without its guard pages; empty where the system does not say.
+    /// Addresses of this thread's stack without its guard pages; empty if the system does not report them.
     pub(super) fn of_this_thread() -> Range<usize> {
-        // A thread that is ending, in a destructor, has no place to keep them.
+        // A thread that runs its destructors cannot cache them.
         let known = BOUNDS.try_with(Cell::get).ok().flatten();
         let (low, high) = known.unwrap_or_else(|| {
             let asked = ask().unwrap_or((0, 0));
@@ -59,13 +59,14 @@ mod bounds {
 
     fn ask() -> Option<(usize, usize)> {
         let mut attributes = std::mem::MaybeUninit::uninit();
-        // SAFETY: `attributes` is a place for the result, which is set where the call succeeds.
+        // SAFETY: `attributes` is a place for the result, which is initialised if the call succeeds.
         if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
             return None;
         }
         let attributes = attributes.as_mut_ptr();
         let (mut low, mut size, mut guard) = (std::ptr::null_mut(), 0, 0);
-        // SAFETY: the attributes were set just now, are destroyed once, and the places are locals of the right types.
+        // SAFETY: the attributes were just initialised, are destroyed once, and the results are written to locals of the
+        // right types.
         let known = unsafe {
             let known = libc::pthread_attr_getstack(attributes, &mut low, &mut size) == 0
                 && libc::pthread_attr_getguardsize(attributes, &mut guard) == 0;
@@ -85,7 +86,7 @@ mod bounds {
     }
 }
 
-/// **Bytes** of stack that this thread has left; `None` where that is not known, as on a coroutine's own stack.
+/// **Bytes** of stack that this thread has left; `None` if that is unknown, as on a coroutine's own stack.
 fn left() -> Option<usize> {
     let local = 0u8;
     let here = std::hint::black_box(&raw const local) as usize;
@@ -93,7 +94,7 @@ fn left() -> Option<usize> {
     bounds.contains(&here).then(|| here - bounds.start)
 }
 
-/// Whether a thread may work here.
+/// Whether this thread has enough stack to run kernels.
 pub(super) fn is_enough() -> bool {
     left().is_none_or(|bytes| bytes >= needed())
 }
@@ -121,7 +122,7 @@ fn refusal(op: &'static str, bytes: usize) -> Error {
 mod tests {
     use super::*;
 
-    /// What is left below a function that holds 100 KiB.
+    /// The stack left inside a function whose frame holds 100 KiB.
     #[inline(never)]
     fn left_below_an_array() -> Option<usize> {
         let array = std::hint::black_box([0u8; 100 << 10]);
@@ -136,7 +137,7 @@ mod tests {
             let both = || (left().unwrap(), left_below_an_array().unwrap());
             let thread = std::thread::Builder::new().stack_size(size).spawn(both).unwrap();
             let (left, below) = thread.join().unwrap();
-            // The C library may give the larger stack of a thread that has ended.
+            // The C library may reuse the larger stack of a thread that has ended.
             assert!(left >= size - (32 << 10), "{left} of {size}");
             assert!((100 << 10..120 << 10).contains(&(left - below)), "{left} and {below}");
         }

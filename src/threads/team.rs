@@ -1,16 +1,17 @@
 //! The team: rayon workers led by one caller for the length of a run.
 //!
-//! A *section* is `n` tasks. The leader publishes it, everyone who is there claims tasks one by one, and the
-//! leader goes on when all tasks are done. Nobody waits for a worker that has not come: a second run at the same
-//! time takes the workers that are free, and what a section computes never depends on who computed it.
+//! A *section* is a number of tasks. The leader publishes it, all present threads claim tasks one by one, and the leader
+//! continues when all tasks are done. Nobody waits for a worker that has not arrived: a second run at the same time takes the
+//! workers that are free, and the result of a section never depends on which thread computed it.
 //!
-//! Why not `rayon::join`: convolutions have sections of 20 to 1500 us, and workers that park between them cost 2
-//! to 25 % of a network. A member of a team spins for the next section, and leaves when none comes; the leader calls
-//! for another at its next one.
+//! Why not `rayon::join`: convolutions have sections of 20 to 1500 us, and workers that park between them cost 2 to 25 % of a
+//! network's time. A member of a team spins for the next section, and leaves if none arrives; at its next section the leader
+//! requests another member.
 //!
-//! Rayon may hand the job of serving to a thread that itself waits inside some other job: of this very leader, of one
-//! of its tasks, or of something that the leader waits for. So nobody serves for ever: a thread that leads or does a
-//! task does not serve at all, and every other comes back as soon as its leader, who may be waiting for it, is idle.
+//! Rayon may run the serving job on a thread that itself waits inside some other job: of this very leader, of one of its
+//! tasks, or of something that the leader waits for. So nobody serves for ever. A thread that leads or runs a task does not
+//! serve at all, and any other thread stops serving soon after its leader becomes idle, because the leader may be waiting for
+//! it.
 
 use super::{pool, process, stack, subnormals};
 
@@ -20,7 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 
 /// How long a member spins for the next section before it lets others have the core.
 const SPINS: usize = 20_000;
-/// How many times it then yields before it leaves.
+/// How many times a member then yields before it leaves.
 const YIELDS: usize = 200;
 
 thread_local! {
@@ -30,28 +31,28 @@ thread_local! {
     static IN_TASK: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The tasks of one section. Lives on the leader's stack for as long as any member may look at it.
+/// The tasks of one section. It is on the leader's stack, and outlives every member's use of it.
 struct Section<'a> {
     tasks: usize,
     next: AtomicUsize,
-    /// Whether a task panicked. The leader panics for it once all tasks are done.
+    /// Whether a task panicked. The leader panics once all tasks are done.
     panicked: AtomicBool,
-    /// The leader's wish that oneDNN take subnormal numbers for zeros.
+    /// Whether the leader has requested that oneDNN treat subnormal numbers as zeros.
     flush: bool,
     task: &'a (dyn Fn(usize) + Sync),
 }
 
 impl Section<'_> {
-    /// Claims and does tasks until none is left.
+    /// Claims and runs tasks until none is left.
     fn work(&self) {
-        struct Outside(bool);
-        impl Drop for Outside {
+        struct RestoreInTask(bool);
+        impl Drop for RestoreInTask {
             fn drop(&mut self) {
                 IN_TASK.set(self.0);
             }
         }
-        let _outside = Outside(IN_TASK.replace(true));
-        let _wish = subnormals::Scope::new(self.flush);
+        let _restore = RestoreInTask(IN_TASK.replace(true));
+        let _setting = subnormals::Scope::new(self.flush);
         loop {
             let i = self.next.fetch_add(1, SeqCst);
             if i >= self.tasks {
@@ -60,10 +61,11 @@ impl Section<'_> {
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| (self.task)(i)));
             if let Err(payload) = done {
                 self.panicked.store(true, SeqCst);
-                // Nothing may unwind from here: the leader would leave while others look at the section. What a payload
-                // panics with when it goes, goes as well, and lies where that panics too.
-                let go = |payload| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload)));
-                go(payload).or_else(go).unwrap_or_else(std::mem::forget);
+                // Nothing may unwind from here: the leader would leave while members still use the section. If dropping the
+                // payload panics, drop that payload too; leak it if that panics.
+                let drop_payload =
+                    |payload| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(payload)));
+                drop_payload(payload).or_else(drop_payload).unwrap_or_else(std::mem::forget);
             }
         }
     }
@@ -71,13 +73,13 @@ impl Section<'_> {
 
 /// Rayon workers that serve one leader.
 struct Team {
-    /// How many threads a section is cut for: the pool's size within its bound, the leader included.
+    /// The number of threads that a section is divided for: the pool's size within its bound, the leader included.
     threads: usize,
     /// Number of vacant member slots.
     vacant: AtomicUsize,
     /// The open section, or null. The lifetime is erased; `Team::section` shows why no member outlives it.
     open: AtomicPtr<Section<'static>>,
-    /// Counts sections, so that a member does not enter the same one twice.
+    /// Counts sections, so that a member does not enter the same section twice.
     epoch: AtomicUsize,
     /// Members inside the open section.
     inside: AtomicUsize,
@@ -96,8 +98,8 @@ impl Team {
         }
     }
 
-    /// Asks the pool to fill the vacant slots: at a section, so that a run of small ops wakes nobody. Slots stay vacant
-    /// where the pool cannot be started, or already has as many jobs waiting as members could come.
+    /// Asks the pool to fill the vacant slots. This is done at a section, so that a run of small ops wakes nobody. Slots stay
+    /// vacant if the pool cannot be started, or if as many jobs already wait as there are member slots.
     fn call_members(self: &Arc<Team>) {
         if self.vacant.load(SeqCst) == 0 {
             return;
@@ -124,12 +126,12 @@ impl Team {
         self.open.store(erased, SeqCst);
         self.epoch.fetch_add(1, SeqCst);
         section.work();
-        // Close, then wait for those inside. A member raises `inside` *before* it reads `open`; both are SeqCst,
-        // so either it reads null, or this loop sees it. So nobody looks at `section` after this function.
+        // Close the section, then wait for the members inside. A member raises `inside` *before* it reads `open`; both are
+        // SeqCst, so either it reads null, or this loop sees it. So nobody uses `section` after this function.
         self.open.store(std::ptr::null_mut(), SeqCst);
         let mut spins = 0;
         while self.inside.load(SeqCst) != 0 {
-            // A task forked, and returned in the child: its members are in the parent, and may never have finished.
+            // A task forked and returned in the child: its members exist only in the parent, and may never finish here.
             if process::forked() {
                 section.panicked.store(true, SeqCst);
                 break;
@@ -142,9 +144,9 @@ impl Team {
         }
     }
 
-    /// A member's life: wait for a section, work, again, until the team closes or has been idle for long.
+    /// Serves as a member: waits for sections and works on them, until the team closes or has been idle for long.
     fn serve(&self) {
-        // Not from a job that waits deep in its stack, nor in a pool of small stacks.
+        // Do not serve from a job that waits deep in its stack, nor in a pool with small stacks.
         let unfit = IN_TASK.get() || leading(|_| ()).is_some() || !stack::is_enough();
         if !unfit {
             self.work_until_idle();
@@ -163,8 +165,8 @@ impl Team {
                 self.inside.fetch_add(1, SeqCst);
                 let section = self.open.load(SeqCst);
                 if !section.is_null() {
-                    // SAFETY: `inside` was raised before `open` was read, so the leader is still in
-                    // `Team::section`, where it waits for `inside` to fall to 0 before the section goes.
+                    // SAFETY: `inside` was raised before `open` was read, so the leader is still in `Team::section`, where it
+                    // waits for `inside` to fall to 0 before the section is dropped.
                     unsafe { &*section }.work();
                 }
                 self.inside.fetch_sub(1, SeqCst);
@@ -180,22 +182,21 @@ impl Team {
     }
 }
 
-/// Looks at the team that this thread leads. A thread that is ending, in a destructor, leads none.
+/// Calls `look` with the team that this thread leads. A thread that runs its destructors leads none.
 fn leading<R>(look: impl FnOnce(&Arc<Team>) -> R) -> Option<R> {
     LEADING.try_with(|l| l.borrow().as_ref().map(look)).ok().flatten()
 }
 
-/// Runs `f` with the caller's rayon pool kept as a team: parallel sections of the ops in it cost no wake-up.
+/// Runs `f` with the caller's rayon pool kept as a team: parallel sections of the ops inside need not wake threads.
 ///
-/// The pool is the one that the caller stands in (`ThreadPool::install` decides), else rayon's global one, of which at
-/// most [`current_threads`] take part. A
-/// `run` inside a `run` of the same thread is the same run. Runs on several threads at once share the workers
-/// that are free and do not wait for each other; results do not depend on how many came.
+/// The pool is the one that the caller runs in (`ThreadPool::install` decides), otherwise rayon's global pool, of which at
+/// most [`current_threads`] threads take part. A `run` inside a `run` of the same thread joins the outer run. Runs on several
+/// threads at once share the free workers and do not wait for each other; results do not depend on the number of workers.
 ///
-/// Without `run` every op calls for workers by itself, which is correct and costs some microseconds an op.
+/// Without `run`, every op requests workers by itself, which is correct and costs some microseconds per op.
 ///
 /// # Panics
-/// Only if `f` panics; the team is let go first.
+/// Only if `f` panics; the team is dissolved first.
 pub fn run<R>(f: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
@@ -214,16 +215,16 @@ pub fn run<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Calls `task(i)` once for every `i < tasks`, on any thread of the team and in any order; returns when all are
-/// done. Inside a task it runs them one after the other. For kernels, also those of other crates.
+/// Calls `task(i)` once for every `i < tasks`, on any thread of the team and in any order, and returns when all are done.
+/// Inside a task, it runs them one after the other on the calling thread. For kernels, also those of other crates.
 ///
 /// # Panics
-/// When a task panicked; the other tasks are done first.
+/// If a task panicked; the other tasks are completed first.
 pub fn parallel_for(tasks: usize, task: impl Fn(usize) + Sync) {
     parallel_for_dyn(tasks, &task);
 }
 
-/// Compiled once, not for every task.
+/// Compiled once, not once for each closure type.
 fn parallel_for_dyn(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     if tasks <= 1 || IN_TASK.get() || current_threads() == 1 {
         (0..tasks).for_each(task);
@@ -238,11 +239,11 @@ fn parallel_for_dyn(tasks: usize, task: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// How many threads a section is cut for here: those of the run, else of the caller's rayon pool, at most four for each
-/// processor (and 16 on small machines). 1 in a forked child. Where the pool's threads cannot be started now, the number
-/// that they would be.
+/// The number of threads that a section is divided for here: those of the run, otherwise of the caller's rayon pool, at most
+/// four for each processor (and 16 on small machines). 1 in a forked child. If the pool's threads cannot be started now, the
+/// intended number.
 pub fn current_threads() -> usize {
-    // Miri cannot follow crossbeam, which keeps pointers in integers: under it there is no pool.
+    // Miri cannot follow crossbeam, which keeps pointers in integers. So there is no pool under Miri.
     if cfg!(miri) || process::forked() {
         return 1;
     }
@@ -310,7 +311,7 @@ mod tests {
         });
     }
 
-    /// Runs `f` on a thread of its own, and fails where it does not end.
+    /// Runs `f` on a new thread, and fails if it does not end.
     fn ends(what: &str, f: impl FnOnce() + Send + 'static) {
         let (done, wait) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
@@ -323,7 +324,7 @@ mod tests {
         );
     }
 
-    /// Rayon gives a waiting worker whatever job it finds: also that of serving the leader who waits.
+    /// Rayon gives any job to a waiting worker, including the job that serves the leader who waits.
     #[test]
     fn leaders_and_tasks_that_wait_for_rayon_do_not_deadlock() {
         use rayon::prelude::*;
@@ -398,9 +399,9 @@ mod tests {
         run(|| each_once(100));
     }
 
-    /// Nothing unwinds out of a section before all have left it.
+    /// Nothing unwinds out of a section before all members have left it.
     #[test]
-    fn a_panic_that_panics_again_when_it_goes() {
+    fn a_panic_whose_payload_panics_when_dropped() {
         struct Bomb;
         impl Drop for Bomb {
             fn drop(&mut self) {
@@ -412,7 +413,7 @@ mod tests {
             for _ in 0..20 {
                 let section = || parallel_for(64, |_| std::panic::panic_any(Bomb));
                 let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pool.install(section)));
-                // Its own, where one thread runs the tasks: it is not to go off here.
+                // If one thread runs all tasks, the payload is a `Bomb` itself: do not drop it here.
                 let payload = caught.expect_err("tasks panicked");
                 if payload.is::<Bomb>() {
                     std::mem::forget(payload);

@@ -11,7 +11,7 @@ fn ok(call: &str, status: i32) -> Result<(), String> {
     if status == 0 {
         return Ok(());
     }
-    // SAFETY: this thread's, until its next failing call.
+    // SAFETY: this thread's own text, valid until its next failing call.
     let text = unsafe { CStr::from_ptr(bt_last_error_message()) };
     Err(format!("{call}: status {status}, {}", text.to_string_lossy()))
 }
@@ -20,7 +20,7 @@ fn tensor(seed: usize, dims: &[usize]) -> Result<bt_handle, String> {
     let data = integers(seed, dims.iter().product());
     let dims: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
     let mut out = 0;
-    // SAFETY: arrays of the lengths that are passed.
+    // SAFETY: the arrays have the lengths that are passed.
     let status = unsafe {
         bt_tensor_from_data(
             0,
@@ -57,7 +57,7 @@ pub fn run(i: usize) -> Result<(), String> {
     let d = dims(i);
     let (x, w) = (tensor(i, &d)?, tensor(i + 1, &[16, d[1], 1, 1])?);
     let (mut xb, mut packed, mut y, mut back) = (0, 0, 0, 0);
-    // SAFETY: places for the results; no parameters.
+    // SAFETY: the results have places to be written; there are no parameters.
     unsafe {
         ok("bt_to_blocked", bt_to_blocked(x, null(), &mut xb))?;
         ok("bt_pack_conv", bt_pack_conv(w, 0, null(), 0, xb, &mut packed))?;

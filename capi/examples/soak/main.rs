@@ -1,5 +1,6 @@
-//! Runs for the given time what a long-lived process runs (5,000 shapes in turn, models that come and go, C handles, threads that
-//! come and go), checks every result, and ends with 1 if resident memory grew after warm-up or a handle is left.
+//! Runs a long-lived process's work for the given time: 5,000 shapes in turn, models that are loaded and dropped, C handles,
+//! threads that start and end. It checks every result, and exits with 1 if resident memory grew after warm-up or a handle is
+//! still alive.
 //!
 //! `scripts/soak.sh MINUTES`
 
@@ -15,12 +16,12 @@ use std::time::{Duration, Instant};
 
 use memory::Samples;
 
-/// Different shapes in one cycle: more than the 1,024 primitives that our cache and oneDNN's keep.
+/// Distinct shapes in one cycle: more than the 1,024 primitives that our cache and oneDNN's hold.
 const SHAPES: usize = 5000;
-/// Cycles until the caches and the heap between them are as full as they get, and the least that says something.
+/// Cycles until the caches and the heap between them reach their full size; a shorter run says nothing.
 const WARM_UP: usize = 4;
 const LEAST: usize = 8;
-/// Shapes between two looks at memory. Every round has new threads.
+/// Shapes between two measurements of memory. Every round starts new threads.
 const ROUND: usize = 250;
 const THREADS: usize = 3;
 
@@ -89,7 +90,7 @@ fn soak(time: Duration) -> Result<bool, String> {
     Ok(passed)
 }
 
-/// Shapes from `first` on, and models beside them, on threads that end with the round.
+/// Runs the shapes from `first` on, and models beside them, on threads that end with the round.
 fn round(first: usize, models: &models::Models) -> Result<(), String> {
     let next = AtomicUsize::new(first);
     let failed = Mutex::new(None);
@@ -104,7 +105,7 @@ fn round(first: usize, models: &models::Models) -> Result<(), String> {
             if i >= first + ROUND || failed.lock().unwrap().is_some() {
                 break;
             }
-            // In an order that mixes small and large ones.
+            // In an order that mixes small and large shapes.
             let shape = i * 1237 % SHAPES;
             let one = || {
                 shapes::run(shape).map_err(|e| format!("shape {shape}: {e}"))?;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 pub const MIB: f64 = (1 << 20) as f64;
-/// What a day may show, in MiB an hour.
+/// The growth that is allowed, in MiB per hour.
 const LIMIT: f64 = 1.0;
-/// From this many hours on the slope decides; that of a shorter run says too little.
+/// A run of at least this many hours is also judged by its slope; the slope of a shorter run says too little.
 const LONG: f64 = 6.0;
 
-/// MiB of this process that lie in memory.
+/// Resident memory of this process, in MiB.
 pub fn resident() -> Result<f64, String> {
     let path = "/proc/self/statm";
     let text = std::fs::read_to_string(path).map_err(|e| format!("{path}: {e}; this needs Linux"))?;
@@ -18,10 +18,10 @@ pub fn resident() -> Result<f64, String> {
     Ok(pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64 / MIB)
 }
 
-/// MiB that this process holds of the heap. What glibc keeps of freed memory, for each of its arenas, is not in it.
+/// Heap memory that this process holds, in MiB. Freed memory that glibc keeps, for each of its arenas, is not counted.
 #[cfg(target_env = "gnu")]
 pub fn held() -> f64 {
-    // SAFETY: looks at the heap's own books, under its locks.
+    // SAFETY: reads the heap's own statistics, under its locks.
     let info = unsafe { libc::mallinfo() };
     (info.uordblks as u32 as f64 + info.hblkhd as u32 as f64) / MIB
 }
@@ -31,20 +31,20 @@ pub fn held() -> f64 {
     0.0
 }
 
-/// Gives the system back what was freed and lies between what is held. Such gaps come and go: in half an hour and 500,000
-/// shapes they took 13 MiB more once, while the heap in use was flat. They would hide a leak as large.
+/// Returns freed memory between live allocations to the system. The size of such gaps varies: once, in half an hour and
+/// 500,000 shapes, they took 13 MiB more while the heap in use was flat. They would hide a leak of that size.
 pub fn give_back() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: works on the heap's own books, under its locks.
+    // SAFETY: works on the heap's own data, under its locks.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// What was measured: hours and MiB.
+/// The measurements: hours and MiB.
 pub struct Samples {
     name: &'static str,
-    /// MiB by which the means of two parts of a flat run differ: no two rounds do the same.
+    /// The difference in MiB between the means of two parts of a run that does not leak: no two rounds do exactly the same.
     noise: f64,
     warm_up: usize,
     all: Vec<(f64, f64)>,
@@ -54,7 +54,7 @@ fn mean(values: &[(f64, f64)]) -> f64 {
     values.iter().map(|v| v.1).sum::<f64>() / values.len() as f64
 }
 
-/// Slope by least squares, and its standard error, in MiB an hour.
+/// Slope by least squares, and its standard error, in MiB per hour.
 fn slope(samples: &[(f64, f64)]) -> (f64, f64) {
     let n = samples.len() as f64;
     let (t, m) = (samples.iter().map(|s| s.0).sum::<f64>() / n, mean(samples));
@@ -74,7 +74,7 @@ impl Samples {
         self.all.push((at.as_secs_f64() / 3600.0, mib));
     }
 
-    /// Whether it is flat after warm-up: the given one, or a third of the time if that is longer.
+    /// Whether memory is flat after the warm-up: the given one, or a third of the time if that is longer.
     pub fn verdict(&self) -> (bool, String) {
         let after = &self.all[self.warm_up.max(self.all.len() / 3)..];
         let third = after.len() / 3;

@@ -11,7 +11,7 @@ pub struct Models {
     arch: Arch,
     folder: PathBuf,
     image: StridedTensor,
-    /// The logits by layout.
+    /// The expected logits of each layout.
     want: Vec<Vec<f32>>,
 }
 
@@ -20,7 +20,7 @@ fn text(e: Error) -> String {
 }
 
 impl Models {
-    /// Writes seeded weights and a packed file of each layout.
+    /// Writes seeded weights, and a packed file for each layout.
     pub fn new(folder: &Path) -> Result<Models, String> {
         let arch = Arch::by_name("resnet18").ok_or("no resnet18")?;
         Weights::random(&arch, 1).and_then(|w| w.save(&folder.join("weights.safetensors"))).map_err(text)?;
@@ -50,10 +50,10 @@ impl Models {
         y.to_vec::<f32>().map_err(text)
     }
 
-    /// Every layout from its packed file; one of them, in turn, also from the plain weights, and back into the file.
+    /// Runs every layout from its packed file. One layout, in turn, is also packed from the plain weights and written again.
     pub fn run(&self, round: usize) -> Result<(), String> {
         for (i, mode) in Mode::ALL.into_iter().enumerate() {
-            // SAFETY: the file is in this process's own folder; below it is replaced by a new one, and never changed.
+            // SAFETY: the file is in this process's own folder; below it is replaced by a new file, and never modified.
             let file = unsafe { PackedFile::map(self.packed(mode)) }.map_err(text)?;
             let network = Network::load(&self.arch, &file, mode, 1, SIZE).map_err(text)?;
             drop(file);
@@ -67,7 +67,7 @@ impl Models {
         Ok(())
     }
 
-    /// The same bits as at the start: the team may be smaller, which changes nothing.
+    /// Expects the same bits as at the start: the size of the team, which may be smaller, does not change them.
     fn check(&self, what: &str, network: &Network, i: usize) -> Result<(), String> {
         if self.logits(network, Mode::ALL[i])? == self.want[i] {
             return Ok(());

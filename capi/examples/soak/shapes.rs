@@ -1,4 +1,5 @@
-//! One shape through convolutions, pooling, linear layers and reorders, on every layout. Integers: all layouts agree to the bit.
+//! One shape through convolutions, pooling, linear layers and reorders, in every layout. Values are integers, so all layouts
+//! must agree to the bit.
 
 use blocktensor::ops::{self, Conv2d, MaxPool};
 use blocktensor::{
@@ -15,7 +16,7 @@ fn tensor(seed: usize, dims: &[usize]) -> Result<StridedTensor> {
     StridedTensor::from_slice(&integers(seed, dims.iter().product()), dims)
 }
 
-/// N, C, H, W of a shape: no two of 5,000 are the same.
+/// N, C, H, W of a shape: all 5,000 are distinct.
 pub fn dims(i: usize) -> [usize; 4] {
     [1 + i % 2, 1 + i / 200, 4 + i % 20, 4 + i / 20 % 10]
 }
@@ -73,7 +74,7 @@ pub fn run(i: usize) -> std::result::Result<(), String> {
     let packed = PackedLinear::new(&weights, None, d[0]).and_then(|p| p.run(&rows)).map_err(text)?;
     same("linear", &packed, &plain)?;
 
-    // Errors leave nothing either.
+    // Errors must not leak either.
     match ops::matmul(&yb, &yb) {
         Err(Error::UnsupportedOp(_)) => Ok(()),
         other => Err(format!("a blocked matmul: {other:?}")),

@@ -1,4 +1,4 @@
-//! What a packed file says of each set of weights: JSON in its metadata.
+//! A packed file's description of each set of weights: JSON in its metadata.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ pub struct LinearEntry {
     pub weights: WeightsEntry,
 }
 
-/// What it was packed for.
+/// The source that it was packed for.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SourceEntry {
     pub dims: Vec<usize>,
@@ -41,36 +41,36 @@ pub struct SourceEntry {
     pub threads: usize,
 }
 
-/// How weights lie.
+/// The layout of the weights.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WeightsEntry {
     /// Logical sizes: `[groups, O/groups, C/groups, k...]`, `[O, C, k...]`, `[outputs, inputs]`. All f32.
     pub dims: Vec<usize>,
-    pub form: Form,
+    pub form: WeightsForm,
     /// The layout's name.
     pub layout: String,
     /// Name of the implementation that chose it.
     pub implementation: String,
-    /// Where the engine chose: all that tells its layout from others.
+    /// If the engine chose the layout: everything that identifies it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
     /// How many values are subnormal numbers.
     pub subnormals: usize,
 }
 
-/// Whose layout it is.
+/// Who chose the layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
-    /// As a oneDNN primitive chose it.
+pub enum WeightsForm {
+    /// A oneDNN primitive chose it.
     Engine,
-    /// As our blocked kernel wants it.
+    /// This crate's blocked convolution kernel uses it.
     Direct,
     /// Row-major.
     Dense,
 }
 
-/// A descriptor's parts, in elements.
+/// The parts of oneDNN's memory descriptor, in elements.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     pub dims: Vec<usize>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::{Result, fail};
 use crate::kernels::conv::geometry::Window;
 use crate::layout::dims::Dims;
-use crate::lists::table;
+use crate::try_vec::try_with_capacity;
 
 /// The window of one output index along one axis: `taps` source elements from `start` on, all inside the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,7 +107,7 @@ impl Windows {
     /// `ceil((i + 1) * size / output)`.
     pub fn adaptive(op: &'static str, input: &[usize], output: &[usize]) -> Result<Windows> {
         let axis = |(&size, &out): (&usize, &usize)| {
-            let mut list = table(op, out)?;
+            let mut list = try_with_capacity(op, out)?;
             // Sizes stay below 2^31, so the products fit into u64.
             let (size, out) = (size as u64, out as u64);
             list.extend((0..out).map(|i| {
@@ -242,7 +242,7 @@ impl PoolGeometry {
                 .map(|v| v as i64);
         // With a single tap, dilation means nothing and may be of any size.
         let dilation = if kernel == 1 { 1 } else { dilation };
-        let mut list = table(self.op, self.output[axis])?;
+        let mut list = try_with_capacity(self.op, self.output[axis])?;
         list.extend((0..self.output[axis] as i64).map(|i| {
             let from = i * stride - pad;
             let end = (from + dilation * (kernel - 1) + 1).min(size);

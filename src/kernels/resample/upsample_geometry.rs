@@ -3,7 +3,7 @@
 use crate::error::{Result, fail};
 use crate::kernels::spatial;
 use crate::layout::dims::Dims;
-use crate::lists::table;
+use crate::try_vec::try_with_capacity;
 
 /// What a call says about the sizes of its result: the sizes, or a scale for each axis.
 pub(crate) struct SizeOrScale<'a> {
@@ -108,7 +108,7 @@ impl ResampleGeometry {
                 Some(scale) => (1.0 / scale) as f32,
                 None => size as f32 / output as f32,
             };
-            let mut list = table(self.op, output)?;
+            let mut list = try_with_capacity(self.op, output)?;
             // PyTorch counts in integers where an axis keeps its size or doubles it, whatever the scale is, but only in two
             // dimensions.
             let whole_factor = if input.len() == 2 {
@@ -141,7 +141,7 @@ impl ResampleGeometry {
                 Some(scale) => (1.0, scale),
                 None => (size as f64, output as f64),
             };
-            let mut list = table(self.op, output)?;
+            let mut list = try_with_capacity(self.op, output)?;
             list.extend((0..output).map(|i| {
                 let (first, shift) = if align_corners { (i as f64, 0.0) } else { (i as f64 + 0.5, 0.5) };
                 let coordinate = (first * factor / divisor - shift).max(0.0);

@@ -1,10 +1,10 @@
-//! Every implementation that oneDNN has for a convolution, not only its first choice, gives the numbers of the definition.
+//! Tests every implementation that oneDNN has for a convolution, not only its first choice, against the definition.
 
 use std::collections::BTreeMap;
 
 use onednn_sys as sys;
 
-use super::{BAD_WITH_BIAS, ConvSpec, FOR_THIS_BATCH, PostSpec};
+use super::{BAD_WITH_BIAS, BATCH_SPECIFIC, ConvSpec, PostSpec};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::onednn::memory::Spec;
@@ -16,7 +16,7 @@ use crate::{DType, threads};
 struct Problem {
     n: usize,
     groups: usize,
-    /// Channels a group.
+    /// Channels per group.
     c: usize,
     o: usize,
     size: [usize; 2],
@@ -74,7 +74,7 @@ impl Problem {
         })
     }
 
-    /// Loops from the definition.
+    /// Computes the result with loops from the definition.
     fn solve(&self, x: &[f32], w: &[f32], b: &[f32]) -> Vec<f64> {
         let ([oh, ow], [ih, iw], [kh, kw]) = (self.output(), self.size, self.kernel);
         let mut y = Vec::new();
@@ -103,16 +103,16 @@ impl Problem {
     }
 }
 
-/// Activations in one of the layouts: their description, and where an index lies.
-struct Form<'a> {
+/// Activations in one of the layouts: their spec, and the offsets of their elements.
+struct TestLayout<'a> {
     dims: &'a [usize],
     layout: Option<&'a Layout>,
     strides: Vec<usize>,
 }
 
-impl<'a> Form<'a> {
-    fn new(dims: &'a [usize], format: MemoryFormat, layout: Option<&'a Layout>) -> Form<'a> {
-        Form { dims, layout, strides: format.strides("test", dims).unwrap().to_vec() }
+impl<'a> TestLayout<'a> {
+    fn new(dims: &'a [usize], format: MemoryFormat, layout: Option<&'a Layout>) -> TestLayout<'a> {
+        TestLayout { dims, layout, strides: format.strides("test", dims).unwrap().to_vec() }
     }
 
     fn spec(&self) -> Spec<'_> {
@@ -126,8 +126,8 @@ impl<'a> Form<'a> {
         self.layout.map_or(self.dims.iter().product(), |l| l.size_elements(self.dims).unwrap())
     }
 
-    /// The place of element `i` of row-major order.
-    fn place(&self, i: usize) -> usize {
+    /// The offset of element `i` of row-major order.
+    fn offset(&self, i: usize) -> usize {
         let [_, c, h, w] = *self.dims else { unreachable!() };
         let index = [i / (c * h * w), i / (h * w) % c, i / w % h, i % w];
         match self.layout {
@@ -142,7 +142,7 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
     let mut d = Draw(20_261_120);
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let layouts = [16, 8].map(|block| Layout::blocked_activation(4, block).unwrap());
-    let forms = [
+    let formats = [
         (MemoryFormat::Contiguous, None),
         (MemoryFormat::ChannelsLast, None),
         (MemoryFormat::Contiguous, Some(&layouts[0])),
@@ -161,8 +161,9 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
             g => vec![g, p.o, p.c, p.kernel[0], p.kernel[1]],
         };
         let plain = StridedTensor::from_slice(&w, &weight_dims).unwrap();
-        for (format, layout) in forms {
-            let (src, dst) = (Form::new(&src_dims, format, layout), Form::new(&dst_dims, format, layout));
+        for (format, layout) in formats {
+            let (src, dst) =
+                (TestLayout::new(&src_dims, format, layout), TestLayout::new(&dst_dims, format, layout));
             let spec = ConvSpec {
                 transposed: false,
                 src: src.spec(),
@@ -183,17 +184,17 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
                 Err(Refused::Unsupported(_)) => continue,
                 Err(Refused::Failed(e)) => panic!("{e}"),
             };
-            let mut lying = vec![0f32; src.elements()];
-            x.iter().enumerate().for_each(|(i, &v)| lying[src.place(i)] = v);
+            let mut src_data = vec![0f32; src.elements()];
+            x.iter().enumerate().for_each(|(i, &v)| src_data[src.offset(i)] = v);
             loop {
                 let name = desc.implementation().unwrap();
-                // The engine's faults that `create` works around.
-                if !(p.bias && name.starts_with(BAD_WITH_BIAS) || name.contains(FOR_THIS_BATCH)) {
+                // The faults of oneDNN that `create` avoids.
+                if !(p.bias && name.starts_with(BAD_WITH_BIAS) || name.contains(BATCH_SPECIFIC)) {
                     let run = Executable::new(&desc, &spec.arguments(&[])).unwrap();
                     let packed = pack(&plain, run.desc(1)).ok().unwrap();
                     let mut y = vec![f32::NAN; dst.elements()];
                     let mut args = vec![
-                        RunArg::In(bytemuck::cast_slice(&lying)),
+                        RunArg::In(bytemuck::cast_slice(&src_data)),
                         RunArg::In(packed.as_bytes()),
                         RunArg::Out(bytemuck::cast_slice_mut(&mut y)),
                     ];
@@ -203,7 +204,7 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
                     run.run(&mut args).unwrap();
                     let what = format!("case {case}: {name}, {src_dims:?} to {dst_dims:?}, {}", src.spec());
                     for (i, &want) in want.iter().enumerate() {
-                        let at = &mut y[dst.place(i)];
+                        let at = &mut y[dst.offset(i)];
                         assert_eq!(f64::from(*at), want, "{what}: element {i}");
                         *at = 0.0;
                     }
@@ -220,18 +221,18 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
     assert!(seen.len() >= 6 && seen.values().sum::<usize>() > 500, "{seen:?}");
 }
 
-/// A 1x1 convolution, its operands and the numbers of the definition.
+/// A 1x1 convolution, its operands and the expected result.
 struct Pointwise<'a> {
-    src: Form<'a>,
-    dst: Form<'a>,
+    src: TestLayout<'a>,
+    dst: TestLayout<'a>,
     x: Vec<f32>,
     weights: StridedTensor,
     bias: Vec<f32>,
 }
 
 impl Pointwise<'_> {
-    /// Runs the primitive that `create` makes; its implementation, and the result in row-major order. `None` for one without
-    /// bias and post-ops.
+    /// Runs the primitive that `create` makes; returns its implementation, and the result in row-major order. `None` for a
+    /// primitive without bias and post-ops.
     fn run(
         &self,
         post_ops: &[PostSpec<'_>],
@@ -255,7 +256,7 @@ impl Pointwise<'_> {
         };
         let run = create(&spec).ok().filter(|run| !run.is_bare())?;
         let mut x = vec![0f32; self.src.elements()];
-        self.x.iter().enumerate().for_each(|(i, &v)| x[self.src.place(i)] = v);
+        self.x.iter().enumerate().for_each(|(i, &v)| x[self.src.offset(i)] = v);
         let packed = pack(&self.weights, run.desc(1)).ok().unwrap();
         let mut y = vec![f32::NAN; self.dst.elements()];
         let mut args = vec![
@@ -267,17 +268,17 @@ impl Pointwise<'_> {
         args.extend(others.iter().map(|other| RunArg::In(bytemuck::cast_slice(other))));
         run.run(&mut args).unwrap();
         let elements = self.dst.dims.iter().product();
-        Some((run.implementation().into(), (0..elements).map(|i| y[self.dst.place(i)]).collect()))
+        Some((run.implementation().into(), (0..elements).map(|i| y[self.dst.offset(i)]).collect()))
     }
 }
 
-/// Whichever implementation is faulty, all post-ops that were asked for are done, and no bit differs. Which version of oneDNN
-/// is linked does not matter: each of its first choices is called faulty in turn.
+/// Whichever implementation is faulty, all requested post-ops are applied, and no bit differs. The test does not depend on
+/// the version of oneDNN: each of its first choices is treated as faulty in turn.
 #[test]
-fn the_way_round_a_faulty_implementation_keeps_all_post_ops() {
+fn the_workaround_for_a_faulty_implementation_keeps_all_post_ops() {
     let mut d = Draw(3);
     let layout = Layout::blocked_activation(4, 16).unwrap();
-    let forms = [
+    let formats = [
         (MemoryFormat::Contiguous, None),
         (MemoryFormat::ChannelsLast, None),
         (MemoryFormat::Contiguous, Some(&layout)),
@@ -285,10 +286,10 @@ fn the_way_round_a_faulty_implementation_keeps_all_post_ops() {
     let relu = PostSpec::Eltwise { alg: sys::dnnl_eltwise_relu, alpha: 0.0, beta: 0.0 };
     let (src_dims, dst_dims) = ([2, 32, 5, 5], [2, 48, 5, 5]);
     let mut compared = 0;
-    for (format, layout) in forms {
+    for (format, layout) in formats {
         let p = Pointwise {
-            src: Form::new(&src_dims, format, layout),
-            dst: Form::new(&dst_dims, format, layout),
+            src: TestLayout::new(&src_dims, format, layout),
+            dst: TestLayout::new(&dst_dims, format, layout),
             x: d.integers(2 * 32 * 25),
             weights: StridedTensor::from_slice(&d.integers(48 * 32), &[48, 32, 1, 1]).unwrap(),
             bias: d.integers(48),
@@ -306,7 +307,7 @@ fn the_way_round_a_faulty_implementation_keeps_all_post_ops() {
                     let (n, o, pixel) = (i / 25 / 48, i / 25 % 48, i % 25);
                     let product = |c| p.x[(n * 32 + c) * 25 + pixel] * w[o * 32 + c];
                     let y = p.bias[o] + (0..32).map(product).sum::<f32>();
-                    let y = if adds { y + residual[p.dst.place(i)] } else { y };
+                    let y = if adds { y + residual[p.dst.offset(i)] } else { y };
                     if relus { y.max(0.0) } else { y }
                 })
                 .collect();
@@ -323,11 +324,11 @@ fn the_way_round_a_faulty_implementation_keeps_all_post_ops() {
     assert!(compared >= 4, "{compared}");
 }
 
-/// Sums that are -0, infinite or NaN come out of the way round the fault of NCHW 1x1 with a bias as they went in.
+/// Sums that are -0, infinite or NaN pass unchanged through the workaround for the fault of NCHW 1x1 with a bias.
 #[test]
 fn the_identity_keeps_every_kind_of_number() {
     let dims = [1, 16, 3, 4];
-    // Products with 2^-100 are exact, or too small for any number but a zero with their sign.
+    // Products with 2^-100 are exact, or so small that they become a zero with their sign.
     let small = 2f32.powi(-100);
     let kinds = [
         small,
@@ -344,8 +345,8 @@ fn the_identity_keeps_every_kind_of_number() {
         -2.0,
     ];
     let p = Pointwise {
-        src: Form::new(&dims, MemoryFormat::Contiguous, None),
-        dst: Form::new(&dims, MemoryFormat::Contiguous, None),
+        src: TestLayout::new(&dims, MemoryFormat::Contiguous, None),
+        dst: TestLayout::new(&dims, MemoryFormat::Contiguous, None),
         x: kinds.iter().copied().cycle().take(16 * 12).collect(),
         weights: StridedTensor::from_slice(&[small; 16 * 16], &[16, 16, 1, 1]).unwrap(),
         bias: vec![-0.0; 16],

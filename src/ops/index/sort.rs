@@ -3,13 +3,13 @@
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::check_axis;
-use crate::lists::table;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
 use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
+use crate::try_vec::try_with_capacity;
 
 /// The longest line, in elements, whose sort keys are kept on the stack.
 const MAX_STACK_KEYS: usize = 128;
@@ -156,7 +156,7 @@ fn sort_lines(
         unreachable!("two strided results were asked for")
     };
     // Fails here when there is no memory for the keys of a line: inside a task that could not be reported.
-    drop(table::<u64>(op, lines.length)?);
+    drop(try_with_capacity::<u64>(op, lines.length)?);
     let value = |offset: usize, i: usize| data[offset + i * lines.stride];
     let sorted_indices = |i: usize, line: &mut [i32]| {
         let offset = lines.offset(i);

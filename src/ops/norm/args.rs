@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use crate::error::{Result, fail};
-use crate::lists::filled;
 use crate::op::Arg;
 use crate::tensor::any::{TensorRef, check_f32};
 use crate::tensor::strided::StridedTensor;
+use crate::try_vec::try_filled;
 
 /// An optional weight or bias, as an argument of a call.
 pub(super) fn optional_param_arg(t: Option<&StridedTensor>) -> Arg<'_> {
@@ -50,7 +50,7 @@ pub(super) fn or_filled<'a>(
 ) -> Result<Cow<'a, [f32]>> {
     match given {
         Some(values) => Ok(values),
-        None => Ok(filled(op, count, default)?.into()),
+        None => Ok(try_filled(op, count, default)?.into()),
     }
 }
 

@@ -7,7 +7,6 @@ use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::strided_lanes;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
-use crate::lists::table;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -16,6 +15,7 @@ use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
+use crate::try_vec::try_with_capacity;
 
 /// Statistics and affine parameters of a batch norm, each 1-D with one f32 value for each channel.
 #[derive(Clone, Copy, Debug)]
@@ -147,7 +147,7 @@ impl BatchNorm<'_> {
         let var = param_values_or(op, "var", Some(self.var), channels, 1.0)?;
         let weight = param_values_or(op, "weight", self.weight, channels, 1.0)?;
         let bias = param_values_or(op, "bias", self.bias, channels, 0.0)?;
-        let mut inverse_deviation = table(op, channels)?;
+        let mut inverse_deviation = try_with_capacity(op, channels)?;
         for (c, &v) in var.iter().enumerate() {
             let variance = f64::from(v) + self.eps;
             if variance.is_nan() && !v.is_nan() || variance <= 0.0 {

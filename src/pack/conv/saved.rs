@@ -8,7 +8,7 @@ use super::engine::{Packed, Unpacked};
 use super::{ConvPacker, DirectWeights, PackedConv, PackedStem, Weights};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::file::entry::{ConvEntry, Entry, Form, SourceEntry, WeightsEntry};
+use crate::file::entry::{ConvEntry, Entry, SourceEntry, WeightsEntry, WeightsForm};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::kernels::conv::direct::Plan;
 use crate::kernels::conv::{ConvGeometry, ConvParams};
@@ -27,9 +27,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         let g = &self.g;
         let (form, identity) = match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => (Form::Engine, Some(p.identity()?)),
-            Weights::Plain(_) => (Form::Dense, None),
-            Weights::Direct(_) => (Form::Direct, None),
+            Weights::Packed(p) => (WeightsForm::Engine, Some(p.identity()?)),
+            Weights::Plain(_) => (WeightsForm::Dense, None),
+            Weights::Direct(_) => (WeightsForm::Direct, None),
         };
         Ok(ConvEntry {
             spatial: N,
@@ -95,9 +95,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             Some(misfit) => misfit,
             None => {
                 let weights = match e.weights.form {
-                    Form::Dense => dense(from, &g, &source, to, &data),
-                    Form::Direct => direct(from, &g, &source, to, &data),
-                    Form::Engine => {
+                    WeightsForm::Dense => dense(from, &g, &source, to, &data),
+                    WeightsForm::Direct => direct(from, &g, &source, to, &data),
+                    WeightsForm::Engine => {
                         let Some(identity) = &e.weights.identity else {
                             return Err(from.corrupt("no identity of the engine's layout"));
                         };

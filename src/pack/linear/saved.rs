@@ -7,7 +7,7 @@ use super::engine::Packed;
 use super::{NAME, PackedLinear, Weights, check_rows};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::file::entry::{Entry, Form, LinearEntry, WeightsEntry};
+use crate::file::entry::{Entry, LinearEntry, WeightsEntry, WeightsForm};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::layout::dims::Dims;
 use crate::ops::linear::LinearShape;
@@ -20,8 +20,10 @@ impl Packable for PackedLinear {
     fn saved(&self) -> Result<Saved<'_>> {
         let (form, identity, weights, implementation) = match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => (Form::Engine, Some(p.identity()?), p.as_bytes(), p.implementation()),
-            Weights::Plain(w) => (Form::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), NAME),
+            Weights::Packed(p) => {
+                (WeightsForm::Engine, Some(p.identity()?), p.as_bytes(), p.implementation())
+            }
+            Weights::Plain(w) => (WeightsForm::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), NAME),
         };
         let weights_entry = WeightsEntry {
             dims: vec![self.o, self.k],
@@ -55,18 +57,18 @@ impl Packable for PackedLinear {
             Some(misfit) => misfit,
             None => {
                 let weights = match (e.weights.form, &e.weights.identity) {
-                    (Form::Dense, _) => {
+                    (WeightsForm::Dense, _) => {
                         let dims = Dims::from_slice(&[o, k]);
                         let plain = StridedTensor::of_storage("linear", Arc::clone(&data), dims, DType::F32)?;
                         Ok(Weights::Plain(plain))
                     }
                     #[cfg(feature = "onednn")]
-                    (Form::Engine, Some(identity)) => {
+                    (WeightsForm::Engine, Some(identity)) => {
                         Packed::stored(&shape, bias.is_some(), e.threads, data, identity)?
                             .map(Weights::Packed)
                     }
                     #[cfg(not(feature = "onednn"))]
-                    (Form::Engine, Some(_)) => {
+                    (WeightsForm::Engine, Some(_)) => {
                         Err(format!("this build has no oneDNN for {} rows", shape.rows))
                     }
                     _ => return Err(from.corrupt("weights in no form of a linear layer")),

@@ -1,4 +1,4 @@
-//! Bindings: the committed ones, or fresh ones from the headers in use.
+//! Bindings: the committed ones, or bindings generated from the headers in use.
 
 use crate::Found;
 
@@ -37,7 +37,7 @@ pub fn generate(found: &Found) {
     let everything = builder()
         .header("include/wrapper.h")
         .allowlist_item("dnnl_.*|DNNL_.*|const_dnnl_.*")
-        // `static const` in the header, so no symbol stands behind them; restated in lib.rs.
+        // `static const` in the header, so the library has no symbol for them; lib.rs defines them again.
         .blocklist_item("DNNL_RUNTIME_[FS]32_VAL.*");
     write(everything, "bindings.rs");
     let threadpool = builder()
@@ -66,7 +66,7 @@ impl bindgen::callbacks::ParseCallbacks for Macros {
         })
     }
 
-    // What describes the build (runtime, primitives, version) is not the API, and differs from one library to the next.
+    // Macros that describe the build (runtime, primitives, version) are not part of the API and differ between libraries.
     fn will_parse_macro(&self, name: &str) -> bindgen::callbacks::MacroParsingBehavior {
         use bindgen::callbacks::MacroParsingBehavior::{Default, Ignore};
         let config = matches!(

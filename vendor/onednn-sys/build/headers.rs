@@ -6,7 +6,7 @@ use std::path::Path;
 /// The oldest oneDNN this crate was tested with.
 const OLDEST: (u32, u32) = (3, 2);
 
-/// `DNNL_CPU_RUNTIME`: what runs a primitive's tasks.
+/// `DNNL_CPU_RUNTIME`: the runtime that runs a primitive's tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Runtime {
     None,
@@ -43,7 +43,7 @@ impl Runtime {
     }
 }
 
-/// What the installed headers say.
+/// Version and runtime from the installed headers.
 pub struct Headers {
     pub major: u32,
     pub minor: u32,
@@ -77,12 +77,12 @@ impl Headers {
         format!("{}.{}.{}", self.major, self.minor, self.patch)
     }
 
-    /// Refuses what this crate cannot speak to.
+    /// Refuses versions and runtimes that this crate does not support.
     pub fn check(&self, root: &Path) -> Result<(), String> {
         let (major, minor) = OLDEST;
         if (self.major, self.minor) < OLDEST || self.major > major {
             return Err(format!(
-                "the oneDNN in {} is version {}; this crate speaks the C API of oneDNN {major}, from {major}.{minor} on. \
+                "the oneDNN in {} is version {}; this crate supports oneDNN {major} from version {major}.{minor} on. \
                  Point ONEDNN_DIR at such an installation, or use the feature `bundled`, which compiles one",
                 root.display(),
                 self.version()
@@ -102,7 +102,7 @@ impl Headers {
 fn read(path: &Path) -> Result<String, String> {
     let text =
         fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    // Only once it was read: cargo takes a file that is not there for one that changed.
+    // Only after it was read: cargo treats a missing file as changed.
     println!("cargo::rerun-if-changed={}", path.display());
     Ok(text)
 }

@@ -1,10 +1,10 @@
 //! Compiles oneDNN or finds an installed one. Reads its version and CPU runtime from the installed headers. Compiles the C++
-//! of this crate; the thread-pool shim only for a oneDNN with the THREADPOOL runtime. Prints the link lines.
+//! files of this crate; the thread-pool shim only for a oneDNN with the THREADPOOL runtime. Prints the link lines.
 //!
-//! - `bundled/`: compiles oneDNN from the sources in `onednn/`, once for each machine.
-//! - `system.rs`: an installed one.
-//! - `headers.rs`: version and runtime, as the installed headers state them.
-//! - `bindings.rs`: committed bindings, or fresh ones (`buildtime_bindgen`).
+//! - `bundled/`: compiles oneDNN from the sources in `onednn/`, once per machine.
+//! - `system.rs`: finds an installed oneDNN.
+//! - `headers.rs`: reads version and runtime from the installed headers.
+//! - `bindings.rs`: uses the committed bindings, or generates them (`buildtime_bindgen`).
 
 mod bindings;
 #[cfg(feature = "bundled")]
@@ -16,28 +16,20 @@ mod system;
 use headers::{Headers, Runtime};
 use std::path::PathBuf;
 
-/// How the library is linked.
-#[derive(Clone, Copy, PartialEq, Eq)]
-// Every build uses one of the two ways to find a library, and so one part of this.
-#[allow(dead_code)]
-enum Linkage {
-    Static,
-    Shared,
-}
-
-/// A oneDNN, found.
+/// A oneDNN installation to link.
 struct Found {
-    /// Where it is installed.
+    /// Its prefix.
     root: PathBuf,
     /// The directory that holds `oneapi/dnnl/dnnl.h`.
     include: PathBuf,
     /// The directory that holds the library.
     lib: PathBuf,
-    linkage: Linkage,
+    /// Whether the library is static; otherwise it is shared.
+    is_static: bool,
     headers: Headers,
 }
 
-/// Ends the build with a sentence instead of a backtrace.
+/// Ends the build with an error message instead of a backtrace.
 fn fail(message: &str) -> ! {
     println!("cargo::error={}", message.replace('\n', " "));
     std::process::exit(1);
@@ -60,7 +52,7 @@ fn main() {
     println!("cargo::rustc-check-cfg=cfg(onednn_generated_bindings)");
 
     if env("DOCS_RS").is_some() {
-        // Nothing is compiled or linked; the page shows the thread-pool functions too.
+        // Nothing is compiled or linked; the documentation includes the thread-pool functions.
         announce_runtime(Runtime::Threadpool);
         return;
     }
@@ -74,10 +66,7 @@ fn main() {
     println!("cargo::metadata=ROOT={}", found.root.display());
     println!("cargo::metadata=INCLUDE={}", found.include.display());
     println!("cargo::metadata=LIB={}", found.lib.display());
-    println!(
-        "cargo::metadata=LINKAGE={}",
-        if found.linkage == Linkage::Static { "static" } else { "shared" }
-    );
+    println!("cargo::metadata=LINKAGE={}", if found.is_static { "static" } else { "shared" });
     println!("cargo::metadata=VERSION={}", found.headers.version());
 
     bindings::generate(&found);
@@ -99,7 +88,7 @@ fn find() -> Found {
 fn find() -> Found {
     fail(
         "blocktensor-onednn-sys does not know where oneDNN comes from: enable the feature `bundled` (compile it, \
-         the default) or `system` (link an installed one, found through ONEDNN_DIR or probed)",
+         the default) or `system` (link an installed library, found through ONEDNN_DIR or probed)",
     )
 }
 
@@ -110,17 +99,17 @@ fn announce_runtime(runtime: Runtime) {
     println!("cargo::metadata=CPU_RUNTIME={}", runtime.name());
 }
 
-/// Compiles the files of C++ against the headers of the oneDNN in use, whose virtual tables they must match.
+/// Compiles this crate's C++ files against the headers of the oneDNN in use, whose virtual tables they must match.
 fn compile_cpp(found: &Found) {
     let mut build = cc::Build::new();
     build
         .cpp(true)
         .file("src/guard.cpp")
-        // System headers, so that only our own lines warn.
+        // System headers, so that only this crate's own code causes warnings.
         .flag_if_supported(format!("-isystem{}", found.include.display()))
         .include(&found.include)
         .flag_if_supported("-std=c++11")
-        .cpp_link_stdlib(None); // link() names it, after the library
+        .cpp_link_stdlib(None); // link() adds it, after the library
     if found.headers.runtime == Runtime::Threadpool {
         build.file("src/threadpool.cpp");
     }
@@ -132,10 +121,10 @@ fn link(found: &Found) {
     let os = std::env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     let msvc = std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|e| e == "msvc");
     println!("cargo::rustc-link-search=native={}", found.lib.display());
-    let kind = if found.linkage == Linkage::Static { "static" } else { "dylib" };
+    let kind = if found.is_static { "static" } else { "dylib" };
     println!("cargo::rustc-link-lib={kind}=dnnl");
-    if found.linkage == Linkage::Shared {
-        // For the tests of this crate; a program's own build script decides about its run path (metadata LIB).
+    if !found.is_static {
+        // For this crate's tests only; a program's own build script sets the program's run path (metadata LIB).
         if os == "linux" || os == "macos" {
             println!("cargo::rustc-link-arg-tests=-Wl,-rpath,{}", found.lib.display());
         }

@@ -1,35 +1,31 @@
-//! An installed oneDNN: where the environment points, then where pkg-config and the usual prefixes have one.
+//! Finds an installed oneDNN: in the places that the environment names, then through pkg-config and in the usual prefixes.
 
-use crate::{Found, Linkage, env, fail, headers::Headers};
+use crate::{Found, env, fail, headers::Headers};
 use std::path::{Path, PathBuf};
 
 pub fn find() -> Found {
     let include_dir = env("ONEDNN_INCLUDE_DIR").map(PathBuf::from);
     let lib_dir = env("ONEDNN_LIB_DIR").map(PathBuf::from);
-    let linkage = match env("ONEDNN_STATIC").as_deref() {
-        None => None,
-        Some("0" | "no" | "off" | "false") => Some(Linkage::Shared),
-        Some(_) => Some(Linkage::Static),
-    };
+    let wants_static = env("ONEDNN_STATIC").map(|value| !matches!(&*value, "0" | "no" | "off" | "false"));
 
-    // An explicit place must hold one; anything else is a mistake to report, not a reason to look further.
+    // A place that is named explicitly must hold an installation; otherwise it is an error, and no other place is searched.
     for name in ["ONEDNN_DIR", "DNNLROOT"] {
         if let Some(root) = env(name) {
             let root = PathBuf::from(root);
-            return at(&root, include_dir.as_deref(), lib_dir.as_deref(), linkage)
+            return at(&root, include_dir.as_deref(), lib_dir.as_deref(), wants_static)
                 .unwrap_or_else(|message| fail(&format!("{name}={}: {message}", root.display())));
         }
     }
     if let (Some(include), Some(lib)) = (&include_dir, &lib_dir) {
-        return at(include, Some(include), Some(lib), linkage)
+        return at(include, Some(include), Some(lib), wants_static)
             .unwrap_or_else(|message| fail(&format!("ONEDNN_INCLUDE_DIR and ONEDNN_LIB_DIR: {message}")));
     }
 
     let mut refused = Vec::new();
     for root in prefixes() {
-        match at(&root, include_dir.as_deref(), lib_dir.as_deref(), linkage) {
+        match at(&root, include_dir.as_deref(), lib_dir.as_deref(), wants_static) {
             Ok(found) => return found,
-            // Something is there, and cannot be used: worth telling if nothing better turns up.
+            // An installation is there but cannot be used: reported if no other is found.
             Err(message) if root.join("include/oneapi/dnnl").is_dir() => refused.push(message),
             Err(_) => {}
         }
@@ -44,10 +40,10 @@ pub fn find() -> Found {
     }
 }
 
-/// Places where an installation may be, best first.
+/// Prefixes that may hold an installation, best first.
 fn prefixes() -> Vec<PathBuf> {
     let mut prefixes = Vec::new();
-    // What CMake's find_package(dnnl) would look at: the directory of the package file, then the prefixes.
+    // The places that CMake's find_package(dnnl) searches: the directory of the package file, then the prefixes.
     for name in ["dnnl_DIR", "DNNL_DIR"] {
         if let Some(dir) = env(name) {
             // <prefix>/<lib>/cmake/dnnl, or <prefix>/<lib>/<triple>/cmake/dnnl
@@ -79,11 +75,11 @@ fn at(
     root: &Path,
     include_dir: Option<&Path>,
     lib_dir: Option<&Path>,
-    linkage: Option<Linkage>,
+    wants_static: Option<bool>,
 ) -> Result<Found, String> {
     let include = include_dir.map_or_else(|| root.join("include"), Path::to_path_buf);
     let headers = Headers::read(&include)?;
-    // A version that is too old is worth its own message even where the library file is not found.
+    // A version that is too old gets its own message, even if the library file is not found.
     headers.check(root)?;
 
     let directories = match lib_dir {
@@ -96,13 +92,13 @@ fn at(
             directories
         }
     };
-    let (lib, linkage) = directories
+    let (lib, is_static) = directories
         .iter()
-        .find_map(|dir| library(dir, linkage).map(|kind| (dir.clone(), kind)))
+        .find_map(|dir| library(dir, wants_static).map(|is_static| (dir.clone(), is_static)))
         .ok_or_else(|| {
-            let kind = match linkage {
-                Some(Linkage::Static) => "static dnnl library (ONEDNN_STATIC is on)",
-                Some(Linkage::Shared) => "shared dnnl library (ONEDNN_STATIC is off)",
+            let kind = match wants_static {
+                Some(true) => "static dnnl library (ONEDNN_STATIC is on)",
+                Some(false) => "shared dnnl library (ONEDNN_STATIC is off)",
                 None => "dnnl library",
             };
             let listed: Vec<_> = directories.iter().map(|dir| dir.display().to_string()).collect();
@@ -112,19 +108,20 @@ fn at(
                 listed.join(", ")
             )
         })?;
-    Ok(Found { root: root.to_path_buf(), include, lib, linkage, headers })
+    Ok(Found { root: root.to_path_buf(), include, lib, is_static, headers })
 }
 
-/// Which library a directory holds. Shared wins where both are there and nothing was asked for.
-fn library(dir: &Path, wanted: Option<Linkage>) -> Option<Linkage> {
+/// Whether a directory has a static library (`Some(true)`), a shared one (`Some(false)`), or none that is wanted. If both are
+/// there and either is wanted, the shared one is used.
+fn library(dir: &Path, wants_static: Option<bool>) -> Option<bool> {
     let any = |names: &[&str]| names.iter().any(|name| dir.join(name).exists());
     let shared = any(&["libdnnl.so", "libdnnl.dylib", "dnnl.dll"]);
     let stat = any(&["libdnnl.a"]) || (!shared && any(&["dnnl.lib"]));
-    match wanted {
-        Some(Linkage::Shared) => shared.then_some(Linkage::Shared),
-        Some(Linkage::Static) => stat.then_some(Linkage::Static),
-        None if shared => Some(Linkage::Shared),
-        None => stat.then_some(Linkage::Static),
+    match wants_static {
+        Some(false) => shared.then_some(false),
+        Some(true) => stat.then_some(true),
+        None if shared => Some(false),
+        None => stat.then_some(true),
     }
 }
 

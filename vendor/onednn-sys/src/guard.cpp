@@ -1,4 +1,4 @@
-// oneDNN's C functions do not catch what the C++ inside them throws, and neither C nor Rust can. This does.
+// oneDNN's C functions do not catch exceptions of the C++ code inside them, and neither C nor Rust can. This file does.
 #include <exception>
 #include <mutex>
 #include <new>
@@ -7,8 +7,8 @@
 
 namespace {
 
-// A primitive whose making was thrown out of stays in oneDNN's cache: a promise that nobody keeps, so that whoever asks
-// for it next is thrown out too, under a key that points into a descriptor of the caller's.
+// If creating a primitive throws, oneDNN's cache keeps an unfulfilled promise, and the next request for the same primitive
+// throws too. The promise's key also points into a descriptor of the caller. So the cache is emptied.
 void forget_primitives() {
     static std::mutex one_at_a_time;
     const std::lock_guard<std::mutex> lock(one_at_a_time);
@@ -20,7 +20,7 @@ void forget_primitives() {
 
 } // namespace
 
-// Only the standard library's exceptions: a panic of Rust's passes through.
+// Only exceptions of the standard library are caught: a Rust panic passes through.
 extern "C" int onednn_sys_guard(int (*make)(void *), void *ctx) {
     try {
         return make(ctx);

@@ -5,19 +5,19 @@
 //! constants with a type alias ([`dnnl_status_t`], [`dnnl_success`]), so any value the library may return is valid
 //! in Rust too. Handles are pointers to opaque structures.
 //!
-//! The functions may throw C++ exceptions where memory runs out; [`guard`] makes status codes of them.
+//! The functions may throw C++ exceptions if memory runs out; [`guard`] turns them into status codes.
 //!
 //! # Where the library comes from
 //!
-//! - Feature `bundled` (default): compiled from the sources in `onednn/`, once for each machine. `BUILD.md` tells how, where
+//! - Feature `bundled` (default): compiled from the sources in `onednn/`, once per machine. `BUILD.md` describes how, where
 //!   the library is kept, and how long it takes.
-//! - Feature `system` (with `default-features = false`): an installed one, found through `ONEDNN_DIR` or probed.
+//! - Feature `system` (with `default-features = false`): an installed library, found through `ONEDNN_DIR` or probed.
 //!
 //! # CPU runtimes
 //!
 //! The runtime is read from the installed headers: see [`CPU_RUNTIME`]. With `threadpool`, the module
-//! [`threadpool`] and the `dnnl_threadpool_interop_*` functions exist; with any other they do not. A dependent's
-//! build script finds the same word in `DEP_BLOCKTENSOR_ONEDNN_CPU_RUNTIME`, next to `_ROOT`, `_INCLUDE`, `_LIB`,
+//! [`threadpool`] and the `dnnl_threadpool_interop_*` functions exist; with any other runtime they do not. A dependent's
+//! build script finds the runtime's name in `DEP_BLOCKTENSOR_ONEDNN_CPU_RUNTIME`, next to `_ROOT`, `_INCLUDE`, `_LIB`,
 //! `_LINKAGE` (`static` or `shared`) and `_VERSION`.
 
 #![no_std]
@@ -35,7 +35,7 @@ mod bindings {
 }
 pub use bindings::*;
 
-/// The generated part that only a oneDNN with the THREADPOOL runtime has.
+/// The generated part that exists only for a oneDNN with the THREADPOOL runtime.
 #[cfg(onednn_cpu_runtime = "threadpool")]
 #[allow(missing_docs, clippy::all)]
 mod bindings_threadpool {
@@ -52,7 +52,7 @@ pub use bindings_threadpool::*;
 pub mod threadpool;
 
 mod guard;
-pub use guard::guard;
+pub use guard::{guard, onednn_sys_guard};
 
 /// The CPU runtime of the oneDNN that is linked: `seq`, `omp`, `tbb` or `threadpool`.
 pub const CPU_RUNTIME: &str = env!("ONEDNN_SYS_CPU_RUNTIME");
@@ -60,20 +60,20 @@ pub const CPU_RUNTIME: &str = env!("ONEDNN_SYS_CPU_RUNTIME");
 /// Whether [`threadpool`] and the `dnnl_threadpool_interop_*` functions exist.
 pub const HAS_THREADPOOL: bool = cfg!(onednn_cpu_runtime = "threadpool");
 
-// What bindgen cannot take over from the headers: casts, function-like macros and `static const` unions.
+// Definitions that bindgen cannot translate from the headers: casts, function-like macros and `static const` unions.
 
 /// A memory object without a buffer.
 pub const DNNL_MEMORY_NONE: *mut c_void = core::ptr::null_mut();
 
 /// A memory object whose buffer the library allocates and owns.
 ///
-/// It is no address: never read through it.
+/// It is not an address: never read through it.
 pub const DNNL_MEMORY_ALLOCATE: *mut c_void = core::ptr::without_provenance_mut(usize::MAX);
 
 /// A dimension that is known only at execution.
 pub const DNNL_RUNTIME_DIM_VAL: dnnl_dim_t = i64::MIN;
 
-/// [`DNNL_RUNTIME_DIM_VAL`] as a `size_t`: what `dnnl_memory_desc_get_size` returns when a dimension is known only at
+/// [`DNNL_RUNTIME_DIM_VAL`] as a `size_t`: `dnnl_memory_desc_get_size` returns it if a dimension is known only at
 /// execution.
 pub const DNNL_RUNTIME_SIZE_VAL: usize = DNNL_RUNTIME_DIM_VAL as usize;
 
@@ -83,8 +83,8 @@ pub const DNNL_RUNTIME_F32_VAL: f32 = f32::from_bits(0x7fc0_00d0);
 /// An `int32_t` value that is known only at execution.
 pub const DNNL_RUNTIME_S32_VAL: i32 = i32::MIN;
 
-/// The argument index of post-op number `idx` (0 to 30), to be combined with [`DNNL_ARG_SRC_1`] for a binary post-op
-/// or [`DNNL_ARG_WEIGHTS`] for a prelu post-op by `|`.
+/// The argument index of post-op number `idx` (0 to 30). Combine it by `|` with [`DNNL_ARG_SRC_1`] for a binary post-op or
+/// with [`DNNL_ARG_WEIGHTS`] for a prelu post-op.
 ///
 /// ```
 /// # use onednn_sys::*;

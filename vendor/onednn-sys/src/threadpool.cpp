@@ -1,4 +1,4 @@
-// A oneDNN thread pool that forwards to C callbacks. The callbacks must not let an exception or a panic out.
+// A oneDNN thread pool that forwards to C callbacks. The callbacks must not throw or panic.
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -27,7 +27,8 @@ struct section_t {
     std::atomic<bool> thrown;
 };
 
-// noexcept: an exception would have to cross the callback that called us, which is not C++. So it waits for the section's end.
+// noexcept: an exception would have to cross the callback that calls this function, which is not C++. So it is recorded, and
+// thrown at the end of the section.
 extern "C" void run_task(void *task_ctx, int i, int n) noexcept {
     section_t &section = *static_cast<section_t *>(task_ctx);
     try {
@@ -44,7 +45,7 @@ public:
 
     int get_num_threads() const noexcept override { return cb_.num_threads(ctx_); }
     bool get_in_parallel() const noexcept override { return cb_.in_parallel(ctx_) != 0; }
-    // What tasks throw is a want of memory; guard.cpp makes a status of it.
+    // Tasks only throw if memory runs out; guard.cpp turns the exception into a status.
     void parallel_for(int n, const task_t &fn) override {
         section_t section {fn, {false}};
         cb_.parallel_for(ctx_, n, run_task, &section);
@@ -52,7 +53,7 @@ public:
     }
     // 0: parallel_for() returns when every task has run.
     uint64_t get_flags() const noexcept override { return 0; }
-    // Pure virtual in newer releases, unknown to older ones: no `override`.
+    // Pure virtual in newer releases, missing in older ones: no `override`.
     virtual void wait() noexcept {}
 
 private:

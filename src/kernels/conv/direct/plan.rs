@@ -9,7 +9,7 @@ use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::kernels::lanes::Lanes;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::lists::table;
+use crate::try_vec::try_with_capacity;
 
 /// The whole work of one convolution.
 pub(crate) struct Plan {
@@ -81,7 +81,7 @@ impl Plan {
             src,
             dst,
             weight_vectors: 0,
-            blocks: table(g.op, dst.blocks)?,
+            blocks: try_with_capacity(g.op, dst.blocks)?,
             geometry: *g,
         };
         for i in 0..dst.blocks {

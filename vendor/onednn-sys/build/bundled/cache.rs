@@ -1,18 +1,18 @@
-//! Where the compiled library is kept: outside Cargo's target folders, so that other profiles, other crates and other
-//! clones find it.
+//! The place of the compiled library: outside Cargo's target folders, so that other profiles, crates and clones share it.
 //!
-//! `$BLOCKTENSOR_CACHE` or the user's cache folder, with one folder `onednn/KEY` for each library. A library appears under its
-//! key in one step, when it is complete. Until then its folder is called `KEY.partial`, and a lock keeps other builds out.
+//! It is `$BLOCKTENSOR_CACHE` or the user's cache folder, with one folder `onednn/KEY` for each library. A library appears
+//! under its key only when it is complete, in one step. Until then its folder is called `KEY.partial`, and a lock keeps other
+//! builds out.
 
 use crate::{env, fail};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// How many libraries stay. The ones that were not used for the longest time are deleted.
+/// How many libraries are kept. The least recently used ones are deleted.
 const KEPT: usize = 4;
 
-/// The folder of the library with this key, which `compile` fills where there is none yet.
+/// The folder of the library with this key. If there is none yet, `compile` fills it.
 pub fn library(key: &str, compile: impl Fn(&Path)) -> PathBuf {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("onednn");
     let folder = folder().unwrap_or_else(|| out.clone());
@@ -23,7 +23,7 @@ pub fn library(key: &str, compile: impl Fn(&Path)) -> PathBuf {
     }
     match open_lock(&folder) {
         Ok(lock) => compile_locked(lock, &folder, key, compile),
-        // A home that is read-only, say.
+        // For example, a read-only home.
         Err(error) => {
             println!("{} cannot be written ({error}): oneDNN is kept in {}", folder.display(), out.display());
             match open_lock(&out) {
@@ -34,7 +34,7 @@ pub fn library(key: &str, compile: impl Fn(&Path)) -> PathBuf {
     }
 }
 
-/// Compiles the library unless another build has done so while this one waited for the lock.
+/// Compiles the library, unless another build did so while this one waited for the lock.
 fn compile_locked(lock: File, folder: &Path, key: &str, compile: impl Fn(&Path)) -> PathBuf {
     if lock.try_lock().is_err() {
         println!("another build is compiling oneDNN; waiting for it");
@@ -42,7 +42,7 @@ fn compile_locked(lock: File, folder: &Path, key: &str, compile: impl Fn(&Path))
     }
     let done = folder.join(key);
     if !done.exists() {
-        // Object files of a build that was stopped are used again: the key names everything that decides them.
+        // Object files of an interrupted build are reused: the key identifies everything that determines them.
         let partial = folder.join(format!("{key}.partial"));
         compile(&partial);
         if let Err(error) = fs::rename(&partial, &done) {
@@ -54,12 +54,12 @@ fn compile_locked(lock: File, folder: &Path, key: &str, compile: impl Fn(&Path))
     done
 }
 
-/// Writes down when the library was used last. Without effect where the cache is read-only.
+/// Records when the library was last used. Does nothing if the cache is read-only.
 fn note_use(library: &Path) {
     let _ = fs::write(library.join("used"), "");
 }
 
-/// The folder of all libraries, or none with `BLOCKTENSOR_CACHE=off`.
+/// The folder of all libraries, or `None` with `BLOCKTENSOR_CACHE=off`.
 fn folder() -> Option<PathBuf> {
     let base = match env("BLOCKTENSOR_CACHE") {
         Some(off) if off == "off" => return None,
@@ -76,13 +76,13 @@ fn folder() -> Option<PathBuf> {
     Some(base.join("onednn"))
 }
 
-/// One lock for the folder: whoever compiles or deletes holds it.
+/// Opens the folder's lock. A build holds it while it compiles or deletes.
 fn open_lock(folder: &Path) -> std::io::Result<File> {
     fs::create_dir_all(folder)?;
     File::options().create(true).truncate(false).write(true).open(folder.join("lock"))
 }
 
-/// Deletes all but the `KEPT` libraries that were used last.
+/// Deletes all but the `KEPT` most recently used libraries.
 fn delete_oldest(folder: &Path, mine: &Path) {
     let used = |dir: &Path| {
         let time = |path: &Path| fs::metadata(path).and_then(|m| m.modified()).ok();
@@ -93,7 +93,7 @@ fn delete_oldest(folder: &Path, mine: &Path) {
         entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir() && path != mine).collect();
     others.sort_by_key(|dir| std::cmp::Reverse(used(dir)));
     for dir in others.iter().skip(KEPT - 1) {
-        // Renamed first: a folder under its key is always complete.
+        // Renamed first, so that a folder with a key as its name is always complete.
         let doomed = dir.with_extension("deleted");
         let _ = fs::rename(dir, &doomed);
         let _ = fs::remove_dir_all(&doomed);

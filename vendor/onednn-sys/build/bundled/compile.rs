@@ -9,11 +9,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-/// As oneDNN's own CMake files have them for x86-64 and GCC or Clang, but for the level of optimisation.
+/// The flags that oneDNN's own CMake files use for x86-64 with GCC or Clang, except the optimisation level.
 const FLAGS: &[&str] = &[
     "-std=c++11",
     "-msse4.1",
-    // `omp simd` alone: no OpenMP at run time.
+    // Only `omp simd`: no OpenMP at run time.
     "-fopenmp-simd",
     "-fPIC",
     "-ffunction-sections",
@@ -41,7 +41,7 @@ const DEFINES: &[&str] = &[
     "-D__STDC_LIMIT_MACROS",
 ];
 
-/// The C++ compiler of this build: `CXX`, else the system's.
+/// The C++ compiler of this build: `CXX`, otherwise the system's.
 pub struct Compiler {
     tool: cc::Tool,
     identity: String,
@@ -51,7 +51,7 @@ impl Compiler {
     pub fn find() -> Compiler {
         let tool = cc::Build::new()
             .cpp(true)
-            // Cargo's profile decides nothing here: oneDNN is always optimised.
+            // Independent of Cargo's profile: oneDNN is always optimised.
             .no_default_flags(true)
             .warnings(false)
             .try_get_compiler()
@@ -71,7 +71,8 @@ impl Compiler {
         Compiler { tool, identity }
     }
 
-    /// What decides its output: target, name, version, flags of the environment and ours.
+    /// Everything that determines the compiler's output: target, name, version, and flags from the environment and this
+    /// script.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -96,7 +97,7 @@ fn missing(error: &str) -> String {
     )
 }
 
-/// Fills `dir` with `lib/libdnnl.a` and `include`. Objects that are there already are kept.
+/// Fills `dir` with `lib/libdnnl.a` and `include`. Existing object files are reused.
 pub fn library(sources: &Path, compiler: &Compiler, dir: &Path) {
     let start = Instant::now();
     let done = compile(sources, compiler, dir);
@@ -126,7 +127,7 @@ fn compile(sources: &Path, compiler: &Compiler, dir: &Path) -> std::io::Result<V
     let finished = AtomicUsize::new(0);
     let errors = Mutex::new(Vec::new());
     let report = |count: usize| {
-        // For whoever shows progress; `cargo build -vv` shows the lines.
+        // For programs that show progress; `cargo build -vv` shows the lines.
         let _ = fs::write(dir.join("progress"), format!("{count} {}\n", units.len()));
         println!("oneDNN: {count} of {} files compiled", units.len());
     };
@@ -140,7 +141,8 @@ fn compile(sources: &Path, compiler: &Compiler, dir: &Path) -> std::io::Result<V
             let object = object(unit);
             if !object.exists() {
                 let done = unit.write(&objects).map_err(|error| error.to_string()).and_then(|source| {
-                    // Renamed when it is whole. A compiler that outlives a stopped build writes a file of another name.
+                    // Renamed when it is complete. A compiler that survives an interrupted build writes a file of another
+                    // name.
                     let partial = object.with_extension(format!("{}.partial", std::process::id()));
                     let mut command = compiler.command(sources, &headers);
                     run(command.arg(unit.level()).arg("-c").arg(&source).arg("-o").arg(&partial))?;
@@ -162,7 +164,7 @@ fn compile(sources: &Path, compiler: &Compiler, dir: &Path) -> std::io::Result<V
     Ok(units.iter().map(object).collect())
 }
 
-/// How many compilers run at a time: as Cargo was told.
+/// How many compilers run at a time: Cargo's number of jobs.
 fn env_jobs() -> usize {
     std::env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1)
 }

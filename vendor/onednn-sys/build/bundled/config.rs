@@ -1,11 +1,11 @@
-//! `dnnl_config.h`, `dnnl_version.h` and `dnnl_version_hash.h`, which CMake would make from templates.
+//! `dnnl_config.h`, `dnnl_version.h` and `dnnl_version_hash.h`, which CMake would generate from templates.
 
 use std::path::Path;
 
 /// The version of the sources in `onednn/`.
 pub const VERSION: &str = "3.14.1";
 
-/// `#cmakedefine NAME` and what follows it where it is defined.
+/// `#cmakedefine NAME` entries that are defined, with their values.
 const DEFINED: &[(&str, &str)] = &[
     ("DNNL_CPU_THREADING_RUNTIME", "DNNL_RUNTIME_THREADPOOL"),
     ("DNNL_CPU_RUNTIME", "DNNL_RUNTIME_THREADPOOL"),
@@ -13,8 +13,8 @@ const DEFINED: &[(&str, &str)] = &[
     ("DNNL_GPU_VENDOR", "DNNL_VENDOR_INTEL"),
 ];
 
-/// `#cmakedefine01 NAME` that are 1: forward passes, all primitives but RNN and attention, AVX2 and AVX-512, no gemm
-/// kernels (no implementation on top of them accepts a thread pool).
+/// `#cmakedefine01 NAME` entries that are 1: forward passes, all primitives except RNN and attention, AVX2 and AVX-512, no
+/// gemm kernels (no implementation based on them accepts a thread pool).
 const ON: &[&str] = &[
     "BUILD_INFERENCE",
     "BUILD_BATCH_NORMALIZATION",
@@ -40,12 +40,12 @@ const ON: &[&str] = &[
     "BUILD_GEMM_KERNELS_NONE",
 ];
 
-/// All that decides the headers, but for the templates.
+/// Everything that determines the headers, except the templates.
 pub fn identity() -> String {
     format!("{VERSION} {DEFINED:?} {ON:?}")
 }
 
-/// Copies the public headers to `to`, templates filled in.
+/// Copies the public headers to `to`, with templates filled in.
 pub fn write_headers(sources: &Path, to: &Path) -> std::io::Result<()> {
     let to = to.join("oneapi").join("dnnl");
     std::fs::create_dir_all(&to)?;
@@ -60,7 +60,7 @@ pub fn write_headers(sources: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What CMake's `configure_file` does with the templates of oneDNN.
+/// Fills in a oneDNN template, as CMake's `configure_file` does.
 fn fill_in(template: &str) -> String {
     let mut version = VERSION.split('.');
     let mut text = template.replace("@DNNL_VERSION_HASH@", "N/A");

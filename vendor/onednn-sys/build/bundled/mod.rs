@@ -1,16 +1,16 @@
-//! The oneDNN that this crate compiles from the sources in `onednn/`, once for each machine.
+//! Compiles oneDNN from the sources in `onednn/`, once per machine.
 //!
 //! - `sources.rs`: which files are compiled, how, and in which groups.
-//! - `config.rs`: the headers that oneDNN's own build makes from templates.
+//! - `config.rs`: the headers that oneDNN's own build generates from templates.
 //! - `compile.rs`: runs the compiler.
-//! - `cache.rs`: where the library is kept, and the lock that two builds at once need.
+//! - `cache.rs`: keeps the library, and the lock that concurrent builds need.
 
 mod cache;
 mod compile;
 mod config;
 mod sources;
 
-use crate::{Found, Linkage, env, fail, headers::Headers};
+use crate::{Found, env, fail, headers::Headers};
 use std::path::{Path, PathBuf};
 
 pub fn find() -> Found {
@@ -26,13 +26,13 @@ pub fn find() -> Found {
     let compiler = compile::Compiler::find();
     let root = cache::library(&key(&sources, &compiler), |dir| compile::library(&sources, &compiler, dir));
     let (include, lib) = (root.join("include"), root.join("lib"));
-    // Cargo runs this script again if somebody empties the cache.
+    // If the cache is deleted, Cargo runs this script again.
     println!("cargo::rerun-if-changed={}", lib.join("libdnnl.a").display());
     let headers = Headers::read(&include).unwrap_or_else(|message| fail(&message));
-    Found { root, include, lib, linkage: Linkage::Static, headers }
+    Found { root, include, lib, is_static: true, headers }
 }
 
-/// The sources of this package, or those in `ONEDNN_SRC_DIR`.
+/// The sources in this package, or those in `ONEDNN_SRC_DIR`.
 fn sources() -> PathBuf {
     let Some(dir) = env("ONEDNN_SRC_DIR") else {
         return Path::new(&std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("onednn");
@@ -47,7 +47,7 @@ fn sources() -> PathBuf {
     });
     if !text.contains(&format!("set(PROJECT_VERSION \"{}\")", config::VERSION)) {
         fail(&format!(
-            "ONEDNN_SRC_DIR is `{dir}`, which is not oneDNN {}: the build knows the files of that version. Check it out \
+            "ONEDNN_SRC_DIR is `{dir}`, which is not oneDNN {}: the build only supports that version. Check it out \
              (tag v{0}), or build the other one with CMake and link it (ONEDNN_DIR=/prefix, --no-default-features \
              --features system)",
             config::VERSION
@@ -56,7 +56,7 @@ fn sources() -> PathBuf {
     sources
 }
 
-/// The bundled build knows the files and flags of one kind of target.
+/// The bundled build supports only one kind of target.
 fn check_target() {
     let of = |name: &str| std::env::var(name).unwrap_or_default();
     let (arch, env, os) =
@@ -70,7 +70,7 @@ fn check_target() {
     }
 }
 
-/// Everything that decides what the library is: a hash in hexadecimal.
+/// Everything that determines the library, as a hash in hexadecimal.
 fn key(sources: &Path, compiler: &compile::Compiler) -> String {
     let mut hash = Fnv::new();
     let files = sources::all_files(sources)
@@ -90,7 +90,7 @@ fn key(sources: &Path, compiler: &compile::Compiler) -> String {
     format!("{}-{:016x}", config::VERSION, hash.0)
 }
 
-/// FNV-1a with 64 bits: the same on every version of Rust, unlike the hashers of the standard library.
+/// FNV-1a with 64 bits: the same in every version of Rust, unlike the standard library's hashers.
 struct Fnv(u64);
 
 impl Fnv {
@@ -98,7 +98,7 @@ impl Fnv {
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Hashes the length too, so that two fields cannot be taken for one.
+    /// Also hashes the length, so that two adjacent fields cannot be confused with one.
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes.len().to_le_bytes().iter().chain(bytes) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

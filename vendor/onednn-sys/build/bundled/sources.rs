@@ -1,28 +1,28 @@
-//! Which files of oneDNN are compiled, with which level of optimisation, and in which groups.
+//! Which files of oneDNN are compiled, at which optimisation level, and in which groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// One call of the compiler: files of one folder and one level, the largest units first.
+/// One compiler call: files of one folder and one level. The largest units come first.
 pub struct Unit {
     files: Vec<File>,
 }
 
 /// One file to compile, alone or with others.
 struct File {
-    /// Its path below `src`, from a `/` on.
+    /// Its path below `src`, starting with `/`.
     name: String,
     path: PathBuf,
     bytes: u64,
     level: &'static str,
-    /// Which of the units of its folder it is part of. Counted over all files of the folder, so that leaving one out does not
-    /// change who is compiled with whom.
+    /// The unit of its folder that it belongs to. It is computed over all files of the folder, so that leaving one file out
+    /// does not change which files are compiled together.
     unit: usize,
-    /// What is compiled instead, if it is not the file as it is.
+    /// The text to compile instead of the file, if it is not compiled unchanged.
     edited: Option<String>,
 }
 
-/// The folders of oneDNN that a build reads, with all below them. `src/cpu` itself holds files too.
+/// The folders of oneDNN that a build reads, with everything below them. `src/cpu` itself also contains files.
 const FOLDERS: &[&str] = &[
     "include",
     "src/common",
@@ -65,9 +65,9 @@ pub fn all_files(sources: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Files that nothing reachable refers to. One that is needed after all is an undefined symbol when a program links.
+/// Files that no compiled file refers to. If one is needed after all, linking a program fails with an undefined symbol.
 const DROPPED: &[&str] = &[
-    // RNN and attention are not built. (common/rnn.cpp stays: the C functions that answer "unimplemented".)
+    // RNN and attention are not built. (common/rnn.cpp stays: its C functions return "unimplemented".)
     "/cpu/rnn/",
     "/cpu/x64/rnn/",
     "/common/sdpa_test_iface.cpp",
@@ -76,7 +76,7 @@ const DROPPED: &[&str] = &[
     "/common/logging.cpp",
     "/ukernel/",
     "/jit_utils/linux_perf/",
-    // AMX is not built. (The brgemm parts are referred to, and stay.)
+    // AMX is not built. (Its brgemm files stay, because other files refer to them.)
     "/cpu/x64/jit_avx512_core_amx_1x1_conv_kernel.cpp",
     "/cpu/x64/jit_avx512_core_amx_1x1_convolution.cpp",
     "/cpu/x64/jit_avx512_core_amx_convolution.cpp",
@@ -88,7 +88,8 @@ const DROPPED: &[&str] = &[
     "/cpu/x64/prelu/jit_prelu_reduction_kernel.cpp",
     "/cpu/x64/prelu/jit_uni_prelu_backward_kernel.cpp",
     "/cpu/x64/prelu/jit_uni_prelu_reduction_kernel.cpp",
-    // The gemm kernels, and what stands on them: each of these refuses a thread pool in its first line. See `unlisted`.
+    // The gemm kernels, and implementations based on them: each of these refuses a thread pool in its first line. See
+    // `unlisted`.
     "/cpu/x64/gemm/",
     "/cpu/gemm_convolution",
     "/cpu/gemm_inner_product",
@@ -103,8 +104,7 @@ const DROPPED: &[&str] = &[
     "/cpu/matmul/gemm_x8s8s32x_matmul.cpp",
 ];
 
-/// Plain loops that touch every element. Everything else generates code, once for each primitive, or hands blocks to
-/// generated code.
+/// Plain loops that touch every element. All other files generate code, once per primitive, or pass blocks to generated code.
 const LOOPS: &[&str] = &[
     "/cpu/ref_",
     "/cpu/simple_",
@@ -118,7 +118,7 @@ const LOOPS: &[&str] = &[
     "/cpu/reorder/cpu_reorder_regular_",
 ];
 
-/// Compiled one by one: together with others their names would clash, or they are long enough as it is.
+/// Compiled one by one: their names would clash with those of other files, or they already take long enough.
 const ALONE: &[&str] = &[
     "/common/gemm.cpp",
     "/cpu/cpu_convolution_list.cpp",
@@ -141,11 +141,11 @@ const ALONE: &[&str] = &[
     "/cpu/x64/matmul/brgemm_matmul.cpp",
 ];
 
-/// Functions that many files have for themselves, under one name.
+/// Functions that many files define privately under the same name.
 const LOCAL: &[&str] = &["iterate", "impl_list_map"];
 
-/// Files of a folder that are compiled together: half of the time of a file alone goes into the same headers. A unit of this
-/// size takes the compiler about 1 GB of memory.
+/// How many files of a folder are compiled together: compiling one file alone takes half of its time for headers that all
+/// files share. The compiler needs about 1 GB of memory for a unit of this size.
 const TOGETHER: usize = 10;
 
 impl File {
@@ -153,9 +153,9 @@ impl File {
         folder(&self.name)
     }
 
-    /// Functions to rename while it is compiled together with others.
+    /// Functions that must be renamed if the file is compiled together with others.
     fn local(&self) -> impl Iterator<Item = &'static str> {
-        // What reorders call `impl_list_map` is shared between their files.
+        // In reorders, the files share a function called `impl_list_map`.
         let list = self.name.ends_with("_list.cpp");
         LOCAL.iter().copied().filter(move |name| list || *name != "impl_list_map")
     }
@@ -165,7 +165,7 @@ fn folder(name: &str) -> &str {
     name.rsplit_once('/').expect("starts with one").0
 }
 
-/// The calls of the compiler.
+/// The compiler calls.
 pub fn units(sources: &Path) -> std::io::Result<Vec<Unit>> {
     let mut units: Vec<Unit> = Vec::new();
     for file in files(sources)? {
@@ -190,13 +190,13 @@ impl Unit {
         self.files[0].level
     }
 
-    /// What the compiler's files are called, without an ending.
+    /// The name of the compiler's files, without an extension.
     pub fn name(&self) -> String {
         let first = self.files[0].name.trim_start_matches('/').trim_end_matches(".cpp").replace('/', "-");
         format!("{first}-and-{}", self.files.len() - 1)
     }
 
-    /// What the compiler reads: `#include` of each file, by the path that `path` gives.
+    /// The text that the compiler reads: `#include` of each file, by the path that `path` returns.
     fn text(&self, path: impl Fn(&File) -> PathBuf) -> String {
         let mut text = String::new();
         for (number, file) in self.files.iter().enumerate() {
@@ -211,7 +211,7 @@ impl Unit {
         text
     }
 
-    /// All that decides the object, but for what the files say.
+    /// Everything that determines the object file, except the contents of the files.
     pub fn identity(&self) -> String {
         let edited: String = self.files.iter().filter_map(|file| file.edited.as_deref()).collect();
         format!("{} {}\n{}{edited}", self.level(), self.name(), self.text(|file| PathBuf::from(&file.name)))
@@ -234,7 +234,7 @@ impl Unit {
     }
 }
 
-/// What is compiled, in order.
+/// The files to compile, in order.
 fn files(sources: &Path) -> std::io::Result<Vec<File>> {
     let mut files = Vec::new();
     let mut counts = std::collections::HashMap::new();
@@ -258,7 +258,7 @@ fn files(sources: &Path) -> std::io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// A dispatch list without the entries that refuse a thread pool. None where it has no such entry.
+/// A dispatch list without the entries that refuse a thread pool. `None` if it has no such entry.
 fn unlisted(source: &Path) -> std::io::Result<Option<String>> {
     if !source.to_string_lossy().ends_with("_list.cpp") {
         return Ok(None);
