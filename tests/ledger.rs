@@ -1,8 +1,8 @@
 //! What the ledger tells of what it wrote down.
 
-use blocktensor::ledger::{self, RedundantKind, ReorderBudget};
+use blocktensor::ledger::{self, RedundantKind, ReorderBudget, Site};
 use blocktensor::ops::{self, NormParams};
-use blocktensor::{Error, Layout, MemoryFormat, StridedTensor};
+use blocktensor::{BoundOp, Error, Layout, MemoryFormat, Operand, Operator, StridedTensor};
 
 use MemoryFormat::{ChannelsLast, Contiguous};
 
@@ -95,4 +95,43 @@ fn a_budget_fails_at_the_reorder_beyond_it_with_where_and_why() {
         // What moves nothing is free.
         a.reorder_to(&layout).unwrap();
     });
+}
+
+/// Executors of graphs and bindings name their own call, which no line of Rust is.
+#[test]
+fn calls_inside_at_are_recorded_and_denied_under_the_name_of_the_node() {
+    let layout = Layout::native().0;
+    let node = |name: &str| Site::Node(name.into());
+    let x = image();
+    let (_, book) = ledger::record(|| {
+        ledger::at(node("block1/to_blocked"), || {
+            let blocked = x.to_blocked(&layout).unwrap();
+            ledger::at(Site::Foreign("bt_to_strided"), || blocked.to_strided(Contiguous).unwrap());
+            let last = x.contiguous(ChannelsLast).unwrap();
+            ops::layer_norm(&last, &[5], &NormParams::default()).unwrap();
+        });
+        x.to_blocked(&layout).unwrap();
+    });
+    let sites: Vec<&Site> = book.reorders.iter().map(|r| &r.site).collect();
+    let (outer, inner) = (node("block1/to_blocked"), Site::Foreign("bt_to_strided"));
+    assert_eq!(sites[..3], [&outer, &inner, &outer], "{book}");
+    assert!(sites.last().unwrap().location().unwrap().file().ends_with("ledger.rs"), "{book}");
+    assert_eq!(book.layout_changes[0].site, outer);
+    for part in ["node `block1/to_blocked`", "a foreign call of `bt_to_strided`"] {
+        assert!(book.to_string().contains(part), "{book} lacks {part}");
+        assert!(book.chrome_trace().contains(part), "{} lacks {part}", book.chrome_trace());
+    }
+
+    let denied = ledger::deny_reorders(|| ledger::at(node("block2"), || x.to_blocked(&layout))).unwrap_err();
+    assert!(denied.to_string().contains("node `block2`"), "{denied}");
+    assert!(!denied.to_string().contains("ledger.rs"), "{denied}");
+    // A call by name is one inside the scope, too.
+    let (_, book) = ledger::record(|| {
+        ledger::at(node("norm"), || {
+            let x = x.contiguous(ChannelsLast).unwrap();
+            let op = BoundOp::new("layer_norm", &["x"], &[("normalized_shape", vec![5i64].into())]).unwrap();
+            op.run(&[x.tensor_ref()]).unwrap();
+        });
+    });
+    assert_eq!((&book.layout_changes[0].site, &*book.layout_changes[0].op), (&node("norm"), "layer_norm"));
 }

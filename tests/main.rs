@@ -1,5 +1,6 @@
 //! One binary, so that the engine links once. The modules mirror `src`.
 
+mod arena;
 mod catalogue;
 mod dispatch;
 mod dlpack;

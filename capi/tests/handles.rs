@@ -235,6 +235,8 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
         assert_eq!((bt_record(Some(fails), context, &mut none), none), (42, 0));
         assert_eq!(bt_deny_reorders(Some(body), context), 16);
         assert!(text().contains("to_blocked") && text().contains("deny_reorders"), "{}", text());
+        // The line of Rust that makes the call is of no use to a C program.
+        assert!(text().contains("a foreign call of `bt_to_blocked`"), "{}", text());
         assert_eq!(bt_record(Some(body), context, &mut book), 0);
         let (mut said, mut needed) = ([0; 512], 0);
         assert_eq!(bt_describe(book, said.as_mut_ptr(), said.len(), &mut needed), 0);

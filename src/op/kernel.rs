@@ -129,17 +129,20 @@ impl Kernel {
     /// op's own errors.
     pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
+        if let Some(operand) = self.refused_operand(args) {
+            return Err(unsupported_dtype(args, operand, self.dtypes));
+        }
         let mut results = Results::new(args.op());
         Ok(self.run(args, &mut results)?.then(|| results.outputs()))
     }
 
-    /// Runs the kernel. Returns whether it took the arguments.
+    /// The first data operand whose dtype the kernel does not take.
+    fn refused_operand<'a>(&self, args: &Args<'a>) -> Option<(&'static str, TensorRef<'a>)> {
+        args.data_operands().find(|(_, t)| !self.dtypes.contains(&t.dtype()))
+    }
+
+    /// Runs the kernel on operands whose dtypes it takes. `false` where it declined.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
-        for (name, t) in args.data_operands() {
-            if !self.dtypes.contains(&t.dtype()) {
-                return Err(unsupported_dtype(args.op(), name, args.key(), t, self.dtypes));
-            }
-        }
         match (self.run)(args, results) {
             Ok(()) | Err(Stop::Described) => Ok(true),
             Err(Stop::Declined) => Ok(false),
@@ -332,14 +335,30 @@ impl Op {
         Ok(results.described())
     }
 
-    /// Asks the key's kernels in order. Returns whether one took the arguments.
+    /// Runs the first kernel that takes the dtypes of the operands and does not decline. `false` where there is none.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
+        let (mut refused, mut declined) = (None, false);
         for kernel in self.kernels(args.key()) {
-            if kernel.run(args, results)? {
+            if let Some(operand) = kernel.refused_operand(args) {
+                refused.get_or_insert(operand);
+            } else if kernel.run(args, results)? {
                 return Ok(true);
+            } else {
+                declined = true;
             }
         }
-        Ok(false)
+        match refused {
+            Some(operand) if !declined => {
+                let mut dtypes: Vec<DType> = Vec::new();
+                for &dtype in self.kernels(args.key()).flat_map(|kernel| kernel.dtypes) {
+                    if !dtypes.contains(&dtype) {
+                        dtypes.push(dtype);
+                    }
+                }
+                Err(unsupported_dtype(args, operand, &dtypes))
+            }
+            _ => Ok(false),
+        }
     }
 
     /// As `call`, for typed functions: tensors, then parameters. Returns one result of the operands' type.
@@ -468,19 +487,13 @@ pub(crate) fn convert(to: DType) -> String {
     format!("convert it with `to_dtype(DType::{to:?})`")
 }
 
-fn unsupported_dtype(
-    op: &'static str,
-    name: &'static str,
-    key: DispatchKey,
-    t: TensorRef<'_>,
-    dtypes: &[DType],
-) -> Error {
+fn unsupported_dtype(args: &Args<'_>, (name, t): (&'static str, TensorRef<'_>), dtypes: &[DType]) -> Error {
     let list: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
     Error::UnsupportedDType(Complaint::new(
-        op,
+        args.op(),
         name,
         t.describe(),
-        format!("the kernel for key `{key}` takes {}", list.join(", ")),
+        format!("the kernel for key `{}` takes {}", args.key(), list.join(", ")),
         dtypes.first().map_or("pass another tensor".into(), |d| convert(*d)),
     ))
 }

@@ -15,6 +15,7 @@ pub enum ParamValue {
     /// An integer.
     Int(i64),
     /// A floating-point number.
+    #[serde(with = "json_float")]
     Float(f64),
     /// A list of integers.
     Ints(Vec<i64>),
@@ -58,6 +59,31 @@ impl ParamValue {
             Arg::PostOps(v) => ParamValue::Str(v.to_string()),
             Arg::Absent | Arg::Tensor(_) | Arg::Tensors(_) => return None,
         })
+    }
+}
+
+/// JSON has no infinities and no NaN: those are written as `{"float": "inf"}`.
+mod json_float {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Stored {
+        Finite(f64),
+        NonFinite { float: String },
+    }
+
+    pub(super) fn serialize<S: serde::Serializer>(v: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored =
+            if v.is_finite() { Stored::Finite(*v) } else { Stored::NonFinite { float: v.to_string() } };
+        stored.serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        match Stored::deserialize(deserializer)? {
+            Stored::Finite(v) => Ok(v),
+            Stored::NonFinite { float } => float.parse().map_err(serde::de::Error::custom),
+        }
     }
 }
 

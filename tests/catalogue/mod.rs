@@ -6,7 +6,7 @@
 //! no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
 
 mod beyond;
-mod cases;
+pub mod cases;
 mod doors;
 
 use blocktensor::dispatch::{self, Value};
@@ -15,31 +15,7 @@ use blocktensor::testing::{inject, live_storages};
 use blocktensor::{Error, Layout, MemoryFormat, Operand, Result, StridedTensor, Tensor, TensorRef};
 
 use self::cases::{Case, Given, cases, conv};
-use crate::support::alone;
-
-/// Every byte of a tensor's elements, padding included.
-fn bytes(t: &Tensor) -> Vec<u8> {
-    fn of<E: blocktensor::Element>(t: &StridedTensor) -> Vec<u8> {
-        bytemuck::cast_slice(&t.to_vec::<E>().unwrap()).to_vec()
-    }
-    use blocktensor::DType;
-    match t {
-        Tensor::Strided(t) => match t.dtype() {
-            DType::F32 => of::<f32>(t),
-            DType::BF16 => of::<half::bf16>(t),
-            DType::F16 => of::<half::f16>(t),
-            DType::U8 => of::<u8>(t),
-            DType::S8 => of::<i8>(t),
-            DType::S32 => of::<i32>(t),
-            other => panic!("{other}"),
-        },
-        Tensor::Blocked(t) => {
-            t.check_tail().unwrap();
-            bytes(&t.to_strided(MemoryFormat::Contiguous).unwrap().into())
-        }
-        Tensor::Opaque(_) => unreachable!("no key but ours"),
-    }
-}
+use crate::support::{alone, element_bytes as bytes};
 
 /// A valid call: a convolution, of both keys.
 fn valid() -> Vec<f32> {

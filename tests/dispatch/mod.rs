@@ -2,6 +2,7 @@
 
 pub mod engines;
 mod host;
+mod operator;
 mod registry;
 mod surroundings;
 mod third_backend;

@@ -10,6 +10,7 @@ mod conv_transpose;
 mod dropout;
 mod moves;
 mod norm;
+mod params;
 mod pool;
 mod reduce;
 mod resample;

@@ -99,6 +99,30 @@ pub fn child(test: &str, set: &[(&str, &str)]) -> String {
     text
 }
 
+/// The bytes of a tensor's elements in logical order. The padding of a blocked tensor must be zero.
+pub fn element_bytes(t: &Tensor) -> Vec<u8> {
+    fn of<E: blocktensor::Element>(t: &StridedTensor) -> Vec<u8> {
+        bytemuck::cast_slice(&t.to_vec::<E>().unwrap()).to_vec()
+    }
+    use blocktensor::DType;
+    match t {
+        Tensor::Strided(t) => match t.dtype() {
+            DType::F32 => of::<f32>(t),
+            DType::BF16 => of::<half::bf16>(t),
+            DType::F16 => of::<half::f16>(t),
+            DType::U8 => of::<u8>(t),
+            DType::S8 => of::<i8>(t),
+            DType::S32 => of::<i32>(t),
+            other => panic!("{other}"),
+        },
+        Tensor::Blocked(t) => {
+            t.check_tail().unwrap();
+            element_bytes(&t.to_strided(MemoryFormat::Contiguous).unwrap().into())
+        }
+        Tensor::Opaque(_) => unreachable!("no key but ours"),
+    }
+}
+
 /// The elements of `x` inside a larger tensor of `around`: so many in front of them and behind them along `axis`.
 pub fn amid(
     x: &StridedTensor,

@@ -1,4 +1,5 @@
 mod blocked;
 mod chains;
+mod desc;
 mod formats;
 mod values;
