@@ -296,6 +296,35 @@ fn by_hand() {
     assert_eq!(at(GridPadding::Reflection), [4.0; 3]);
 }
 
+/// PyTorch 2.15 in f32, beside ties, where coordinates in f64 lead to the other neighbour.
+#[test]
+fn nearest_takes_the_pixel_that_pytorch_takes() {
+    let row = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0], &[1, 1, 1, 5]).unwrap();
+    let edges = [(-0.2, 3.0), (0.2, 3.0), (0.200_000_02, 3.0), (1.000_000_1, 5.0)];
+    let centres = [(0.250_000_03, 3.0), (1.250_000_1, 5.0), (-0.250_000_03, 3.0), (0.749_999_94, 5.0)];
+    let mirrored_edges = [(-4.6, 1.0), (-3.8, 3.0), (-3.4, 5.0), (-2.6, 5.0)];
+    let mirrored_centres =
+        [(0.250_000_03, 3.0), (1.250_000_1, 5.0), (3.250_000_2, 1.0), (-0.250_000_03, 3.0)];
+    for (padding, align_corners, answers) in [
+        (GridPadding::Zeros, false, edges),
+        (GridPadding::Zeros, true, centres),
+        (GridPadding::Reflection, false, mirrored_edges),
+        (GridPadding::Reflection, true, mirrored_centres),
+    ] {
+        let p = params(GridMode::Nearest, padding, align_corners);
+        let want = answers.map(|(_, pixel)| pixel);
+        for rank in [2, 3] {
+            let points: Vec<f32> =
+                answers.iter().flat_map(|&(g, _)| [g, 0.0, 0.0][..rank].to_vec()).collect();
+            let ones = vec![1; rank];
+            let grid = StridedTensor::from_slice(&points, &[&ones[..], &[4, rank]].concat()).unwrap();
+            let x = row.reshape(&[&ones[..], &[1, 5]].concat()).unwrap();
+            let y = ops::grid_sample(&x, &grid, &p).unwrap();
+            assert_eq!(y.to_vec::<f32>().unwrap(), want, "{p}, rank {rank}");
+        }
+    }
+}
+
 #[test]
 fn bits_do_not_depend_on_threads() {
     let mut rng = Rng(33);
