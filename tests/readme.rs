@@ -43,7 +43,7 @@ fn family(op: &Op) -> usize {
         _ if name.starts_with("conv") => 0,
         "linear" | "matmul" => 1,
         _ if name.contains("pool") => 2,
-        _ if name.starts_with("upsample") => 3,
+        _ if name.starts_with("upsample") || name == "grid_sample" => 3,
         _ if name.contains("norm") || name.contains("softmax") => 4,
         _ if name.contains("dropout") => 5,
         _ if is(&["sum", "mean", "prod", "amax", "amin", "argmax"]) => 8,

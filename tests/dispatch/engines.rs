@@ -175,6 +175,8 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
             (_, "output") => vec![3i64; spatial].into(),
             (_, "factor" | "groups" | "chunks") => 2i64.into(),
             (_, "training" | "keepdim") => true.into(),
+            // One point of each image.
+            ("grid_sample", "grid") => plain(&[2, 1, 1, 2]).into(),
             _ => match a.kind {
                 ArgKind::Data => t.clone().into(),
                 ArgKind::DataList => vec![t.clone(), t.clone()].into(),

@@ -8,6 +8,7 @@ mod conv_edges;
 mod conv_finish;
 mod conv_transpose;
 mod dropout;
+mod grid_sample;
 mod moves;
 mod norm;
 mod params;

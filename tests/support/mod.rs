@@ -137,6 +137,15 @@ pub fn amid(
     wide.contiguous(format).unwrap().narrow(axis, beside[0], x.dims()[axis]).unwrap()
 }
 
+/// A grid for `grid_sample`: one point of each image of `t`, which reads several pixels.
+fn grid_for(t: &Tensor) -> StridedTensor {
+    let dims = blocktensor::Operand::tensor_ref(t).dims();
+    let spatial = dims.len().saturating_sub(2);
+    let batch = dims.first().copied().unwrap_or(1);
+    let grid = [&[batch][..], &vec![1; spatial], &[spatial]].concat();
+    StridedTensor::full(&grid, 0.3f32, MemoryFormat::Contiguous).unwrap()
+}
+
 /// Values of the kinds that an op's schema asks for, with `t` for every data operand; vectors are of 17 numbers.
 pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
     let vector = StridedTensor::from_slice(&[1f32; 17], &[17]).unwrap();
@@ -146,6 +155,7 @@ pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
             ArgKind::Data => t.clone().into(),
             ArgKind::DataList => vec![t.clone(), t.clone()].into(),
             ArgKind::Param => vector.clone().into(),
+            ArgKind::Plain => grid_for(t).into(),
             ArgKind::Int(None) => 1i64.into(),
             ArgKind::Ints(None) => vec![1i64].into(),
             ArgKind::Float(None) => 1f64.into(),
