@@ -146,7 +146,7 @@ fn sort_lines(
     let (lines, data) = (AxisLines::new(x, axis), x.data::<f32>());
     if i32::try_from(lines.length).is_err() {
         let got = format!("axis {axis} of size {}", lines.length);
-        fail!(Overflow, op, "x", got, "s32 indices count it", "cut it first");
+        fail!(Overflow, op, "x", got, "s32 indices cannot count that many elements", "split it first");
     }
     let mut dims = x.dims;
     dims[axis] = k;
