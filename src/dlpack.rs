@@ -352,7 +352,7 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     };
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
     let memory = Foreign { data, dtype, dims, strides, writable };
-    // SAFETY: the caller's promise; `skip` bytes of the same object lie before `data`.
+    // SAFETY: the caller's promise; `skip` bytes of the same object precede `data`.
     unsafe { StridedTensor::wrap(op, memory, skip, owner) }
 }
 

@@ -65,7 +65,7 @@ pub(crate) unsafe fn values<'a>(
         .map(|a| {
             // SAFETY: as above.
             let name = unsafe { string(op, "name", a.name)? };
-            // SAFETY: as above, of what the kind uses.
+            // SAFETY: as above, for the fields that the kind uses.
             let value = unsafe {
                 match a.kind {
                     1 => {

@@ -24,7 +24,7 @@ use crate::threads;
 pub enum Outputs {
     /// One result.
     One(Tensor),
-    /// Several, as of `chunk`.
+    /// Several results, such as those of `chunk`.
     Many(Vec<Tensor>),
 }
 
