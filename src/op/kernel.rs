@@ -380,7 +380,7 @@ impl Op {
             self.schema.name,
             "result",
             got,
-            "the kernel's result is not of its operands' type",
+            "the kernel's result has another type than its operands",
             "fix the kernel, or call the op by name",
         ))
     }
