@@ -1,9 +1,9 @@
-# `make demo` and `make test` need Rust and make, and install the rest on Debian and Ubuntu.
+# `make demo` and `make test` need Rust and make; on Debian and Ubuntu they install everything else.
 #
-# ONEDNN_DIR=/prefix links that oneDNN instead of compiling one. A compiled one is kept in the user's cache folder and serves
-# every profile, crate and clone (vendor/onednn-sys/BUILD.md).
+# ONEDNN_DIR=/prefix links that oneDNN instead of compiling one. A compiled oneDNN is kept in the user's cache folder and
+# shared by all profiles, crates and clones (vendor/onednn-sys/BUILD.md).
 
-# Outside the checkout, so that a fresh clone finds what the last one compiled.
+# Outside the checkout, so that a fresh clone reuses what an earlier one compiled.
 export CARGO_TARGET_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/blocktensor/target
 
 ifdef ONEDNN_DIR
@@ -42,8 +42,8 @@ setup:
 demo: setup
 	@$(CARGO) run $(FEATURES) --example resnet50 -- --image examples/data/house.png
 
-# The part that needs no C++ first: it is quick to fail. Each part again with the kernels of older machines, there with
-# storage that ends at a page which nobody may touch (src/fault/guard.rs).
+# The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
+# there with storage that ends at a protected page (src/fault/guard.rs).
 test:
 	@scripts/setup.sh $(SOURCE) lint test
 	cargo tree --locked --quiet --workspace >/dev/null
@@ -60,7 +60,7 @@ test:
 	scripts/msrv.sh
 	scripts/deny.sh
 
-# Stricter than in `make test`: advisories that cannot be fetched are an error.
+# Stricter than in `make test`: it is an error if advisories cannot be fetched.
 deny:
 	scripts/deny.sh --strict
 

@@ -1,6 +1,6 @@
-//! Convolutions that run on our own kernel, beside the other ways to the same result, in turns so that all meet
-//! the same machine: `cargo bench --bench conv` prints one line of ratios for each; a word after
-//! `--` picks the cases that hold it.
+//! Convolutions that run on our own kernel, compared with other ways to compute the same result. All take turns, so that
+//! machine noise affects all of them: `cargo bench --bench conv` prints one line of ratios per case; a word after `--`
+//! selects the cases whose name contains it.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// The shortest time of each, over rounds in which all take turns.
+/// The shortest time of each, over rounds in which they take turns.
 fn in_turns<const N: usize>(mut ways: [&mut dyn FnMut(); N]) -> [Duration; N] {
     let mut best = [Duration::MAX; N];
     let end = Instant::now() + Duration::from_millis(600);

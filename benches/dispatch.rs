@@ -1,5 +1,5 @@
-//! What a call costs above its kernel: typed dispatch above the kernel itself, one cached blocked op above a bare
-//! `dnnl_primitive_execute` of the same primitive. Interleaved, medians, one run.
+//! The cost of a call beyond its kernel: typed dispatch compared with the kernel itself, and one cached blocked op compared
+//! with a bare `dnnl_primitive_execute` of the same primitive. Interleaved, medians, one run.
 //! `cargo bench --bench dispatch`
 
 mod bare;
@@ -16,7 +16,7 @@ use onednn_sys::*;
 const ROUNDS: usize = 101;
 const CALLS: u32 = 200;
 
-/// Nanoseconds a call, medians over interleaved rounds.
+/// Nanoseconds per call, medians over interleaved rounds.
 fn compare<const N: usize>(mut sides: [&mut dyn FnMut(); N]) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
     for _ in 0..ROUNDS {

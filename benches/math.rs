@@ -1,6 +1,5 @@
-//! Time per element of the functions in `src/math`, in a plain loop over 4096 numbers in the first-level cache:
-//! as the build targets it, for AVX2 and for AVX-512 where the machine has them, and with the function of std or
-//! of the system.
+//! Time per element of the functions in `src/math`, in a plain loop over 4096 numbers in the first-level cache: compiled
+//! for the build's target, for AVX2 and for AVX-512 if the machine has them, and with the function of std or of the system.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -9,12 +8,12 @@ use blocktensor::math;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
 unsafe extern "C" {
-    /// The system's: std has no stable one.
+    /// The system's function: stable std has none.
     safe fn erff(x: f32) -> f32;
 }
 
-/// One loop, compiled three times. The body stands in the loop itself: as a closure or as a function passed on, the
-/// larger ones are not inlined and stay scalar.
+/// One loop, compiled three times. The body is inside the loop itself: if it were a closure or a function argument, the
+/// larger functions would not be inlined and would stay scalar.
 macro_rules! bench {
     ($c:ident, $name:literal, $from:literal..$to:literal, |$x:ident| $f:expr $(, std: |$y:ident| $std:expr)?) => {{
         #[inline(never)]

@@ -1,9 +1,12 @@
-//! Whole networks: ours, against a bare loop over the same oneDNN primitives and against their convolutions alone.
+//! Whole networks: this library, compared with a bare loop over the same oneDNN primitives and with their convolutions
+//! alone.
 //!
-//! All in one run and interleaved, so that the machine's moods meet every side; each side runs twice in a row and the
-//! second counts, so that it finds in the caches what its own last run left there. Ratios of medians. The convolutions
-//! come twice: in the network's order with nothing between them, and each by itself with its weights in the cache.
-//! `cargo bench --bench models [-- resnet50|mobilenet_v2 ... --layers]`; with `--layers` also each kernel
+//! Everything runs in one process and interleaved, so that machine noise affects all sides. Each side runs twice in a row
+//! and the second run counts, so that it finds in the caches what its own last run left there. Ratios of medians. The
+//! convolutions run in two ways: in the network's order with nothing between them, and each repeated by itself with its
+//! weights in the cache.
+//! `cargo bench --bench models [-- resnet50|mobilenet_v2 ... --layers]`; `--layers` also compares each of our kernels with
+//! its bare primitive.
 //! of ours beside its bare primitive.
 
 mod bare;
@@ -15,7 +18,7 @@ use blocktensor::{StridedTensor, ledger};
 use blocktensor_nets::{Arch, ConvSpec, Mode, Network, Unit, Weights};
 use onednn_sys::*;
 
-/// Rounds at batch 1 and at greater batches.
+/// Rounds at batch 1 and at larger batches.
 const ROUNDS: [usize; 2] = [41, 11];
 
 fn main() {
@@ -61,7 +64,7 @@ fn compare(arch: &Arch, batch: usize, mode: Mode, layers: bool) {
             }
         });
         times[2].push(rayon::scope(|_| second(|| chain.execute(&join))));
-        // The system needs some time until leader and member stand on cores of their own again.
+        // The system needs some time until leader and member run on separate cores again.
         blocktensor::run(|| (0..4).for_each(|_| chain.execute(&team)));
     }
     let [ours, bare, joined, convs] = times.map(median);
@@ -82,7 +85,7 @@ fn compare(arch: &Arch, batch: usize, mode: Mode, layers: bool) {
     }
 }
 
-/// Each kernel of ours beside its bare primitive, medians, in microseconds.
+/// Each of our kernels compared with its bare primitive: medians, in microseconds.
 fn print_layers(network: &Network, image: &StridedTensor, chain: &Chain, team: &Bare) {
     let count = chain.primitives.len();
     let (mut ours, mut bare) = (vec![Vec::new(); count], vec![Vec::new(); count]);
@@ -132,10 +135,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The network's primitives in order, each reading what the one before wrote.
+/// The network's primitives in order; each reads the result of the previous one.
 struct Chain {
     primitives: Vec<Primitive>,
-    /// Which of them are convolutions.
+    /// The indices of the convolutions.
     convs: Vec<usize>,
 }
 

@@ -1,8 +1,8 @@
-//! Reorders between strided and blocked layouts, beside a parallel copy of the same bytes.
+//! Reorders between strided and blocked layouts, compared with a parallel copy of the same bytes.
 //!
-//! `cargo bench --bench reorder` measures each with criterion, then prints a table of ratios: copy and reorder take
-//! turns there on the same team of threads, so that both meet the same machine.
-//! `cargo bench --bench reorder -- table` prints the table alone.
+//! `cargo bench --bench reorder` measures each with criterion, then prints a table of ratios. For the table, copy and
+//! reorder take turns on the same team of threads, so that machine noise affects both.
+//! `cargo bench --bench reorder -- table` prints only the table.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -16,7 +16,7 @@ const SHAPES: [[usize; 4]; 5] =
 const FORMATS: [(&str, MemoryFormat); 2] =
     [("nchw", MemoryFormat::Contiguous), ("nhwc", MemoryFormat::ChannelsLast)];
 
-/// The four tensors that a pair of reorders goes between; made once, so that no page is fresh.
+/// The four tensors of a pair of reorders; allocated once, so that no page is fresh.
 struct Case {
     shape: [usize; 4],
     format: &'static str,
@@ -32,7 +32,7 @@ impl Case {
         let mut cases = Vec::new();
         for shape in SHAPES {
             for (format, memory_format) in FORMATS {
-                // Written pages: what is zero and never written, the system may keep in one place.
+                // Written pages: pages that are zero and never written may share physical memory.
                 let ones = BlockedTensor::full(&shape, 1f32, &layout).unwrap();
                 let x = ones.to_strided(memory_format).unwrap();
                 cases.push(Case {
@@ -68,7 +68,7 @@ impl Case {
     }
 }
 
-/// Memory of the kind that tensors lie in: huge pages where the system has them.
+/// Memory like that of tensors: huge pages if the system has them.
 struct Pages {
     memory: Vec<u8>,
     start: usize,
@@ -81,7 +81,7 @@ impl Pages {
         let memory: Vec<u8> = Vec::with_capacity(len + HUGE);
         let start = memory.as_ptr().align_offset(if len >= 1 << 20 { 4096 } else { 64 });
         #[cfg(target_os = "linux")]
-        // SAFETY: advice about memory that the vector has and nobody has touched; it changes no content.
+        // SAFETY: advice about memory that the vector owns and nothing has accessed; it does not change the content.
         unsafe {
             if len >= 1 << 20 {
                 libc::madvise(memory.as_ptr().add(start) as *mut _, len, libc::MADV_HUGEPAGE);
@@ -101,7 +101,7 @@ impl Pages {
     }
 }
 
-/// A copy by the same team that reorders, each thread its share.
+/// A copy by the same team that reorders; each thread copies a part.
 fn parallel_copy(src: &[u8], dst: &mut [u8]) {
     let share = src.len().div_ceil(blocktensor::current_threads()).next_multiple_of(4096);
     let shares: Vec<_> = src.chunks(share).zip(dst.chunks_mut(share)).map(Mutex::new).collect();
@@ -114,7 +114,7 @@ fn parallel_copy(src: &[u8], dst: &mut [u8]) {
     black_box(dst);
 }
 
-/// The fastest of many runs of each, taking turns.
+/// The shortest of many runs of each, taking turns.
 fn fastest(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
     let mut best = (Duration::MAX, Duration::MAX);
     let until = Instant::now() + Duration::from_millis(600);

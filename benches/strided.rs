@@ -1,7 +1,7 @@
 //! Strided kernels: the ratios that the project promises, then criterion's own measurements.
 //!
-//! A ratio compares two kernels that ran in turns within one process, best time of each: noise of the machine
-//! meets both. `cargo bench --bench strided` prints them; nothing here fails on a slow machine.
+//! A ratio compares the best times of two kernels that take turns within one process, so that machine noise affects both.
+//! `cargo bench --bench strided` prints the ratios; a slow machine does not make it fail.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ fn plain_relu(dst: &mut [f32], src: &[f32]) {
     });
 }
 
-/// Best times of the two, in turns.
+/// Best times of the two, taking turns.
 fn in_turns(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
     let mut best = (Duration::MAX, Duration::MAX);
     for _ in 0..15 {
@@ -53,7 +53,7 @@ fn in_turns(mut a: impl FnMut(), mut b: impl FnMut()) -> (Duration, Duration) {
     best
 }
 
-/// Prints how fast `b` is, in percent of `a`.
+/// Prints the speed of `b` in percent of that of `a`.
 fn ratio(what: &str, a: impl FnMut(), b: impl FnMut()) {
     let (a, b) = in_turns(a, b);
     let percent = 100.0 * a.as_secs_f64() / b.as_secs_f64();
@@ -127,7 +127,7 @@ fn ratios() {
     );
 }
 
-/// One activation that the second-level cache holds: what a call costs beside its memory traffic.
+/// One activation that fits in the second-level cache: measures the cost of a call besides its memory traffic.
 fn small(c: &mut Criterion) {
     use MemoryFormat::{ChannelsLast, Contiguous};
     let dims = [1, 64, 56, 56];

@@ -1,5 +1,5 @@
-//! What weights cost: packing them against reading or mapping a packed file, a run on mapped pages against one on packed storage, and
-//! subnormal numbers. In one run and in turns, medians.
+//! The cost of weights: packing compared with reading or mapping a packed file, a run on mapped pages compared with one on
+//! packed storage, and subnormal numbers. In one process and in turns; medians.
 //! `cargo bench --bench weights`
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use blocktensor_nets::{Arch, Mode, Network, Weights, normal};
 
 const ROUNDS: usize = 15;
 
-/// A folder that goes with it.
+/// A folder that is deleted when it is dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -49,7 +49,7 @@ fn main() -> blocktensor::Result<()> {
     fading()
 }
 
-/// How a process comes to its packed weights.
+/// How a process obtains its packed weights.
 #[derive(Clone, Copy)]
 enum Way {
     Pack,
@@ -87,7 +87,7 @@ impl Way {
         Ok(took)
     }
 
-    /// In a process of its own, as a program that starts does it.
+    /// In a new process, like a program that starts.
     fn time_of_start(self, folder: &Path, mode: Mode) -> f64 {
         let out = Command::new(std::env::current_exe().expect("this program"))
             .env(CHILD, format!("{} {} {}", self as usize, mode as usize, folder.display()))
@@ -107,8 +107,8 @@ fn child(asked: &str) -> blocktensor::Result<()> {
     Ok(())
 }
 
-/// The files lie in the system's page cache for all sides. Once as a program that starts, and once in a process that has
-/// done it before: storage warm, oneDNN's code made.
+/// For all sides the files are in the system's page cache. Once as a program that starts, and once in a process that has
+/// already done it: its storage is warm, and oneDNN's code is generated.
 fn loading(folder: &Path) -> blocktensor::Result<()> {
     let arch = Arch::by_name("resnet50").expect("a known network");
     Weights::random(&arch, 1)?.save(&folder.join("plain"))?;
@@ -143,8 +143,8 @@ fn loading(folder: &Path) -> blocktensor::Result<()> {
     Ok(())
 }
 
-/// Twelve convolutions whose activations keep their size: with ordinary numbers, and with numbers that are subnormal all
-/// the way.
+/// Twelve convolutions whose activations keep their magnitude: with ordinary numbers, and with numbers that are subnormal
+/// throughout.
 fn fading() -> blocktensor::Result<()> {
     println!();
     println!("12 convolutions 3x3, 64 -> 64, 28 x 28     ordinary   subnormal   ratio   flushed   ratio");

@@ -11,41 +11,41 @@ use std::process::ExitCode;
 use blocktensor_problems::{Kind, List, Options};
 use clap::Parser;
 
-/// Runs problems in benchdnn's notation, such as g1mb2ic64ih56oc64oh56kh3ph1n"name", on blocked, NHWC and NCHW tensors,
-/// and compares them with loops in f64: convolutions and transposed ones on integers, exactly, with plain weights and
-/// with packed ones; pooling (max, avg_np, avg_p) and batch norm (inference, training).
+/// Runs problems in benchdnn's notation, such as g1mb2ic64ih56oc64oh56kh3ph1n"name", on blocked, NHWC and NCHW tensors, and
+/// compares them with loops in f64: convolutions and transposed ones on integers, exactly, with plain weights and with
+/// packed ones; pooling (max, avg_np, avg_p) and batch norm (inference, training).
 ///
-/// Prints what differs, and at the end "N passed, N failed, N unsupported". These count runs: one problem in one layout;
-/// a pooling problem has one for each algorithm, a batch norm one for inference and one for training. A run is
-/// unsupported where the library answers with such an error, or its interface, which is PyTorch's, cannot say the
-/// problem; the reasons are counted below. Ends with 1 where anything failed or could not be read, with 2 on a mistake
-/// in the command.
+/// Prints every difference, and at the end "N passed, N failed, N unsupported". These count runs: one problem in one
+/// layout. A pooling problem has one run for each algorithm, a batch norm one for inference and one for training. A run is
+/// unsupported if the library returns such an error, or if its interface, which is PyTorch's, cannot express the problem;
+/// the reasons are counted below. Exits with 1 if anything failed or could not be read, and with 2 for a mistake in the
+/// command.
 #[derive(Parser)]
 #[command(name = "conv_problems")]
 struct Cli {
-    /// Files of problems. `#` begins a comment; `--conv`, `--deconv`, `--pool` and `--bnorm` in a file say what the next
-    /// problems are of, `--batch=FILE` reads another one; benchdnn's other options are ignored.
+    /// Files of problems. `#` begins a comment; `--conv`, `--deconv`, `--pool` and `--bnorm` in a file set the kind of the
+    /// problems that follow; `--batch=FILE` reads another file; benchdnn's other options are ignored.
     #[arg(required_unless_present = "problem")]
     files: Vec<PathBuf>,
     /// One problem; may be repeated.
     #[arg(long)]
     problem: Vec<String>,
-    /// What the problems are of: conv, deconv, pool or bnorm.
+    /// The kind of the problems: conv, deconv, pool or bnorm.
     #[arg(long, default_value = "conv", value_parser = kind)]
     kind: Kind,
-    /// Decides the data, together with the problem.
+    /// Seed of the data, together with the problem.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Leave out problems of more multiply-adds (pooling: elements of all windows; batch norm: elements).
+    /// Skip problems with more multiply-adds (pooling: elements of all windows; batch norm: elements).
     #[arg(long)]
     max_macs: Option<u64>,
     /// The batch of every problem, instead of its own.
     #[arg(long)]
     mb: Option<usize>,
-    /// Threads, of the library and of the loops; as many as the machine has without it.
+    /// Threads of the library and of the loops; by default, the machine's number of processors.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
-    /// Print every problem before it runs, and what each run came to.
+    /// Print every problem before it runs, and the outcome of each run.
     #[arg(long, short)]
     verbose: bool,
 }
@@ -55,7 +55,7 @@ fn kind(name: &str) -> Result<Kind, String> {
     found.ok_or_else(|| "it is conv, deconv, pool or bnorm".into())
 }
 
-/// Half of the memory that is free, where the system tells.
+/// Half of the free memory, if the system reports it.
 fn half_of_memory() -> u64 {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let free = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -63,7 +63,7 @@ fn half_of_memory() -> u64 {
     kib.map_or(4 << 30, |kib| kib * 512)
 }
 
-/// The command that this one is, without its problems.
+/// This command, without its problems.
 fn command(threads: usize) -> String {
     let isa = std::env::var("ONEDNN_MAX_CPU_ISA").map(|isa| format!("ONEDNN_MAX_CPU_ISA={isa} "));
     let features = if cfg!(feature = "onednn") { "" } else { "--no-default-features " };
@@ -76,7 +76,8 @@ fn main() -> ExitCode {
     cli.problem.iter().for_each(|text| list.add_text(text, cli.kind));
     cli.files.iter().for_each(|file| list.add_file(file, cli.kind));
     let tell = |line: &str| {
-        // Nobody reads on, as in `conv_problems 2>&1 | head`: that stops at the results.
+        // The reader has closed the pipe, as in `conv_problems 2>&1 | head`: writing the results will fail and end the
+        // program.
         let _ = writeln!(io::stderr(), "conv_problems: {line}");
     };
     list.unreadable.iter().for_each(|line| tell(line));
@@ -105,7 +106,7 @@ fn main() -> ExitCode {
     match ran.and_then(|totals| out.flush().map(|()| totals)) {
         Ok(totals) if totals.good() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
-        // Nobody reads on, as in `conv_problems | head`.
+        // The reader has closed the pipe, as in `conv_problems | head`.
         Err(e) if e.kind() == io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
         Err(e) => {
             tell(&format!("the standard output: {e}"));

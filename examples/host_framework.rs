@@ -1,6 +1,6 @@
-//! A small eager framework with devices, a dispatcher and tensors of its own takes blocktensor as its device `blocked`.
+//! A small eager framework with its own devices, dispatcher and tensors adds blocktensor as its device `blocked`.
 //!
-//! It runs a network there, meets an op that the device does not have, and moves back explicitly.
+//! It runs a network there, calls an op that the device lacks, and moves tensors back explicitly.
 //! `cargo run --example host_framework`
 
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use blocktensor::{
     WeightsKind, ledger,
 };
 
-/// Where the framework's tensors live.
+/// The memory that holds the framework's tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Device {
-    /// Plain memory of the framework's own.
+    /// The framework's own plain memory.
     Cpu,
     /// Added by blocktensor.
     Blocked,
@@ -32,7 +32,7 @@ impl Device {
     }
 }
 
-/// The framework's tensor: its own numbers, or a handle of one that lives on the device.
+/// The framework's tensor: its own numbers, or a handle of a tensor on the device.
 #[derive(Clone)]
 enum HostTensor {
     Cpu { numbers: Arc<Vec<f32>>, shape: Vec<i64> },
@@ -44,13 +44,13 @@ enum HostTensor {
 struct Framework {
     devices: Vec<Device>,
     ops: HashMap<&'static str, &'static Op>,
-    /// In the order in which they are asked.
+    /// In the order in which a call asks them.
     kernels: HashMap<(String, Device), Vec<Kernel>>,
     handles: Vec<Tensor>,
     staged: Staged,
 }
 
-/// What a backend handed over and is not committed yet.
+/// What a backend has registered and not yet committed.
 #[derive(Default)]
 struct Staged {
     devices: Vec<Device>,
@@ -127,7 +127,7 @@ impl Framework {
         HostTensor::Cpu { numbers: Arc::new((0..n as usize).map(value).collect()), shape: shape.to_vec() }
     }
 
-    /// The framework's tensor as blocktensor sees it: its own memory where it lies, or what the handle stands for.
+    /// The framework's tensor as a blocktensor tensor: its own memory without a copy, or the tensor of the handle.
     fn view(&self, t: &HostTensor) -> Result<Tensor> {
         match t {
             HostTensor::Blocked { handle } => Ok(self.handles[*handle].clone()),
@@ -140,13 +140,13 @@ impl Framework {
                     writable: false,
                 };
                 let owner: Arc<Vec<f32>> = Arc::clone(numbers);
-                // SAFETY: the vector lives as long as its owner does, and the framework never writes to it.
+                // SAFETY: the vector lives as long as its owner, and the framework never writes to it.
                 Ok(Tensor::Strided(unsafe { StridedTensor::from_foreign(memory, owner) }?))
             }
         }
     }
 
-    /// What blocktensor gave back, as the framework's.
+    /// Makes a result of blocktensor a tensor of the framework.
     fn keep(&mut self, t: Tensor) -> Result<HostTensor> {
         Ok(match t {
             Tensor::Strided(t) => {
@@ -160,7 +160,7 @@ impl Framework {
         })
     }
 
-    /// The explicit move between devices; nothing else moves data.
+    /// Moves a tensor between devices explicitly; nothing else moves data.
     fn to(&mut self, t: &HostTensor, device: Device, weights: bool) -> Result<HostTensor> {
         let moved = match (self.view(t)?, device) {
             (Tensor::Strided(s), Device::Blocked) => {
@@ -177,7 +177,7 @@ impl Framework {
         self.keep(moved)
     }
 
-    /// The framework's dispatcher: op and device lead to a kernel.
+    /// The framework's dispatcher: op and device select a kernel.
     fn call(&mut self, name: &str, args: &[(&str, HostArg<'_>)]) -> Result<HostTensor> {
         let Some(&op) = self.ops.get(name) else {
             return Err(clash("op", format!("`{name}`"), "the framework has no such op"));
@@ -230,7 +230,7 @@ impl fmt::Display for HostTensor {
     }
 }
 
-/// Two convolutions, a batch norm, a pooling: on whatever device its operands are.
+/// Two convolutions, a batch norm and a pooling, on the device of the operands.
 fn network(
     f: &mut Framework,
     x: &HostTensor,
@@ -282,7 +282,7 @@ fn main() -> Result<()> {
 
     let x = f.to(&image, Device::Blocked, false)?;
     let (w0, w1) = (f.to(&plain[0], Device::Blocked, true)?, f.to(&plain[1], Device::Blocked, true)?);
-    // Nothing is reordered while the network runs: it would be an error.
+    // Nothing is reordered while the network runs: a reorder would be an error.
     let y = ledger::deny_reorders(|| network(&mut f, &x, [&w0, &w1], [&mean, &var]))?;
     println!("on Blocked:  {y}");
     let back = f.to(&y, Device::Cpu, false)?;
@@ -299,7 +299,7 @@ fn main() -> Result<()> {
         Ok(_) => println!("cumsum runs on Blocked"),
         Err(e) => println!("no kernel:   {e}"),
     }
-    // A framework may choose to fall back: its user is told once an op, and the ledger has every reorder.
+    // A framework may allow the fallback: its user is told once per op, and the ledger records every reorder.
     let fallback = allow_fallback(Some("cumsum"), |note| println!("fallback:    {note}"));
     let (sum, book) = ledger::record(|| sorted(&mut f));
     println!("with it:     {} ({} reorders in the ledger)", sum?, book.reorders.len());

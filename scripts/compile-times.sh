@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints how long compiling takes, in seconds of processor time and by the clock: scripts/compile-times.sh [PART...]
+# Prints compile times, in seconds of processor time and of wall-clock time: scripts/compile-times.sh [PART...]
 #
 #   user     a fresh crate elsewhere with the one line in Cargo.toml, without oneDNN, Cargo's own dev profile
 #   crate    this workspace's crate from an empty target folder, dependencies included, without oneDNN
@@ -7,7 +7,7 @@
 #   edit     after an edit in one op: that op's tests, compiled and run (needs the tests compiled before; done first)
 #   onednn   oneDNN from an empty cache
 #
-# All parts without an argument: about 15 minutes on two idle cores. Nothing else should run meanwhile.
+# Without an argument, all parts run: about 15 minutes on two idle cores. Nothing else should run at the same time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ trap 'rm -rf "$work"; [ -z "${edited:-}" ] || git checkout -q -- "$edited"' EXIT
 export CARGO_TERM_QUIET=true
 unset CARGO_TARGET_DIR
 
-# Runs a command; prints a line with its times.
+# Runs a command and prints a line with its times.
 timed() {
     local name=$1
     shift
@@ -45,7 +45,7 @@ part_edit() {
     cargo test --no-default-features --test main --target-dir "$target" --no-run
     edited=src/ops/softmax.rs
     git diff --quiet -- "$edited" || { echo "compile-times: $edited has changes of yours" >&2; exit 1; }
-    # A real edit: a comment alone would leave the machine code as it is.
+    # A real edit: a comment alone would not change the machine code.
     sed -i '0,/^pub fn softmax/s//#[inline(never)]\npub fn softmax/' "$edited"
     timed edit cargo test --no-default-features --test main --target-dir "$target" -- ops::softmax
     git checkout -q -- "$edited"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Licences, sources and versions of all dependencies as deny.toml wants them, and RustSec's advisories about them. Where
-# RustSec's database cannot be had, says so; with --strict that is an error. Installs cargo-deny, once a machine.
-# A mirror of the database: git config --global url.MIRROR.insteadOf https://github.com/RustSec/advisory-db
+# Checks licences, sources and versions of all dependencies against deny.toml, and RustSec's advisories about them. If
+# RustSec's database cannot be fetched, prints a warning; with --strict that is an error. Installs cargo-deny, once per
+# machine.
+# To use a mirror of the database: git config --global url.MIRROR.insteadOf https://github.com/RustSec/advisory-db
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

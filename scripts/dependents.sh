@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds and runs README's first program in a crate of its own, elsewhere, with one line of dependency and nothing else:
+# Builds and runs README's first program in a separate crate whose manifest has only one line of dependency:
 #
 #   scripts/dependents.sh [path] [release] [resolver1] [git] [package] [vendor]
 #
-# path, release, resolver1   a path; the same in another profile; the same with the first resolver of Cargo
+# path, release, resolver1   a path dependency; the same in release; the same with Cargo's first resolver
 # git                        this commit, fetched from a repository
-# package                    what `cargo package` makes, unpacked
-# vendor                     every crate copied by `cargo vendor`, and no network
+# package                    the package that `cargo package` makes, unpacked
+# vendor                     every crate copied by `cargo vendor`, without network access
 #
-# Fails where one does not build or run, or where one but the first compiles oneDNN again. About ten minutes for all.
+# Fails if one does not build or run, or if any but the first compiles oneDNN again. All of them take about ten minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 unset CARGO_TARGET_DIR
 awk '/^```rust/ { on = 1; next } /^```/ { if (on) exit } on' README.md >"$work/main.rs"
 
-# A crate called $1 that depends on blocktensor as $2 says; further lines of its manifest in $3.
+# Makes a crate called $1 whose dependency on blocktensor is $2; $3 holds further lines of its manifest.
 crate() {
     mkdir -p "$work/$1/src"
     cp "$work/main.rs" "$work/$1/src/"
@@ -27,7 +27,7 @@ crate() {
     cd "$work/$1"
 }
 
-# Runs the program of the crate in this folder, and looks at what it printed.
+# Runs the program of the crate in this folder, and checks its output.
 run() {
     local name=$1 start=$SECONDS
     shift

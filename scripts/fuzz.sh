@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each for so many seconds: scripts/fuzz.sh SECONDS [TARGET...]
+# Builds the fuzz targets and runs each for the given number of seconds: scripts/fuzz.sh SECONDS [TARGET...]
 #
-# Needs rustup and a C++ compiler; installs rustup's nightly and cargo-fuzz. FUZZ_JOBS targets run at a time (1). What
-# they find and learn stays in CARGO_TARGET_DIR/fuzz: corpus, artifacts, logs. The exit status is 1 after a crash.
+# Needs rustup and a C++ compiler; installs rustup's nightly and cargo-fuzz. FUZZ_JOBS targets run at a time (1). Results
+# stay in CARGO_TARGET_DIR/fuzz: corpus, artifacts, logs. The exit status is 1 after a crash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,7 +32,7 @@ export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/bloc
 ONEDNN_DIR=$(scripts/onednn-prefix.sh)
 export ONEDNN_DIR CARGO_TARGET_DIR=$CARGO_TARGET_DIR/fuzz
 
-# In pieces: in one the library takes four times as long to compile.
+# With several codegen units: with one, the library takes four times as long to compile.
 for t in "${targets[@]}"; do
     RUSTFLAGS="-Ccodegen-units=16 ${RUSTFLAGS:-}" cargo +nightly fuzz build --sanitizer address "$t"
 done

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# The parts in plain Rust under Miri: dims, layouts and their offsets, pack and unpack, strided views, storage, the registry. Installs
-# Miri for rustup's nightly. Without oneDNN, which Miri cannot run; nor can it run rayon's queues (each section runs on its
-# caller), `gemm`, mapped files and processor modes, so tests that need those are not in the list.
+# Runs the plain-Rust parts under Miri: dims, layouts and their offsets, pack and unpack, strided views, storage, the
+# registry. Installs Miri for rustup's nightly. It runs without oneDNN, which Miri does not support. Miri does not support
+# rayon's queues either (each section runs on its caller), nor `gemm`, mapped files and processor modes, so tests that need
+# those are not in the list.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles everything with the oldest Rust that Cargo.toml promises (rust-version). Where that is the Rust in use, the tests
-# themselves are the check. Where rustup cannot bring it, says so; with --strict that is an error.
+# Compiles everything with the oldest Rust that Cargo.toml promises (rust-version). If the Rust in use is that version, the
+# tests themselves are the check. If rustup cannot install it, prints a warning; with --strict that is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Prints the prefix of a oneDNN to link with the feature `system`: ONEDNN_DIR, else the one that this workspace compiles, which
-# is done first where the machine has none yet. Other programs may link it too.
+# Prints the prefix of a oneDNN to link with the feature `system`: ONEDNN_DIR, or otherwise the oneDNN that this workspace
+# compiles. It is compiled first if this machine has none yet. Other programs may link it too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,10 +10,10 @@ if [ -n "${ONEDNN_DIR:-}" ]; then
 fi
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor/target}
 scripts/setup.sh bundled >&2
-# Without flags of the caller's: they are for the caller's own build.
+# Without the caller's flags: they are for the caller's own build.
 messages=$(env -u RUSTFLAGS -u RUSTUP_TOOLCHAIN scripts/with-progress.sh \
     cargo build -p blocktensor-onednn-sys --message-format json)
-# The build script says where the library is.
+# The build script's message names the library's folder.
 prefix=$(sed -n 's/.*"reason":"build-script-executed".*onednn-sys.*"linked_paths":\[[^]]*"native=\([^"]*\/onednn\/[^"]*\)\/lib".*/\1/p' <<<"$messages" | tail -1)
 if [ ! -e "$prefix/lib/libdnnl.a" ]; then
     echo "onednn-prefix: no library at '$prefix/lib' after a build" >&2

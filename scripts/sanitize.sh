@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The tests of the workspace under a sanitizer of rustc's: `address` (LeakSanitizer is part of it) or `leak`. All Rust code is
-# instrumented; the standard library and oneDNN are not (their calls of malloc, memcpy and such are checked), nor is the code
-# that oneDNN generates. It links the oneDNN of the normal build, so nothing of it is compiled again.
+# Runs the workspace's tests under one of rustc's sanitizers: `address` (which includes LeakSanitizer) or `leak`. All Rust
+# code is instrumented, except the standard library. oneDNN is not instrumented (its calls of malloc, memcpy and such are
+# checked), nor is the code that it generates. The tests link the oneDNN of the normal build, so it is not compiled again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -18,16 +18,17 @@ esac
 export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor/target}
 ONEDNN_DIR=$(scripts/onednn-prefix.sh)
 export ONEDNN_DIR
-# With --target the flags are not for build scripts and macros. The sanitizers need no other compiler, only its consent.
+# With --target the flags do not apply to build scripts and macros. The sanitizers do not need a nightly compiler, only its
+# consent.
 target=$(rustc -vV | sed -n 's/^host: //p')
 export CARGO_TARGET_DIR=$CARGO_TARGET_DIR/sanitizers RUSTC_BOOTSTRAP=1
 export RUSTFLAGS="-Zsanitizer=$kind" RUSTDOCFLAGS="-Zsanitizer=$kind"
-# Impossible sizes are asked for in tests, and are to be refused, not to end the program.
+# Tests request impossible sizes; these must be refused, and must not end the program.
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1
 export LSAN_OPTIONS=print_suppressions=0
-# Our own code unoptimised: an optimised build of it took over 8 minutes of CPU time for the library alone.
+# Our own code is unoptimised: an optimised build took over 8 minutes of CPU time for the library alone.
 export CARGO_INCREMENTAL=0
-# Left out: a C program and Python, which load the shared library and would have to bring the sanitizer themselves.
+# Left out: a C program and Python. They load the shared library, and would have to load the sanitizer themselves.
 cargo test --config profile.test.package.blocktensor.opt-level=0 --target "$target" --workspace --no-default-features --features system -- \
     --skip a_c_program_runs_a_chain_and_meets_five_errors \
     --skip a_python_script_with_ctypes_runs_blocked_convolutions

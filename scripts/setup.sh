@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the build needs and the machine lacks. On Debian and Ubuntu it installs; elsewhere it names what is
-# missing and stops. Arguments: "bundled" (oneDNN is compiled), "bindgen" (bindings are made), "lint" (rustfmt, clippy),
-# "test" (valgrind and Python, for the tests of the C interface).
+# Installs what the build needs and the machine lacks. On Debian and Ubuntu it installs; elsewhere it names what is missing
+# and stops. Arguments: "bundled" (to compile oneDNN), "bindgen" (to generate bindings), "lint" (rustfmt, clippy), "test"
+# (valgrind and Python, for the tests of the C interface).
 set -euo pipefail
 
 want() { case " $wants " in *" $1 "*) true ;; *) false ;; esac; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command that may compile oneDNN on its way, which Cargo does without a word: says so when it starts, and every
-# half minute how far it is. The build script of vendor/onednn-sys writes the file that is read here.
+# Runs a command that may compile oneDNN, which Cargo does silently: prints a message when the compilation starts, and its
+# progress every half minute. The build script of vendor/onednn-sys writes the file that is read here.
 set -uo pipefail
 
 cache=${BLOCKTENSOR_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/blocktensor}/onednn

@@ -149,7 +149,7 @@ impl Buffer {
             op,
             "dst",
             "storage that another tensor shares, or that is read-only",
-            "a destination is written, and must be the only owner",
+            "a destination must be writable, and the only owner of its storage",
             "drop the other tensor, pass a copy, or let the call make the result",
         ))
     }

@@ -268,8 +268,8 @@ impl StridedTensor {
         let version = unsafe { (*managed.as_ptr()).version };
         if version.major != VERSION.major {
             let got = format!("version {}.{}", version.major, version.minor);
-            let rule = format!("versions {}.x are read", VERSION.major);
-            let remedy = "ask the other library for that version (`max_version`)";
+            let rule = format!("only versions {}.x are supported", VERSION.major);
+            let remedy = "request that version from the other library (`max_version`)";
             fail!(DlpackVersion, "from_dlpack", "managed", got, rule, remedy);
         }
         // SAFETY: the version is that of this structure.
@@ -309,10 +309,14 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     };
     if t.device.device_type != CPU {
         // There is one CPU, so `device_id` is ignored.
-        return unsupported("device", format!("device type {}", t.device.device_type), "it is 1, the CPU");
+        return unsupported(
+            "device",
+            format!("device type {}", t.device.device_type),
+            "only 1, the CPU, is supported",
+        );
     }
     if t.dtype.lanes != 1 {
-        return unsupported("dtype", format!("{} lanes", t.dtype.lanes), "elements are single numbers");
+        return unsupported("dtype", format!("{} lanes", t.dtype.lanes), "elements must be single numbers");
     }
     let dtype = match (t.dtype.code, t.dtype.bits) {
         (2, 32) => DType::F32,
@@ -352,7 +356,7 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     };
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
     let memory = Foreign { data, dtype, dims, strides, writable };
-    // SAFETY: the caller's promise; `skip` bytes of the same object lie before `data`.
+    // SAFETY: the caller's promise; `skip` bytes of the same object precede `data`.
     unsafe { StridedTensor::wrap(op, memory, skip, owner) }
 }
 

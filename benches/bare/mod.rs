@@ -1,4 +1,4 @@
-//! Bare oneDNN: primitives made and executed through the C API alone, as the yardstick of what we add.
+//! Bare oneDNN: primitives made and executed only through the C API, as the baseline for this library's overhead.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -31,7 +31,7 @@ unsafe extern "C" fn in_parallel(_: *mut c_void) -> c_int {
 
 #[derive(Clone, Copy)]
 struct Ctx(*mut c_void);
-// SAFETY: oneDNN made the context to be read by all tasks of a section, on any thread.
+// SAFETY: oneDNN made the context so that all tasks of a section may read it, on any thread.
 unsafe impl Sync for Ctx {}
 // SAFETY: as above.
 unsafe impl Send for Ctx {}
@@ -111,13 +111,13 @@ impl Bare {
     pub fn md(&self, dims: &[usize], tag: dnnl_format_tag_t) -> dnnl_memory_desc_t {
         let d: Vec<i64> = dims.iter().map(|&v| v as i64).collect();
         let mut md = null_mut();
-        // SAFETY: `d` has one value a dimension.
+        // SAFETY: `d` has one value per dimension.
         unsafe { ok(dnnl_memory_desc_create_with_tag(&mut md, d.len() as c_int, d.as_ptr(), dnnl_f32, tag)) };
         md
     }
 }
 
-/// A primitive with memory of its own for each argument.
+/// A primitive with its own memory for each argument.
 pub struct Primitive {
     primitive: dnnl_primitive_t,
     pub args: Vec<dnnl_exec_arg_t>,
@@ -125,7 +125,7 @@ pub struct Primitive {
 }
 
 impl Primitive {
-    /// Makes the primitive; arguments in `shared` use that memory (and its data), others get zeroed memory.
+    /// Makes the primitive. Arguments in `shared` use that memory and its data; others get zeroed memory.
     pub fn new(
         bare: &Bare,
         pd: dnnl_primitive_desc_t,
@@ -169,7 +169,7 @@ impl Primitive {
     }
 
     pub fn execute(&self, bare: &Bare) {
-        // SAFETY: every argument has memory of the size that its descriptor asks for.
+        // SAFETY: every argument has memory of the size that its descriptor requires.
         unsafe {
             ok(dnnl_primitive_execute(
                 self.primitive,

@@ -1,4 +1,4 @@
-//! What is measured: ops that their schema alone tells how to call, and the others by hand.
+//! The measured cases: ops that can be called from their schema alone, and the others by hand.
 
 use blocktensor::dispatch::schema::ArgKind;
 use blocktensor::dispatch::{self, DispatchKey, Op, Value};
@@ -8,9 +8,9 @@ use blocktensor::ops::{
 };
 use blocktensor::{Layout, MemoryFormat, Result, StridedTensor, Tensor, WeightsKind};
 
-/// What keeps an op from being faster.
+/// What limits an op's speed.
 pub enum Bound {
-    /// The bytes that it must move, in sizes of its source.
+    /// The bytes that it must move, in multiples of its source's size.
     Memory(f64),
     /// Its arithmetic: a convolution.
     Compute,
@@ -20,23 +20,23 @@ use Bound::{Compute, Memory};
 
 type Call = Box<dyn Fn(&Operands) -> Result<Tensor>>;
 
-/// One line of the table. Its name begins with the op's.
+/// One line of the table. Its name begins with the op's name.
 pub struct Case {
     pub name: String,
     pub bound: Bound,
     pub call: Call,
 }
 
-/// What ops are called with, in one form.
+/// The operands of the cases, in one layout.
 pub struct Operands {
     x: Tensor,
-    /// Of the same shape.
+    /// Of the same shape as the source.
     same: Tensor,
     /// N x C x 1 x 1.
     channel: Tensor,
     /// N x 1 x H x W.
     spatial: Tensor,
-    /// Weights are of the form's key too: 3x3 with as many channels out as in, and the same depthwise.
+    /// Weights have the same key as the source: 3x3 with as many output as input channels, and the same depthwise.
     weights: Tensor,
     depthwise: Tensor,
     deconv: Tensor,
@@ -52,7 +52,7 @@ impl Operands {
         };
         let make = |dims: &[usize]| form(plain(dims));
         let x = make(&dims);
-        // Blocked weights of groups have the groups as a dimension of their own.
+        // Blocked weights with groups have a separate dimension for the groups.
         let weights = |dims: &[usize], grouped: &[usize], kind| match &x {
             Tensor::Blocked(_) => {
                 let layout = Layout::native_weights(grouped.len(), kind).expect("a layout");
@@ -88,7 +88,8 @@ fn turned_grid(x: &Tensor) -> StridedTensor {
     StridedTensor::from_slice(&coordinates, &[n, h, w, 2]).expect("a grid")
 }
 
-/// An op that takes data, and beside it only what has a default, a vector over the channels or one number.
+/// A case for an op that takes data and, besides it, only arguments with defaults, a vector over the channels, or one
+/// number.
 fn by_schema(op: &'static Op, c: usize) -> Option<Case> {
     let (mut data, mut others) = (0, Vec::new());
     for a in op.schema().args {
@@ -111,7 +112,7 @@ fn by_schema(op: &'static Op, c: usize) -> Option<Case> {
         values.extend(others.iter().cloned());
         dispatch::call(op.schema().name, &values).map(|mut results| results.remove(0))
     };
-    // Comparisons write bytes.
+    // Comparisons write one byte per element.
     let result = if op
         .schema()
         .name
@@ -126,12 +127,12 @@ fn by_schema(op: &'static Op, c: usize) -> Option<Case> {
     Some(Case { name: op.schema().name.into(), bound: Memory(data as f64 + result), call: Box::new(call) })
 }
 
-/// Every case on tensors of these sizes: those by hand, then every other op with a blocked kernel.
+/// Every case on tensors of these sizes: the ones by hand, then every other op with a blocked kernel.
 pub fn cases(dims: [usize; 4]) -> Vec<Case> {
     let mut cases = by_hand(dims);
     for op in dispatch::ops() {
         let name = op.schema().name;
-        // The 1-D and 3-D forms share the kernels of the 2-D ones.
+        // The 1-D and 3-D variants share the kernels of the 2-D ones.
         let other_rank = ["1d", "3d", "_linear", "_trilinear"].iter().any(|end| name.ends_with(end));
         let known = cases.iter().any(|c| c.name.split(' ').next() == Some(name));
         if op.kernel(DispatchKey::BLOCKED).is_none() || other_rank || known {

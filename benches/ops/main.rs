@@ -1,10 +1,11 @@
-//! Every op that has a kernel on blocked: blocked, NHWC and NCHW beside a parallel copy of the same bytes.
+//! Every op that has a blocked kernel: blocked, NHWC and NCHW, compared with a parallel copy of the same bytes.
 //!
-//! `cargo bench --profile dev --bench ops -- [table] [op ...]` prints the table (`table`: and stops there), then come
-//! criterion's own measurements of the blocked form. Everything in a line ran in turns within one process, twice a turn,
-//! of which the second counts (the first brings the operands back into the cache); best times. The share of a copy is
-//! for ops that memory bounds: their bytes are those that must move, sources and result once, a source once more for
-//! norms with statistics of their own. A `*` marks a share below 60 % or a blocked op over 1.3 times slower than NHWC.
+//! `cargo bench --profile dev --bench ops -- [table] [op ...]` prints the table and then runs criterion's own measurements
+//! of the blocked kernels; with `table` it prints only the table. Everything in a line takes turns within one process. Each
+//! turn runs it twice and the second run counts, because the first brings the operands back into the cache; best times. The
+//! share of a copy is for memory-bound ops: it counts the bytes that must move, sources and result once, and a source once
+//! more for norms that compute their own statistics. A `*` marks a share below 60 % or a blocked op that is over 1.3 times
+//! slower than NHWC.
 
 mod cases;
 
@@ -20,7 +21,8 @@ use criterion::{Criterion, Throughput};
 const SHAPES: [[usize; 4]; 4] = [[1, 64, 56, 56], [8, 64, 56, 56], [1, 256, 14, 14], [8, 256, 14, 14]];
 const ROUNDS: usize = 30;
 
-/// The same operands blocked, channels-last and row-major; channels-last is tagged, so that results keep it.
+/// The same operands blocked, channels-last and row-major; channels-last operands are tagged, so that results keep the
+/// format.
 fn forms(dims: [usize; 4]) -> [Operands; 3] {
     let last = MemoryFormat::ChannelsLast;
     let layout = Layout::native().0;
@@ -33,7 +35,7 @@ fn forms(dims: [usize; 4]) -> [Operands; 3] {
     ]
 }
 
-/// Best times of all, in turns.
+/// Best times of all, taking turns.
 fn in_turns(work: &mut [&mut dyn FnMut()]) -> Vec<Duration> {
     let mut best = vec![Duration::MAX; work.len()];
     for _ in 0..ROUNDS {

@@ -65,7 +65,7 @@ pub(crate) unsafe fn values<'a>(
         .map(|a| {
             // SAFETY: as above.
             let name = unsafe { string(op, "name", a.name)? };
-            // SAFETY: as above, of what the kind uses.
+            // SAFETY: as above, for the fields that the kind uses.
             let value = unsafe {
                 match a.kind {
                     1 => {
@@ -83,7 +83,7 @@ pub(crate) unsafe fn values<'a>(
                     6 => Value::Bool(a.number != 0),
                     7 => Value::Str(string(op, "text", a.text)?.to_string()),
                     other => {
-                        let rule = "kinds are BT_ARG_TENSOR to BT_ARG_STRING, 1 to 7";
+                        let rule = "kinds must be BT_ARG_TENSOR to BT_ARG_STRING, 1 to 7";
                         let got = format!("kind {other} for `{name}`");
                         let c = Complaint::new(op, "kind", got, rule, "pass one of bt_arg_kind");
                         return Err(Error::InvalidArgument(c));

@@ -77,7 +77,7 @@ pub(crate) fn give(object: Object) -> bt_handle {
 }
 
 fn bad(op: &'static str, argument: &str, handle: bt_handle, why: &str) -> Error {
-    let rule = format!("it is a live handle, and this one {why}");
+    let rule = format!("it must be a live handle, and this one {why}");
     let remedy = "pass a handle that this library gave, and free it once, after its last use";
     Error::InvalidHandle(Complaint::new(op, argument.to_string(), format!("{handle:#018x}"), rule, remedy))
 }
@@ -85,7 +85,7 @@ fn bad(op: &'static str, argument: &str, handle: bt_handle, why: &str) -> Error 
 /// The index of a handle's slot.
 fn find(t: &Table, op: &'static str, argument: &str, handle: bt_handle) -> Result<usize> {
     if handle == 0 {
-        let (rule, remedy) = ("0 is no handle", "pass a handle that this library gave");
+        let (rule, remedy) = ("0 is not a handle", "pass a handle that this library gave");
         return Err(Error::NullPointer(Complaint::new(op, argument.to_string(), "0", rule, remedy)));
     }
     let plain = (handle & !(1 << 63)) ^ (*MARK & !(1 << 63));

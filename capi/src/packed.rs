@@ -80,7 +80,7 @@ pub unsafe extern "C" fn bt_pack_conv(
                     "like",
                     format!("a tensor of rank {rank}"),
                     "convolutions have 1 to 3 spatial dimensions: rank 3 to 5",
-                    "pass a source of such a rank",
+                    "pass a source of one of these ranks",
                 );
                 return Err(Error::RankMismatch(c));
             }

@@ -129,7 +129,7 @@ pub unsafe extern "C" fn bt_schema(
             let name = unsafe { string(here, "op", op)? };
             let Some(op) = dispatch::op(name) else {
                 let rule = "no op has this name";
-                let remedy = "pass null for the names of all";
+                let remedy = "pass null for a list of all names";
                 let got = format!("`{}`", name.escape_debug());
                 return Err(Error::InvalidArgument(Complaint::new(here, "op", got, rule, remedy)));
             };
@@ -160,8 +160,13 @@ pub(crate) unsafe fn write_out(
         return Err(null(op, "text"));
     }
     if isize::try_from(room).is_err() {
-        let c =
-            Complaint::new(op, "room", room.to_string(), "it fits the address space", "pass the true size");
+        let c = Complaint::new(
+            op,
+            "room",
+            room.to_string(),
+            "it must fit in the address space",
+            "pass the true size",
+        );
         return Err(Error::InvalidArgument(c));
     }
     let shown = said.floor_char_boundary(room - 1);

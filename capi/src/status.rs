@@ -108,7 +108,7 @@ pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_s
             let said = panic.downcast_ref::<&str>().map(ToString::to_string);
             let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
             let remedy = "please report this with the call that led to it";
-            keep(&Error::Panicked(Complaint::new(op, "call", said, "no call panics", remedy)))
+            keep(&Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)))
         }
     }
 }
@@ -127,7 +127,7 @@ pub extern "C" fn bt_last_error_message() -> *const c_char {
 }
 
 pub(crate) fn null(op: &'static str, argument: &'static str) -> Error {
-    Error::NullPointer(Complaint::new(op, argument, "null", "it must point somewhere", "pass an address"))
+    Error::NullPointer(Complaint::new(op, argument, "null", "it must not be null", "pass an address"))
 }
 
 /// A string passed by the caller.
@@ -148,7 +148,7 @@ pub(crate) unsafe fn string<'a>(
             op,
             argument,
             e.to_string(),
-            "strings are UTF-8",
+            "strings must be UTF-8",
             "convert it first",
         ))
     })
@@ -173,7 +173,8 @@ pub(crate) unsafe fn array<'a, T>(
     let fits = count.checked_mul(size_of::<T>()).is_some_and(|b| isize::try_from(b).is_ok());
     if !fits || !data.is_aligned() {
         let got = format!("{count} elements at {data:p}");
-        let rule = format!("it holds elements of {} bytes, aligned to {}", size_of::<T>(), align_of::<T>());
+        let rule =
+            format!("its elements have {} bytes and must be aligned to {}", size_of::<T>(), align_of::<T>());
         return Err(Error::Misaligned(Complaint::new(op, argument, got, rule, "pass an array of that type")));
     }
     // SAFETY: the caller's promise.
@@ -190,9 +191,15 @@ pub(crate) unsafe fn place<'a, T>(
     out: *mut T,
 ) -> Result<&'a mut T> {
     if !out.is_aligned() {
-        let rule = format!("it is aligned to {} bytes", align_of::<T>());
+        let rule = format!("it must be aligned to {} bytes", align_of::<T>());
         let got = format!("address {out:p}");
-        return Err(Error::Misaligned(Complaint::new(op, argument, got, rule, "pass a place of that type")));
+        return Err(Error::Misaligned(Complaint::new(
+            op,
+            argument,
+            got,
+            rule,
+            "pass the address of a value of that type",
+        )));
     }
     // SAFETY: the caller's promise.
     unsafe { out.as_mut() }.ok_or_else(|| null(op, argument))

@@ -230,8 +230,8 @@ pub extern "C" fn bt_get_api(version: u32, struct_size: usize) -> *const bt_api 
         let (ours, least) = (size_of::<bt_api>(), std::mem::offset_of!(bt_api, abi_version));
         if version != BT_ABI_VERSION || struct_size > ours || struct_size < least {
             let got = format!("version {version}, {struct_size} bytes");
-            let rule = format!("this library's table is of version {BT_ABI_VERSION} and has {ours} bytes");
-            let remedy = "load a library that is as new as the header, of the same version";
+            let rule = format!("this library's table has version {BT_ABI_VERSION} and {ours} bytes");
+            let remedy = "load a library of the header's version, at least as new as the header";
             return Err(Error::AbiMismatch(Complaint::new(op, "version", got, rule, remedy)));
         }
         Ok(())

@@ -33,7 +33,7 @@ pub enum bt_dtype {
 /// From its number; C may pass any number.
 fn dtype(op: &'static str, number: i32) -> Result<DType> {
     usize::try_from(number).ok().and_then(|i| DType::ALL.get(i)).copied().ok_or_else(|| {
-        let rule = "types are BT_F32 to BT_S32, 0 to 5";
+        let rule = "types must be BT_F32 to BT_S32, 0 to 5";
         let got = format!("type {number}");
         Error::UnsupportedDType(Complaint::new(op, "dtype", got, rule, "pass one of bt_dtype"))
     })
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_
         // SAFETY: the caller's promise: at least the first field exists.
         let size = unsafe { (&raw const (*info).struct_size).read() };
         if size != size_of::<bt_info>() {
-            let rule = format!("this library's is {} bytes", size_of::<bt_info>());
+            let rule = format!("this library's has {} bytes", size_of::<bt_info>());
             let got = format!("a structure of {size} bytes");
             let remedy = "set struct_size to sizeof(bt_info), and compile with this library's header";
             return Err(Error::AbiMismatch(Complaint::new(op, "info", got, rule, remedy)));

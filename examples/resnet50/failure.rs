@@ -1,4 +1,4 @@
-//! What ends the program early, and what it says then.
+//! What ends the program early, and the message.
 
 use blocktensor::Error;
 
@@ -8,9 +8,9 @@ pub enum Failure {
     Usage(String),
     /// An error of the library.
     Library(Error),
-    /// It has been printed already.
+    /// The message has already been printed.
     Told,
-    /// Nobody reads the output any more, as in `resnet50 | head`.
+    /// The reader has closed the pipe, as in `resnet50 | head`.
     ClosedPipe,
 }
 
@@ -20,7 +20,7 @@ impl Failure {
         Failure::Usage(format!("{option} {text}"))
     }
 
-    /// What writing to the standard output came to.
+    /// The failure for an error of the standard output.
     pub fn of_stdout(e: std::io::Error) -> Failure {
         match e.kind() {
             std::io::ErrorKind::BrokenPipe => Failure::ClosedPipe,
@@ -28,7 +28,7 @@ impl Failure {
         }
     }
 
-    /// Says it and gives the program's exit code.
+    /// Prints the message and returns the program's exit code.
     pub fn exit_code(self) -> u8 {
         match self {
             Failure::Usage(text) => eprintln!("resnet50: {text}"),
@@ -46,7 +46,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// `println!` that ends the program quietly when nobody reads it.
+/// `println!` that ends the program quietly if the reader has closed the pipe.
 macro_rules! say {
     ($($part:tt)*) => {{
         use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! The tensor that `--input` names and the one that `--output` does.
+//! The tensors of `--input` and `--output`.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn read_input(path: &Path) -> Result<StridedTensor, Failure> {
     Err(bad(format!("`input` is {:?}; {remedy}", input.dims())))
 }
 
-/// Fails now if the file cannot be written after the runs. What is there stays as it is.
+/// Fails now if the file could not be written after the runs. An existing file is not changed.
 pub fn check_output(path: &Path) -> Result<(), Failure> {
     let existed = path.symlink_metadata().is_ok();
     std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|e| unwritable(path, &e))?;
@@ -52,7 +52,7 @@ pub fn write_output(path: &Path, logits: &StridedTensor) -> Result<(), Failure> 
     dict.save(path).map_err(|e| unwritable(path, &told(&e)))
 }
 
-/// What was wrong, without the names of the library's own arguments.
+/// The error's message, without the names of the library's own arguments.
 fn told(e: &Error) -> String {
     e.complaint().map_or(e.to_string(), |c| format!("{}, but {}; {}", c.got, c.rule, c.remedy))
 }

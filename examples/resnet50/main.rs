@@ -18,7 +18,7 @@ use clap::Parser;
 
 use failure::{Failure, say};
 
-/// Runs an image classifier in blocked, NHWC or NCHW layout: weights are reordered once, and nothing after.
+/// Runs an image classifier in blocked, NHWC or NCHW layout. Weights are reordered once; afterwards nothing is.
 #[derive(Parser)]
 struct Cli {
     /// resnet18, resnet50, resnet101 or mobilenet_v2.
@@ -27,39 +27,39 @@ struct Cli {
     /// A safetensors file with torchvision's or timm's names; seeded random weights without it.
     #[arg(long)]
     weights: Option<PathBuf>,
-    /// Refuse --weights that hold tensors which the model does not use.
+    /// Refuse --weights with tensors that the model does not use.
     #[arg(long, requires = "weights")]
     strict: bool,
-    /// A file of packed weights, which --save-packed wrote: nothing is packed. Needs --layout.
+    /// A file of packed weights written by --save-packed: nothing is packed. Needs --layout.
     #[arg(long, conflicts_with = "weights", requires = "layout")]
     packed: Option<PathBuf>,
     /// Where to write the packed weights. Needs --layout.
     #[arg(long, requires = "layout")]
     save_packed: Option<PathBuf>,
-    /// With --save-packed: the plain weights too. With --packed: pack again from those where the file does not fit.
+    /// With --save-packed: also write the plain weights. With --packed: pack again from those if the file does not fit.
     #[arg(long)]
     repack: bool,
     /// A PNG or JPEG; resized to 256, cropped to 224 and normalised as ImageNet models expect. Seeded noise without
     /// --image and --input.
     #[arg(long)]
     image: Option<PathBuf>,
-    /// A safetensors file whose f32 tensor `input` is [N, 3, H, H], or [3, H, H] for one image; taken as it is.
+    /// A safetensors file whose f32 tensor `input` is [N, 3, H, H], or [3, H, H] for one image; used unchanged.
     #[arg(long, conflicts_with = "image")]
     input: Option<PathBuf>,
-    /// blocked, nhwc or nchw; all three, as a table, without it.
+    /// blocked, nhwc or nchw; by default all three, as a table.
     #[arg(long)]
     layout: Option<String>,
-    /// Images at once: one image is repeated as often. An --input of several images runs whole: leave this out, or pass
-    /// their number.
+    /// Images per run: a single image is repeated this often. All images of an --input run together: omit this option, or
+    /// pass their number.
     #[arg(long)]
     batch: Option<usize>,
-    /// Threads; as many as the machine has without it.
+    /// Threads; by default the machine's number of processors.
     #[arg(long)]
     threads: Option<usize>,
     /// Timed runs.
     #[arg(long, default_value_t = 20)]
     runs: usize,
-    /// A safetensors file to write: tensor `output`, [N, 1000], of the first layout in the table.
+    /// A safetensors file to write: tensor `output`, [N, 1000], from the first layout in the table.
     #[arg(long)]
     output: Option<PathBuf>,
     /// Print every reorder and every kernel run of one run of the network, for each layout.
@@ -67,7 +67,7 @@ struct Cli {
     ledger: bool,
 }
 
-/// What one layout gave.
+/// The results of one layout.
 struct Report {
     mode: Mode,
     logits: StridedTensor,
@@ -78,7 +78,7 @@ struct Report {
     memory: Option<memory::Peak>,
 }
 
-/// The images, and where they come from.
+/// The images, and their origin.
 struct Input {
     images: StridedTensor,
     from: String,
@@ -135,7 +135,7 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     for &mode in &modes {
         match measure(cli, &arch, &input.images, mode) {
             Ok(report) => reports.push(report),
-            // Of several layouts the others are shown.
+            // If several layouts run, the others are still shown.
             Err(Failure::Library(e)) if modes.len() > 1 => failed.push((mode, e)),
             Err(failure) => return Err(failure),
         }
@@ -186,7 +186,7 @@ fn input(cli: &Cli) -> Result<Input, Failure> {
     Ok(Input { images: StridedTensor::from_slice(&repeated, &dims)?, from: format!("{from}, repeated") })
 }
 
-/// The network, packed or read from a file, and how long that took.
+/// The network, packed or read from a file, and the time that took.
 fn network(
     cli: &Cli,
     arch: &Arch,
@@ -199,14 +199,14 @@ fn network(
         let file = if cli.repack { PackedFile::read_or_repack(path)? } else { PackedFile::read(path)? };
         return Ok((Network::load(arch, &file, mode, batch, size)?, start.elapsed()));
     }
-    // Noise takes longer to make than to pack.
+    // Making noise takes longer than packing it.
     let noise = if cli.weights.is_none() { Some(Weights::random(arch, 1)?) } else { None };
     let start = Instant::now();
     let mut weights = match (&cli.weights, noise) {
         (Some(path), _) => Weights::load(path, arch, cli.strict)?.0,
         (None, noise) => noise.unwrap_or_default(),
     };
-    // Each plain tensor goes as soon as it is packed.
+    // Each plain tensor is freed once it is packed.
     let network = Network::pack(arch, &mut weights, mode, batch, size)?;
     let took = start.elapsed();
     if let Some(path) = &cli.save_packed {
@@ -299,7 +299,7 @@ fn print_table(reports: &[Report], failed: &[(Mode, Error)], runs: usize) -> Res
     Ok(())
 }
 
-/// The bound that a single layout's memory is held against.
+/// The bound for the memory of a single layout.
 fn print_memory(reports: &[Report]) -> Result<(), Failure> {
     if let [Report { memory: Some(peak), .. }] = reports {
         say!("");
@@ -325,7 +325,7 @@ fn print_top5(logits: &StridedTensor, random: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says how far the layouts are apart, and fails when that is more than rounding.
+/// Prints how far the results of the layouts differ, and fails if that is more than rounding.
 fn compare(reports: &[Report]) -> Result<(), Failure> {
     let Some((first, others)) = reports.split_first() else { return Ok(()) };
     for r in others {

@@ -1,11 +1,11 @@
-//! What the runs of a network take of the machine's memory, as the system counts it.
+//! The memory that the runs of a network use, as the system counts it.
 
 use blocktensor::ledger::Ledger;
 use blocktensor_nets::Network;
 
-/// Resident memory at its peak during the runs, and what it is held against; all in **bytes**.
+/// Peak resident memory during the runs, and the parts of its bound; all in **bytes**.
 pub struct Peak {
-    /// More than before the weights were loaded.
+    /// Growth since before the weights were loaded.
     grown: usize,
     packed: usize,
     /// The two largest activations.
@@ -14,7 +14,7 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// What the runs since [`forget_peak`] took; `None` where the system does not tell.
+    /// The peak of the runs since [`forget_peak`]; `None` if the system does not report it.
     pub fn of_runs(before: Option<usize>, network: &Network, book: &Ledger) -> Option<Peak> {
         let grown = status("VmHWM:")?.saturating_sub(before?);
         let scratchpad = book.runs.iter().map(|r| r.scratchpad_bytes).max().unwrap_or(0);
@@ -51,9 +51,9 @@ pub fn resident() -> Option<usize> {
     status("VmRSS:")
 }
 
-/// Lets the peak begin anew.
+/// Resets the peak.
 pub fn forget_peak() {
-    // 5 means just that (proc(5), clear_refs); where it is not allowed the peak is that of packing too.
+    // Writing 5 resets it (proc(5), clear_refs); if that is not allowed, the peak includes packing.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 

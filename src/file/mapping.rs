@@ -146,7 +146,7 @@ impl PackedFile {
     }
 
     /// As [`map`](Self::map), without reading the weights to compare their checksums: pages are loaded when the weights are
-    /// first used. Damage on the disk then goes undetected into the results.
+    /// first used. Damage on the disk is then not detected, and affects the results.
     ///
     /// # Errors
     /// As [`read`](Self::read).

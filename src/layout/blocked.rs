@@ -180,7 +180,7 @@ impl Layout {
                     "blocks",
                     format!("a block of {size} along dimension {dim}"),
                     format!("a block of a rank-{rank} layout has 2 to {} elements", u16::MAX),
-                    "leave blocks of 1 out, and count dimensions from 0"
+                    "omit blocks of 1, and count dimensions from 0"
                 ),
             }
         }
@@ -225,7 +225,7 @@ impl Layout {
     /// Refuses a layout without inner blocks, which belongs to a strided tensor.
     pub(crate) fn check_blocks(&self, op: &'static str, remedy: &'static str) -> Result<()> {
         if self.is_plain() {
-            let rule = "a blocked tensor's layout has inner blocks";
+            let rule = "a blocked tensor's layout must have inner blocks";
             fail!(LayoutMismatch, op, "layout", self.to_string(), rule, remedy);
         }
         Ok(())
@@ -335,7 +335,7 @@ impl Layout {
                 op,
                 "dims",
                 format!("{dims:?} in layout {self}"),
-                "the number of elements, padded to whole blocks, does not fit",
+                "the number of elements, padded to whole blocks, overflows",
                 "use smaller sizes"
             ),
         }
@@ -373,7 +373,7 @@ impl Layout {
                 op,
                 "dims",
                 format!("{dims:?} {dtype} in layout {self}"),
-                "the number of bytes, padded to whole blocks, does not fit",
+                "the number of bytes, padded to whole blocks, overflows",
                 "use smaller sizes"
             ),
         }

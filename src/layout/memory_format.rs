@@ -188,7 +188,7 @@ pub(crate) fn check_extent(op: &'static str, dims: &[usize]) -> Result<()> {
             op,
             "dims",
             format!("{dims:?}"),
-            "the number of elements does not fit",
+            "the number of elements overflows",
             "use smaller sizes"
         ),
     }

@@ -268,8 +268,8 @@ fn described(call: &'static str, status: sys::dnnl_status_t, dims: &[usize]) -> 
     if status != sys::dnnl_invalid_arguments {
         return check(call, status);
     }
-    let rule = format!("`{call}` takes no tensor of such sizes");
-    let remedy = "use smaller ones, a smaller batch for instance";
+    let rule = format!("`{call}` refuses tensors of these sizes");
+    let remedy = "use smaller sizes, for example a smaller batch";
     Err(Error::Overflow(Complaint::new("memory descriptor", "dims", format!("{dims:?}"), rule, remedy)))
 }
 

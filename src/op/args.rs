@@ -495,7 +495,7 @@ fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) ->
             schema.name,
             name,
             t.describe(),
-            "parameters have one dimension",
+            "parameters must have one dimension",
             "flatten it, one value for each channel"
         );
     }

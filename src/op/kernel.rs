@@ -24,7 +24,7 @@ use crate::threads;
 pub enum Outputs {
     /// One result.
     One(Tensor),
-    /// Several, as of `chunk`.
+    /// Several results, such as those of `chunk`.
     Many(Vec<Tensor>),
 }
 
@@ -412,7 +412,7 @@ impl Op {
             self.schema.name,
             "result",
             got,
-            "the kernel's result is not of its operands' type",
+            "the kernel's result has another type than its operands",
             "fix the kernel, or call the op by name",
         ))
     }

@@ -1,4 +1,4 @@
-//! What an op is: its schema, the arguments of a call, its kernels, and where results go.
+//! Ops: schemas, arguments of calls, kernels, and results.
 
 pub(crate) mod args;
 pub(crate) mod fallback;

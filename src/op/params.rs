@@ -126,7 +126,7 @@ impl<const N: usize> Param for [usize; N] {
     }
 }
 
-/// As above; `None` is an empty list, for which the op has a default of its own.
+/// As above; `None` is an empty list, for which the op has its own default.
 impl<const N: usize> Param for Option<[usize; N]> {
     fn read(args: &Args<'_>, i: usize) -> Result<Option<[usize; N]>> {
         if args.sizes(i)?.is_empty() { Ok(None) } else { <[usize; N]>::read(args, i).map(Some) }

@@ -354,7 +354,7 @@ pub(crate) fn new_result(op: &'static str, desc: &TensorDesc) -> Result<Tensor> 
             "result",
             desc.to_string(),
             "only its backend can make it",
-            "ask for it with `Results::opaque`"
+            "request it with `Results::opaque`"
         ),
     }
 }

@@ -155,8 +155,8 @@ impl BlockedTensor {
                 InvalidArgument,
                 "check_tail",
                 "self",
-                format!("element {at} of {self:?}, a padding element, not zero"),
-                "the padding of a blocked tensor is zero",
+                format!("element {at} of {self:?}, a padding element, which is not zero"),
+                "the padding of a blocked tensor must be zero",
                 "report the op that wrote it"
             ),
         }

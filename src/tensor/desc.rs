@@ -97,7 +97,7 @@ impl TensorDesc {
                 op,
                 "key",
                 key.name(),
-                "tensors of this key are not opaque here",
+                "this crate's own tensors are not opaque to it",
                 "use `TensorDesc::strided` or `TensorDesc::blocked`"
             );
         }
@@ -140,14 +140,14 @@ impl TensorDesc {
             None => 1,
             Some(axis) if axis < self.dims.len() => self.dims[axis],
             Some(axis) => {
-                let rule = format!("the sizes {} have {} axes", self.dims, self.dims.len());
+                let rule = format!("sizes {} have {} axes", self.dims, self.dims.len());
                 fail!(InvalidArgument, op, "axis", axis.to_string(), rule, "name an existing axis")
             }
         };
         let Quantization { scales, zero_points, .. } = &quantization;
         if scales.len() != count || zero_points.len() != count {
             let got = format!("{} scales and {} zero points", scales.len(), zero_points.len());
-            let rule = format!("there are {count} of each");
+            let rule = format!("there must be {count} of each");
             fail!(ShapeMismatch, op, "scales", got, rule, format!("pass {count}"));
         }
         Ok(TensorDesc { quantization: Some(Arc::new(quantization)), ..self })

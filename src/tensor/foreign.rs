@@ -81,7 +81,10 @@ impl StridedTensor {
                 op,
                 "strides",
                 format!("sizes {dims} with strides {strides}, {from}"),
-                format!("the last element ends within the address space, and within {} bytes", isize::MAX),
+                format!(
+                    "the last element must end within the address space, and within {} bytes",
+                    isize::MAX
+                ),
                 "pass the strides in elements"
             );
         };
@@ -103,7 +106,7 @@ impl StridedTensor {
                 op,
                 "data",
                 format!("address {:p}", data.as_ptr()),
-                format!("{} elements begin at multiples of {size} bytes", memory.dtype),
+                format!("{} elements must begin at multiples of {size} bytes", memory.dtype),
                 "copy it to aligned memory first"
             );
         }
@@ -136,7 +139,7 @@ fn steps(op: &'static str, strides: &[i64], dims: &Dims) -> Result<Dims> {
             op,
             "strides",
             format!("{strides:?}"),
-            format!("there is one for each of sizes {dims}"),
+            format!("there must be one for each of sizes {dims}"),
             "pass one stride for each size"
         );
     }

@@ -24,7 +24,10 @@ impl StridedTensor {
                 op,
                 "dims",
                 to.to_string(),
-                format!("sizes {} with strides {} do not merge that way", self.dims, self.strides),
+                format!(
+                    "sizes {} with strides {} cannot be merged or split like that",
+                    self.dims, self.strides
+                ),
                 "call reshape(), which copies if it must"
             ),
         }

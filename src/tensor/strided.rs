@@ -134,8 +134,8 @@ impl StridedTensor {
                 op,
                 "self",
                 self.dtype.name(),
-                format!("{} was asked for", E::DTYPE),
-                "ask for the tensor's own element type, or convert it with `to_dtype`"
+                format!("{} was requested", E::DTYPE),
+                "use the tensor's own element type, or convert it with `to_dtype`"
             );
         }
         Ok(())
@@ -153,7 +153,7 @@ impl StridedTensor {
                 "as_slice",
                 "self",
                 format!("sizes {} with strides {}", self.dims, self.strides),
-                "only the elements of a contiguous tensor are one slice",
+                "only a contiguous tensor's elements form one slice",
                 "call `contiguous(MemoryFormat::Contiguous)` first, or `to_vec`"
             );
         }
@@ -258,7 +258,7 @@ pub(crate) fn element_count(op: &'static str, dims: &Dims) -> Result<usize> {
             op,
             "dims",
             dims.to_string(),
-            "the number of elements does not fit",
+            "the number of elements overflows",
             "use smaller sizes"
         ),
     }
@@ -273,7 +273,7 @@ pub(crate) fn byte_count(op: &'static str, numel: usize, dtype: DType) -> Result
             op,
             "dims",
             format!("{numel} elements of {dtype}"),
-            "the number of bytes does not fit",
+            "the number of bytes overflows",
             "use smaller sizes"
         ),
     }

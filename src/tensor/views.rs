@@ -197,7 +197,7 @@ impl StridedTensor {
                         i - new,
                         self.dims
                     ),
-                    "keep the other sizes as they are"
+                    "keep the other sizes unchanged"
                 );
             }
         }
@@ -259,7 +259,7 @@ impl StridedTensor {
         let op = "chunk";
         check_axis(op, "axis", axis, self.rank())?;
         if chunks == 0 {
-            fail!(InvalidArgument, op, "chunks", "0", "there is at least one piece", "pass 1 or more");
+            fail!(InvalidArgument, op, "chunks", "0", "there must be at least one piece", "pass 1 or more");
         }
         let size = self.dims[axis];
         match size {
@@ -297,7 +297,7 @@ impl StridedTensor {
                 op,
                 "axis",
                 format!("{count} pieces"),
-                format!("at most {MAX_PIECES} are given"),
+                format!("at most {MAX_PIECES} pieces are returned"),
                 "take larger pieces"
             );
         }
@@ -335,7 +335,7 @@ impl StridedTensor {
                 op,
                 "strides",
                 format!("{bad} (strides {s}, offset {offset})"),
-                format!("strides and offset are 0 to {}; negative strides are not supported", isize::MAX),
+                format!("strides and offset must be 0 to {}; negative strides are not supported", isize::MAX),
                 "copy the elements in the order that you want"
             );
         }

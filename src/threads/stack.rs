@@ -114,7 +114,7 @@ fn refusal(op: &'static str, bytes: usize) -> Error {
         "stack",
         format!("{} KiB left on this thread", bytes >> 10),
         format!("a call needs {} KiB", needed() >> 10),
-        "start the thread with more (`std::thread::Builder::stack_size`, `pthread_attr_setstacksize`)",
+        "start the thread with a larger stack (`std::thread::Builder::stack_size`, `pthread_attr_setstacksize`)",
     ))
 }
 

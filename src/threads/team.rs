@@ -140,7 +140,7 @@ impl Team {
             if spins < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         if section.panicked.load(SeqCst) {
-            panic!("a task of a parallel section panicked; its own message was printed before");
+            panic!("a task of a parallel section panicked; its message was printed before");
         }
     }
 

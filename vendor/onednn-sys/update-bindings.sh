@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Regenerates src/bindings.rs and src/bindings_threadpool.rs from the headers of the oneDNN in ONEDNN_DIR, which must
-# have the THREADPOOL runtime. Without ONEDNN_DIR from the bundled one, which is compiled for that. Needs libclang.
+# Regenerates src/bindings.rs and src/bindings_threadpool.rs from the headers of the oneDNN in ONEDNN_DIR, which must have
+# the THREADPOOL runtime. Without ONEDNN_DIR it uses the bundled oneDNN, which is compiled first. Needs libclang.
 set -euo pipefail
 cd "$(dirname "$0")"
 features=(--features buildtime_bindgen)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Copies oneDNN's sources into onednn/ from the package onednn-src of the Rust registry, or compares them with it:
 #
-#   update-sources.sh VERSION-OF-ONEDNN-SRC    0.1.22 carries oneDNN 3.14.1
-#   update-sources.sh --check                  every file of onednn/ is the package's, to the byte
+#   update-sources.sh VERSION-OF-ONEDNN-SRC    0.1.22 contains oneDNN 3.14.1
+#   update-sources.sh --check                  checks that every file of onednn/ equals the package's, byte for byte
 #
-# After an update: VERSION in build/bundled/config.rs, the lists in build/bundled/sources.rs, update-bindings.sh, and BUILD.md's check that
-# no implementation is lost.
+# After an update, change: VERSION in build/bundled/config.rs, the lists in build/bundled/sources.rs, the bindings with
+# update-bindings.sh; and make BUILD.md's check that no implementation is lost.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -16,7 +16,7 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Cargo unpacks a package where it vendors it.
+# Cargo unpacks a package into the folder where it vendors it.
 mkdir "$work/src"
 touch "$work/src/lib.rs"
 printf '[package]\nname = "fetch"\nedition = "2024"\n[dependencies]\nonednn-src = "=%s"\n' "$package" >"$work/Cargo.toml"

@@ -1,4 +1,4 @@
-//! What the networks are made of.
+//! The architectures of the networks.
 
 use blocktensor::ops::{Activation, Conv2d};
 
@@ -44,13 +44,13 @@ pub enum Unit {
     MaxPool,
     Block {
         convs: Vec<ConvSpec>,
-        /// Applied to what the residual connection carries.
+        /// Applied to the saved activation of the residual connection.
         project: Option<ConvSpec>,
         residual: bool,
     },
 }
 
-/// A network by its parts; names are torchvision's.
+/// A network's units; names are torchvision's.
 #[derive(Clone, Debug)]
 pub struct Arch {
     pub name: &'static str,

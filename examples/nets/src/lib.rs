@@ -1,4 +1,4 @@
-//! Image classifiers out of packed convolutions: ResNets and MobileNetV2, in any layout.
+//! Image classifiers built from packed convolutions: ResNets and MobileNetV2, in any layout.
 //!
 //! Shared by `examples/resnet50`, `benches/models.rs` and the tests.
 
@@ -16,10 +16,10 @@ use blocktensor::{
     PackedLinear, PackedStem, PackedWriter, Result, Source, StridedTensor,
 };
 
-/// How activations lie while the network runs.
+/// The layout of activations while the network runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// nChw16c with AVX-512, nChw8c else; the stem reads the plain image.
+    /// nChw16c with AVX-512, otherwise nChw8c; the stem reads the plain image.
     Blocked,
     /// Channels-last.
     Nhwc,
@@ -54,13 +54,13 @@ enum Step {
     MaxPool,
     /// Remembers the activation for a residual connection.
     Save,
-    /// Brings what was saved to the shape of the result.
+    /// Projects the saved activation to the shape of the result.
     Project(Named),
-    /// A convolution that adds what was saved.
+    /// A convolution that adds the saved activation.
     ConvAdd(Named),
 }
 
-/// A packed convolution by its name in the weights.
+/// A packed convolution, with its name in the weights file.
 struct Named {
     name: String,
     conv: PackedConv2d,
@@ -76,7 +76,7 @@ pub struct Network {
     classifier: PackedLinear,
 }
 
-/// Where packed ops come from: packed now, or read from a file.
+/// The source of packed ops: packed now, or read from a file.
 trait Provide {
     fn stem(&mut self, spec: &ConvSpec, image: &Source, act: &Layout) -> Result<PackedStem<2>>;
     fn conv(&mut self, spec: &ConvSpec, from: &Source) -> Result<PackedConv2d>;
@@ -109,7 +109,7 @@ impl Provide for FromWeights<'_> {
     }
 }
 
-/// Takes what was packed before, if it was for this source.
+/// Takes ops that were packed before, if they were packed for this source.
 struct FromFile<'a>(&'a PackedFile);
 
 fn for_this(name: &str, was: &Source, from: &Source) -> Result<()> {
@@ -153,7 +153,7 @@ impl Network {
         Network::build(arch, &mut FromWeights(weights), mode, batch, size)
     }
 
-    /// The network of a file that [`save`](Self::save) wrote: nothing is packed unless `file` may repack.
+    /// Reads a network from a file written by [`save`](Self::save). Nothing is packed unless `file` may repack.
     pub fn load(arch: &Arch, file: &PackedFile, mode: Mode, batch: usize, size: usize) -> Result<Network> {
         Network::build(arch, &mut FromFile(file), mode, batch, size)
     }
@@ -205,7 +205,7 @@ impl Network {
         Ok(Network { mode, stem_name, stem, steps, classifier_name, classifier })
     }
 
-    /// Writes the packed weights into a file, with the plain ones if `keep_plain`.
+    /// Writes the packed weights into a file, and the plain ones too if `keep_plain`.
     pub fn save(&self, path: &Path, keep_plain: bool) -> Result<()> {
         let mut writer = PackedWriter::new();
         if keep_plain {
@@ -220,7 +220,7 @@ impl Network {
         writer.save(path)
     }
 
-    /// Every convolution but the stem.
+    /// Every convolution except the stem.
     fn convs(&self) -> impl Iterator<Item = &Named> {
         self.steps.iter().filter_map(|s| match s {
             Step::Conv(n) | Step::Project(n) | Step::ConvAdd(n) => Some(n),
@@ -237,7 +237,7 @@ impl Network {
         stem + self.convs().map(|n| n.conv.bytes()).sum::<usize>() + self.classifier.bytes()
     }
 
-    /// **Bytes** of the two largest results of convolutions, for the batch that was packed for.
+    /// **Bytes** of the two largest results of convolutions, for the batch size of packing.
     pub fn largest_activations(&self) -> [usize; 2] {
         let stem = match &self.stem {
             Stem::Crossing(stem) => stem.packed().dst_dims(),
@@ -286,7 +286,7 @@ impl Network {
     }
 }
 
-/// Images of seeded noise, as wide as normalised photographs.
+/// Images of seeded noise, with the range of normalised photographs.
 pub fn noise(batch: usize, size: usize, seed: u64) -> Result<StridedTensor> {
     let values = weights::normal(seed, batch * 3 * size * size);
     let t = StridedTensor::from_slice(&values, &[batch, 3, size, size])?;

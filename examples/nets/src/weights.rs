@@ -6,15 +6,15 @@ use blocktensor::{DType, Keys, Module, Result, StateDict, StridedTensor};
 
 use super::Arch;
 
-/// A network's plain weights. Each tensor is taken once, so that packing frees what it has read; clones share tensors.
+/// A network's plain weights. Each tensor is taken once, so that packing frees its input; clones share tensors.
 #[derive(Clone, Default)]
 pub struct Weights {
     dict: StateDict,
 }
 
 impl Weights {
-    /// Reads a safetensors file with torchvision's or timm's names; what is in half precision becomes f32. Returns with it
-    /// what the network misses or leaves over, which is an error if `strict`.
+    /// Reads a safetensors file with torchvision's or timm's names; half precision becomes f32. Also returns which tensors
+    /// are missing or left over, which is an error if `strict`.
     pub fn load(path: &Path, arch: &Arch, strict: bool) -> Result<(Weights, Keys)> {
         let mut dict = StateDict::read(path)?;
         if dict.names().any(|n| n == "conv_stem.weight") {
@@ -33,7 +33,7 @@ impl Weights {
         Ok((Weights { dict }, keys))
     }
 
-    /// Seeded noise that keeps activations in range: He-normal convolutions, batch norms near the identity.
+    /// Seeded noise that keeps activations in range: He-normal convolutions, batch norms close to the identity.
     pub fn random(arch: &Arch, seed: u64) -> Result<Weights> {
         let mut dict = StateDict::new();
         let mut state = seed;
@@ -70,7 +70,7 @@ impl Weights {
         self.dict.save(path)
     }
 
-    /// The tensors by name, to take from.
+    /// The tensors by name.
     pub fn dict(&mut self) -> &mut StateDict {
         &mut self.dict
     }
@@ -89,9 +89,9 @@ impl Arch {
     }
 }
 
-/// torchvision's name of a tensor of timm's MobileNetV2. Both name the tensors of ResNets alike.
+/// torchvision's name for a tensor of timm's MobileNetV2. For ResNets both use the same names.
 fn from_timm(name: &str) -> String {
-    // In timm, `blocks.S.I` counts within a stage; torchvision counts `features` through.
+    // In timm, `blocks.S.I` counts within a stage; torchvision counts `features` through all stages.
     const STAGES: [usize; 7] = [1, 2, 4, 7, 11, 14, 17];
     let parts: Vec<&str> = name.split('.').collect();
     match parts[..] {

@@ -1,4 +1,4 @@
-//! What one run came to.
+//! The outcome of one run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -7,11 +7,11 @@ use blocktensor::{Error, Layout, MemoryFormat, Operand, Result, StridedTensor, T
 /// The layouts that every problem runs in.
 pub const LAYOUTS: [&str; 3] = ["blocked", "nhwc", "nchw"];
 
-/// What a run came to: one problem in one layout.
+/// The outcome of a run: one problem in one layout.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Passed,
-    /// Why, without the problem's sizes.
+    /// The reason, without the problem's sizes.
     Unsupported(String),
     /// What is wrong.
     Failed(String),
@@ -22,7 +22,7 @@ impl Outcome {
         Outcome::Unsupported(why.into())
     }
 
-    /// This and another part of the same run.
+    /// Combines this outcome with that of another part of the same run.
     pub fn and(self, other: Outcome) -> Outcome {
         match (self, other) {
             (Outcome::Failed(a), Outcome::Failed(b)) => Outcome::Failed(format!("{a}; {b}")),
@@ -33,23 +33,23 @@ impl Outcome {
     }
 }
 
-/// An error that the library owes: the argument which breaks a rule of PyTorch's, and that rule.
+/// An error that the library must return: the argument that breaks one of PyTorch's rules, and that rule.
 pub struct Refusal {
     pub argument: &'static str,
     pub rule: &'static str,
 }
 
-/// What a result has to be.
+/// The expected result.
 pub struct Want<'a> {
     pub dims: &'a [usize],
     pub values: &'a [f64],
-    /// How far an element may be off.
+    /// The largest allowed error of an element.
     pub limit: &'a dyn Fn(usize) -> f64,
     pub refusal: Option<Refusal>,
 }
 
 impl Want<'_> {
-    /// Runs something and judges its result: shape, zeros in the padding of blocks, every element.
+    /// Runs something and checks its result: shape, zeros in the padding of blocks, every element.
     pub fn of(&self, what: &str, run: impl FnOnce() -> Result<Tensor>) -> Outcome {
         match catch_unwind(AssertUnwindSafe(|| run().and_then(|y| self.difference(&y)))) {
             Ok(Ok(None)) => Outcome::Passed,
@@ -122,7 +122,7 @@ impl Want<'_> {
     }
 }
 
-/// Runs `run` on a plain source in each layout, which has not every rank.
+/// Runs `run` on a plain source in each layout that exists for its rank.
 pub fn in_layouts(
     x: &StridedTensor,
     mut run: impl FnMut(&'static str, &Tensor) -> Outcome,

@@ -10,18 +10,18 @@ use crate::data::{LARGEST, Random, exact_range};
 use crate::notation::{Kind, Problem};
 use crate::oracle;
 
-/// What the library is told of each axis.
+/// The padding arguments of each axis.
 #[derive(Clone, Copy)]
 struct Padding {
     begin: [usize; 3],
     end: [usize; 3],
     output: [usize; 3],
-    /// Whether the output padding is more than PyTorch's rule allows.
+    /// Whether the output padding exceeds PyTorch's limit.
     refused: bool,
 }
 
-/// The padding that gives the problem's output, as a user of PyTorch would say it where that can be: the same on both
-/// sides, with a remainder that the stride leaves over. Else why there is none.
+/// The padding that gives the problem's output, as a user of PyTorch would state it if possible: the same on both sides,
+/// with the remainder that the stride leaves. Otherwise why there is none.
 fn padding(p: &Problem) -> Result<Padding, &'static str> {
     let mut padding = Padding { begin: [0; 3], end: [0; 3], output: [0; 3], refused: false };
     for a in 0..3 {
@@ -39,7 +39,7 @@ fn padding(p: &Problem) -> Result<Padding, &'static str> {
                     _ => (0, -end),
                 }
             }
-            // What a stride leaves over may be padding or not.
+            // The remainder that a stride leaves may be padding or not.
             _ if (end..end + stride).contains(&begin) => (begin, 0),
             _ if end + stride <= 0 => return Err("the result ends before the source does"),
             _ => (end.max(0), 0),
@@ -107,7 +107,7 @@ fn transposed<const N: usize>(
     every_way(p, pads, params, seed, op, None)
 }
 
-/// Weights as blocked tensors have them: output channels first, groups apart, in the layout of the machine.
+/// Weights for blocked tensors: output channels first, groups as a separate dimension, in the machine's layout.
 fn blocked_weights(p: &Problem, w: &StridedTensor) -> Result<Tensor> {
     let (cg, og) = (p.c / p.groups, p.o / p.groups);
     let deconv = p.kind == Kind::Deconv;
@@ -124,8 +124,8 @@ fn blocked_weights(p: &Problem, w: &StridedTensor) -> Result<Tensor> {
     Ok(output_first.to_blocked(&Layout::native_weights(output_first.rank(), kind)?)?.into())
 }
 
-/// The call with plain weights and no bias, packed weights with one, and where the source has fewer channels than a block
-/// a stem that reads it plain.
+/// Calls with plain weights and no bias, with packed weights and a bias, and, if the source has fewer channels than a
+/// block, with a stem that reads it plain.
 fn every_way<const N: usize, D: Direction>(
     p: &Problem,
     pads: &Padding,
@@ -163,7 +163,7 @@ fn every_way<const N: usize, D: Direction>(
             false => op(source, &w.clone().into(), None, &params),
         });
         let packer = || PackedConv::<N, D>::new(&w, Some(&b), params.clone());
-        // Which kernel oneDNN chose, or ours, is worth knowing of a wrong result.
+        // For a wrong result, it helps to know which kernel of oneDNN or of this crate ran.
         let mut implementation = String::new();
         let packed = biased.of("packed weights", || {
             let source_of = match (blocked, MemoryFormat::channels_last_of(p.spatial + 2)) {
@@ -182,7 +182,7 @@ fn every_way<const N: usize, D: Direction>(
         });
         let Some(stem) = stem.filter(|_| blocked && p.groups == 1 && p.c < block) else { return outcome };
         match biased.of("stem", || stem(&packer()?, &x)) {
-            // Then the source is reordered, as above.
+            // In that case the source is reordered, as above.
             Outcome::Unsupported(_) => outcome,
             other => outcome.and(other),
         }

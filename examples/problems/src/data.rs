@@ -1,6 +1,6 @@
-//! The numbers that a problem runs on: seeded integers.
+//! The data of a problem: seeded integers.
 
-/// SplitMix64, its state made of the seed and the problem alone, so that a problem repeats without its list.
+/// SplitMix64. Its state depends only on the seed and the problem, so a problem can be repeated without its list.
 pub struct Random(u64);
 
 impl Random {
@@ -19,7 +19,8 @@ impl Random {
     /// `n` integers from `-largest` to `largest`.
     pub fn integers(&mut self, n: usize, largest: u32) -> Vec<f32> {
         let choices = u64::from(2 * largest + 1);
-        // The upper half of the product of 32 bits and the choices: even enough, and no division.
+        // The upper half of the product of 32 random bits and the number of choices: uniform enough, and without a
+        // division.
         let one = |r: u64| (((r >> 32) * choices) >> 32) as f32 - largest as f32;
         (0..n).map(|_| one(self.next())).collect()
     }
@@ -28,8 +29,8 @@ impl Random {
 /// Bias and statistics are integers up to this.
 pub const LARGEST: u32 = 8;
 
-/// The largest integer, up to [`LARGEST`], for which sums of so many products, and a bias, are exact in f32 in whatever
-/// order; `None` where not even 1 is.
+/// The largest integer, up to [`LARGEST`], for which sums of `terms` products, and a bias, are exact in f32 in any order;
+/// `None` if that does not hold even for 1.
 pub fn exact_range(terms: f64) -> Option<u32> {
     let room = f64::from(1 << 24) - f64::from(LARGEST);
     (1..=LARGEST).rev().find(|&a| f64::from(a) * f64::from(a) * terms <= room)

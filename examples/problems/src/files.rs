@@ -6,28 +6,28 @@ use std::path::{Path, PathBuf};
 
 use crate::notation::{Kind, Problem};
 
-/// A problem and where it stands.
+/// A problem and its place in a file.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub at: String,
     pub problem: Problem,
 }
 
-/// Problems as they were read.
+/// The problems of all files.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     pub entries: Vec<Entry>,
     /// What could not be read: file, line, and what is wrong.
     pub unreadable: Vec<String>,
-    /// How many options of benchdnn were passed over, and their names.
+    /// How many of benchdnn's options were ignored, and their names.
     pub ignored: usize,
     pub ignored_names: BTreeSet<String>,
 }
 
 impl List {
-    /// Reads a file of problems. A word of it that begins with `#` begins a comment; `--conv`, `--deconv`, `--pool`
-    /// and `--bnorm` say what the problems after them are of, `--batch=FILE` reads another file there, looked for
-    /// beside this one, beside those that read it, and in the working directory. Other options are counted.
+    /// Reads a file of problems. A word that begins with `#` begins a comment. `--conv`, `--deconv`, `--pool` and `--bnorm`
+    /// set the kind of the problems that follow. `--batch=FILE` reads another file there, searched for beside this file,
+    /// beside the files that read it, and in the working directory. Other options are counted.
     pub fn add_file(&mut self, path: &Path, kind: Kind) {
         self.file(path, &path.display().to_string(), kind, &mut Vec::new());
     }
@@ -44,7 +44,7 @@ impl List {
         }
     }
 
-    /// `readers` are the files that led here, by their true paths.
+    /// `readers` are the files that led to this one, by canonical path.
     fn file(&mut self, path: &Path, at: &str, kind: Kind, readers: &mut Vec<PathBuf>) {
         let bytes = path.canonicalize().and_then(|real| fs::read(&real).map(|bytes| (real, bytes)));
         let (real, bytes) = match bytes {
@@ -58,7 +58,7 @@ impl List {
         readers.push(real);
         let mut kind = kind;
         let text = String::from_utf8_lossy(&bytes);
-        // Editors of some systems put a byte order mark in front.
+        // Editors on some systems write a byte order mark first.
         for (line, word) in words(text.trim_start_matches('\u{feff}')) {
             let at = format!("{}:{line}", path.display());
             let driver = Kind::ALL.into_iter().find(|k| word.strip_prefix("--") == Some(k.name()));
@@ -79,14 +79,14 @@ impl List {
     }
 }
 
-/// Where a file that another one names is.
+/// The path of a file that another file names.
 fn beside(name: &Path, file: &Path, readers: &[PathBuf]) -> PathBuf {
     let folders = std::iter::once(file).chain(readers.iter().rev().map(|r| r.as_path()));
     let places = folders.filter_map(Path::parent).map(|folder| folder.join(name));
     places.chain([name.to_path_buf()]).find(|p| p.is_file()).unwrap_or_else(|| name.to_path_buf())
 }
 
-/// The words of a file with the lines on which they begin. A `\` at the end of one joins it to the next.
+/// The words of a file with the lines on which they begin. A `\` at the end of a line joins it to the next.
 fn words(text: &str) -> Vec<(usize, String)> {
     let mut words: Vec<(usize, String)> = Vec::new();
     let mut joined = false;

@@ -1,4 +1,4 @@
-//! Lists of convolution, pooling and batch norm problems in benchdnn's notation, run on every layout and judged by loops
+//! Lists of convolution, pooling and batch norm problems in benchdnn's notation, run in every layout and checked by loops
 //! in f64.
 //!
 //! Shared by `examples/conv_problems` and the tests.
@@ -19,43 +19,43 @@ pub use notation::{Kind, Problem};
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
-/// How a list is run.
+/// Options for running a list.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Decides the data, together with the problem.
+    /// Seed of the data, together with the problem.
     pub seed: u64,
-    /// Larger problems are left out.
+    /// Larger problems are skipped.
     pub max_macs: Option<u64>,
     /// The batch of every problem, instead of its own.
     pub mb: Option<usize>,
-    /// Problems that would hold more memory are left out.
+    /// Problems that need more memory are skipped.
     pub max_bytes: u64,
-    /// Whether runs that pass are printed too, each before it begins.
+    /// Whether passing runs are also printed, each before it begins.
     pub verbose: bool,
     /// The beginning of the command that repeats one problem.
     pub command: String,
 }
 
-/// What a list came to. A run is one problem in one layout; a pooling problem counts once for each of its three
+/// The outcome of a list. A run is one problem in one layout; a pooling problem counts once for each of its three
 /// algorithms, a batch norm once for inference and once for training.
 #[derive(Clone, Debug, Default)]
 pub struct Totals {
     pub passed: usize,
     pub failed: usize,
     pub unsupported: usize,
-    /// How many runs each reason made unsupported.
+    /// Number of unsupported runs by reason.
     pub reasons: BTreeMap<String, usize>,
     /// Runs that passed, by kind and layout.
     pub passed_in: BTreeMap<(&'static str, &'static str), usize>,
-    /// Problems that are as another one but for the name.
+    /// Problems that differ from an earlier one only in the name.
     pub repeated: usize,
-    /// Problems that were left out, by reason.
+    /// Problems that were skipped, by reason.
     pub left_out: BTreeMap<String, usize>,
     pub unreadable: usize,
 }
 
 impl Totals {
-    /// Nothing is wrong.
+    /// Whether nothing is wrong.
     pub fn good(&self) -> bool {
         self.failed == 0 && self.unreadable == 0
     }
@@ -75,11 +75,11 @@ impl Totals {
     }
 }
 
-/// Runs every problem of a list, one after another, on the threads of the current rayon pool; writes what differs, and
-/// the totals.
+/// Runs every problem of a list, one after another, on the threads of the current rayon pool. Writes differences, and the
+/// totals.
 ///
 /// # Errors
-/// Of `out`.
+/// Those of `out`.
 pub fn run(list: &List, options: &Options, out: &mut dyn Write) -> io::Result<Totals> {
     let mut totals = Totals { unreadable: list.unreadable.len(), ..Totals::default() };
     let mut seen = HashSet::new();
@@ -146,7 +146,7 @@ fn write_totals(totals: &Totals, out: &mut dyn Write) -> io::Result<()> {
     totals.reasons.iter().try_for_each(|(why, count)| writeln!(out, "{count:>7} {why}"))
 }
 
-/// Why a problem does not run at all.
+/// Why a problem is skipped.
 fn too_large(p: &Problem, options: &Options) -> Option<String> {
     if let Some(max) = options.max_macs.filter(|&max| p.macs() > max as f64) {
         return Some(format!("more than {max} multiply-adds"));
@@ -163,13 +163,13 @@ fn too_large(p: &Problem, options: &Options) -> Option<String> {
     inexact.then(|| "sums of so many terms are not exact in f32".to_string())
 }
 
-/// A problem in all layouts, once for each thing that there is to do with it.
+/// Runs a problem in all layouts, once for each algorithm or mode.
 fn runs(p: &Problem, seed: u64) -> Vec<(&'static str, [Outcome; 3])> {
     let result = match p.kind {
         Kind::Conv | Kind::Deconv => conv::run(p, seed).map(|outcomes| vec![("", outcomes)]),
         Kind::Pool => pool::run(p, seed),
         Kind::BatchNorm => norm::run(p, seed),
     };
-    // What fails outside of the runs is making their operands.
+    // Outside of the runs, only making their operands can fail.
     result.unwrap_or_else(|e| vec![("", LAYOUTS.map(|_| Outcome::Failed(e.to_string())))])
 }

@@ -7,7 +7,7 @@ use crate::check::{Outcome, Refusal, Want, in_layouts};
 use crate::data::{LARGEST, Random};
 use crate::notation::Problem;
 
-/// Channel by channel.
+/// Values per channel.
 struct Numbers {
     mean: Vec<f32>,
     var: Vec<f32>,
@@ -25,7 +25,7 @@ pub fn run(p: &Problem, seed: u64) -> Result<Vec<(&'static str, [Outcome; 3])>> 
     let mut random = Random::new(seed, &p.to_string());
     let x = random.integers(dims.iter().product(), LARGEST);
     let eps = f64::from(p.eps);
-    // Variances of a power of 4 less eps, so that dividing by the root is exact, or nearly where eps is no such number.
+    // Variances are powers of 4 minus eps, so that dividing by the root is exact, or nearly so if eps is not exact.
     let power = |v: &f32| (4f64.powi(v.abs() as i32 % 3) - eps) as f32;
     let numbers = Numbers {
         mean: random.integers(p.c, LARGEST),
@@ -69,7 +69,7 @@ fn training(dims: &[usize], x: &[f32], plane: usize, n: &Numbers, eps: f64) -> R
         let planes = (0..dims[0]).map(move |image| (image * c + c_) * plane);
         planes.flat_map(|from| &x[from..][..plane]).map(|&v| f64::from(v))
     };
-    // The mean of a batch without elements is never used.
+    // If a batch has no elements, its mean is not used.
     let means: Vec<f64> = (0..c).map(|c| of_channel(c).sum::<f64>() / count.max(1) as f64).collect();
     let squares = |c: usize| of_channel(c).map(|v| (v - means[c]) * (v - means[c])).sum::<f64>();
     let squares: Vec<f64> = (0..c).map(squares).collect();
@@ -78,7 +78,7 @@ fn training(dims: &[usize], x: &[f32], plane: usize, n: &Numbers, eps: f64) -> R
     let channel = |i: usize| i / plane % c;
     let part = |i: usize| (f64::from(x[i]) - means[channel(i)]) * inverse[channel(i)];
     let values: Vec<f64> = (0..x.len()).map(|i| part(i) + f64::from(n.bias[channel(i)])).collect();
-    // A result's rounding, and what is lost where the bias cancels it.
+    // The result's rounding, plus the cancellation by the bias.
     let largest = values.iter().fold(0f64, |m, v| m.max(v.abs()));
     let limit = |i: usize| 6e-7 * (part(i).abs() + f64::from(n.bias[channel(i)]).abs()) + 1e-6 * largest;
     let (mean, var, weight, bias) = (vector(&n.mean)?, vector(&n.var)?, vector(&n.weight)?, vector(&n.bias)?);

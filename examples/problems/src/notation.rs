@@ -1,14 +1,14 @@
 //! benchdnn's notation of one problem: `g1mb2ic64ih56oc64oh56kh3ph1n"name"`, with its defaults.
 //!
-//! The rules are those of `str2desc` in benchdnn's drivers and of its `sanitize_desc`: fields in any order, a `_` after
-//! a field is skipped, `n` begins the name. Left out, `g` is 1, `mb` 2, strides 1, dilations 0 (dense), `eps` 1/16. Along
-//! an axis that has any field, input and kernel are needed; without output size it is computed with no padding or the
-//! given one, with an output size but no padding the padding is half of what is missing. The padding after an axis
-//! always follows from the sizes. An axis of which nothing is said is that of the one before (w as h, h and w as d).
+//! The rules are those of `str2desc` in benchdnn's drivers and of its `sanitize_desc`. Fields may have any order; a `_`
+//! after a field is skipped; `n` begins the name. Defaults: `g` is 1, `mb` 2, strides 1, dilations 0 (dense), `eps` 1/16.
+//! Along an axis that has any field, input and kernel are required. Without an output size, it is computed from the given
+//! padding or from none; with an output size but no padding, the padding is half of the difference. The padding after an
+//! axis always follows from the sizes. An axis without fields equals the previous one (w equals h; h and w equal d).
 
 use std::fmt;
 
-/// What a problem is of: benchdnn's driver.
+/// The kind of a problem: benchdnn's driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Conv,
@@ -30,13 +30,13 @@ impl Kind {
         }
     }
 
-    /// Whether it has weights, and thus groups and output channels.
+    /// Whether it has weights, and so groups and output channels.
     pub fn has_weights(self) -> bool {
         matches!(self, Kind::Conv | Kind::Deconv)
     }
 }
 
-/// One problem; sizes are `[d, h, w]`, and 1 (padding 0) along axes that it has not.
+/// One problem; sizes are `[d, h, w]`, and 1 (padding 0) along axes that it does not have.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     pub kind: Kind,
@@ -51,9 +51,9 @@ pub struct Problem {
     pub output: [usize; 3],
     pub kernel: [usize; 3],
     pub stride: [usize; 3],
-    /// 1 is dense, as everywhere in this library.
+    /// 1 is dense, as everywhere in this crate.
     pub dilation: [usize; 3],
-    /// Negative where benchdnn works it out so.
+    /// Negative if benchdnn computes it so.
     pub pad_begin: [i64; 3],
     pub pad_end: [i64; 3],
     pub eps: f32,
@@ -68,9 +68,9 @@ const S: usize = 3;
 const P: usize = 4;
 const D: usize = 5;
 const AXES: &[u8; 3] = b"dhw";
-/// Values along an axis that the problem has not.
+/// Values along an axis that the problem does not have.
 const ABSENT: [i128; 6] = [1, 1, 1, 1, 0, 0];
-/// Numbers are read up to this, and worked with in i128: products of two, and sums of such, fit.
+/// The largest number that is read. Arithmetic is in i128: products of two such numbers, and sums of those, fit.
 const LARGEST: i128 = i64::MAX as i128;
 
 enum Field {
@@ -101,7 +101,7 @@ impl Field {
     }
 }
 
-/// How many bytes of a text are a number without a sign, with a fraction and an exponent if it may have them.
+/// The number of bytes at the start of a text that are a number without a sign; with a fraction and an exponent if `float`.
 fn number_length(text: &str, float: bool) -> usize {
     let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
     let mut length = digits(0);
@@ -118,7 +118,7 @@ fn number_length(text: &str, float: bool) -> usize {
     length
 }
 
-/// The fields as they are written.
+/// The fields as written.
 struct Fields {
     groups: i128,
     n: i128,
@@ -178,7 +178,7 @@ impl Fields {
         Ok(f)
     }
 
-    /// Sizes and padding of one axis that follow from others; nothing where the axis has no field.
+    /// Computes sizes and padding of one axis that follow from others; does nothing if the axis has no field.
     fn complete(&mut self, kind: Kind, axis: usize) -> Result<(), String> {
         let [o, i, k, s, p, d] = std::array::from_fn(|f| self.axes[f][axis]);
         let dilated = if kind == Kind::Pool { 0 } else { d };
@@ -194,7 +194,7 @@ impl Fields {
         let reach = (k - 1) * (d + 1) + 1;
         if o == 0 {
             let p = p.max(0);
-            // Division towards zero, as there.
+            // Division rounds towards zero, as in benchdnn.
             let o = match kind {
                 Kind::Deconv => (i - 1) * s + reach - 2 * p,
                 _ => (i - reach + 2 * p) / s + 1,
@@ -209,7 +209,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Fills axes of which nothing is said. Returns the number of spatial dimensions.
+    /// Fills axes without fields. Returns the number of spatial dimensions.
     fn spread(&mut self, kind: Kind) -> Result<usize, String> {
         let sizes = if kind == Kind::BatchNorm { I } else { O };
         let [no_d, no_h, no_w] = self.axes[sizes].map(|v| v == 0);
@@ -238,7 +238,7 @@ impl Fields {
     }
 }
 
-/// Padding of both sides of an axis together that makes the sizes fit.
+/// The total padding of both sides of an axis that makes the sizes consistent.
 fn missing(kind: Kind, output: i128, input: i128, stride: i128, reach: i128) -> i128 {
     match kind {
         Kind::Deconv => (input - 1) * stride - output + reach,
@@ -250,7 +250,7 @@ impl Problem {
     /// Reads one problem.
     ///
     /// # Errors
-    /// What is wrong with the text, in a sentence.
+    /// What is wrong with the text, as a sentence.
     pub fn read(kind: Kind, text: &str) -> Result<Problem, String> {
         let mut f = Fields::read(kind, text)?;
         let positive = |name: &str, value: i128| match value {
@@ -305,7 +305,7 @@ impl Problem {
         if kind != Kind::BatchNorm {
             return Ok(problem);
         }
-        // Of a batch norm only the sizes of the input mean something.
+        // For a batch norm, only the input's sizes matter.
         Ok(Problem { output: problem.input, pad_begin: [0; 3], pad_end: [0; 3], ..problem })
     }
 
@@ -319,12 +319,12 @@ impl Problem {
         [&[self.n, self.o], self.axes(&self.output)].concat()
     }
 
-    /// Those of `[d, h, w]` that the problem has.
+    /// The entries of `[d, h, w]` that the problem has.
     pub fn axes<'a, T>(&self, all: &'a [T; 3]) -> &'a [T] {
         &all[3 - self.spatial..]
     }
 
-    /// Products that make one element of the result; for pooling the elements of a window.
+    /// Number of products per element of the result; for pooling, of elements per window.
     pub fn terms(&self) -> f64 {
         let taps: f64 = self.kernel.iter().map(|&k| k as f64).product();
         match self.kind {
@@ -334,7 +334,7 @@ impl Problem {
         }
     }
 
-    /// Multiply-adds: terms of all elements of the result, of the source for a deconvolution.
+    /// Multiply-adds: terms times elements of the result, or of the source for a deconvolution.
     pub fn macs(&self) -> f64 {
         let product = |dims: &[usize]| dims.iter().map(|&d| d as f64).product::<f64>();
         match self.kind {
@@ -343,8 +343,8 @@ impl Problem {
         }
     }
 
-    /// About how many bytes a run holds at once: source, weights and result in several layouts, and what the loops in f64
-    /// need.
+    /// About how many bytes a run needs at once: source, weights and result in several layouts, and the memory of the loops
+    /// in f64.
     pub fn bytes(&self) -> f64 {
         let product = |dims: &[usize]| dims.iter().map(|&d| d as f64).product::<f64>();
         let weights = if self.kind.has_weights() { self.terms() * self.o as f64 } else { 0.0 };
@@ -361,7 +361,7 @@ impl Problem {
     }
 }
 
-/// The problem in its notation, with every size and without its name: what is read from that is the same problem.
+/// Prints the problem in its notation, with every size and without its name; reading that gives the same problem.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.groups > 1 {
@@ -370,7 +370,7 @@ impl fmt::Display for Problem {
         write!(f, "mb{}ic{}", self.n, self.c)?;
         let mut axes = |field: &str, values: [i64; 3]| {
             let mut named = self.axes(&["d", "h", "w"]).iter().zip(self.axes(&values));
-            // A padding below 0 cannot be written; it comes from the sizes.
+            // A negative padding cannot be written; it follows from the sizes.
             named.try_for_each(|(axis, v)| if *v < 0 { Ok(()) } else { write!(f, "{field}{axis}{v}") })
         };
         let wide = |values: [usize; 3]| values.map(|v| v as i64);

@@ -1,11 +1,11 @@
-//! Convolution, transposed convolution and pooling by their definitions, in f64: the loops that results are judged by.
-//! Nothing of the library is in here.
+//! Convolution, transposed convolution and pooling by their definitions, in f64: the loops that results are checked
+//! against. They use no code of the library.
 
 use rayon::prelude::*;
 
 use crate::notation::Problem;
 
-/// For each output index along axis `a`: the kernel's taps that meet the input, with the input index.
+/// For each output index along axis `a`: the kernel's taps that are inside the input, with the input index.
 fn hits(p: &Problem, a: usize) -> Vec<Vec<(usize, usize)>> {
     let of = |o: usize| {
         let position = |t: usize| (o * p.stride[a] + t * p.dilation[a]) as i64 - p.pad_begin[a];
@@ -15,17 +15,17 @@ fn hits(p: &Problem, a: usize) -> Vec<Vec<(usize, usize)>> {
     (0..p.output[a]).map(of).collect()
 }
 
-/// Pixels of a row and output channels that are summed side by side, in registers.
+/// Pixels of a row and output channels that are summed in parallel, in registers.
 const PIXELS: usize = 4;
 const CHANNELS: usize = 4;
 
-/// One image with zeros before and after each row. Positions that are a stride apart lie together, so that the pixels
-/// of a result's row read neighbours.
+/// One image with zeros before and after each row. Positions one stride apart are adjacent, so that the pixels of a
+/// result's row read neighbours.
 struct Rows {
     data: Vec<f64>,
     /// Elements of a row.
     length: usize,
-    /// Where each tap of the kernel's row reads for the first pixel.
+    /// The position that each tap of the kernel's row reads for the first pixel.
     taps: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Rows {
     }
 }
 
-/// A kernel of one pixel that looks at every pixel: then all of them are one row.
+/// If the kernel has one pixel and reads every pixel, all pixels are treated as one row.
 fn flattened(p: &Problem) -> Problem {
     let mut flat = p.clone();
     if p.kernel == [1; 3] && p.stride == [1; 3] && p.pad_begin == [0; 3] && p.input == p.output {
@@ -57,7 +57,7 @@ fn flattened(p: &Problem) -> Problem {
     flat
 }
 
-/// The sums of a convolution of `x` `[N, C, d, h, w]` by `w` `[O, C/groups, d, h, w]`. No padding before an axis is
+/// The sums of a convolution of `x` `[N, C, d, h, w]` by `w` `[O, C/groups, d, h, w]`. No padding before an axis may be
 /// negative.
 pub fn conv(p: &Problem, x: &[f32], w: &[f32]) -> Vec<f64> {
     let p = &flattened(p);
@@ -70,7 +70,7 @@ pub fn conv(p: &Problem, x: &[f32], w: &[f32]) -> Vec<f64> {
     let og = p.o / p.groups;
     for (y, x) in y.chunks_mut(p.o * plane).zip(x.chunks(x.len() / p.n)) {
         let rows = Rows::new(p, x);
-        // Channels of one group, as many together as fit.
+        // Channels of one group, as many at a time as fit.
         let mut work = Vec::new();
         let (mut rest, mut o) = (y, 0);
         while o < p.o {
@@ -87,7 +87,7 @@ pub fn conv(p: &Problem, x: &[f32], w: &[f32]) -> Vec<f64> {
     y
 }
 
-/// The output channels from `o` on, `M` of one group.
+/// `M` output channels of one group, starting at `o`.
 fn block<const M: usize>(
     p: &Problem,
     rows: &Rows,
@@ -137,14 +137,15 @@ fn block<const M: usize>(
 }
 
 /// The sums of a transposed convolution of `x` `[N, C, d, h, w]` by `w` `[C, O/groups, d, h, w]`: every pixel of the source
-/// is spread over the result. No padding before an axis is negative.
+/// is added to the result at its positions. No padding before an axis may be negative.
 pub fn deconv(p: &Problem, x: &[f32], w: &[f32]) -> Vec<f64> {
     let plane: usize = p.output.iter().product();
     let pixels: usize = p.input.iter().product();
     let (cg, og) = (p.c / p.groups, p.o / p.groups);
     let taps: usize = p.kernel.iter().product();
     let x: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
-    // Where the taps of the kernel's row put the first pixel of a row: positions a stride apart lie together.
+    // The positions to which the taps of the kernel's row add the first pixel of a row: positions one stride apart are
+    // adjacent.
     let (stride, pad) = (p.stride[2], p.pad_begin[2] as usize);
     let apart = p.input[2] + (p.kernel[2] - 1) * p.dilation[2] / stride;
     let place = |position: usize| position % stride * apart + position / stride;
@@ -181,12 +182,12 @@ pub fn deconv(p: &Problem, x: &[f32], w: &[f32]) -> Vec<f64> {
     y
 }
 
-/// What pooling makes of its windows.
+/// The results of pooling by window.
 pub struct Windows {
-    /// The greatest element; minus infinity where there is none.
+    /// The largest element; minus infinity if the window is empty.
     pub max: Vec<f64>,
     pub sum: Vec<f64>,
-    /// For each pixel of the result, how many elements of the source are in its window.
+    /// For each pixel of the result, the number of elements of the source in its window.
     pub inside: Vec<usize>,
 }
 

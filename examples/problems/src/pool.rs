@@ -8,11 +8,11 @@ use crate::data::{LARGEST, Random};
 use crate::notation::Problem;
 use crate::oracle;
 
-/// benchdnn's names of what pooling does.
+/// benchdnn's names of the pooling algorithms.
 pub const ALGORITHMS: [&str; 3] = ["max", "avg_np", "avg_p"];
 
-/// Sizes of the result in PyTorch's two ways, along one axis: rounded down, and up, where the last window begins inside
-/// the source or the padding before it.
+/// PyTorch's two sizes of the result along one axis: rounded down, and rounded up if the last window begins inside the
+/// source or the padding before it.
 fn sizes(p: &Problem, a: usize) -> [i64; 2] {
     let (size, pad, stride) = (p.input[a] as i64, p.pad_begin[a], p.stride[a] as i64);
     let room = size + 2 * pad - ((p.kernel[a] - 1) * p.dilation[a]) as i64 - 1;
@@ -61,7 +61,7 @@ pub fn run(p: &Problem, seed: u64) -> Result<Vec<(&'static str, [Outcome; 3])>> 
                 runs.push((algorithm, none("average pooling has no dilation")));
                 continue;
             }
-            // A window is empty only where the padding is refused.
+            // A window is empty only if the padding is refused.
             "avg_np" => &average(&|i| windows.inside[i].max(1)),
             _ if overhangs => {
                 runs.push((algorithm, none("the average counts what reaches beyond the padding")));
@@ -69,7 +69,7 @@ pub fn run(p: &Problem, seed: u64) -> Result<Vec<(&'static str, [Outcome; 3])>> 
             }
             _ => &average(&|_| window),
         };
-        // Sums are exact, the quotient is not.
+        // Sums are exact; the quotient is not.
         let limit =
             |i: usize| if algorithm == "max" { 0.0 } else { 6e-7 * f64::from(values[i] as f32).abs() };
         let rule = "padding is more than half of the window";
