@@ -84,7 +84,7 @@ fn received(
 }
 
 #[test]
-fn a_tensor_comes_in_without_a_copy_and_goes_back_once() {
+fn dlpack_import_copies_nothing_and_calls_the_deleter_once() {
     let (t, back) = received(&[2, 3], &[], 6, |_| {});
     let t = t.unwrap();
     assert_eq!((t.dims(), t.strides(), t.dtype()), (&[2, 3][..], &[3, 1][..], DType::F32));
@@ -98,7 +98,7 @@ fn a_tensor_comes_in_without_a_copy_and_goes_back_once() {
 }
 
 #[test]
-fn strides_offsets_and_flags_are_understood() {
+fn dlpack_import_reads_strides_offsets_and_flags() {
     // Channels-last, with a byte offset.
     let (t, back) = received(&[1, 2, 2, 2], &[8, 1, 4, 2], 9, |m| m.dl_tensor.byte_offset = 4);
     let t = t.unwrap();
@@ -159,7 +159,7 @@ fn strides_offsets_and_flags_are_understood() {
 }
 
 #[test]
-fn what_is_refused_is_given_back_once() {
+fn dlpack_import_calls_the_deleter_of_a_refused_tensor_once() {
     type Change = fn(&mut DLManagedTensorVersioned);
     let cases: [(&str, Change); 15] = [
         ("DlpackVersion", |m| {
@@ -210,7 +210,7 @@ fn what_is_refused_is_given_back_once() {
 }
 
 #[test]
-fn the_older_form_comes_in_and_goes_out() {
+fn dlpack_imports_and_exports_unversioned_tensors() {
     let (mut o, back) = other(&[3], &[1], 3);
     let dl_tensor = tensor(&mut o, true);
     let managed =
@@ -229,7 +229,7 @@ fn the_older_form_comes_in_and_goes_out() {
 }
 
 #[test]
-fn tensors_go_out_without_a_copy() {
+fn dlpack_export_copies_nothing() {
     let t = StridedTensor::from_slice(&Rng(1).reals(24), &[2, 3, 4]).unwrap().transpose(0, 2).unwrap();
     let want = t.to_vec::<f32>().unwrap();
     let out = t.to_dlpack();
@@ -263,7 +263,7 @@ fn tensors_go_out_without_a_copy() {
 }
 
 #[test]
-fn a_blocked_tensor_goes_out_only_as_the_blocks_that_it_is() {
+fn dlpack_export_of_a_blocked_tensor_shows_its_blocks() {
     for (dims, block) in
         [(&[2, 17, 3, 2][..], 16), (&[1, 8, 5][..], 8), (&[1, 3, 2, 2, 2][..], 16), (&[0, 5, 2, 2][..], 8)]
     {
@@ -304,7 +304,7 @@ fn a_blocked_tensor_goes_out_only_as_the_blocks_that_it_is() {
 }
 
 #[test]
-fn memory_of_a_host_is_wrapped_where_it_lies() {
+fn from_foreign_wraps_host_memory_without_a_copy() {
     let host: Arc<Vec<f32>> = Arc::new((0..12).map(|i| i as f32).collect());
     let weak = Arc::downgrade(&host);
     let memory = Foreign {
@@ -326,7 +326,7 @@ fn memory_of_a_host_is_wrapped_where_it_lies() {
 
 /// Who receives a tensor for writing may write through its pointer: Miri checks that the pointer allows it.
 #[test]
-fn what_the_receiver_writes_is_there() {
+fn dlpack_export_shows_what_the_receiver_writes() {
     let own =
         || StridedTensor::full(&[2, 3], 2f32, MemoryFormat::Contiguous).unwrap().narrow(0, 1, 1).unwrap();
     let (out, old) = (own().into_dlpack().unwrap(), own().into_dlpack_unversioned().unwrap());

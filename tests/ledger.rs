@@ -11,7 +11,7 @@ fn image() -> StridedTensor {
 }
 
 #[test]
-fn redundant_pairs_are_flagged_and_others_are_not() {
+fn ledger_flags_redundant_pairs_of_reorders_and_no_others() {
     let layout = Layout::native().0;
     let x = image();
     let (_, book) = ledger::record(|| {
@@ -35,7 +35,7 @@ fn redundant_pairs_are_flagged_and_others_are_not() {
 
 /// Storage is recycled: a new tensor at an old address is another tensor.
 #[test]
-fn recycled_storage_does_not_make_pairs() {
+fn ledger_makes_no_redundant_pair_of_recycled_storage() {
     let layout = Layout::native().0;
     let (_, book) = ledger::record(|| {
         for _ in 0..4 {
@@ -47,7 +47,7 @@ fn recycled_storage_does_not_make_pairs() {
 }
 
 #[test]
-fn a_trace_is_json_with_every_record_in_order() {
+fn chrome_trace_is_json_with_every_record_in_order() {
     let layout = Layout::native().0;
     let (_, book) = ledger::record(|| {
         let x = image().to_blocked(&layout).unwrap();
@@ -68,7 +68,7 @@ fn a_trace_is_json_with_every_record_in_order() {
 }
 
 #[test]
-fn a_strided_result_in_another_format_is_noted() {
+fn ledger_notes_a_strided_result_in_another_format() {
     let x = image().contiguous(ChannelsLast).unwrap();
     let (_, book) = ledger::record(|| {
         ops::relu(&x).unwrap();
@@ -81,7 +81,7 @@ fn a_strided_result_in_another_format_is_noted() {
 }
 
 #[test]
-fn a_budget_fails_at_the_reorder_beyond_it_with_where_and_why() {
+fn reorder_budget_denies_the_reorder_beyond_it_and_says_where() {
     let layout = Layout::native().0;
     let x = image();
     ReorderBudget::at_most(2).run(|| {
@@ -99,7 +99,7 @@ fn a_budget_fails_at_the_reorder_beyond_it_with_where_and_why() {
 
 /// Executors of graphs and bindings name their own call, which no line of Rust is.
 #[test]
-fn calls_inside_at_are_recorded_and_denied_under_the_name_of_the_node() {
+fn ledger_at_names_the_node_in_records_and_errors() {
     let layout = Layout::native().0;
     let node = |name: &str| Site::Node(name.into());
     let x = image();

@@ -13,7 +13,7 @@ fn relative_l2(a: &[f32], b: &[f32]) -> f64 {
 }
 
 #[test]
-fn layouts_agree_and_weights_are_reordered_once() {
+fn networks_agree_in_every_layout_and_reorder_weights_once() {
     for name in Arch::NAMES.into_iter().filter(|n| ["resnet18", "mobilenet_v2"].contains(n)) {
         let arch = Arch::by_name(name).unwrap();
         let weights = Weights::random(&arch, 1).unwrap();
@@ -46,7 +46,7 @@ fn layouts_agree_and_weights_are_reordered_once() {
 }
 
 #[test]
-fn weights_that_do_not_fit_are_named() {
+fn loading_a_network_names_the_weights_that_do_not_fit() {
     let arch = Arch::by_name("resnet18").unwrap();
     let mut other = Weights::random(&Arch::by_name("resnet50").unwrap(), 1).unwrap();
     let e = Network::pack(&arch, &mut other, Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
@@ -116,7 +116,7 @@ fn thirty_two_threads_run_one_packed_network_to_the_same_bits() {
 
 /// Names that timm gives the tensors of its MobileNetV2, and those of torchvision.
 #[test]
-fn timms_names_are_known() {
+fn networks_load_weights_under_the_names_of_timm() {
     let arch = Arch::by_name("mobilenet_v2").unwrap();
     let pairs = [
         ("conv_stem.weight", "features.0.0.weight"),

@@ -126,7 +126,7 @@ fn notices() -> String {
 }
 
 #[test]
-fn the_committed_notices_are_of_these_crates() {
+fn the_committed_third_party_notices_list_the_linked_crates() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/THIRD_PARTY_NOTICES");
     let want = notices();
     if std::env::var_os("UPDATE_NOTICES").is_some() {

@@ -93,7 +93,7 @@ fn last() -> (i32, String) {
 }
 
 #[test]
-fn rust_and_c_say_the_same() {
+fn bad_calls_by_name_give_the_same_error_in_rust_and_c() {
     let all = cases();
     assert!(all.len() >= 30, "{}", all.len());
     let good = pass("x", &plain(&[2, 2]));

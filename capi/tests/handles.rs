@@ -80,7 +80,7 @@ fn null_stale_foreign_and_doubly_freed_handles_are_errors() {
 }
 
 #[test]
-fn null_and_misaligned_places_are_errors() {
+fn null_and_misaligned_pointers_are_errors() {
     let t = tensor(&[4]);
     // SAFETY: null and misaligned pointers are looked at before they are used.
     unsafe {
@@ -128,7 +128,7 @@ fn null_and_misaligned_places_are_errors() {
 }
 
 #[test]
-fn strides_and_the_callers_memory_are_understood() {
+fn bt_tensor_from_data_and_bt_tensor_wrap_take_strides_and_memory_of_the_caller() {
     // A transposed matrix, copied.
     let (dims, strides, data) = ([2i64, 3], [1i64, 2], [0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let mut t = 0;
@@ -209,7 +209,7 @@ fn strides_and_the_callers_memory_are_understood() {
 }
 
 #[test]
-fn errors_are_each_threads_own_and_bodies_may_fail() {
+fn errors_are_per_thread_and_scopes_return_the_status_of_their_body() {
     assert_eq!(bt_free(0), NULL);
     std::thread::spawn(|| assert_eq!((bt_last_error_code(), text()), (0, String::new()))).join().unwrap();
     assert_eq!(bt_last_error_code(), NULL);
@@ -250,7 +250,7 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
 }
 
 #[test]
-fn the_build_is_told() {
+fn bt_build_info_describes_the_build() {
     let (mut text, mut needed) = ([0; 1024], 0);
     // SAFETY: a place of that length.
     assert_eq!(unsafe { bt_build_info(text.as_mut_ptr(), text.len(), &mut needed) }, 0);
@@ -262,7 +262,7 @@ fn the_build_is_told() {
 }
 
 #[test]
-fn schemas_tell_what_a_call_takes() {
+fn bt_schema_lists_the_arguments_of_an_op() {
     let mut text = [0; 1024];
     let mut needed = 0;
     let mut said = |op: *const std::ffi::c_char| {
@@ -284,7 +284,7 @@ fn schemas_tell_what_a_call_takes() {
 }
 
 #[test]
-fn the_table_is_for_its_version() {
+fn bt_get_api_refuses_other_versions_and_sizes() {
     let size = size_of::<bt_api>();
     for (version, bytes) in
         [(BT_ABI_VERSION + 1, size), (0, size), (BT_ABI_VERSION, size + 8), (BT_ABI_VERSION, 0)]
@@ -307,7 +307,7 @@ fn the_table_is_for_its_version() {
 
 /// What is called from a destructor of a thread that ends: after the library's own thread-locals may be gone.
 #[test]
-fn a_thread_that_ends_may_still_call() {
+fn calls_from_thread_local_destructors_work() {
     struct Last(std::sync::mpsc::Sender<(i32, usize)>);
     impl Drop for Last {
         fn drop(&mut self) {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 #[test]
-fn the_committed_header_is_of_these_sources() {
+fn the_committed_header_matches_the_sources() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
     let sources = ["status", "handles", "tensor", "call", "packed", "scopes", "dlpack", "table"];

@@ -5,9 +5,9 @@
 //! the list of calls by name is run through C as well. No door: 13 (bf16 and f16 have no kernels, so row 11 says it), 37 (there are
 //! no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
 
-mod beyond;
 pub mod cases;
-mod doors;
+mod extreme_sizes;
+mod tensors_and_files;
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::ops::{self, Conv2d};
@@ -107,8 +107,8 @@ fn silent(test: &str, body: impl FnOnce()) {
 }
 
 #[test]
-fn calls_by_name() {
-    silent("catalogue::calls_by_name", || {
+fn bad_calls_by_name_are_typed_errors() {
+    silent("catalogue::bad_calls_by_name_are_typed_errors", || {
         assert!(cases().len() >= 46);
         for Case(row, op, given, code, holds) in cases() {
             let what = format!("row {row}, {op}");
@@ -121,8 +121,8 @@ fn calls_by_name() {
 
 /// What is wrong with sizes and parameters is wrong on the blocked key too, and found as early.
 #[test]
-fn calls_by_name_on_blocked_operands() {
-    silent("catalogue::calls_by_name_on_blocked_operands", || {
+fn bad_calls_by_name_on_blocked_operands_are_typed_errors() {
+    silent("catalogue::bad_calls_by_name_on_blocked_operands_are_typed_errors", || {
         let mut same = 0;
         for Case(row, op, given, code, holds) in cases() {
             let turned = in_form(&given, blocked);
@@ -144,8 +144,8 @@ fn calls_by_name_on_blocked_operands() {
 
 /// The catalogue's hardest promise: sizes and parameters that oneDNN would crash on do not reach it, nor packing.
 #[test]
-fn nothing_that_crashes_an_engine_reaches_it() {
-    silent("catalogue::nothing_that_crashes_an_engine_reaches_it", || {
+fn conv2d_parameters_that_crash_the_engine_do_not_reach_it() {
+    silent("catalogue::conv2d_parameters_that_crash_the_engine_do_not_reach_it", || {
         let hostile = [0, -1, i64::MIN, i64::MAX, 1 << 31, 1 << 32, 1 << 62];
         let mut tried = 0;
         for argument in ["stride", "dilation", "padding", "groups"] {

@@ -67,7 +67,7 @@ impl Registrar for Host {
 }
 
 #[test]
-fn a_host_gets_every_op_and_kernel_or_none() {
+fn register_hands_a_host_every_op_and_kernel_or_none() {
     let mut host = Host::default();
     register(&mut host).unwrap();
     assert_eq!(host.devices, [DispatchKey::STRIDED, DispatchKey::BLOCKED]);
@@ -103,7 +103,7 @@ const FALLBACK: &str = "BLOCKTENSOR_TEST_FALLBACK";
 
 /// Fallbacks are for the whole process: so this one runs in its own.
 #[test]
-fn fallbacks_are_off_said_once_and_in_the_ledger() {
+fn fallbacks_are_off_by_default_reported_once_and_recorded() {
     child("dispatch::host::child_with_fallbacks", &[(FALLBACK, "1")]);
 }
 

@@ -9,7 +9,7 @@ fn ones(dims: &[usize]) -> StridedTensor {
 }
 
 #[test]
-fn names_and_types_lead_to_the_same_result() {
+fn calls_by_name_and_typed_calls_give_the_same_result() {
     let (x, w) = (ones(&[1, 3, 4, 4]), ones(&[2, 3, 3, 3]));
     let typed = ops::conv2d(&x, &w, None, &Conv2d::new().padding(1).relu()).unwrap();
     let named = dispatch::call(
@@ -26,7 +26,7 @@ fn names_and_types_lead_to_the_same_result() {
 }
 
 #[test]
-fn bad_calls_name_the_argument_and_the_remedy() {
+fn calls_by_name_refuse_bad_arguments_with_a_remedy() {
     let x = || Value::from(ones(&[1, 3, 4, 4]));
     let cases: Vec<(Vec<(&str, Value)>, &str, &str)> = vec![
         (vec![("x", x())], "weights", "a data tensor"),
@@ -49,7 +49,7 @@ fn bad_calls_name_the_argument_and_the_remedy() {
 }
 
 #[test]
-fn a_blocked_parameter_is_refused() {
+fn batch_norm_refuses_a_blocked_parameter() {
     let bias = ones(&[1, 16, 1, 1]).to_blocked(&Layout::native().0).unwrap();
     let (x, w) = (ones(&[1, 16, 4, 4]), ones(&[16, 16, 1, 1]));
     let args = [("x", x.into()), ("weights", w.into()), ("bias", bias.into())];
@@ -58,7 +58,7 @@ fn a_blocked_parameter_is_refused() {
 }
 
 #[test]
-fn queries_tell_ops_keys_and_dtypes() {
+fn registry_lists_ops_keys_and_dtypes() {
     let conv = dispatch::op("conv2d").unwrap();
     assert_eq!(conv.schema().args[0].name, "x");
     assert!(conv.keys().contains(&DispatchKey::STRIDED));

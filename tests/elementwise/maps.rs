@@ -44,7 +44,7 @@ fn maps_over_random_strides_agree_with_plain_loops() {
 }
 
 #[test]
-fn a_destination_with_gaps_keeps_what_lies_between() {
+fn maps_into_a_destination_with_gaps_keep_the_gaps() {
     for seed in 0..200 {
         let r = &mut Random::new(seed);
         let rank = 1 + r.below(4);
@@ -71,7 +71,7 @@ fn a_destination_with_gaps_keeps_what_lies_between() {
 }
 
 #[test]
-fn every_element_type_maps_and_copies() {
+fn maps_and_copies_take_every_dtype() {
     let r = &mut Random::new(1);
     let dims = [3, 40, 50];
     let h = strided(r, &dims, true, |i| f16::from_f32((i % 100) as f32));
@@ -101,7 +101,7 @@ fn every_element_type_maps_and_copies() {
 }
 
 #[test]
-fn large_permuted_copies_are_exact() {
+fn large_copies_between_permuted_strides_are_exact() {
     // Past the size from which copies stream, with edges that no block size divides.
     let dims = [3, 67, 211, 203];
     let data: Vec<u32> = (0..dims.iter().product::<usize>() as u32).collect();
@@ -113,7 +113,7 @@ fn large_permuted_copies_are_exact() {
 }
 
 #[test]
-fn bad_input_is_answered_and_leaves_the_destination() {
+fn maps_refuse_bad_input_and_leave_the_destination() {
     let x = StridedTensor::full(&[2, 3], 1f32, MemoryFormat::Contiguous).unwrap();
     let y = StridedTensor::full(&[4], 1f32, MemoryFormat::Contiguous).unwrap();
     let add = |a: f32, b: f32| a + b;
@@ -150,7 +150,7 @@ fn bad_input_is_answered_and_leaves_the_destination() {
 }
 
 #[test]
-fn tensors_without_elements_are_fine() {
+fn maps_take_tensors_without_elements() {
     let x = StridedTensor::zeros(&[2, 0, 3], DType::F32, MemoryFormat::Contiguous).unwrap();
     let past = x.narrow(0, 2, 0).unwrap().narrow(2, 3, 0).unwrap();
     for x in [x, past] {

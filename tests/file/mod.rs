@@ -1,9 +1,9 @@
 //! Files: state dicts and packed weights, whole, cut, changed and hostile.
 
+mod damaged;
 mod packed;
 mod processes;
 mod state_dict;
-mod surgery;
 
 use std::path::{Path, PathBuf};
 

@@ -98,7 +98,7 @@ fn packed_result_like<const N: usize, T: Operand>(packed: &PackedConv<N>, x: &T)
 }
 
 #[test]
-fn every_kind_of_packed_op_comes_back_to_the_bit() {
+fn packed_file_returns_every_kind_of_packed_op_to_the_bit() {
     let folder = Folder::new("kinds");
     for (c, o, groups) in [(16, 32, 1), (3, 17, 1), (17, 17, 17), (40, 40, 20), (32, 64, 2), (1, 1, 1)] {
         conv_case::<1>(&folder, c, o, groups, 11);
@@ -131,7 +131,7 @@ fn every_kind_of_packed_op_comes_back_to_the_bit() {
 
 #[cfg(feature = "onednn")]
 #[test]
-fn a_stem_comes_back_to_the_bit() {
+fn packed_file_returns_a_stem_to_the_bit() {
     let folder = Folder::new("stem");
     let (x, w) = (noise(&[1, 3, 19, 18], 1), noise(&[32, 3, 7, 7], 2));
     let to = Layout::native_activation(4).unwrap();
@@ -172,7 +172,7 @@ pub fn small_file(folder: &Folder, keep: bool) -> std::path::PathBuf {
 }
 
 #[test]
-fn other_tools_can_list_it_and_tensors_are_aligned() {
+fn packed_file_is_a_safetensors_file_with_aligned_tensors() {
     let folder = Folder::new("listed");
     let path = small_file(&folder, true);
     let bytes = std::fs::read(&path).unwrap();
@@ -200,7 +200,7 @@ fn other_tools_can_list_it_and_tensors_are_aligned() {
 }
 
 #[test]
-fn another_number_of_threads_is_refused_or_packed_again() {
+fn packed_file_for_another_number_of_threads_is_refused_or_packed_again() {
     let folder = Folder::new("threads");
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
     let path = pool(2).install(|| small_file(&folder, false));
@@ -239,7 +239,7 @@ fn another_number_of_threads_is_refused_or_packed_again() {
 }
 
 #[test]
-fn any_name_comes_back() {
+fn packed_file_keeps_any_name() {
     let folder = Folder::new("any-name");
     let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
     let long = "n".repeat(5000);
@@ -270,7 +270,7 @@ fn any_name_comes_back() {
 }
 
 #[test]
-fn names_and_kinds_are_checked() {
+fn packed_file_refuses_unknown_names_and_other_kinds() {
     let folder = Folder::new("names");
     let path = small_file(&folder, false);
     let file = PackedFile::read(&path).unwrap();
@@ -295,7 +295,7 @@ fn names_and_kinds_are_checked() {
 }
 
 #[test]
-fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
+fn writing_a_packed_file_replaces_it_whole_and_keeps_mappings_alive() {
     let folder = Folder::new("replace");
     let path = small_file(&folder, false);
     // SAFETY: the file is this test's own; it is replaced, and never changed.
@@ -345,7 +345,7 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
 
 /// What was read into memory needs the file no longer: other weights, or a cut, do not show.
 #[test]
-fn what_was_read_does_not_change_with_the_file() {
+fn a_packed_file_that_was_read_does_not_change_with_the_file() {
     let folder = Folder::new("changed");
     let path = small_file(&folder, true);
     let x = noise(&[2, 7], 1);
@@ -367,7 +367,7 @@ fn what_was_read_does_not_change_with_the_file() {
 }
 
 #[test]
-fn every_way_to_open_a_file_gives_the_same() {
+fn packed_file_gives_the_same_by_every_way_to_open_it() {
     let folder = Folder::new("ways");
     let path = small_file(&folder, true);
     let x = noise(&[2, 7], 1);

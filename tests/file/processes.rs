@@ -30,7 +30,7 @@ fn pages(path: &str, kinds: &[&str]) -> Vec<usize> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn two_processes_share_the_pages_of_one_file() {
+fn two_processes_share_the_pages_of_one_packed_file() {
     let folder = Folder::new("share");
     let path = folder.file("big.packed");
     let fc = PackedLinear::new(&noise(&[1024, 2048], 1), None, 1).unwrap();
@@ -46,7 +46,7 @@ fn two_processes_share_the_pages_of_one_file() {
     assert_eq!(mapped.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
     let threads = blocktensor::current_threads().to_string();
     let set = [(SHARE, path.to_str().unwrap()), ("RAYON_NUM_THREADS", &threads)];
-    let text = child("file::processes::child_that_shares", &set);
+    let text = child("file::processes::child_that_shares_pages", &set);
     let line = text.lines().find_map(|l| l.split_once("pages ")).expect(&text).1;
     let kb: Vec<usize> = line.split(' ').map(|n| n.parse().unwrap()).collect();
     // 8 MB of weights, all touched by both: shared, and none of them copied.
@@ -58,7 +58,7 @@ fn two_processes_share_the_pages_of_one_file() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn child_that_shares() {
+fn child_that_shares_pages() {
     let Ok(path) = std::env::var(SHARE) else { return };
     // SAFETY: the file is that of the test that started this process.
     let fc: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
@@ -69,7 +69,7 @@ fn child_that_shares() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn a_machine_with_other_instructions_refuses_or_packs_again() {
+fn packed_file_for_other_instructions_is_refused_or_packed_again() {
     if !is_x86_feature_detected!("avx2") {
         return;
     }

@@ -7,7 +7,7 @@ use super::packed::noise;
 use super::{Folder, header};
 
 #[test]
-fn strided_tensors_keep_their_format_and_other_tools_read_row_major() {
+fn state_dict_keeps_memory_formats_and_other_tools_read_row_major() {
     let folder = Folder::new("formats");
     let path = folder.file("dict.safetensors");
     let last = [MemoryFormat::ChannelsLast1d, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
@@ -77,7 +77,7 @@ fn bytemuck_f32(bytes: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn types_without_kernels_and_metadata_go_through_untouched() {
+fn state_dict_keeps_metadata_and_dtypes_without_kernels() {
     let folder = Folder::new("others");
     let (path, again) = (folder.file("a.safetensors"), folder.file("b.safetensors"));
     let (count, flags, w) = (7i64.to_le_bytes(), [1u8, 0, 1], 2f32.to_le_bytes());
@@ -124,7 +124,7 @@ fn small() -> StateDict {
 }
 
 #[test]
-fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
+fn state_dict_modules_name_missing_unexpected_and_misshapen_tensors() {
     let modules = [
         Module::conv("conv", &[4, 3, 1, 1], true),
         Module::batch_norm("bn", 4),
@@ -157,7 +157,7 @@ fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
 }
 
 #[test]
-fn roles_take_their_tensors_out() {
+fn state_dict_roles_take_their_tensors_out() {
     let mut dict = small();
     let conv = dict.conv("conv").unwrap();
     assert_eq!((conv.weight.dims(), conv.bias.unwrap().dims()), (&[4, 3, 1, 1][..], &[4][..]));
@@ -184,7 +184,7 @@ fn roles_take_their_tensors_out() {
 }
 
 #[test]
-fn what_torch_save_writes_is_named() {
+fn state_dict_names_a_file_of_torch_save() {
     let folder = Folder::new("zip");
     let path = folder.file("s.pth");
     std::fs::write(&path, b"PK\x03\x04\0\0\x08\x08\0\0archive/data.pkl").unwrap();
@@ -196,7 +196,7 @@ fn what_torch_save_writes_is_named() {
 }
 
 #[test]
-fn a_stated_format_must_fit_its_tensor() {
+fn state_dict_refuses_a_stated_format_that_does_not_fit() {
     let folder = Folder::new("stated");
     let path = folder.file("s.safetensors");
     let data = [0u8; 16];
@@ -215,7 +215,7 @@ fn a_stated_format_must_fit_its_tensor() {
 }
 
 #[test]
-fn subnormal_numbers_are_counted_and_flushed_by_choice() {
+fn state_dict_counts_subnormal_numbers_and_flushes_them_on_request() {
     let tiny = f32::from_bits(1);
     let values = [0.0, -0.0, tiny, -tiny, f32::MIN_POSITIVE, f32::NAN, 1.0, f32::from_bits(0x807f_ffff)];
     let t = StridedTensor::from_slice(&values, &[2, 4]).unwrap();
@@ -250,7 +250,7 @@ fn subnormal_numbers_are_counted_and_flushed_by_choice() {
 
 /// Mapped and read dicts hold the same; what was read needs the file no longer.
 #[test]
-fn a_dict_that_was_read_does_not_change_with_the_file() {
+fn a_state_dict_that_was_read_does_not_change_with_the_file() {
     let folder = Folder::new("dict_changed");
     let path = folder.file("some.safetensors");
     let mut dict = StateDict::new();

@@ -19,7 +19,7 @@ fn forms(x: &StridedTensor) -> [Tensor; 4] {
 }
 
 #[test]
-fn two_hundred_convolutions() {
+fn convolutions_satisfy_every_metamorphic_relation() {
     let mut rng = Rng(21);
     for case in 0..200 {
         let (mut c, mut o, groups) = match rng.below(4) {

@@ -126,7 +126,7 @@ fn poisoned(x: &StridedTensor) -> [StridedTensor; 2] {
 }
 
 #[test]
-fn a_thousand_cases_of_every_relation() {
+fn ops_satisfy_every_metamorphic_relation() {
     let mut rng = Rng(20);
     let (mut compared, mut unsupported) = ([0; 5], 0);
     for case in 0..1000 {

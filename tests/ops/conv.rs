@@ -145,7 +145,7 @@ fn direct_runs(ledger: &ledger::Ledger) -> usize {
 }
 
 #[test]
-fn integers_are_exact_on_every_key_and_packed() {
+fn conv_of_integers_is_exact_in_every_layout_and_packed() {
     let mut rng = Rng(1);
     let mut direct = 0;
     for case in 0..300 {
@@ -166,7 +166,7 @@ fn integers_are_exact_on_every_key_and_packed() {
 }
 
 #[test]
-fn real_numbers_stay_within_the_rounding_of_their_sums() {
+fn conv_of_real_numbers_stays_within_rounding() {
     let mut rng = Rng(2);
     for case in 0..60 {
         let p = problem(&mut rng, 2);
@@ -189,7 +189,7 @@ fn own_problem(shape: (usize, usize, usize), stride: usize) -> Problem {
 }
 
 #[test]
-fn our_own_kernel_gives_the_same_bits_for_every_number_of_threads() {
+fn conv2d_own_kernel_has_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(3);
     for (case, shape) in OWN.into_iter().enumerate() {
         let p = own_problem(shape, 1 + case % 2);
@@ -213,7 +213,7 @@ fn our_own_kernel_gives_the_same_bits_for_every_number_of_threads() {
 
 /// Such weights would be packed on every call, where nobody sees it.
 #[test]
-fn blocked_weights_in_another_layout_are_refused_with_the_right_one() {
+fn conv2d_refuses_blocked_weights_in_another_layout_and_names_the_right_one() {
     let mut rng = Rng(8);
     let p = own_problem((32, 32, 1), 1);
     let data = Data::new(&p, 2, |n| rng.reals(n));
@@ -233,7 +233,7 @@ fn blocked_weights_in_another_layout_are_refused_with_the_right_one() {
 
 /// Groups of 20 channels are no multiple of any block: oneDNN has only its reference implementation.
 #[test]
-fn a_reference_implementation_runs_only_where_it_is_allowed() {
+fn conv2d_runs_a_reference_implementation_only_where_allowed() {
     let mut rng = Rng(7);
     let p = own_problem((40, 40, 2), 1);
     let data = Data::new(&p, 2, |n| rng.reals(n));
@@ -253,7 +253,7 @@ fn a_reference_implementation_runs_only_where_it_is_allowed() {
 }
 
 #[test]
-fn our_own_kernel_applies_post_ops_and_leaves_zero_tails() {
+fn conv2d_own_kernel_applies_post_ops_and_leaves_zero_tails() {
     let mut rng = Rng(4);
     let activations = [
         Activation::Relu,
@@ -323,7 +323,7 @@ fn our_own_kernel_applies_post_ops_and_leaves_zero_tails() {
 }
 
 #[test]
-fn a_nan_stays_in_its_own_group_and_out_of_the_tail() {
+fn conv2d_keeps_a_nan_in_its_group_and_out_of_the_tail() {
     for shape in OWN {
         let p = own_problem(shape, 1);
         let mut rng = Rng(5);
@@ -344,7 +344,7 @@ fn a_nan_stays_in_its_own_group_and_out_of_the_tail() {
 }
 
 #[test]
-fn packing_on_every_call_is_in_the_ledger_and_interchange_layouts_are_refused() {
+fn conv2d_records_packing_on_every_call_and_refuses_interchange_layouts() {
     let mut rng = Rng(6);
     let p = own_problem((32, 32, 8), 1);
     let data = Data::new(&p, 2, |n| rng.integers(n));
@@ -373,7 +373,7 @@ fn packing_on_every_call_is_in_the_ledger_and_interchange_layouts_are_refused() 
 }
 
 #[test]
-fn an_empty_batch_and_an_empty_image_run() {
+fn conv2d_runs_an_empty_batch_and_an_empty_image() {
     let act = Layout::native().0;
     let wb = StridedTensor::ones(&[40, 3, 3, 3], DType::F32, MemoryFormat::Contiguous)
         .unwrap()
@@ -389,7 +389,7 @@ fn an_empty_batch_and_an_empty_image_run() {
 
 /// oneDNN 3.14.1's `jit_uni_ncsp:matmul` adds a bias that it reads from the wrong place.
 #[test]
-fn a_pointwise_nchw_convolution_with_bias_is_exact() {
+fn conv2d_pointwise_nchw_with_bias_is_exact() {
     let mut rng = Rng(9);
     let p = Problem::new([1, 64, 48], [1, 14, 14], [1; 3]);
     let (x, w, b) = (rng.integers(64 * 196), rng.integers(48 * 64), rng.integers(48));
@@ -402,7 +402,7 @@ fn a_pointwise_nchw_convolution_with_bias_is_exact() {
 }
 
 #[test]
-fn parameters_of_another_dtype_are_named() {
+fn conv2d_names_parameters_of_another_dtype() {
     let x = StridedTensor::full(&[1, 3, 4, 4], 1f32, MemoryFormat::Contiguous).unwrap();
     let w = StridedTensor::full(&[2, 3, 1, 1], 1f32, MemoryFormat::Contiguous).unwrap();
     let bias = StridedTensor::zeros(&[2], DType::BF16, MemoryFormat::Contiguous).unwrap();

@@ -46,7 +46,7 @@ fn check(what: &str, y: &Tensor, (want, size): &(Vec<f64>, Vec<f64>)) {
 }
 
 #[test]
-fn batch_norm_is_its_definition_on_every_form() {
+fn batch_norm_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(11);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -74,7 +74,7 @@ fn batch_norm_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn batch_norm_in_training_is_its_definition_on_every_form() {
+fn batch_norm_train_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(12);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -123,7 +123,7 @@ fn batch_norm_in_training_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn group_and_instance_norm_are_their_definitions_on_every_form() {
+fn group_and_instance_norm_agree_with_f64_loops_in_every_layout() {
     let mut rng = Rng(13);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -151,7 +151,7 @@ fn group_and_instance_norm_are_their_definitions_on_every_form() {
 }
 
 #[test]
-fn layer_norm_is_its_definition_on_every_form() {
+fn layer_norm_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(14);
     for case in 0..500 {
         let dims = sizes(&mut rng);
@@ -174,7 +174,7 @@ fn layer_norm_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn local_response_norm_is_its_definition_on_every_form() {
+fn local_response_norm_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(15);
     for case in 0..300 {
         let dims = sizes(&mut rng);
@@ -193,7 +193,7 @@ fn local_response_norm_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn hand_computed() {
+fn norms_give_hand_computed_values() {
     // Two channels of two pixels: means 2 and 6, variances 1 and 4.
     let x = StridedTensor::from_slice(&[1f32, 3.0, 4.0, 8.0], &[1, 2, 1, 2]).unwrap();
     let blocked = x.to_blocked(&Layout::NCHW16C).unwrap();
@@ -275,7 +275,7 @@ impl CloneDims for Tensor {
 }
 
 #[test]
-fn threads_change_no_bits_and_blocked_agrees_with_channels_last() {
+fn norms_have_the_same_bits_for_any_number_of_threads_and_in_blocked_and_channels_last() {
     for dims in [vec![2, 34, 33, 34], vec![3, 66, 50], vec![1, 18, 7, 9, 10]] {
         let mut rng = Rng(6);
         let x = rng.reals(dims.iter().product()).into_iter().map(|v| v + 2.0).collect::<Vec<_>>();
@@ -295,7 +295,7 @@ fn threads_change_no_bits_and_blocked_agrees_with_channels_last() {
 }
 
 #[test]
-fn no_reorder_in_a_native_form() {
+fn norms_reorder_nothing_in_a_native_layout() {
     let x = StridedTensor::from_slice(&Rng(7).reals(2 * 18 * 5 * 6), &[2, 18, 5, 6]).unwrap();
     for (form, x) in forms(&x) {
         if !matches!(form, "reversed" | "with gaps" | "channels_last") {
@@ -308,7 +308,7 @@ fn no_reorder_in_a_native_form() {
 }
 
 #[test]
-fn layer_norm_of_any_rank_and_of_points() {
+fn layer_norm_of_any_rank_and_of_images_of_one_pixel() {
     let rows = StridedTensor::from_slice(&[1f32, 3.0, 10.0, 30.0], &[2, 2]).unwrap();
     let none = NormParams { eps: 0.0, ..NormParams::default() };
     let y = ops::layer_norm(&rows, &[2], &none).unwrap();
@@ -339,7 +339,7 @@ fn says<T: std::fmt::Debug>(result: blocktensor::Result<T>, words: &[&str]) -> E
 }
 
 #[test]
-fn what_is_refused_and_how() {
+fn norms_refuse_bad_arguments_by_name() {
     let x = StridedTensor::zeros(&[2, 6, 3, 3], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     let xb = x.to_blocked(&Layout::NCHW16C).unwrap();
     let (six, five) = (vector(&[1.0; 6]), vector(&[1.0; 5]));

@@ -122,7 +122,7 @@ fn output(windows: &[Vec<Window>; 3]) -> [usize; 3] {
 }
 
 #[test]
-fn max_pool_is_exact() {
+fn max_pool_agrees_with_loops_in_every_layout() {
     let mut rng = Rng(11);
     let mut refused = 0;
     for case in 0..600 {
@@ -156,7 +156,7 @@ fn max_pool_is_exact() {
 }
 
 #[test]
-fn avg_pool_keeps_its_accuracy() {
+fn avg_pool_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(12);
     for case in 0..600 {
         let rank = 1 + rng.below(3);
@@ -172,7 +172,7 @@ fn avg_pool_keeps_its_accuracy() {
 }
 
 #[test]
-fn adaptive_pools_of_any_size() {
+fn adaptive_pools_agree_with_f64_loops_for_any_output_size() {
     let mut rng = Rng(13);
     for case in 0..300 {
         let rank = 1 + rng.below(3);
@@ -203,7 +203,7 @@ fn adaptive_pools_of_any_size() {
 }
 
 #[test]
-fn global_pools_of_small_and_large_images() {
+fn global_pools_agree_with_f64_loops_on_small_and_large_images() {
     let mut rng = Rng(14);
     for (c, input, rank) in [
         (17, [1, 1, 5000], 1),
@@ -226,7 +226,7 @@ fn global_pools_of_small_and_large_images() {
 }
 
 #[test]
-fn by_hand() {
+fn pools_give_hand_computed_values() {
     let x =
         StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], &[1, 1, 3, 3]).unwrap();
     let xb = x.to_blocked(&Layout::NCHW16C).unwrap();
@@ -246,7 +246,7 @@ fn by_hand() {
 }
 
 #[test]
-fn a_window_that_dilation_leads_past_every_element_is_minus_infinity() {
+fn max_pool_of_a_dilated_window_without_elements_is_minus_infinity() {
     let x = StridedTensor::from_slice(&[1f32; 3], &[1, 3, 1]).unwrap();
     let pool = MaxPool::new(2).padding(1).dilation(2).stride(1);
     let xb = x.to_blocked(&Layout::blocked_activation(3, 16).unwrap()).unwrap();
@@ -257,7 +257,7 @@ fn a_window_that_dilation_leads_past_every_element_is_minus_infinity() {
 }
 
 #[test]
-fn bits_do_not_depend_on_threads() {
+fn pools_have_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(15);
     let x = StridedTensor::from_slice(&rng.reals(3 * 130 * 31 * 45), &[3, 130, 31, 45]).unwrap();
     for (name, form) in forms(&x) {
@@ -276,7 +276,7 @@ fn bits_do_not_depend_on_threads() {
 }
 
 #[test]
-fn results_keep_layout_and_format_and_copies_are_counted() {
+fn pools_keep_the_memory_format_and_record_copies_of_views() {
     let x = StridedTensor::full(&[1, 20, 8, 8], 1f32, MemoryFormat::ChannelsLast).unwrap();
     let (y, ledger) = ledger::record(|| ops::max_pool2d(&x, &MaxPool::new(2)).unwrap());
     assert!(y.is_contiguous(MemoryFormat::ChannelsLast), "{y:?}");
@@ -294,7 +294,7 @@ fn results_keep_layout_and_format_and_copies_are_counted() {
 }
 
 #[test]
-fn every_rule_is_an_error_that_says_so() {
+fn pools_refuse_bad_parameters_with_the_rule() {
     let x = StridedTensor::from_slice(&[0f32; 75], &[1, 3, 5, 5]).unwrap();
     let check = |e: Error, variant: fn(&Error) -> bool, words: &[&str]| {
         assert!(variant(&e), "{e:?}");

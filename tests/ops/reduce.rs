@@ -41,7 +41,7 @@ fn some_axes(rng: &mut Rng, rank: usize) -> Vec<usize> {
 }
 
 #[test]
-fn every_set_of_axes_of_every_form() {
+fn reductions_agree_with_f64_loops_over_every_set_of_axes_in_every_layout() {
     let mut rng = Rng(31);
     for case in 0..600 {
         let dims = sizes(&mut rng);
@@ -93,7 +93,7 @@ fn axes_empty(dims: &[usize], axes: &[usize]) -> bool {
 }
 
 #[test]
-fn argmax_finds_the_first_largest_on_every_form() {
+fn argmax_finds_the_first_maximum_in_every_layout() {
     let mut rng = Rng(32);
     for case in 0..500 {
         let dims = sizes(&mut rng);
@@ -137,7 +137,7 @@ fn argmax_finds_the_first_largest_on_every_form() {
 }
 
 #[test]
-fn hand_computed_with_the_padding_left_out() {
+fn reductions_leave_channel_padding_out() {
     let x = StridedTensor::from_slice(&[-1f32, -2.0, -3.0, -4.0, -5.0, -6.0], &[1, 3, 1, 2]).unwrap();
     let b = Tensor::from(x.to_blocked(&Layout::NCHW16C).unwrap());
     let of = |op: Reduction, axes: &[usize]| elements(&op(&b, axes, true).unwrap());
@@ -150,7 +150,7 @@ fn hand_computed_with_the_padding_left_out() {
 }
 
 #[test]
-fn of_no_elements_and_of_other_ranks() {
+fn reductions_of_empty_tensors_and_of_other_ranks() {
     let empty = StridedTensor::zeros(&[2, 0], DType::F32, MemoryFormat::Contiguous).unwrap();
     assert_eq!(ops::sum(&empty, &[1], false).unwrap().to_vec::<f32>().unwrap(), [0.0, 0.0]);
     assert_eq!(ops::prod(&empty, &[1], false).unwrap().to_vec::<f32>().unwrap(), [1.0, 1.0]);
@@ -164,7 +164,7 @@ fn of_no_elements_and_of_other_ranks() {
 }
 
 #[test]
-fn threads_change_no_bits() {
+fn reductions_have_the_same_bits_for_any_number_of_threads() {
     for dims in [vec![2, 34, 20, 21], vec![1, 3, 110, 111]] {
         let x = StridedTensor::from_slice(&Rng(33).reals(dims.iter().product()), &dims).unwrap();
         for (form, x) in forms(&x) {
@@ -180,7 +180,7 @@ fn threads_change_no_bits() {
 }
 
 #[test]
-fn what_is_refused_and_how() {
+fn reductions_refuse_bad_arguments_by_name() {
     let x = StridedTensor::from_slice(&[0f32; 12], &[2, 3, 2]).unwrap();
     let b = x.to_blocked(&Layout::native_activation(3).unwrap()).unwrap();
     let says = |result: Result<()>, words: &[&str]| {

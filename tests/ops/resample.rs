@@ -100,7 +100,7 @@ fn check(
 }
 
 #[test]
-fn nearest_copies_the_neighbour_that_pytorch_copies() {
+fn upsample_nearest_copies_the_pixel_that_pytorch_copies() {
     let mut rng = Rng(21);
     for case in 0..400 {
         let p = Problem::new(&mut rng);
@@ -115,7 +115,7 @@ fn nearest_copies_the_neighbour_that_pytorch_copies() {
 }
 
 #[test]
-fn linear_keeps_its_accuracy_with_corners_aligned_and_not() {
+fn upsample_linear_agrees_with_f64_loops_with_and_without_aligned_corners() {
     let mut rng = Rng(22);
     for case in 0..500 {
         let p = Problem::new(&mut rng);
@@ -131,7 +131,7 @@ fn linear_keeps_its_accuracy_with_corners_aligned_and_not() {
 }
 
 #[test]
-fn by_hand() {
+fn upsample_gives_hand_computed_values() {
     let x = StridedTensor::from_slice(&[1f32, 3.0], &[1, 1, 2]).unwrap();
     let values = |y: StridedTensor| y.to_vec::<f32>().unwrap();
     assert_eq!(values(ops::upsample_linear(&x, &Resample::by(2.0)).unwrap()), [1.0, 1.5, 2.5, 3.0]);
@@ -158,7 +158,7 @@ fn by_hand() {
 
 /// A neighbour that is 10^30 times as large would show in the least weight.
 #[test]
-fn what_falls_on_a_pixel_takes_nothing_of_its_neighbours() {
+fn upsample_linear_on_a_source_pixel_ignores_its_neighbours() {
     for size in 2..70 {
         let data: Vec<f32> = (0..size).map(|i| if i % 2 == 0 { 1.0 } else { 1e30 }).collect();
         let x = StridedTensor::from_slice(&data, &[1, 1, size]).unwrap();
@@ -177,7 +177,7 @@ fn what_falls_on_a_pixel_takes_nothing_of_its_neighbours() {
 }
 
 #[test]
-fn bits_do_not_depend_on_threads() {
+fn upsample_has_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(23);
     let x = StridedTensor::from_slice(&rng.reals(2 * 70 * 21 * 33), &[2, 70, 21, 33]).unwrap();
     for (name, form) in forms(&x) {
@@ -190,7 +190,7 @@ fn bits_do_not_depend_on_threads() {
 }
 
 #[test]
-fn every_rule_is_an_error_that_says_so() {
+fn upsample_refuses_bad_parameters_with_the_rule() {
     let x = StridedTensor::from_slice(&[0f32; 12], &[1, 3, 2, 2]).unwrap();
     let check = |e: Error, variant: fn(&Error) -> bool, words: &[&str]| {
         assert!(variant(&e), "{e:?}");

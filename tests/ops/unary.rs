@@ -35,7 +35,7 @@ fn bits(t: &Tensor) -> Vec<u32> {
 }
 
 #[test]
-fn every_op_on_every_form() {
+fn unary_ops_agree_with_f64_definitions_in_every_layout() {
     let mut rng = Rng(31);
     for round in 0..12 {
         for &(op, params, tolerance, positive) in OPS {
@@ -62,7 +62,7 @@ fn every_op_on_every_form() {
 }
 
 #[test]
-fn special_values_have_the_same_bits_on_every_form() {
+fn unary_ops_of_special_values_have_the_same_bits_in_every_layout() {
     let special =
         [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1e-40, -1e-40, f32::MAX, f32::MIN, 0.5];
     let data: Vec<f32> = (0..2 * 17 * 5 * 3).map(|i| special[i % special.len()]).collect();
@@ -80,7 +80,7 @@ fn special_values_have_the_same_bits_on_every_form() {
 }
 
 #[test]
-fn prelu_and_channel_vectors() {
+fn prelu_add_channel_and_mul_channel_agree_with_f64_loops_in_every_layout() {
     let mut rng = Rng(32);
     for case in 0..200 {
         let dims = sizes(&mut rng);
@@ -110,7 +110,7 @@ fn prelu_and_channel_vectors() {
 }
 
 #[test]
-fn into_a_destination_that_keeps_its_strides() {
+fn unary_ops_keep_the_strides_of_their_destination() {
     let data = Rng(33).reals(2 * 19 * 4 * 3);
     let x = StridedTensor::from_slice(&data, &[2, 19, 4, 3]).unwrap();
     let want = ops::gelu(&x).unwrap().to_vec::<f32>().unwrap();
@@ -154,7 +154,7 @@ fn into_a_destination_that_keeps_its_strides() {
 }
 
 #[test]
-fn what_is_refused_is_told() {
+fn unary_ops_refuse_bad_operands_by_name() {
     let x = StridedTensor::from_slice(&[1f32, 2.0], &[2]).unwrap();
     for e in [
         ops::celu(&x, 0.0).unwrap_err(),
@@ -183,7 +183,7 @@ fn what_is_refused_is_told() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn unary_ops_have_the_same_bits_for_any_number_of_threads() {
     let data = Rng(34).reals(3 * 67 * 40 * 41);
     let x = StridedTensor::from_slice(&data, &[3, 67, 40, 41]).unwrap();
     for (form, x) in forms(&x) {
@@ -194,7 +194,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn a_bound_that_is_nan_makes_nan_as_in_pytorch() {
+fn clamp_and_hardtanh_with_a_nan_bound_give_nan_as_pytorch() {
     let x = StridedTensor::from_slice(&[1f32, -3.0], &[2]).unwrap();
     for y in
         [ops::hardtanh(&x, f64::NAN, 1.0), ops::hardtanh(&x, -1.0, f64::NAN), ops::clamp(&x, f64::NAN, 1.0)]

@@ -58,14 +58,14 @@ fn every_batch(packed_for: usize) -> (usize, usize) {
 }
 
 #[test]
-fn weights_for_one_image_run_every_batch() {
+fn packed_conv_for_one_image_runs_every_batch() {
     let (in_parts, refused) = every_batch(1);
     assert_eq!(refused, 0);
     println!("{in_parts} in parts");
 }
 
 #[test]
-fn weights_for_three_images_run_other_batches_or_say_what_to_do() {
+fn packed_conv_for_three_images_runs_other_batches_or_gives_a_remedy() {
     let (in_parts, refused) = every_batch(3);
     println!("{in_parts} in parts, {refused} refused");
 }

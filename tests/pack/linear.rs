@@ -23,7 +23,7 @@ fn problem(
 }
 
 #[test]
-fn integers_are_exact_packed_and_not() {
+fn linear_of_integers_is_exact_packed_and_not() {
     let mut rng = Rng(3);
     for (rows, k, o) in
         [(1, 1, 1), (1, 33, 10), (3, 16, 17), (2, 100, 31), (17, 5, 64), (0, 4, 3), (2, 0, 3), (130, 7, 300)]
@@ -44,7 +44,7 @@ fn integers_are_exact_packed_and_not() {
 }
 
 #[test]
-fn other_numbers_of_rows_run_on_the_same_weights() {
+fn packed_linear_runs_any_number_of_rows() {
     let mut rng = Rng(4);
     let (_, w, b, _) = problem(&mut rng, 1, 64, 48);
     let layer = PackedLinear::new(&w, Some(&b), 1).unwrap();
@@ -57,7 +57,7 @@ fn other_numbers_of_rows_run_on_the_same_weights() {
 
 /// Views whose storage ends within their last row, that step over numbers, and that repeat them.
 #[test]
-fn weights_may_be_any_view() {
+fn packed_linear_takes_weights_of_any_strides() {
     let mut rng = Rng(5);
     let whole = StridedTensor::from_slice(&rng.integers(6 * 20), &[6, 20]).unwrap();
     let x = StridedTensor::from_slice(&rng.integers(3 * 7), &[3, 7]).unwrap();
@@ -84,7 +84,7 @@ fn weights_may_be_any_view() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn linear_names_operands_that_do_not_fit() {
     let t = |d: &[usize]| {
         StridedTensor::zeros(d, blocktensor::DType::F32, blocktensor::MemoryFormat::Contiguous).unwrap()
     };
@@ -103,7 +103,7 @@ fn what_does_not_fit_is_named() {
 }
 
 #[test]
-fn a_packed_matrix_multiplies_as_matmul_does() {
+fn packed_linear_of_a_matrix_agrees_with_matmul() {
     let data = |n: usize| (0..n).map(|i| (i * 7 % 11) as f32 - 5.0).collect::<Vec<_>>();
     let (a, b) = (data(6 * 5), data(5 * 17));
     let x = StridedTensor::from_slice(&a, &[2, 3, 5]).unwrap();

@@ -12,7 +12,7 @@ fn read(folder: &Path, name: &str) -> List {
 }
 
 #[test]
-fn comments_options_and_other_files_are_benchdnns() {
+fn problem_files_follow_the_comments_options_and_includes_of_benchdnn() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     fs::create_dir(folder.path().join("deep")).unwrap();
@@ -50,7 +50,7 @@ fn comments_options_and_other_files_are_benchdnns() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line_and_the_rest_is_kept() {
+fn a_line_that_cannot_be_parsed_is_reported_and_the_others_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let text = "ic1ih3oc1kh3\n\nic1ih3oc1\n--batch=missing\n--batch=main\nic2ih3oc1kh3\n";
     // With the byte order mark of some editors.

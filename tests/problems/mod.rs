@@ -67,7 +67,7 @@ fn a_problem_has_the_same_data_alone_and_in_a_list() {
 }
 
 #[test]
-fn what_the_machine_cannot_hold_is_left_out() {
+fn problems_beyond_memory_are_skipped() {
     for (kind, text, why) in [
         (Kind::Conv, "mb1ic1oc1iw4294967311kw3", "more than 4096 MB of memory"),
         (Kind::Conv, "mb1ic1oc1iw9ow2kw2sw1000000000pw0", "more than 4096 MB of memory"),
@@ -82,7 +82,7 @@ fn what_the_machine_cannot_hold_is_left_out() {
 }
 
 #[test]
-fn what_pytorch_cannot_say_is_unsupported_with_its_reason() {
+fn problems_that_pytorch_cannot_express_are_unsupported_with_the_reason() {
     for (kind, text, runs, reason) in [
         (Kind::Conv, "ic8oc8ih9oh4kh3ph0", 3, "conv: the result ends before the source does"),
         (Kind::Conv, "ic8oc8ih56oh20kh1", 3, "conv: padding before an axis is negative"),

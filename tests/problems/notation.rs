@@ -13,7 +13,7 @@ fn reads(kind: Kind, text: &str, whole: &str, end: &[i64]) {
 }
 
 #[test]
-fn what_is_left_out_is_as_in_benchdnn() {
+fn omitted_parameters_have_the_defaults_of_benchdnn() {
     use Kind::{Conv, Deconv, Pool};
     // w from h; stride 1, dense, batch 2, one group; no padding without an output size.
     reads(Conv, "ic16ih10oc32kh3", "mb2ic16ih10iw10oh8ow8kh3kw3sh1sw1ph0pw0dh0dw0oc32", &[0, 0]);
@@ -76,7 +76,7 @@ fn what_is_left_out_is_as_in_benchdnn() {
 }
 
 #[test]
-fn names_are_kept_without_quotes() {
+fn problem_names_are_kept_without_quotes() {
     for (text, name) in [("n\"res:2a*4\"", "res:2a*4"), ("_nplain", "plain"), ("", "")] {
         let p = Problem::read(Kind::Conv, &format!("ic1ih1oc1kh1{text}")).unwrap();
         assert_eq!(p.name, name);
@@ -84,7 +84,7 @@ fn names_are_kept_without_quotes() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn a_problem_that_cannot_be_parsed_is_an_error_that_names_the_part() {
     use Kind::{BatchNorm, Conv, Deconv, Pool};
     for (kind, text, wrong) in [
         (Conv, "ic16ih10oc32", "`kh` is missing or 0"),
@@ -120,7 +120,7 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_problem_as_it_is_written_reads_as_the_same() {
+fn a_printed_problem_parses_as_itself() {
     let mut rng = Rng(41);
     let mut read = 0;
     for _ in 0..4000 {

@@ -48,7 +48,7 @@ fn slow(p: &Problem) -> Slow {
 }
 
 #[test]
-fn fast_loops_are_the_slow_ones() {
+fn oracle_conv_agrees_with_the_slow_loops() {
     let mut rng = Rng(42);
     for case in 0..1500 {
         let kind = rng.pick(&[Kind::Conv, Kind::Deconv]);
@@ -72,7 +72,7 @@ fn fast_loops_are_the_slow_ones() {
 }
 
 #[test]
-fn windows_are_the_slow_ones() {
+fn oracle_pool_agrees_with_the_slow_loops() {
     let mut rng = Rng(43);
     for case in 0..500 {
         let p = problem(&mut rng, Kind::Pool);

@@ -237,7 +237,7 @@ fn chain<E: Element>(seed: u64, element: fn(u8) -> E) {
 }
 
 #[test]
-fn random_chains_agree_with_a_model_that_stores_every_element() {
+fn random_chains_of_views_agree_with_a_model_that_stores_every_element() {
     use half::{bf16, f16};
     for seed in 0..CHAINS {
         match seed % 6 {

@@ -122,8 +122,8 @@ fn calls_work_alone_while_threads_cannot_be_started() {
 
 /// The program's own use of rayon failed: rayon's global pool then panics for ever, and is passed by.
 #[test]
-fn a_global_pool_that_failed_to_start_is_passed_by() {
-    let test = "threads::limits::a_global_pool_that_failed_to_start_is_passed_by";
+fn a_global_pool_that_failed_to_start_is_not_used() {
+    let test = "threads::limits::a_global_pool_that_failed_to_start_is_not_used";
     quietly_alone(test, &[("RAYON_NUM_THREADS", "3")], || {
         let before = threads();
         // Rayon's own panics print.
@@ -143,8 +143,8 @@ fn a_global_pool_that_failed_to_start_is_passed_by() {
 }
 
 #[test]
-fn a_global_pool_of_the_programs_is_used() {
-    quietly_alone("threads::limits::a_global_pool_of_the_programs_is_used", &[], || {
+fn a_global_pool_that_the_program_configured_is_used() {
+    quietly_alone("threads::limits::a_global_pool_that_the_program_configured_is_used", &[], || {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(5);
         builder.thread_name(|_| "of the program".into()).build_global().unwrap();
         let before = threads();

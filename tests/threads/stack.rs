@@ -131,7 +131,7 @@ fn the_documented_stack_of_optimised_builds_is_enough_for_every_op() {
 }
 
 #[test]
-fn less_stack_is_refused_by_name() {
+fn calls_on_less_stack_are_refused_by_name() {
     let body = || {
         for (what, call) in calls() {
             for size in [32 << 10, 64 << 10, 128 << 10] {
@@ -141,12 +141,12 @@ fn less_stack_is_refused_by_name() {
             }
         }
     };
-    alone("threads::stack::less_stack_is_refused_by_name", &[], body);
+    alone("threads::stack::calls_on_less_stack_are_refused_by_name", &[], body);
 }
 
 /// A pool whose threads have little stack: calls inside it are refused, and its threads do not help callers outside.
 #[test]
-fn a_pool_of_small_stacks() {
+fn calls_in_a_thread_pool_of_small_stacks_are_refused() {
     let body = || {
         rayon::ThreadPoolBuilder::new().num_threads(3).stack_size(64 << 10).build_global().unwrap();
         let x = random(1, &[1, 32, 14, 14]);
@@ -160,5 +160,5 @@ fn a_pool_of_small_stacks() {
             }
         });
     };
-    alone("threads::stack::a_pool_of_small_stacks", &[], body);
+    alone("threads::stack::calls_in_a_thread_pool_of_small_stacks_are_refused", &[], body);
 }

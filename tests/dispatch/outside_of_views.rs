@@ -8,7 +8,7 @@ use crate::support::activation::elements;
 use crate::support::{Rng, amid, arguments};
 
 #[test]
-fn what_lies_around_a_view_is_not_seen_by_any_op() {
+fn no_op_depends_on_elements_outside_a_view() {
     let (mut compared, mut refused) = (0, 0);
     for dims in
         [&[17][..], &[2, 17], &[1, 17], &[2, 17, 5], &[1, 17, 3, 4], &[2, 17, 3, 4], &[1, 17, 2, 3, 2]]

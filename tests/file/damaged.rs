@@ -9,7 +9,7 @@ use super::packed::{noise, plain, small_file};
 use super::{Folder, header};
 
 #[test]
-fn every_flipped_byte_and_every_cut_is_found() {
+fn packed_file_finds_every_flipped_byte_and_every_cut() {
     let folder = Folder::new("flips");
     let path = small_file(&folder, false);
     let good = std::fs::read(&path).unwrap();
@@ -35,7 +35,7 @@ fn every_flipped_byte_and_every_cut_is_found() {
 
 /// Headers that lie about lengths: nothing is allocated for what the file does not hold.
 #[test]
-fn lying_headers_are_typed_errors() {
+fn packed_file_headers_with_wrong_lengths_are_typed_errors() {
     let folder = Folder::new("lies");
     let path = folder.file("lie.safetensors");
     let file = |length: u64, header: &[u8], data: usize| {
@@ -120,7 +120,7 @@ fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
 
 /// Each value that an entry holds is replaced by each of a list. What still opens must run, or say why not.
 #[test]
-fn hostile_entries_are_typed_errors_or_harmless() {
+fn packed_file_entries_with_changed_values_are_typed_errors_or_harmless() {
     let folder = Folder::new("hostile");
     let path = small_file(&folder, true);
     let other = folder.file("other.packed");
@@ -182,7 +182,7 @@ fn hostile_entries_are_typed_errors_or_harmless() {
 }
 
 #[test]
-fn other_machines_and_versions_are_refused_by_name() {
+fn packed_file_of_another_machine_or_version_is_refused_by_name() {
     let folder = Folder::new("machines");
     let path = small_file(&folder, false);
     let other = folder.file("other.packed");
@@ -212,7 +212,7 @@ fn other_machines_and_versions_are_refused_by_name() {
 }
 
 #[test]
-fn a_state_dict_of_any_alignment_reads_right() {
+fn state_dict_reads_tensors_of_any_alignment() {
     let folder = Folder::new("odd");
     let path = folder.file("odd.safetensors");
     for spaces in 0..9 {

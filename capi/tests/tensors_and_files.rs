@@ -81,7 +81,7 @@ fn blocked_tensors_have_no_strides_and_no_views() {
 }
 
 #[test]
-fn packed_weights_meet_another_source() {
+fn packed_weights_refuse_another_source() {
     let (x, w) = (plain(&[1, 16, 5, 5]), plain(&[8, 16, 3, 3]));
     let packed =
         PackedConv2d::new(&w, None, Conv2d::new()).unwrap().pack_for(&Source::of(&x).unwrap()).unwrap();
@@ -100,7 +100,7 @@ fn packed_weights_meet_another_source() {
 }
 
 #[test]
-fn memory_of_others_is_checked() {
+fn bad_foreign_memory_is_an_error() {
     let data = [0f64; 8];
     let wrap = |dims: &[i64], strides: &[i64], at: usize| {
         let first = data.as_ptr().cast::<u8>().wrapping_add(at).cast_mut();
@@ -151,7 +151,7 @@ unsafe extern "C" fn give_back(managed: *mut DLManagedTensorVersioned) {
 }
 
 #[test]
-fn dlpack_of_other_devices_types_and_versions() {
+fn dlpack_of_other_devices_dtypes_and_versions_is_refused() {
     let mut data = [0f32; 4];
     let mut shape = [4i64];
     let mut managed = |version: DLPackVersion, device: i32, dtype: DLDataType| {
@@ -193,7 +193,7 @@ fn dlpack_of_other_devices_types_and_versions() {
 }
 
 #[test]
-fn files_that_lie() {
+fn files_with_wrong_headers_are_errors() {
     let path = std::env::temp_dir().join(format!("blocktensor-doors-{}.safetensors", std::process::id()));
     let c_path = CString::new(path.to_str().unwrap()).unwrap();
     let hole = r#"{"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;

@@ -42,7 +42,7 @@ fn exact(a: Activation, v: f64) -> f64 {
 }
 
 #[test]
-fn lists_of_post_ops_are_exact_in_every_layout() {
+fn conv_transpose_with_lists_of_post_ops_is_exact_in_every_layout() {
     let mut rng = Rng(75);
     let mut cases = 0;
     while cases < 150 {
@@ -106,7 +106,7 @@ fn lists_of_post_ops_are_exact_in_every_layout() {
 
 /// Minus infinity after `relu` was NaN, and what is negative -0; NaN after `sigmoid` was 0.
 #[test]
-fn functions_of_numbers_that_are_none_are_pytorchs() {
+fn conv_transpose_activations_of_nan_and_infinities_match_pytorch() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     let values = [-inf, inf, nan, -2.0, 3.0];
     // What PyTorch 2.15 answers; NaN where `Activation` says that kernels differ in what they make of it.

@@ -64,11 +64,11 @@ macro_rules! in_every_format {
 }
 
 #[test]
-fn images() {
+fn conv2d_with_a_scale_and_a_shift_per_channel_is_exact_for_sizes_of_one() {
     in_every_format!(2, ops::conv2d_fused, PackedConv2d, conv2d, 400);
 }
 
 #[test]
-fn volumes() {
+fn conv3d_with_a_scale_and_a_shift_per_channel_is_exact_for_sizes_of_one() {
     in_every_format!(3, ops::conv3d_fused, PackedConv3d, conv3d, 150);
 }
