@@ -1,4 +1,4 @@
-//! DLPack: in and out without a copy, and the deleter called exactly once, also on refusal.
+//! DLPack: import and export without a copy; the deleter is called exactly once, also for a refused tensor.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -16,7 +16,7 @@ use crate::support::Rng;
 const F32: DLDataType = DLDataType { code: 2, bits: 32, lanes: 1 };
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
 
-/// Another library: it owns the numbers, and counts how often they were given back.
+/// Stands for another library: it owns the elements, and counts the calls of the deleter.
 struct Other {
     data: Vec<f32>,
     shape: Vec<i64>,
@@ -124,7 +124,7 @@ fn dlpack_import_reads_strides_offsets_and_flags() {
     assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0]);
     let (t, _) = received(&[0, 3], &[], 0, |m| m.dl_tensor.data = std::ptr::null_mut());
     assert_eq!(t.unwrap().numel(), 0);
-    // Without elements address and strides say nothing.
+    // Without elements the address and the strides are not used.
     let (t, _) = received(&[0, 3], &[i64::MAX, -4], 0, |m| m.dl_tensor.byte_offset = 1);
     let t = t.unwrap();
     assert_eq!((t.as_slice::<f32>().unwrap().len(), t.strides()), (0, &[3, 1][..]));
@@ -164,7 +164,7 @@ fn dlpack_import_calls_the_deleter_of_a_refused_tensor_once() {
     let cases: [(&str, Change); 15] = [
         ("DlpackVersion", |m| {
             m.version = DLPackVersion { major: 2, minor: 0 };
-            // Nothing else may be read of another version.
+            // With another major version no other field may be read.
             m.dl_tensor.shape = NonNull::<i64>::dangling().as_ptr();
             m.dl_tensor.ndim = i32::MAX;
         }),
@@ -179,7 +179,7 @@ fn dlpack_import_calls_the_deleter_of_a_refused_tensor_once() {
         ("Misaligned", |m| m.dl_tensor.byte_offset = 2),
         ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = u64::MAX - 3),
         ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = 1 << 63),
-        // It fits by itself, but the elements after it end past `isize::MAX`.
+        // The offset fits, but offset plus elements end past `isize::MAX`.
         ("Overflow", |m| m.dl_tensor.byte_offset = (1 << 63) - 4),
         ("UnsupportedStride", |m| {
             // SAFETY: two strides, of a live tensor.
@@ -218,7 +218,7 @@ fn dlpack_imports_and_exports_unversioned_tensors() {
     // SAFETY: a live tensor that nobody else consumes.
     let t = unsafe { StridedTensor::from_dlpack_unversioned(NonNull::from(Box::leak(Box::new(managed)))) };
     let t = t.unwrap();
-    // Out again, without a copy, and in: the first owner is told when the last one lets go.
+    // Exported and imported again without a copy: the first owner's deleter runs when the last tensor is dropped.
     let out = t.into_dlpack_unversioned().unwrap();
     // SAFETY: as above.
     let again = unsafe { StridedTensor::from_dlpack_unversioned(out) }.unwrap();
@@ -243,7 +243,7 @@ fn dlpack_export_copies_nothing() {
     // SAFETY: consumed once.
     let again = unsafe { StridedTensor::from_dlpack(out) }.unwrap();
     assert_eq!((again.strides(), again.to_vec::<f32>().unwrap()), (t.strides(), want));
-    // Who wants to hand it over for writing must be its only user.
+    // Export for writing needs a tensor whose storage nobody shares.
     let e = t.into_dlpack().unwrap_err();
     assert!(matches!(e, Error::Aliasing(_)) && e.to_string().contains("to_dlpack"), "{e}");
     drop(again);
@@ -324,7 +324,7 @@ fn from_foreign_wraps_host_memory_without_a_copy() {
     assert!(weak.upgrade().is_none(), "let go with the last tensor");
 }
 
-/// Who receives a tensor for writing may write through its pointer: Miri checks that the pointer allows it.
+/// The receiver of a writable tensor writes through its pointer. Miri checks that the pointer allows it.
 #[test]
 fn dlpack_export_shows_what_the_receiver_writes() {
     let own =

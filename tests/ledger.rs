@@ -1,4 +1,4 @@
-//! What the ledger tells of what it wrote down.
+//! The ledger: redundant pairs, traces, layout changes, budgets, and sites.
 
 use blocktensor::ledger::{self, RedundantKind, ReorderBudget, Site};
 use blocktensor::ops::{self, NormParams};
@@ -92,12 +92,12 @@ fn reorder_budget_denies_the_reorder_beyond_it_and_says_where() {
         for part in ["to_strided", "ledger.rs", "ReorderBudget", "3840 bytes", "move the call"] {
             assert!(e.to_string().contains(part), "{e} lacks {part}");
         }
-        // What moves nothing is free.
+        // A reorder that moves nothing costs no budget.
         a.reorder_to(&layout).unwrap();
     });
 }
 
-/// Executors of graphs and bindings name their own call, which no line of Rust is.
+/// Executors of graphs and bindings give the name of a node or of a function, as their calls have no useful line of Rust.
 #[test]
 fn ledger_at_names_the_node_in_records_and_errors() {
     let layout = Layout::native().0;
@@ -125,7 +125,7 @@ fn ledger_at_names_the_node_in_records_and_errors() {
     let denied = ledger::deny_reorders(|| ledger::at(node("block2"), || x.to_blocked(&layout))).unwrap_err();
     assert!(denied.to_string().contains("node `block2`"), "{denied}");
     assert!(!denied.to_string().contains("ledger.rs"), "{denied}");
-    // A call by name is one inside the scope, too.
+    // Operators run inside the scope, too.
     let (_, book) = ledger::record(|| {
         ledger::at(node("norm"), || {
             let x = x.contiguous(ChannelsLast).unwrap();

@@ -1,4 +1,4 @@
-//! The header that is committed is the one of these sources. `UPDATE_HEADER=1` writes it.
+//! The committed header is the one that cbindgen makes of the sources. `UPDATE_HEADER=1` writes it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Sizes, strides and offsets that no memory or number can hold, given to ops that look harmless: an error or a result, and
-//! never an end of the process.
+//! Sizes, strides and offsets beyond memory or beyond integers, and special values: each call gives an error or the right
+//! result, and the process lives on.
 
 use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, MaxPool, NormParams, PadMode};
 use blocktensor::{
@@ -14,7 +14,7 @@ fn ones(dims: &[usize]) -> StridedTensor {
     StridedTensor::full(dims, 1f32, Contiguous).unwrap()
 }
 
-/// The same number `count` times along the first axis, in as little memory as one.
+/// A tensor expanded `count` times along the first axis, which takes the memory of one.
 fn repeated(dims: &[usize], count: usize) -> StridedTensor {
     let mut dims = dims.to_vec();
     dims[0] = 1;
@@ -38,7 +38,7 @@ fn conv2d_whose_window_overflows_in_bytes_is_a_typed_error() {
     }
 }
 
-/// One tap has no neighbour, however far away that would be.
+/// A kernel of size 1 has no second element, so dilation has no effect.
 #[test]
 fn max_pool3d_of_a_window_of_one_takes_any_dilation() {
     let data: Vec<f32> = (0..27).map(|i| i as f32).collect();
@@ -73,7 +73,7 @@ fn ops_on_more_channels_than_memory_holds_are_errors_or_allocate_nothing() {
 #[test]
 fn sum_and_conv2d_of_expanded_tensors_beyond_memory_are_typed_errors() {
     out_of_memory(ops::sum(&repeated(&[1, 512], 1 << 50), &[0], false));
-    // The other way round, the result is small, and so are its parts.
+    // Along the other axis the result is small, and so are the partial sums.
     let many = repeated(&[1, 1 << 16], 4);
     assert_eq!(ops::sum(&many, &[1], false).unwrap().to_vec::<f32>().unwrap(), [65536.0; 4]);
     let w = repeated(&[1, 1, 1, 1], 1 << 50);
@@ -104,7 +104,7 @@ fn offsets_and_strides_that_no_element_uses_do_no_harm() {
     assert_eq!(ops::linear(&ones(&[2, 3]), &row, None).unwrap().to_vec::<f32>().unwrap(), [3.0; 2]);
     let single = ones(&[3]).as_strided(&[3, 1], &[1, HUGE], 0).unwrap();
     assert_eq!(ops::linear(&ones(&[1, 1]), &single, None).unwrap().to_vec::<f32>().unwrap(), [1.0; 3]);
-    // Nothing, at an offset within its storage, becomes something.
+    // Padding a tensor without elements, at an offset within its storage, gives elements.
     let nothing = StridedTensor::zeros(&[2, 0, 3], DType::F32, Contiguous).unwrap().select(2, 1).unwrap();
     let padded = ops::pad(&nothing, &[0, 2], ops::PadMode::Constant(4.0)).unwrap();
     assert_eq!((padded.dims(), padded.to_vec::<f32>().unwrap()), (&[2, 2][..], vec![4.0; 4]));
@@ -138,7 +138,7 @@ fn batch_norm_train_mean_of_an_infinity_is_infinite_at_every_index() {
     for at in 0..6 {
         for (n, pixels) in [(1, 6), (2, 3), (3, 2), (6, 1)] {
             for sign in [1.0, -1.0] {
-                // Channel 1 has it, channel 0 has not.
+                // Channel 1 has an infinity, channel 0 has none.
                 let mut data: Vec<f32> = (0..12).map(|i| i as f32).collect();
                 data[(at / pixels * 2 + 1) * pixels + at % pixels] = sign * f32::INFINITY;
                 let x = StridedTensor::from_slice(&data, &[n, 2, 1, pixels]).unwrap();

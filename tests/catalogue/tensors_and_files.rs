@@ -1,4 +1,4 @@
-//! Rows of the catalogue that calls by name do not reach: views, reorders, packed weights, memory and files of others.
+//! Rows of the catalogue that no call by name reaches: views, reorders, packed weights, foreign memory, DLPack, and files.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn bad_calls_of_packed_weights_are_typed_errors() {
         let mut dst = conv.run(&x).unwrap();
         let second = Tensor::from(dst.clone());
         refused("row 36", 13, &["dst"], &[&xt, &second], || conv.run_into(&x, Fusion::default(), &mut dst));
-        // Before anything is packed: a stride of 0 crashes where it comes that far.
+        // Checked before anything is packed: oneDNN crashes with a stride of 0.
         for (row, code, params, part) in [
             (19, 8, Conv2d::new().stride(0), "stride"),
             (20, 8, Conv2d::new().dilation(0), "dilation"),
@@ -209,7 +209,7 @@ fn bad_files_are_typed_errors() {
     });
 }
 
-/// A panic in a caller's own task is the caller's; what it poisoned goes on working.
+/// A panic in a task of the caller reaches the caller, and locks that it poisoned still work.
 #[test]
 fn a_panic_in_a_task_of_the_caller_leaves_the_library_usable() {
     let panics = || {

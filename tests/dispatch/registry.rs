@@ -1,4 +1,4 @@
-//! Calls by name: the same kernels, the same errors.
+//! Calls by name run the same kernels and give the same errors as typed calls.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::ops::{self, Conv2d};
@@ -19,7 +19,7 @@ fn calls_by_name_and_typed_calls_give_the_same_result() {
     .unwrap();
     let Tensor::Strided(named) = &named[0] else { panic!("{named:?}") };
     assert_eq!(typed.to_vec::<f32>().unwrap(), named.to_vec::<f32>().unwrap());
-    // By hand: 27 taps inside, 18 at an edge, 12 in a corner.
+    // Computed by hand: 27 products inside, 18 at an edge, 12 in a corner.
     assert_eq!(typed.get::<f32>(&[0, 1, 1, 1]), Some(27.0));
     assert_eq!(typed.get::<f32>(&[0, 0, 0, 1]), Some(18.0));
     assert_eq!(typed.get::<f32>(&[0, 0, 3, 3]), Some(12.0));

@@ -1,4 +1,4 @@
-//! Another crate's backend, through the same door as ours.
+//! The backend of another crate, through the same registration and dispatch as ours.
 
 use blocktensor::dispatch::{self, Kernel, KeySpec, register_backend};
 use blocktensor::{DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, ops, testing};
@@ -81,7 +81,7 @@ fn register_backend_inside_another_registration_is_an_error() {
     register_backend(|_| Ok(())).unwrap();
 }
 
-/// For registrations that are turned down.
+/// For registrations that fail.
 const NEVER_RUN: Kernel = Kernel::rust(&|_, _| unreachable!("it was not registered"));
 
 #[test]
@@ -128,7 +128,7 @@ fn registering_a_key_or_a_kernel_twice_fails_and_adds_nothing() {
     assert!(e.to_string().contains("no_such_op"), "{e}");
 }
 
-/// The backend under tests/ as its author would test it.
+/// The backend in tests/third_backend, as its author would test it.
 struct UnderTest;
 
 impl testing::Backend for UnderTest {
@@ -149,7 +149,7 @@ fn conformance_of_another_backend_passes_or_says_unsupported() {
     assert!(report.wrong().is_empty(), "{report}");
     let relus: Vec<_> = report.cases.iter().filter(|c| c.1 == "relu").collect();
     assert!(!relus.is_empty() && relus.iter().all(|c| c.2 == testing::Outcome::Passed), "{report}");
-    // Nothing but relu is known to it, and every other case says why.
+    // The backend has a kernel for relu alone. Every other case says why it did not run.
     assert_eq!(report.passed(), relus.len());
     assert_eq!(report.unsupported().values().sum::<usize>() + relus.len(), report.cases.len());
     assert!(report.to_string().contains("x conv2d: NoKernel"), "{report}");
@@ -159,7 +159,6 @@ fn conformance_of_another_backend_passes_or_says_unsupported() {
     assert!(wrong.is_err());
 }
 
-/// A kernel that is wrong is found out.
 #[test]
 fn conformance_finds_a_wrong_kernel() {
     struct Doubling;

@@ -1,4 +1,4 @@
-//! Every op under every key: where there is no kernel, the call says so, and nothing moves.
+//! Every op under every key: a call without a kernel is an error, and nothing is reordered.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ledger};

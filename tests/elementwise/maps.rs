@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use super::{sizes, strided};
 use crate::random::Random;
 
-/// A tensor that broadcasts to `dims`: some sizes 1, some leading axes gone.
+/// A random tensor that broadcasts to `dims`: some sizes are 1, some leading axes are left out.
 fn operand(r: &mut Random, dims: &[usize], most: usize) -> StridedTensor {
     let first = if r.below(3) == 0 { r.below(dims.len() + 1) } else { 0 };
     let dims: Vec<usize> = dims[first..].iter().map(|&d| if r.below(5) == 0 { 1 } else { d }).collect();
@@ -50,7 +50,7 @@ fn maps_into_a_destination_with_gaps_keep_the_gaps() {
         let rank = 1 + r.below(4);
         let dims = sizes(r, rank, 3_000);
         let a = strided(r, &dims, false, |i| i as f32 + 1.0);
-        // Stored with a step along every axis, in a random order.
+        // The destination has a step along every axis, and its axes in a random order.
         let order = r.shuffled(rank);
         let stored: Vec<usize> = order.iter().map(|&d| 2 * dims[d]).collect();
         let whole = StridedTensor::full(&stored, -7f32, MemoryFormat::Contiguous).unwrap();
@@ -102,7 +102,7 @@ fn maps_and_copies_take_every_dtype() {
 
 #[test]
 fn large_copies_between_permuted_strides_are_exact() {
-    // Past the size from which copies stream, with edges that no block size divides.
+    // Larger than the size from which copies use streaming stores, with sizes that no block divides.
     let dims = [3, 67, 211, 203];
     let data: Vec<u32> = (0..dims.iter().product::<usize>() as u32).collect();
     let x = StridedTensor::from_slice(bytemuck::cast_slice::<u32, i32>(&data), &dims).unwrap();

@@ -4,7 +4,7 @@ use blocktensor::{Error, MemoryFormat, StridedTensor};
 use super::{sizes, strided};
 use crate::random::Random;
 
-/// Values of the reduced elements of every result, in order: plain loops.
+/// For each element of the result, the elements that it reduces, by plain loops.
 fn grouped(x: &StridedTensor, axes: &[usize]) -> Vec<Vec<f32>> {
     let kept: Vec<usize> = (0..x.rank()).filter(|d| !axes.contains(d)).collect();
     let order: Vec<usize> = kept.iter().copied().chain(axes.iter().copied()).collect();

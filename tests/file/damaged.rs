@@ -1,4 +1,4 @@
-//! Files that were cut, flipped, or written by somebody who means ill.
+//! Files that were cut, that have flipped bytes, or that were made with intent to harm.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ fn packed_file_finds_every_flipped_byte_and_every_cut() {
     assert!(e.to_string().contains("do not fill"), "{e}");
 }
 
-/// Headers that lie about lengths: nothing is allocated for what the file does not hold.
+/// Headers with wrong lengths: no memory is allocated for data that the file does not have.
 #[test]
 fn packed_file_headers_with_wrong_lengths_are_typed_errors() {
     let folder = Folder::new("lies");
@@ -96,14 +96,14 @@ fn rewrite(path: &Path, to: &Path, change: impl Fn(&mut Value)) {
     head.resize((8 + head.len()).next_multiple_of(64) - 8, b' ');
     head.splice(..0, (head.len() as u64).to_le_bytes());
     let mut data = bytes[8 + length..].to_vec();
-    // The last tensor is that of the checksums, and the first of them is the header's.
+    // The last tensor holds the checksums; the first checksum is that of the header.
     let at = json["checksums"]["data_offsets"][0].as_u64().map_or(0, |a| a as usize).min(data.len() - 8);
     data[at..at + 8].copy_from_slice(&twox_hash::XxHash3_64::oneshot(&head).to_le_bytes());
     head.extend(data);
     std::fs::write(to, head).unwrap();
 }
 
-/// Every place of a JSON value.
+/// The JSON pointers of all values inside `value`.
 fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
     found.push(at.iter().map(|k| format!("/{k}")).collect());
     let mut visit = |key: String, inner: &Value| {
@@ -118,7 +118,7 @@ fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
     }
 }
 
-/// Each value that an entry holds is replaced by each of a list. What still opens must run, or say why not.
+/// Replaces each value of an entry by each of a list. A file that still opens must run, or give an error.
 #[test]
 fn packed_file_entries_with_changed_values_are_typed_errors_or_harmless() {
     let folder = Folder::new("hostile");
@@ -198,7 +198,7 @@ fn packed_file_of_another_machine_or_version_is_refused_by_name() {
     rewrite(&path, &other, |json| json["__metadata__"]["format"] = json!("pt"));
     let e = PackedFile::read(&other).unwrap_err();
     assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("StateDict::read"), "{e}");
-    // A layout that the engine would not choose.
+    // A valid layout that the engine does not choose here.
     if cfg!(feature = "onednn") {
         rewrite(&path, &other, |json| {
             let mut entry: Value =

@@ -1,4 +1,4 @@
-//! Several processes and one file: shared pages, and machines with other instructions.
+//! One packed file in several processes: shared pages, and other instruction sets.
 
 use blocktensor::{Error, PackedConv2d, PackedFile, PackedLinear, PackedWriter};
 
@@ -6,11 +6,11 @@ use super::Folder;
 use super::packed::{noise, plain, small_file};
 use crate::support::child;
 
-/// What a child is asked to do: the variable's value is the file. Without it the child's tests do nothing.
+/// The variable that tells a child process the path of the file. Without it the children's tests do nothing.
 const SHARE: &str = "BLOCKTENSOR_TEST_SHARE";
 const OTHER_ISA: &str = "BLOCKTENSOR_TEST_ISA";
 
-/// Kilobytes of a mapped file, by kind: what /proc/self/smaps says of it.
+/// Kilobytes of a mapped file, by kind, from /proc/self/smaps.
 #[cfg(target_os = "linux")]
 fn pages(path: &str, kinds: &[&str]) -> Vec<usize> {
     let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -49,10 +49,10 @@ fn two_processes_share_the_pages_of_one_packed_file() {
     let text = child("file::processes::child_that_shares_pages", &set);
     let line = text.lines().find_map(|l| l.split_once("pages ")).expect(&text).1;
     let kb: Vec<usize> = line.split(' ').map(|n| n.parse().unwrap()).collect();
-    // 8 MB of weights, all touched by both: shared, and none of them copied.
+    // Both processes have read all 8 MB of weights: the pages are shared, and none is copied.
     let (resident, shared, dirty) = (kb[0], kb[1], kb[2]);
     assert!(resident >= 8192 && shared >= 8192 && dirty == 0, "{line}");
-    // Nor has this process a copy of its own.
+    // This process has no copy of its own either.
     assert_eq!(pages(path.to_str().unwrap(), &["Private_Dirty"]), [0]);
 }
 
@@ -60,7 +60,7 @@ fn two_processes_share_the_pages_of_one_packed_file() {
 #[test]
 fn child_that_shares_pages() {
     let Ok(path) = std::env::var(SHARE) else { return };
-    // SAFETY: the file is that of the test that started this process.
+    // SAFETY: the file belongs to the test that started this process, and nothing changes it.
     let fc: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
     fc.run(&noise(&[1, 2048], 2)).unwrap();
     let kb = pages(&path, &["Rss", "Shared_Clean", "Private_Dirty"]);

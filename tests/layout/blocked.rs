@@ -1,4 +1,4 @@
-//! `Layout`: sizes, strides, offsets, and input that is no layout.
+//! `Layout`: sizes, strides, offsets, and refused input.
 
 use blocktensor::{DType, Error, Layout, MAX_INNER_BLOCKS, MAX_RANK};
 
@@ -52,11 +52,11 @@ fn layout_sizes_that_overflow_with_or_without_padding_are_an_error() {
     let dims = [1, 1, 1, huge / 8];
     assert!(Layout::NCHW.size_elements(&dims).is_ok());
     assert!(matches!(l.size_elements(&dims), Err(Error::Overflow(_))));
-    // The elements fit, their bytes do not.
+    // The number of elements fits, their bytes overflow.
     let dims = [1, 16, 1, huge / 32];
     assert!(l.size_elements(&dims).is_ok() && l.size_bytes(&dims, DType::U8).is_ok());
     assert!(matches!(l.size_bytes(&dims, DType::F32), Err(Error::Overflow(_))));
-    // Blocks alone that do not fit.
+    // The product of the blocks overflows.
     let blocks = vec![(0, 65535); 5];
     let l = Layout::new(&[0], &blocks).unwrap();
     assert!(matches!(l.padded_dims(&[1]), Err(Error::Overflow(_))));

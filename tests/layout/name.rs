@@ -1,4 +1,4 @@
-//! Names of layouts: both ways, exactly.
+//! Names of layouts: parsing and printing.
 
 use blocktensor::{Error, Layout, Role};
 
@@ -161,7 +161,7 @@ fn the_role_of_a_layout_changes_its_name_alone() {
     assert_eq!(nchw, oihw);
     assert_eq!((nchw.role(), oihw.role()), (Role::Activations, Role::Weights));
     assert_eq!(nchw.with_role(Role::GroupedWeights).to_string(), "goiw");
-    // No letters for weights of rank 7: the tag.
+    // Weights of rank 7 have no letters, so the tag is printed.
     let seven: Layout = "abcdefg".parse().unwrap();
     assert_eq!(seven.with_role(Role::Weights).to_string(), "abcdefg");
     let set: std::collections::HashSet<Layout> = [nchw, oihw, Layout::NCHW, Layout::OIHW].into();

@@ -1,4 +1,4 @@
-//! The layouts that suit the machine.
+//! The native layouts of this machine.
 
 use blocktensor::{Error, Layout, WeightsKind};
 

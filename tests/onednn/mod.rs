@@ -5,7 +5,7 @@ use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger, onednn};
 
 use crate::support::alone;
 
-/// Other tests use the same cache, and empty it.
+/// In a process of its own, as other tests use the same cache and clear it.
 #[test]
 fn the_primitive_cache_counts_and_stays_within_its_bound() {
     let printed = alone("onednn::the_primitive_cache_counts_and_stays_within_its_bound", &[], || {
@@ -51,7 +51,7 @@ fn a_onednn_kernel_that_reorders_internally_is_recorded_and_can_be_denied() {
     assert_eq!(inside, usize::from(run.implementation.starts_with("jit_uni_ncsp")), "{book} {run:?}");
 }
 
-/// The wish reaches oneDNN's code on every thread that runs it, and no Rust code. Outside the scope nothing is flushed.
+/// The setting reaches oneDNN's code on every thread that runs it, and no Rust code. Outside the scope nothing is flushed.
 #[cfg(all(target_arch = "x86_64", unix, onednn_threadpool))]
 #[test]
 fn flush_engine_subnormals_affects_onednn_inside_the_scope_alone() {
@@ -79,7 +79,7 @@ fn flush_engine_subnormals_affects_onednn_inside_the_scope_alone() {
                 blocktensor::flush_engine_subnormals(|| {
                     assert!(all(of_onednn(), 0.0), "{threads} threads, inside");
                     assert!(all(of_ours(), 2.0 * SUBNORMAL), "{threads} threads, a kernel in Rust");
-                    // Ops inside a task of a section have the wish of the section's leader.
+                    // Ops inside a task of a parallel section have the setting of the section's leader.
                     blocktensor::parallel_for(4, |_| {
                         assert!(all(of_onednn(), 0.0), "{threads} threads, a task")
                     });

@@ -1,4 +1,4 @@
-//! Binary ops with broadcasting on every form against their definitions.
+//! Binary ops with broadcasting, in every layout, against their definitions in f64.
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
@@ -12,7 +12,7 @@ const OPS: &[&str] = &[
     "add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
 ];
 
-/// Some of the sizes, at random, become 1.
+/// The sizes, with random ones replaced by 1.
 fn stretched(rng: &mut Rng, dims: &[usize]) -> Vec<usize> {
     let n = dims.len();
     match rng.below(9) {
@@ -26,7 +26,7 @@ fn stretched(rng: &mut Rng, dims: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Where element `i` of the common shape lies in an operand of these sizes.
+/// The row-major offset, in an operand of these sizes, of element `i` of the common shape.
 fn at(common: &[usize], i: usize, dims: &[usize]) -> usize {
     index(common, i).iter().zip(dims).fold(0, |at, (&i, &d)| at * d + if d == 1 { 0 } else { i })
 }
@@ -57,7 +57,7 @@ fn binary_ops_broadcast_as_their_f64_definitions_in_every_layout() {
             .collect();
         let a = forms(&StridedTensor::from_slice(&a, &a_dims).unwrap());
         let b = forms(&StridedTensor::from_slice(&b, &b_dims).unwrap());
-        // Strided operands in formats of their own; blocked ones in the same layout.
+        // Strided operands may differ in memory format; blocked ones must have the same layout.
         let shift = rng.below(5);
         for (i, (form, a)) in a.iter().enumerate() {
             let (other, b) = if i < 5 { &b[(i + shift) % 5] } else { &b[i] };

@@ -1,4 +1,4 @@
-//! `cat`, `stack`, `chunk`, `split` on every form, exactly.
+//! `cat`, `stack`, `chunk` and `split` in every layout: results are exact.
 
 use blocktensor::dispatch;
 use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, ops};
@@ -31,7 +31,7 @@ fn cat_and_split_agree_with_loops_along_every_axis_in_every_layout() {
         for (form, x) in forms(&x) {
             let what = format!("case {case} {dims:?} axis {axis} parts {parts:?} {form}");
             let pieces = ops::split(&x, &parts, axis).unwrap_or_else(|e| panic!("{what}: {e}"));
-            // One size stands for many, so a list of one is another call.
+            // A single size means equal pieces, so a list of one size is another call.
             if parts.len() > 1 {
                 assert_eq!(pieces.iter().map(|p| dims_of(p)[axis]).collect::<Vec<_>>(), parts, "{what}");
             }

@@ -1,4 +1,4 @@
-//! Convolution on every key against loops from the definition.
+//! Convolution under every dispatch key, against f64 loops from the definition.
 
 use blocktensor::ops::{self, Activation, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
 use blocktensor::{
@@ -9,8 +9,8 @@ use blocktensor::{
 use crate::support::conv::Problem;
 use crate::support::{Rng, assert_close};
 
-/// A random problem of 1 to 3 spatial dimensions; sizes that meet channel tails, one-pixel images, padding beyond the
-/// kernel, groups of any width.
+/// A random problem of 1 to 3 spatial dimensions. Sizes cover channel tails, images of one pixel, padding wider than the
+/// kernel, and groups of any width.
 pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Problem {
     let channels = [1, 3, 15, 16, 17, 31, 32, 33];
     let (mut c, mut o, groups) = match rng.below(6) {
@@ -19,7 +19,7 @@ pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Problem {
             (c, c, c)
         }
         1 => (32 * rng.pick(&[1, 2]), 32 * rng.pick(&[1, 2]), 2),
-        // Group widths that do not divide the block, and multiplier depthwise.
+        // Group widths that do not divide the block, and depthwise with a channel multiplier.
         2 => {
             let groups = rng.pick(&[2, 3, 5, 8]);
             let widest = if groups < 4 { 24 } else { 8 };
@@ -71,7 +71,7 @@ impl Data {
         }
     }
 
-    /// Weights with their groups apart, in the layout that goes with the machine's activations.
+    /// Weights with groups as a dimension of their own, in the layout that goes with this machine's activations.
     fn blocked_weights(&self, p: &Problem) -> BlockedTensor {
         let spatial = self.x.rank() - 2;
         let (cg, og) = (p.c / p.groups, p.o / p.groups);
@@ -106,7 +106,7 @@ pub(super) fn conv3d(p: &Problem) -> Conv3d {
     Conv3d::new().strides(p.stride).dilations(p.dilation).paddings(p.pad_begin, p.pad_end).groups(p.groups)
 }
 
-/// Every way to run one problem, compared with the loops.
+/// Runs one problem in every way, and compares the results with the loops.
 macro_rules! every_way {
     ($case:expr, $p:expr, $data:expr, $spatial:literal, $op:path, $packed:ident, $params:expr, $limit:expr) => {{
         let (p, data, params) = ($p, $data, $params);
@@ -177,7 +177,7 @@ fn conv_of_real_numbers_stays_within_rounding() {
     }
 }
 
-/// Shapes that our own kernel runs whatever the engine: few channels, narrow and straddling groups, depthwise with a
+/// Shapes that our own kernel always runs: few channels, groups that are narrow or cross block borders, depthwise with a
 /// multiplier.
 const OWN: [(usize, usize, usize); 6] =
     [(3, 40, 1), (32, 32, 8), (40, 40, 2), (18, 18, 3), (12, 36, 12), (40, 10, 10)];
@@ -211,7 +211,7 @@ fn conv2d_own_kernel_has_the_same_bits_for_any_number_of_threads() {
     }
 }
 
-/// Such weights would be packed on every call, where nobody sees it.
+/// Such weights would have to be packed on every call, unseen by the caller.
 #[test]
 fn conv2d_refuses_blocked_weights_in_another_layout_and_names_the_right_one() {
     let mut rng = Rng(8);
@@ -226,12 +226,12 @@ fn conv2d_refuses_blocked_weights_in_another_layout_and_names_the_right_one() {
     assert!(text.contains(&native.to_string()) && text.contains("reorder_to"), "{e}");
     let same = ops::conv2d(&xb, &wb.reorder_to(&native).unwrap(), None, &conv2d(&p));
     assert_eq!(same.unwrap().dims(), [2, 32, 9, 21]);
-    // And strided ones beside a blocked source: the remedy is the layout of weights.
+    // Strided weights beside a blocked source: the remedy names the layout of the weights.
     let e = ops::conv2d(&Tensor::from(xb), &Tensor::from(data.w.clone()), None, &conv2d(&p)).unwrap_err();
     assert!(e.to_string().contains("to_blocked(&Layout::native().1)"), "{e}");
 }
 
-/// Groups of 20 channels are no multiple of any block: oneDNN has only its reference implementation.
+/// 20 channels per group are no multiple of any block, so oneDNN has only its reference implementation.
 #[test]
 fn conv2d_runs_a_reference_implementation_only_where_allowed() {
     let mut rng = Rng(7);
@@ -354,7 +354,7 @@ fn conv2d_records_packing_on_every_call_and_refuses_interchange_layouts() {
     assert_eq!(ledger.reorders[0].cause, ledger::Cause::Packing);
     let denied = ledger::deny_reorders(|| ops::conv2d(&xb, &wb, None, &conv2d(&p)));
     assert!(matches!(denied, Err(Error::ReorderDenied(_))));
-    // Few channels in one group: the weights lie as the kernel wants them.
+    // Few channels in one group: the kernel reads the weights as they are.
     let p = own_problem((3, 40, 1), 1);
     let data = Data::new(&p, 2, |n| rng.integers(n));
     let (xb, wb) = (data.x.to_blocked(&Layout::native().0).unwrap(), data.blocked_weights(&p));
@@ -387,7 +387,7 @@ fn conv2d_runs_an_empty_batch_and_an_empty_image() {
     assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), [0.0; 560]);
 }
 
-/// oneDNN 3.14.1's `jit_uni_ncsp:matmul` adds a bias that it reads from the wrong place.
+/// oneDNN 3.14.1's `jit_uni_ncsp:matmul` reads the bias from the wrong address.
 #[test]
 fn conv2d_pointwise_nchw_with_bias_is_exact() {
     let mut rng = Rng(9);

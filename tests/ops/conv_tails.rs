@@ -1,5 +1,5 @@
-//! Convolutions where an engine's kernels go astray: channel tails beside infinities and NaN and after every post-op,
-//! operands that end where their memory does, and as many operands as there may be.
+//! Convolutions that kernels of an engine are known to get wrong: channel tails beside infinities and NaN and after every
+//! post-op, operands that end at the end of their memory, and the largest number of operands.
 
 use blocktensor::ops::{self, Activation, Conv2d, Fusion, PostOp};
 use blocktensor::{Layout, MemoryFormat, PackedConv2d, Source, StridedTensor};
@@ -12,7 +12,7 @@ fn blocks() -> [Layout; 2] {
     [16, 8].map(|b| Layout::blocked_activation(4, b).unwrap())
 }
 
-/// The weights of the padding are zero, and zero times infinity is NaN.
+/// The weights of padding lanes are zero, and zero times infinity is NaN.
 #[test]
 fn conv2d_tail_stays_zero_beside_infinities_and_nan() {
     let mut rng = Rng(71);
@@ -89,7 +89,8 @@ fn conv2d_tail_stays_zero_after_every_post_op() {
     }
 }
 
-/// Blocks of 8 that a kernel reads as vectors of 16: past the last of 64 numbers, or of a residual, which fill their memory.
+/// A kernel that reads blocks of 8 as vectors of 16 would read past the last of 64 numbers, or past a residual. Both fill
+/// their memory to the end.
 #[test]
 fn conv2d_post_ops_do_not_read_past_the_end_of_their_operands() {
     let mut rng = Rng(73);

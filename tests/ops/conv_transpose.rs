@@ -1,4 +1,4 @@
-//! Transposed convolution on every key against loops from the definition.
+//! Transposed convolution under every dispatch key, against f64 loops from the definition.
 
 use blocktensor::ops::{self, ConvTranspose, ConvTranspose2d, PostOp};
 use blocktensor::{
@@ -42,7 +42,7 @@ pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Transposed {
     }
 }
 
-/// The operands of a problem, and its answer with a bias.
+/// The operands of a problem, and its expected result with a bias.
 pub(super) struct Data {
     pub x: StridedTensor,
     pub w: StridedTensor,
@@ -68,7 +68,8 @@ impl Data {
         }
     }
 
-    /// Output channels first, groups apart, in the layout that goes with the machine's activations.
+    /// Weights with output channels first and groups as a dimension of their own, in the layout that goes with this machine's
+    /// activations.
     fn blocked_weights(&self, p: &Problem) -> BlockedTensor {
         let spatial = self.x.rank() - 2;
         if p.groups == 1 {
@@ -193,7 +194,7 @@ fn conv_transpose_packed_runs_post_ops_batch_norm_and_other_batches() {
         &want,
         |_| 0.0,
     );
-    // The same weights for one image of the two.
+    // The same packed weights run a batch of one image.
     let x = data.x.narrow(0, 1, 1).unwrap().to_blocked(&act).unwrap();
     let r = residual.narrow(0, 1, 1).unwrap().to_blocked(&act).unwrap();
     let y = packed.run_fused(&x, ops::Fusion { residual: Some(&r), channel: &channel }).unwrap();
@@ -205,7 +206,7 @@ fn conv_transpose_packed_runs_post_ops_batch_norm_and_other_batches() {
     );
 }
 
-/// Where a row of the result is no multiple of the stride, kernels read the residual as if it were.
+/// Some kernels read the residual as if each row of the result were a multiple of the stride.
 #[test]
 fn conv_transpose_adds_residuals_to_rows_that_the_stride_does_not_divide() {
     let mut rng = Rng(14);
@@ -242,7 +243,8 @@ fn conv_transpose_adds_residuals_to_rows_that_the_stride_does_not_divide() {
     }
 }
 
-/// With as many inputs as outputs, weights that are reordered as they are would run, and be others.
+/// With as many input as output channels, weights that were reordered without the transposition would run and give wrong
+/// results.
 #[test]
 fn conv_transpose_remedies_for_weights_of_another_key_give_the_same_numbers() {
     let mut rng = Rng(15);

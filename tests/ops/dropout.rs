@@ -1,4 +1,4 @@
-//! Dropout: the same mask everywhere, in the right proportion.
+//! Dropout: the same mask in every layout, with the right proportion.
 
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
 
@@ -59,7 +59,7 @@ fn dropout_drops_the_proportion_p_and_seeds_give_independent_masks() {
             );
         }
     }
-    // Masks of two seeds, and a mask and itself moved by a pixel, a channel, an image, agree as often as chance has it.
+    // Two masks agree as often as independent ones: of two seeds, and a mask with itself moved by a pixel, a channel, an image.
     let (a, b) = (kept(0.5, 7), kept(0.5, 8));
     let moved = |by: usize| a.iter().zip(a.iter().cycle().skip(by)).filter(|(a, b)| a == b).count();
     let agree =

@@ -1,4 +1,4 @@
-//! Padding, flipping, rolling and shuffling on every form, exactly.
+//! `pad`, `flip`, `roll`, `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle` in every layout: results are exact.
 
 use blocktensor::dispatch;
 use blocktensor::ops::{self, PadMode};
@@ -7,7 +7,7 @@ use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Te
 use crate::support::Rng;
 use crate::support::activation::{elements, forms, index, same_bits_for_all_threads, sizes};
 
-/// Checks a result, element by element: where each comes from (`None`: from nowhere, then it is `fill`).
+/// Checks every element of a result. `from` gives its index in the source; `None` means that the element is `fill`.
 fn check(
     what: &str,
     y: &Tensor,
@@ -36,7 +36,7 @@ fn pad_beyond_memory_is_a_typed_error() {
     assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
 }
 
-/// As much work as the result has elements, not the fourth power of the factor.
+/// The work must grow with the elements of the result, not with the fourth power of the factor.
 #[test]
 fn pixel_shuffle_by_a_large_factor_costs_no_more_than_its_elements() {
     let r = 160;
@@ -125,7 +125,7 @@ fn flip_and_roll_agree_with_index_arithmetic_in_every_layout() {
     }
 }
 
-/// Axes that are longer than what a thread writes at once, inside and outside of short ones.
+/// Axes longer than the piece that a thread writes at once, inside and outside of short axes.
 #[test]
 fn flip_roll_pad_and_index_select_along_axes_longer_than_one_task() {
     let mut rng = Rng(65);
@@ -149,7 +149,7 @@ fn flip_roll_pad_and_index_select_along_axes_longer_than_one_task() {
         let list: Vec<i32> = (0..size + 9).map(|i| (i * i / 7 % size) as i32).collect();
         for x in &forms {
             let what = format!("{dims:?} along {axis}");
-            // Where the index comes from along the axis.
+            // `from` maps an index of the result along the axis to one of the source.
             let along = |y: &Tensor, long: usize, from: &dyn Fn(usize) -> Option<usize>| {
                 let mut to = dims.clone();
                 to[axis] = long;

@@ -1,4 +1,4 @@
-//! Pooling on every form against loops from the definition; its errors; threads.
+//! Pooling in every layout against f64 loops from the definition; its errors; threads.
 
 use blocktensor::ops::{self, AvgPool, MaxPool};
 use blocktensor::{
@@ -11,7 +11,7 @@ use crate::support::{Rng, assert_close};
 
 const CHANNELS: [usize; 8] = [1, 3, 15, 16, 17, 31, 33, 8];
 
-/// A random problem of rank 1 to 3: padding, dilation, strides beyond the window, one-pixel images.
+/// A random problem of 1 to 3 spatial dimensions: padding, dilation, strides larger than the window, images of one pixel.
 fn problem(rng: &mut Rng, rank: usize, max_pool: bool) -> Pool {
     let mut p = Pool {
         input: [1; 3],
@@ -84,7 +84,7 @@ fn dims(n: usize, c: usize, input: [usize; 3], rank: usize) -> Vec<usize> {
     [n, c].into_iter().chain(input[3 - rank..].iter().copied()).collect()
 }
 
-/// What an average may be off by: 10 eps, and the floor for sums that cancel.
+/// The allowed error of an average: 10 eps relative, and an absolute floor for sums that cancel.
 fn limit(want: &[f64]) -> impl Fn(usize) -> f64 {
     let largest = want.iter().fold(0f64, |m, v| m.max(v.abs()));
     move |i| 10.0 * f64::from(f32::EPSILON) / 2.0 * want_at(want, i) + 1e-6 * largest
@@ -94,7 +94,7 @@ fn want_at(want: &[f64], i: usize) -> f64 {
     want[i].abs()
 }
 
-/// Checks one result of every form: shape, values, and that all forms have the same bits.
+/// Checks the result in every layout: shape, values, and that all layouts give the same bits.
 fn check(
     what: &str,
     x: &StridedTensor,
@@ -237,7 +237,7 @@ fn pools_give_hand_computed_values() {
     assert_eq!(values(ops::avg_pool2d(&xb, &avg).unwrap()), [0.25, 1.25, 2.75, 7.0]);
     let avg = avg.count_include_pad(false);
     assert_eq!(values(ops::avg_pool2d(&xb, &avg).unwrap()), [1.0, 2.5, 5.5, 7.0]);
-    // The last window of ceil mode reaches beyond the source, where nothing counts.
+    // In ceil mode the last window reaches past the source. The average counts no element there.
     let avg = AvgPool::new(2).ceil_mode();
     assert_eq!(values(ops::avg_pool2d(&xb, &avg).unwrap()), [3.0, 4.5, 7.5, 9.0]);
     assert_eq!(values(ops::adaptive_avg_pool2d(&xb, [2, 1]).unwrap()), [3.5, 6.5]);
@@ -282,7 +282,7 @@ fn pools_keep_the_memory_format_and_record_copies_of_views() {
     assert!(y.is_contiguous(MemoryFormat::ChannelsLast), "{y:?}");
     assert!(ledger.reorders.is_empty(), "{ledger}");
     assert_eq!(ledger.runs[0].implementation, "blocktensor:pool");
-    // One pixel fits both formats; the strides say which it is.
+    // An image of one pixel fits both formats, so look at the strides.
     assert_eq!(ops::global_avg_pool(&x).unwrap().strides(), [20, 1, 20, 20]);
     let view = x.narrow(3, 0, 4).unwrap();
     let (y, ledger) = ledger::record(|| ops::avg_pool2d(&view, &AvgPool::new(2)).unwrap());

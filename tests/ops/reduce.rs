@@ -1,4 +1,4 @@
-//! Reductions on every key and set of axes against loops from the definition.
+//! Reductions under every dispatch key and over every set of axes, against f64 loops from the definition.
 
 use blocktensor::ops::{self, argmax};
 use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, Result, StridedTensor, Tensor};
@@ -8,7 +8,7 @@ use crate::support::{Rng, assert_close};
 
 type Reduction = fn(&Tensor, &[usize], bool) -> Result<Tensor>;
 
-/// Name, op, and the definition over the reduced elements.
+/// Name, op, and its definition as a function of the reduced elements.
 const OPS: [(&str, Reduction, fn(&[f64]) -> f64); 5] = [
     ("sum", ops::sum, |v| v.iter().sum()),
     ("mean", ops::mean, |v| v.iter().sum::<f64>() / v.len() as f64),
@@ -19,7 +19,8 @@ const OPS: [(&str, Reduction, fn(&[f64]) -> f64); 5] = [
     ("amin", ops::amin, |v| v.iter().fold(f64::INFINITY, |a, &b| if b < a || b.is_nan() { b } else { a })),
 ];
 
-/// The reduced elements of each result, in row-major order, and the result's sizes with reduced axes as 1.
+/// For each element of the result, in row-major order, the elements that it reduces; and the sizes of the result, with 1 for
+/// reduced axes.
 fn lines(dims: &[usize], x: &[f32], axes: &[usize]) -> (Vec<Vec<f64>>, Vec<usize>) {
     let reduced = |d: usize| axes.is_empty() || axes.contains(&d);
     let kept: Vec<usize> = (0..dims.len()).map(|d| if reduced(d) { 1 } else { dims[d] }).collect();
@@ -47,7 +48,7 @@ fn reductions_agree_with_f64_loops_over_every_set_of_axes_in_every_layout() {
         let dims = sizes(&mut rng);
         let mut x = rng.reals(dims.iter().product());
         if rng.below(2) == 0 {
-            // Of one sign, so that padding would be the largest, or the smallest.
+            // All of one sign, so that a zero from the padding would be the maximum, or the minimum.
             let sign = rng.pick(&[1.0, -1.0]);
             x.iter_mut().for_each(|v| *v = sign * (v.abs() + 0.5));
         }
@@ -97,7 +98,7 @@ fn argmax_finds_the_first_maximum_in_every_layout() {
     let mut rng = Rng(32);
     for case in 0..500 {
         let dims = sizes(&mut rng);
-        // Few values, so that there are ties; all negative, so that padding would win.
+        // Few values, so that there are ties; all negative, so that a zero from the padding would be the maximum.
         let mut x: Vec<f32> = (0..dims.iter().product()).map(|_| -1.0 - rng.below(5) as f32).collect();
         match rng.below(6) {
             0 => x.iter_mut().for_each(|v| *v = f32::NEG_INFINITY),

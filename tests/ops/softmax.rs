@@ -1,4 +1,4 @@
-//! Softmax and log-softmax on every key and axis against loops from the definition.
+//! Softmax and log-softmax under every dispatch key and along every axis, against f64 loops from the definition.
 
 use blocktensor::ops::{log_softmax, softmax};
 use blocktensor::{Error, Layout, StridedTensor, Tensor};

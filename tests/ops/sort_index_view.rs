@@ -1,4 +1,5 @@
-//! Ops that only strides can answer: right on strided, refused by name on blocked.
+//! Ops with strided kernels alone: `sort`, `topk`, `cumsum`, `gather`, `index_select`, views, `matmul` and `linear`. Blocked
+//! operands are refused with a remedy.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ops};
@@ -144,7 +145,7 @@ fn cumsum_gather_and_index_select_agree_with_loops_along_every_axis() {
     }
 }
 
-/// Calls with sizes [2, 3, 4, 2] that every view op answers, and the sizes of their results.
+/// A call of every view op on sizes [2, 3, 4, 2], and the sizes of its result.
 fn views() -> Vec<(&'static str, Vec<(&'static str, Value)>, Vec<usize>)> {
     let ints = |list: &[i64]| Value::Ints(list.to_vec());
     vec![

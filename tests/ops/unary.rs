@@ -1,4 +1,4 @@
-//! Unary ops on every form against their definitions, and with the same bits on all of them.
+//! Unary ops in every layout against their definitions in f64; every layout gives the same bits.
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
@@ -7,7 +7,7 @@ use crate::support::activation::{elements, forms, same_bits_for_all_threads, siz
 use crate::support::elementwise::unary;
 use crate::support::{Rng, assert_close};
 
-/// Every op: its parameters by name, their values, the tolerance, and whether it takes positive numbers only.
+/// Every op: names and values of its parameters, the tolerance, and whether its domain is the positive numbers.
 #[rustfmt::skip]
 const OPS: &[(&str, &[(&str, f64)], f64, bool)] = &[
     ("relu", &[], 0.0, false), ("relu6", &[], 0.0, false), ("leaky_relu", &[("slope", 0.125)], 0.0, false),
@@ -71,7 +71,7 @@ fn unary_ops_of_special_values_have_the_same_bits_in_every_layout() {
         let first = bits(&call(op, &x.clone().into(), params));
         for (form, x) in forms(&x) {
             let got = bits(&call(op, &x, params));
-            // Which NaN is no matter.
+            // All NaN count as equal.
             let same =
                 |(a, b): (&u32, &u32)| a == b || f32::from_bits(*a).is_nan() && f32::from_bits(*b).is_nan();
             assert!(first.iter().zip(&got).all(same), "{op} {form}");
@@ -126,7 +126,7 @@ fn unary_ops_keep_the_strides_of_their_destination() {
     ops::leaky_relu_into(&blocked, 0.5, &mut to).unwrap();
     assert_eq!(elements(&to.into()), elements(&ops::leaky_relu(&x, 0.5).unwrap().into()));
 
-    // What cannot be a destination.
+    // Tensors that cannot be a destination.
     let other = x.to_blocked(&Layout::NCHW8C).unwrap();
     let mut eight = other.full_like(0f32).unwrap();
     let e = ops::relu_into(&blocked, &mut eight).unwrap_err();

@@ -1,4 +1,4 @@
-//! Weights packed for one batch run others, in parts where the engine would want other weights for all of it.
+//! Weights packed for one batch run others. If the engine would need other weights for a batch, the batch is split.
 
 use blocktensor::ops::{Conv2d, Fusion};
 use blocktensor::{Error, MemoryFormat, PackedConv2d, Source, StridedTensor, ledger};
@@ -8,8 +8,8 @@ use crate::support::{Rng, assert_close};
 
 const IMAGES: usize = 8;
 
-/// Right numbers for each batch up to eight with weights packed for `packed_for` images, or a refusal where that is no
-/// divisor. Returns (in parts, refused).
+/// Runs each batch up to eight on weights packed for `packed_for` images. The result must be right; a batch that `packed_for`
+/// does not divide may be refused. Returns how many batches were split and how many were refused.
 fn every_batch(packed_for: usize) -> (usize, usize) {
     let mut rng = Rng(31);
     let (mut in_parts, mut refused) = (0, 0);
@@ -40,7 +40,7 @@ fn every_batch(packed_for: usize) -> (usize, usize) {
                         Ok(y) => y,
                         Err(Error::PackMismatch(_)) if n % packed_for != 0 => {
                             refused += 1;
-                            // The remedy of the error.
+                            // Follow the remedy of the error.
                             let for_one = packer.pack_for(&source(1)).unwrap();
                             for_one.run_fused(&x, fused).unwrap()
                         }

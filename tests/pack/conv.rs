@@ -1,4 +1,4 @@
-//! Packed convolutions: what they were packed for, what they refuse, what they fold.
+//! Packed convolutions: sources they were packed for, refused calls, folded batch norms, stems.
 
 use blocktensor::ledger::{self, Cause};
 use blocktensor::ops::{self, BatchNorm, Conv1d, Conv2d, Fusion};
@@ -46,7 +46,7 @@ fn packed_conv_refuses_another_source_and_names_the_packed_one() {
     conv.run(&x).unwrap();
 }
 
-/// oneDNN would throw for want of memory, which no caller survives; our own kernel takes its place.
+/// oneDNN would throw an exception for lack of memory, which ends the process. Our own kernel runs instead.
 #[test]
 fn packed_conv_with_extreme_padding_uses_our_own_kernel() {
     let x = StridedTensor::zeros(&[3, 1, 11], DType::F32, MemoryFormat::Contiguous).unwrap();
@@ -56,7 +56,7 @@ fn packed_conv_with_extreme_padding_uses_our_own_kernel() {
     assert_eq!(conv.weights_layout(), "dense");
 }
 
-/// Views whose storage ends within their last row, and views that repeat numbers, as their dense copies.
+/// Views whose storage ends within their last row, and views that repeat elements, give the same as their dense copies.
 #[test]
 fn packed_conv_takes_weights_of_any_strides() {
     let mut rng = Rng(6);
@@ -68,7 +68,7 @@ fn packed_conv_takes_weights_of_any_strides() {
         whole.narrow(3, 2, 3).unwrap(),
         whole.narrow(1, 3, 3).unwrap().expand(&[8, 3, 3, 5]).unwrap().narrow(3, 4, 1).unwrap(),
         one.expand(&[8, 6, 3, 3]).unwrap(),
-        // A row's last step would end within the next row.
+        // The last step of a row ends within the next row.
         whole.slice(3, 0, 5, 2).unwrap(),
         whole.as_strided(&[8, 6, 3, 3], &[1, 1, 1, 1], 703).unwrap(),
     ] {
@@ -116,7 +116,7 @@ fn packed_conv_runs_every_batch_on_the_same_weights() {
     }
 }
 
-/// For a batch of 2 oneDNN has a kernel of its own here, with weights of its own, which are wrong for one output channel.
+/// For a batch of 2 oneDNN has here another kernel with another layout of weights, which is wrong for one output channel.
 #[test]
 fn packed_conv_with_a_kernel_as_large_as_the_image_runs_every_batch() {
     let mut rng = Rng(21);
@@ -162,7 +162,7 @@ fn packed_conv_records_one_reorder_at_packing_and_none_at_a_run() {
     assert!(book.reorders.iter().all(|r| r.cause == Cause::Packing) && book.reorders.len() <= 1, "{book}");
     let (_, book) = ledger::record(|| ledger::deny_reorders(|| conv.run(&x).unwrap()));
     assert!(book.reorders.is_empty() && book.runs.len() <= 1, "{book}");
-    // A strided call with plain weights packs them every time, and says so.
+    // A strided call with plain weights packs them on every call, and records it.
     for _ in 0..2 {
         let (_, book) = ledger::record(|| ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap());
         if cfg!(feature = "onednn") {
@@ -270,7 +270,7 @@ fn packed_stem_reads_a_strided_image_and_writes_blocked() {
     }
     let e = packer.pack_stem(&Source::of(&x).unwrap(), &Layout::native().1).unwrap_err();
     assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
-    // With the operands of post-ops, and what a stem's inside cannot give back.
+    // With operands of post-ops. A stem does not unpack.
     let operands = PackedConv2d::new(&w, None, Conv2d::new().stride(2).padding(3).residual()).unwrap();
     let fused = operands.pack_stem(&Source::of(&x).unwrap(), &act).unwrap();
     let r = random(&mut rng, &[2, 40, 17, 15]);
@@ -419,7 +419,7 @@ fn packed_conv_checks_its_arguments_before_packing() {
     assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("padded input"), "{e}");
 }
 
-/// Numbers that make much of a small image: packing takes no memory for what a run would, and what cannot be is an error.
+/// Parameters that make a huge result of a small image: packing takes no memory for the result, and impossible sizes are errors.
 #[test]
 fn packed_conv_with_giant_strides_and_dilations_packs_without_extra_memory() {
     let w = StridedTensor::full(&[16, 16, 3, 3], 0.5f32, MemoryFormat::Contiguous).unwrap();
@@ -439,13 +439,13 @@ fn packed_conv_with_giant_strides_and_dilations_packs_without_extra_memory() {
         .map(|_| ())
         .unwrap_err();
     assert!(matches!(e, Error::Overflow(_)), "{e}");
-    // No tensor without elements is walked.
+    // No loop runs over a tensor without elements.
     let empty =
         StridedTensor::zeros(&[1 << 62, 0], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     assert!(empty.to_vec::<f32>().unwrap().is_empty());
 }
 
-/// Strides of sizes of 1 say nothing, also where they hide which format it is.
+/// Strides of axes of size 1 have no meaning, also where they make the format ambiguous.
 #[test]
 fn packed_conv_ignores_the_strides_of_sizes_of_one() {
     let mut rng = Rng(9);

@@ -1,4 +1,4 @@
-//! Packed linear layers against loops from the definition.
+//! Linear layers, packed and not, against f64 loops from the definition.
 
 use blocktensor::{Error, PackedLinear, StridedTensor, ledger, ops};
 
@@ -55,7 +55,7 @@ fn packed_linear_runs_any_number_of_rows() {
     }
 }
 
-/// Views whose storage ends within their last row, that step over numbers, and that repeat them.
+/// Views whose storage ends within their last row, that step over elements, and that repeat elements.
 #[test]
 fn packed_linear_takes_weights_of_any_strides() {
     let mut rng = Rng(5);
@@ -65,7 +65,7 @@ fn packed_linear_takes_weights_of_any_strides() {
     for w in [
         whole.narrow(1, 13, 7).unwrap(),
         whole.slice(1, 7, 20, 2).unwrap(),
-        // A row's last step would end within the next row; rows that lie between each other's numbers.
+        // The last step of a row ends within the next row; rows are interleaved.
         whole.as_strided(&[6, 7], &[13, 2], 0).unwrap(),
         whole.as_strided(&[6, 7], &[1, 6], 3).unwrap(),
         whole.as_strided(&[6, 7], &[7, 8], 2).unwrap(),

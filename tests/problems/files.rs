@@ -1,4 +1,4 @@
-//! Files of problems: what of benchdnn's is understood, and what is said of the rest.
+//! Files of problems: the parts of benchdnn's format that are read, and errors for the others.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn problem_files_follow_the_comments_options_and_includes_of_benchdnn() {
             (at, e.problem.kind, e.problem.c, e.problem.name.as_str())
         })
         .collect();
-    // What a file says its problems are of ends with it, and goes for those that it reads.
+    // Options of a file hold for the files that it includes, and end with it.
     let want = [
         ("main:6", Kind::Conv, 1, "first"),
         ("main:6", Kind::Conv, 2, ""),

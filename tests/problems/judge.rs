@@ -1,4 +1,4 @@
-//! Nothing wrong gets past the judge.
+//! The judge of problems finds every wrong result.
 
 use blocktensor::{BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, StridedTensor, Tensor};
 use blocktensor_problems::{Outcome, Refusal, Want};
@@ -64,7 +64,7 @@ fn judge_counts_only_the_expected_refusal_as_unsupported() {
     let unsupported = Outcome::Unsupported("pool: too much padding".into());
     assert_eq!(owed.of("it", || Err(complain("padding"))), unsupported);
     fails(owed.of("it", || Err(complain("stride"))), "argument `stride`");
-    // An op that has no kernel says so itself.
+    // An op without a kernel is unsupported by its own error.
     let x = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous).unwrap();
     let xb: Tensor = x.to_blocked(&Layout::native().0).unwrap().into();
     let outcome = want(&[], &|_| 0.0).of("it", || blocktensor::ops::matmul(&xb, &xb));

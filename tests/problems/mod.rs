@@ -1,4 +1,4 @@
-//! Problems in benchdnn's notation: the notation, the files, the loops that judge, and our list of them.
+//! Problems in benchdnn's notation: the notation, files, the reference loops, the judge, and our lists.
 
 mod files;
 mod judge;
@@ -20,7 +20,7 @@ fn options() -> Options {
     }
 }
 
-/// Runs a list and returns what it came to, and what was written.
+/// Runs a list. Returns the totals and the written report.
 fn written(list: &List, options: &Options) -> (Totals, String) {
     let mut out = Vec::new();
     let totals = run(list, options, &mut out).unwrap();
@@ -33,7 +33,7 @@ fn one(kind: Kind, text: &str) -> List {
     list
 }
 
-/// Each layout runs at least so many of each kind: a list of which everything is unsupported is no success.
+/// Each layout must run a minimum of problems of each kind, so that a list of unsupported problems alone fails.
 #[test]
 fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
     let mut list = List::default();
@@ -53,7 +53,7 @@ fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
 
 #[test]
 fn a_problem_has_the_same_data_alone_and_in_a_list() {
-    // A limit makes another list of the same problems; what is said of each stays.
+    // A limit gives another list with some of the same problems. The report of each must stay.
     let mut list = one(Kind::Conv, "mb1ic3ih5oc4kh3");
     list.add_text("mb1ic40ih9oc40kh3", Kind::Conv);
     list.add_text("mb1ic3ih5oc4kh3n\"again\"", Kind::Conv);

@@ -1,4 +1,4 @@
-//! `BlockedTensor`: reorders through the public door, and what must not work.
+//! `BlockedTensor`: reorders, factories, and refused calls.
 
 use blocktensor::ledger::{deny_reorders, record};
 use blocktensor::{BlockedTensor, DType, Element, Error, Layout, MemoryFormat, StridedTensor};

@@ -1,4 +1,4 @@
-//! Conversions in the ledger, format tags, and bad input to views and formats.
+//! Conversions between memory formats, format tags, and bad input to views and formats.
 
 use blocktensor::ledger::{self, Cause};
 use blocktensor::{DType, Error, FormatRule, MemoryFormat, StridedTensor};
@@ -147,7 +147,7 @@ fn channels_last_1d_is_used_only_where_it_is_asked_for() {
     assert!(untagged.is_contiguous(ChannelsLast1d));
     let (strides, tag) = FormatRule::Suggested.strides("pool", &[&y], &[2, 3, 4]).unwrap();
     assert_eq!((strides.as_slice(), tag), (&[12, 1, 3][..], Some(ChannelsLast1d)));
-    // Its rank does not pass on.
+    // A result of another rank does not take the format over.
     assert_eq!(FormatRule::Suggested.strides("x", &[&y], &[2, 3]).unwrap().1, None);
 }
 
@@ -172,7 +172,7 @@ fn empty_like_and_full_keep_format_and_dtype() {
     assert_eq!(StridedTensor::full(&[], 2.5f32, Contiguous).unwrap().get::<f32>(&[]), Some(2.5));
 }
 
-/// One bad call a line: the variant, and words that its text must hold.
+/// One bad call per line, with the variant of its error and words that the text must contain.
 #[test]
 fn views_and_formats_refuse_bad_input_by_name() {
     macro_rules! bad {

@@ -1,4 +1,4 @@
-//! Looking at a tensor's numbers: casts, slices, printing.
+//! Elements of a tensor: casts, slices, printing, factories.
 
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor};
 use half::{bf16, f16};
@@ -110,7 +110,7 @@ fn factories_and_their_like_forms_inherit_layout_and_dtype() {
     assert!(matches!(x.full_like(3u8, MemoryFormat::Preserve), Err(Error::DTypeMismatch(_))));
 }
 
-/// At a glance, however many numbers are left out.
+/// Printing takes no time for the elements that it leaves out.
 #[test]
 fn printing_does_not_visit_the_middle_of_a_long_axis() {
     let x = StridedTensor::from_slice(&[2i32], &[1]).unwrap().expand(&[1 << 50]).unwrap();

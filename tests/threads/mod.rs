@@ -28,7 +28,7 @@ fn packed_conv_has_the_same_bits_on_many_threads_at_once() {
     let want = plain(&conv.run(&x).unwrap());
     let done = AtomicBool::new(false);
     std::thread::scope(|s| {
-        // Meanwhile others pack and drop, and evict what is cached.
+        // Meanwhile other threads pack and drop convolutions, and evict cached primitives.
         s.spawn(|| {
             let mut seed = 10;
             while !done.load(Ordering::Relaxed) {

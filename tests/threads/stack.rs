@@ -1,4 +1,4 @@
-//! Threads with little stack: those of the documented size run every op, those of much less are refused.
+//! Threads with little stack: with the documented size every op runs; with much less, calls are refused.
 #![cfg(target_os = "linux")]
 
 use blocktensor::ops::{self, Conv2d, ConvTranspose2d, Fusion, MaxPool};
@@ -123,7 +123,7 @@ fn the_documented_stack_is_enough_for_every_op() {
     alone(test, &[], || run_all(MIN_STACK));
 }
 
-/// For the optimised code of this crate's own profiles. With code that is not, the process ends in an overflow.
+/// For optimised code, as in the profiles of this crate. Code that is not optimised would overflow this stack.
 #[test]
 fn the_documented_stack_of_optimised_builds_is_enough_for_every_op() {
     let test = "threads::stack::the_documented_stack_of_optimised_builds_is_enough_for_every_op";

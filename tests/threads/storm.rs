@@ -1,5 +1,5 @@
-//! Everything at once: one packed convolution whose creator is gone, pools of many sizes, nested pools, callers and tasks
-//! that panic, caches that are emptied. Results keep their bits, and everybody comes back.
+//! Everything at once: one packed convolution whose creating thread has ended, pools of many sizes, nested pools, callers and
+//! tasks that panic, caches that are cleared. Results keep their bits, and every thread returns.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -13,7 +13,7 @@ use rayon::ThreadPoolBuilder;
 use super::random;
 use crate::support::alone;
 
-/// Longer than the storm takes on a slow and busy machine.
+/// A time limit longer than the test takes on a slow and busy machine.
 const DEADLOCK: Duration = Duration::from_secs(300);
 
 fn bits(t: &BlockedTensor) -> Vec<u32> {
@@ -21,7 +21,7 @@ fn bits(t: &BlockedTensor) -> Vec<u32> {
     y.into_iter().map(f32::to_bits).collect()
 }
 
-/// Calls `f` in a process of its own, which ends with an error when `f` does not come back.
+/// Calls `f` in a process of its own, which ends with an error if `f` does not return in time.
 fn watched(test: &str, f: impl FnOnce()) {
     let watch = || {
         let (done, wait) = mpsc::channel::<()>();
@@ -49,7 +49,7 @@ fn packed_conv_keeps_its_bits_through_panics_nested_pools_and_emptied_caches() {
         || {
             let x = random(2, &[1, 32, 12, 10]).to_blocked(&Layout::native().0).unwrap();
             let source = Source::of(&x).unwrap();
-            // Its creator, and the creator's own thread-local state, are gone.
+            // The thread that created it has ended, and its thread-local state is dropped.
             let conv =
                 std::thread::scope(|s| s.spawn(|| packer().pack_for(&source).unwrap()).join()).unwrap();
             let want = bits(&conv.run(&x).unwrap());
@@ -58,7 +58,7 @@ fn packed_conv_keeps_its_bits_through_panics_nested_pools_and_emptied_caches() {
             let stop = AtomicBool::new(false);
             let counts: [AtomicUsize; 6] = Default::default();
             let count = |i: usize| counts[i].fetch_add(1, SeqCst);
-            // A worker that panics still says that it is gone, or the others would go on for ever.
+            // A worker that panics must still count as finished, or the others would never stop.
             struct Gone<'a>(&'a AtomicUsize, &'a AtomicBool);
             impl Drop for Gone<'_> {
                 fn drop(&mut self) {
@@ -98,7 +98,7 @@ fn packed_conv_keeps_its_bits_through_panics_nested_pools_and_emptied_caches() {
                                 assert!(bits(&blocktensor::run(|| own.run(x)).unwrap()) == first);
                                 count(1);
                             }
-                            // What was packed for another number of threads says so.
+                            // Weights that were packed for another number of threads are an error that says so.
                             if conv.source() != own.source() {
                                 assert!(matches!(conv.run(x), Err(Error::PackMismatch(_))));
                             }
@@ -149,7 +149,7 @@ fn packed_conv_keeps_its_bits_through_panics_nested_pools_and_emptied_caches() {
                         count(3);
                     }
                 }));
-                // As long as those work: packs and drops, and caches that are emptied.
+                // While those run: pack and drop convolutions, and clear caches.
                 s.spawn(|| {
                     while !stop.load(SeqCst) {
                         assert!(bits(&packer().pack_for(source).unwrap().run(x).unwrap()) == *want);
