@@ -22,5 +22,5 @@ check() {
         --vex-guest-max-insns=25 "$@" --test-threads=1
 }
 check "$(program unittests)" buffer:: layout:: onednn:: simd:: tensor:: elementwise:: ops:: matmul:: ledger::
-check "$(program tests/main.rs)" dispatch:: dlpack:: file::packed file::state_dict file::surgery layout:: ledger:: onednn:: \
+check "$(program tests/main.rs)" dispatch:: dlpack:: file::packed file::state_dict file::damaged layout:: ledger:: onednn:: \
     ops::cat ops::conv:: pack:: tensor::

@@ -1,4 +1,4 @@
-//! DLPack: in and out without a copy, and the deleter called exactly once, also on refusal.
+//! DLPack: import and export without a copy; the deleter is called exactly once, also for a refused tensor.
 
 use std::ffi::c_void;
 use std::ptr::NonNull;
@@ -16,7 +16,7 @@ use crate::support::Rng;
 const F32: DLDataType = DLDataType { code: 2, bits: 32, lanes: 1 };
 const CPU: DLDevice = DLDevice { device_type: 1, device_id: 0 };
 
-/// Another library: it owns the numbers, and counts how often they were given back.
+/// Stands for another library: it owns the elements, and counts the calls of the deleter.
 struct Other {
     data: Vec<f32>,
     shape: Vec<i64>,
@@ -84,7 +84,7 @@ fn received(
 }
 
 #[test]
-fn a_tensor_comes_in_without_a_copy_and_goes_back_once() {
+fn dlpack_import_copies_nothing_and_calls_the_deleter_once() {
     let (t, back) = received(&[2, 3], &[], 6, |_| {});
     let t = t.unwrap();
     assert_eq!((t.dims(), t.strides(), t.dtype()), (&[2, 3][..], &[3, 1][..], DType::F32));
@@ -98,7 +98,7 @@ fn a_tensor_comes_in_without_a_copy_and_goes_back_once() {
 }
 
 #[test]
-fn strides_offsets_and_flags_are_understood() {
+fn dlpack_import_reads_strides_offsets_and_flags() {
     // Channels-last, with a byte offset.
     let (t, back) = received(&[1, 2, 2, 2], &[8, 1, 4, 2], 9, |m| m.dl_tensor.byte_offset = 4);
     let t = t.unwrap();
@@ -124,7 +124,7 @@ fn strides_offsets_and_flags_are_understood() {
     assert_eq!(t.unwrap().to_vec::<f32>().unwrap(), [0.0]);
     let (t, _) = received(&[0, 3], &[], 0, |m| m.dl_tensor.data = std::ptr::null_mut());
     assert_eq!(t.unwrap().numel(), 0);
-    // Without elements address and strides say nothing.
+    // Without elements the address and the strides are not used.
     let (t, _) = received(&[0, 3], &[i64::MAX, -4], 0, |m| m.dl_tensor.byte_offset = 1);
     let t = t.unwrap();
     assert_eq!((t.as_slice::<f32>().unwrap().len(), t.strides()), (0, &[3, 1][..]));
@@ -159,12 +159,12 @@ fn strides_offsets_and_flags_are_understood() {
 }
 
 #[test]
-fn what_is_refused_is_given_back_once() {
+fn dlpack_import_calls_the_deleter_of_a_refused_tensor_once() {
     type Change = fn(&mut DLManagedTensorVersioned);
     let cases: [(&str, Change); 15] = [
         ("DlpackVersion", |m| {
             m.version = DLPackVersion { major: 2, minor: 0 };
-            // Nothing else may be read of another version.
+            // With another major version no other field may be read.
             m.dl_tensor.shape = NonNull::<i64>::dangling().as_ptr();
             m.dl_tensor.ndim = i32::MAX;
         }),
@@ -179,7 +179,7 @@ fn what_is_refused_is_given_back_once() {
         ("Misaligned", |m| m.dl_tensor.byte_offset = 2),
         ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = u64::MAX - 3),
         ("DlpackUnsupported", |m| m.dl_tensor.byte_offset = 1 << 63),
-        // It fits by itself, but the elements after it end past `isize::MAX`.
+        // The offset fits, but offset plus elements end past `isize::MAX`.
         ("Overflow", |m| m.dl_tensor.byte_offset = (1 << 63) - 4),
         ("UnsupportedStride", |m| {
             // SAFETY: two strides, of a live tensor.
@@ -210,7 +210,7 @@ fn what_is_refused_is_given_back_once() {
 }
 
 #[test]
-fn the_older_form_comes_in_and_goes_out() {
+fn dlpack_imports_and_exports_unversioned_tensors() {
     let (mut o, back) = other(&[3], &[1], 3);
     let dl_tensor = tensor(&mut o, true);
     let managed =
@@ -218,7 +218,7 @@ fn the_older_form_comes_in_and_goes_out() {
     // SAFETY: a live tensor that nobody else consumes.
     let t = unsafe { StridedTensor::from_dlpack_unversioned(NonNull::from(Box::leak(Box::new(managed)))) };
     let t = t.unwrap();
-    // Out again, without a copy, and in: the first owner is told when the last one lets go.
+    // Exported and imported again without a copy: the first owner's deleter runs when the last tensor is dropped.
     let out = t.into_dlpack_unversioned().unwrap();
     // SAFETY: as above.
     let again = unsafe { StridedTensor::from_dlpack_unversioned(out) }.unwrap();
@@ -229,7 +229,7 @@ fn the_older_form_comes_in_and_goes_out() {
 }
 
 #[test]
-fn tensors_go_out_without_a_copy() {
+fn dlpack_export_copies_nothing() {
     let t = StridedTensor::from_slice(&Rng(1).reals(24), &[2, 3, 4]).unwrap().transpose(0, 2).unwrap();
     let want = t.to_vec::<f32>().unwrap();
     let out = t.to_dlpack();
@@ -243,7 +243,7 @@ fn tensors_go_out_without_a_copy() {
     // SAFETY: consumed once.
     let again = unsafe { StridedTensor::from_dlpack(out) }.unwrap();
     assert_eq!((again.strides(), again.to_vec::<f32>().unwrap()), (t.strides(), want));
-    // Who wants to hand it over for writing must be its only user.
+    // Export for writing needs a tensor whose storage nobody shares.
     let e = t.into_dlpack().unwrap_err();
     assert!(matches!(e, Error::Aliasing(_)) && e.to_string().contains("to_dlpack"), "{e}");
     drop(again);
@@ -263,7 +263,7 @@ fn tensors_go_out_without_a_copy() {
 }
 
 #[test]
-fn a_blocked_tensor_goes_out_only_as_the_blocks_that_it_is() {
+fn dlpack_export_of_a_blocked_tensor_shows_its_blocks() {
     for (dims, block) in
         [(&[2, 17, 3, 2][..], 16), (&[1, 8, 5][..], 8), (&[1, 3, 2, 2, 2][..], 16), (&[0, 5, 2, 2][..], 8)]
     {
@@ -304,7 +304,7 @@ fn a_blocked_tensor_goes_out_only_as_the_blocks_that_it_is() {
 }
 
 #[test]
-fn memory_of_a_host_is_wrapped_where_it_lies() {
+fn from_foreign_wraps_host_memory_without_a_copy() {
     let host: Arc<Vec<f32>> = Arc::new((0..12).map(|i| i as f32).collect());
     let weak = Arc::downgrade(&host);
     let memory = Foreign {
@@ -324,9 +324,9 @@ fn memory_of_a_host_is_wrapped_where_it_lies() {
     assert!(weak.upgrade().is_none(), "let go with the last tensor");
 }
 
-/// Who receives a tensor for writing may write through its pointer: Miri checks that the pointer allows it.
+/// The receiver of a writable tensor writes through its pointer. Miri checks that the pointer allows it.
 #[test]
-fn what_the_receiver_writes_is_there() {
+fn dlpack_export_shows_what_the_receiver_writes() {
     let own =
         || StridedTensor::full(&[2, 3], 2f32, MemoryFormat::Contiguous).unwrap().narrow(0, 1, 1).unwrap();
     let (out, old) = (own().into_dlpack().unwrap(), own().into_dlpack_unversioned().unwrap());

@@ -1,4 +1,4 @@
-//! What the ledger tells of what it wrote down.
+//! The ledger: redundant pairs, traces, layout changes, budgets, and sites.
 
 use blocktensor::ledger::{self, RedundantKind, ReorderBudget, Site};
 use blocktensor::ops::{self, NormParams};
@@ -11,7 +11,7 @@ fn image() -> StridedTensor {
 }
 
 #[test]
-fn redundant_pairs_are_flagged_and_others_are_not() {
+fn ledger_flags_redundant_pairs_of_reorders_and_no_others() {
     let layout = Layout::native().0;
     let x = image();
     let (_, book) = ledger::record(|| {
@@ -35,7 +35,7 @@ fn redundant_pairs_are_flagged_and_others_are_not() {
 
 /// Storage is recycled: a new tensor at an old address is another tensor.
 #[test]
-fn recycled_storage_does_not_make_pairs() {
+fn ledger_makes_no_redundant_pair_of_recycled_storage() {
     let layout = Layout::native().0;
     let (_, book) = ledger::record(|| {
         for _ in 0..4 {
@@ -47,7 +47,7 @@ fn recycled_storage_does_not_make_pairs() {
 }
 
 #[test]
-fn a_trace_is_json_with_every_record_in_order() {
+fn chrome_trace_is_json_with_every_record_in_order() {
     let layout = Layout::native().0;
     let (_, book) = ledger::record(|| {
         let x = image().to_blocked(&layout).unwrap();
@@ -68,7 +68,7 @@ fn a_trace_is_json_with_every_record_in_order() {
 }
 
 #[test]
-fn a_strided_result_in_another_format_is_noted() {
+fn ledger_notes_a_strided_result_in_another_format() {
     let x = image().contiguous(ChannelsLast).unwrap();
     let (_, book) = ledger::record(|| {
         ops::relu(&x).unwrap();
@@ -81,7 +81,7 @@ fn a_strided_result_in_another_format_is_noted() {
 }
 
 #[test]
-fn a_budget_fails_at_the_reorder_beyond_it_with_where_and_why() {
+fn reorder_budget_denies_the_reorder_beyond_it_and_says_where() {
     let layout = Layout::native().0;
     let x = image();
     ReorderBudget::at_most(2).run(|| {
@@ -92,14 +92,14 @@ fn a_budget_fails_at_the_reorder_beyond_it_with_where_and_why() {
         for part in ["to_strided", "ledger.rs", "ReorderBudget", "3840 bytes", "move the call"] {
             assert!(e.to_string().contains(part), "{e} lacks {part}");
         }
-        // What moves nothing is free.
+        // A reorder that moves nothing costs no budget.
         a.reorder_to(&layout).unwrap();
     });
 }
 
-/// Executors of graphs and bindings name their own call, which no line of Rust is.
+/// Executors of graphs and bindings give the name of a node or of a function, as their calls have no useful line of Rust.
 #[test]
-fn calls_inside_at_are_recorded_and_denied_under_the_name_of_the_node() {
+fn ledger_at_names_the_node_in_records_and_errors() {
     let layout = Layout::native().0;
     let node = |name: &str| Site::Node(name.into());
     let x = image();
@@ -125,7 +125,7 @@ fn calls_inside_at_are_recorded_and_denied_under_the_name_of_the_node() {
     let denied = ledger::deny_reorders(|| ledger::at(node("block2"), || x.to_blocked(&layout))).unwrap_err();
     assert!(denied.to_string().contains("node `block2`"), "{denied}");
     assert!(!denied.to_string().contains("ledger.rs"), "{denied}");
-    // A call by name is one inside the scope, too.
+    // Operators run inside the scope, too.
     let (_, book) = ledger::record(|| {
         ledger::at(node("norm"), || {
             let x = x.contiguous(ChannelsLast).unwrap();

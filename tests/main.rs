@@ -1,4 +1,4 @@
-//! One binary, so that the engine links once. The modules mirror `src`.
+//! One test binary, so that oneDNN is linked once. The modules mirror `src`.
 
 mod arena;
 mod catalogue;

@@ -13,7 +13,7 @@ fn relative_l2(a: &[f32], b: &[f32]) -> f64 {
 }
 
 #[test]
-fn layouts_agree_and_weights_are_reordered_once() {
+fn networks_agree_in_every_layout_and_reorder_weights_once() {
     for name in Arch::NAMES.into_iter().filter(|n| ["resnet18", "mobilenet_v2"].contains(n)) {
         let arch = Arch::by_name(name).unwrap();
         let weights = Weights::random(&arch, 1).unwrap();
@@ -46,7 +46,7 @@ fn layouts_agree_and_weights_are_reordered_once() {
 }
 
 #[test]
-fn weights_that_do_not_fit_are_named() {
+fn loading_a_network_names_the_weights_that_do_not_fit() {
     let arch = Arch::by_name("resnet18").unwrap();
     let mut other = Weights::random(&Arch::by_name("resnet50").unwrap(), 1).unwrap();
     let e = Network::pack(&arch, &mut other, Mode::Nhwc, 1, 64).map(|_| ()).unwrap_err();
@@ -60,7 +60,7 @@ fn weights_that_do_not_fit_are_named() {
     assert!(matches!(e, blocktensor::Error::CorruptFile(_)), "{e}");
     let e = Weights::load(&dir.join("none.safetensors"), &arch, false).map(|_| ()).unwrap_err();
     assert!(e.to_string().contains("none.safetensors"), "{e}");
-    // A whole file of another network: strict says all that is missing and left over, the other way it is listed.
+    // A file of another network: with `strict` the error names every missing and unexpected tensor; without, they are listed.
     Weights::random(&Arch::by_name("mobilenet_v2").unwrap(), 1).unwrap().save(&path).unwrap();
     let e = Weights::load(&path, &arch, true).map(|_| ()).unwrap_err();
     assert!(e.to_string().contains("missing conv1.weight") && e.to_string().contains("left over"), "{e}");
@@ -114,9 +114,9 @@ fn thirty_two_threads_run_one_packed_network_to_the_same_bits() {
     });
 }
 
-/// Names that timm gives the tensors of its MobileNetV2, and those of torchvision.
+/// The names that timm and torchvision give to the tensors of MobileNetV2.
 #[test]
-fn timms_names_are_known() {
+fn networks_load_weights_under_the_names_of_timm() {
     let arch = Arch::by_name("mobilenet_v2").unwrap();
     let pairs = [
         ("conv_stem.weight", "features.0.0.weight"),
@@ -143,7 +143,7 @@ fn timms_names_are_known() {
     assert!(keys.left_over.is_empty(), "{:?}", keys.left_over);
     for (_, ours) in pairs {
         assert!(!keys.missing.iter().any(|m| m == ours), "{ours}");
-        // Half precision becomes f32 on the way.
+        // Half precision is converted to f32.
         assert_eq!(weights.dict().take(ours).unwrap().dtype(), blocktensor::DType::F32);
     }
 }

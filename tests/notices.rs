@@ -1,4 +1,4 @@
-//! THIRD_PARTY_NOTICES is of the crates that Cargo.lock names now. `UPDATE_NOTICES=1` writes it.
+//! THIRD_PARTY_NOTICES lists the crates that Cargo.lock names now. `UPDATE_NOTICES=1` writes it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -51,7 +51,7 @@ fn linked() -> Vec<String> {
     all
 }
 
-/// The files of a folder that say something of the licence, the one to print first.
+/// The licence files of a folder. The first is the one to print.
 fn licence_files(folder: &Path) -> Vec<PathBuf> {
     let rank = |name: &str| {
         let name = name.to_lowercase();
@@ -91,12 +91,12 @@ fn notices() -> String {
     let folder =
         |package: &Value| Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned();
 
-    // By text, as many crates have the same.
+    // Grouped by text, as many crates have the same.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let linked = linked();
     for name in &linked {
         let package = packages[name];
-        // A crate that forgot its licence file has a sibling in the same repository that did not.
+        // A crate without a licence file takes that of another crate in the same repository.
         let siblings = linked.iter().map(|other| packages[other]);
         let files = std::iter::once(package)
             .chain(siblings.filter(|other| other["repository"] == package["repository"]))
@@ -126,7 +126,7 @@ fn notices() -> String {
 }
 
 #[test]
-fn the_committed_notices_are_of_these_crates() {
+fn the_committed_third_party_notices_list_the_linked_crates() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/THIRD_PARTY_NOTICES");
     let want = notices();
     if std::env::var_os("UPDATE_NOTICES").is_some() {

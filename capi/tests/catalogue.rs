@@ -1,4 +1,4 @@
-//! One list of bad calls, run through Rust and through C: the same code, the same text, and nothing changed.
+//! The list of bad calls by name through Rust and through C: the same code and text, and operands are unchanged.
 
 use std::ffi::{CStr, CString};
 
@@ -11,7 +11,7 @@ mod cases;
 
 use cases::{Case, cases, plain};
 
-/// The argument as C passes it; what it points to is kept alive in `kept`.
+/// An argument as C passes it. `kept` keeps alive what it points to.
 struct Passed {
     arg: bt_arg,
     _name: CString,
@@ -93,7 +93,7 @@ fn last() -> (i32, String) {
 }
 
 #[test]
-fn rust_and_c_say_the_same() {
+fn bad_calls_by_name_give_the_same_error_in_rust_and_c() {
     let all = cases();
     assert!(all.len() >= 30, "{}", all.len());
     let good = pass("x", &plain(&[2, 2]));

@@ -1,4 +1,4 @@
-//! A forked child of a process that uses the C interface: its calls are refused, also those that only look at handles.
+//! A forked child of a process that uses the C interface: its calls are refused, also those that only read a handle.
 #![cfg(unix)]
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};

@@ -1,4 +1,4 @@
-//! Handles, places and callbacks: what C can get wrong is an error with its code.
+//! Handles, pointers and callbacks: wrong use from C is an error with a code.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::{null, null_mut};
@@ -64,11 +64,11 @@ fn null_stale_foreign_and_doubly_freed_handles_are_errors() {
     assert_eq!(bt_free(t), 0);
     assert_eq!(bt_free(t), INVALID);
     assert!(text().contains("was freed"), "{}", text());
-    // Its place is used again, and the old number still leads nowhere.
+    // The slot is used again, and the old handle is still invalid.
     let new = tensor(&[1, 3, 2, 2]);
     assert_ne!(new, t);
     assert_eq!(blocked(t), Err(INVALID));
-    // Another kind.
+    // A handle of another kind.
     let mut out = 0;
     // SAFETY: a place for the result.
     assert_eq!(unsafe { bt_packed_run(b, new, 0, &mut out) }, INVALID);
@@ -80,7 +80,7 @@ fn null_stale_foreign_and_doubly_freed_handles_are_errors() {
 }
 
 #[test]
-fn null_and_misaligned_places_are_errors() {
+fn null_and_misaligned_pointers_are_errors() {
     let t = tensor(&[4]);
     // SAFETY: null and misaligned pointers are looked at before they are used.
     unsafe {
@@ -101,7 +101,7 @@ fn null_and_misaligned_places_are_errors() {
         let few = [0f32; 3];
         assert_eq!(bt_tensor_from_data(0, 2, dims.as_ptr(), null(), few.as_ptr().cast(), 12, &mut 0), 10);
         assert_eq!(bt_tensor_from_data(9, 2, dims.as_ptr(), null(), few.as_ptr().cast(), 12, &mut 0), 4);
-        // A stride of an axis of one says nothing, and hides nothing.
+        // The stride of an axis of size 1 has no meaning, and does not hide other errors.
         let (one, odd_steps) = ([1i64, 1000], [-5i64, 1]);
         let status =
             bt_tensor_from_data(0, 2, one.as_ptr(), odd_steps.as_ptr(), few.as_ptr().cast(), 12, &mut 0);
@@ -128,7 +128,7 @@ fn null_and_misaligned_places_are_errors() {
 }
 
 #[test]
-fn strides_and_the_callers_memory_are_understood() {
+fn bt_tensor_from_data_and_bt_tensor_wrap_take_strides_and_memory_of_the_caller() {
     // A transposed matrix, copied.
     let (dims, strides, data) = ([2i64, 3], [1i64, 2], [0f32, 1.0, 2.0, 3.0, 4.0, 5.0]);
     let mut t = 0;
@@ -137,7 +137,7 @@ fn strides_and_the_callers_memory_are_understood() {
         bt_tensor_from_data(0, 2, dims.as_ptr(), strides.as_ptr(), data.as_ptr().cast(), 24, &mut t)
     };
     assert_eq!((status, read(t, 6)), (0, vec![0.0, 2.0, 4.0, 1.0, 3.0, 5.0]));
-    // Contiguous means that, whatever it was before.
+    // `bt_to_strided` without a format makes a contiguous tensor of any strides.
     let (mut plain, mut place, mut steps) = (0, null(), [0i64; 2]);
     // SAFETY: places to write to; the tensor lives while its memory is read.
     let values = unsafe {
@@ -190,7 +190,7 @@ fn strides_and_the_callers_memory_are_understood() {
     assert_eq!(data, mine.as_ptr().cast(), "where it lies");
     assert_eq!(RELEASED.load(SeqCst), 0);
     assert_eq!((bt_free(t), RELEASED.load(SeqCst)), (0, 5));
-    // Refused: released at once.
+    // A refused call releases the memory at once.
     // SAFETY: as above.
     let status = unsafe {
         bt_tensor_wrap(
@@ -209,7 +209,7 @@ fn strides_and_the_callers_memory_are_understood() {
 }
 
 #[test]
-fn errors_are_each_threads_own_and_bodies_may_fail() {
+fn errors_are_per_thread_and_scopes_return_the_status_of_their_body() {
     assert_eq!(bt_free(0), NULL);
     std::thread::spawn(|| assert_eq!((bt_last_error_code(), text()), (0, String::new()))).join().unwrap();
     assert_eq!(bt_last_error_code(), NULL);
@@ -235,7 +235,7 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
         assert_eq!((bt_record(Some(fails), context, &mut none), none), (42, 0));
         assert_eq!(bt_deny_reorders(Some(body), context), 16);
         assert!(text().contains("to_blocked") && text().contains("deny_reorders"), "{}", text());
-        // The line of Rust that makes the call is of no use to a C program.
+        // A line of Rust would be of no use to a C program.
         assert!(text().contains("a foreign call of `bt_to_blocked`"), "{}", text());
         assert_eq!(bt_record(Some(body), context, &mut book), 0);
         let (mut said, mut needed) = ([0; 512], 0);
@@ -250,7 +250,7 @@ fn errors_are_each_threads_own_and_bodies_may_fail() {
 }
 
 #[test]
-fn the_build_is_told() {
+fn bt_build_info_describes_the_build() {
     let (mut text, mut needed) = ([0; 1024], 0);
     // SAFETY: a place of that length.
     assert_eq!(unsafe { bt_build_info(text.as_mut_ptr(), text.len(), &mut needed) }, 0);
@@ -262,7 +262,7 @@ fn the_build_is_told() {
 }
 
 #[test]
-fn schemas_tell_what_a_call_takes() {
+fn bt_schema_lists_the_arguments_of_an_op() {
     let mut text = [0; 1024];
     let mut needed = 0;
     let mut said = |op: *const std::ffi::c_char| {
@@ -284,7 +284,7 @@ fn schemas_tell_what_a_call_takes() {
 }
 
 #[test]
-fn the_table_is_for_its_version() {
+fn bt_get_api_refuses_other_versions_and_sizes() {
     let size = size_of::<bt_api>();
     for (version, bytes) in
         [(BT_ABI_VERSION + 1, size), (0, size), (BT_ABI_VERSION, size + 8), (BT_ABI_VERSION, 0)]
@@ -305,9 +305,9 @@ fn the_table_is_for_its_version() {
     assert!(version.starts_with("blocktensor 0."), "{version}");
 }
 
-/// What is called from a destructor of a thread that ends: after the library's own thread-locals may be gone.
+/// Calls from a thread-local destructor, when the thread-local variables of the library may already be dropped.
 #[test]
-fn a_thread_that_ends_may_still_call() {
+fn calls_from_thread_local_destructors_work() {
     struct Last(std::sync::mpsc::Sender<(i32, usize)>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -325,7 +325,7 @@ fn a_thread_that_ends_may_still_call() {
     }
     let (send, receive) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // Made first, so it goes last.
+        // Made first, so it is dropped last.
         LAST.set(Some(Last(send)));
         assert_eq!(bt_free(0), NULL);
     })

@@ -1,9 +1,9 @@
-//! The header that is committed is the one of these sources. `UPDATE_HEADER=1` writes it.
+//! The committed header is the one that cbindgen makes of the sources. `UPDATE_HEADER=1` writes it.
 
 use std::path::Path;
 
 #[test]
-fn the_committed_header_is_of_these_sources() {
+fn the_committed_header_matches_the_sources() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
     let sources = ["status", "handles", "tensor", "call", "packed", "scopes", "dlpack", "table"];

@@ -1,4 +1,5 @@
-//! The C program in examples, compiled with the system's compiler and run: its numbers against f64 loops; under valgrind too.
+//! The C program in examples is compiled with the system's compiler and run, also under valgrind. Its results agree with f64
+//! loops.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -64,7 +65,7 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
         .args(["-lblocktensor_c", "-o"])
         .arg(&program);
     run(&mut cc);
-    // C++ reads the header too.
+    // The header compiles as C++ too.
     let cpp = dir.join("header.cpp");
     std::fs::write(&cpp, "#include \"blocktensor.h\"\nint main() { return bt_abi_version() == 0; }\n")
         .unwrap();
@@ -95,7 +96,7 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
         assert!(text.contains(part), "{part}: {text}");
     }
 
-    // Loaded at run time, by way of the table alone.
+    // The library is loaded at run time, and used through the function table alone.
     let loads = dir.join("loads.c");
     std::fs::write(&loads, LOADS).unwrap();
     let loader = dir.join("loads");
@@ -105,7 +106,7 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
     let said = run(Command::new(&loader).arg(library.join("libblocktensor_c.so")));
     assert!(said.contains("blocktensor 0.") && said.contains("handles 0"), "{said}");
 
-    // Valgrind knows AVX2 and no more.
+    // Valgrind supports no more than AVX2.
     let mut valgrind = Command::new("valgrind");
     valgrind.args([
         "--error-exitcode=99",

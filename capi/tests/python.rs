@@ -1,4 +1,4 @@
-//! The Python script in examples: other languages fit through the C interface too. numpy is installed by the test.
+//! The Python script in examples uses the C interface through ctypes. The test installs numpy.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Writes `fuzz/seeds` anew, the same files every time: `cargo +nightly run --example seeds` in `fuzz`, with ONEDNN_DIR from
-//! `scripts/onednn-prefix.sh`. Choices are bytes, so noise of several lengths is a good beginning; the file formats also get
-//! files. What a run found is there beside them, under a name of its own.
+//! `scripts/onednn-prefix.sh`. Choices are bytes, so random bytes of several lengths are good seeds; the file formats also get
+//! files. Inputs that a fuzz run found are stored beside them, each under its own name.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ fn main() {
             write(target, format!("noise-{n:02}"), random.bytes(16 + n * n));
         }
     }
-    // Two choices before a file's bytes: storage, and that bytes follow.
+    // Two choices come before the bytes of a file: the storage, and that bytes follow.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("file");
     let with = |choice: u8| [&[0, choice][..], &std::fs::read(&path).unwrap()].concat();

@@ -1,5 +1,5 @@
-//! DLPack descriptors with any fields, over memory that is there. A model of the rules says which must be refused, and what the
-//! others hold; the deleter is called once, whatever happens, and not before the last tensor is gone.
+//! DLPack descriptors with any fields, over valid memory. A model of the rules tells which must be refused, and the elements of
+//! the others. The deleter is always called once, and not before the last tensor is dropped.
 #![no_main]
 
 use std::cell::Cell;
@@ -14,9 +14,9 @@ use blocktensor_fuzz::numbers::{bits, for_each_index};
 use blocktensor_fuzz::{Input, check_error, limit_memory, setup, storage};
 use libfuzzer_sys::fuzz_target;
 
-/// **Bytes** of the memory that descriptors are of.
+/// **Bytes** of the memory that descriptors point to.
 const MEMORY: usize = 2048;
-/// Elements that are looked at one by one.
+/// The most elements that are compared one by one.
 const MOST: usize = 1 << 14;
 
 fuzz_target!(|data: &[u8]| {
@@ -33,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(given_back.get(), usize::from(fields.deleter), "given back");
 });
 
-/// What a descriptor says.
+/// The fields of a descriptor.
 #[derive(Debug)]
 struct Fields {
     versioned: bool,
@@ -52,14 +52,14 @@ struct Fields {
     byte_offset: u64,
 }
 
-/// Descriptors without a deleter, which nobody frees: they live as long as the tensor.
+/// Descriptors without a deleter. No tensor frees them, so they are kept here as long as the tensor.
 #[derive(Default)]
 struct Kept {
     versioned: Option<Box<DLManagedTensorVersioned>>,
     old: Option<Box<DLManagedTensor>>,
 }
 
-/// Values that shape and strides hold, at least.
+/// The least number of values in shape and strides.
 const ROOM: usize = 16;
 
 impl Fields {
@@ -126,7 +126,7 @@ impl Fields {
         self.versioned && self.flags & READ_ONLY != 0
     }
 
-    /// What the rules make of it: nothing where it must be refused.
+    /// The tensor that the rules give; `None` where the descriptor must be refused.
     fn tensor(&self, start: usize) -> Option<Described> {
         let dtype = self.dtype()?;
         let ndim = usize::try_from(self.ndim).ok().filter(|&n| n <= MAX_RANK)?;
@@ -176,13 +176,13 @@ impl Fields {
 struct Described {
     dtype: DType,
     dims: Vec<usize>,
-    /// Nothing where there are no elements to step between.
+    /// `None` without elements.
     strides: Option<Vec<i128>>,
     /// **Bytes** from the first element to the end of the last.
     reach: i128,
 }
 
-/// What a deleter is called with: where to count.
+/// The context of a deleter: its counter.
 unsafe fn count(context: *mut c_void) {
     // SAFETY: the address of the target's counter, which outlives every tensor.
     let given_back = unsafe { &*context.cast::<Cell<usize>>() };
@@ -199,8 +199,7 @@ unsafe extern "C" fn delete_old(this: *mut DLManagedTensor) {
     unsafe { count(Box::from_raw(this).manager_ctx) }
 }
 
-/// Hands a descriptor over. Nothing where it was refused, as it must be, or where it says what is not so, which the caller of
-/// `from_dlpack` promises not to do.
+/// Imports a descriptor. `None` if it was rightly refused, or if it breaks a promise that the caller of `from_dlpack` makes.
 fn received(
     f: &Fields,
     memory: &[Cell<u64>],
@@ -306,11 +305,11 @@ fn check(t: &StridedTensor, d: &Described, f: &Fields, memory: &[Cell<u64>]) {
     }
 }
 
-/// Uses a tensor in every way that shares its memory, and drops what is left of it.
+/// Uses a tensor in every way that shares its memory, and drops all that share it.
 fn used(input: &mut Input, t: StridedTensor, f: &Fields, memory: &[Cell<u64>], given_back: &Cell<usize>) {
     let held = |n: usize| assert_eq!(n, 0, "given back while it is used");
     if t.dims().iter().map(|&d| d.max(1)).product::<usize>() > MOST {
-        // With steps of 0, or without elements, sizes may be any. A copy may be too large, and then is an error.
+        // With strides of 0, or without elements, sizes may have any value. A copy that is too large is an error.
         match t.contiguous(MemoryFormat::Contiguous) {
             Ok(copy) => assert_eq!(copy.numel(), t.numel()),
             Err(e) => check_error(&e),
@@ -357,7 +356,7 @@ fn used(input: &mut Input, t: StridedTensor, f: &Fields, memory: &[Cell<u64>], g
     }
 }
 
-/// Results into memory of another library: only where it may be written, and only where elements are.
+/// Writes results into memory of another library: only if it is writable, and only at the elements.
 fn written(input: &mut Input, mut t: StridedTensor, f: &Fields, memory: &[Cell<u64>]) {
     let mut expected = bytes_of(memory);
     let ones = StridedTensor::full(t.dims(), 1f32, MemoryFormat::Contiguous).unwrap();
@@ -389,8 +388,8 @@ fn written(input: &mut Input, mut t: StridedTensor, f: &Fields, memory: &[Cell<u
     assert!(bytes_of(memory) == expected, "{f:?}: bytes around the elements changed");
 }
 
-/// Whether a rule that looks at strides alone may see one element upon another: unless, from the smallest step on, each step
-/// passes all that lies below it.
+/// Whether a rule that looks at strides alone may find overlapping elements. It finds none if, in ascending order, each stride
+/// is larger than the span of all smaller ones.
 fn may_overlap(d: &Described) -> bool {
     let Some(strides) = &d.strides else { return false };
     let mut steps: Vec<(i128, usize)> =

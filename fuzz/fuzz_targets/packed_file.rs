@@ -1,5 +1,5 @@
-//! Packed files: any bytes; and valid files with changes, most of them with checksums that fit, so that the entries behind
-//! these are reached. What was changed without new checksums must be refused; what still loads must compute what its entry
+//! Packed files: any bytes, and valid files with changes. Most changed files get new checksums, so that the checks of entries
+//! are reached. A file that was changed without new checksums must be refused. A file that loads must compute what its entry
 //! says.
 #![no_main]
 
@@ -35,7 +35,7 @@ struct Base {
     header: Value,
     entry: Value,
     bias: Vec<f32>,
-    /// What it computes from `source`.
+    /// The expected result for `source`.
     result: Vec<f32>,
 }
 
@@ -86,7 +86,7 @@ static BASES: LazyLock<Vec<Base>> = LazyLock::new(|| {
     bases
 });
 
-/// Small numbers that sums hold exactly.
+/// Small integers, whose sums are exact.
 fn numbers(dims: &[usize]) -> StridedTensor {
     let data: Vec<f32> = (0..dims.iter().product()).map(|i: usize| (i * 7 % 17) as f32 / 4.0 - 2.0).collect();
     StridedTensor::from_slice(&data, dims).unwrap()
@@ -127,7 +127,7 @@ const OPEN: [Open; 4] = [
 ];
 const UNCHECKED: usize = 3;
 
-/// Errors that a file, good or bad, may lead to.
+/// Fails unless a file, good or bad, may lead to this error.
 fn refusal(e: &Error) {
     check_error(e);
     let known = matches!(
@@ -150,7 +150,7 @@ fn any_bytes(bytes: &[u8]) {
         match open(file.path()) {
             Err(e) => refusal(&e),
             Ok(file) => {
-                // Only from a file of this machine that is in the corpus.
+                // Only a corpus file that this machine wrote gets here.
                 let names: Vec<String> = file.names().map(String::from).collect();
                 names.iter().for_each(|name| every_kind(&file, name, false, &mut |_| {}));
             }
@@ -226,7 +226,7 @@ fn changed(input: &mut Input, base: &Base) {
                 continue;
             }
         };
-        // Without the weights' checksums only they may be other.
+        // If the checksums of the weights are not checked, only the weights may differ.
         assert!(
             sealed || same || (i == UNCHECKED && data_changed && head[..] == base.bytes[..data_at]),
             "changed, and opened"
@@ -245,7 +245,7 @@ fn changed(input: &mut Input, base: &Base) {
     }
 }
 
-/// Checksums that fit: of the header, and of what it says lies in the file.
+/// Right checksums: of the header, and of the data that the header lists.
 fn seal(head: &[u8], data: &mut [u8], header: &Value, sums_at: usize) {
     let sum = |bytes: &[u8]| twox_hash::XxHash3_64::oneshot(bytes).to_le_bytes();
     let mut ranges: Vec<(usize, usize)> = Vec::new();
@@ -268,7 +268,7 @@ fn seal(head: &[u8], data: &mut [u8], header: &Value, sums_at: usize) {
     }
 }
 
-/// What a packed convolution of two dimensions computed, and with what.
+/// The result of a packed 2-D convolution, and its operands.
 struct Ran {
     result: Vec<f32>,
     x: Vec<f32>,
@@ -277,7 +277,7 @@ struct Ran {
     dst_dims: Vec<usize>,
 }
 
-/// Asks for an op of every kind, and runs what is given.
+/// Reads an op of every kind from the file, and runs those that load.
 fn every_kind(file: &PackedFile, name: &str, trusted: bool, ran: &mut dyn FnMut(Ran)) {
     let mut given = 0;
     fn conv<const N: usize>(file: &PackedFile, name: &str, trusted: bool, ran: &mut dyn FnMut(Ran)) -> usize {
@@ -327,7 +327,7 @@ fn every_kind(file: &PackedFile, name: &str, trusted: bool, ran: &mut dyn FnMut(
         Ok(p) => {
             given += 1;
             let weights = p.unpack_weights().unwrap();
-            // The batch may be another than was packed for.
+            // The batch may differ from the one it was packed for.
             let x = numbers(&[2, weights.dims()[1].min(1 << 12)]);
             match p.run(&x) {
                 Ok(y) => {
@@ -378,7 +378,7 @@ fn run(
         }
     };
     match run(&input) {
-        // A residual was asked for, say.
+        // For example, the entry may ask for a residual.
         Err(e) => refusal_of_run(&e),
         Ok(y) => {
             assert_eq!(y.tensor_ref().dims(), dst_dims);
@@ -403,7 +403,7 @@ fn refusal_of_run(e: &Error) {
     check_error(e);
 }
 
-/// A convolution of two dimensions from its definition, with the numbers that the entry says.
+/// A 2-D convolution by its definition, with the parameters of the entry.
 fn by_definition(entry: &Value, bias: &[f32], ran: &Ran) {
     let number = |key: &str, i: usize| entry[key][i].as_u64().unwrap_or(0) as usize;
     let word = |key: &str| entry[key].as_str().unwrap_or_default().to_string();

@@ -1,5 +1,5 @@
-//! Safetensors files: any bytes; and files that are valid, or nearly. Whatever loads must hold the bytes that the header, read
-//! by other code, points to; what is valid must load, answer every lookup, and come back from a file of its own.
+//! Safetensors files: any bytes, and files that are valid or nearly valid. A file that loads must give the bytes that the header
+//! points to, as other code reads it. A valid file must load, answer every lookup, and stay the same when written and read.
 #![no_main]
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ fuzz_target!(|data: &[u8]| {
 
 const MODULES: [&str; 4] = ["conv", "bn", "fc", ""];
 const PARTS: [&str; 6] = ["weight", "bias", "running_mean", "running_var", "num_batches_tracked", "x"];
-/// Types, their sizes in bytes, and ours.
+/// Names of dtypes, their sizes in bytes, and our dtypes.
 const TYPES: [(&str, usize, Option<DType>); 14] = [
     ("F32", 4, Some(DType::F32)),
     ("BF16", 2, Some(DType::BF16)),
@@ -52,19 +52,19 @@ const TYPES: [(&str, usize, Option<DType>); 14] = [
 const FORMATS: [&str; 6] =
     ["contiguous", "channels_last", "channels_last_3d", "channels_last_1d", "preserve", "NHWC"];
 
-/// One tensor of a file that was made here.
+/// One tensor of a generated file.
 struct Part {
     dtype: Option<DType>,
     shape: Vec<usize>,
     format: Option<&'static str>,
 }
 
-/// A file that was made here.
+/// A generated file.
 struct Made {
     parts: BTreeMap<String, Part>,
     header: Value,
     data: Vec<u8>,
-    /// What the metadata says of tensors that are not there.
+    /// Metadata entries for tensors that the file does not have.
     stray_format: bool,
 }
 
@@ -125,7 +125,7 @@ impl Made {
         }
     }
 
-    /// The file. Spaces after the header put what follows at any address.
+    /// The bytes of the file. Spaces after the header shift the data to any address.
     fn bytes(&self, input: &mut Input) -> Vec<u8> {
         let mut head = self.header.to_string().into_bytes();
         head.resize(head.len() + input.below(9), b' ');
@@ -209,7 +209,7 @@ fn as_the_header_says(bytes: &[u8], dict: &StateDict) {
     }
 }
 
-/// Saved and loaded, a dict is what it was.
+/// A dict that is saved and loaded is the same.
 fn there_and_back(dict: &StateDict) {
     let folder = tempfile::tempdir().expect("a place for small files");
     let path = folder.path().join("again.safetensors");
@@ -233,7 +233,7 @@ fn there_and_back(dict: &StateDict) {
     }
 }
 
-/// Asks for everything by role and by name. What was taken is gone; after an error nothing is.
+/// Takes every tensor by role and by name. A tensor that was taken is no longer there; after an error all are still there.
 fn lookups(mut dict: StateDict) {
     let modules = [
         Module::conv("conv", &[2, 3, 1, 1], true),

@@ -1,5 +1,5 @@
-//! Views of views of a strided tensor, reordered to a random layout and back, and into memory formats. The oracle keeps no
-//! strides: it moves the numbers themselves.
+//! Views of views of a strided tensor, reordered to a random layout and back, and into memory formats. The oracle has no
+//! strides: it moves the elements themselves.
 #![no_main]
 
 use blocktensor::{BlockedTensor, DType, Layout, MemoryFormat, StridedTensor, ops};
@@ -7,7 +7,7 @@ use blocktensor_fuzz::numbers::{Number, elements, for_each_index};
 use blocktensor_fuzz::{Input, blocked_layout, dims_of, setup, storage, with_type};
 use libfuzzer_sys::fuzz_target;
 
-/// Elements that a view has at most.
+/// The most elements of a view.
 const MOST: usize = 4096;
 
 fuzz_target!(|data: &[u8]| {
@@ -17,7 +17,7 @@ fuzz_target!(|data: &[u8]| {
     with_type!(input.pick(&DType::ALL), E => run::<E>(&mut input));
 });
 
-/// What a tensor must hold: sizes, and elements in logical order.
+/// The expected tensor: sizes, and elements in logical order.
 #[derive(Clone)]
 struct Model<E> {
     dims: Vec<usize>,
@@ -25,7 +25,7 @@ struct Model<E> {
 }
 
 impl<E: Number> Model<E> {
-    /// The tensor of other sizes whose element at an index is this one's at `from(index)`.
+    /// A tensor of sizes `dims` whose element at each index is this one's at `from(index)`.
     fn moved(&self, dims: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Model<E> {
         let mut data = Vec::new();
         for_each_index(&dims, |index| {
@@ -64,7 +64,7 @@ fn run<E: Number>(input: &mut Input) {
     let whole: Vec<E> = (0..dims.iter().product()).map(E::number).collect();
     let mut t = StridedTensor::from_slice(&whole, &dims).unwrap();
     let mut model = Model { dims, data: whole.clone() };
-    // What the storage holds, for `as_strided`; unknown once a copy was made.
+    // The content of the storage, for `as_strided`; unknown after a copy.
     let mut stored = Some(whole);
     for _ in 0..input.below(10) {
         let Some((view, expected)) = step(input, &t, &model, &mut stored) else { continue };
@@ -77,7 +77,7 @@ fn run<E: Number>(input: &mut Input) {
     }
 }
 
-/// One more view. What the rules of the call forbid must be an error; what they allow must not be.
+/// Makes one more view. A call that the rules forbid must be an error; a call that they allow must work.
 fn step<E: Number>(
     input: &mut Input,
     t: &StridedTensor,
@@ -85,7 +85,7 @@ fn step<E: Number>(
     stored: &mut Option<Vec<E>>,
 ) -> Option<(StridedTensor, Model<E>)> {
     let rank = t.rank();
-    // One past the last, now and then.
+    // Sometimes one past the last.
     let axis = input.below(rank + 1);
     let inside = axis < rank;
     let size = if inside { m.dims[axis] } else { 0 };
@@ -217,7 +217,7 @@ fn step<E: Number>(
             if input.one_in(8) && rank > 0 {
                 let mut wild = strides.clone();
                 wild[input.below(rank)] = input.hostile() as usize;
-                // Only that it comes back: what it says depends on sizes of 1.
+                // Only checks that the call returns: the answer depends on the strides of sizes of 1.
                 let _ = t.as_strided(&dims, &wild, input.hostile() as usize);
                 return None;
             }
@@ -278,7 +278,7 @@ fn step<E: Number>(
     }
 }
 
-/// Sizes with this product.
+/// Random sizes with this product.
 fn regrouped(input: &mut Input, numel: usize) -> Vec<usize> {
     let (mut dims, mut left) = (Vec::new(), numel);
     while left > 1 && dims.len() < 5 {
@@ -295,7 +295,7 @@ fn formats_of(rank: usize) -> Vec<MemoryFormat> {
     [MemoryFormat::Contiguous].into_iter().chain(MemoryFormat::channels_last_of(rank)).collect()
 }
 
-/// The strides of a dense tensor whose dimensions lie in this order, outermost first; sizes of 0 aside.
+/// The strides of a dense tensor with dimensions in this order, outermost first; meaningless with sizes of 0.
 fn dense(dims: &[usize], order: &[usize]) -> Vec<usize> {
     let mut strides = vec![0; dims.len()];
     let mut step = 1;
@@ -306,7 +306,7 @@ fn dense(dims: &[usize], order: &[usize]) -> Vec<usize> {
     strides
 }
 
-/// Every way into a memory format.
+/// Converts to a memory format in every way.
 fn formats<E: Number>(input: &mut Input, t: &StridedTensor, m: &Model<E>) {
     let rank = t.rank();
     for format in formats_of(rank) {
@@ -339,9 +339,9 @@ fn formats<E: Number>(input: &mut Input, t: &StridedTensor, m: &Model<E>) {
     }
 }
 
-/// To a blocked layout, on to another, and back in every way.
+/// Reorders to a blocked layout, to another, and back in every way.
 fn blocked<E: Number>(input: &mut Input, t: &StridedTensor, m: &Model<E>, layout: &Layout) {
-    // Whole blocks of large layouts are more than a run should move.
+    // Layouts with large blocks would make a run too slow.
     let small = |l: &Layout| l.size_elements(&m.dims).is_ok_and(|n| n <= 1 << 17);
     if !small(layout) {
         return;
@@ -369,7 +369,8 @@ fn blocked<E: Number>(input: &mut Input, t: &StridedTensor, m: &Model<E>, layout
     into_view(input, &b, m);
 }
 
-/// The bytes of activations in blocks of channels, where they can be looked at: each in its place, and zeros after the last channel.
+/// Checks the bytes of activations in blocks of channels, if they can be exported: every element at its place, and zeros after
+/// the last channel.
 fn lanes<E: Number>(b: &BlockedTensor, m: &Model<E>, layout: &Layout) {
     let Ok(managed) = b.as_blocked_dlpack() else { return };
     // SAFETY: an export of our own, consumed once.
@@ -394,7 +395,7 @@ fn lanes<E: Number>(b: &BlockedTensor, m: &Model<E>, layout: &Layout) {
     });
 }
 
-/// Into a tensor with gaps and an order of its own, around which nothing may change.
+/// Reorders into a view with gaps and any order of axes. The elements around the view must not change.
 fn into_view<E: Number>(input: &mut Input, b: &BlockedTensor, m: &Model<E>) {
     let order = input.shuffled(m.dims.len());
     let gap = input.below(3);
@@ -425,6 +426,6 @@ fn into_view<E: Number>(input: &mut Input, b: &BlockedTensor, m: &Model<E>) {
         expected[index.iter().zip(&strides).map(|(i, s)| i * s).sum::<usize>()] = *numbers.next().unwrap();
     });
     Model { dims: vec![length], data: expected }.check(&all, "around a result");
-    // While another tensor shares the storage nothing is written.
+    // While another tensor shares the storage, the call must be refused.
     assert!(b.to_strided_into(&mut dst).is_err());
 }

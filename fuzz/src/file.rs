@@ -1,4 +1,4 @@
-//! A file in memory alone, which the library maps as any other.
+//! A file in memory, which the library maps like a file on disk.
 
 use std::fs::File;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub struct MemoryFile(File);
 
 impl MemoryFile {
-    /// One with these bytes.
+    /// A file with these bytes.
     pub fn of(bytes: &[u8]) -> MemoryFile {
         // SAFETY: a name that ends with NUL.
         let fd = unsafe { libc::memfd_create(c"blocktensor-fuzz".as_ptr(), 0) };

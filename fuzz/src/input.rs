@@ -1,8 +1,8 @@
-//! Choices from the fuzzer's bytes. Where they end, every choice is the first.
+//! Choices from the fuzzer's bytes. When the bytes are used up, every choice is the first option.
 
 use arbitrary::Unstructured;
 
-/// The bytes, as far as they are not used up.
+/// The bytes that are left.
 pub struct Input<'a>(Unstructured<'a>);
 
 impl<'a> Input<'a> {
@@ -15,17 +15,17 @@ impl<'a> Input<'a> {
         self.0.is_empty()
     }
 
-    /// Below `n`, which is not 0.
+    /// A number below `n`, which must not be 0.
     pub fn below(&mut self, n: usize) -> usize {
         self.0.int_in_range(0..=n - 1).unwrap_or(0)
     }
 
-    /// From `low` up to, and with, `high`.
+    /// A number from `low` to `high`, both included.
     pub fn between(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high - low + 1)
     }
 
-    /// Once in `n` times.
+    /// True once in `n` times.
     pub fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }
@@ -46,14 +46,14 @@ impl<'a> Input<'a> {
         from[self.below(from.len())].clone()
     }
 
-    /// The numbers below `n`, in some order.
+    /// A permutation of the numbers below `n`.
     pub fn shuffled(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         (1..n).rev().for_each(|i| order.swap(i, self.below(i + 1)));
         order
     }
 
-    /// An integer that nobody should pass, or one that is merely wrong.
+    /// An integer argument that is wrong: extreme, or slightly out of range.
     pub fn hostile(&mut self) -> i64 {
         const LIST: [i64; 16] = [
             i64::MIN,
@@ -76,7 +76,7 @@ impl<'a> Input<'a> {
         if self.one_in(4) { self.word() as i64 } else { self.pick(&LIST) }
     }
 
-    /// A number that arithmetic stumbles over.
+    /// A float that is hard for arithmetic, such as NaN, an infinity, a subnormal or a huge number.
     pub fn hostile_float(&mut self) -> f64 {
         const LIST: [f64; 10] = [
             f64::NAN,
@@ -93,13 +93,13 @@ impl<'a> Input<'a> {
         if self.one_in(4) { f64::from_bits(self.word()) } else { self.pick(&LIST) }
     }
 
-    /// At most `most` of the bytes that are left.
+    /// Takes at most `most` of the bytes that are left.
     pub fn bytes(&mut self, most: usize) -> &'a [u8] {
         let n = most.min(self.0.len());
         self.0.bytes(n).unwrap_or(&[])
     }
 
-    /// All that is left.
+    /// Takes all bytes that are left.
     pub fn rest(&mut self) -> &'a [u8] {
         self.bytes(usize::MAX)
     }

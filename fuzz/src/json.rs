@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use crate::Input;
 
-/// A file's header and what follows it; `None` where there is no whole header.
+/// The header of a file and the bytes after it; `None` where the header is incomplete.
 pub fn header_of(bytes: &[u8]) -> Option<(Value, &[u8])> {
     let length = usize::try_from(u64::from_le_bytes(*bytes.first_chunk()?)).ok()?;
     let rest = &bytes[8..];
     Some((serde_json::from_slice(rest.get(..length)?).ok()?, &rest[length..]))
 }
 
-/// Every place of a value, as pointers.
+/// JSON pointers to every value inside `value`.
 pub fn places(value: &Value) -> Vec<String> {
     let escaped = |k: &str| k.replace('~', "~0").replace('/', "~1");
     let inner: Vec<(String, &Value)> = match value {
@@ -23,7 +23,7 @@ pub fn places(value: &Value) -> Vec<String> {
     [String::new()].into_iter().chain(inner.into_iter().flat_map(below)).collect()
 }
 
-/// Puts another value in one place, of the same kind or of any.
+/// Replaces one value by another, of the same kind or of any.
 pub fn change(input: &mut Input, value: &mut Value) {
     let all = places(value);
     let place = &all[input.below(all.len())];

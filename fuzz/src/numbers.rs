@@ -9,9 +9,9 @@ use crate::Fill;
 pub trait Number: Element {
     /// Element number `i`; never NaN.
     fn number(i: usize) -> Self;
-    /// The bits, all NaN alike.
+    /// The bits; all NaN have the same.
     fn bits(self) -> u32;
-    /// What place `i` of a tensor is filled with: any `i` is a good one.
+    /// The element that `fill` puts at index `i`, for any `i`.
     fn filling(i: usize, fill: Fill) -> Self;
 }
 

@@ -5,11 +5,11 @@ use blocktensor::{DType, Layout, MemoryFormat, StridedTensor};
 use crate::numbers::Number;
 use crate::{Input, with_type};
 
-/// So many sizes, whose product is at most `most`; now and then one of them is 0.
+/// `rank` sizes with a product of at most `most`; sometimes one of them is 0.
 pub fn dims_of(input: &mut Input, rank: usize, most: usize) -> Vec<usize> {
     let mut left = most;
     let mut dims = vec![1; rank];
-    // The channels first: theirs is the size that blocks split.
+    // The channels are chosen first, as blocks split them.
     for axis in [1, 0].into_iter().chain(2..rank).filter(|&axis| axis < rank) {
         let size = input.below(if axis == 1 { 41 } else { 12 });
         dims[axis] = if size == 0 && !input.one_in(8) { 1 } else { size.min(left) };
@@ -18,7 +18,7 @@ pub fn dims_of(input: &mut Input, rank: usize, most: usize) -> Vec<usize> {
     dims
 }
 
-/// A blocked layout of this rank: one of the known, or any.
+/// A blocked layout of this rank: a known one, or a random one.
 pub fn blocked_layout(input: &mut Input, rank: usize) -> Option<Layout> {
     const KNOWN: [&str; 18] = [
         "nCw16c",
@@ -55,14 +55,14 @@ pub fn blocked_layout(input: &mut Input, rank: usize) -> Option<Layout> {
     Some(Layout::new(&order, &blocks).expect("a permutation, and blocks of 2 to 32"))
 }
 
-/// What a tensor is filled with.
+/// The kind of elements that a tensor is filled with.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Fill {
-    /// Multiples of a quarter between -4 and 4, and integers as small.
+    /// Multiples of a quarter between -4 and 4, and small integers.
     Tame,
-    /// Subnormal and huge numbers among them; integers of all sizes.
+    /// Also subnormal and huge numbers; integers of any size.
     Finite,
-    /// NaN and infinities too.
+    /// Also NaN and infinities.
     Any,
 }
 
@@ -75,7 +75,7 @@ pub fn strided(input: &mut Input, dims: &[usize], dtype: DType, fill: Fill) -> S
     match way {
         // Every second element of a larger one.
         0 => stored.iter_mut().for_each(|d| *d *= 2),
-        // One number for a whole dimension.
+        // A dimension with stride 0.
         1 => {
             if let Some(d) = stored.first_mut() {
                 (*d, stretched) = (1, true);
@@ -103,7 +103,7 @@ pub fn strided(input: &mut Input, dims: &[usize], dtype: DType, fill: Fill) -> S
             None => t,
         },
         4 if dims.len() > 1 => {
-            // The same sizes, the last two dimensions the other way round in memory.
+            // The last two dimensions are swapped in memory.
             let last = dims.len() - 1;
             let turned = t
                 .transpose(last, last - 1)

@@ -1,12 +1,12 @@
-//! Bad calls by name, a row of RELIABILITY's catalogue each; the C interface's tests take them from here too.
+//! Bad calls by name. Each is a row of the catalogue in RELIABILITY. The tests of the C interface use them too.
 
 use blocktensor::dispatch::Value;
 use blocktensor::{BlockedTensor, DType, Layout, StridedTensor};
 
-/// What a case is given, by name.
+/// The arguments of a case, by name.
 pub type Given = Vec<(&'static str, Value)>;
 
-/// Row of the catalogue (0: none of it), op, arguments, the error's code, and what the text must hold.
+/// Row of the catalogue (0: none), op, arguments, code of the error, and parts that its text must contain.
 pub struct Case(pub u32, pub &'static str, pub Given, pub i32, pub &'static [&'static str]);
 
 fn strided(dims: &[usize]) -> StridedTensor {
@@ -38,7 +38,7 @@ fn ints(values: &[i64]) -> Value {
     values.into()
 }
 
-/// A convolution of 8 channels into 12 with one argument more, or another.
+/// A convolution of 8 channels into 12, with these arguments added or replaced.
 pub fn conv(change: &[(&'static str, Value)]) -> Given {
     let mut given = vec![("x", plain(&[1, 8, 6, 5])), ("weights", plain(&[12, 8, 3, 3]))];
     for (name, value) in change {

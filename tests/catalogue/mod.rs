@@ -1,13 +1,13 @@
-//! The catalogue of bad input: each row that has a door is a typed error whose text holds what it must. The engine is not
-//! asked, operands keep every byte, nothing that was allocated stays, the next valid call works, and nothing is printed.
+//! The catalogue of bad input: each row that a call can reach is a typed error whose text has the required parts. The engine is
+//! not called, operands keep every byte, no allocation stays, the next valid call works, and nothing is printed.
 //!
-//! Rows 2, 3 and 4 (failures of the engine) are in tests/faults; 39 and 40 (C handles and versions) in capi/tests, where
-//! the list of calls by name is run through C as well. No door: 13 (bf16 and f16 have no kernels, so row 11 says it), 37 (there are
-//! no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
+//! Rows 2, 3 and 4 (failures of the engine) are in tests/faults; 39 and 40 (C handles and versions) in capi/tests, where the list
+//! of calls by name is run through C as well. No call reaches 13 (bf16 and f16 have no kernels, so row 11 covers it), 37 (there
+//! are no 32-bit offsets), 43 (Python's capsules), 46 to 48 (ONNX), 49 (oneDNN is linked, not loaded).
 
-mod beyond;
 pub mod cases;
-mod doors;
+mod extreme_sizes;
+mod tensors_and_files;
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::ops::{self, Conv2d};
@@ -17,21 +17,21 @@ use blocktensor::{Error, Layout, MemoryFormat, Operand, Result, StridedTensor, T
 use self::cases::{Case, Given, cases, conv};
 use crate::support::{alone, element_bytes as bytes};
 
-/// A valid call: a convolution, of both keys.
+/// A valid call: a convolution under both keys.
 fn valid() -> Vec<f32> {
     let x = StridedTensor::full(&[1, 32, 4, 5], 2f32, MemoryFormat::Contiguous).unwrap();
     let w = StridedTensor::full(&[16, 32, 3, 3], 0.5f32, MemoryFormat::Contiguous).unwrap();
     let mut y = ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap().to_vec::<f32>().unwrap();
     let (activations, weights) = Layout::native();
     let (x, w) = (x.to_blocked(&activations).unwrap(), w.to_blocked(&weights).unwrap());
-    // A build without the engine refuses some layouts; the other key has answered.
+    // A build without the engine refuses some layouts. The strided call has run.
     if let Ok(yb) = ops::conv2d(&x, &w, None, &Conv2d::new()) {
         y.extend(yb.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap());
     }
     y
 }
 
-/// Everything that a refusal promises.
+/// Makes the call, and checks everything that is promised of a refused call.
 #[track_caller]
 fn refused<T>(
     what: &str,
@@ -107,8 +107,8 @@ fn silent(test: &str, body: impl FnOnce()) {
 }
 
 #[test]
-fn calls_by_name() {
-    silent("catalogue::calls_by_name", || {
+fn bad_calls_by_name_are_typed_errors() {
+    silent("catalogue::bad_calls_by_name_are_typed_errors", || {
         assert!(cases().len() >= 46);
         for Case(row, op, given, code, holds) in cases() {
             let what = format!("row {row}, {op}");
@@ -119,10 +119,10 @@ fn calls_by_name() {
     });
 }
 
-/// What is wrong with sizes and parameters is wrong on the blocked key too, and found as early.
+/// Bad sizes and parameters are errors under the blocked key too, and found before the engine is called.
 #[test]
-fn calls_by_name_on_blocked_operands() {
-    silent("catalogue::calls_by_name_on_blocked_operands", || {
+fn bad_calls_by_name_on_blocked_operands_are_typed_errors() {
+    silent("catalogue::bad_calls_by_name_on_blocked_operands_are_typed_errors", || {
         let mut same = 0;
         for Case(row, op, given, code, holds) in cases() {
             let turned = in_form(&given, blocked);
@@ -142,15 +142,15 @@ fn calls_by_name_on_blocked_operands() {
     });
 }
 
-/// The catalogue's hardest promise: sizes and parameters that oneDNN would crash on do not reach it, nor packing.
+/// Sizes and parameters that oneDNN would crash on reach neither oneDNN nor packing.
 #[test]
-fn nothing_that_crashes_an_engine_reaches_it() {
-    silent("catalogue::nothing_that_crashes_an_engine_reaches_it", || {
+fn conv2d_parameters_that_crash_the_engine_do_not_reach_it() {
+    silent("catalogue::conv2d_parameters_that_crash_the_engine_do_not_reach_it", || {
         let hostile = [0, -1, i64::MIN, i64::MAX, 1 << 31, 1 << 32, 1 << 62];
         let mut tried = 0;
         for argument in ["stride", "dilation", "padding", "groups"] {
             for value in hostile {
-                // No padding and the largest strides are fine.
+                // Padding of 0 and strides above 0 are valid.
                 if argument == "padding" && value == 0 || argument == "stride" && value > 0 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! A host framework's dispatcher as the registrar: complete or not at all, and fallbacks only where it asked for them.
+//! A host framework's dispatcher as the registrar: it gets everything or nothing. And fallbacks, which are off by default.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use blocktensor::{
 
 use crate::support::{Rng, child};
 
-/// A table that stages, and may be told to refuse one thing.
+/// A registrar that stages what it gets, and can be told to refuse one item.
 #[derive(Default)]
 struct Host {
     refuse: Option<&'static str>,
@@ -67,7 +67,7 @@ impl Registrar for Host {
 }
 
 #[test]
-fn a_host_gets_every_op_and_kernel_or_none() {
+fn register_hands_a_host_every_op_and_kernel_or_none() {
     let mut host = Host::default();
     register(&mut host).unwrap();
     assert_eq!(host.devices, [DispatchKey::STRIDED, DispatchKey::BLOCKED]);
@@ -77,7 +77,7 @@ fn a_host_gets_every_op_and_kernel_or_none() {
             assert_eq!(host.table.contains_key(&name), op.kernel(key).is_some(), "{name:?}");
         }
     }
-    // What it got runs.
+    // The registered kernels run.
     let x = StridedTensor::from_slice(&[-1f32, 2.0], &[2]).unwrap();
     let values = [Arg::Tensor(x.tensor_ref())];
     let relu = host.ops.iter().find(|o| o.schema().name == "relu").unwrap();
@@ -85,7 +85,7 @@ fn a_host_gets_every_op_and_kernel_or_none() {
     let kernel = host.table[&("relu".to_string(), "strided".to_string())];
     let y = kernel.call(&args).unwrap().expect("it takes them").into_vec().remove(0);
     assert_eq!(StridedTensor::from_tensor(y).unwrap().to_vec::<f32>().unwrap(), [0.0, 2.0]);
-    // A second time is the host's to refuse, and leaves what is there.
+    // The host refuses a second registration, and the first one stays.
     let before = host.table.len();
     let e = register(&mut host).unwrap_err();
     assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("strided"), "{e}");
@@ -101,9 +101,9 @@ fn a_host_gets_every_op_and_kernel_or_none() {
 
 const FALLBACK: &str = "BLOCKTENSOR_TEST_FALLBACK";
 
-/// Fallbacks are for the whole process: so this one runs in its own.
+/// `allow_fallback` is for the whole process, so the test runs in a process of its own.
 #[test]
-fn fallbacks_are_off_said_once_and_in_the_ledger() {
+fn fallbacks_are_off_by_default_reported_once_and_recorded() {
     child("dispatch::host::child_with_fallbacks", &[(FALLBACK, "1")]);
 }
 
@@ -132,7 +132,7 @@ fn child_with_fallbacks() {
         assert_eq!(*y.layout(), layout);
         y.check_tail().unwrap();
         assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), want);
-        // There and back, each with its cause and the caller's place; the strided kernel's run too.
+        // Both reorders are recorded with their cause and the line of the caller, and so is the run of the strided kernel.
         assert_eq!(book.reorders.len(), 2, "{book}");
         assert!(book.reorders.iter().all(|r| r.cause == Cause::Fallback), "{book}");
         assert!(
@@ -145,7 +145,7 @@ fn child_with_fallbacks() {
     assert!(note.contains("`cumsum`") && note.contains("bytes reordered"), "{note}");
     let e = ledger::deny_reorders(|| ops::cumsum(&x, 1)).unwrap_err();
     assert!(matches!(e, Error::ReorderDenied(_)) && e.to_string().contains("fallback"), "{e}");
-    // A result of rank 2 has no blocked layout: an error of the op that was called.
+    // A result of rank 2 has no blocked layout: the error names the op that was called.
     let flatten = allow_fallback(Some("flatten"), |_| {});
     let values = [("x", Value::Tensor(x.clone().into())), ("start", Value::Int(1)), ("end", Value::Int(3))];
     let e = blocktensor::dispatch::call("flatten", &values).unwrap_err();
@@ -154,7 +154,7 @@ fn child_with_fallbacks() {
         assert!(e.to_string().contains(part), "{e} lacks {part}");
     }
     drop(flatten);
-    // A strided call has its kernel, and an op that has a blocked one never falls back.
+    // Ops with a kernel for the key never fall back.
     let ((), book) = ledger::record(|| {
         ops::cumsum(&plain, 1).unwrap();
         ops::relu(&x).unwrap();
@@ -163,7 +163,7 @@ fn child_with_fallbacks() {
     drop(on);
     assert!(off());
     drop(other);
-    // For every op; matrices of a blocked tensor's planes come back as they were.
+    // Fallbacks for every op. `matmul` over the planes of a blocked tensor comes back blocked.
     let all = allow_fallback(None, tell);
     let square = plain.to_blocked(&layout).unwrap();
     let y: BlockedTensor = ops::matmul(&square, &square).unwrap();
@@ -173,7 +173,7 @@ fn child_with_fallbacks() {
     assert_eq!(notes.lock().unwrap().len(), 3, "matmul, and cumsum to the new listener");
     drop(all);
     assert!(off());
-    // What a listener holds goes with it: another fallback, or a tensor whose op falls back.
+    // Dropping a listener drops its captures, which may allow another fallback or call an op that falls back.
     let inner = allow_fallback(Some("sort"), |_| {});
     let outer = allow_fallback(None, move |_| drop(format!("{inner:?}")));
     drop(outer);

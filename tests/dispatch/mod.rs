@@ -3,7 +3,7 @@
 pub mod engines;
 mod host;
 mod operator;
+mod outside_of_views;
 mod registry;
-mod surroundings;
 mod third_backend;
 mod unsupported;

@@ -1,4 +1,4 @@
-//! Calls by name: the same kernels, the same errors.
+//! Calls by name run the same kernels and give the same errors as typed calls.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::ops::{self, Conv2d};
@@ -9,7 +9,7 @@ fn ones(dims: &[usize]) -> StridedTensor {
 }
 
 #[test]
-fn names_and_types_lead_to_the_same_result() {
+fn calls_by_name_and_typed_calls_give_the_same_result() {
     let (x, w) = (ones(&[1, 3, 4, 4]), ones(&[2, 3, 3, 3]));
     let typed = ops::conv2d(&x, &w, None, &Conv2d::new().padding(1).relu()).unwrap();
     let named = dispatch::call(
@@ -19,14 +19,14 @@ fn names_and_types_lead_to_the_same_result() {
     .unwrap();
     let Tensor::Strided(named) = &named[0] else { panic!("{named:?}") };
     assert_eq!(typed.to_vec::<f32>().unwrap(), named.to_vec::<f32>().unwrap());
-    // By hand: 27 taps inside, 18 at an edge, 12 in a corner.
+    // Computed by hand: 27 products inside, 18 at an edge, 12 in a corner.
     assert_eq!(typed.get::<f32>(&[0, 1, 1, 1]), Some(27.0));
     assert_eq!(typed.get::<f32>(&[0, 0, 0, 1]), Some(18.0));
     assert_eq!(typed.get::<f32>(&[0, 0, 3, 3]), Some(12.0));
 }
 
 #[test]
-fn bad_calls_name_the_argument_and_the_remedy() {
+fn calls_by_name_refuse_bad_arguments_with_a_remedy() {
     let x = || Value::from(ones(&[1, 3, 4, 4]));
     let cases: Vec<(Vec<(&str, Value)>, &str, &str)> = vec![
         (vec![("x", x())], "weights", "a data tensor"),
@@ -49,7 +49,7 @@ fn bad_calls_name_the_argument_and_the_remedy() {
 }
 
 #[test]
-fn a_blocked_parameter_is_refused() {
+fn batch_norm_refuses_a_blocked_parameter() {
     let bias = ones(&[1, 16, 1, 1]).to_blocked(&Layout::native().0).unwrap();
     let (x, w) = (ones(&[1, 16, 4, 4]), ones(&[16, 16, 1, 1]));
     let args = [("x", x.into()), ("weights", w.into()), ("bias", bias.into())];
@@ -58,7 +58,7 @@ fn a_blocked_parameter_is_refused() {
 }
 
 #[test]
-fn queries_tell_ops_keys_and_dtypes() {
+fn registry_lists_ops_keys_and_dtypes() {
     let conv = dispatch::op("conv2d").unwrap();
     assert_eq!(conv.schema().args[0].name, "x");
     assert!(conv.keys().contains(&DispatchKey::STRIDED));

@@ -1,4 +1,4 @@
-//! Another crate's backend, through the same door as ours.
+//! The backend of another crate, through the same registration and dispatch as ours.
 
 use blocktensor::dispatch::{self, Kernel, KeySpec, register_backend};
 use blocktensor::{DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, ops, testing};
@@ -9,7 +9,7 @@ fn reversed(values: &[f32]) -> Reversed {
 }
 
 #[test]
-fn typed_calls_and_calls_by_name_reach_its_kernels() {
+fn typed_calls_and_calls_by_name_reach_the_kernels_of_another_backend() {
     let x = reversed(&[-1.0, 2.0, -3.0]);
     let y: Reversed = ops::relu(&x).unwrap();
     assert_eq!(y.to_strided().unwrap().to_vec::<f32>().unwrap(), [0.0, 2.0, 0.0]);
@@ -20,7 +20,7 @@ fn typed_calls_and_calls_by_name_reach_its_kernels() {
 }
 
 #[test]
-fn its_tensors_do_not_mix_with_ours() {
+fn tensors_of_another_backend_do_not_mix_with_ours() {
     let x = reversed(&[1.0]).tensor_ref().to_tensor();
     let y: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
     let e = dispatch::call("add", &[("a", x.into()), ("b", y.into())]).unwrap_err();
@@ -31,7 +31,7 @@ fn its_tensors_do_not_mix_with_ours() {
 }
 
 #[test]
-fn what_it_does_not_have_names_the_keys_that_have_it() {
+fn an_op_without_a_kernel_of_the_backend_names_the_keys_that_have_one() {
     let e = ops::linear(&reversed(&[1.0]), &reversed(&[1.0]), None).unwrap_err();
     let text = e.to_string();
     assert!(
@@ -42,7 +42,7 @@ fn what_it_does_not_have_names_the_keys_that_have_it() {
 
 /// An opaque tensor that claims to be of one of our keys, whose kernels know their tensors by type.
 #[test]
-fn an_opaque_tensor_cannot_pass_for_one_of_ours() {
+fn an_opaque_tensor_that_claims_one_of_our_keys_is_refused() {
     #[derive(Debug)]
     struct Posing(dispatch::DispatchKey);
     impl OpaqueTensor for Posing {
@@ -75,17 +75,17 @@ fn an_opaque_tensor_cannot_pass_for_one_of_ours() {
 }
 
 #[test]
-fn a_registration_inside_another_is_an_error() {
+fn register_backend_inside_another_registration_is_an_error() {
     let e = register_backend(|_| register_backend(|_| Ok(()))).unwrap_err();
     assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("inside another"), "{e}");
     register_backend(|_| Ok(())).unwrap();
 }
 
-/// For registrations that are turned down.
+/// For registrations that fail.
 const NEVER_RUN: Kernel = Kernel::rust(&|_, _| unreachable!("it was not registered"));
 
 #[test]
-fn a_key_that_was_turned_down_gets_no_kernels() {
+fn a_key_of_a_failed_registration_gets_no_kernels() {
     let mut lost = None;
     let spec = KeySpec { name: "turned_down", to_strided: "a", from_strided: "b" };
     register_backend(|r| {
@@ -98,7 +98,7 @@ fn a_key_that_was_turned_down_gets_no_kernels() {
 }
 
 #[test]
-fn a_kernel_that_a_host_calls_checks_dtypes_itself() {
+fn kernel_call_refuses_dtypes_that_it_does_not_take() {
     let x = StridedTensor::from_slice(&[1u8; 4], &[1, 4]).unwrap();
     let (op, key) = (dispatch::op("softmax").unwrap(), dispatch::DispatchKey::STRIDED);
     let values = [dispatch::Arg::Tensor(x.tensor_ref()), dispatch::Arg::Int(1)];
@@ -108,7 +108,7 @@ fn a_kernel_that_a_host_calls_checks_dtypes_itself() {
 }
 
 #[test]
-fn nothing_is_registered_twice_and_a_clash_leaves_no_trace() {
+fn registering_a_key_or_a_kernel_twice_fails_and_adds_nothing() {
     let k = key();
     let spec = |name| KeySpec { name, to_strided: "a", from_strided: "b" };
     for name in ["reversed", "strided", "blocked"] {
@@ -128,7 +128,7 @@ fn nothing_is_registered_twice_and_a_clash_leaves_no_trace() {
     assert!(e.to_string().contains("no_such_op"), "{e}");
 }
 
-/// The backend under tests/ as its author would test it.
+/// The backend in tests/third_backend, as its author would test it.
 struct UnderTest;
 
 impl testing::Backend for UnderTest {
@@ -144,12 +144,12 @@ impl testing::Backend for UnderTest {
 }
 
 #[test]
-fn it_runs_through_the_conformance_cases() {
+fn conformance_of_another_backend_passes_or_says_unsupported() {
     let report = testing::conformance(&UnderTest, &testing::Cases::ours()).unwrap();
     assert!(report.wrong().is_empty(), "{report}");
     let relus: Vec<_> = report.cases.iter().filter(|c| c.1 == "relu").collect();
     assert!(!relus.is_empty() && relus.iter().all(|c| c.2 == testing::Outcome::Passed), "{report}");
-    // Nothing but relu is known to it, and every other case says why.
+    // The backend has a kernel for relu alone. Every other case says why it did not run.
     assert_eq!(report.passed(), relus.len());
     assert_eq!(report.unsupported().values().sum::<usize>() + relus.len(), report.cases.len());
     assert!(report.to_string().contains("x conv2d: NoKernel"), "{report}");
@@ -159,9 +159,8 @@ fn it_runs_through_the_conformance_cases() {
     assert!(wrong.is_err());
 }
 
-/// A kernel that is wrong is found out.
 #[test]
-fn a_wrong_kernel_is_found_out() {
+fn conformance_finds_a_wrong_kernel() {
     struct Doubling;
     impl testing::Backend for Doubling {
         fn key(&self) -> dispatch::DispatchKey {

@@ -1,4 +1,4 @@
-//! Every op under every key: where there is no kernel, the call says so, and nothing moves.
+//! Every op under every key: a call without a kernel is an error, and nothing is reordered.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ledger};
@@ -37,7 +37,7 @@ fn values_of(t: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn unsupported_pairs_are_refused_with_a_remedy_and_nothing_moves() {
+fn ops_without_a_kernel_for_a_key_are_refused_with_a_remedy_and_move_nothing() {
     key();
     let (mut refused, mut supported) = (Vec::new(), 0);
     for op in dispatch::ops() {
@@ -79,7 +79,7 @@ fn unsupported_pairs_are_refused_with_a_remedy_and_nothing_moves() {
 }
 
 #[test]
-fn unsupported_reads_as_one_sentence_with_the_way_out() {
+fn the_error_of_a_missing_kernel_is_one_sentence_with_the_remedy() {
     let t = tensor_of(DispatchKey::BLOCKED);
     let e = dispatch::call("matmul", &[("a", t.clone().into()), ("b", t.into())]).unwrap_err();
     let layout = Layout::native().0;
@@ -95,7 +95,7 @@ fn unsupported_reads_as_one_sentence_with_the_way_out() {
 
 /// Strided tensors of every rank, dense and not: a result or an error, and no panic.
 #[test]
-fn ranks_that_no_network_has_are_run_or_refused() {
+fn every_op_runs_or_refuses_tensors_of_every_rank_without_a_panic() {
     let (mut ran, mut refused) = (0, 0);
     for rank in 0..=blocktensor::MAX_RANK {
         let dims: Vec<usize> = (0..rank).map(|axis| if axis == 1 { 17 } else { 2 }).collect();
@@ -127,7 +127,7 @@ fn ranks_that_no_network_has_are_run_or_refused() {
 
 /// Blocked tensors of every rank and order, weights' layouts too: a result or an error, and no panic.
 #[test]
-fn layouts_that_no_network_has_are_run_or_refused() {
+fn every_op_runs_or_refuses_every_blocked_layout_without_a_panic() {
     let layouts = ["A16a", "aB16b", "AB16a16b", "nCw8c", "nChw4c", "nCdhw16c", "OIhw16i16o", "Goihw16g"];
     let sizes = [17, 17, 3, 2, 2];
     let (mut ran, mut refused) = (0, 0);

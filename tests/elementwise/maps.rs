@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use super::{sizes, strided};
 use crate::random::Random;
 
-/// A tensor that broadcasts to `dims`: some sizes 1, some leading axes gone.
+/// A random tensor that broadcasts to `dims`: some sizes are 1, some leading axes are left out.
 fn operand(r: &mut Random, dims: &[usize], most: usize) -> StridedTensor {
     let first = if r.below(3) == 0 { r.below(dims.len() + 1) } else { 0 };
     let dims: Vec<usize> = dims[first..].iter().map(|&d| if r.below(5) == 0 { 1 } else { d }).collect();
@@ -44,13 +44,13 @@ fn maps_over_random_strides_agree_with_plain_loops() {
 }
 
 #[test]
-fn a_destination_with_gaps_keeps_what_lies_between() {
+fn maps_into_a_destination_with_gaps_keep_the_gaps() {
     for seed in 0..200 {
         let r = &mut Random::new(seed);
         let rank = 1 + r.below(4);
         let dims = sizes(r, rank, 3_000);
         let a = strided(r, &dims, false, |i| i as f32 + 1.0);
-        // Stored with a step along every axis, in a random order.
+        // The destination has a step along every axis, and its axes in a random order.
         let order = r.shuffled(rank);
         let stored: Vec<usize> = order.iter().map(|&d| 2 * dims[d]).collect();
         let whole = StridedTensor::full(&stored, -7f32, MemoryFormat::Contiguous).unwrap();
@@ -71,7 +71,7 @@ fn a_destination_with_gaps_keeps_what_lies_between() {
 }
 
 #[test]
-fn every_element_type_maps_and_copies() {
+fn maps_and_copies_take_every_dtype() {
     let r = &mut Random::new(1);
     let dims = [3, 40, 50];
     let h = strided(r, &dims, true, |i| f16::from_f32((i % 100) as f32));
@@ -101,8 +101,8 @@ fn every_element_type_maps_and_copies() {
 }
 
 #[test]
-fn large_permuted_copies_are_exact() {
-    // Past the size from which copies stream, with edges that no block size divides.
+fn large_copies_between_permuted_strides_are_exact() {
+    // Larger than the size from which copies use streaming stores, with sizes that no block divides.
     let dims = [3, 67, 211, 203];
     let data: Vec<u32> = (0..dims.iter().product::<usize>() as u32).collect();
     let x = StridedTensor::from_slice(bytemuck::cast_slice::<u32, i32>(&data), &dims).unwrap();
@@ -113,7 +113,7 @@ fn large_permuted_copies_are_exact() {
 }
 
 #[test]
-fn bad_input_is_answered_and_leaves_the_destination() {
+fn maps_refuse_bad_input_and_leave_the_destination() {
     let x = StridedTensor::full(&[2, 3], 1f32, MemoryFormat::Contiguous).unwrap();
     let y = StridedTensor::full(&[4], 1f32, MemoryFormat::Contiguous).unwrap();
     let add = |a: f32, b: f32| a + b;
@@ -150,7 +150,7 @@ fn bad_input_is_answered_and_leaves_the_destination() {
 }
 
 #[test]
-fn tensors_without_elements_are_fine() {
+fn maps_take_tensors_without_elements() {
     let x = StridedTensor::zeros(&[2, 0, 3], DType::F32, MemoryFormat::Contiguous).unwrap();
     let past = x.narrow(0, 2, 0).unwrap().narrow(2, 3, 0).unwrap();
     for x in [x, past] {

@@ -5,8 +5,8 @@ use blocktensor::{Element, MemoryFormat, StridedTensor};
 
 use crate::random::Random;
 
-/// A tensor of these sizes with random strides: permuted, stepped, stretched along some axes where `stretch`,
-/// and of any format.
+/// A tensor of these sizes with random strides: permuted, stepped, of any memory format, and with stride 0 along some axes if
+/// `stretch`.
 pub fn strided<E: Element>(
     r: &mut Random,
     dims: &[usize],

@@ -4,7 +4,7 @@ use blocktensor::{Error, MemoryFormat, StridedTensor};
 use super::{sizes, strided};
 use crate::random::Random;
 
-/// Values of the reduced elements of every result, in order: plain loops.
+/// For each element of the result, the elements that it reduces, by plain loops.
 fn grouped(x: &StridedTensor, axes: &[usize]) -> Vec<Vec<f32>> {
     let kept: Vec<usize> = (0..x.rank()).filter(|d| !axes.contains(d)).collect();
     let order: Vec<usize> = kept.iter().copied().chain(axes.iter().copied()).collect();
@@ -54,7 +54,7 @@ fn reductions_over_random_strides_agree_with_plain_loops() {
 }
 
 #[test]
-fn results_do_not_depend_on_the_number_of_threads() {
+fn reductions_have_the_same_bits_for_any_number_of_threads() {
     let r = &mut Random::new(5);
     let noise = |i: usize| ((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as f32 / 1e6 - 8.0;
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
@@ -78,7 +78,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
-fn a_long_sum_stays_accurate() {
+fn sum_of_many_elements_stays_accurate() {
     let x = StridedTensor::full(&[1 << 24], 0.1f32, MemoryFormat::Contiguous).unwrap();
     let exact = f64::from(0.1f32) * f64::from(1 << 24);
     let got = f64::from(sum(&x, &[], false).unwrap().get::<f32>(&[]).unwrap());
@@ -89,7 +89,7 @@ fn a_long_sum_stays_accurate() {
 }
 
 #[test]
-fn empty_and_nan_follow_pytorch() {
+fn reductions_of_empty_tensors_and_nan_match_pytorch() {
     let none = StridedTensor::from_slice::<f32>(&[], &[2, 0]).unwrap();
     assert_eq!(sum(&none, &[1], false).unwrap().to_vec::<f32>().unwrap(), [0.0, 0.0]);
     assert_eq!(prod(&none, &[1], true).unwrap().to_vec::<f32>().unwrap(), [1.0, 1.0]);
@@ -114,7 +114,7 @@ fn empty_and_nan_follow_pytorch() {
 }
 
 #[test]
-fn a_fold_of_ones_own_has_its_own_accumulator() {
+fn reduce_takes_a_custom_fold_with_its_own_accumulator() {
     struct Count;
     impl Fold for Count {
         type In = u8;

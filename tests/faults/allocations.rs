@@ -1,4 +1,4 @@
-//! Every storage that a call takes cannot be had, in turn.
+//! Every allocation of storage that a call makes fails in turn.
 
 use blocktensor::dispatch;
 use blocktensor::testing::{Fault, inject, live_storages};

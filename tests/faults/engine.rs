@@ -1,4 +1,4 @@
-//! Every call of the engine returns each failure status in turn.
+//! Every call of the engine fails with each status in turn.
 
 use blocktensor::ops::Conv2d;
 use blocktensor::testing::{Fault, inject};
@@ -13,7 +13,7 @@ const OUT_OF_MEMORY: u32 = 1;
 const INVALID_ARGUMENTS: u32 = 2;
 const UNIMPLEMENTED: u32 = 3;
 
-/// The job from nothing: no primitive of ours in the cache, and a thread that has no stream yet.
+/// Runs a job with an empty cache of primitives, on a thread that has no stream yet.
 fn fresh(job: fn() -> Result<Vec<f32>>, fault: Option<Fault>) -> (Result<Vec<f32>>, usize) {
     onednn::clear_cache();
     let work = move || inject(fault, job);
@@ -21,7 +21,7 @@ fn fresh(job: fn() -> Result<Vec<f32>>, fault: Option<Fault>) -> (Result<Vec<f32
     (result, seen.engine_calls)
 }
 
-/// What is allowed to come of a status.
+/// Fails unless the result is one that a call with this status may have.
 #[track_caller]
 fn assert_told(what: &str, status: u32, result: Result<Vec<f32>>, right: &[f32]) {
     match (status, result) {
@@ -34,7 +34,7 @@ fn assert_told(what: &str, status: u32, result: Result<Vec<f32>>, right: &[f32])
         }
         // A kernel of our own may answer instead, but only with the right numbers.
         (UNIMPLEMENTED, Ok(numbers)) => assert_eq!(numbers, right, "{what}"),
-        // oneDNN's limits for sizes.
+        // Sizes beyond oneDNN's limits.
         (INVALID_ARGUMENTS, Err(Error::Overflow(c))) => assert!(c.rule.contains("dnnl_"), "{what}"),
         (_, Err(e @ Error::Backend { status: told, .. })) => {
             assert_eq!(told, status as i32, "{what}");
@@ -73,17 +73,17 @@ fn every_engine_call_may_fail_with_every_status() {
             }
         }
         println!("{places} failures of {jobs} jobs");
-        // Matrix products of plain operands are another library's, and what oneDNN has no kernel for with AVX2 is ours.
+        // `gemm` computes matrix products of plain operands, and our own kernels run where oneDNN has none for AVX2.
         assert!(jobs >= 10, "{jobs}");
     });
 }
 
-/// What failed once for a batch is tried anew: the weights keep nothing of it.
+/// After a failure for a batch, packed weights try again: they keep nothing of the failure.
 #[test]
 fn packed_weights_recover_for_another_batch() {
     alone("faults::engine::packed_weights_recover_for_another_batch", || {
         let data: Vec<f32> = (0..3 * 16 * 5 * 4).map(|i| (i % 7) as f32 - 3.0).collect();
-        // Blocked, where every instruction set has oneDNN's kernels.
+        // Blocked, as oneDNN has blocked kernels for every instruction set.
         let layout = Layout::native().0;
         let x = StridedTensor::from_slice(&data, &[3, 16, 5, 4]).unwrap().to_blocked(&layout).unwrap();
         let w = StridedTensor::from_slice(&data[..32 * 16], &[32, 16, 1, 1]).unwrap();

@@ -1,6 +1,6 @@
-//! The engine finds no memory: each `new` of C++ and each aligned block that it takes on the calling thread cannot be had, in
-//! turn. The functions below take the place of the C and C++ library's in this binary. Pages for generated code are left out:
-//! oneDNN's strided transposed convolution overlooks that it has none, and computes nothing.
+//! The engine runs out of memory: each C++ `new` and each aligned allocation on the calling thread fails in turn. The functions
+//! below replace those of the C and C++ libraries in this binary. Pages for generated code do not fail: oneDNN's strided
+//! transposed convolution does not notice that it has none, and computes nothing.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ use super::alone_with;
 use super::jobs::JOBS;
 
 thread_local! {
-    /// Which one fails, and how many there were since; `None` where nothing is counted.
+    /// The allocation that fails, and the number of allocations so far; `None` where they are not counted.
     static FAILING: Cell<Option<(usize, usize)>> = const { Cell::new(None) };
 }
 
@@ -22,7 +22,7 @@ fn fails() -> bool {
     nth == seen
 }
 
-/// What takes the place of the libraries' functions.
+/// Replacements for functions of the C and C++ libraries.
 #[allow(unsafe_code)]
 mod instead {
     use super::*;
@@ -78,10 +78,10 @@ mod instead {
     }
 }
 
-/// The job from nothing, as in engine.rs; and how often it asked for memory.
+/// Runs a job with empty caches, as in engine.rs. Returns also the number of allocations.
 fn fresh(job: fn() -> Result<Vec<f32>>, nth: usize) -> (Result<Vec<f32>>, usize) {
     let work = move || {
-        // The thread's stream. An exception while oneDNN makes one has it delete an object twice, which nobody can catch.
+        // Makes the stream of the thread. If an exception is thrown while oneDNN makes it, oneDNN deletes an object twice.
         JOBS[1].1().expect("a stream");
         onednn::clear_cache();
         FAILING.set(Some((nth, 0)));
@@ -104,9 +104,9 @@ fn told(e: &Error) -> bool {
 #[test]
 fn the_engine_may_find_no_memory() {
     let set = [
-        // oneDNN keeps one primitive, so that each run makes its own anew, in a cache.
+        // The cache of oneDNN holds one primitive, so each run creates its primitives again, and still goes through the cache.
         ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "1"),
-        // For `make sanitize`: its own small leaks, which are listed there.
+        // `make sanitize` lists small leaks of oneDNN.
         (
             "LSAN_OPTIONS",
             concat!(
@@ -124,7 +124,7 @@ fn the_engine_may_find_no_memory() {
             for nth in 0..seen {
                 let what = format!("{name}: memory {nth} of {seen}");
                 match fresh(job, nth).0 {
-                    // Something smaller did.
+                    // A smaller implementation ran.
                     Ok(numbers) => assert_eq!(numbers, right, "{what}"),
                     Err(e) => {
                         assert!(told(&e), "{what}: {e}");

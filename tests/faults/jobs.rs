@@ -1,4 +1,5 @@
-//! One call of every kind that reaches the engine or takes storage, from fresh operands to row-major numbers.
+//! One call of every kind that reaches the engine or allocates storage. Each makes its operands, and returns elements in
+//! row-major order.
 
 use blocktensor::ops::{self, Conv1d, Conv2d, Conv3d, ConvTranspose2d, Fusion};
 use blocktensor::{

@@ -1,5 +1,5 @@
-//! Mirrors src/fault: memory that cannot be had and an engine that fails, at every single place. Each test runs in a process
-//! of its own with one thread, so that nothing else allocates or asks the engine.
+//! Mirrors src/fault: failing allocations and failing engine calls, at every place. Each test runs in a process of its own with
+//! one thread, so that nothing else allocates or calls the engine.
 
 mod allocations;
 #[cfg(feature = "onednn")]
@@ -23,16 +23,16 @@ fn alone_with(test: &str, set: &[(&str, &str)], body: impl FnOnce()) {
     println!("{}", printed.unwrap_or_default());
 }
 
-/// Bytes that the C heap has given out: Rust's and C++'s.
+/// **Bytes** allocated from the C heap, by Rust and by C++.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn heap_bytes() -> usize {
     #[allow(unsafe_code)]
-    // SAFETY: only reads the heap's own figures.
+    // SAFETY: only reads statistics of the heap.
     let figures = unsafe { libc::mallinfo2() };
     figures.uordblks + figures.hblkhd
 }
 
-/// Fails if calling `f` again and again takes more and more memory, or leaves storages behind.
+/// Fails if repeated calls of `f` take more and more memory, or leave storages behind.
 #[track_caller]
 fn assert_no_leak(what: &str, f: impl Fn()) {
     let storages = live_storages();
@@ -40,7 +40,7 @@ fn assert_no_leak(what: &str, f: impl Fn()) {
     assert_eq!(live_storages(), storages, "{what}: storages that stay");
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
-        // What the heap keeps at hand, and caches that fill up, end some time; a leak grows every time.
+        // Free lists of the heap and caches stop growing at some time; a leak grows with every call.
         let grows = || {
             let before = heap_bytes();
             (0..4).for_each(|_| f());

@@ -1,13 +1,13 @@
-//! Files: state dicts and packed weights, whole, cut, changed and hostile.
+//! Files: state dicts and packed weights, valid, cut, changed and malicious.
 
+mod damaged;
 mod packed;
 mod processes;
 mod state_dict;
-mod surgery;
 
 use std::path::{Path, PathBuf};
 
-/// A folder of one test's own, gone with it.
+/// A temporary folder of one test, which is removed when dropped.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -21,7 +21,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// Names of what is in it.
+    /// Names of the files in it.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = std::fs::read_dir(&self.0)
             .unwrap()

@@ -1,4 +1,4 @@
-//! Packed files: what comes back is what was packed, to the bit, and without a reorder.
+//! Packed files: a packed op comes back with the same bits and without a reorder.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use blocktensor::{
 use super::{Folder, header};
 use crate::support::Rng;
 
-/// The values in row-major order, as a tensor that an explicit reorder made.
+/// The elements in row-major order, by an explicit reorder.
 pub fn plain(y: &BlockedTensor) -> Vec<f32> {
     y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec().unwrap()
 }
@@ -30,7 +30,7 @@ fn bits<T: Operand>(y: &T) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// Writes one packed op, with and without its plain weights, and reads it back.
+/// Writes one packed op, with and without its plain weights, reads it back, and calls `same` on it.
 fn there_and_back<P: Packable>(folder: &Folder, packed: &P, same: impl Fn(&P)) {
     for keep in [false, true] {
         let path = folder.file("one.packed");
@@ -67,7 +67,7 @@ fn conv_case<const N: usize>(folder: &Folder, c: usize, o: usize, groups: usize,
 }
 
 fn check_conv<const N: usize, T: Operand + Clone>(folder: &Folder, packed: &PackedConv<N>, x: &T) {
-    // The residual has the result's form: the result of a run with a zero one would do as well.
+    // The residual has the shape and the layout of the result.
     let residual = packed_result_like(packed, x);
     let fusion = || Fusion { residual: Some(&residual), channel: &[] };
     let want = bits(&packed.run_fused(x, fusion()).unwrap());
@@ -80,7 +80,7 @@ fn check_conv<const N: usize, T: Operand + Clone>(folder: &Folder, packed: &Pack
     });
 }
 
-/// A tensor of the result's shape in the source's layout.
+/// A tensor with the shape of the result, in the layout of the source.
 fn packed_result_like<const N: usize, T: Operand>(packed: &PackedConv<N>, x: &T) -> T {
     let plain = noise(&packed.dst_dims(), 9);
     let t = match x.tensor_ref() {
@@ -98,7 +98,7 @@ fn packed_result_like<const N: usize, T: Operand>(packed: &PackedConv<N>, x: &T)
 }
 
 #[test]
-fn every_kind_of_packed_op_comes_back_to_the_bit() {
+fn packed_file_returns_every_kind_of_packed_op_to_the_bit() {
     let folder = Folder::new("kinds");
     for (c, o, groups) in [(16, 32, 1), (3, 17, 1), (17, 17, 17), (40, 40, 20), (32, 64, 2), (1, 1, 1)] {
         conv_case::<1>(&folder, c, o, groups, 11);
@@ -115,7 +115,7 @@ fn every_kind_of_packed_op_comes_back_to_the_bit() {
         let want = bits(&packed.run(&x).unwrap());
         there_and_back(&folder, &packed, |read| assert_eq!(bits(&read.run(&x).unwrap()), want));
     }
-    // Linear, of a matrix too, and of no rows.
+    // Linear layers, also with one input and one output, and with no rows.
     for (k, o, rows) in [(64, 10, 3), (1, 1, 1), (17, 33, 0)] {
         let (x, w, b) = (noise(&[rows, k], 1), noise(&[o, k], 2), noise(&[o], 3));
         let packed = PackedLinear::new(&w, Some(&b), rows).unwrap();
@@ -131,20 +131,20 @@ fn every_kind_of_packed_op_comes_back_to_the_bit() {
 
 #[cfg(feature = "onednn")]
 #[test]
-fn a_stem_comes_back_to_the_bit() {
+fn packed_file_returns_a_stem_to_the_bit() {
     let folder = Folder::new("stem");
     let (x, w) = (noise(&[1, 3, 19, 18], 1), noise(&[32, 3, 7, 7], 2));
     let to = Layout::native_activation(4).unwrap();
     let packer = PackedConv2d::new(&w, None, Conv::<2>::new().stride(2).padding(3).relu()).unwrap();
     let packed: PackedStem<2> = match packer.pack_stem(&Source::of(&x).unwrap(), &to) {
         Ok(packed) => packed,
-        // The engine has no stem for the oldest machines.
+        // The engine has no stem for some older instruction sets.
         Err(Error::UnsupportedOp(_)) if blocktensor::onednn::effective_isa() == "Intel SSE4.1" => return,
         Err(e) => panic!("{e}"),
     };
     let y: BlockedTensor = packed.run(&x).unwrap();
     there_and_back(&folder, &packed, |read| assert_eq!(bits(&read.run(&x).unwrap()), bits(&y)));
-    // Asked for as something else.
+    // Reading it as another kind is an error.
     let mut writer = PackedWriter::new();
     writer.add("stem", &packed).unwrap();
     let path = folder.file("stem.packed");
@@ -172,7 +172,7 @@ pub fn small_file(folder: &Folder, keep: bool) -> std::path::PathBuf {
 }
 
 #[test]
-fn other_tools_can_list_it_and_tensors_are_aligned() {
+fn packed_file_is_a_safetensors_file_with_aligned_tensors() {
     let folder = Folder::new("listed");
     let path = small_file(&folder, true);
     let bytes = std::fs::read(&path).unwrap();
@@ -200,7 +200,7 @@ fn other_tools_can_list_it_and_tensors_are_aligned() {
 }
 
 #[test]
-fn another_number_of_threads_is_refused_or_packed_again() {
+fn packed_file_for_another_number_of_threads_is_refused_or_packed_again() {
     let folder = Folder::new("threads");
     let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
     let path = pool(2).install(|| small_file(&folder, false));
@@ -220,7 +220,7 @@ fn another_number_of_threads_is_refused_or_packed_again() {
             assert!(matches!(e, Error::PackMismatch(_)), "{e}");
             assert!(e.to_string().contains(text) && e.to_string().contains("read_or_repack"), "{e}");
         }
-        // Without plain weights there is nothing to pack again.
+        // Without plain weights it cannot be packed again.
         let file = PackedFile::read_or_repack(&path).unwrap();
         let e = file.get::<PackedLinear>("fc").map(|_| ()).unwrap_err();
         assert!(e.to_string().contains("keep_plain"), "{e}");
@@ -239,7 +239,7 @@ fn another_number_of_threads_is_refused_or_packed_again() {
 }
 
 #[test]
-fn any_name_comes_back() {
+fn packed_file_keeps_any_name() {
     let folder = Folder::new("any-name");
     let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
     let long = "n".repeat(5000);
@@ -270,7 +270,7 @@ fn any_name_comes_back() {
 }
 
 #[test]
-fn names_and_kinds_are_checked() {
+fn packed_file_refuses_unknown_names_and_other_kinds() {
     let folder = Folder::new("names");
     let path = small_file(&folder, false);
     let file = PackedFile::read(&path).unwrap();
@@ -295,7 +295,7 @@ fn names_and_kinds_are_checked() {
 }
 
 #[test]
-fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
+fn writing_a_packed_file_replaces_it_whole_and_keeps_mappings_alive() {
     let folder = Folder::new("replace");
     let path = small_file(&folder, false);
     // SAFETY: the file is this test's own; it is replaced, and never changed.
@@ -309,7 +309,7 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
     assert_eq!(bits(&old.run(&x).unwrap()), want);
     let new: PackedLinear = PackedFile::read(&path).unwrap().get("fc").unwrap();
     assert_eq!(bits(&new.run(&x).unwrap()), bits(&fc.run(&x).unwrap()));
-    // What cannot be written leaves nothing behind.
+    // A write that fails leaves no file behind.
     let e = writer.save(folder.file("none/x.packed")).unwrap_err();
     assert!(matches!(e, Error::FileAccess(_)) && e.to_string().contains("none/x.packed"), "{e}");
     let no_file = |path: &Path| {
@@ -321,12 +321,12 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-        // A socket stays one, as a device does.
+        // A socket is not replaced, and neither is a device.
         let socket = folder.file("socket");
         let _bound = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         no_file(&socket);
         assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
-        // Who could not read the old file cannot read the new one.
+        // The new file has the permissions of the old one.
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         writer.save(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -334,7 +334,7 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
         std::os::unix::fs::symlink(folder.file("gone"), &nowhere).unwrap();
         assert!(matches!(writer.save(&nowhere), Err(Error::FileAccess(_))));
         assert!(std::fs::symlink_metadata(&nowhere).unwrap().is_symlink());
-        // A link stays a link, and leads to the new file.
+        // A symbolic link stays one, and points to the new file.
         let link = folder.file("link.packed");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         writer.save(&link).unwrap();
@@ -343,9 +343,9 @@ fn a_file_is_replaced_whole_and_what_was_mapped_lives_on() {
     }
 }
 
-/// What was read into memory needs the file no longer: other weights, or a cut, do not show.
+/// Weights that were read into memory do not change when the file is overwritten or cut.
 #[test]
-fn what_was_read_does_not_change_with_the_file() {
+fn a_packed_file_that_was_read_does_not_change_with_the_file() {
     let folder = Folder::new("changed");
     let path = small_file(&folder, true);
     let x = noise(&[2, 7], 1);
@@ -357,7 +357,7 @@ fn what_was_read_does_not_change_with_the_file() {
         let want = bits(&fc.run(&x).unwrap());
         let bytes = std::fs::read(&path).unwrap();
         for change in [&vec![0xff; bytes.len()][..], &[]] {
-            // In place: the file stays the same one.
+            // Overwritten in place: the inode stays the same.
             std::fs::write(&path, change).unwrap();
             assert_eq!(bits(&fc.run(&x).unwrap()), want);
             assert_eq!(bits(&file.get::<PackedLinear>("fc").unwrap().run(&x).unwrap()), want);
@@ -367,7 +367,7 @@ fn what_was_read_does_not_change_with_the_file() {
 }
 
 #[test]
-fn every_way_to_open_a_file_gives_the_same() {
+fn packed_file_gives_the_same_by_every_way_to_open_it() {
     let folder = Folder::new("ways");
     let path = small_file(&folder, true);
     let x = noise(&[2, 7], 1);

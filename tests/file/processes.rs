@@ -1,4 +1,4 @@
-//! Several processes and one file: shared pages, and machines with other instructions.
+//! One packed file in several processes: shared pages, and other instruction sets.
 
 use blocktensor::{Error, PackedConv2d, PackedFile, PackedLinear, PackedWriter};
 
@@ -6,11 +6,11 @@ use super::Folder;
 use super::packed::{noise, plain, small_file};
 use crate::support::child;
 
-/// What a child is asked to do: the variable's value is the file. Without it the child's tests do nothing.
+/// The variable that tells a child process the path of the file. Without it the children's tests do nothing.
 const SHARE: &str = "BLOCKTENSOR_TEST_SHARE";
 const OTHER_ISA: &str = "BLOCKTENSOR_TEST_ISA";
 
-/// Kilobytes of a mapped file, by kind: what /proc/self/smaps says of it.
+/// Kilobytes of a mapped file, by kind, from /proc/self/smaps.
 #[cfg(target_os = "linux")]
 fn pages(path: &str, kinds: &[&str]) -> Vec<usize> {
     let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -30,7 +30,7 @@ fn pages(path: &str, kinds: &[&str]) -> Vec<usize> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn two_processes_share_the_pages_of_one_file() {
+fn two_processes_share_the_pages_of_one_packed_file() {
     let folder = Folder::new("share");
     let path = folder.file("big.packed");
     let fc = PackedLinear::new(&noise(&[1024, 2048], 1), None, 1).unwrap();
@@ -46,21 +46,21 @@ fn two_processes_share_the_pages_of_one_file() {
     assert_eq!(mapped.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
     let threads = blocktensor::current_threads().to_string();
     let set = [(SHARE, path.to_str().unwrap()), ("RAYON_NUM_THREADS", &threads)];
-    let text = child("file::processes::child_that_shares", &set);
+    let text = child("file::processes::child_that_shares_pages", &set);
     let line = text.lines().find_map(|l| l.split_once("pages ")).expect(&text).1;
     let kb: Vec<usize> = line.split(' ').map(|n| n.parse().unwrap()).collect();
-    // 8 MB of weights, all touched by both: shared, and none of them copied.
+    // Both processes have read all 8 MB of weights: the pages are shared, and none is copied.
     let (resident, shared, dirty) = (kb[0], kb[1], kb[2]);
     assert!(resident >= 8192 && shared >= 8192 && dirty == 0, "{line}");
-    // Nor has this process a copy of its own.
+    // This process has no copy of its own either.
     assert_eq!(pages(path.to_str().unwrap(), &["Private_Dirty"]), [0]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn child_that_shares() {
+fn child_that_shares_pages() {
     let Ok(path) = std::env::var(SHARE) else { return };
-    // SAFETY: the file is that of the test that started this process.
+    // SAFETY: the file belongs to the test that started this process, and nothing changes it.
     let fc: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
     fc.run(&noise(&[1, 2048], 2)).unwrap();
     let kb = pages(&path, &["Rss", "Shared_Clean", "Private_Dirty"]);
@@ -69,7 +69,7 @@ fn child_that_shares() {
 
 #[cfg(target_arch = "x86_64")]
 #[test]
-fn a_machine_with_other_instructions_refuses_or_packs_again() {
+fn packed_file_for_other_instructions_is_refused_or_packed_again() {
     if !is_x86_feature_detected!("avx2") {
         return;
     }

@@ -1,4 +1,4 @@
-//! State dicts: names, roles, formats, and what other tools read.
+//! State dicts: names, roles, memory formats, and the view of other safetensors tools.
 
 use blocktensor::{DType, Error, MemoryFormat, Module, StateDict, StridedTensor, ledger};
 use safetensors::tensor::{Dtype, TensorView};
@@ -7,7 +7,7 @@ use super::packed::noise;
 use super::{Folder, header};
 
 #[test]
-fn strided_tensors_keep_their_format_and_other_tools_read_row_major() {
+fn state_dict_keeps_memory_formats_and_other_tools_read_row_major() {
     let folder = Folder::new("formats");
     let path = folder.file("dict.safetensors");
     let last = [MemoryFormat::ChannelsLast1d, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
@@ -46,7 +46,7 @@ fn strided_tensors_keep_their_format_and_other_tools_read_row_major() {
     assert!(json["__metadata__"].get("memory_format:plain4").is_none());
 
     let (read, book) = ledger::record(|| StateDict::read(&path).unwrap());
-    // Three that are laid channels-last again; the tagged one lies in both.
+    // Three tensors are channels-last again; the strides of the tagged one fit both formats.
     assert_eq!(book.reorders.len(), 3, "{book}");
     assert_eq!(read.names().collect::<Vec<_>>(), dict.names().collect::<Vec<_>>());
     for name in dict.names().filter(|&n| n != "view") {
@@ -63,7 +63,7 @@ fn strided_tensors_keep_their_format_and_other_tools_read_row_major() {
         read.get("half").unwrap().to_vec::<half::bf16>().unwrap(),
         half.to_vec::<half::bf16>().unwrap()
     );
-    // There and back once more is the same file.
+    // Writing what was read gives the same file.
     read.save(folder.file("again.safetensors")).unwrap();
     let mut a = header(&path).1;
     let mut b = header(&folder.file("again.safetensors")).1;
@@ -77,7 +77,7 @@ fn bytemuck_f32(bytes: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn types_without_kernels_and_metadata_go_through_untouched() {
+fn state_dict_keeps_metadata_and_dtypes_without_kernels() {
     let folder = Folder::new("others");
     let (path, again) = (folder.file("a.safetensors"), folder.file("b.safetensors"));
     let (count, flags, w) = (7i64.to_le_bytes(), [1u8, 0, 1], 2f32.to_le_bytes());
@@ -124,7 +124,7 @@ fn small() -> StateDict {
 }
 
 #[test]
-fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
+fn state_dict_modules_name_missing_unexpected_and_misshapen_tensors() {
     let modules = [
         Module::conv("conv", &[4, 3, 1, 1], true),
         Module::batch_norm("bn", 4),
@@ -145,7 +145,7 @@ fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
     assert!(dict.check(&plain, false).unwrap().left_over.contains(&"bn.weight".to_string()));
     let strict = [&modules[..2], &modules[3..]].concat();
     assert!(dict.check(&strict, true).is_err());
-    // Shapes are never let through, and all of them are named.
+    // Wrong shapes are always an error, which names all of them.
     let wrong = [Module::conv("conv", &[4, 4, 1, 1], true), Module::batch_norm("bn", 5)];
     let e = dict.check(&wrong, false).unwrap_err();
     let text = e.to_string();
@@ -157,7 +157,7 @@ fn modules_say_what_is_missing_left_over_or_of_the_wrong_shape() {
 }
 
 #[test]
-fn roles_take_their_tensors_out() {
+fn state_dict_roles_take_their_tensors_out() {
     let mut dict = small();
     let conv = dict.conv("conv").unwrap();
     assert_eq!((conv.weight.dims(), conv.bias.unwrap().dims()), (&[4, 3, 1, 1][..], &[4][..]));
@@ -166,17 +166,17 @@ fn roles_take_their_tensors_out() {
     assert!(dict.linear("fc").unwrap().bias.is_none());
     let left: Vec<&str> = dict.names().collect();
     assert_eq!(left, ["bn.num_batches_tracked", "extra.weight", "up.bias", "up.weight"]);
-    // As PyTorch: whatever nobody takes, of any type, but for the counter.
+    // As in PyTorch, unused tensors of any dtype are an error, except for the batch counter.
     dict.insert("ids", StridedTensor::from_slice(&[7i32], &[1]).unwrap());
     assert_eq!(dict.check(&[], false).unwrap().left_over, ["extra.weight", "ids", "up.bias", "up.weight"]);
     dict.take("ids").unwrap();
     let e = dict.conv("conv").unwrap_err();
     assert!(matches!(e, Error::InvalidArgument(_)) && e.to_string().contains("conv.weight"), "{e}");
-    // Nothing is lost when something is missing.
+    // Where one tensor is missing, none is taken out.
     dict.insert("half.running_mean", noise(&[4], 1));
     assert!(dict.batch_norm("half").unwrap_err().to_string().contains("half.running_var"));
     assert_eq!(dict.take("half.running_mean").unwrap().dims(), [4]);
-    // Names change together or not at all.
+    // Either all names change or none.
     assert!(dict.rename(|_| "same".into()).is_err());
     assert_eq!(dict.names().count(), 4);
     dict.rename(|n| n.replace("up.", "down.")).unwrap();
@@ -184,7 +184,7 @@ fn roles_take_their_tensors_out() {
 }
 
 #[test]
-fn what_torch_save_writes_is_named() {
+fn state_dict_names_a_file_of_torch_save() {
     let folder = Folder::new("zip");
     let path = folder.file("s.pth");
     std::fs::write(&path, b"PK\x03\x04\0\0\x08\x08\0\0archive/data.pkl").unwrap();
@@ -196,7 +196,7 @@ fn what_torch_save_writes_is_named() {
 }
 
 #[test]
-fn a_stated_format_must_fit_its_tensor() {
+fn state_dict_refuses_a_stated_format_that_does_not_fit() {
     let folder = Folder::new("stated");
     let path = folder.file("s.safetensors");
     let data = [0u8; 16];
@@ -215,7 +215,7 @@ fn a_stated_format_must_fit_its_tensor() {
 }
 
 #[test]
-fn subnormal_numbers_are_counted_and_flushed_by_choice() {
+fn state_dict_counts_subnormal_numbers_and_flushes_them_on_request() {
     let tiny = f32::from_bits(1);
     let values = [0.0, -0.0, tiny, -tiny, f32::MIN_POSITIVE, f32::NAN, 1.0, f32::from_bits(0x807f_ffff)];
     let t = StridedTensor::from_slice(&values, &[2, 4]).unwrap();
@@ -228,7 +228,7 @@ fn subnormal_numbers_are_counted_and_flushed_by_choice() {
     assert_eq!(bits, want.map(f32::to_bits));
     let halves = t.to_dtype(DType::F16).unwrap();
     assert!(matches!(halves.count_subnormals(), Err(Error::UnsupportedDType(_))));
-    // Packing counts what runs: batch norm can make a weight subnormal, or out of one a normal number.
+    // Packing counts the folded weights: batch norm can make a weight subnormal, or a subnormal weight normal.
     let w = StridedTensor::from_slice(&[1e-30f32, 1.0, tiny, 2.0], &[2, 2, 1, 1]).unwrap();
     let packer = blocktensor::PackedConv2d::new(&w, None, blocktensor::ops::Conv2d::new()).unwrap();
     assert_eq!(packer.subnormals().unwrap(), 1);
@@ -248,9 +248,9 @@ fn subnormal_numbers_are_counted_and_flushed_by_choice() {
     assert_eq!(fc.subnormals(), 1);
 }
 
-/// Mapped and read dicts hold the same; what was read needs the file no longer.
+/// Mapped and read dicts have the same content. A dict that was read does not depend on the file.
 #[test]
-fn a_dict_that_was_read_does_not_change_with_the_file() {
+fn a_state_dict_that_was_read_does_not_change_with_the_file() {
     let folder = Folder::new("dict_changed");
     let path = folder.file("some.safetensors");
     let mut dict = StateDict::new();

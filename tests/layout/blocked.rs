@@ -1,9 +1,9 @@
-//! `Layout`: sizes, strides, offsets, and input that is no layout.
+//! `Layout`: sizes, strides, offsets, and refused input.
 
 use blocktensor::{DType, Error, Layout, MAX_INNER_BLOCKS, MAX_RANK};
 
 #[test]
-fn sizes_strides_and_offsets_of_nchw16c() {
+fn layout_nchw16c_has_the_sizes_strides_and_offsets_of_its_blocks() {
     let l = Layout::NCHW16C;
     let dims = [2, 20, 3, 5];
     assert_eq!((l.rank(), l.is_plain(), l.block_of(1), l.block_of(2)), (4, false, 16, 1));
@@ -20,7 +20,7 @@ fn sizes_strides_and_offsets_of_nchw16c() {
 }
 
 #[test]
-fn several_blocks_along_one_dimension() {
+fn layout_with_several_blocks_along_one_dimension_has_the_right_offsets() {
     let l: Layout = "OIhw4i16o4i".parse().unwrap();
     let dims = [20, 20, 1, 2];
     assert_eq!(&*l.padded_dims(&dims).unwrap(), &[32, 32, 1, 2]);
@@ -30,7 +30,7 @@ fn several_blocks_along_one_dimension() {
 }
 
 #[test]
-fn empty_sizes_take_no_elements_and_their_strides_count_them_as_one() {
+fn layout_of_empty_sizes_takes_no_elements_and_counts_them_as_one_in_strides() {
     let l = Layout::NCHW16C;
     for dims in [[0, 16, 2, 2], [1, 0, 2, 2], [1, 16, 0, 2]] {
         assert_eq!(l.size_elements(&dims).unwrap(), 0);
@@ -41,7 +41,7 @@ fn empty_sizes_take_no_elements_and_their_strides_count_them_as_one() {
 }
 
 #[test]
-fn sizes_that_do_not_fit_are_overflow_also_when_only_the_padding_is_too_much() {
+fn layout_sizes_that_overflow_with_or_without_padding_are_an_error() {
     let l = Layout::NCHW16C;
     let huge = isize::MAX as usize;
     for dims in [[huge, 16, 2, 2], [1, usize::MAX, 1, 1], [1 << 32, 1 << 32, 1, 1], [0, usize::MAX, 1, 1]] {
@@ -52,18 +52,18 @@ fn sizes_that_do_not_fit_are_overflow_also_when_only_the_padding_is_too_much() {
     let dims = [1, 1, 1, huge / 8];
     assert!(Layout::NCHW.size_elements(&dims).is_ok());
     assert!(matches!(l.size_elements(&dims), Err(Error::Overflow(_))));
-    // The elements fit, their bytes do not.
+    // The number of elements fits, their bytes overflow.
     let dims = [1, 16, 1, huge / 32];
     assert!(l.size_elements(&dims).is_ok() && l.size_bytes(&dims, DType::U8).is_ok());
     assert!(matches!(l.size_bytes(&dims, DType::F32), Err(Error::Overflow(_))));
-    // Blocks alone that do not fit.
+    // The product of the blocks overflows.
     let blocks = vec![(0, 65535); 5];
     let l = Layout::new(&[0], &blocks).unwrap();
     assert!(matches!(l.padded_dims(&[1]), Err(Error::Overflow(_))));
 }
 
 #[test]
-fn another_rank_is_named_with_both_ranks() {
+fn layout_names_both_ranks_where_they_differ() {
     let e = Layout::NCHW16C.padded_dims(&[1, 2, 3]).unwrap_err();
     assert!(matches!(e, Error::RankMismatch(_)));
     let text = e.to_string();
@@ -73,7 +73,7 @@ fn another_rank_is_named_with_both_ranks() {
 }
 
 #[test]
-fn parts_that_make_no_layout_are_typed_errors() {
+fn layout_refuses_bad_parts_with_typed_errors() {
     type Blocks<'a> = &'a [(usize, usize)];
     let bad: [(&[usize], Blocks<'_>); 8] = [
         (&[0, 0], &[]),
@@ -96,7 +96,7 @@ fn parts_that_make_no_layout_are_typed_errors() {
 }
 
 #[test]
-fn the_constants_are_what_their_names_say() {
+fn layout_constants_match_their_names() {
     for (layout, name) in [
         (Layout::NCHW, "nchw"),
         (Layout::NHWC, "nhwc"),

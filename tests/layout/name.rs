@@ -1,4 +1,4 @@
-//! Names of layouts: both ways, exactly.
+//! Names of layouts: parsing and printing.
 
 use blocktensor::{Error, Layout, Role};
 
@@ -105,7 +105,7 @@ const TAGS: &[&str] = &[
 ];
 
 #[test]
-fn every_name_parses_and_prints_as_itself() {
+fn every_layout_name_parses_and_prints_as_itself() {
     for name in NAMES.iter().chain(TAGS) {
         let layout: Layout = name.parse().unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(layout.to_string(), *name);
@@ -118,7 +118,7 @@ fn every_name_parses_and_prints_as_itself() {
 }
 
 #[test]
-fn tags_are_onednns() {
+fn layout_tags_match_onednn() {
     for (name, tag) in [
         ("nchw", "abcd"),
         ("nhwc", "acdb"),
@@ -136,7 +136,7 @@ fn tags_are_onednns() {
 }
 
 #[test]
-fn megengines_names_are_understood_and_told() {
+fn megengine_layout_names_parse_and_print() {
     for (theirs, field) in [
         ("NCHW", "nchw"),
         ("NHWC", "nhwc"),
@@ -156,12 +156,12 @@ fn megengines_names_are_understood_and_told() {
 }
 
 #[test]
-fn the_role_changes_the_name_and_nothing_else() {
+fn the_role_of_a_layout_changes_its_name_alone() {
     let (nchw, oihw): (Layout, Layout) = ("nchw".parse().unwrap(), "oihw".parse().unwrap());
     assert_eq!(nchw, oihw);
     assert_eq!((nchw.role(), oihw.role()), (Role::Activations, Role::Weights));
     assert_eq!(nchw.with_role(Role::GroupedWeights).to_string(), "goiw");
-    // No letters for weights of rank 7: the tag.
+    // Weights of rank 7 have no letters, so the tag is printed.
     let seven: Layout = "abcdefg".parse().unwrap();
     assert_eq!(seven.with_role(Role::Weights).to_string(), "abcdefg");
     let set: std::collections::HashSet<Layout> = [nchw, oihw, Layout::NCHW, Layout::OIHW].into();
@@ -169,7 +169,7 @@ fn the_role_changes_the_name_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_name_is_an_error_that_lists_the_names() {
+fn a_bad_layout_name_is_an_error_that_lists_the_names() {
     let long = "n".repeat(100_000);
     for name in [
         "",

@@ -1,9 +1,9 @@
-//! The layouts that suit the machine.
+//! The native layouts of this machine.
 
 use blocktensor::{Error, Layout, WeightsKind};
 
 #[test]
-fn activations_and_weights_have_the_same_block() {
+fn native_layouts_of_activations_and_weights_have_the_same_block() {
     let (act, wei) = Layout::native();
     let b = act.block_of(1);
     assert!(b == 16 || b == 8);
@@ -22,7 +22,7 @@ fn activations_and_weights_have_the_same_block() {
 }
 
 #[test]
-fn other_ranks_and_blocks_are_errors() {
+fn native_layouts_refuse_other_ranks_and_blocks() {
     for rank in [0, 1, 2, 6, 13, usize::MAX] {
         assert!(matches!(Layout::native_activation(rank), Err(Error::RankMismatch(_))));
     }

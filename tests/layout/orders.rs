@@ -16,7 +16,7 @@ fn first_elements(name: &str, n: usize) -> Vec<usize> {
 }
 
 #[test]
-fn megengine_element_orders() {
+fn blocked_layouts_have_the_element_orders_of_megengine() {
     assert_eq!(first_elements("NCHW", 3), [0, 1, 2]);
     assert_eq!(first_elements("NHWC", 3), [0, 9, 18]);
     assert_eq!(first_elements("NCHW4", 6), [0, 9, 18, 27, 1, 10]);

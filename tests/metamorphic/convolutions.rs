@@ -1,4 +1,4 @@
-//! The relations for convolutions. Numbers are small integers, whose sums are exact in every order.
+//! The relations for convolutions. Elements are small integers, whose sums are exact in every order.
 
 use blocktensor::ops::{self, Conv2d};
 use blocktensor::{Error, Layout, MemoryFormat, Operand, PackedConv2d, Source, StridedTensor, Tensor};
@@ -19,7 +19,7 @@ fn forms(x: &StridedTensor) -> [Tensor; 4] {
 }
 
 #[test]
-fn two_hundred_convolutions() {
+fn convolutions_satisfy_every_metamorphic_relation() {
     let mut rng = Rng(21);
     for case in 0..200 {
         let (mut c, mut o, groups) = match rng.below(4) {
@@ -53,7 +53,7 @@ fn two_hundred_convolutions() {
             let image = part(&form, 0, n, 1);
             let one = match conv.run(&image) {
                 Ok(one) => one,
-                // The engine may want other weights for one image, and says so.
+                // The engine may need other weights for one image; then it is an error that says so.
                 Err(Error::PackMismatch(_)) => {
                     packer.pack_for(&Source::of(&image).unwrap()).unwrap().run(&image).unwrap()
                 }
@@ -69,7 +69,7 @@ fn two_hundred_convolutions() {
                 assert!(again == elements(&want), "{}", what(&format!("{threads} threads")));
             }
         }
-        // Input channels may be renamed, with those of the weights; so may output channels, with the bias.
+        // Input channels may be permuted together with those of the weights, and output channels together with the bias.
         if groups == 1 {
             let mut order: Vec<usize> = (0..c).collect();
             (1..c).rev().for_each(|i| order.swap(i, rng.below(i + 1)));
@@ -93,7 +93,7 @@ fn two_hundred_convolutions() {
                 assert_eq!(elements(&y), expected, "{}", what("output channels renamed"));
             }
         }
-        // Beyond the channels there is nothing but NaN.
+        // The channels outside of the view are NaN.
         for view in poisoned(&x) {
             let y = ops::conv2d(&view, &w, Some(&bias), &params).unwrap();
             assert_eq!(elements(&y.into()), elements(&want), "{}", what("a view amid NaN"));

@@ -1,5 +1,5 @@
-//! What must hold between two calls, whatever the numbers are: layouts agree, a batch may be split, channels may be
-//! renamed, what lies beyond the channels is not read, and threads change no bit.
+//! Relations between two calls that hold for any numbers: layouts agree, a batch may be split, channels may be permuted,
+//! elements outside of a view of the channels are not read, and the number of threads changes no bit.
 
 mod convolutions;
 
@@ -14,13 +14,13 @@ use crate::support::{Rng, amid};
 
 type Given = Vec<(&'static str, Value)>;
 
-/// One op: its arguments from an activation and a maker of vectors with a number for each channel.
+/// One op. The function makes its arguments from an activation and from a source of vectors with a number for each channel.
 struct Subject {
     op: &'static str,
     args: fn(Tensor, &dyn Fn(u64) -> StridedTensor) -> Given,
     /// Each channel of the result comes from the same channel of the source.
     by_channel: bool,
-    /// Layouts may add in different orders: largest difference, relative to 1.
+    /// Layouts may add in different orders: the largest allowed difference, relative to 1.
     slack: f32,
 }
 
@@ -101,7 +101,7 @@ fn strided(t: &Tensor) -> StridedTensor {
     }
 }
 
-/// A part of a tensor along an axis, in the form that the whole has.
+/// A part of a tensor along an axis, in the layout of the whole.
 fn part(t: &Tensor, axis: usize, start: usize, length: usize) -> Tensor {
     let narrow = strided(t).narrow(axis, start, length).unwrap();
     match t {
@@ -110,7 +110,7 @@ fn part(t: &Tensor, axis: usize, start: usize, length: usize) -> Tensor {
     }
 }
 
-/// The channels in another order.
+/// The tensor with its channels in another order.
 fn renamed(x: &StridedTensor, order: &[usize]) -> StridedTensor {
     let [n, c, h, w] = *x.dims() else { unreachable!() };
     let data = x.to_vec::<f32>().unwrap();
@@ -120,13 +120,13 @@ fn renamed(x: &StridedTensor, order: &[usize]) -> StridedTensor {
     StridedTensor::from_slice(&turned, x.dims()).unwrap()
 }
 
-/// The same elements as some channels of a larger tensor that holds nothing but NaN around them, in two formats.
+/// The same elements as a view of some channels of a larger tensor, whose other channels are NaN, in two formats.
 fn poisoned(x: &StridedTensor) -> [StridedTensor; 2] {
     [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast].map(|format| amid(x, 1, [3, 18], f32::NAN, format))
 }
 
 #[test]
-fn a_thousand_cases_of_every_relation() {
+fn ops_satisfy_every_metamorphic_relation() {
     let mut rng = Rng(20);
     let (mut compared, mut unsupported) = ([0; 5], 0);
     for case in 0..1000 {
@@ -152,7 +152,7 @@ fn a_thousand_cases_of_every_relation() {
         let call = |t: &Tensor| call_with(t, &plain).unwrap();
         let want = match call_with(&x.clone().into(), &plain) {
             Ok(want) => want,
-            // A variance of one pixel, or of one number.
+            // Norms refuse the variance of a single element.
             Err(Error::InvalidArgument(_)) if s.op.ends_with("_norm") => continue,
             Err(e) => panic!("{}: {e}", s.op),
         };
@@ -186,7 +186,7 @@ fn a_thousand_cases_of_every_relation() {
             let one = call(&part(&form, 0, n, 1));
             assert_eq!(bits(&one), bits(&part(&y, 0, n, 1)), "{what}: image {n} alone");
             compared[1] += 1;
-            // Channels may be renamed.
+            // Channels may be permuted.
             if s.by_channel {
                 let turned: Tensor = match &form {
                     Tensor::Blocked(b) => renamed(&x, &order).to_blocked(b.layout()).unwrap().into(),
@@ -211,7 +211,7 @@ fn a_thousand_cases_of_every_relation() {
                 compared[3] += 1;
             }
         }
-        // What lies beyond the channels is not read.
+        // Elements outside of the view are not read.
         for (view, name) in poisoned(&x).into_iter().zip(["contiguous", "channels_last"]) {
             let what = format!("case {case}: {} of {dims:?} amid NaN, {name}", s.op);
             let near = |(g, w): (&f32, &f32)| {

@@ -5,10 +5,10 @@ use blocktensor::{Layout, MemoryFormat, StridedTensor, ledger, onednn};
 
 use crate::support::alone;
 
-/// Other tests use the same cache, and empty it.
+/// In a process of its own, as other tests use the same cache and clear it.
 #[test]
-fn the_cache_counts_and_stays_within_its_bound() {
-    let printed = alone("onednn::the_cache_counts_and_stays_within_its_bound", &[], || {
+fn the_primitive_cache_counts_and_stays_within_its_bound() {
+    let printed = alone("onednn::the_primitive_cache_counts_and_stays_within_its_bound", &[], || {
         let w = StridedTensor::full(&[16, 16, 1, 1], 1f32, MemoryFormat::Contiguous).unwrap();
         let wb = w.to_blocked(&Layout::native().1).unwrap();
         let call = |side: usize| {
@@ -35,14 +35,14 @@ fn the_cache_counts_and_stays_within_its_bound() {
 }
 
 #[test]
-fn the_engine_tells_its_version_and_instruction_set() {
+fn onednn_reports_its_version_and_instruction_set() {
     let (major, _, _) = onednn::version();
     assert_eq!(major, 3);
     assert!(onednn::effective_isa().contains("isa"), "{}", onednn::effective_isa());
 }
 
 #[test]
-fn a_kernel_that_reorders_inside_itself_is_in_the_ledger_and_denied() {
+fn a_onednn_kernel_that_reorders_internally_is_recorded_and_can_be_denied() {
     let x = StridedTensor::full(&[1, 32, 9, 9], 1f32, MemoryFormat::Contiguous).unwrap();
     let w = StridedTensor::full(&[32, 32, 3, 3], 1f32, MemoryFormat::Contiguous).unwrap();
     let (_, book) = ledger::record(|| ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap());
@@ -51,10 +51,10 @@ fn a_kernel_that_reorders_inside_itself_is_in_the_ledger_and_denied() {
     assert_eq!(inside, usize::from(run.implementation.starts_with("jit_uni_ncsp")), "{book} {run:?}");
 }
 
-/// The wish reaches oneDNN's code on every thread that runs it, and no Rust code. Outside the scope nothing is flushed.
+/// The setting reaches oneDNN's code on every thread that runs it, and no Rust code. Outside the scope nothing is flushed.
 #[cfg(all(target_arch = "x86_64", unix, onednn_threadpool))]
 #[test]
-fn onednn_flushes_subnormal_numbers_inside_the_scope_alone() {
+fn flush_engine_subnormals_affects_onednn_inside_the_scope_alone() {
     const SUBNORMAL: f32 = 1e-40;
     let identity: Vec<f32> = (0..32 * 32).map(|i| if i % 33 == 0 { 1.0 } else { 0.0 }).collect();
     let w = StridedTensor::from_slice(&identity, &[32, 32, 1, 1]).unwrap();
@@ -79,7 +79,7 @@ fn onednn_flushes_subnormal_numbers_inside_the_scope_alone() {
                 blocktensor::flush_engine_subnormals(|| {
                     assert!(all(of_onednn(), 0.0), "{threads} threads, inside");
                     assert!(all(of_ours(), 2.0 * SUBNORMAL), "{threads} threads, a kernel in Rust");
-                    // Ops inside a task of a section have the wish of the section's leader.
+                    // Ops inside a task of a parallel section have the setting of the section's leader.
                     blocktensor::parallel_for(4, |_| {
                         assert!(all(of_onednn(), 0.0), "{threads} threads, a task")
                     });

@@ -1,4 +1,4 @@
-//! Binary ops with broadcasting on every form against their definitions.
+//! Binary ops with broadcasting, in every layout, against their definitions in f64.
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
@@ -12,7 +12,7 @@ const OPS: &[&str] = &[
     "add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
 ];
 
-/// Some of the sizes, at random, become 1.
+/// The sizes, with random ones replaced by 1.
 fn stretched(rng: &mut Rng, dims: &[usize]) -> Vec<usize> {
     let n = dims.len();
     match rng.below(9) {
@@ -26,13 +26,13 @@ fn stretched(rng: &mut Rng, dims: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Where element `i` of the common shape lies in an operand of these sizes.
+/// The row-major offset, in an operand of these sizes, of element `i` of the common shape.
 fn at(common: &[usize], i: usize, dims: &[usize]) -> usize {
     index(common, i).iter().zip(dims).fold(0, |at, (&i, &d)| at * d + if d == 1 { 0 } else { i })
 }
 
 #[test]
-fn every_op_broadcasts_on_every_form() {
+fn binary_ops_broadcast_as_their_f64_definitions_in_every_layout() {
     let mut rng = Rng(41);
     for case in 0..700 {
         let op = OPS[case % OPS.len()];
@@ -57,7 +57,7 @@ fn every_op_broadcasts_on_every_form() {
             .collect();
         let a = forms(&StridedTensor::from_slice(&a, &a_dims).unwrap());
         let b = forms(&StridedTensor::from_slice(&b, &b_dims).unwrap());
-        // Strided operands in formats of their own; blocked ones in the same layout.
+        // Strided operands may differ in memory format; blocked ones must have the same layout.
         let shift = rng.below(5);
         for (i, (form, a)) in a.iter().enumerate() {
             let (other, b) = if i < 5 { &b[(i + shift) % 5] } else { &b[i] };
@@ -84,7 +84,7 @@ impl Sizes for Tensor {
 }
 
 #[test]
-fn where_and_numbers() {
+fn where_and_scalar_ops_agree_with_their_definitions() {
     let mut rng = Rng(42);
     for case in 0..200 {
         let dims = sizes(&mut rng);
@@ -126,7 +126,7 @@ fn where_and_numbers() {
 }
 
 #[test]
-fn lower_ranks_and_scalars_broadcast_on_strided() {
+fn binary_ops_broadcast_lower_ranks_and_scalars() {
     let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
     let row = StridedTensor::from_slice(&[10f32, 20.0, 30.0], &[3]).unwrap();
     let scalar = StridedTensor::from_slice(&[100f32], &[]).unwrap();
@@ -138,7 +138,7 @@ fn lower_ranks_and_scalars_broadcast_on_strided() {
 }
 
 #[test]
-fn into_a_blocked_destination() {
+fn binary_ops_write_into_a_blocked_destination() {
     let data = Rng(43).reals(2 * 5 * 3 * 2);
     let x = StridedTensor::from_slice(&data, &[2, 5, 3, 2]).unwrap();
     let one = StridedTensor::from_slice(&data[..12], &[2, 1, 3, 2]).unwrap();
@@ -154,7 +154,7 @@ fn into_a_blocked_destination() {
 }
 
 #[test]
-fn what_does_not_go_together_is_told() {
+fn binary_ops_refuse_operands_that_do_not_fit() {
     let x = StridedTensor::from_slice(&[1f32; 2 * 16 * 2 * 2], &[2, 16, 2, 2]).unwrap();
     let (sixteen, eight) = (x.to_blocked(&Layout::NCHW16C).unwrap(), x.to_blocked(&Layout::NCHW8C).unwrap());
     let e = ops::add(&sixteen, &eight).unwrap_err();
@@ -182,7 +182,7 @@ fn what_does_not_go_together_is_told() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn binary_ops_have_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(44);
     let dims = [2, 37, 41, 40];
     let x = forms(&StridedTensor::from_slice(&rng.reals(dims.iter().product()), &dims).unwrap());

@@ -1,4 +1,4 @@
-//! `cat`, `stack`, `chunk`, `split` on every form, exactly.
+//! `cat`, `stack`, `chunk` and `split` in every layout: results are exact.
 
 use blocktensor::dispatch;
 use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, ops};
@@ -16,7 +16,7 @@ fn dims_of(t: &Tensor) -> Vec<usize> {
 }
 
 #[test]
-fn joined_and_cut_along_every_axis() {
+fn cat_and_split_agree_with_loops_along_every_axis_in_every_layout() {
     let mut rng = Rng(51);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -31,7 +31,7 @@ fn joined_and_cut_along_every_axis() {
         for (form, x) in forms(&x) {
             let what = format!("case {case} {dims:?} axis {axis} parts {parts:?} {form}");
             let pieces = ops::split(&x, &parts, axis).unwrap_or_else(|e| panic!("{what}: {e}"));
-            // One size stands for many, so a list of one is another call.
+            // A single size means equal pieces, so a list of one size is another call.
             if parts.len() > 1 {
                 assert_eq!(pieces.iter().map(|p| dims_of(p)[axis]).collect::<Vec<_>>(), parts, "{what}");
             }
@@ -54,7 +54,7 @@ fn joined_and_cut_along_every_axis() {
 }
 
 #[test]
-fn chunks_are_pytorchs() {
+fn chunk_has_the_sizes_of_pytorch() {
     for (size, chunks, want) in [
         (7usize, 3usize, vec![3usize, 3, 1]),
         (6, 4, vec![2, 2, 2]),
@@ -78,7 +78,7 @@ fn chunks_are_pytorchs() {
 }
 
 #[test]
-fn stacked_along_a_new_axis() {
+fn stack_agrees_with_loops_along_every_new_axis() {
     let mut rng = Rng(52);
     for case in 0..100 {
         let dims = sizes(&mut rng);
@@ -110,7 +110,7 @@ fn stacked_along_a_new_axis() {
 }
 
 #[test]
-fn every_dtype_moves() {
+fn cat_and_split_take_every_dtype() {
     for dtype in DType::ALL {
         let x = StridedTensor::zeros(&[1, 17, 2, 2], dtype, MemoryFormat::Contiguous).unwrap();
         for x in [Tensor::from(x.clone()), x.to_blocked(&Layout::NCHW16C).unwrap().into()] {
@@ -121,7 +121,7 @@ fn every_dtype_moves() {
 }
 
 #[test]
-fn what_cannot_be_joined_or_cut_is_told() {
+fn cat_stack_chunk_and_split_refuse_bad_arguments_by_name() {
     let x = StridedTensor::from_slice(&[1f32; 24], &[1, 6, 2, 2]).unwrap();
     let other = StridedTensor::from_slice(&[1f32; 12], &[1, 3, 2, 2]).unwrap();
     let e = ops::cat(&[&x, &other], 2).unwrap_err();
@@ -159,7 +159,7 @@ fn what_cannot_be_joined_or_cut_is_told() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn cat_and_split_have_the_same_bits_for_any_number_of_threads() {
     let x = StridedTensor::from_slice(&Rng(53).reals(2 * 35 * 40 * 30), &[2, 35, 40, 30]).unwrap();
     for (form, x) in forms(&x) {
         same_bits_for_all_threads(form, || elements(&ops::cat(&[&x, &x], 1).unwrap()));

@@ -1,4 +1,4 @@
-//! Convolution on every key against loops from the definition.
+//! Convolution under every dispatch key, against f64 loops from the definition.
 
 use blocktensor::ops::{self, Activation, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
 use blocktensor::{
@@ -9,8 +9,8 @@ use blocktensor::{
 use crate::support::conv::Problem;
 use crate::support::{Rng, assert_close};
 
-/// A random problem of 1 to 3 spatial dimensions; sizes that meet channel tails, one-pixel images, padding beyond the
-/// kernel, groups of any width.
+/// A random problem of 1 to 3 spatial dimensions. Sizes cover channel tails, images of one pixel, padding wider than the
+/// kernel, and groups of any width.
 pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Problem {
     let channels = [1, 3, 15, 16, 17, 31, 32, 33];
     let (mut c, mut o, groups) = match rng.below(6) {
@@ -19,7 +19,7 @@ pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Problem {
             (c, c, c)
         }
         1 => (32 * rng.pick(&[1, 2]), 32 * rng.pick(&[1, 2]), 2),
-        // Group widths that do not divide the block, and multiplier depthwise.
+        // Group widths that do not divide the block, and depthwise with a channel multiplier.
         2 => {
             let groups = rng.pick(&[2, 3, 5, 8]);
             let widest = if groups < 4 { 24 } else { 8 };
@@ -71,7 +71,7 @@ impl Data {
         }
     }
 
-    /// Weights with their groups apart, in the layout that goes with the machine's activations.
+    /// Weights with groups as a dimension of their own, in the layout that goes with this machine's activations.
     fn blocked_weights(&self, p: &Problem) -> BlockedTensor {
         let spatial = self.x.rank() - 2;
         let (cg, og) = (p.c / p.groups, p.o / p.groups);
@@ -106,7 +106,7 @@ pub(super) fn conv3d(p: &Problem) -> Conv3d {
     Conv3d::new().strides(p.stride).dilations(p.dilation).paddings(p.pad_begin, p.pad_end).groups(p.groups)
 }
 
-/// Every way to run one problem, compared with the loops.
+/// Runs one problem in every way, and compares the results with the loops.
 macro_rules! every_way {
     ($case:expr, $p:expr, $data:expr, $spatial:literal, $op:path, $packed:ident, $params:expr, $limit:expr) => {{
         let (p, data, params) = ($p, $data, $params);
@@ -145,7 +145,7 @@ fn direct_runs(ledger: &ledger::Ledger) -> usize {
 }
 
 #[test]
-fn integers_are_exact_on_every_key_and_packed() {
+fn conv_of_integers_is_exact_in_every_layout_and_packed() {
     let mut rng = Rng(1);
     let mut direct = 0;
     for case in 0..300 {
@@ -166,7 +166,7 @@ fn integers_are_exact_on_every_key_and_packed() {
 }
 
 #[test]
-fn real_numbers_stay_within_the_rounding_of_their_sums() {
+fn conv_of_real_numbers_stays_within_rounding() {
     let mut rng = Rng(2);
     for case in 0..60 {
         let p = problem(&mut rng, 2);
@@ -177,7 +177,7 @@ fn real_numbers_stay_within_the_rounding_of_their_sums() {
     }
 }
 
-/// Shapes that our own kernel runs whatever the engine: few channels, narrow and straddling groups, depthwise with a
+/// Shapes that our own kernel always runs: few channels, groups that are narrow or cross block borders, depthwise with a
 /// multiplier.
 const OWN: [(usize, usize, usize); 6] =
     [(3, 40, 1), (32, 32, 8), (40, 40, 2), (18, 18, 3), (12, 36, 12), (40, 10, 10)];
@@ -189,7 +189,7 @@ fn own_problem(shape: (usize, usize, usize), stride: usize) -> Problem {
 }
 
 #[test]
-fn our_own_kernel_gives_the_same_bits_for_every_number_of_threads() {
+fn conv2d_own_kernel_has_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(3);
     for (case, shape) in OWN.into_iter().enumerate() {
         let p = own_problem(shape, 1 + case % 2);
@@ -211,9 +211,9 @@ fn our_own_kernel_gives_the_same_bits_for_every_number_of_threads() {
     }
 }
 
-/// Such weights would be packed on every call, where nobody sees it.
+/// Such weights would have to be packed on every call, unseen by the caller.
 #[test]
-fn blocked_weights_in_another_layout_are_refused_with_the_right_one() {
+fn conv2d_refuses_blocked_weights_in_another_layout_and_names_the_right_one() {
     let mut rng = Rng(8);
     let p = own_problem((32, 32, 1), 1);
     let data = Data::new(&p, 2, |n| rng.reals(n));
@@ -226,14 +226,14 @@ fn blocked_weights_in_another_layout_are_refused_with_the_right_one() {
     assert!(text.contains(&native.to_string()) && text.contains("reorder_to"), "{e}");
     let same = ops::conv2d(&xb, &wb.reorder_to(&native).unwrap(), None, &conv2d(&p));
     assert_eq!(same.unwrap().dims(), [2, 32, 9, 21]);
-    // And strided ones beside a blocked source: the remedy is the layout of weights.
+    // Strided weights beside a blocked source: the remedy names the layout of the weights.
     let e = ops::conv2d(&Tensor::from(xb), &Tensor::from(data.w.clone()), None, &conv2d(&p)).unwrap_err();
     assert!(e.to_string().contains("to_blocked(&Layout::native().1)"), "{e}");
 }
 
-/// Groups of 20 channels are no multiple of any block: oneDNN has only its reference implementation.
+/// 20 channels per group are no multiple of any block, so oneDNN has only its reference implementation.
 #[test]
-fn a_reference_implementation_runs_only_where_it_is_allowed() {
+fn conv2d_runs_a_reference_implementation_only_where_allowed() {
     let mut rng = Rng(7);
     let p = own_problem((40, 40, 2), 1);
     let data = Data::new(&p, 2, |n| rng.reals(n));
@@ -253,7 +253,7 @@ fn a_reference_implementation_runs_only_where_it_is_allowed() {
 }
 
 #[test]
-fn our_own_kernel_applies_post_ops_and_leaves_zero_tails() {
+fn conv2d_own_kernel_applies_post_ops_and_leaves_zero_tails() {
     let mut rng = Rng(4);
     let activations = [
         Activation::Relu,
@@ -323,7 +323,7 @@ fn our_own_kernel_applies_post_ops_and_leaves_zero_tails() {
 }
 
 #[test]
-fn a_nan_stays_in_its_own_group_and_out_of_the_tail() {
+fn conv2d_keeps_a_nan_in_its_group_and_out_of_the_tail() {
     for shape in OWN {
         let p = own_problem(shape, 1);
         let mut rng = Rng(5);
@@ -344,7 +344,7 @@ fn a_nan_stays_in_its_own_group_and_out_of_the_tail() {
 }
 
 #[test]
-fn packing_on_every_call_is_in_the_ledger_and_interchange_layouts_are_refused() {
+fn conv2d_records_packing_on_every_call_and_refuses_interchange_layouts() {
     let mut rng = Rng(6);
     let p = own_problem((32, 32, 8), 1);
     let data = Data::new(&p, 2, |n| rng.integers(n));
@@ -354,7 +354,7 @@ fn packing_on_every_call_is_in_the_ledger_and_interchange_layouts_are_refused() 
     assert_eq!(ledger.reorders[0].cause, ledger::Cause::Packing);
     let denied = ledger::deny_reorders(|| ops::conv2d(&xb, &wb, None, &conv2d(&p)));
     assert!(matches!(denied, Err(Error::ReorderDenied(_))));
-    // Few channels in one group: the weights lie as the kernel wants them.
+    // Few channels in one group: the kernel reads the weights as they are.
     let p = own_problem((3, 40, 1), 1);
     let data = Data::new(&p, 2, |n| rng.integers(n));
     let (xb, wb) = (data.x.to_blocked(&Layout::native().0).unwrap(), data.blocked_weights(&p));
@@ -373,7 +373,7 @@ fn packing_on_every_call_is_in_the_ledger_and_interchange_layouts_are_refused() 
 }
 
 #[test]
-fn an_empty_batch_and_an_empty_image_run() {
+fn conv2d_runs_an_empty_batch_and_an_empty_image() {
     let act = Layout::native().0;
     let wb = StridedTensor::ones(&[40, 3, 3, 3], DType::F32, MemoryFormat::Contiguous)
         .unwrap()
@@ -387,9 +387,9 @@ fn an_empty_batch_and_an_empty_image_run() {
     assert_eq!(y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), [0.0; 560]);
 }
 
-/// oneDNN 3.14.1's `jit_uni_ncsp:matmul` adds a bias that it reads from the wrong place.
+/// oneDNN 3.14.1's `jit_uni_ncsp:matmul` reads the bias from the wrong address.
 #[test]
-fn a_pointwise_nchw_convolution_with_bias_is_exact() {
+fn conv2d_pointwise_nchw_with_bias_is_exact() {
     let mut rng = Rng(9);
     let p = Problem::new([1, 64, 48], [1, 14, 14], [1; 3]);
     let (x, w, b) = (rng.integers(64 * 196), rng.integers(48 * 64), rng.integers(48));
@@ -402,7 +402,7 @@ fn a_pointwise_nchw_convolution_with_bias_is_exact() {
 }
 
 #[test]
-fn parameters_of_another_dtype_are_named() {
+fn conv2d_names_parameters_of_another_dtype() {
     let x = StridedTensor::full(&[1, 3, 4, 4], 1f32, MemoryFormat::Contiguous).unwrap();
     let w = StridedTensor::full(&[2, 3, 1, 1], 1f32, MemoryFormat::Contiguous).unwrap();
     let bias = StridedTensor::zeros(&[2], DType::BF16, MemoryFormat::Contiguous).unwrap();

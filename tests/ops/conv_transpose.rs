@@ -1,4 +1,4 @@
-//! Transposed convolution on every key against loops from the definition.
+//! Transposed convolution under every dispatch key, against f64 loops from the definition.
 
 use blocktensor::ops::{self, ConvTranspose, ConvTranspose2d, PostOp};
 use blocktensor::{
@@ -42,7 +42,7 @@ pub(super) fn problem(rng: &mut Rng, spatial: usize) -> Transposed {
     }
 }
 
-/// The operands of a problem, and its answer with a bias.
+/// The operands of a problem, and its expected result with a bias.
 pub(super) struct Data {
     pub x: StridedTensor,
     pub w: StridedTensor,
@@ -68,7 +68,8 @@ impl Data {
         }
     }
 
-    /// Output channels first, groups apart, in the layout that goes with the machine's activations.
+    /// Weights with output channels first and groups as a dimension of their own, in the layout that goes with this machine's
+    /// activations.
     fn blocked_weights(&self, p: &Problem) -> BlockedTensor {
         let spatial = self.x.rank() - 2;
         if p.groups == 1 {
@@ -128,7 +129,7 @@ macro_rules! every_way {
 }
 
 #[test]
-fn integers_are_exact_on_every_key_and_packed() {
+fn conv_transpose_of_integers_is_exact_in_every_layout_and_packed() {
     let mut rng = Rng(11);
     for case in 0..150 {
         let p = problem(&mut rng, 2);
@@ -146,7 +147,7 @@ fn integers_are_exact_on_every_key_and_packed() {
 }
 
 #[test]
-fn real_numbers_stay_within_the_rounding_of_their_sums() {
+fn conv_transpose_of_real_numbers_stays_within_rounding() {
     let mut rng = Rng(12);
     for case in 0..40 {
         let p = problem(&mut rng, 2);
@@ -158,7 +159,7 @@ fn real_numbers_stay_within_the_rounding_of_their_sums() {
 }
 
 #[test]
-fn post_ops_batch_norm_and_other_batches() {
+fn conv_transpose_packed_runs_post_ops_batch_norm_and_other_batches() {
     let mut rng = Rng(13);
     let dense = Problem::new([2, 20, 24], [1, 5, 6], [1, 4, 4]).padded([0, 1, 1]);
     let p = Transposed { of: Problem { groups: 2, stride: [1, 2, 2], ..dense }, output_padding: [0; 3] };
@@ -193,7 +194,7 @@ fn post_ops_batch_norm_and_other_batches() {
         &want,
         |_| 0.0,
     );
-    // The same weights for one image of the two.
+    // The same packed weights run a batch of one image.
     let x = data.x.narrow(0, 1, 1).unwrap().to_blocked(&act).unwrap();
     let r = residual.narrow(0, 1, 1).unwrap().to_blocked(&act).unwrap();
     let y = packed.run_fused(&x, ops::Fusion { residual: Some(&r), channel: &channel }).unwrap();
@@ -205,9 +206,9 @@ fn post_ops_batch_norm_and_other_batches() {
     );
 }
 
-/// Where a row of the result is no multiple of the stride, kernels read the residual as if it were.
+/// Some kernels read the residual as if each row of the result were a multiple of the stride.
 #[test]
-fn residuals_on_rows_that_the_stride_does_not_divide() {
+fn conv_transpose_adds_residuals_to_rows_that_the_stride_does_not_divide() {
     let mut rng = Rng(14);
     let mut cases = 0;
     while cases < 80 {
@@ -242,9 +243,10 @@ fn residuals_on_rows_that_the_stride_does_not_divide() {
     }
 }
 
-/// With as many inputs as outputs, weights that are reordered as they are would run, and be others.
+/// With as many input as output channels, weights that were reordered without the transposition would run and give wrong
+/// results.
 #[test]
-fn remedies_for_weights_of_another_key_lead_to_the_same_numbers() {
+fn conv_transpose_remedies_for_weights_of_another_key_give_the_same_numbers() {
     let mut rng = Rng(15);
     let x = StridedTensor::from_slice(&rng.integers(32 * 20), &[1, 32, 4, 5]).unwrap();
     let xb = x.to_blocked(&Layout::native().0).unwrap();
@@ -286,7 +288,7 @@ fn remedies_for_weights_of_another_key_lead_to_the_same_numbers() {
 }
 
 #[test]
-fn shapes_and_parameters_that_do_not_go_together_are_errors() {
+fn conv_transpose_refuses_shapes_and_parameters_that_do_not_fit() {
     let x = StridedTensor::ones(&[1, 4, 5, 5], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     let w = |dims: &[usize]| {
         StridedTensor::ones(dims, blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap()

@@ -1,4 +1,4 @@
-//! Dropout: the same mask everywhere, in the right proportion.
+//! Dropout: the same mask in every layout, with the right proportion.
 
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
 
@@ -7,7 +7,7 @@ use crate::support::activation::{elements, forms, same_bits_for_all_threads, siz
 
 /// An expanded tensor has more elements than memory has bytes.
 #[test]
-fn a_result_that_is_too_large_is_a_typed_error() {
+fn dropout_with_a_result_beyond_memory_is_a_typed_error() {
     let one = |dims: &[usize]| StridedTensor::full(dims, 1f32, MemoryFormat::Contiguous).unwrap();
     for e in [
         ops::dropout(&one(&[1]).expand(&[1 << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
@@ -19,7 +19,7 @@ fn a_result_that_is_too_large_is_a_typed_error() {
 }
 
 #[test]
-fn the_mask_depends_on_seed_and_place_alone() {
+fn dropout_mask_depends_on_seed_and_logical_index_alone() {
     let mut rng = Rng(71);
     for case in 0..150 {
         let dims = sizes(&mut rng);
@@ -43,7 +43,7 @@ fn the_mask_depends_on_seed_and_place_alone() {
 }
 
 #[test]
-fn the_proportion_is_p_and_seeds_differ() {
+fn dropout_drops_the_proportion_p_and_seeds_give_independent_masks() {
     let (dims, n) = ([4, 32, 32, 32], 4 * 32 * 32 * 32);
     let x = StridedTensor::from_slice(&vec![1f32; n], &dims).unwrap();
     let kept = |p: f64, seed: i64| -> Vec<bool> {
@@ -59,7 +59,7 @@ fn the_proportion_is_p_and_seeds_differ() {
             );
         }
     }
-    // Masks of two seeds, and a mask and itself moved by a pixel, a channel, an image, agree as often as chance has it.
+    // Two masks agree as often as independent ones: of two seeds, and a mask with itself moved by a pixel, a channel, an image.
     let (a, b) = (kept(0.5, 7), kept(0.5, 8));
     let moved = |by: usize| a.iter().zip(a.iter().cycle().skip(by)).filter(|(a, b)| a == b).count();
     let agree =
@@ -71,7 +71,7 @@ fn the_proportion_is_p_and_seeds_differ() {
 }
 
 #[test]
-fn features_stay_or_go_as_a_whole() {
+fn feature_dropout_drops_whole_channels() {
     let x = StridedTensor::from_slice(&vec![1f32; 64 * 64 * 6], &[64, 64, 3, 2]).unwrap();
     let y = elements(&ops::feature_dropout(&x, 0.25, 5, true).unwrap().into());
     let dropped = y.chunks(6).filter(|c| c[0] == 0.0).count();
@@ -80,7 +80,7 @@ fn features_stay_or_go_as_a_whole() {
 }
 
 #[test]
-fn other_ranks_threads_and_errors() {
+fn dropout_of_other_ranks_on_any_number_of_threads_and_with_bad_arguments() {
     let x = StridedTensor::from_slice(&[1f32; 100], &[100]).unwrap();
     let y = ops::dropout(&x, 0.5, 0, true).unwrap().to_vec::<f32>().unwrap();
     assert!(y.contains(&0.0) && y.contains(&2.0));

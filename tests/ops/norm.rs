@@ -1,4 +1,4 @@
-//! Norms on every key against loops from the definition.
+//! Norms under every dispatch key, against f64 loops from the definition.
 
 use blocktensor::ops::{self, BatchNorm, BatchNormTrain, LocalResponseNorm, NormParams};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ledger};
@@ -11,19 +11,19 @@ fn vector(values: &[f32]) -> StridedTensor {
     StridedTensor::from_slice(values, &[values.len()]).unwrap()
 }
 
-/// Values around a mean that may be a thousand deviations away.
+/// Values around a mean that may be thousands of standard deviations from zero.
 fn data(rng: &mut Rng, n: usize) -> Vec<f32> {
     let (offset, scale) = (rng.pick(&[0.0, 0.0, 3.0, -1000.0]), rng.pick(&[1.0, 1.0, 1e-3, 50.0]));
     rng.reals(n).into_iter().map(|v| offset + scale * v).collect()
 }
 
-/// A weight, a bias: each there or not.
+/// A weight and a bias, each of which may be left out.
 fn affine(rng: &mut Rng, n: usize) -> (Option<Vec<f32>>, Option<Vec<f32>>) {
     let weight = (rng.below(3) > 0).then(|| rng.reals(n));
     (weight, (rng.below(3) > 0).then(|| rng.reals(n)))
 }
 
-/// Normalised values with weight and bias by `param`, and the size that rounding errors scale with.
+/// Normalised values times weight plus bias, whose index `param` gives; and the magnitude that rounding errors scale with.
 fn with_affine(
     dims: &[usize],
     normal: &[f64],
@@ -46,7 +46,7 @@ fn check(what: &str, y: &Tensor, (want, size): &(Vec<f64>, Vec<f64>)) {
 }
 
 #[test]
-fn batch_norm_is_its_definition_on_every_form() {
+fn batch_norm_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(11);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -74,7 +74,7 @@ fn batch_norm_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn batch_norm_in_training_is_its_definition_on_every_form() {
+fn batch_norm_train_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(12);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -123,7 +123,7 @@ fn batch_norm_in_training_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn group_and_instance_norm_are_their_definitions_on_every_form() {
+fn group_and_instance_norm_agree_with_f64_loops_in_every_layout() {
     let mut rng = Rng(13);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -151,7 +151,7 @@ fn group_and_instance_norm_are_their_definitions_on_every_form() {
 }
 
 #[test]
-fn layer_norm_is_its_definition_on_every_form() {
+fn layer_norm_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(14);
     for case in 0..500 {
         let dims = sizes(&mut rng);
@@ -174,7 +174,7 @@ fn layer_norm_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn local_response_norm_is_its_definition_on_every_form() {
+fn local_response_norm_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(15);
     for case in 0..300 {
         let dims = sizes(&mut rng);
@@ -193,7 +193,7 @@ fn local_response_norm_is_its_definition_on_every_form() {
 }
 
 #[test]
-fn hand_computed() {
+fn norms_give_hand_computed_values() {
     // Two channels of two pixels: means 2 and 6, variances 1 and 4.
     let x = StridedTensor::from_slice(&[1f32, 3.0, 4.0, 8.0], &[1, 2, 1, 2]).unwrap();
     let blocked = x.to_blocked(&Layout::NCHW16C).unwrap();
@@ -220,14 +220,14 @@ fn hand_computed() {
     let y = plain(ops::group_norm(&blocked, 1, &none).unwrap());
     assert!((y[0] - -3.0 / 6.5f32.sqrt()).abs() < 1e-6, "{y:?}");
     assert_eq!(y, plain(ops::layer_norm(&blocked, &[2, 1, 2], &none).unwrap()));
-    // Squares 1, 9 | 16, 64; a window of two is the channel before and the own one.
+    // Squares 1, 9 | 16, 64; a window of two holds the channel itself and the one before.
     let lrn = LocalResponseNorm { size: 2, alpha: 2.0, beta: 0.5, k: 0.0 };
     let y = plain(ops::local_response_norm(&blocked, &lrn).unwrap());
     let want = [1.0, 1.0, 4.0 / 17f32.sqrt(), 8.0 / 73f32.sqrt()];
     assert!(y.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{y:?}");
 }
 
-/// Ops of this family on one tensor, by name.
+/// Results of every norm on one tensor, by name.
 fn all(x: &Tensor) -> Vec<(&'static str, Vec<f32>)> {
     let dims: Vec<usize> = x.clone_dims();
     let mut rng = Rng(5);
@@ -275,7 +275,7 @@ impl CloneDims for Tensor {
 }
 
 #[test]
-fn threads_change_no_bits_and_blocked_agrees_with_channels_last() {
+fn norms_have_the_same_bits_for_any_number_of_threads_and_in_blocked_and_channels_last() {
     for dims in [vec![2, 34, 33, 34], vec![3, 66, 50], vec![1, 18, 7, 9, 10]] {
         let mut rng = Rng(6);
         let x = rng.reals(dims.iter().product()).into_iter().map(|v| v + 2.0).collect::<Vec<_>>();
@@ -295,12 +295,12 @@ fn threads_change_no_bits_and_blocked_agrees_with_channels_last() {
 }
 
 #[test]
-fn no_reorder_in_a_native_form() {
+fn norms_reorder_nothing_in_a_native_layout() {
     let x = StridedTensor::from_slice(&Rng(7).reals(2 * 18 * 5 * 6), &[2, 18, 5, 6]).unwrap();
     for (form, x) in forms(&x) {
         if !matches!(form, "reversed" | "with gaps" | "channels_last") {
             let (_, ledger) = ledger::record(|| all(&x));
-            // `elements` is one for each result of a blocked tensor; nothing else moves.
+            // `elements` makes one reorder for each blocked result; there is no other.
             let by_ops = ledger.reorders.iter().filter(|r| r.op != "to_strided").count();
             assert_eq!(by_ops, 0, "{form}: {ledger}");
         }
@@ -308,14 +308,14 @@ fn no_reorder_in_a_native_form() {
 }
 
 #[test]
-fn layer_norm_of_any_rank_and_of_points() {
+fn layer_norm_of_any_rank_and_of_images_of_one_pixel() {
     let rows = StridedTensor::from_slice(&[1f32, 3.0, 10.0, 30.0], &[2, 2]).unwrap();
     let none = NormParams { eps: 0.0, ..NormParams::default() };
     let y = ops::layer_norm(&rows, &[2], &none).unwrap();
     assert_eq!(y.to_vec::<f32>().unwrap(), [-1.0, 1.0, -1.0, 1.0]);
     let line = StridedTensor::from_slice(&[1f32, 3.0], &[2]).unwrap();
     assert_eq!(ops::layer_norm(&line, &[2], &none).unwrap().to_vec::<f32>().unwrap(), [-1.0, 1.0]);
-    // Rank 2 has no pixels: a batch of vectors.
+    // Rank 2 is a batch of vectors, without pixels.
     let train = BatchNormTrain {
         running_mean: &vector(&[0.0; 2]),
         running_var: &vector(&[1.0; 2]),
@@ -329,7 +329,7 @@ fn layer_norm_of_any_rank_and_of_points() {
     assert_eq!(trained.y.to_vec::<f32>().unwrap(), [-1.0, -1.0, 1.0, 1.0]);
 }
 
-/// The error's text holds all of these.
+/// Fails unless the text of the error contains all `words`. Returns the error.
 #[track_caller]
 fn says<T: std::fmt::Debug>(result: blocktensor::Result<T>, words: &[&str]) -> Error {
     let error = result.unwrap_err();
@@ -339,7 +339,7 @@ fn says<T: std::fmt::Debug>(result: blocktensor::Result<T>, words: &[&str]) -> E
 }
 
 #[test]
-fn what_is_refused_and_how() {
+fn norms_refuse_bad_arguments_by_name() {
     let x = StridedTensor::zeros(&[2, 6, 3, 3], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     let xb = x.to_blocked(&Layout::NCHW16C).unwrap();
     let (six, five) = (vector(&[1.0; 6]), vector(&[1.0; 5]));

@@ -237,7 +237,7 @@ where
         assert_same(params, &through_json(params), other);
         assert_same(other, &through_json(other), params);
     }
-    // What a file leaves out has its default; a wrong or an unknown name is told.
+    // Parameters that a file leaves out have their defaults. A wrong value and an unknown name are errors.
     let json = |text: &str| serde_json::from_str::<T>(text).map_err(|e| e.to_string());
     for (text, part) in
         [("{}", "kernel"), (r#"{"kernel": "wide"}"#, "kernel"), (r#"{"kernel": [2], "size": 2}"#, "size")]

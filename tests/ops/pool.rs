@@ -1,4 +1,4 @@
-//! Pooling on every form against loops from the definition; its errors; threads.
+//! Pooling in every layout against f64 loops from the definition; its errors; threads.
 
 use blocktensor::ops::{self, AvgPool, MaxPool};
 use blocktensor::{
@@ -11,7 +11,7 @@ use crate::support::{Rng, assert_close};
 
 const CHANNELS: [usize; 8] = [1, 3, 15, 16, 17, 31, 33, 8];
 
-/// A random problem of rank 1 to 3: padding, dilation, strides beyond the window, one-pixel images.
+/// A random problem of 1 to 3 spatial dimensions: padding, dilation, strides larger than the window, images of one pixel.
 fn problem(rng: &mut Rng, rank: usize, max_pool: bool) -> Pool {
     let mut p = Pool {
         input: [1; 3],
@@ -84,7 +84,7 @@ fn dims(n: usize, c: usize, input: [usize; 3], rank: usize) -> Vec<usize> {
     [n, c].into_iter().chain(input[3 - rank..].iter().copied()).collect()
 }
 
-/// What an average may be off by: 10 eps, and the floor for sums that cancel.
+/// The allowed error of an average: 10 eps relative, and an absolute floor for sums that cancel.
 fn limit(want: &[f64]) -> impl Fn(usize) -> f64 {
     let largest = want.iter().fold(0f64, |m, v| m.max(v.abs()));
     move |i| 10.0 * f64::from(f32::EPSILON) / 2.0 * want_at(want, i) + 1e-6 * largest
@@ -94,7 +94,7 @@ fn want_at(want: &[f64], i: usize) -> f64 {
     want[i].abs()
 }
 
-/// Checks one result of every form: shape, values, and that all forms have the same bits.
+/// Checks the result in every layout: shape, values, and that all layouts give the same bits.
 fn check(
     what: &str,
     x: &StridedTensor,
@@ -122,7 +122,7 @@ fn output(windows: &[Vec<Window>; 3]) -> [usize; 3] {
 }
 
 #[test]
-fn max_pool_is_exact() {
+fn max_pool_agrees_with_loops_in_every_layout() {
     let mut rng = Rng(11);
     let mut refused = 0;
     for case in 0..600 {
@@ -156,7 +156,7 @@ fn max_pool_is_exact() {
 }
 
 #[test]
-fn avg_pool_keeps_its_accuracy() {
+fn avg_pool_agrees_with_f64_loops_in_every_layout() {
     let mut rng = Rng(12);
     for case in 0..600 {
         let rank = 1 + rng.below(3);
@@ -172,7 +172,7 @@ fn avg_pool_keeps_its_accuracy() {
 }
 
 #[test]
-fn adaptive_pools_of_any_size() {
+fn adaptive_pools_agree_with_f64_loops_for_any_output_size() {
     let mut rng = Rng(13);
     for case in 0..300 {
         let rank = 1 + rng.below(3);
@@ -203,7 +203,7 @@ fn adaptive_pools_of_any_size() {
 }
 
 #[test]
-fn global_pools_of_small_and_large_images() {
+fn global_pools_agree_with_f64_loops_on_small_and_large_images() {
     let mut rng = Rng(14);
     for (c, input, rank) in [
         (17, [1, 1, 5000], 1),
@@ -226,7 +226,7 @@ fn global_pools_of_small_and_large_images() {
 }
 
 #[test]
-fn by_hand() {
+fn pools_give_hand_computed_values() {
     let x =
         StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0], &[1, 1, 3, 3]).unwrap();
     let xb = x.to_blocked(&Layout::NCHW16C).unwrap();
@@ -237,7 +237,7 @@ fn by_hand() {
     assert_eq!(values(ops::avg_pool2d(&xb, &avg).unwrap()), [0.25, 1.25, 2.75, 7.0]);
     let avg = avg.count_include_pad(false);
     assert_eq!(values(ops::avg_pool2d(&xb, &avg).unwrap()), [1.0, 2.5, 5.5, 7.0]);
-    // The last window of ceil mode reaches beyond the source, where nothing counts.
+    // In ceil mode the last window reaches past the source. The average counts no element there.
     let avg = AvgPool::new(2).ceil_mode();
     assert_eq!(values(ops::avg_pool2d(&xb, &avg).unwrap()), [3.0, 4.5, 7.5, 9.0]);
     assert_eq!(values(ops::adaptive_avg_pool2d(&xb, [2, 1]).unwrap()), [3.5, 6.5]);
@@ -246,7 +246,7 @@ fn by_hand() {
 }
 
 #[test]
-fn a_window_that_dilation_leads_past_every_element_is_minus_infinity() {
+fn max_pool_of_a_dilated_window_without_elements_is_minus_infinity() {
     let x = StridedTensor::from_slice(&[1f32; 3], &[1, 3, 1]).unwrap();
     let pool = MaxPool::new(2).padding(1).dilation(2).stride(1);
     let xb = x.to_blocked(&Layout::blocked_activation(3, 16).unwrap()).unwrap();
@@ -257,7 +257,7 @@ fn a_window_that_dilation_leads_past_every_element_is_minus_infinity() {
 }
 
 #[test]
-fn bits_do_not_depend_on_threads() {
+fn pools_have_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(15);
     let x = StridedTensor::from_slice(&rng.reals(3 * 130 * 31 * 45), &[3, 130, 31, 45]).unwrap();
     for (name, form) in forms(&x) {
@@ -276,13 +276,13 @@ fn bits_do_not_depend_on_threads() {
 }
 
 #[test]
-fn results_keep_layout_and_format_and_copies_are_counted() {
+fn pools_keep_the_memory_format_and_record_copies_of_views() {
     let x = StridedTensor::full(&[1, 20, 8, 8], 1f32, MemoryFormat::ChannelsLast).unwrap();
     let (y, ledger) = ledger::record(|| ops::max_pool2d(&x, &MaxPool::new(2)).unwrap());
     assert!(y.is_contiguous(MemoryFormat::ChannelsLast), "{y:?}");
     assert!(ledger.reorders.is_empty(), "{ledger}");
     assert_eq!(ledger.runs[0].implementation, "blocktensor:pool");
-    // One pixel fits both formats; the strides say which it is.
+    // An image of one pixel fits both formats, so look at the strides.
     assert_eq!(ops::global_avg_pool(&x).unwrap().strides(), [20, 1, 20, 20]);
     let view = x.narrow(3, 0, 4).unwrap();
     let (y, ledger) = ledger::record(|| ops::avg_pool2d(&view, &AvgPool::new(2)).unwrap());
@@ -294,7 +294,7 @@ fn results_keep_layout_and_format_and_copies_are_counted() {
 }
 
 #[test]
-fn every_rule_is_an_error_that_says_so() {
+fn pools_refuse_bad_parameters_with_the_rule() {
     let x = StridedTensor::from_slice(&[0f32; 75], &[1, 3, 5, 5]).unwrap();
     let check = |e: Error, variant: fn(&Error) -> bool, words: &[&str]| {
         assert!(variant(&e), "{e:?}");

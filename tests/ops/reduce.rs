@@ -1,4 +1,4 @@
-//! Reductions on every key and set of axes against loops from the definition.
+//! Reductions under every dispatch key and over every set of axes, against f64 loops from the definition.
 
 use blocktensor::ops::{self, argmax};
 use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, Result, StridedTensor, Tensor};
@@ -8,7 +8,7 @@ use crate::support::{Rng, assert_close};
 
 type Reduction = fn(&Tensor, &[usize], bool) -> Result<Tensor>;
 
-/// Name, op, and the definition over the reduced elements.
+/// Name, op, and its definition as a function of the reduced elements.
 const OPS: [(&str, Reduction, fn(&[f64]) -> f64); 5] = [
     ("sum", ops::sum, |v| v.iter().sum()),
     ("mean", ops::mean, |v| v.iter().sum::<f64>() / v.len() as f64),
@@ -19,7 +19,8 @@ const OPS: [(&str, Reduction, fn(&[f64]) -> f64); 5] = [
     ("amin", ops::amin, |v| v.iter().fold(f64::INFINITY, |a, &b| if b < a || b.is_nan() { b } else { a })),
 ];
 
-/// The reduced elements of each result, in row-major order, and the result's sizes with reduced axes as 1.
+/// For each element of the result, in row-major order, the elements that it reduces; and the sizes of the result, with 1 for
+/// reduced axes.
 fn lines(dims: &[usize], x: &[f32], axes: &[usize]) -> (Vec<Vec<f64>>, Vec<usize>) {
     let reduced = |d: usize| axes.is_empty() || axes.contains(&d);
     let kept: Vec<usize> = (0..dims.len()).map(|d| if reduced(d) { 1 } else { dims[d] }).collect();
@@ -41,13 +42,13 @@ fn some_axes(rng: &mut Rng, rank: usize) -> Vec<usize> {
 }
 
 #[test]
-fn every_set_of_axes_of_every_form() {
+fn reductions_agree_with_f64_loops_over_every_set_of_axes_in_every_layout() {
     let mut rng = Rng(31);
     for case in 0..600 {
         let dims = sizes(&mut rng);
         let mut x = rng.reals(dims.iter().product());
         if rng.below(2) == 0 {
-            // Of one sign, so that padding would be the largest, or the smallest.
+            // All of one sign, so that a zero from the padding would be the maximum, or the minimum.
             let sign = rng.pick(&[1.0, -1.0]);
             x.iter_mut().for_each(|v| *v = sign * (v.abs() + 0.5));
         }
@@ -93,11 +94,11 @@ fn axes_empty(dims: &[usize], axes: &[usize]) -> bool {
 }
 
 #[test]
-fn argmax_finds_the_first_largest_on_every_form() {
+fn argmax_finds_the_first_maximum_in_every_layout() {
     let mut rng = Rng(32);
     for case in 0..500 {
         let dims = sizes(&mut rng);
-        // Few values, so that there are ties; all negative, so that padding would win.
+        // Few values, so that there are ties; all negative, so that a zero from the padding would be the maximum.
         let mut x: Vec<f32> = (0..dims.iter().product()).map(|_| -1.0 - rng.below(5) as f32).collect();
         match rng.below(6) {
             0 => x.iter_mut().for_each(|v| *v = f32::NEG_INFINITY),
@@ -137,7 +138,7 @@ fn argmax_finds_the_first_largest_on_every_form() {
 }
 
 #[test]
-fn hand_computed_with_the_padding_left_out() {
+fn reductions_leave_channel_padding_out() {
     let x = StridedTensor::from_slice(&[-1f32, -2.0, -3.0, -4.0, -5.0, -6.0], &[1, 3, 1, 2]).unwrap();
     let b = Tensor::from(x.to_blocked(&Layout::NCHW16C).unwrap());
     let of = |op: Reduction, axes: &[usize]| elements(&op(&b, axes, true).unwrap());
@@ -150,7 +151,7 @@ fn hand_computed_with_the_padding_left_out() {
 }
 
 #[test]
-fn of_no_elements_and_of_other_ranks() {
+fn reductions_of_empty_tensors_and_of_other_ranks() {
     let empty = StridedTensor::zeros(&[2, 0], DType::F32, MemoryFormat::Contiguous).unwrap();
     assert_eq!(ops::sum(&empty, &[1], false).unwrap().to_vec::<f32>().unwrap(), [0.0, 0.0]);
     assert_eq!(ops::prod(&empty, &[1], false).unwrap().to_vec::<f32>().unwrap(), [1.0, 1.0]);
@@ -164,7 +165,7 @@ fn of_no_elements_and_of_other_ranks() {
 }
 
 #[test]
-fn threads_change_no_bits() {
+fn reductions_have_the_same_bits_for_any_number_of_threads() {
     for dims in [vec![2, 34, 20, 21], vec![1, 3, 110, 111]] {
         let x = StridedTensor::from_slice(&Rng(33).reals(dims.iter().product()), &dims).unwrap();
         for (form, x) in forms(&x) {
@@ -180,7 +181,7 @@ fn threads_change_no_bits() {
 }
 
 #[test]
-fn what_is_refused_and_how() {
+fn reductions_refuse_bad_arguments_by_name() {
     let x = StridedTensor::from_slice(&[0f32; 12], &[2, 3, 2]).unwrap();
     let b = x.to_blocked(&Layout::native_activation(3).unwrap()).unwrap();
     let says = |result: Result<()>, words: &[&str]| {

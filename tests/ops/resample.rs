@@ -1,4 +1,4 @@
-//! Resampling on every form against loops from the definition; its errors; threads.
+//! Resampling in every layout against f64 loops from the definition; its errors; threads.
 
 use blocktensor::ops::{self, Resample};
 use blocktensor::{Error, Operand, Result, StridedTensor, Tensor, dispatch};
@@ -7,7 +7,7 @@ use crate::support::activation::{elements, forms, same_bits_for_all_threads};
 use crate::support::resample::{Axis, linear, nearest, nearest_of_images, solve};
 use crate::support::{Rng, assert_close};
 
-/// A random problem: sizes, and where to.
+/// A random problem: sizes of the source and of the result.
 struct Problem {
     rank: usize,
     n: usize,
@@ -54,7 +54,7 @@ impl Problem {
         if align_corners { r.align_corners() } else { r }
     }
 
-    /// Axes of the definition, those that the rank has.
+    /// The interpolation of each spatial axis, by the definition.
     fn axes(&self, one: impl Fn(usize, usize, Option<f64>) -> Axis) -> [Axis; 3] {
         std::array::from_fn(|a| {
             if a < 3 - self.rank {
@@ -75,7 +75,7 @@ impl Problem {
     }
 }
 
-/// Checks one result of every form: shape, values, and that all forms have the same bits.
+/// Checks the result in every layout: shape, values, and that all layouts give the same bits.
 fn check(
     what: &str,
     p: &Problem,
@@ -100,7 +100,7 @@ fn check(
 }
 
 #[test]
-fn nearest_copies_the_neighbour_that_pytorch_copies() {
+fn upsample_nearest_copies_the_pixel_that_pytorch_copies() {
     let mut rng = Rng(21);
     for case in 0..400 {
         let p = Problem::new(&mut rng);
@@ -115,7 +115,7 @@ fn nearest_copies_the_neighbour_that_pytorch_copies() {
 }
 
 #[test]
-fn linear_keeps_its_accuracy_with_corners_aligned_and_not() {
+fn upsample_linear_agrees_with_f64_loops_with_and_without_aligned_corners() {
     let mut rng = Rng(22);
     for case in 0..500 {
         let p = Problem::new(&mut rng);
@@ -131,7 +131,7 @@ fn linear_keeps_its_accuracy_with_corners_aligned_and_not() {
 }
 
 #[test]
-fn by_hand() {
+fn upsample_gives_hand_computed_values() {
     let x = StridedTensor::from_slice(&[1f32, 3.0], &[1, 1, 2]).unwrap();
     let values = |y: StridedTensor| y.to_vec::<f32>().unwrap();
     assert_eq!(values(ops::upsample_linear(&x, &Resample::by(2.0)).unwrap()), [1.0, 1.5, 2.5, 3.0]);
@@ -140,13 +140,13 @@ fn by_hand() {
         [1.0, 1.5, 2.0, 2.5, 3.0]
     );
     assert_eq!(values(ops::upsample_nearest(&x, &Resample::to([3])).unwrap()), [1.0, 1.0, 3.0]);
-    // 5 * 1.5 is 7.5: the factor that was given counts, not 7 / 5.
+    // 5 * 1.5 is 7.5, so the result has 7 pixels. Coordinates use the factor 1.5, not 7 / 5.
     let x = StridedTensor::from_slice(&[0f32, 1.0, 2.0, 3.0, 4.0], &[1, 1, 5]).unwrap();
     let by = Resample::<1>::by(1.5);
     assert_eq!(values(ops::upsample_nearest(&x, &by).unwrap()), [0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
     let sized = by.recompute_scale_factor();
     assert_eq!(values(ops::upsample_nearest(&x, &sized).unwrap()), [0.0, 0.0, 1.0, 2.0, 2.0, 3.0, 4.0]);
-    // PyTorch 2.15, of an image: indices, where a fractional factor keeps the size or doubles it.
+    // Source indices of PyTorch 2.15 for an image, with fractional factors that keep the size or double it.
     let image = x.reshape(&[1, 1, 1, 5]).unwrap();
     let by = |h: f64, w: f64| values(ops::upsample_nearest(&image, &Resample::by_each([h, w])).unwrap());
     assert_eq!(by(1.0, 1.1), [0.0, 1.0, 2.0, 3.0, 4.0]);
@@ -156,16 +156,16 @@ fn by_hand() {
     assert_eq!(last(&Resample::by(1.5).recompute_scale_factor()), 4.0);
 }
 
-/// A neighbour that is 10^30 times as large would show in the least weight.
+/// A neighbour that is 10^30 times as large shows even with the smallest weight.
 #[test]
-fn what_falls_on_a_pixel_takes_nothing_of_its_neighbours() {
+fn upsample_linear_on_a_source_pixel_ignores_its_neighbours() {
     for size in 2..70 {
         let data: Vec<f32> = (0..size).map(|i| if i % 2 == 0 { 1.0 } else { 1e30 }).collect();
         let x = StridedTensor::from_slice(&data, &[1, 1, size]).unwrap();
         for times in [1, 2, 3, 5, 7] {
             let corners = Resample::to([(size - 1) * times + 1]).align_corners();
             let centers = Resample::to([size * times]);
-            // An even number of results for each pixel has none in its middle.
+            // With an even number of results for each source pixel, none falls on the middle of the pixel.
             let odd = (times % 2 == 1).then_some((centers, times / 2));
             for (params, first) in [Some((corners, 0)), odd].into_iter().flatten() {
                 let y = ops::upsample_linear(&x, &params).unwrap().to_vec::<f32>().unwrap();
@@ -177,7 +177,7 @@ fn what_falls_on_a_pixel_takes_nothing_of_its_neighbours() {
 }
 
 #[test]
-fn bits_do_not_depend_on_threads() {
+fn upsample_has_the_same_bits_for_any_number_of_threads() {
     let mut rng = Rng(23);
     let x = StridedTensor::from_slice(&rng.reals(2 * 70 * 21 * 33), &[2, 70, 21, 33]).unwrap();
     for (name, form) in forms(&x) {
@@ -190,7 +190,7 @@ fn bits_do_not_depend_on_threads() {
 }
 
 #[test]
-fn every_rule_is_an_error_that_says_so() {
+fn upsample_refuses_bad_parameters_with_the_rule() {
     let x = StridedTensor::from_slice(&[0f32; 12], &[1, 3, 2, 2]).unwrap();
     let check = |e: Error, variant: fn(&Error) -> bool, words: &[&str]| {
         assert!(variant(&e), "{e:?}");
@@ -209,7 +209,7 @@ fn every_rule_is_an_error_that_says_so() {
     check(bilinear(Resample::by(1e300)), overflow, &["`output`"]);
     let rank = |e: &Error| matches!(e, Error::RankMismatch(_));
     check(ops::upsample_linear(&x, &Resample::by(2.0)).unwrap_err(), rank, &["rank 4", "rank 3"]);
-    // The output has as many sizes as x spatial dimensions.
+    // `output` must have one size for each spatial dimension of `x`.
     check(ops::upsample_nearest(&x, &Resample::to([4, 4, 4])).unwrap_err(), invalid, &["2 spatial"]);
     check(ops::upsample_nearest(&x, &Resample::<3>::by(2.0)).unwrap_err(), invalid, &["2 spatial"]);
     let both = dispatch::call(

@@ -1,4 +1,4 @@
-//! Softmax and log-softmax on every key and axis against loops from the definition.
+//! Softmax and log-softmax under every dispatch key and along every axis, against f64 loops from the definition.
 
 use blocktensor::ops::{log_softmax, softmax};
 use blocktensor::{Error, Layout, StridedTensor, Tensor};
@@ -27,7 +27,7 @@ fn defined(dims: &[usize], x: &[f32], axis: usize) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn every_axis_of_every_form() {
+fn softmax_agrees_with_f64_loops_along_every_axis_in_every_layout() {
     let mut rng = Rng(21);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -57,7 +57,7 @@ fn every_axis_of_every_form() {
 }
 
 #[test]
-fn hand_computed_with_the_padding_left_out() {
+fn softmax_leaves_channel_padding_out() {
     // Two channels: softmax of 0 and ln 3 is 1/4 and 3/4.
     let x = StridedTensor::from_slice(&[0f32, 3f32.ln()], &[1, 2, 1, 1]).unwrap();
     let y = elements(&softmax(&Tensor::from(x.to_blocked(&Layout::NCHW16C).unwrap()), 1).unwrap());
@@ -65,7 +65,7 @@ fn hand_computed_with_the_padding_left_out() {
 }
 
 #[test]
-fn lines_of_other_ranks_and_of_no_finite_element() {
+fn softmax_of_other_ranks_and_of_lines_without_a_finite_element() {
     let inf = f32::INFINITY;
     let lines = StridedTensor::from_slice(&[-inf, -inf, 0.0, inf, -inf, 0.0], &[3, 2]).unwrap();
     let y = softmax(&lines, 1).unwrap().to_vec::<f32>().unwrap();
@@ -78,7 +78,7 @@ fn lines_of_other_ranks_and_of_no_finite_element() {
 }
 
 #[test]
-fn threads_change_no_bits_and_blocked_agrees_with_channels_last() {
+fn softmax_has_the_same_bits_for_any_number_of_threads_and_in_blocked_and_channels_last() {
     let dims = [2, 34, 30, 31];
     let x = StridedTensor::from_slice(&Rng(22).reals(dims.iter().product()), &dims).unwrap();
     let forms = forms(&x);
@@ -98,7 +98,7 @@ fn threads_change_no_bits_and_blocked_agrees_with_channels_last() {
 }
 
 #[test]
-fn an_axis_that_is_not_there_is_refused() {
+fn softmax_refuses_an_axis_beyond_the_rank() {
     let x = StridedTensor::from_slice(&[0f32; 6], &[1, 2, 3]).unwrap();
     let e = softmax(&x.to_blocked(&Layout::native_activation(3).unwrap()).unwrap(), 3).unwrap_err();
     assert!(matches!(e, Error::InvalidArgument(_)), "{e}");

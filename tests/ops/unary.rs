@@ -1,4 +1,4 @@
-//! Unary ops on every form against their definitions, and with the same bits on all of them.
+//! Unary ops in every layout against their definitions in f64; every layout gives the same bits.
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
@@ -7,7 +7,7 @@ use crate::support::activation::{elements, forms, same_bits_for_all_threads, siz
 use crate::support::elementwise::unary;
 use crate::support::{Rng, assert_close};
 
-/// Every op: its parameters by name, their values, the tolerance, and whether it takes positive numbers only.
+/// Every op: names and values of its parameters, the tolerance, and whether its domain is the positive numbers.
 #[rustfmt::skip]
 const OPS: &[(&str, &[(&str, f64)], f64, bool)] = &[
     ("relu", &[], 0.0, false), ("relu6", &[], 0.0, false), ("leaky_relu", &[("slope", 0.125)], 0.0, false),
@@ -35,7 +35,7 @@ fn bits(t: &Tensor) -> Vec<u32> {
 }
 
 #[test]
-fn every_op_on_every_form() {
+fn unary_ops_agree_with_f64_definitions_in_every_layout() {
     let mut rng = Rng(31);
     for round in 0..12 {
         for &(op, params, tolerance, positive) in OPS {
@@ -62,7 +62,7 @@ fn every_op_on_every_form() {
 }
 
 #[test]
-fn special_values_have_the_same_bits_on_every_form() {
+fn unary_ops_of_special_values_have_the_same_bits_in_every_layout() {
     let special =
         [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1e-40, -1e-40, f32::MAX, f32::MIN, 0.5];
     let data: Vec<f32> = (0..2 * 17 * 5 * 3).map(|i| special[i % special.len()]).collect();
@@ -71,7 +71,7 @@ fn special_values_have_the_same_bits_on_every_form() {
         let first = bits(&call(op, &x.clone().into(), params));
         for (form, x) in forms(&x) {
             let got = bits(&call(op, &x, params));
-            // Which NaN is no matter.
+            // All NaN count as equal.
             let same =
                 |(a, b): (&u32, &u32)| a == b || f32::from_bits(*a).is_nan() && f32::from_bits(*b).is_nan();
             assert!(first.iter().zip(&got).all(same), "{op} {form}");
@@ -80,7 +80,7 @@ fn special_values_have_the_same_bits_on_every_form() {
 }
 
 #[test]
-fn prelu_and_channel_vectors() {
+fn prelu_add_channel_and_mul_channel_agree_with_f64_loops_in_every_layout() {
     let mut rng = Rng(32);
     for case in 0..200 {
         let dims = sizes(&mut rng);
@@ -110,7 +110,7 @@ fn prelu_and_channel_vectors() {
 }
 
 #[test]
-fn into_a_destination_that_keeps_its_strides() {
+fn unary_ops_keep_the_strides_of_their_destination() {
     let data = Rng(33).reals(2 * 19 * 4 * 3);
     let x = StridedTensor::from_slice(&data, &[2, 19, 4, 3]).unwrap();
     let want = ops::gelu(&x).unwrap().to_vec::<f32>().unwrap();
@@ -126,7 +126,7 @@ fn into_a_destination_that_keeps_its_strides() {
     ops::leaky_relu_into(&blocked, 0.5, &mut to).unwrap();
     assert_eq!(elements(&to.into()), elements(&ops::leaky_relu(&x, 0.5).unwrap().into()));
 
-    // What cannot be a destination.
+    // Tensors that cannot be a destination.
     let other = x.to_blocked(&Layout::NCHW8C).unwrap();
     let mut eight = other.full_like(0f32).unwrap();
     let e = ops::relu_into(&blocked, &mut eight).unwrap_err();
@@ -154,7 +154,7 @@ fn into_a_destination_that_keeps_its_strides() {
 }
 
 #[test]
-fn what_is_refused_is_told() {
+fn unary_ops_refuse_bad_operands_by_name() {
     let x = StridedTensor::from_slice(&[1f32, 2.0], &[2]).unwrap();
     for e in [
         ops::celu(&x, 0.0).unwrap_err(),
@@ -183,7 +183,7 @@ fn what_is_refused_is_told() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn unary_ops_have_the_same_bits_for_any_number_of_threads() {
     let data = Rng(34).reals(3 * 67 * 40 * 41);
     let x = StridedTensor::from_slice(&data, &[3, 67, 40, 41]).unwrap();
     for (form, x) in forms(&x) {
@@ -194,7 +194,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn a_bound_that_is_nan_makes_nan_as_in_pytorch() {
+fn clamp_and_hardtanh_with_a_nan_bound_give_nan_as_pytorch() {
     let x = StridedTensor::from_slice(&[1f32, -3.0], &[2]).unwrap();
     for y in
         [ops::hardtanh(&x, f64::NAN, 1.0), ops::hardtanh(&x, -1.0, f64::NAN), ops::clamp(&x, f64::NAN, 1.0)]

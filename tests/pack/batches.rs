@@ -1,4 +1,4 @@
-//! Weights packed for one batch run others, in parts where the engine would want other weights for all of it.
+//! Weights packed for one batch run others. If the engine would need other weights for a batch, the batch is split.
 
 use blocktensor::ops::{Conv2d, Fusion};
 use blocktensor::{Error, MemoryFormat, PackedConv2d, Source, StridedTensor, ledger};
@@ -8,8 +8,8 @@ use crate::support::{Rng, assert_close};
 
 const IMAGES: usize = 8;
 
-/// Right numbers for each batch up to eight with weights packed for `packed_for` images, or a refusal where that is no
-/// divisor. Returns (in parts, refused).
+/// Runs each batch up to eight on weights packed for `packed_for` images. The result must be right; a batch that `packed_for`
+/// does not divide may be refused. Returns how many batches were split and how many were refused.
 fn every_batch(packed_for: usize) -> (usize, usize) {
     let mut rng = Rng(31);
     let (mut in_parts, mut refused) = (0, 0);
@@ -40,7 +40,7 @@ fn every_batch(packed_for: usize) -> (usize, usize) {
                         Ok(y) => y,
                         Err(Error::PackMismatch(_)) if n % packed_for != 0 => {
                             refused += 1;
-                            // The remedy of the error.
+                            // Follow the remedy of the error.
                             let for_one = packer.pack_for(&source(1)).unwrap();
                             for_one.run_fused(&x, fused).unwrap()
                         }
@@ -58,14 +58,14 @@ fn every_batch(packed_for: usize) -> (usize, usize) {
 }
 
 #[test]
-fn weights_for_one_image_run_every_batch() {
+fn packed_conv_for_one_image_runs_every_batch() {
     let (in_parts, refused) = every_batch(1);
     assert_eq!(refused, 0);
     println!("{in_parts} in parts");
 }
 
 #[test]
-fn weights_for_three_images_run_other_batches_or_say_what_to_do() {
+fn packed_conv_for_three_images_runs_other_batches_or_gives_a_remedy() {
     let (in_parts, refused) = every_batch(3);
     println!("{in_parts} in parts, {refused} refused");
 }

@@ -1,4 +1,4 @@
-//! Packed convolutions: what they were packed for, what they refuse, what they fold.
+//! Packed convolutions: sources they were packed for, refused calls, folded batch norms, stems.
 
 use blocktensor::ledger::{self, Cause};
 use blocktensor::ops::{self, BatchNorm, Conv1d, Conv2d, Fusion};
@@ -19,7 +19,7 @@ fn nhwc(t: &StridedTensor) -> StridedTensor {
 }
 
 #[test]
-fn another_source_is_refused_with_what_it_was_packed_for() {
+fn packed_conv_refuses_another_source_and_names_the_packed_one() {
     let mut rng = Rng(1);
     let w = random(&mut rng, &[32, 32, 3, 3]);
     let x = nhwc(&random(&mut rng, &[1, 32, 8, 6]));
@@ -46,9 +46,9 @@ fn another_source_is_refused_with_what_it_was_packed_for() {
     conv.run(&x).unwrap();
 }
 
-/// oneDNN would throw for want of memory, which no caller survives; our own kernel takes its place.
+/// oneDNN would throw an exception for lack of memory, which ends the process. Our own kernel runs instead.
 #[test]
-fn padding_beyond_reason_is_packed_for_our_own_kernel() {
+fn packed_conv_with_extreme_padding_uses_our_own_kernel() {
     let x = StridedTensor::zeros(&[3, 1, 11], DType::F32, MemoryFormat::Contiguous).unwrap();
     let w = StridedTensor::zeros(&[3, 1, 11], DType::F32, MemoryFormat::Contiguous).unwrap();
     let packer = PackedConv1d::new(&w, None, Conv1d::new().padding(1 << 29)).unwrap();
@@ -56,9 +56,9 @@ fn padding_beyond_reason_is_packed_for_our_own_kernel() {
     assert_eq!(conv.weights_layout(), "dense");
 }
 
-/// Views whose storage ends within their last row, and views that repeat numbers, as their dense copies.
+/// Views whose storage ends within their last row, and views that repeat elements, give the same as their dense copies.
 #[test]
-fn weights_may_be_any_view() {
+fn packed_conv_takes_weights_of_any_strides() {
     let mut rng = Rng(6);
     let whole = random(&mut rng, &[8, 6, 3, 5]);
     let x = random(&mut rng, &[1, 6, 7, 7]);
@@ -68,7 +68,7 @@ fn weights_may_be_any_view() {
         whole.narrow(3, 2, 3).unwrap(),
         whole.narrow(1, 3, 3).unwrap().expand(&[8, 3, 3, 5]).unwrap().narrow(3, 4, 1).unwrap(),
         one.expand(&[8, 6, 3, 3]).unwrap(),
-        // A row's last step would end within the next row.
+        // The last step of a row ends within the next row.
         whole.slice(3, 0, 5, 2).unwrap(),
         whole.as_strided(&[8, 6, 3, 3], &[1, 1, 1, 1], 703).unwrap(),
     ] {
@@ -87,7 +87,7 @@ fn weights_may_be_any_view() {
 }
 
 #[test]
-fn every_batch_runs_on_the_same_weights() {
+fn packed_conv_runs_every_batch_on_the_same_weights() {
     let mut rng = Rng(2);
     let w = random(&mut rng, &[32, 32, 3, 3]);
     let (act, _) = Layout::native();
@@ -116,9 +116,9 @@ fn every_batch_runs_on_the_same_weights() {
     }
 }
 
-/// For a batch of 2 oneDNN has a kernel of its own here, with weights of its own, which are wrong for one output channel.
+/// For a batch of 2 oneDNN has here another kernel with another layout of weights, which is wrong for one output channel.
 #[test]
-fn every_batch_runs_where_the_kernel_covers_the_image() {
+fn packed_conv_with_a_kernel_as_large_as_the_image_runs_every_batch() {
     let mut rng = Rng(21);
     let (act, _) = Layout::native();
     for (o, packed_for) in [(1, 2), (1, 1), (2, 2), (16, 2), (16, 1), (33, 3)] {
@@ -153,7 +153,7 @@ fn every_batch_runs_where_the_kernel_covers_the_image() {
 }
 
 #[test]
-fn packing_is_in_the_ledger_once_and_running_is_not() {
+fn packed_conv_records_one_reorder_at_packing_and_none_at_a_run() {
     let mut rng = Rng(3);
     let w = random(&mut rng, &[16, 16, 1, 1]);
     let x = nhwc(&random(&mut rng, &[1, 16, 4, 4]));
@@ -162,7 +162,7 @@ fn packing_is_in_the_ledger_once_and_running_is_not() {
     assert!(book.reorders.iter().all(|r| r.cause == Cause::Packing) && book.reorders.len() <= 1, "{book}");
     let (_, book) = ledger::record(|| ledger::deny_reorders(|| conv.run(&x).unwrap()));
     assert!(book.reorders.is_empty() && book.runs.len() <= 1, "{book}");
-    // A strided call with plain weights packs them every time, and says so.
+    // A strided call with plain weights packs them on every call, and records it.
     for _ in 0..2 {
         let (_, book) = ledger::record(|| ops::conv2d(&x, &w, None, &Conv2d::new()).unwrap());
         if cfg!(feature = "onednn") {
@@ -182,7 +182,7 @@ fn packing_is_in_the_ledger_once_and_running_is_not() {
 }
 
 #[test]
-fn unpacking_gives_the_weights_back() {
+fn packed_conv_unpacks_to_the_weights() {
     let mut rng = Rng(4);
     for (dims, groups) in [([20, 24, 3, 3], 1), ([32, 1, 3, 3], 32), ([32, 16, 1, 2], 2)] {
         let w = random(&mut rng, &dims);
@@ -201,7 +201,7 @@ fn unpacking_gives_the_weights_back() {
 }
 
 #[test]
-fn a_folded_batch_norm_equals_its_definition() {
+fn packed_conv_with_a_folded_batch_norm_agrees_with_f64_loops() {
     let mut rng = Rng(5);
     let (o, c) = (18, 16);
     let w = random(&mut rng, &[o, c, 3, 3]);
@@ -241,7 +241,7 @@ fn a_folded_batch_norm_equals_its_definition() {
 }
 
 #[test]
-fn a_stem_reads_the_plain_image_and_writes_blocked() {
+fn packed_stem_reads_a_strided_image_and_writes_blocked() {
     if !cfg!(feature = "onednn") {
         return;
     }
@@ -270,7 +270,7 @@ fn a_stem_reads_the_plain_image_and_writes_blocked() {
     }
     let e = packer.pack_stem(&Source::of(&x).unwrap(), &Layout::native().1).unwrap_err();
     assert!(matches!(e, Error::LayoutMismatch(_)), "{e}");
-    // With the operands of post-ops, and what a stem's inside cannot give back.
+    // With operands of post-ops. A stem does not unpack.
     let operands = PackedConv2d::new(&w, None, Conv2d::new().stride(2).padding(3).residual()).unwrap();
     let fused = operands.pack_stem(&Source::of(&x).unwrap(), &act).unwrap();
     let r = random(&mut rng, &[2, 40, 17, 15]);
@@ -307,7 +307,7 @@ fn a_stem_reads_the_plain_image_and_writes_blocked() {
 }
 
 #[test]
-fn an_empty_batch_runs_through_packed_networks_in_every_layout() {
+fn packed_networks_run_an_empty_batch_in_every_layout() {
     let mut rng = Rng(18);
     let w = random(&mut rng, &[8, 8, 3, 3]);
     for format in [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast] {
@@ -320,7 +320,7 @@ fn an_empty_batch_runs_through_packed_networks_in_every_layout() {
 }
 
 #[test]
-fn a_number_of_threads_that_no_machine_has_is_cut() {
+fn packed_conv_limits_the_number_of_threads_it_is_packed_for() {
     let mut rng = Rng(19);
     let w = random(&mut rng, &[16, 16, 3, 3]);
     let source = Source::blocked(&[1, 16, 6, 6], &Layout::native().0).unwrap();
@@ -332,7 +332,7 @@ fn a_number_of_threads_that_no_machine_has_is_cut() {
 }
 
 #[test]
-fn a_chain_packs_each_convolution_for_the_result_of_the_one_before() {
+fn packed_convs_of_a_chain_are_packed_for_the_result_before_them() {
     let mut rng = Rng(17);
     let (w, v) = (random(&mut rng, &[40, 24, 3, 3]), random(&mut rng, &[8, 40, 1, 1]));
     let x = random(&mut rng, &[2, 24, 9, 7]).to_blocked(&Layout::native().0).unwrap();
@@ -345,7 +345,7 @@ fn a_chain_packs_each_convolution_for_the_result_of_the_one_before() {
 }
 
 #[test]
-fn fused_operands_and_callers_tensors() {
+fn packed_conv_takes_fused_operands_and_tensors_of_the_caller() {
     let mut rng = Rng(7);
     let w = random(&mut rng, &[16, 16, 3, 3]);
     let x = nhwc(&random(&mut rng, &[1, 16, 6, 5]));
@@ -392,7 +392,7 @@ fn fused_operands_and_callers_tensors() {
 }
 
 #[test]
-fn packing_validates_first() {
+fn packed_conv_checks_its_arguments_before_packing() {
     let t = |d: &[usize]| StridedTensor::zeros(d, DType::F32, MemoryFormat::Contiguous).unwrap();
     let new =
         |w: &StridedTensor, b: Option<&StridedTensor>, p| PackedConv2d::new(w, b, p).map(|_| ()).unwrap_err();
@@ -419,9 +419,9 @@ fn packing_validates_first() {
     assert!(matches!(e, Error::ShapeMismatch(_)) && e.to_string().contains("padded input"), "{e}");
 }
 
-/// Numbers that make much of a small image: packing takes no memory for what a run would, and what cannot be is an error.
+/// Parameters that make a huge result of a small image: packing takes no memory for the result, and impossible sizes are errors.
 #[test]
-fn giant_strides_and_dilations_cost_nothing_before_a_run() {
+fn packed_conv_with_giant_strides_and_dilations_packs_without_extra_memory() {
     let w = StridedTensor::full(&[16, 16, 3, 3], 0.5f32, MemoryFormat::Contiguous).unwrap();
     let layout = Layout::native_activation(4).unwrap();
     let source = Source::blocked(&[1, 16, 3, 3], &layout).unwrap();
@@ -439,15 +439,15 @@ fn giant_strides_and_dilations_cost_nothing_before_a_run() {
         .map(|_| ())
         .unwrap_err();
     assert!(matches!(e, Error::Overflow(_)), "{e}");
-    // No tensor without elements is walked.
+    // No loop runs over a tensor without elements.
     let empty =
         StridedTensor::zeros(&[1 << 62, 0], blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap();
     assert!(empty.to_vec::<f32>().unwrap().is_empty());
 }
 
-/// Strides of sizes of 1 say nothing, also where they hide which format it is.
+/// Strides of axes of size 1 have no meaning, also where they make the format ambiguous.
 #[test]
-fn a_source_is_dense_whatever_the_strides_of_ones() {
+fn packed_conv_ignores_the_strides_of_sizes_of_one() {
     let mut rng = Rng(9);
     let x = random(&mut rng, &[120]).as_strided(&[2, 12, 5, 1], &[60, 1, 12, 5], 0).unwrap();
     let packer = PackedConv2d::new(&random(&mut rng, &[8, 12, 1, 1]), None, Conv2d::new()).unwrap();
@@ -460,7 +460,7 @@ fn a_source_is_dense_whatever_the_strides_of_ones() {
 
 #[cfg(not(feature = "onednn"))]
 #[test]
-fn a_stem_without_the_engine_names_the_way_that_there_is() {
+fn packed_stem_without_the_engine_names_the_remedy() {
     let x = StridedTensor::ones(&[1, 3, 8, 8], DType::F32, MemoryFormat::Contiguous).unwrap();
     let w = StridedTensor::ones(&[16, 3, 3, 3], DType::F32, MemoryFormat::Contiguous).unwrap();
     let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();

@@ -1,4 +1,4 @@
-//! Packed linear layers against loops from the definition.
+//! Linear layers, packed and not, against f64 loops from the definition.
 
 use blocktensor::{Error, PackedLinear, StridedTensor, ledger, ops};
 
@@ -23,7 +23,7 @@ fn problem(
 }
 
 #[test]
-fn integers_are_exact_packed_and_not() {
+fn linear_of_integers_is_exact_packed_and_not() {
     let mut rng = Rng(3);
     for (rows, k, o) in
         [(1, 1, 1), (1, 33, 10), (3, 16, 17), (2, 100, 31), (17, 5, 64), (0, 4, 3), (2, 0, 3), (130, 7, 300)]
@@ -44,7 +44,7 @@ fn integers_are_exact_packed_and_not() {
 }
 
 #[test]
-fn other_numbers_of_rows_run_on_the_same_weights() {
+fn packed_linear_runs_any_number_of_rows() {
     let mut rng = Rng(4);
     let (_, w, b, _) = problem(&mut rng, 1, 64, 48);
     let layer = PackedLinear::new(&w, Some(&b), 1).unwrap();
@@ -55,9 +55,9 @@ fn other_numbers_of_rows_run_on_the_same_weights() {
     }
 }
 
-/// Views whose storage ends within their last row, that step over numbers, and that repeat them.
+/// Views whose storage ends within their last row, that step over elements, and that repeat elements.
 #[test]
-fn weights_may_be_any_view() {
+fn packed_linear_takes_weights_of_any_strides() {
     let mut rng = Rng(5);
     let whole = StridedTensor::from_slice(&rng.integers(6 * 20), &[6, 20]).unwrap();
     let x = StridedTensor::from_slice(&rng.integers(3 * 7), &[3, 7]).unwrap();
@@ -65,7 +65,7 @@ fn weights_may_be_any_view() {
     for w in [
         whole.narrow(1, 13, 7).unwrap(),
         whole.slice(1, 7, 20, 2).unwrap(),
-        // A row's last step would end within the next row; rows that lie between each other's numbers.
+        // The last step of a row ends within the next row; rows are interleaved.
         whole.as_strided(&[6, 7], &[13, 2], 0).unwrap(),
         whole.as_strided(&[6, 7], &[1, 6], 3).unwrap(),
         whole.as_strided(&[6, 7], &[7, 8], 2).unwrap(),
@@ -84,7 +84,7 @@ fn weights_may_be_any_view() {
 }
 
 #[test]
-fn what_does_not_fit_is_named() {
+fn linear_names_operands_that_do_not_fit() {
     let t = |d: &[usize]| {
         StridedTensor::zeros(d, blocktensor::DType::F32, blocktensor::MemoryFormat::Contiguous).unwrap()
     };
@@ -103,7 +103,7 @@ fn what_does_not_fit_is_named() {
 }
 
 #[test]
-fn a_packed_matrix_multiplies_as_matmul_does() {
+fn packed_linear_of_a_matrix_agrees_with_matmul() {
     let data = |n: usize| (0..n).map(|i| (i * 7 % 11) as f32 - 5.0).collect::<Vec<_>>();
     let (a, b) = (data(6 * 5), data(5 * 17));
     let x = StridedTensor::from_slice(&a, &[2, 3, 5]).unwrap();

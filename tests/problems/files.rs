@@ -1,4 +1,4 @@
-//! Files of problems: what of benchdnn's is understood, and what is said of the rest.
+//! Files of problems: the parts of benchdnn's format that are read, and errors for the others.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn read(folder: &Path, name: &str) -> List {
 }
 
 #[test]
-fn comments_options_and_other_files_are_benchdnns() {
+fn problem_files_follow_the_comments_options_and_includes_of_benchdnn() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     fs::create_dir(folder.path().join("deep")).unwrap();
@@ -33,7 +33,7 @@ fn comments_options_and_other_files_are_benchdnns() {
             (at, e.problem.kind, e.problem.c, e.problem.name.as_str())
         })
         .collect();
-    // What a file says its problems are of ends with it, and goes for those that it reads.
+    // Options of a file hold for the files that it includes, and end with it.
     let want = [
         ("main:6", Kind::Conv, 1, "first"),
         ("main:6", Kind::Conv, 2, ""),
@@ -50,7 +50,7 @@ fn comments_options_and_other_files_are_benchdnns() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_line_and_the_rest_is_kept() {
+fn a_line_that_cannot_be_parsed_is_reported_and_the_others_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let text = "ic1ih3oc1kh3\n\nic1ih3oc1\n--batch=missing\n--batch=main\nic2ih3oc1kh3\n";
     // With the byte order mark of some editors.

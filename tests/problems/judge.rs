@@ -1,4 +1,4 @@
-//! Nothing wrong gets past the judge.
+//! The judge of problems finds every wrong result.
 
 use blocktensor::{BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, StridedTensor, Tensor};
 use blocktensor_problems::{Outcome, Refusal, Want};
@@ -19,7 +19,7 @@ fn fails(outcome: Outcome, text: &str) {
 }
 
 #[test]
-fn a_wrong_number_shape_tail_error_or_panic_fails() {
+fn judge_fails_a_wrong_number_shape_tail_error_or_panic() {
     let right = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
     let values = right.map(f64::from);
     let exact = want(&values, &|_| 0.0);
@@ -40,7 +40,7 @@ fn a_wrong_number_shape_tail_error_or_panic_fails() {
 }
 
 #[test]
-fn blocked_results_are_read_in_logical_order() {
+fn judge_reads_blocked_results_in_logical_order() {
     let right = [1f32, 2.0, 3.0, 4.0, 5.0, 6.0];
     let values = right.map(f64::from);
     let layout = Layout::native_activation(3).unwrap();
@@ -51,7 +51,7 @@ fn blocked_results_are_read_in_logical_order() {
 }
 
 #[test]
-fn only_the_refusal_that_is_owed_is_unsupported() {
+fn judge_counts_only_the_expected_refusal_as_unsupported() {
     let complain = |argument: &'static str| {
         Error::InvalidArgument(Complaint::new("pool", argument, "3", "it is at most 1", "pad less"))
     };
@@ -64,7 +64,7 @@ fn only_the_refusal_that_is_owed_is_unsupported() {
     let unsupported = Outcome::Unsupported("pool: too much padding".into());
     assert_eq!(owed.of("it", || Err(complain("padding"))), unsupported);
     fails(owed.of("it", || Err(complain("stride"))), "argument `stride`");
-    // An op that has no kernel says so itself.
+    // An op without a kernel is unsupported by its own error.
     let x = StridedTensor::full(&[1, 16, 2, 2], 1f32, MemoryFormat::Contiguous).unwrap();
     let xb: Tensor = x.to_blocked(&Layout::native().0).unwrap().into();
     let outcome = want(&[], &|_| 0.0).of("it", || blocktensor::ops::matmul(&xb, &xb));
@@ -72,7 +72,7 @@ fn only_the_refusal_that_is_owed_is_unsupported() {
 }
 
 #[test]
-fn a_run_fails_with_any_of_its_parts() {
+fn a_run_of_problems_fails_with_any_of_its_parts() {
     let [passed, failed] = [Outcome::Passed, Outcome::Failed("a".into())];
     let unsupported = Outcome::Unsupported("b".into());
     for (a, b, both) in [

@@ -1,4 +1,4 @@
-//! Problems in benchdnn's notation: the notation, the files, the loops that judge, and our list of them.
+//! Problems in benchdnn's notation: the notation, files, the reference loops, the judge, and our lists.
 
 mod files;
 mod judge;
@@ -20,7 +20,7 @@ fn options() -> Options {
     }
 }
 
-/// Runs a list and returns what it came to, and what was written.
+/// Runs a list. Returns the totals and the written report.
 fn written(list: &List, options: &Options) -> (Totals, String) {
     let mut out = Vec::new();
     let totals = run(list, options, &mut out).unwrap();
@@ -33,7 +33,7 @@ fn one(kind: Kind, text: &str) -> List {
     list
 }
 
-/// Each layout runs at least so many of each kind: a list of which everything is unsupported is no success.
+/// Each layout must run a minimum of problems of each kind, so that a list of unsupported problems alone fails.
 #[test]
 fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
     let mut list = List::default();
@@ -53,7 +53,7 @@ fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
 
 #[test]
 fn a_problem_has_the_same_data_alone_and_in_a_list() {
-    // A limit makes another list of the same problems; what is said of each stays.
+    // A limit gives another list with some of the same problems. The report of each must stay.
     let mut list = one(Kind::Conv, "mb1ic3ih5oc4kh3");
     list.add_text("mb1ic40ih9oc40kh3", Kind::Conv);
     list.add_text("mb1ic3ih5oc4kh3n\"again\"", Kind::Conv);
@@ -67,7 +67,7 @@ fn a_problem_has_the_same_data_alone_and_in_a_list() {
 }
 
 #[test]
-fn what_the_machine_cannot_hold_is_left_out() {
+fn problems_beyond_memory_are_skipped() {
     for (kind, text, why) in [
         (Kind::Conv, "mb1ic1oc1iw4294967311kw3", "more than 4096 MB of memory"),
         (Kind::Conv, "mb1ic1oc1iw9ow2kw2sw1000000000pw0", "more than 4096 MB of memory"),
@@ -82,7 +82,7 @@ fn what_the_machine_cannot_hold_is_left_out() {
 }
 
 #[test]
-fn what_pytorch_cannot_say_is_unsupported_with_its_reason() {
+fn problems_that_pytorch_cannot_express_are_unsupported_with_the_reason() {
     for (kind, text, runs, reason) in [
         (Kind::Conv, "ic8oc8ih9oh4kh3ph0", 3, "conv: the result ends before the source does"),
         (Kind::Conv, "ic8oc8ih56oh20kh1", 3, "conv: padding before an axis is negative"),

@@ -1,10 +1,10 @@
-//! The notation against what benchdnn makes of it (`str2desc` of its drivers, `sanitize_desc`).
+//! The notation gives the same problems as in benchdnn (`str2desc` of its drivers, `sanitize_desc`).
 
 use blocktensor_problems::{Kind, Problem};
 
 use crate::support::Rng;
 
-/// The problem with every size, and the padding after each axis.
+/// Fails unless `text` parses as the problem `whole`, with padding `end` after each axis.
 #[track_caller]
 fn reads(kind: Kind, text: &str, whole: &str, end: &[i64]) {
     let p = Problem::read(kind, text).unwrap_or_else(|e| panic!("{text}: {e}"));
@@ -13,11 +13,11 @@ fn reads(kind: Kind, text: &str, whole: &str, end: &[i64]) {
 }
 
 #[test]
-fn what_is_left_out_is_as_in_benchdnn() {
+fn omitted_parameters_have_the_defaults_of_benchdnn() {
     use Kind::{Conv, Deconv, Pool};
-    // w from h; stride 1, dense, batch 2, one group; no padding without an output size.
+    // Defaults: w as h, stride 1, no dilation, batch 2, one group; without an output size no padding.
     reads(Conv, "ic16ih10oc32kh3", "mb2ic16ih10iw10oh8ow8kh3kw3sh1sw1ph0pw0dh0dw0oc32", &[0, 0]);
-    // With one, half of what is missing; the rest comes after.
+    // With an output size, half of the missing padding is in front, and the rest behind.
     reads(Conv, "ic3ih14oh7oc8kh3sh2", "mb2ic3ih14iw14oh7ow7kh3kw3sh2sw2ph0pw0dh0dw0oc8", &[1, 1]);
     reads(
         Conv,
@@ -32,7 +32,7 @@ fn what_is_left_out_is_as_in_benchdnn() {
         "mb2ic1ih55iw55oh18ow18kh30kw30sh3sw3ph29pw29dh2dw2oc64",
         &[55, 55],
     );
-    // One dimension, three alike, three apart, and a 3-D problem whose d looks like none.
+    // 1-D; 3-D with equal sizes; 3-D with different sizes and a depth of 1.
     reads(Conv, "ic16oc16_iw1kw3ow100pw100", "mb2ic16iw1ow100kw3sw1pw100dw0oc16", &[1]);
     reads(
         Conv,
@@ -46,9 +46,9 @@ fn what_is_left_out_is_as_in_benchdnn() {
         "mb1ic2id1ih4iw5od1oh2ow4kd1kh3kw2sd1sh1sw1pd0ph0pw0dd0dh0dw0oc2",
         &[0, 0, 0],
     );
-    // Any order; quotes or none; what follows n is the name.
+    // Any order, with or without quotes; the text after `n` is the name.
     reads(Conv, "kh3_oc4_ih5_ic2_mb3_g2nih7kh9", "g2mb3ic2ih5iw5oh3ow3kh3kw3sh1sw1ph0pw0dh0dw0oc4", &[0, 0]);
-    // What a stride leaves over makes the padding after negative.
+    // If the stride leaves elements at the end unused, the padding behind is negative.
     reads(Conv, "ic64ih56oc8oh28kh1sh2ph0", "mb2ic64ih56iw56oh28ow28kh1kw1sh2sw2ph0pw0dh0dw0oc8", &[-1, -1]);
     // Division is towards zero: half of -3 is -1.
     reads(Conv, "ic4ih9oc4oh4kh3", "mb2ic4ih9iw9oh4ow4kh3kw3sh1sw1dh0dw0oc4", &[-2, -2]);
@@ -58,7 +58,7 @@ fn what_is_left_out_is_as_in_benchdnn() {
         "mb100ic64ih1iw1oh2ow64kh125kw1sh2sw2ph63pw63dh0dw0oc1",
         &[63, 63],
     );
-    // A deconvolution's sizes are its own.
+    // A deconvolution has other size rules.
     reads(Deconv, "ic64ih8oc32kh4sh2ph1", "mb2ic64ih8iw8oh16ow16kh4kw4sh2sw2ph1pw1dh0dw0oc32", &[1, 1]);
     reads(Deconv, "ic4ih5oh10oc4kh3sh2", "mb2ic4ih5iw5oh10ow10kh3kw3sh2sw2ph0pw0dh0dw0oc4", &[1, 1]);
     reads(Deconv, "ic4ih5oh10oc4kh3sh2ph1", "mb2ic4ih5iw5oh10ow10kh3kw3sh2sw2ph1pw1dh0dw0oc4", &[0, 0]);
@@ -76,7 +76,7 @@ fn what_is_left_out_is_as_in_benchdnn() {
 }
 
 #[test]
-fn names_are_kept_without_quotes() {
+fn problem_names_are_kept_without_quotes() {
     for (text, name) in [("n\"res:2a*4\"", "res:2a*4"), ("_nplain", "plain"), ("", "")] {
         let p = Problem::read(Kind::Conv, &format!("ic1ih1oc1kh1{text}")).unwrap();
         assert_eq!(p.name, name);
@@ -84,7 +84,7 @@ fn names_are_kept_without_quotes() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named() {
+fn a_problem_that_cannot_be_parsed_is_an_error_that_names_the_part() {
     use Kind::{BatchNorm, Conv, Deconv, Pool};
     for (kind, text, wrong) in [
         (Conv, "ic16ih10oc32", "`kh` is missing or 0"),
@@ -120,7 +120,7 @@ fn what_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_problem_as_it_is_written_reads_as_the_same() {
+fn a_printed_problem_parses_as_itself() {
     let mut rng = Rng(41);
     let mut read = 0;
     for _ in 0..4000 {

@@ -1,4 +1,4 @@
-//! The fast loops against the slow ones of the other tests.
+//! The fast reference loops for problems agree with the slow loops in tests/support.
 
 use blocktensor_problems::{Kind, Problem, oracle};
 
@@ -23,7 +23,7 @@ fn problem(rng: &mut Rng, kind: Kind) -> Problem {
             }
         }
         let Ok(p) = Problem::read(kind, &text) else { continue };
-        // Before the end of the source, or past what a stride leaves open, the slow loops have no words for it.
+        // The slow loops know no negative padding, except for elements at the end that the stride leaves unused.
         let fits =
             |a: usize| p.pad_end[a] >= 0 || kind != Kind::Deconv && p.pad_end[a] > -(p.stride[a] as i64);
         if (0..3).all(fits) {
@@ -48,7 +48,7 @@ fn slow(p: &Problem) -> Slow {
 }
 
 #[test]
-fn fast_loops_are_the_slow_ones() {
+fn oracle_conv_agrees_with_the_slow_loops() {
     let mut rng = Rng(42);
     for case in 0..1500 {
         let kind = rng.pick(&[Kind::Conv, Kind::Deconv]);
@@ -72,7 +72,7 @@ fn fast_loops_are_the_slow_ones() {
 }
 
 #[test]
-fn windows_are_the_slow_ones() {
+fn oracle_pool_agrees_with_the_slow_loops() {
     let mut rng = Rng(43);
     for case in 0..500 {
         let p = problem(&mut rng, Kind::Pool);

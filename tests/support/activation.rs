@@ -1,10 +1,10 @@
-//! Activations in every form that an op meets, and back.
+//! The same activation in every layout and memory format that ops take, and its elements in logical order.
 
 use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor};
 
 use super::Rng;
 
-/// Sizes of rank 3 to 5 that meet channel tails, one-pixel images, no images, H != W.
+/// Random sizes of rank 3 to 5. They cover channel tails, images of one pixel, empty batches, and H != W.
 pub fn sizes(rng: &mut Rng) -> Vec<usize> {
     let rank = 3 + rng.below(3);
     let mut dims = vec![rng.pick(&[1, 1, 2, 2, 3, 0]), rng.pick(&[1, 3, 15, 16, 17, 31, 33])];
@@ -19,8 +19,8 @@ pub fn sizes(rng: &mut Rng) -> Vec<usize> {
     dims
 }
 
-/// The same elements: row-major, channels-last, so tagged, a view that is dense in neither format, one with gaps,
-/// and blocked by 16, 8 and 4.
+/// Tensors with the same elements: row-major, channels-last, tagged as channels-last, a dense view in neither format, a view
+/// with gaps, and blocked by 16, 8 and 4.
 pub fn forms(x: &StridedTensor) -> Vec<(&'static str, Tensor)> {
     let rank = x.rank();
     let last = MemoryFormat::channels_last_of(rank).unwrap();
@@ -39,7 +39,7 @@ pub fn forms(x: &StridedTensor) -> Vec<(&'static str, Tensor)> {
     forms
 }
 
-/// The same elements, with the first dimension the densest.
+/// The same elements, with stride 1 along the first dimension.
 fn reversed(x: &StridedTensor) -> StridedTensor {
     let axes: Vec<usize> = (0..x.rank()).rev().collect();
     let turned = x.permute(&axes).unwrap();
@@ -47,7 +47,7 @@ fn reversed(x: &StridedTensor) -> StridedTensor {
     StridedTensor::from_slice(&data, turned.dims()).unwrap().permute(&axes).unwrap()
 }
 
-/// The same elements, each followed by one that is none of theirs.
+/// The same elements in a view with a gap of one element after each.
 fn with_gaps(x: &StridedTensor) -> StridedTensor {
     let data: Vec<f32> = x.to_vec::<f32>().unwrap().into_iter().flat_map(|v| [v, f32::NAN]).collect();
     let mut dims = x.dims().to_vec();
@@ -56,7 +56,7 @@ fn with_gaps(x: &StridedTensor) -> StridedTensor {
     StridedTensor::from_slice(&data, &dims).unwrap().narrow(rank, 0, 1).unwrap().squeeze_axis(rank).unwrap()
 }
 
-/// Row-major elements of a result, whose padding is checked; s32 and u8 as numbers.
+/// The elements of a result in row-major order; s32 and u8 become f32. Fails if a padding lane is not zero.
 #[track_caller]
 pub fn elements(t: &Tensor) -> Vec<f32> {
     let strided = match t {

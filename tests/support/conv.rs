@@ -1,7 +1,7 @@
-//! Convolution by its definition: loops in f64 over logical indices, 3-D, other ranks as sizes of 1.
+//! Convolution by its definition: f64 loops over logical indices in 3-D. Problems of fewer dimensions have sizes of 1.
 
-/// A convolution problem; `[d, h, w]` each, 1-D and 2-D problems fill up with 1 (sizes, kernel, stride, dilation)
-/// and 0 (padding) in front.
+/// A convolution problem. Lists are `[d, h, w]`. 1-D and 2-D problems have, for the missing axes in front, 1 for sizes,
+/// kernel, stride and dilation, and 0 for padding.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub n: usize,
@@ -33,7 +33,7 @@ impl Problem {
         }
     }
 
-    /// The same with so much padding at both ends of each axis.
+    /// The same with this padding at both ends of each axis.
     pub fn padded(self, by: [usize; 3]) -> Problem {
         Problem { pad_begin: by, pad_end: by, ..self }
     }
@@ -45,7 +45,7 @@ impl Problem {
         })
     }
 
-    /// Result and, for each element, the sum of the absolute products: what rounding errors scale with.
+    /// The result, and for each element the sum of the absolute products, which rounding errors scale with.
     pub fn solve(&self, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> (Vec<f64>, Vec<f64>) {
         let (out, inp, k) = (self.output(), self.input, self.kernel);
         let (cg, og) = (self.c / self.groups, self.o / self.groups);
@@ -83,7 +83,7 @@ impl Problem {
     }
 }
 
-/// A transposed convolution problem: the fields of [`Problem`], `input` being the source's sizes.
+/// A transposed convolution problem. Fields are those of [`Problem`]; `input` holds the sizes of the source.
 #[derive(Clone, Debug)]
 pub struct Transposed {
     pub of: Problem,
@@ -91,7 +91,7 @@ pub struct Transposed {
 }
 
 impl Transposed {
-    /// The sizes of the result; `None` where padding takes all of it.
+    /// The sizes of the result; `None` where padding leaves no element.
     pub fn output(&self) -> Option<[usize; 3]> {
         let p = &self.of;
         let size = |a: usize| {
@@ -101,7 +101,7 @@ impl Transposed {
         Some([size(0)?, size(1)?, size(2)?])
     }
 
-    /// As [`Problem::solve`]: every source pixel is spread over the result. Weights `[C, O/groups, k...]`.
+    /// As [`Problem::solve`]: adds every source pixel, times the kernel, to the result. Weights are `[C, O/groups, k...]`.
     pub fn solve(&self, x: &[f32], w: &[f32], bias: Option<&[f32]>) -> (Vec<f64>, Vec<f64>) {
         let (p, out) = (&self.of, self.output().unwrap());
         let (cg, og) = (p.c / p.groups, p.o / p.groups);

@@ -1,4 +1,4 @@
-//! What tests share: data, oracles written from the definitions in f64, comparisons.
+//! Code that tests share: data, oracles from the definitions in f64, comparisons, child processes.
 
 pub mod activation;
 pub mod conv;
@@ -76,7 +76,8 @@ pub fn assert_close(what: &str, got: &[f32], want: &[f64], limit: impl Fn(usize)
     );
 }
 
-/// Runs the body of the test of this name in a process of its own. The parent is given what it printed.
+/// Runs the body of the test of this name in a process of its own. In the parent, returns what the child printed; in the
+/// child, `None`.
 pub fn alone(test: &str, set: &[(&str, &str)], body: impl FnOnce()) -> Option<String> {
     const CHILD: &str = "BLOCKTENSOR_TEST_ALONE";
     if std::env::var_os(CHILD).is_some_and(|t| t == test) {
@@ -123,7 +124,8 @@ pub fn element_bytes(t: &Tensor) -> Vec<u8> {
     }
 }
 
-/// The elements of `x` inside a larger tensor of `around`: so many in front of them and behind them along `axis`.
+/// A view of the elements of `x` in a larger tensor, which has `beside[0]` values of `around` in front of them along `axis`, and
+/// `beside[1]` behind them.
 pub fn amid(
     x: &StridedTensor,
     axis: usize,
@@ -146,7 +148,7 @@ fn grid_for(t: &Tensor) -> StridedTensor {
     StridedTensor::full(&grid, 0.3f32, MemoryFormat::Contiguous).unwrap()
 }
 
-/// Values of the kinds that an op's schema asks for, with `t` for every data operand; vectors are of 17 numbers.
+/// A value for every argument of an op that has no default: `t` for data operands, 17 numbers for parameters.
 pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
     let vector = StridedTensor::from_slice(&[1f32; 17], &[17]).unwrap();
     let mut values = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::activation::index;
 
-/// `(x - mean) / sqrt(biased variance + eps)`, over the elements for which `group` is the same.
+/// `(x - mean) / sqrt(biased variance + eps)`. Elements with the same `group` share mean and variance.
 pub fn normalise(dims: &[usize], x: &[f32], eps: f64, group: impl Fn(&[usize]) -> Vec<usize>) -> Vec<f64> {
     let groups: Vec<Vec<usize>> = (0..x.len()).map(|i| group(&index(dims, i))).collect();
     let mut members: std::collections::HashMap<&[usize], Vec<f64>> = Default::default();
@@ -24,7 +24,7 @@ pub fn mean_and_variance(v: &[f64]) -> (f64, f64) {
     (mean, v.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / v.len() as f64)
 }
 
-/// `x / (k + alpha / size * sum of squares)^beta`, the window with zeros around the channels.
+/// `x / (k + alpha / size * sum of squares)^beta`. The window takes zeros outside of the channels.
 pub fn local_response(dims: &[usize], x: &[f32], size: usize, (alpha, beta, k): (f64, f64, f64)) -> Vec<f64> {
     let step: usize = dims[2..].iter().product();
     let one = |(i, &v): (usize, &f32)| {

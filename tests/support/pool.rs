@@ -1,14 +1,14 @@
-//! Pooling by its definition: loops over logical indices, 3-D, other ranks as sizes of 1. Sums in f64.
+//! Pooling by its definition: loops over logical indices in 3-D, with sums in f64. Problems of fewer dimensions have sizes of 1.
 
-/// One window along each of `[d, h, w]`: source positions, and what an average counts.
+/// One window along one axis: the positions in the source, and the number of elements that an average divides by.
 #[derive(Clone, Debug)]
 pub struct Window {
     pub positions: Vec<usize>,
     pub count: usize,
 }
 
-/// A pooling problem; problems of fewer dimensions fill up with 1 (sizes, kernel, stride, dilation) and 0 (padding)
-/// in front.
+/// A pooling problem. Lists are `[d, h, w]`. Problems of fewer dimensions have, for the missing axes in front, 1 for sizes,
+/// kernel, stride and dilation, and 0 for padding.
 #[derive(Clone, Debug)]
 pub struct Pool {
     pub input: [usize; 3],
@@ -64,7 +64,7 @@ pub fn adaptive(input: [usize; 3], output: [usize; 3]) -> [Vec<Window>; 3] {
     })
 }
 
-/// For each result element, `f` of the window's elements and of what an average counts.
+/// For each element of the result, `f` of the elements in its window and of the number that an average divides by.
 pub fn each_window(
     x: &[f32],
     planes: usize,
@@ -94,7 +94,7 @@ pub fn each_window(
     y
 }
 
-/// The maximum; NaN where there is one, minus infinity where there is nothing.
+/// The maximum: NaN where an element is NaN, minus infinity of an empty window.
 pub fn max(elements: &[f32], _: usize) -> f64 {
     let nan = elements.iter().any(|e| e.is_nan());
     let max = elements.iter().fold(f64::NEG_INFINITY, |m, &e| if f64::from(e) > m { e.into() } else { m });

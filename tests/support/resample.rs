@@ -1,15 +1,15 @@
-//! Resampling by its definition, 3-D, other ranks as sizes of 1. Coordinates and sums in f64.
+//! Resampling by its definition in 3-D, with coordinates and sums in f64. Problems of fewer dimensions have sizes of 1.
 
 /// For each result index along one axis, source indices and weights.
 pub type Axis = Vec<Vec<(usize, f64)>>;
 
-/// Nearest neighbour, counted in f32 as PyTorch does.
+/// Nearest neighbour, with coordinates in f32 as in PyTorch.
 pub fn nearest(size: usize, output: usize, scale: Option<f64>) -> Axis {
     let step = scale.map_or(size as f32 / output as f32, |s| (1.0 / s) as f32);
     (0..output).map(|i| vec![(((i as f32 * step).floor() as usize).min(size - 1), 1.0)]).collect()
 }
 
-/// The same in two dimensions, where PyTorch counts in integers what keeps its size or doubles it.
+/// The same for images. There PyTorch uses integer arithmetic where the size stays the same or doubles.
 pub fn nearest_of_images(size: usize, output: usize, scale: Option<f64>) -> Axis {
     match output {
         _ if output == size => (0..output).map(|i| vec![(i, 1.0)]).collect(),
@@ -39,7 +39,7 @@ pub fn linear(size: usize, output: usize, scale: Option<f64>, align_corners: boo
         .collect()
 }
 
-/// The weighted sums, and for each the sum of absolute terms.
+/// The weighted sums, and for each the sum of the absolute terms, which rounding errors scale with.
 pub fn solve(x: &[f32], planes: usize, input: [usize; 3], axes: &[Axis; 3]) -> (Vec<f64>, Vec<f64>) {
     let (mut y, mut magnitude) = (Vec::new(), Vec::new());
     for plane in 0..planes {

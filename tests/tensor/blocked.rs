@@ -1,4 +1,4 @@
-//! `BlockedTensor`: reorders through the public door, and what must not work.
+//! `BlockedTensor`: reorders, factories, and refused calls.
 
 use blocktensor::ledger::{deny_reorders, record};
 use blocktensor::{BlockedTensor, DType, Element, Error, Layout, MemoryFormat, StridedTensor};
@@ -31,7 +31,7 @@ fn round_trip<E: Element>(of: impl Fn(usize) -> E) {
 }
 
 #[test]
-fn every_dtype_goes_there_and_back() {
+fn to_blocked_and_to_strided_keep_elements_of_every_dtype() {
     round_trip(|i| i as f32);
     round_trip(|i| bf16::from_bits(i as u16));
     round_trip(|i| f16::from_bits(i as u16));
@@ -41,7 +41,7 @@ fn every_dtype_goes_there_and_back() {
 }
 
 #[test]
-fn bits_survive_nan_payloads_and_negative_zero_too() {
+fn to_blocked_keeps_nan_payloads_and_negative_zero() {
     let bits = [0x7fc0_1234u32, 0xff80_0001, 0x8000_0000, 1];
     let data = bits.map(f32::from_bits);
     let x = StridedTensor::from_slice(&data, &[1, 4, 1, 1]).unwrap();
@@ -50,7 +50,7 @@ fn bits_survive_nan_payloads_and_negative_zero_too() {
 }
 
 #[test]
-fn reorders_are_one_line_each_in_the_ledger_and_can_be_denied() {
+fn reorders_have_one_record_each_and_can_be_denied() {
     let x = numbered(&[1, 20, 3, 5]);
     let (b, ledger) = record(|| {
         let b = x.to_blocked(&Layout::NCHW16C).unwrap();
@@ -83,7 +83,7 @@ fn reorders_are_one_line_each_in_the_ledger_and_can_be_denied() {
 }
 
 #[test]
-fn into_a_tensor_that_is_there() {
+fn to_blocked_into_and_to_strided_into_write_an_existing_tensor() {
     let x = numbered(&[2, 20, 3, 5]);
     let mut b = BlockedTensor::full(&[2, 20, 3, 5], 7f32, &Layout::NCHW16C).unwrap();
     x.to_blocked_into(&mut b).unwrap();
@@ -94,7 +94,7 @@ fn into_a_tensor_that_is_there() {
 }
 
 #[test]
-fn into_refuses_what_does_not_fit_or_is_shared() {
+fn to_blocked_into_and_to_strided_into_refuse_misfits_and_shared_storage() {
     let x = numbered(&[2, 20, 3, 5]);
     let b = x.to_blocked(&Layout::NCHW16C).unwrap();
     let mut shared = b.clone();
@@ -114,7 +114,7 @@ fn into_refuses_what_does_not_fit_or_is_shared() {
 }
 
 #[test]
-fn a_layout_that_does_not_fit_is_a_typed_error_with_both_names() {
+fn reorders_refuse_a_layout_that_does_not_fit_with_both_names() {
     let x = numbered(&[2, 20, 15]);
     let e = x.to_blocked(&Layout::NCHW16C).unwrap_err();
     assert!(matches!(e, Error::RankMismatch(_)), "{e}");
@@ -135,13 +135,13 @@ fn a_layout_that_does_not_fit_is_a_typed_error_with_both_names() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri ends where memory cannot be had")]
-fn memory_that_cannot_be_had_is_a_typed_error() {
+fn to_blocked_beyond_memory_is_a_typed_error() {
     let much = [1, 16, 1, 1 << 54];
     assert!(matches!(BlockedTensor::full(&much, 1u8, &Layout::NCHW16C), Err(Error::OutOfMemory { .. })));
 }
 
 #[test]
-fn empty_tensors_reorder() {
+fn empty_tensors_reorder_to_every_layout() {
     for dims in [[0, 20, 3, 5], [2, 0, 3, 5], [2, 20, 0, 5], [2, 20, 3, 0]] {
         let x = StridedTensor::from_slice::<f32>(&[], &dims).unwrap();
         let b = x.to_blocked(&Layout::NCHW16C).unwrap();
@@ -155,7 +155,7 @@ fn empty_tensors_reorder() {
 }
 
 #[test]
-fn full_tensors_have_zero_tails() {
+fn blocked_full_leaves_zero_tails() {
     for (name, dims) in
         [("nChw16c", &[2, 20, 3, 5]), ("OIhw4i16o4i", &[20, 21, 3, 3]), ("nChw64c", &[1, 3, 2, 2])]
     {
@@ -187,7 +187,7 @@ fn full_tensors_have_zero_tails() {
 }
 
 #[test]
-fn clones_share_and_threads_may_read() {
+fn blocked_clones_share_storage_across_threads() {
     fn shared<T: Send + Sync + Clone>(_: &T) {}
     let b = numbered(&[1, 20, 3, 5]).to_blocked(&Layout::NCHW16C).unwrap();
     shared(&b);

@@ -4,10 +4,10 @@ use blocktensor::{Element, MemoryFormat, StridedTensor};
 
 use crate::random::Random;
 
-/// Miri takes a thousand times as long.
+/// Fewer under Miri, which takes a thousand times as long.
 const CHAINS: u64 = if cfg!(miri) { 120 } else { 12_000 };
 
-/// Elements in logical order: no strides, nothing shared.
+/// Elements in logical order, without strides or shared storage.
 struct Model<E> {
     dims: Vec<usize>,
     elements: Vec<E>,
@@ -161,7 +161,7 @@ fn step<E: Element>(r: &mut Random, x: StridedTensor, m: Model<E>) -> (StridedTe
         }
         9 => {
             let to = regrouped(r, &dims);
-            // A view where strides express it, else the error that says so; a reshape always.
+            // `view` works where strides can express it, else it is an error; `reshape` always works.
             let y = x.reshape(&to).unwrap();
             match x.view(&to) {
                 Ok(v) => assert!(v.shares_storage(&x) && y.shares_storage(&x) && v.strides() == y.strides()),
@@ -237,7 +237,7 @@ fn chain<E: Element>(seed: u64, element: fn(u8) -> E) {
 }
 
 #[test]
-fn random_chains_agree_with_a_model_that_stores_every_element() {
+fn random_chains_of_views_agree_with_a_model_that_stores_every_element() {
     use half::{bf16, f16};
     for seed in 0..CHAINS {
         match seed % 6 {

@@ -1,4 +1,4 @@
-//! Conversions in the ledger, format tags, and bad input to views and formats.
+//! Conversions between memory formats, format tags, and bad input to views and formats.
 
 use blocktensor::ledger::{self, Cause};
 use blocktensor::{DType, Error, FormatRule, MemoryFormat, StridedTensor};
@@ -10,7 +10,7 @@ fn zeros(dims: &[usize], format: MemoryFormat) -> StridedTensor {
 }
 
 #[test]
-fn only_copies_that_change_the_layout_stand_in_the_ledger() {
+fn format_conversions_are_recorded_only_where_they_copy() {
     let x = zeros(&[2, 3, 4, 5], Contiguous);
     let (_, none) = ledger::record(|| {
         x.contiguous(Contiguous).unwrap();
@@ -46,7 +46,7 @@ fn only_copies_that_change_the_layout_stand_in_the_ledger() {
 }
 
 #[test]
-fn a_scope_that_denies_reorders_denies_these() {
+fn format_conversions_are_denied_inside_deny_reorders() {
     let x = zeros(&[2, 3, 4, 5], Contiguous);
     ledger::deny_reorders(|| {
         let turned = x.transpose(1, 2).unwrap();
@@ -67,7 +67,7 @@ fn a_scope_that_denies_reorders_denies_these() {
 }
 
 #[test]
-fn a_tag_keeps_nhwc_where_strides_cannot_tell() {
+fn a_format_tag_keeps_nhwc_where_strides_are_ambiguous() {
     for dims in [[8, 1, 1, 1], [2, 1, 4, 4], [2, 16, 1, 1]] {
         let x = zeros(&dims, Contiguous);
         assert_eq!(x.suggest_memory_format(false), Contiguous);
@@ -93,7 +93,7 @@ fn a_tag_keeps_nhwc_where_strides_cannot_tell() {
 }
 
 #[test]
-fn views_keep_a_tag_while_dimensions_mean_the_same() {
+fn views_keep_a_format_tag_while_dimensions_keep_their_meaning() {
     let x = zeros(&[4, 8, 6, 6], ChannelsLast).with_format_tag(ChannelsLast).unwrap();
     let keep = [
         x.narrow(1, 2, 4).unwrap(),
@@ -131,7 +131,7 @@ fn views_keep_a_tag_while_dimensions_mean_the_same() {
 }
 
 #[test]
-fn channels_last_1d_exists_only_where_it_is_asked_for() {
+fn channels_last_1d_is_used_only_where_it_is_asked_for() {
     let x = zeros(&[2, 3, 5], Contiguous);
     let y = x.contiguous(ChannelsLast1d).unwrap();
     assert_eq!((y.strides(), y.format_tag()), (&[15, 1, 3][..], Some(ChannelsLast1d)));
@@ -147,12 +147,12 @@ fn channels_last_1d_exists_only_where_it_is_asked_for() {
     assert!(untagged.is_contiguous(ChannelsLast1d));
     let (strides, tag) = FormatRule::Suggested.strides("pool", &[&y], &[2, 3, 4]).unwrap();
     assert_eq!((strides.as_slice(), tag), (&[12, 1, 3][..], Some(ChannelsLast1d)));
-    // Its rank does not pass on.
+    // A result of another rank does not take the format over.
     assert_eq!(FormatRule::Suggested.strides("x", &[&y], &[2, 3]).unwrap().1, None);
 }
 
 #[test]
-fn tensors_made_like_others_and_filled() {
+fn empty_like_and_full_keep_format_and_dtype() {
     let x = zeros(&[2, 3, 4, 5, 6], ChannelsLast3d).narrow(3, 1, 3).unwrap();
     let like = x.empty_like(Preserve).unwrap();
     assert_eq!(like.strides(), zeros(like.dims(), ChannelsLast3d).strides());
@@ -172,9 +172,9 @@ fn tensors_made_like_others_and_filled() {
     assert_eq!(StridedTensor::full(&[], 2.5f32, Contiguous).unwrap().get::<f32>(&[]), Some(2.5));
 }
 
-/// One bad call a line: the variant, and words that its text must hold.
+/// One bad call per line, with the variant of its error and words that the text must contain.
 #[test]
-fn bad_input_is_a_typed_error_that_names_what_came() {
+fn views_and_formats_refuse_bad_input_by_name() {
     macro_rules! bad {
         ($($call:expr => $variant:ident: $($word:expr),*;)*) => {$(
             let e = $call.map(|_| ()).unwrap_err();
@@ -250,7 +250,7 @@ fn bad_input_is_a_typed_error_that_names_what_came() {
 }
 
 #[test]
-fn strides_that_no_element_uses_may_be_absurd() {
+fn strides_that_no_element_uses_may_have_any_value() {
     let huge = isize::MAX as usize;
     let x = zeros(&[6], Contiguous).as_strided(&[1, 2, 3], &[huge, 3, 1], 0).unwrap();
     let y = x.unsqueeze(0).unwrap().expand(&[2, 1, 2, 3]).unwrap().slice(1, 0, 9, 3).unwrap();
@@ -265,7 +265,7 @@ fn strides_that_no_element_uses_may_be_absurd() {
 /// PyTorch loses channels_last where strides cannot tell it, and in softmax and layer norm (pytorch#68430, #82060);
 /// a tensor that states its format keeps it through whole operators.
 #[test]
-fn every_network_operator_keeps_a_stated_format() {
+fn network_ops_keep_a_format_tag() {
     use blocktensor::ops;
     for dims in [[2, 16, 1, 1], [2, 1, 4, 4], [1, 1, 1, 1], [2, 16, 4, 4], [8, 1, 1, 1], [0, 3, 2, 2]] {
         let [_, c, h, w] = dims;

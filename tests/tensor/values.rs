@@ -1,4 +1,4 @@
-//! Looking at a tensor's numbers: casts, slices, printing.
+//! Elements of a tensor: casts, slices, printing, factories.
 
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor};
 use half::{bf16, f16};
@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use MemoryFormat::{ChannelsLast, Contiguous};
 
 #[test]
-fn casts_give_the_numbers_that_pytorch_gives() {
+fn to_dtype_gives_the_numbers_of_pytorch() {
     let x =
         StridedTensor::from_slice(&[0.0f32, -0.0, 1.9, -1.9, 255.0, 1e-3, 70000.0, 0.1], &[2, 2, 2]).unwrap();
     let ints = x.to_dtype(DType::S32).unwrap();
@@ -25,7 +25,7 @@ fn casts_give_the_numbers_that_pytorch_gives() {
 }
 
 #[test]
-fn casts_of_every_pair_agree_with_f64_and_keep_the_layout() {
+fn to_dtype_of_every_pair_agrees_with_f64_and_keeps_the_layout() {
     let numbers: Vec<f32> = (0..2 * 17 * 3 * 5).map(|i| (i % 120) as f32).collect();
     let x = StridedTensor::from_slice(&numbers, &[2, 17, 3, 5]).unwrap().contiguous(ChannelsLast).unwrap();
     for from in DType::ALL {
@@ -46,7 +46,7 @@ fn casts_of_every_pair_agree_with_f64_and_keep_the_layout() {
 }
 
 #[test]
-fn a_slice_is_lent_of_contiguous_tensors_alone() {
+fn as_slice_borrows_contiguous_tensors_alone() {
     let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
     assert_eq!(x.as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     assert_eq!(x.narrow(0, 1, 1).unwrap().as_slice::<f32>().unwrap(), [4.0, 5.0, 6.0]);
@@ -58,7 +58,7 @@ fn a_slice_is_lent_of_contiguous_tensors_alone() {
 }
 
 #[test]
-fn tensors_print_their_numbers_in_logical_order() {
+fn tensors_print_their_elements_in_logical_order() {
     let x = StridedTensor::from_slice(&[1f32, -2.0, 0.5, 4.0], &[2, 2]).unwrap();
     assert_eq!(x.to_string(), "[[1.0000, -2.0000],\n [0.5000, 4.0000]] f32 [2, 2]");
     let turned = x.transpose(0, 1).unwrap().to_dtype(DType::S32).unwrap();
@@ -110,9 +110,9 @@ fn factories_and_their_like_forms_inherit_layout_and_dtype() {
     assert!(matches!(x.full_like(3u8, MemoryFormat::Preserve), Err(Error::DTypeMismatch(_))));
 }
 
-/// At a glance, however many numbers are left out.
+/// Printing takes no time for the elements that it leaves out.
 #[test]
-fn the_middle_of_an_endless_axis_is_not_walked() {
+fn printing_does_not_visit_the_middle_of_a_long_axis() {
     let x = StridedTensor::from_slice(&[2i32], &[1]).unwrap().expand(&[1 << 50]).unwrap();
     assert_eq!(x.to_string(), "[2, 2, 2, ..., 2, 2, 2] s32 [1125899906842624]");
 }

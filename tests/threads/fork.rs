@@ -1,4 +1,4 @@
-//! Children made by `fork`: of a process that uses the library at that moment, and of one that never did.
+//! Child processes made by `fork`: of a process that is using the library, and of one that never used it.
 #![cfg(unix)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use blocktensor::{Error, Layout, MemoryFormat, PackedConv2d, PackedLinear, Sourc
 use super::random;
 use crate::support::alone;
 
-/// Forks, and runs `body` in the child, which a signal ends if it hangs. Returns the child's status: 0 where `body` returned.
+/// Forks, and runs `body` in the child. A signal ends a child that hangs. Returns the status of the child: 0 if `body` returned.
 fn in_fork(body: impl FnOnce()) -> i32 {
     // SAFETY: the child runs `body` and ends at once, without destructors and exit handlers of the parent's.
     unsafe {
@@ -46,7 +46,7 @@ fn children_of_a_working_process_are_refused_and_none_hangs() {
                 s.spawn(move || {
                     let mut side = 0;
                     while !stop.load(SeqCst) {
-                        // Kernels that are there, and new ones; results that are recycled.
+                        // Cached kernels and new ones; recycled storage.
                         side = side % 64 + 1;
                         conv.run(x).unwrap();
                         let t = random(5, &[1, 16, side, thread + 3]);
@@ -78,7 +78,7 @@ fn children_of_a_working_process_are_refused_and_none_hangs() {
                     refused(PackedLinear::new(&row, None, 1).err());
                     refused(x.to_strided(MemoryFormat::Contiguous).err());
                     refused(row.copy(MemoryFormat::Contiguous).err());
-                    // What cannot fail works on this thread.
+                    // Calls that cannot return an error run on this thread.
                     let sum = AtomicUsize::new(0);
                     blocktensor::run(|| {
                         blocktensor::parallel_for(9, |i| {
@@ -99,7 +99,7 @@ fn children_of_a_working_process_are_refused_and_none_hangs() {
             }
             stop.store(true, SeqCst);
         });
-        // The parent goes on.
+        // The parent still works.
         conv.run(&x).unwrap();
     };
     alone("threads::fork::children_of_a_working_process_are_refused_and_none_hangs", &[], body);
@@ -134,7 +134,7 @@ fn a_child_of_a_process_that_never_used_the_library_works() {
             assert_eq!(grandchild, 0);
         });
         assert_eq!(status, 0);
-        // The parent was not told apart by its child's use.
+        // The use by the child does not affect the parent.
         random(1, &[1, 32, 14, 14]).to_blocked(&Layout::native().0).unwrap();
     };
     alone("threads::fork::a_child_of_a_process_that_never_used_the_library_works", &[], body);

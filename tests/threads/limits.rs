@@ -11,7 +11,7 @@ use blocktensor::{Layout, MemoryFormat, PackedConv2d, Source, StridedTensor};
 
 use super::random;
 
-/// Runs the body of this test in a process of its own, and fails where that writes to stderr.
+/// Runs the body of this test in a process of its own, and fails if that writes to stderr.
 fn quietly_alone(test: &str, set: &[(&str, &str)], body: impl FnOnce()) {
     const CHILD: &str = "BLOCKTENSOR_TEST_LIMITS";
     if std::env::var_os(CHILD).is_some_and(|t| t == test) {
@@ -33,14 +33,14 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Waits until threads that were given nothing to do have ended.
+/// Waits until idle threads have ended, and `left` are left.
 fn settle(left: usize) {
     while threads() > left {
         std::thread::yield_now();
     }
 }
 
-/// Names of the threads that work for this one, over some sections.
+/// Names of the threads that run tasks of this thread, over some parallel sections.
 fn names() -> HashSet<Option<String>> {
     let names = Mutex::new(HashSet::new());
     blocktensor::run(|| {
@@ -86,7 +86,7 @@ fn bits(t: &StridedTensor) -> Vec<u32> {
     t.to_vec::<f32>().unwrap().into_iter().map(f32::to_bits).collect()
 }
 
-/// What is reordered, packed and run here; its bits do not depend on who works.
+/// Reorders, packs and runs a convolution. The bits of its result do not depend on the threads.
 fn work() -> Vec<u32> {
     let x = random(1, &[4, 64, 56, 56]).to_blocked(&Layout::native().0).unwrap();
     let packer = PackedConv2d::new(&random(2, &[32, 64, 3, 3]), None, Conv2d::new().padding(1)).unwrap();
@@ -102,7 +102,7 @@ fn calls_work_alone_while_threads_cannot_be_started() {
         let before = threads();
         let limit = NoThreads::new();
         let alone = work();
-        // The number that was wanted: weights packed now are for it.
+        // The configured number of threads, for which weights are packed now.
         assert_eq!((blocktensor::current_threads(), threads()), (3, before));
         let x = random(3, &[1, 16, 9, 7]);
         let packer = PackedConv2d::new(&random(4, &[16, 16, 3, 3]), None, Conv2d::new()).unwrap();
@@ -110,7 +110,7 @@ fn calls_work_alone_while_threads_cannot_be_started() {
         let first = bits(&conv.run(&x).unwrap());
         assert_eq!(names().len(), 1);
         drop(limit);
-        // The next calls work, and threads come within about a thousand of them.
+        // The next calls work, and threads are started within about a thousand calls.
         for _ in 0..1100 {
             blocktensor::parallel_for(8, |_| ());
         }
@@ -120,10 +120,10 @@ fn calls_work_alone_while_threads_cannot_be_started() {
     });
 }
 
-/// The program's own use of rayon failed: rayon's global pool then panics for ever, and is passed by.
+/// If the program's first use of rayon failed, rayon's global pool panics on every use. The library does not use it.
 #[test]
-fn a_global_pool_that_failed_to_start_is_passed_by() {
-    let test = "threads::limits::a_global_pool_that_failed_to_start_is_passed_by";
+fn a_global_pool_that_failed_to_start_is_not_used() {
+    let test = "threads::limits::a_global_pool_that_failed_to_start_is_not_used";
     quietly_alone(test, &[("RAYON_NUM_THREADS", "3")], || {
         let before = threads();
         // Rayon's own panics print.
@@ -143,8 +143,8 @@ fn a_global_pool_that_failed_to_start_is_passed_by() {
 }
 
 #[test]
-fn a_global_pool_of_the_programs_is_used() {
-    quietly_alone("threads::limits::a_global_pool_of_the_programs_is_used", &[], || {
+fn a_global_pool_that_the_program_configured_is_used() {
+    quietly_alone("threads::limits::a_global_pool_that_the_program_configured_is_used", &[], || {
         let builder = rayon::ThreadPoolBuilder::new().num_threads(5);
         builder.thread_name(|_| "of the program".into()).build_global().unwrap();
         let before = threads();
@@ -152,12 +152,12 @@ fn a_global_pool_of_the_programs_is_used() {
         work();
         let helped = (0..1000).any(|_| names().contains(&Some("of the program".into())));
         assert!(helped);
-        // The threads that were to be a pool of ours end.
+        // The threads of our own pool end.
         settle(before);
     });
 }
 
-/// As many as a team has at the most.
+/// The largest number of threads in a team.
 fn bound() -> usize {
     (4 * std::thread::available_parallelism().unwrap().get()).max(16)
 }

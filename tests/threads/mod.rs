@@ -17,7 +17,7 @@ fn random(seed: u64, dims: &[usize]) -> StridedTensor {
 }
 
 #[test]
-fn one_packed_convolution_from_many_threads_gives_the_same_bits() {
+fn packed_conv_has_the_same_bits_on_many_threads_at_once() {
     let w = random(1, &[32, 32, 3, 3]);
     let x = random(2, &[1, 32, 14, 10]).to_blocked(&Layout::native().0).unwrap();
     let packer = PackedConv2d::new(&w, None, Conv2d::new().padding(1).relu()).unwrap();
@@ -28,7 +28,7 @@ fn one_packed_convolution_from_many_threads_gives_the_same_bits() {
     let want = plain(&conv.run(&x).unwrap());
     let done = AtomicBool::new(false);
     std::thread::scope(|s| {
-        // Meanwhile others pack and drop, and evict what is cached.
+        // Meanwhile other threads pack and drop convolutions, and evict cached primitives.
         s.spawn(|| {
             let mut seed = 10;
             while !done.load(Ordering::Relaxed) {
@@ -58,7 +58,7 @@ fn one_packed_convolution_from_many_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn pools_of_every_size_compute_the_same_convolution() {
+fn conv_has_the_same_bits_in_thread_pools_of_every_size() {
     let w = random(3, &[48, 32, 3, 3]);
     let x = random(4, &[2, 32, 9, 7]).contiguous(MemoryFormat::ChannelsLast).unwrap();
     let packer = PackedConv2d::new(&w, None, Conv2d::new().padding(1)).unwrap();

@@ -1,4 +1,4 @@
-//! Threads with little stack: those of the documented size run every op, those of much less are refused.
+//! Threads with little stack: with the documented size every op runs; with much less, calls are refused.
 #![cfg(target_os = "linux")]
 
 use blocktensor::ops::{self, Conv2d, ConvTranspose2d, Fusion, MaxPool};
@@ -123,7 +123,7 @@ fn the_documented_stack_is_enough_for_every_op() {
     alone(test, &[], || run_all(MIN_STACK));
 }
 
-/// For the optimised code of this crate's own profiles. With code that is not, the process ends in an overflow.
+/// For optimised code, as in the profiles of this crate. Code that is not optimised would overflow this stack.
 #[test]
 fn the_documented_stack_of_optimised_builds_is_enough_for_every_op() {
     let test = "threads::stack::the_documented_stack_of_optimised_builds_is_enough_for_every_op";
@@ -131,7 +131,7 @@ fn the_documented_stack_of_optimised_builds_is_enough_for_every_op() {
 }
 
 #[test]
-fn less_stack_is_refused_by_name() {
+fn calls_on_less_stack_are_refused_by_name() {
     let body = || {
         for (what, call) in calls() {
             for size in [32 << 10, 64 << 10, 128 << 10] {
@@ -141,12 +141,12 @@ fn less_stack_is_refused_by_name() {
             }
         }
     };
-    alone("threads::stack::less_stack_is_refused_by_name", &[], body);
+    alone("threads::stack::calls_on_less_stack_are_refused_by_name", &[], body);
 }
 
 /// A pool whose threads have little stack: calls inside it are refused, and its threads do not help callers outside.
 #[test]
-fn a_pool_of_small_stacks() {
+fn calls_in_a_thread_pool_of_small_stacks_are_refused() {
     let body = || {
         rayon::ThreadPoolBuilder::new().num_threads(3).stack_size(64 << 10).build_global().unwrap();
         let x = random(1, &[1, 32, 14, 14]);
@@ -160,5 +160,5 @@ fn a_pool_of_small_stacks() {
             }
         });
     };
-    alone("threads::stack::a_pool_of_small_stacks", &[], body);
+    alone("threads::stack::calls_in_a_thread_pool_of_small_stacks_are_refused", &[], body);
 }

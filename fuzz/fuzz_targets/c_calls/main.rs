@@ -1,5 +1,5 @@
-//! The C interface: calls in any order, with handles that are live, freed, null, of another kind and of nobody. A model knows
-//! what is alive and what tensors hold; at the end nothing is left.
+//! The C interface: calls in any order, with handles that are live, freed, null, of another kind, or never given. A model knows
+//! the live handles and the elements of tensors. At the end all is freed.
 #![no_main]
 
 mod ops;
@@ -28,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
 
 const NULL_POINTER: i32 = bt_code::BT_NULL_POINTER as i32;
 const INVALID_HANDLE: i32 = bt_code::BT_INVALID_HANDLE as i32;
-/// What a place holds that no call wrote.
+/// The value of an output that no call has written.
 const UNTOUCHED: u64 = 0xdead_beef_dead_beef;
 const SIZES: [usize; 6] = [4, 2, 2, 1, 1, 4];
 
@@ -47,7 +47,7 @@ struct Known {
     live: bool,
 }
 
-/// Memory of the caller's that a tensor was made of, and how often it was released.
+/// Memory of the caller that a tensor wraps, and how often it was released.
 type Wrapped = Box<(Vec<u64>, Cell<usize>)>;
 
 struct State<'a> {
@@ -56,7 +56,7 @@ struct State<'a> {
     live: usize,
     released: Vec<Wrapped>,
     depth: usize,
-    /// How many scopes forbid reorders.
+    /// How many open scopes forbid reorders.
     denied: usize,
 }
 
@@ -66,7 +66,7 @@ unsafe extern "C" fn release(context: *mut c_void) {
     count.set(count.get() + 1);
 }
 
-/// A scope's body: some more steps.
+/// The body of a scope: some more steps.
 unsafe extern "C" fn body(context: *mut c_void) -> bt_status {
     // SAFETY: the state, which only this runs on while the scope lasts.
     let state = unsafe { &mut *context.cast::<State<'_>>() };
@@ -77,7 +77,7 @@ unsafe extern "C" fn body(context: *mut c_void) -> bt_status {
 }
 
 impl State<'_> {
-    /// A handle: mostly of a live tensor, or of what is asked for.
+    /// A handle: mostly of a live tensor, or of the kind that is asked for.
     fn handle(&mut self, of: impl Fn(&Kind) -> bool) -> bt_handle {
         let fitting: Vec<bt_handle> =
             self.known.iter().filter(|k| k.live && of(&k.kind)).map(|k| k.handle).collect();
@@ -101,8 +101,8 @@ impl State<'_> {
         self.known.iter().find(|k| k.live && k.handle == handle).map(|k| k.kind.clone())
     }
 
-    /// What a call said: of a failure the thread's last error, and that its places are untouched; of handles that are not
-    /// good that it failed.
+    /// Checks the status of a call. A failure must set the last error of the thread and leave the outputs untouched. A bad
+    /// handle must be a failure.
     fn said(&mut self, status: bt_status, good: bool, out: &[bt_handle]) -> bool {
         if status == 0 {
             assert!(good, "a handle that is not good was taken");
@@ -129,7 +129,7 @@ impl State<'_> {
         self.known.push(Known { handle, kind, live: true });
     }
 
-    /// What a tensor says of itself, held against what is known of it.
+    /// Compares what a tensor reports with the model.
     fn described(&mut self, handle: bt_handle, bytes: Option<Vec<u8>>) -> Kind {
         // SAFETY: all zeros is one.
         let mut info: bt_info = unsafe { std::mem::zeroed() };
@@ -168,7 +168,7 @@ impl State<'_> {
         }
     }
 
-    /// Everything is freed, once; then nothing is alive, and all memory was given back.
+    /// Frees every handle once. Then no handle is live, and all memory was released.
     fn end(self) {
         for k in &self.known {
             assert_eq!(bt_free(k.handle), if k.live { 0 } else { INVALID_HANDLE });

@@ -55,7 +55,7 @@ impl State<'_> {
                 tensors: handles.as_ptr(),
                 count,
             });
-            // What the addresses lead to stays where it is when these grow.
+            // The buffers behind these pointers do not move when the lists grow.
             texts.extend([name, text]);
             lists.push(integers);
             tensors.push(handles);
@@ -79,7 +79,7 @@ impl State<'_> {
         if self.input.one_in(8) { self.input.hostile() } else { self.input.below(5) as i64 }
     }
 
-    /// The text of a call that asks twice: for the length, and for all of it.
+    /// The text of a call that is made twice: for the length, and for the text.
     pub(crate) fn schema(&mut self, op: *const c_char) -> String {
         let mut needed = 0;
         // SAFETY: a string or null; no room.

@@ -1,4 +1,4 @@
-//! Tensors made, wrapped, looked at, reordered, and handed to and fro.
+//! Calls that make, wrap, read, reorder, export and import tensors.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -22,7 +22,7 @@ impl State<'_> {
             match self.input.below(4) {
                 0 => dtype = self.input.hostile() as i32,
                 1 if rank > 0 => dims[0] = self.input.hostile(),
-                // More than any tensor has; nothing is read of a list that long.
+                // More axes than a tensor can have: the list must not be read.
                 2 => given_rank = self.input.pick(&[13, 1 << 20, usize::MAX]),
                 _ => bytes = self.input.below(bytes + 1),
             }
@@ -65,7 +65,7 @@ impl State<'_> {
         let rank = self.input.below(5);
         let dims: Vec<i64> = dims_of(&mut self.input, rank, 256).iter().map(|&d| d as i64).collect();
         let numel = dims.iter().product::<i64>() as usize;
-        // Steps of twice the dense ones are within twice the memory.
+        // Strides of twice the dense ones stay within twice the memory.
         let gap = self.input.between(1, 2);
         let mut strides = vec![gap as i64; rank];
         for d in (0..rank.saturating_sub(1)).rev() {
@@ -145,7 +145,7 @@ impl State<'_> {
             assert!(expected.is_none_or(|e| e == to), "other bytes were read");
         } else {
             assert!(to.iter().all(|&b| b == 0xa5));
-            // In a scope without reorders what is not row-major cannot be read.
+            // Inside a scope that forbids reorders, only row-major tensors can be read.
             assert!(!good || self.denied > 0, "{status}");
         }
     }
@@ -208,7 +208,7 @@ impl State<'_> {
         }
     }
 
-    /// Out through one of three doors, and in again; or back to the library at once.
+    /// Exports by one of three calls, and imports again; or calls the deleter at once.
     pub(crate) fn dlpack(&mut self) {
         let h = self.tensor();
         let which = self.input.below(3);

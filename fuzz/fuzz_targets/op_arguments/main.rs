@@ -1,5 +1,5 @@
-//! Ops by name, with arguments that are right, nearly right and hostile. What comes back is a typed error, or a result that is
-//! well formed, the same a second time in other storage, and the same, within rounding, on the other key.
+//! Ops by name, with arguments that are right, nearly right, or extreme. Each call must give a typed error, or a well-formed
+//! result that is the same in other storage and, within rounding, the same under the other key.
 #![no_main]
 
 mod other_key;
@@ -12,7 +12,7 @@ use blocktensor_fuzz::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// Elements of an operand at most.
+/// The most elements of an operand.
 const MOST: usize = 1 << 11;
 
 fuzz_target!(|data: &[u8]| {
@@ -38,7 +38,7 @@ fuzz_target!(|data: &[u8]| {
     let results: Vec<_> = first.iter().map(|t| checked(t, op, &call)).collect();
     assert!(before == call.operands(), "{}: an operand changed: {call:?}", op.schema().name);
     drop(first);
-    // In other storage the same comes out: nothing was left as it was found.
+    // The result must be the same in other storage: the kernel wrote every element.
     storage(!dirty);
     let again = dispatch::call(op.schema().name, &call.borrowed()).expect("as before");
     assert!(
@@ -51,17 +51,17 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// A result's sizes and bits, looked at.
+/// Checks a result. Returns its sizes and bits.
 fn checked(t: &Tensor, op: &Op, call: &Call) -> (Vec<usize>, DType, Vec<u32>) {
     let (key, rank) = (t.tensor_ref().key(), t.tensor_ref().dims().len());
-    // Parameters are strided and 1-D whatever the key, as results too.
+    // Results that are parameters are strided and 1-D under every key.
     let right = key == call.key(op) || key == DispatchKey::STRIDED && rank == 1;
     assert!(right, "{}: a result of key {key}: {call:?}", op.schema().name);
     if let Tensor::Blocked(b) = t {
         b.check_tail().unwrap_or_else(|e| panic!("{e}: {} {call:?}", op.schema().name));
     }
     let dims = t.tensor_ref().dims().to_vec();
-    // A result of memory's own size only has to be there; expanded views may be larger still.
+    // The elements of a huge result are not read. Expanded views may be larger than memory.
     if dims.iter().product::<usize>() > 1 << 16 {
         return (dims, t.tensor_ref().dtype(), Vec::new());
     }
@@ -73,12 +73,12 @@ fn checked(t: &Tensor, op: &Op, call: &Call) -> (Vec<usize>, DType, Vec<u32>) {
 #[derive(Debug)]
 struct Call {
     values: Vec<(String, Value)>,
-    /// Nothing in it is hostile: results may be compared as numbers.
+    /// No argument is extreme, so results may be compared as numbers.
     tame: bool,
     groups: usize,
 }
 
-/// What the first data operand was, for the others to suit.
+/// The first data operand, which the others are chosen to fit.
 struct First {
     dims: Vec<usize>,
     dtype: DType,
@@ -147,7 +147,7 @@ impl Call {
         Call { values, tame, groups }
     }
 
-    /// That of the data operands, of which there is one where a call went well.
+    /// The key of the data operands. A call that succeeded has at least one.
     fn key(&self, op: &Op) -> DispatchKey {
         let tensor = |v: &Value| match v {
             Value::Tensor(t) => Some(t.tensor_ref().key()),
@@ -162,7 +162,7 @@ impl Call {
         self.values.iter().map(|(n, v)| (n.as_str(), v.clone())).collect()
     }
 
-    /// What every operand holds.
+    /// The bits of every operand.
     fn operands(&self) -> Vec<(DType, Vec<u32>)> {
         let tensors = |v: &Value| match v {
             Value::Tensor(t) => vec![t.clone()],
@@ -181,7 +181,7 @@ fn is_required(spec: &ArgSpec) -> bool {
     )
 }
 
-/// A value of the argument's kind.
+/// A random value of the kind of the argument.
 fn value(input: &mut Input, spec: &ArgSpec, op: &str, first: &mut First, seen: &mut usize) -> Value {
     let rank = first.dims.len();
     match spec.kind {
@@ -223,7 +223,7 @@ fn value(input: &mut Input, spec: &ArgSpec, op: &str, first: &mut First, seen: &
     }
 }
 
-/// A data operand: the first as it was drawn, weights that suit it, others of its sizes or of sizes that stretch to them.
+/// A data operand: the first one is random, weights fit it, and others have its sizes or sizes that broadcast to them.
 fn operand(input: &mut Input, name: &str, op: &str, first: &First, is_first: bool) -> Value {
     let dims = first.dims.clone();
     if name == "weights" || op == "matmul" && !is_first {
@@ -264,7 +264,7 @@ fn weights(input: &mut Input, op: &str, first: &First) -> Value {
     Value::Tensor(blocked_weights(&plain, op, g, c, o).unwrap_or_else(|| plain.into()))
 }
 
-/// Weights as blocked sources want them: output channels first, grouped ones with a dimension for the groups.
+/// Weights for blocked sources: output channels first, and a dimension for the groups if there are several.
 fn blocked_weights(plain: &StridedTensor, op: &str, groups: usize, c: usize, o: usize) -> Option<Tensor> {
     let mut dims = plain.dims().to_vec();
     let kind = match groups {
@@ -321,12 +321,12 @@ fn grid(input: &mut Input, first: &First) -> StridedTensor {
     strided(input, &dims, dtype, first.fill)
 }
 
-/// A tensor of the first operand's key; now and then of the other.
+/// A tensor of the first operand's key; sometimes of the other key.
 fn data(input: &mut Input, dims: &[usize], dtype: DType, first: &First) -> Tensor {
     let plain = strided(input, dims, dtype, first.fill);
     let layout = first.layout.filter(|l| l.rank() == dims.len()).filter(|_| first.tame || !input.one_in(16));
     match layout {
-        // Layouts with large blocks of small tensors may be far larger than them.
+        // Layouts with large blocks may make small tensors far larger.
         Some(l) if l.size_elements(dims).is_ok_and(|n| n <= 1 << 18) => {
             plain.to_blocked(&l).expect("of its rank").into()
         }
@@ -406,7 +406,7 @@ fn word(input: &mut Input, name: &str, op: &str, first: &First) -> String {
     }
 }
 
-/// A value of any kind.
+/// A random value of any kind.
 fn any_value(input: &mut Input, first: &First) -> Value {
     match input.below(7) {
         0 => Value::Int(input.hostile()),

@@ -1,4 +1,4 @@
-//! The same call on the other key.
+//! The same call under the other key.
 
 use blocktensor::dispatch::{self, DispatchKey, Op, Value};
 use blocktensor::{DType, Layout, MemoryFormat, Operand, Tensor};
@@ -7,7 +7,7 @@ use blocktensor_fuzz::numbers::{bits, elements};
 
 use crate::{Call, blocked_weights};
 
-/// The same call with its operands on the other key. Where that key takes it, the numbers are the same.
+/// Makes the same call with its operands under the other key. If that key has a kernel, the results must agree.
 pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
     let to_blocked = call.key(op) == DispatchKey::STRIDED;
     let transposed = op.schema().name.starts_with("conv_t");
@@ -52,7 +52,7 @@ pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
         Ok(others) => others,
         Err(e) => {
             check_error(&e);
-            // What the blocked key can do the strided one can.
+            // Every op with a blocked kernel has a strided one.
             assert!(to_blocked, "{} on blocked operands only: {e}: {call:?}", op.schema().name);
             return;
         }
@@ -63,7 +63,7 @@ pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
         assert_eq!((&a.0, a.1.len()), (&b.0, b.1.len()), "{}: {call:?}", op.schema().name);
         for (i, (x, y)) in a.1.iter().zip(&b.1).enumerate() {
             let near = (x - y).abs() <= 1e-3 * (1.0 + x.abs().min(y.abs()));
-            // Sums in another order overflow elsewhere.
+            // Sums in another order may overflow at other elements.
             assert!(
                 near || !x.is_finite() || !y.is_finite(),
                 "{} at {i}: {x} and {y} on the other key",
@@ -73,7 +73,7 @@ pub fn on_other_key(op: &Op, call: &Call, results: &[Tensor]) {
     }
 }
 
-/// Sizes, and elements as numbers; of types that no kernel computes in their bits.
+/// Sizes, and elements as numbers; for dtypes that no kernel computes with, their bits.
 fn numbers(t: &Tensor) -> (Vec<usize>, Vec<f64>) {
     let dims = t.tensor_ref().dims().to_vec();
     if dims.iter().product::<usize>() > 1 << 16 {

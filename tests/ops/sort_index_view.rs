@@ -1,4 +1,5 @@
-//! Ops that only strides can answer: right on strided, refused by name on blocked.
+//! Ops with strided kernels alone: `sort`, `topk`, `cumsum`, `gather`, `index_select`, views, `matmul` and `linear`. Blocked
+//! operands are refused with a remedy.
 
 use blocktensor::dispatch::{self, DispatchKey, Value};
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, Unsupported, ops};
@@ -16,7 +17,7 @@ fn strided_forms(x: &StridedTensor) -> Vec<(&'static str, StridedTensor)> {
 }
 
 #[test]
-fn sorted_along_every_axis() {
+fn sort_and_topk_are_stable_along_every_axis_of_any_strides() {
     let mut rng = Rng(81);
     for case in 0..150 {
         let dims = sizes(&mut rng);
@@ -60,7 +61,7 @@ fn sorted_along_every_axis() {
 }
 
 #[test]
-fn long_lines_of_every_kind_of_number_are_sorted() {
+fn sort_and_topk_of_long_lines_order_nan_infinities_and_zeros() {
     let mut rng = Rng(83);
     let kinds = [0.0, -0.0, f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-45, -1e-45, f32::MAX];
     for length in [1usize, 127, 128, 129, 1000] {
@@ -95,7 +96,7 @@ fn long_lines_of_every_kind_of_number_are_sorted() {
 }
 
 #[test]
-fn summed_gathered_and_selected() {
+fn cumsum_gather_and_index_select_agree_with_loops_along_every_axis() {
     let mut rng = Rng(82);
     for case in 0..150 {
         let dims = sizes(&mut rng);
@@ -144,7 +145,7 @@ fn summed_gathered_and_selected() {
     }
 }
 
-/// Calls with sizes [2, 3, 4, 2] that every view op answers, and the sizes of their results.
+/// A call of every view op on sizes [2, 3, 4, 2], and the sizes of its result.
 fn views() -> Vec<(&'static str, Vec<(&'static str, Value)>, Vec<usize>)> {
     let ints = |list: &[i64]| Value::Ints(list.to_vec());
     vec![
@@ -170,7 +171,7 @@ fn views() -> Vec<(&'static str, Vec<(&'static str, Value)>, Vec<usize>)> {
 }
 
 #[test]
-fn views_by_name_share_the_storage() {
+fn view_ops_by_name_share_storage() {
     let x = StridedTensor::from_slice(&(0..48).map(|i| i as f32).collect::<Vec<_>>(), &[2, 3, 4, 2]).unwrap();
     for (op, args, dims) in views() {
         let args: Vec<_> = [("x", x.clone().into())].into_iter().chain(args).collect();
@@ -185,7 +186,7 @@ fn views_by_name_share_the_storage() {
 }
 
 #[test]
-fn blocked_tensors_are_refused_with_the_way_out() {
+fn sort_index_and_view_ops_refuse_blocked_tensors_with_a_remedy() {
     let x =
         StridedTensor::from_slice(&[1f32; 48], &[2, 3, 4, 2]).unwrap().to_blocked(&Layout::NCHW16C).unwrap();
     let index = StridedTensor::from_slice(&[0i32], &[1]).unwrap();
@@ -213,7 +214,7 @@ fn blocked_tensors_are_refused_with_the_way_out() {
 }
 
 #[test]
-fn wrong_arguments_are_told() {
+fn sort_and_index_ops_refuse_bad_arguments() {
     let x = StridedTensor::from_slice(&[3f32, 1.0, 2.0, 4.0, 5.0, 6.0], &[2, 3]).unwrap();
     assert!(matches!(ops::sort(&x, 2, false).unwrap_err(), Error::InvalidArgument(_)));
     assert!(matches!(ops::topk(&x, 4, 1, true).unwrap_err(), Error::InvalidArgument(_)));
@@ -232,7 +233,7 @@ fn wrong_arguments_are_told() {
 }
 
 #[test]
-fn products_over_nothing_are_zero() {
+fn matmul_and_linear_over_an_empty_inner_dimension_are_zero() {
     let zeros = |dims: &[usize]| StridedTensor::zeros(dims, DType::F32, MemoryFormat::Contiguous).unwrap();
     for (a, b, want) in [
         (&[3, 0][..], &[0, 4][..], &[3, 4][..]),

@@ -1,4 +1,4 @@
-//! Padding, flipping, rolling and shuffling on every form, exactly.
+//! `pad`, `flip`, `roll`, `pixel_shuffle`, `pixel_unshuffle` and `channel_shuffle` in every layout: results are exact.
 
 use blocktensor::dispatch;
 use blocktensor::ops::{self, PadMode};
@@ -7,7 +7,7 @@ use blocktensor::{DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Te
 use crate::support::Rng;
 use crate::support::activation::{elements, forms, index, same_bits_for_all_threads, sizes};
 
-/// Checks a result, element by element: where each comes from (`None`: from nowhere, then it is `fill`).
+/// Checks every element of a result. `from` gives its index in the source; `None` means that the element is `fill`.
 fn check(
     what: &str,
     y: &Tensor,
@@ -30,15 +30,15 @@ fn check(
 }
 
 #[test]
-fn padding_beyond_memory_is_a_typed_error() {
+fn pad_beyond_memory_is_a_typed_error() {
     let x = StridedTensor::full(&[1], 1u8, MemoryFormat::Contiguous).unwrap();
     let e = ops::pad(&x, &[1 << 45, 0], PadMode::Constant(0.0)).unwrap_err();
     assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
 }
 
-/// As much work as the result has elements, not the fourth power of the factor.
+/// The work must grow with the elements of the result, not with the fourth power of the factor.
 #[test]
-fn a_great_factor_costs_no_more_than_its_elements() {
+fn pixel_shuffle_by_a_large_factor_costs_no_more_than_its_elements() {
     let r = 160;
     let data: Vec<f32> = (0..r * r).map(|i| i as f32).collect();
     let x = StridedTensor::from_slice(&data, &[1, 1, r, r]).unwrap().to_blocked(&Layout::native().0).unwrap();
@@ -51,7 +51,7 @@ fn a_great_factor_costs_no_more_than_its_elements() {
 }
 
 #[test]
-fn padded_on_each_side() {
+fn pad_agrees_with_index_arithmetic_in_every_mode_and_layout() {
     let mut rng = Rng(61);
     for case in 0..400 {
         let dims = sizes(&mut rng);
@@ -100,7 +100,7 @@ fn padded_on_each_side() {
 }
 
 #[test]
-fn flipped_and_rolled() {
+fn flip_and_roll_agree_with_index_arithmetic_in_every_layout() {
     let mut rng = Rng(62);
     for case in 0..300 {
         let dims = sizes(&mut rng);
@@ -125,9 +125,9 @@ fn flipped_and_rolled() {
     }
 }
 
-/// Axes that are longer than what a thread writes at once, inside and outside of short ones.
+/// Axes longer than the piece that a thread writes at once, inside and outside of short axes.
 #[test]
-fn along_axes_longer_than_a_program() {
+fn flip_roll_pad_and_index_select_along_axes_longer_than_one_task() {
     let mut rng = Rng(65);
     for (dims, axis) in [
         (vec![70_001], 0),
@@ -149,7 +149,7 @@ fn along_axes_longer_than_a_program() {
         let list: Vec<i32> = (0..size + 9).map(|i| (i * i / 7 % size) as i32).collect();
         for x in &forms {
             let what = format!("{dims:?} along {axis}");
-            // Where the index comes from along the axis.
+            // `from` maps an index of the result along the axis to one of the source.
             let along = |y: &Tensor, long: usize, from: &dyn Fn(usize) -> Option<usize>| {
                 let mut to = dims.clone();
                 to[axis] = long;
@@ -177,7 +177,7 @@ fn along_axes_longer_than_a_program() {
 }
 
 #[test]
-fn shuffled() {
+fn pixel_and_channel_shuffle_agree_with_index_arithmetic_in_every_layout() {
     let mut rng = Rng(63);
     for case in 0..300 {
         let r = rng.pick(&[1, 2, 2, 3, 4]);
@@ -216,7 +216,7 @@ fn shuffled() {
 }
 
 #[test]
-fn every_dtype_moves() {
+fn pad_flip_and_roll_take_every_dtype() {
     fn check<E: blocktensor::Element>(make: impl Fn(u8) -> E) {
         let data: Vec<E> = (0..17 * 6).map(|i| make(i as u8 + 1)).collect();
         let x = StridedTensor::from_slice(&data, &[1, 17, 2, 3]).unwrap();
@@ -240,7 +240,7 @@ fn every_dtype_moves() {
 }
 
 #[test]
-fn what_cannot_be_moved_is_told() {
+fn pad_flip_roll_and_shuffle_refuse_bad_arguments_by_name() {
     let x = StridedTensor::from_slice(&[1f32; 96], &[1, 6, 4, 4]).unwrap();
     for x in [Tensor::from(x.clone()), x.to_blocked(&Layout::NCHW16C).unwrap().into()] {
         let invalid = |e: Error, word: &str| {
@@ -291,7 +291,7 @@ fn what_cannot_be_moved_is_told() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
+fn pad_flip_and_shuffle_have_the_same_bits_for_any_number_of_threads() {
     let x = StridedTensor::from_slice(&Rng(64).reals(2 * 36 * 40 * 30), &[2, 36, 40, 30]).unwrap();
     for (form, x) in forms(&x) {
         same_bits_for_all_threads(form, || {
@@ -303,7 +303,7 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
-fn padding_with_a_number_that_f32_does_not_have() {
+fn pad_of_s32_keeps_a_value_that_f32_cannot_hold() {
     let x = StridedTensor::from_slice(&[5i32], &[1]).unwrap();
     let y = ops::pad(&x, &[1, 1], PadMode::Constant(16_777_217.0)).unwrap();
     assert_eq!(y.to_vec::<i32>().unwrap(), [16_777_217, 5, 16_777_217]);

@@ -1,5 +1,5 @@
-//! Sizes, strides and offsets that no memory or number can hold, given to ops that look harmless: an error or a result, and
-//! never an end of the process.
+//! Sizes, strides and offsets beyond memory or beyond integers, and special values: each call gives an error or the right
+//! result, and the process lives on.
 
 use blocktensor::ops::{self, BatchNorm, BatchNormTrain, Conv2d, MaxPool, NormParams, PadMode};
 use blocktensor::{
@@ -14,7 +14,7 @@ fn ones(dims: &[usize]) -> StridedTensor {
     StridedTensor::full(dims, 1f32, Contiguous).unwrap()
 }
 
-/// The same number `count` times along the first axis, in as little memory as one.
+/// A tensor expanded `count` times along the first axis, which takes the memory of one.
 fn repeated(dims: &[usize], count: usize) -> StridedTensor {
     let mut dims = dims.to_vec();
     dims[0] = 1;
@@ -30,7 +30,7 @@ fn out_of_memory<T: std::fmt::Debug>(result: Result<T>) {
 }
 
 #[test]
-fn a_window_that_wraps_when_counted_in_bytes() {
+fn conv2d_whose_window_overflows_in_bytes_is_a_typed_error() {
     for (c, padding, dilation) in [(4096, (1 << 24) - 1, (1 << 25) - 1), (16, (1 << 28) - 1, (1 << 29) - 1)] {
         let x = ones(&[1, c, 2, 2]).to_blocked(&Layout::NCHW16C).unwrap();
         let w = ones(&[16, c, 2, 2]).to_blocked(&Layout::OIHW16I16O).unwrap();
@@ -38,9 +38,9 @@ fn a_window_that_wraps_when_counted_in_bytes() {
     }
 }
 
-/// One tap has no neighbour, however far away that would be.
+/// A kernel of size 1 has no second element, so dilation has no effect.
 #[test]
-fn a_window_of_one_has_any_dilation() {
+fn max_pool3d_of_a_window_of_one_takes_any_dilation() {
     let data: Vec<f32> = (0..27).map(|i| i as f32).collect();
     let x = StridedTensor::from_slice(&data, &[1, 1, 3, 3, 3]).unwrap();
     for dilation in [1, 5, i64::MAX as usize] {
@@ -50,7 +50,7 @@ fn a_window_of_one_has_any_dilation() {
 }
 
 #[test]
-fn lists_of_channels_that_are_not_there() {
+fn ops_on_more_channels_than_memory_holds_are_errors_or_allocate_nothing() {
     let wide = ones(&[1, 1, 1, 2]).expand(&[1, 1 << 50, 1, 2]).unwrap();
     out_of_memory(ops::instance_norm(&wide, &NormParams::default()));
     out_of_memory(ops::group_norm(&wide, 1, &NormParams::default()));
@@ -71,9 +71,9 @@ fn lists_of_channels_that_are_not_there() {
 }
 
 #[test]
-fn sums_and_weights_of_one_number_repeated() {
+fn sum_and_conv2d_of_expanded_tensors_beyond_memory_are_typed_errors() {
     out_of_memory(ops::sum(&repeated(&[1, 512], 1 << 50), &[0], false));
-    // The other way round, the result is small, and so are its parts.
+    // Along the other axis the result is small, and so are the partial sums.
     let many = repeated(&[1, 1 << 16], 4);
     assert_eq!(ops::sum(&many, &[1], false).unwrap().to_vec::<f32>().unwrap(), [65536.0; 4]);
     let w = repeated(&[1, 1, 1, 1], 1 << 50);
@@ -83,7 +83,7 @@ fn sums_and_weights_of_one_number_repeated() {
 }
 
 #[test]
-fn offsets_and_strides_of_no_elements() {
+fn offsets_and_strides_that_no_element_uses_do_no_harm() {
     let x = BlockedTensor::zeros(&[1, 0, 2, 2], DType::F32, &Layout::NCHW16C).unwrap();
     let none = ones(&[4]).as_strided(&[0], &[1], HUGE).unwrap();
     assert_eq!(ops::add_channel(&x, &none).unwrap().dims(), x.dims());
@@ -104,21 +104,21 @@ fn offsets_and_strides_of_no_elements() {
     assert_eq!(ops::linear(&ones(&[2, 3]), &row, None).unwrap().to_vec::<f32>().unwrap(), [3.0; 2]);
     let single = ones(&[3]).as_strided(&[3, 1], &[1, HUGE], 0).unwrap();
     assert_eq!(ops::linear(&ones(&[1, 1]), &single, None).unwrap().to_vec::<f32>().unwrap(), [1.0; 3]);
-    // Nothing, at an offset within its storage, becomes something.
+    // Padding a tensor without elements, at an offset within its storage, gives elements.
     let nothing = StridedTensor::zeros(&[2, 0, 3], DType::F32, Contiguous).unwrap().select(2, 1).unwrap();
     let padded = ops::pad(&nothing, &[0, 2], ops::PadMode::Constant(4.0)).unwrap();
     assert_eq!((padded.dims(), padded.to_vec::<f32>().unwrap()), (&[2, 2][..], vec![4.0; 4]));
 }
 
 #[test]
-fn the_last_index_that_is_one() {
+fn index_select_takes_the_largest_i32_index() {
     let x = StridedTensor::full(&[1], 7u8, Contiguous).unwrap().expand(&[1 << 31]).unwrap();
     let index = StridedTensor::from_slice(&[i32::MAX, 0, i32::MAX], &[3]).unwrap();
     assert_eq!(ops::index_select(&x, 0, &index).unwrap().to_vec::<u8>().unwrap(), [7; 3]);
 }
 
 #[test]
-fn roots_as_powers_at_the_edges() {
+fn pow_scalar_of_special_values_matches_pytorch() {
     let x = StridedTensor::from_slice(&[-0.0f32, f32::NEG_INFINITY, 0.0, 4.0, -1.0], &[5]).unwrap();
     let power = |y| ops::pow_scalar(&x, y).unwrap().to_vec::<f32>().unwrap();
     // PyTorch 2.15.
@@ -133,12 +133,12 @@ fn roots_as_powers_at_the_edges() {
 }
 
 #[test]
-fn an_infinite_number_is_in_its_mean_wherever_it_stands() {
+fn batch_norm_train_mean_of_an_infinity_is_infinite_at_every_index() {
     let (zero, one) = (StridedTensor::from_slice(&[0f32; 2], &[2]).unwrap(), ones(&[2]));
     for at in 0..6 {
         for (n, pixels) in [(1, 6), (2, 3), (3, 2), (6, 1)] {
             for sign in [1.0, -1.0] {
-                // Channel 1 has it, channel 0 has not.
+                // Channel 1 has an infinity, channel 0 has none.
                 let mut data: Vec<f32> = (0..12).map(|i| i as f32).collect();
                 data[(at / pixels * 2 + 1) * pixels + at % pixels] = sign * f32::INFINITY;
                 let x = StridedTensor::from_slice(&data, &[n, 2, 1, pixels]).unwrap();
@@ -154,7 +154,7 @@ fn an_infinite_number_is_in_its_mean_wherever_it_stands() {
 }
 
 #[test]
-fn an_infinite_mean_is_taken_off() {
+fn batch_norm_subtracts_an_infinite_mean() {
     let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[1, 4, 1, 1]).unwrap();
     let mean = StridedTensor::from_slice(&[f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.0], &[4]).unwrap();
     let y = ops::batch_norm(&x, &BatchNorm::new(&mean, &ones(&[4]))).unwrap().to_vec::<f32>().unwrap();

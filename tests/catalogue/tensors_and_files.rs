@@ -1,4 +1,4 @@
-//! Rows of the catalogue that calls by name do not reach: views, reorders, packed weights, memory and files of others.
+//! Rows of the catalogue that no call by name reaches: views, reorders, packed weights, foreign memory, DLPack, and files.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ fn numbers(dims: &[usize]) -> StridedTensor {
 }
 
 #[test]
-fn views_and_reorders() {
-    silent("catalogue::doors::views_and_reorders", || {
+fn bad_views_and_reorders_are_typed_errors() {
+    silent("catalogue::tensors_and_files::bad_views_and_reorders_are_typed_errors", || {
         let s = numbers(&[1, 20, 3, 4]);
         let b: BlockedTensor = s.to_blocked(&Layout::NCHW16C).unwrap();
         let (st, bt) = (Tensor::from(s.clone()), Tensor::from(b.clone()));
@@ -58,8 +58,8 @@ fn views_and_reorders() {
 }
 
 #[test]
-fn packed_weights() {
-    silent("catalogue::doors::packed_weights", || {
+fn bad_calls_of_packed_weights_are_typed_errors() {
+    silent("catalogue::tensors_and_files::bad_calls_of_packed_weights_are_typed_errors", || {
         let (x, w) = (numbers(&[1, 16, 5, 6]), numbers(&[8, 16, 3, 3]));
         let (xt, wt) = (Tensor::from(x.clone()), Tensor::from(w.clone()));
         let packer = PackedConv2d::new(&w, None, Conv2d::new()).unwrap();
@@ -74,7 +74,7 @@ fn packed_weights() {
         let mut dst = conv.run(&x).unwrap();
         let second = Tensor::from(dst.clone());
         refused("row 36", 13, &["dst"], &[&xt, &second], || conv.run_into(&x, Fusion::default(), &mut dst));
-        // Before anything is packed: a stride of 0 crashes where it comes that far.
+        // Checked before anything is packed: oneDNN crashes with a stride of 0.
         for (row, code, params, part) in [
             (19, 8, Conv2d::new().stride(0), "stride"),
             (20, 8, Conv2d::new().dilation(0), "dilation"),
@@ -107,8 +107,8 @@ fn packed_weights() {
 }
 
 #[test]
-fn memory_of_others() {
-    silent("catalogue::doors::memory_of_others", || {
+fn bad_foreign_memory_is_a_typed_error() {
+    silent("catalogue::tensors_and_files::bad_foreign_memory_is_a_typed_error", || {
         let data = [0f64; 8];
         let wrap = |dims: &[i64], strides: &[i64], at: usize| {
             let data = data.as_ptr().cast::<u8>().wrapping_add(at).cast_mut();
@@ -132,8 +132,8 @@ unsafe extern "C" fn give_back(managed: *mut DLManagedTensorVersioned) {
 }
 
 #[test]
-fn dlpack() {
-    silent("catalogue::doors::dlpack", || {
+fn bad_dlpack_tensors_are_typed_errors() {
+    silent("catalogue::tensors_and_files::bad_dlpack_tensors_are_typed_errors", || {
         let (mut data, mut shape) = ([0f32; 4], [4i64]);
         let (data, shape) = (data.as_mut_ptr(), shape.as_mut_ptr());
         let managed = |version: DLPackVersion, device: i32, dtype: DLDataType| {
@@ -169,8 +169,8 @@ fn dlpack() {
 }
 
 #[test]
-fn files() {
-    silent("catalogue::doors::files", || {
+fn bad_files_are_typed_errors() {
+    silent("catalogue::tensors_and_files::bad_files_are_typed_errors", || {
         let folder = crate::file::Folder::new("catalogue");
         let path = folder.file("lie.safetensors");
         let hole = r#"{"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
@@ -209,9 +209,9 @@ fn files() {
     });
 }
 
-/// A panic in a caller's own task is the caller's; what it poisoned goes on working.
+/// A panic in a task of the caller reaches the caller, and locks that it poisoned still work.
 #[test]
-fn a_panicking_task() {
+fn a_panic_in_a_task_of_the_caller_leaves_the_library_usable() {
     let panics = || {
         std::panic::catch_unwind(|| {
             blocktensor::parallel_for(8, |i| assert!(i != 3, "task 3"));

@@ -1,5 +1,5 @@
-//! More of the catalogue, through the doors beside calls by name: tensors, DLPack, packed weights, files. Rust and C are
-//! given the same, and say the same.
+//! Rows of the catalogue that no call by name reaches: tensors, DLPack, packed weights, files. The same bad input gives the same
+//! error in Rust and in C.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::{NonNull, null, null_mut};
@@ -20,7 +20,7 @@ fn last() -> (i32, String) {
     (bt_last_error_code(), text.to_str().unwrap().to_string())
 }
 
-/// The same code and text from both, and what the text must hold.
+/// Fails unless both give the same code and text, and the text contains all parts of `holds`.
 #[track_caller]
 fn same<T>(row: u32, rust: Result<T>, c: bt_status, holds: &[&str]) {
     let e: Error = rust.map(|_| ()).expect_err("Rust refuses it");
@@ -81,7 +81,7 @@ fn blocked_tensors_have_no_strides_and_no_views() {
 }
 
 #[test]
-fn packed_weights_meet_another_source() {
+fn packed_weights_refuse_another_source() {
     let (x, w) = (plain(&[1, 16, 5, 5]), plain(&[8, 16, 3, 3]));
     let packed =
         PackedConv2d::new(&w, None, Conv2d::new()).unwrap().pack_for(&Source::of(&x).unwrap()).unwrap();
@@ -100,7 +100,7 @@ fn packed_weights_meet_another_source() {
 }
 
 #[test]
-fn memory_of_others_is_checked() {
+fn bad_foreign_memory_is_an_error() {
     let data = [0f64; 8];
     let wrap = |dims: &[i64], strides: &[i64], at: usize| {
         let first = data.as_ptr().cast::<u8>().wrapping_add(at).cast_mut();
@@ -131,7 +131,7 @@ fn memory_of_others_is_checked() {
     same(38, rust, c, &["address 0x", "4 bytes"]);
     let (rust, c, _) = wrap(&[1 << 40, 1 << 40], &[1, 1], 0);
     same(31, rust, c, &["dims"]);
-    // One element, seen 2^60 times: it fits, and its blocks do not.
+    // One element with stride 0 along 2^60: the tensor is valid, and its blocked form overflows.
     let dims = [1, 1, 1 << 30, 1 << 30];
     let (rust, c, h) = wrap(&dims, &[0; 4], 0);
     assert_eq!(c, 0, "{:?}", last());
@@ -151,7 +151,7 @@ unsafe extern "C" fn give_back(managed: *mut DLManagedTensorVersioned) {
 }
 
 #[test]
-fn dlpack_of_other_devices_types_and_versions() {
+fn dlpack_of_other_devices_dtypes_and_versions_is_refused() {
     let mut data = [0f32; 4];
     let mut shape = [4i64];
     let mut managed = |version: DLPackVersion, device: i32, dtype: DLDataType| {
@@ -185,7 +185,7 @@ fn dlpack_of_other_devices_types_and_versions() {
         same(row, rust, c, &[part]);
         assert_eq!(GIVEN_BACK.load(SeqCst) - before, 2, "each once");
     }
-    // Without a place for the handle it is given back too.
+    // With a null pointer for the handle the deleter is called too.
     let before = GIVEN_BACK.load(SeqCst);
     // SAFETY: as above; null is looked at before it is used.
     assert_eq!(unsafe { bt_tensor_from_dlpack(managed(VERSION, 1, f32s).as_ptr().cast(), null_mut()) }, 25);
@@ -193,7 +193,7 @@ fn dlpack_of_other_devices_types_and_versions() {
 }
 
 #[test]
-fn files_that_lie() {
+fn files_with_wrong_headers_are_errors() {
     let path = std::env::temp_dir().join(format!("blocktensor-doors-{}.safetensors", std::process::id()));
     let c_path = CString::new(path.to_str().unwrap()).unwrap();
     let hole = r#"{"t":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;

@@ -1,4 +1,4 @@
-//! Files that were cut, flipped, or written by somebody who means ill.
+//! Files that were cut, that have flipped bytes, or that were made with intent to harm.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::packed::{noise, plain, small_file};
 use super::{Folder, header};
 
 #[test]
-fn every_flipped_byte_and_every_cut_is_found() {
+fn packed_file_finds_every_flipped_byte_and_every_cut() {
     let folder = Folder::new("flips");
     let path = small_file(&folder, false);
     let good = std::fs::read(&path).unwrap();
@@ -33,9 +33,9 @@ fn every_flipped_byte_and_every_cut_is_found() {
     assert!(e.to_string().contains("do not fill"), "{e}");
 }
 
-/// Headers that lie about lengths: nothing is allocated for what the file does not hold.
+/// Headers with wrong lengths: no memory is allocated for data that the file does not have.
 #[test]
-fn lying_headers_are_typed_errors() {
+fn packed_file_headers_with_wrong_lengths_are_typed_errors() {
     let folder = Folder::new("lies");
     let path = folder.file("lie.safetensors");
     let file = |length: u64, header: &[u8], data: usize| {
@@ -96,14 +96,14 @@ fn rewrite(path: &Path, to: &Path, change: impl Fn(&mut Value)) {
     head.resize((8 + head.len()).next_multiple_of(64) - 8, b' ');
     head.splice(..0, (head.len() as u64).to_le_bytes());
     let mut data = bytes[8 + length..].to_vec();
-    // The last tensor is that of the checksums, and the first of them is the header's.
+    // The last tensor holds the checksums; the first checksum is that of the header.
     let at = json["checksums"]["data_offsets"][0].as_u64().map_or(0, |a| a as usize).min(data.len() - 8);
     data[at..at + 8].copy_from_slice(&twox_hash::XxHash3_64::oneshot(&head).to_le_bytes());
     head.extend(data);
     std::fs::write(to, head).unwrap();
 }
 
-/// Every place of a JSON value.
+/// The JSON pointers of all values inside `value`.
 fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
     found.push(at.iter().map(|k| format!("/{k}")).collect());
     let mut visit = |key: String, inner: &Value| {
@@ -118,9 +118,9 @@ fn places(value: &Value, at: &mut Vec<String>, found: &mut Vec<String>) {
     }
 }
 
-/// Each value that an entry holds is replaced by each of a list. What still opens must run, or say why not.
+/// Replaces each value of an entry by each of a list. A file that still opens must run, or give an error.
 #[test]
-fn hostile_entries_are_typed_errors_or_harmless() {
+fn packed_file_entries_with_changed_values_are_typed_errors_or_harmless() {
     let folder = Folder::new("hostile");
     let path = small_file(&folder, true);
     let other = folder.file("other.packed");
@@ -182,7 +182,7 @@ fn hostile_entries_are_typed_errors_or_harmless() {
 }
 
 #[test]
-fn other_machines_and_versions_are_refused_by_name() {
+fn packed_file_of_another_machine_or_version_is_refused_by_name() {
     let folder = Folder::new("machines");
     let path = small_file(&folder, false);
     let other = folder.file("other.packed");
@@ -198,7 +198,7 @@ fn other_machines_and_versions_are_refused_by_name() {
     rewrite(&path, &other, |json| json["__metadata__"]["format"] = json!("pt"));
     let e = PackedFile::read(&other).unwrap_err();
     assert!(matches!(e, Error::CorruptFile(_)) && e.to_string().contains("StateDict::read"), "{e}");
-    // A layout that the engine would not choose.
+    // A valid layout that the engine does not choose here.
     if cfg!(feature = "onednn") {
         rewrite(&path, &other, |json| {
             let mut entry: Value =
@@ -212,7 +212,7 @@ fn other_machines_and_versions_are_refused_by_name() {
 }
 
 #[test]
-fn a_state_dict_of_any_alignment_reads_right() {
+fn state_dict_reads_tensors_of_any_alignment() {
     let folder = Folder::new("odd");
     let path = folder.file("odd.safetensors");
     for spaces in 0..9 {

@@ -1,4 +1,4 @@
-//! Bias and post-ops of transposed convolutions, which some kernels leave to a pass of ours.
+//! Bias and post-ops of transposed convolutions. For some kernels a pass of our own applies them.
 
 use blocktensor::ops::{Activation, ConvTranspose2d, Fusion, PostOp};
 use blocktensor::{Layout, MemoryFormat, PackedConvTranspose2d, Source, StridedTensor};
@@ -6,7 +6,8 @@ use blocktensor::{Layout, MemoryFormat, PackedConvTranspose2d, Source, StridedTe
 use super::conv_transpose::{Data, params, problem};
 use crate::support::{Rng, assert_close};
 
-/// Runs in every layout; `check` gets its name, the kernel's, and the result's elements in row-major order.
+/// Runs the call in every layout. `check` gets the name of the layout, the name of the kernel, and the elements of the result
+/// in row-major order.
 fn in_every_layout(
     packer: &blocktensor::ConvPacker<2, blocktensor::ops::Transposed>,
     x: &StridedTensor,
@@ -42,13 +43,13 @@ fn exact(a: Activation, v: f64) -> f64 {
 }
 
 #[test]
-fn lists_of_post_ops_are_exact_in_every_layout() {
+fn conv_transpose_with_lists_of_post_ops_is_exact_in_every_layout() {
     let mut rng = Rng(75);
     let mut cases = 0;
     while cases < 150 {
         let mut p = problem(&mut rng, 2);
         if rng.below(3) == 0 {
-            // Kernels that stand on a pointwise or a depthwise convolution's gradient.
+            // Kernels that are built on the gradient of a pointwise or a depthwise convolution.
             p.of.kernel = [1; 3];
         }
         let Some([_, h, w]) = p.output() else { continue };
@@ -104,12 +105,12 @@ fn lists_of_post_ops_are_exact_in_every_layout() {
     }
 }
 
-/// Minus infinity after `relu` was NaN, and what is negative -0; NaN after `sigmoid` was 0.
+/// Found before: `relu` made NaN of minus infinity and -0 of negative numbers, and `sigmoid` made 0 of NaN.
 #[test]
-fn functions_of_numbers_that_are_none_are_pytorchs() {
+fn conv_transpose_activations_of_nan_and_infinities_match_pytorch() {
     let (inf, nan) = (f32::INFINITY, f32::NAN);
     let values = [-inf, inf, nan, -2.0, 3.0];
-    // What PyTorch 2.15 answers; NaN where `Activation` says that kernels differ in what they make of it.
+    // Results of PyTorch 2.15. NaN stands where the docs of `Activation` say that kernels differ.
     let functions = [
         (Activation::Relu, [0.0, inf, nan, 0.0, 3.0]),
         (Activation::LeakyRelu(0.5), [-inf, inf, nan, -1.0, 3.0]),
@@ -122,7 +123,7 @@ fn functions_of_numbers_that_are_none_are_pytorchs() {
     for (groups, per_group, kernel) in [(1, 5, 1), (1, 17, 1), (16, 1, 1), (17, 1, 1), (1, 16, 3)] {
         let x: Vec<f32> = (0..groups).flat_map(|_| values).collect();
         let x = StridedTensor::from_slice(&x, &[1, groups, 1, 5]).unwrap();
-        // The one weight that is not 0 of a kernel of 3 x 1 meets each number.
+        // The kernel is 3 x 1 with one weight that is not 0, and that weight meets each number.
         let w: Vec<f32> =
             (0..groups * per_group * kernel).map(|i| f32::from(u8::from(i % kernel == kernel / 2))).collect();
         let w = StridedTensor::from_slice(&w, &[groups, per_group, kernel, 1]).unwrap();

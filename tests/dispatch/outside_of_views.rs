@@ -1,4 +1,4 @@
-//! A view is its own elements: whatever else its storage holds changes no result of any op.
+//! The result of an op on a view depends on the elements of the view alone, not on the rest of its storage.
 
 use blocktensor::dispatch::schema::ArgKind;
 use blocktensor::dispatch::{self, DispatchKey, Value};
@@ -8,12 +8,12 @@ use crate::support::activation::elements;
 use crate::support::{Rng, amid, arguments};
 
 #[test]
-fn what_lies_around_a_view_is_not_seen_by_any_op() {
+fn no_op_depends_on_elements_outside_a_view() {
     let (mut compared, mut refused) = (0, 0);
     for dims in
         [&[17][..], &[2, 17], &[1, 17], &[2, 17, 5], &[1, 17, 3, 4], &[2, 17, 3, 4], &[1, 17, 2, 3, 2]]
     {
-        // Numbers that come again, so that a largest one around them is also one of theirs.
+        // Few different numbers, so that the maximum outside of the view also occurs inside.
         let x = StridedTensor::from_slice(&Rng(3).integers(dims.iter().product()), dims).unwrap();
         let last = dims.len() - 1;
         let mut views = Vec::new();

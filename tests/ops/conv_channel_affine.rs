@@ -1,6 +1,6 @@
-//! Convolutions that multiply by a number a channel and add one: every shape of the result, sizes of 1 above all, depthwise and
-//! dense, on every key and packed. The numbers are parts of one storage, the first and the last: reading beyond them is seen in
-//! the numbers, or at the end of the memory.
+//! Convolutions whose post-ops multiply each channel by a number and add another: results of every shape, most of them with
+//! sizes of 1, depthwise and dense, under every key and packed. The vectors are the first and the last part of one storage, so a
+//! read past them gives wrong numbers or leaves the memory.
 
 use blocktensor::ops::{self, Fusion, PostOp};
 use blocktensor::{MemoryFormat, PackedConv2d, PackedConv3d, Source, StridedTensor};
@@ -9,7 +9,7 @@ use super::conv::{Data, conv2d, conv3d, problem};
 use crate::support::conv::Problem;
 use crate::support::{Rng, assert_close};
 
-/// A problem whose result often has sizes of 1.
+/// A random problem whose result often has sizes of 1.
 fn small(rng: &mut Rng, spatial: usize) -> Problem {
     let mut p = problem(rng, spatial);
     for a in 3 - spatial..3 {
@@ -64,11 +64,11 @@ macro_rules! in_every_format {
 }
 
 #[test]
-fn images() {
+fn conv2d_with_a_scale_and_a_shift_per_channel_is_exact_for_sizes_of_one() {
     in_every_format!(2, ops::conv2d_fused, PackedConv2d, conv2d, 400);
 }
 
 #[test]
-fn volumes() {
+fn conv3d_with_a_scale_and_a_shift_per_channel_is_exact_for_sizes_of_one() {
     in_every_format!(3, ops::conv3d_fused, PackedConv3d, conv3d, 150);
 }

@@ -1,5 +1,5 @@
-//! Convolutions where an engine's kernels go astray: channel tails beside infinities and NaN and after every post-op,
-//! operands that end where their memory does, and as many operands as there may be.
+//! Convolutions that kernels of an engine are known to get wrong: channel tails beside infinities and NaN and after every
+//! post-op, operands that end at the end of their memory, and the largest number of operands.
 
 use blocktensor::ops::{self, Activation, Conv2d, Fusion, PostOp};
 use blocktensor::{Layout, MemoryFormat, PackedConv2d, Source, StridedTensor};
@@ -12,9 +12,9 @@ fn blocks() -> [Layout; 2] {
     [16, 8].map(|b| Layout::blocked_activation(4, b).unwrap())
 }
 
-/// The weights of the padding are zero, and zero times infinity is NaN.
+/// The weights of padding lanes are zero, and zero times infinity is NaN.
 #[test]
-fn infinities_and_nan_stay_out_of_the_tail() {
+fn conv2d_tail_stays_zero_beside_infinities_and_nan() {
     let mut rng = Rng(71);
     for case in 0..120 {
         let p = problem(&mut rng, 2);
@@ -57,7 +57,7 @@ fn operands(op: PostOp) -> usize {
 }
 
 #[test]
-fn every_post_op_leaves_a_tail_of_zeros() {
+fn conv2d_tail_stays_zero_after_every_post_op() {
     let mut rng = Rng(72);
     let functions = [
         Activation::LeakyRelu(-0.5),
@@ -89,9 +89,10 @@ fn every_post_op_leaves_a_tail_of_zeros() {
     }
 }
 
-/// Blocks of 8 that a kernel reads as vectors of 16: past the last of 64 numbers, or of a residual, which fill their memory.
+/// A kernel that reads blocks of 8 as vectors of 16 would read past the last of 64 numbers, or past a residual. Both fill
+/// their memory to the end.
 #[test]
-fn operands_of_post_ops_end_where_their_memory_does() {
+fn conv2d_post_ops_do_not_read_past_the_end_of_their_operands() {
     let mut rng = Rng(73);
     for (kernel, pad) in [([1, 2, 1], [0, 1, 0]), ([1, 3, 3], [0, 1, 1]), ([1, 1, 2], [0; 3])] {
         let p = Problem { groups: 4, ..Problem::new([1, 32, 64], [1, 3, 3], kernel).padded(pad) };
@@ -120,7 +121,7 @@ fn operands_of_post_ops_end_where_their_memory_does() {
 }
 
 #[test]
-fn a_bias_and_an_operand_for_each_of_eight_post_ops() {
+fn conv2d_takes_a_bias_and_eight_post_ops_with_operands() {
     let mut rng = Rng(74);
     for kernel in [1, 3] {
         let p = Problem::new([2, 32, 32], [1, 5, 4], [1, kernel, kernel]).padded([0, kernel / 2, kernel / 2]);
