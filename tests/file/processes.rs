@@ -47,7 +47,7 @@ fn two_processes_share_the_pages_of_one_packed_file() {
     let threads = blocktensor::current_threads().to_string();
     let set = [(SHARE, path.to_str().unwrap()), ("RAYON_NUM_THREADS", &threads)];
     let text = child("file::processes::child_that_shares_pages", &set);
-    let line = text.lines().find_map(|l| l.split_once("pages ")).expect(&text).1;
+    let line = text.lines().find_map(|l| l.strip_prefix("pages ")).expect(&text);
     let kb: Vec<usize> = line.split(' ').map(|n| n.parse().unwrap()).collect();
     // Both processes have read all 8 MB of weights: the pages are shared, and none is copied.
     let (resident, shared, dirty) = (kb[0], kb[1], kb[2]);
