@@ -1,5 +1,8 @@
 //! `Arg`: the borrowed arguments of a call; `Value`: owned ones, for calls by name.
 
+pub(crate) use crate::op::arg::ArgList;
+pub use crate::op::arg::{Arg, Value};
+
 use std::panic::Location;
 
 use crate::error::{Complaint, Error, Result, Unsupported, fail};
@@ -7,95 +10,9 @@ use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::op::kernel::Op;
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
-use crate::post_ops::PostOps;
-use crate::tensor::any::{Tensor, TensorRef};
+use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
-
-/// One argument, borrowed. Arguments follow the schema's order.
-#[derive(Clone, Copy, Debug)]
-pub enum Arg<'a> {
-    /// The argument was left out.
-    Absent,
-    /// A tensor: data or parameter.
-    Tensor(TensorRef<'a>),
-    /// A list of tensors.
-    Tensors(&'a [TensorRef<'a>]),
-    /// An integer.
-    Int(i64),
-    /// A list of integers.
-    Ints(&'a [i64]),
-    /// A list of sizes or axes, from a typed call.
-    Sizes(&'a [usize]),
-    /// A floating-point number.
-    Float(f64),
-    /// A Boolean.
-    Bool(bool),
-    /// A string.
-    Str(&'a str),
-    /// A list of post-ops, for a string argument that names them.
-    PostOps(&'a PostOps),
-}
-
-/// The largest number of arguments of any op of this crate.
-const MAX_ARGS: usize = 16;
-
-/// The arguments of a typed call, stored inline.
-pub(crate) struct ArgList<'a> {
-    list: [Arg<'a>; MAX_ARGS],
-    len: usize,
-}
-
-impl<'a> ArgList<'a> {
-    pub fn new() -> ArgList<'a> {
-        ArgList { list: [Arg::Absent; MAX_ARGS], len: 0 }
-    }
-
-    /// Appends one argument.
-    ///
-    /// # Panics
-    /// If there are more than [`MAX_ARGS`].
-    pub fn push(&mut self, arg: Arg<'a>) {
-        self.list[self.len] = arg;
-        self.len += 1;
-    }
-
-    /// All arguments.
-    pub fn as_slice(&self) -> &[Arg<'a>] {
-        &self.list[..self.len]
-    }
-}
-
-/// An owned argument, for calls by name.
-// A tensor is moved once on its way in; a box would cost more than that move.
-#[allow(clippy::large_enum_variant)]
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Value {
-    /// A tensor: data or parameter.
-    Tensor(Tensor),
-    /// A list of tensors.
-    Tensors(Vec<Tensor>),
-    /// An integer.
-    Int(i64),
-    /// A list of integers.
-    Ints(Vec<i64>),
-    /// A floating-point number.
-    Float(f64),
-    /// A Boolean.
-    Bool(bool),
-    /// A string.
-    Str(String),
-}
-
-macro_rules! value_from {
-    ($($t:ty => $v:ident),*) => {$(
-        impl From<$t> for Value { fn from(v: $t) -> Value { Value::$v(v.into()) } }
-    )*};
-}
-value_from!(Tensor => Tensor, StridedTensor => Tensor, BlockedTensor => Tensor, Vec<Tensor> => Tensors,
-    i64 => Int, i32 => Int, Vec<i64> => Ints, &[i64] => Ints, f64 => Float, f32 => Float, bool => Bool, &str => Str,
-    String => Str);
 
 /// The checked arguments of one call, as a kernel sees them: all are there, their kinds match the schema, and the data
 /// operands have one key.
@@ -171,13 +88,17 @@ impl<'a> Args<'a> {
 
     /// Parameters alone, checked against a schema that has only parameters.
     pub(crate) fn of_params(schema: &'static Schema, values: &'a [Arg<'a>]) -> Result<Args<'a>> {
-        static NO_OP: Op = Op::new(&Schema::new("parameters", &[]));
-        let args =
-            Args { op: &NO_OP, schema, key: DispatchKey::STRIDED, values, location: Location::caller() };
+        let args = Args::unchecked(schema, values);
         match schema.args.iter().zip(values).position(|(spec, value)| !fits(spec.kind, value)) {
             Some(i) => Err(args.wrong_kind(i)),
             None => Ok(args),
         }
+    }
+
+    /// Arguments that nobody checked: for reading parameters alone.
+    pub(crate) fn unchecked(schema: &'static Schema, values: &'a [Arg<'a>]) -> Args<'a> {
+        static NO_OP: Op = Op::new(&Schema::new("parameters", &[]));
+        Args { op: &NO_OP, schema, key: DispatchKey::STRIDED, values, location: Location::caller() }
     }
 
     /// The op's name.

@@ -1,5 +1,6 @@
 //! Ops: schemas, arguments of calls, kernels, and results.
 
+pub(crate) mod arg;
 pub(crate) mod args;
 pub(crate) mod fallback;
 pub(crate) mod kernel;

@@ -37,22 +37,3 @@ pub(crate) fn usual(
     };
     inputs.iter().zip(data_inputs(schema, args)).map(wanted).collect()
 }
-
-/// As [`usual`], but activations of rank 4 and 5 on the strided key become channels-last, for kernels that are faster on that
-/// format.
-pub(crate) fn channels_last(
-    schema: &'static Schema,
-    key: DispatchKey,
-    args: &[Arg<'_>],
-    inputs: &[TensorDesc],
-) -> Result<Vec<TensorDesc>> {
-    if key != DispatchKey::STRIDED {
-        return usual(schema, key, args, inputs);
-    }
-    let wanted =
-        |(desc, is_data): (&TensorDesc, bool)| match MemoryFormat::channels_last_of(desc.dims().len()) {
-            Some(format) if is_data => TensorDesc::strided(desc.dims(), desc.dtype(), format),
-            _ => Ok(desc.clone()),
-        };
-    inputs.iter().zip(data_inputs(schema, args)).map(wanted).collect()
-}

@@ -4,6 +4,7 @@ pub mod engines;
 mod host;
 mod operator;
 mod outside_of_views;
+mod preferred;
 mod registry;
 mod third_backend;
 mod unsupported;

@@ -3,3 +3,4 @@
 mod batches;
 mod conv;
 mod linear;
+mod operator;

@@ -9,6 +9,7 @@ pub(crate) mod geometry;
 pub(crate) mod onednn;
 pub(crate) mod params;
 pub(crate) mod phases;
+pub(crate) mod preferred;
 pub(crate) mod strided;
 pub(crate) mod weights;
 

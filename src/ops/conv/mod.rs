@@ -12,7 +12,7 @@ use crate::kernels::conv::ConvParams;
 use crate::op::args::ArgList;
 #[cfg(feature = "onednn")]
 use crate::op::kernel::Engine;
-use crate::op::kernel::Kernels;
+use crate::op::kernel::{KernelFn, Kernels};
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
 use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
@@ -82,18 +82,22 @@ static ALL: [Op; 6] = [
 /// oneDNN's kernels are asked first, in a build that has them.
 #[cfg(feature = "onednn")]
 const STRIDED: Kernels = [
-    Some(Kernel::rust(&crate::kernels::conv::strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(Kernel::rust(&crate::kernels::conv::strided::gemm_kernel)),
+    Some(kernel(&crate::kernels::conv::strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    Some(kernel(&crate::kernels::conv::strided::gemm_kernel)),
 ];
 #[cfg(feature = "onednn")]
 const BLOCKED: Kernels = [
-    Some(Kernel::rust(&crate::kernels::conv::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel)),
+    Some(kernel(&crate::kernels::conv::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    Some(kernel(&crate::kernels::conv::blocked::direct_kernel)),
 ];
 #[cfg(not(feature = "onednn"))]
-const STRIDED: Kernels = [Some(Kernel::rust(&crate::kernels::conv::strided::gemm_kernel)), None];
+const STRIDED: Kernels = [Some(kernel(&crate::kernels::conv::strided::gemm_kernel)), None];
 #[cfg(not(feature = "onednn"))]
-const BLOCKED: Kernels = [Some(Kernel::rust(&crate::kernels::conv::blocked::direct_kernel)), None];
+const BLOCKED: Kernels = [Some(kernel(&crate::kernels::conv::blocked::direct_kernel)), None];
+
+const fn kernel(run: &'static KernelFn) -> Kernel {
+    Kernel::rust(run).with_preferred(&crate::kernels::conv::preferred::preferred)
+}
 
 const fn conv(schema: &'static Schema) -> Op {
     Op::new(schema).strided(STRIDED).blocked(BLOCKED)

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use blocktensor::dispatch::schema::{data, float};
 use blocktensor::dispatch::{
-    Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Op, Registrar, Results, Schema,
+    Arg, Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Op, Registrar, Results, Schema,
     register_backend,
 };
 use blocktensor::{
@@ -21,6 +21,9 @@ static KEY: OnceLock<DispatchKey> = OnceLock::new();
 pub fn key() -> DispatchKey {
     *KEY.get_or_init(|| register().expect("registered once"))
 }
+
+/// The name of the backend's only layout.
+const LAYOUT: &str = "back_to_front";
 
 /// The storage behind a [`Reversed`].
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl OpaqueTensor for Storage {
         DType::F32
     }
     fn layout_name(&self) -> String {
-        "back_to_front".into()
+        LAYOUT.into()
     }
 }
 
@@ -130,6 +133,16 @@ fn map(args: &Args<'_>, results: &mut Results<'_>, f: impl Fn(f32) -> f32) -> Ke
 static SHIFT_SCHEMA: Schema = Schema::new("reversed_shift", &[data("x"), float("by", 1.0)]);
 static SHIFT: Op = Op::new(&SHIFT_SCHEMA);
 
+/// The format that the kernels want their operands in.
+fn back_to_front(
+    _: &'static Schema,
+    key: DispatchKey,
+    _: &[Arg<'_>],
+    inputs: &[TensorDesc],
+) -> Result<Vec<TensorDesc>> {
+    inputs.iter().map(|x| TensorDesc::opaque(x.dims(), x.dtype(), key, LAYOUT)).collect()
+}
+
 fn register() -> Result<DispatchKey> {
     let mut made = None;
     register_backend(|r: &mut dyn Registrar| {
@@ -146,7 +159,8 @@ fn register() -> Result<DispatchKey> {
                 let by = args.float(1)? as f32;
                 map(args, results, |v| v + by)
             })
-            .with_engine(Engine::Other),
+            .with_engine(Engine::Other)
+            .with_preferred(&back_to_front),
         )?;
         r.kernel(
             "relu",
