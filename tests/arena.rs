@@ -46,7 +46,7 @@ fn tensors_that_take_turns_in_an_arena_hold_the_bits_of_plain_calls() {
             descs[1..].iter().map(|d| d.bytes().unwrap().next_multiple_of(ALIGN)).collect();
         let whole = bytes.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap();
         let arena = Arena::new(whole).unwrap();
-        let place = |i: usize| if i % 2 == 0 { 0 } else { whole - bytes[i] };
+        let place = |i: usize| if i.is_multiple_of(2) { 0 } else { whole - bytes[i] };
         let overlaps = |a: usize, b: usize| place(a) < place(b) + bytes[b] && place(b) < place(a) + bytes[a];
         let pairs = (0..bytes.len()).flat_map(|a| (0..a).map(move |b| (a, b)));
         assert!(pairs.filter(|&(a, b)| overlaps(a, b) && bytes[a] != bytes[b]).count() > 3);

@@ -108,23 +108,23 @@ struct BlockedLoops {
 impl BlockedLoops {
     /// Each loop is given as (size, step in the source, step in the result).
     fn new(loops: impl IntoIterator<Item = (usize, usize, usize)>) -> BlockedLoops {
-        let mut loops = BlockedLoops { sizes: vec![], src: vec![], dst: vec![] };
+        let mut merged = BlockedLoops { sizes: vec![], src: vec![], dst: vec![] };
         for (size, src, dst) in loops.into_iter().filter(|&(size, ..)| size != 1) {
             if let (Some(n), Some(&s), Some(&d)) =
-                (loops.sizes.last_mut(), loops.src.last(), loops.dst.last())
+                (merged.sizes.last_mut(), merged.src.last(), merged.dst.last())
                 && (src, dst) == (s * *n, d * *n)
             {
                 *n *= size;
                 continue;
             }
-            loops.sizes.push(size);
-            loops.src.push(src);
-            loops.dst.push(dst);
+            merged.sizes.push(size);
+            merged.src.push(src);
+            merged.dst.push(dst);
         }
-        if loops.sizes.is_empty() {
-            (loops.sizes, loops.src, loops.dst) = (vec![1], vec![0], vec![0]);
+        if merged.sizes.is_empty() {
+            (merged.sizes, merged.src, merged.dst) = (vec![1], vec![0], vec![0]);
         }
-        loops
+        merged
     }
 
     fn len(&self) -> usize {

@@ -96,10 +96,10 @@ pub fn avg_pool1d<T: Operand>(x: &T, params: &AvgPool<1>) -> Result<T> {
 /// f32, summed in f32, from 65 elements on in f64.
 ///
 /// # Layouts
-/// As [`max_pool2d`](super::max_pool2d).
+/// As [`max_pool2d`](crate::ops::max_pool2d).
 ///
 /// # Errors
-/// As [`max_pool2d`](super::max_pool2d).
+/// As [`max_pool2d`](crate::ops::max_pool2d).
 #[track_caller]
 pub fn avg_pool2d<T: Operand>(x: &T, params: &AvgPool<2>) -> Result<T> {
     AVG_POOL2D.call_with(&[Arg::Tensor(x.tensor_ref())], params)

@@ -1,6 +1,8 @@
 //! Packed linear layers as operators.
 
-use super::{PackedLinear, Weights};
+use super::PackedLinear;
+#[cfg(feature = "onednn")]
+use super::Weights;
 use crate::error::{Result, fail};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
