@@ -44,12 +44,15 @@ struct Block {
 /// Keeps the block while a tensor uses a piece of it, and ends the loan.
 struct Loan {
     block: Arc<Block>,
-    start: usize,
+    /// Where the piece begins, unless it is empty.
+    start: Option<usize>,
 }
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        self.block.lent.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.start);
+        if let Some(start) = &self.start {
+            self.block.lent.lock().unwrap_or_else(PoisonError::into_inner).remove(start);
+        }
     }
 }
 
@@ -104,13 +107,17 @@ impl Arena {
         }
         let mut lent = self.block.lent.lock().unwrap_or_else(PoisonError::into_inner);
         let before = lent.range(..end).next_back();
-        if let Some((&start, &stop)) = before.filter(|&(&start, &stop)| stop > offset || start == offset) {
+        if let Some((&start, &stop)) = before.filter(|&(_, &stop)| bytes > 0 && stop > offset) {
             let got = format!("bytes {offset} to {end}");
             let rule = format!("bytes {start} to {stop} are lent");
             fail!(Aliasing, op, "offset", got, rule, "drop the tensor that is there, or take another place");
         }
-        lent.insert(offset, end);
-        let loan = Arc::new(Loan { block: Arc::clone(&self.block), start: offset });
+        // A piece without bytes overlaps nothing.
+        let start = (bytes > 0).then_some(offset);
+        if let Some(start) = start {
+            lent.insert(start, end);
+        }
+        let loan = Arc::new(Loan { block: Arc::clone(&self.block), start });
         // SAFETY: the bytes lie in the block, which the loan keeps alive, and are initialised. No other piece overlaps them
         // while the loan lives, as `lent` shows, and the block itself is never read or written.
         unsafe {
@@ -134,9 +141,13 @@ mod tests {
         let row = |n| TensorDesc::strided(&[n], DType::F32, MemoryFormat::Contiguous).unwrap();
         let first = arena.tensor(128, &row(64)).unwrap();
         let again = first.clone();
-        for (offset, n) in [(128, 1), (192, 16), (64, 32), (0, 200), (320, 16), (128, 0)] {
+        for (offset, n) in [(128, 1), (192, 16), (64, 32), (0, 200), (320, 16)] {
             assert!(matches!(arena.tensor(offset, &row(n)), Err(Error::Aliasing(_))), "{offset} {n}");
         }
+        // A piece without bytes overlaps nothing, and its end ends no other loan.
+        drop(arena.tensor(128, &row(0)).unwrap());
+        arena.tensor(192, &row(0)).unwrap();
+        arena.tensor(1024, &row(0)).unwrap();
         drop(first);
         assert!(arena.tensor(128, &row(1)).is_err(), "a clone is still there");
         arena.tensor(0, &row(32)).unwrap();
