@@ -57,17 +57,19 @@ pub fn at<R>(site: Site, f: impl FnOnce() -> R) -> R {
     struct Leave(Option<Site>);
     impl Drop for Leave {
         fn drop(&mut self) {
-            CURRENT.with_borrow_mut(|current| *current = self.0.take());
+            let _ = CURRENT.try_with(|current| current.replace(self.0.take()));
         }
     }
-    let outer = CURRENT.with_borrow_mut(|current| current.replace(site));
+    // In a destructor of a thread that is ending there may be no place for it any more.
+    let Ok(outer) = CURRENT.try_with(|current| current.replace(Some(site))) else { return f() };
     let _leave = Leave(outer);
     f()
 }
 
 /// The site of the innermost scope, otherwise the line of Rust.
 pub(super) fn current(location: &'static Location<'static>) -> Site {
-    CURRENT.with_borrow(|current| current.clone()).unwrap_or(Site::Rust(location))
+    let named = CURRENT.try_with(|current| current.borrow().clone()).ok().flatten();
+    named.unwrap_or(Site::Rust(location))
 }
 
 #[cfg(test)]

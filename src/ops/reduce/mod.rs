@@ -150,7 +150,7 @@ pub fn sum<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
 /// let x = StridedTensor::full(&[1, 20, 4, 4], 3f32, MemoryFormat::Contiguous)?.to_blocked(&Layout::NCHW16C)?;
 /// let pooled = ops::mean(&x, &[2, 3], true)?;
 /// assert_eq!(pooled.dims(), [1, 20, 1, 1]);
-/// assert_eq!(pooled.to_strided()?.to_vec::<f32>()?, [3.0; 20]);
+/// assert_eq!(pooled.to_strided(MemoryFormat::Contiguous)?.to_vec::<f32>()?, [3.0; 20]);
 /// # Ok::<(), blocktensor::Error>(())
 /// ```
 ///
