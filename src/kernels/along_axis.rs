@@ -80,10 +80,10 @@ impl AxisLines {
         // A unit is the columns of one call of `f`.
         let units_per_group = inner.div_ceil(MAX_COLUMNS);
         let units = outer * units_per_group;
-        let together = (TASK_ELEMENTS * units / src.len()).max(1);
+        let per_task = (TASK_ELEMENTS * units / src.len()).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(units.div_ceil(together), |task| {
-            for unit in task * together..((task + 1) * together).min(units) {
+        parallel_for(units.div_ceil(per_task), |task| {
+            for unit in task * per_task..((task + 1) * per_task).min(units) {
                 let (outer, first) = (unit / units_per_group, unit % units_per_group * MAX_COLUMNS);
                 let width = MAX_COLUMNS.min(inner - first);
                 let at = outer * rows * inner + first;

@@ -182,10 +182,10 @@ impl Lanes {
         }
         let per_plane = (self.plane_len() * size_of::<E>()).div_ceil(TASK_BYTES).min(self.pixels());
         let runs = self.n * self.blocks * per_plane;
-        let together = (TASK_BYTES * runs / size_of_val(dst)).max(1);
+        let per_task = (TASK_BYTES * runs / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(runs.div_ceil(together), |task| {
-            for i in task * together..((task + 1) * together).min(runs) {
+        parallel_for(runs.div_ceil(per_task), |task| {
+            for i in task * per_task..((task + 1) * per_task).min(runs) {
                 let (plane, run) = (i / per_plane, i % per_plane);
                 let [first, end] = [run, run + 1].map(|r| self.pixels() * r / per_plane);
                 let offset = plane * self.plane_len() + first * self.lanes;
@@ -221,10 +221,10 @@ impl Lanes {
         }
         let per_image = self.pixels().div_ceil(pixels);
         let tiles = self.n * per_image;
-        let together = (TASK_BYTES * tiles / size_of_val(dst)).max(1);
+        let per_task = (TASK_BYTES * tiles / size_of_val(dst)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(tiles.div_ceil(together), |task| {
-            for i in task * together..((task + 1) * together).min(tiles) {
+        parallel_for(tiles.div_ceil(per_task), |task| {
+            for i in task * per_task..((task + 1) * per_task).min(tiles) {
                 let (n, first) = (i / per_image, i % per_image * pixels);
                 // SAFETY: this is the offset of a pixel of the view, so it lies inside `dst`.
                 let start = unsafe { out.get().add(n * self.stride_n + first * self.lanes) };
@@ -258,11 +258,11 @@ impl Lanes {
         let rows = (PART_BYTES / row_bytes.max(1)).clamp(1, height);
         let row_cuts = height.div_ceil(rows);
         let parts = self.n * self.blocks * depth * row_cuts * lane_cuts * column_cuts;
-        let together = (PART_BYTES / (row_bytes * rows).max(1)).max(1);
+        let per_task = (PART_BYTES / (row_bytes * rows).max(1)).max(1);
         let out = SyncPtr::new(dst);
-        parallel_for(parts.div_ceil(together), |task| {
+        parallel_for(parts.div_ceil(per_task), |task| {
             let mut state = state();
-            for i in task * together..((task + 1) * together).min(parts) {
+            for i in task * per_task..((task + 1) * per_task).min(parts) {
                 let (rest, lane_cut) = (i / lane_cuts, i % lane_cuts);
                 let (rest, column_cut) = (rest / column_cuts, rest % column_cuts);
                 let (rest, row_cut) = (rest / row_cuts, rest % row_cuts);
@@ -429,11 +429,11 @@ pub(crate) fn for_each_chunk_by<E: Send>(
     f: impl Fn(usize, &mut [E]) + Sync,
 ) {
     let chunks = dst.len().div_ceil(chunk);
-    let together = (TASK_BYTES / bytes.max(1)).max(1);
+    let per_task = (TASK_BYTES / bytes.max(1)).max(1);
     let len = dst.len();
     let out = SyncPtr::new(dst);
-    parallel_for(chunks.div_ceil(together), |task| {
-        for i in task * together..((task + 1) * together).min(chunks) {
+    parallel_for(chunks.div_ceil(per_task), |task| {
+        for i in task * per_task..((task + 1) * per_task).min(chunks) {
             let size = chunk.min(len - i * chunk);
             // SAFETY: chunk `i` is `[i * chunk, i * chunk + size)`, inside `dst`, and no other task has this `i`.
             let elements = unsafe { std::slice::from_raw_parts_mut(out.get().add(i * chunk), size) };
