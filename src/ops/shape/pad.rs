@@ -75,8 +75,8 @@ pub(crate) const OPS: &[&Op] = &[&PAD];
 /// Adds elements before and after the last axes, as `torch.nn.functional.pad`.
 ///
 /// ```
+/// use blocktensor::StridedTensor;
 /// use blocktensor::ops::{PadMode, pad};
-/// use blocktensor::{MemoryFormat, StridedTensor};
 /// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0], &[1, 1, 1, 3])?;
 /// // One element on the left, two on the right.
 /// let y = pad(&x, &[1, 2], PadMode::Constant(0.0))?;
