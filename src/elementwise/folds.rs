@@ -69,7 +69,7 @@ fold!(Sum, 0.0, add, as_is);
 fold!(Mean, 0.0, add, average);
 fold!(Prod, 1.0, multiply, as_is);
 fold!(
-    /// NaN wins, as in PyTorch: once there, nothing is larger.
+    /// NaN wins, as in PyTorch: nothing compares larger than it.
     Amax,
     f32::NEG_INFINITY,
     larger,
@@ -83,7 +83,7 @@ fold!(
     as_is
 );
 
-/// The sum of f32 elements over `axes` (none: all); 0 of no elements. PyTorch's `sum`.
+/// The sum of f32 elements over `axes` (none means all axes), as PyTorch's `sum`. The sum of no elements is 0.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -91,7 +91,7 @@ pub fn sum(x: &StridedTensor, axes: &[usize], keep_dims: bool) -> Result<Strided
     reduce("sum", x, axes, keep_dims, &Sum)
 }
 
-/// The mean of f32 elements over `axes` (none: all); NaN of no elements. PyTorch's `mean`.
+/// The mean of f32 elements over `axes` (none means all axes), as PyTorch's `mean`. The mean of no elements is NaN.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -99,7 +99,7 @@ pub fn mean(x: &StridedTensor, axes: &[usize], keep_dims: bool) -> Result<Stride
     reduce("mean", x, axes, keep_dims, &Mean)
 }
 
-/// The product of f32 elements over `axes` (none: all); 1 of no elements. PyTorch's `prod`.
+/// The product of f32 elements over `axes` (none means all axes), as PyTorch's `prod`. The product of no elements is 1.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -107,16 +107,16 @@ pub fn prod(x: &StridedTensor, axes: &[usize], keep_dims: bool) -> Result<Stride
     reduce("prod", x, axes, keep_dims, &Prod)
 }
 
-/// The largest of f32 elements over `axes` (none: all), NaN if one is NaN. PyTorch's `amax`.
+/// The largest of f32 elements over `axes` (none means all axes), as PyTorch's `amax`. NaN if one of them is NaN.
 ///
 /// # Errors
-/// As [`reduce`], and `InvalidArgument` when there is a result but no element to take it from.
+/// As [`reduce`], and `InvalidArgument` for a reduced axis of size 0.
 pub fn amax(x: &StridedTensor, axes: &[usize], keep_dims: bool) -> Result<StridedTensor> {
     check_not_empty("amax", x, axes)?;
     reduce("amax", x, axes, keep_dims, &Amax)
 }
 
-/// The smallest of f32 elements over `axes` (none: all), NaN if one is NaN. PyTorch's `amin`.
+/// The smallest of f32 elements over `axes` (none means all axes), as PyTorch's `amin`. NaN if one of them is NaN.
 ///
 /// # Errors
 /// As [`amax`].

@@ -7,7 +7,7 @@ use super::run::TileRows;
 use crate::dtype::Element;
 use crate::simd::{self, Loop};
 
-/// A function of one element that a loop inlines: a function marked `#[inline(always)]`, a *small* closure, or
+/// A function of one element that is inlined into a loop: a function marked `#[inline(always)]`, a *small* closure, or
 /// [`WithParams`].
 pub(crate) trait Function<A, O>: Sync {
     /// The function's value.
@@ -21,7 +21,7 @@ impl<A, O, F: Fn(A) -> O + Sync> Function<A, O> for F {
     }
 }
 
-/// A function marked `#[inline(always)]` with its parameters: what a closure over them is, but inlined whatever its
+/// A function marked `#[inline(always)]` with its parameters. Unlike a closure over the parameters, it is inlined whatever its
 /// size.
 #[derive(Clone, Copy)]
 pub(crate) struct WithParams<F, P>(pub F, pub P);
@@ -33,7 +33,7 @@ impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for WithParam
     }
 }
 
-/// As [`Function`], of two elements: a *small* closure, or [`Inline`].
+/// A function of two elements that is inlined into a loop: a *small* closure, or [`Inline`].
 pub(crate) trait Function2<A, B, O>: Sync {
     /// The function's value.
     fn of(&self, a: A, b: B) -> O;
@@ -46,7 +46,7 @@ impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for F {
     }
 }
 
-/// A function of two elements marked `#[inline(always)]`, inlined whatever its size into every loop that there is.
+/// A function of two elements marked `#[inline(always)]`. It is inlined into every loop whatever its size.
 #[derive(Clone, Copy)]
 pub(crate) struct Inline<F>(pub F);
 
@@ -57,10 +57,10 @@ impl<A, B, O, F: Fn(A, B) -> O + Sync> Function2<A, B, O> for Inline<F> {
     }
 }
 
-/// Row `r` of an operand: `rows.length` elements, or one that stands for all of them.
+/// Row `r` of an operand: `rows.length` elements, or one that is repeated along the row.
 ///
 /// # Safety
-/// The operand has elements of type `E` there, and nobody writes them meanwhile.
+/// The operand has elements of type `E` there, and nobody writes them while the slice lives.
 #[inline(always)]
 unsafe fn row<E>(rows: &TileRows, operand: usize, r: usize) -> &[E] {
     let length = if rows.single[operand] { 1 } else { rows.length };
@@ -71,10 +71,10 @@ unsafe fn row<E>(rows: &TileRows, operand: usize, r: usize) -> &[E] {
     }
 }
 
-/// `n` rows of the destination from row `r` on, which follow each other where there are several.
+/// `n` rows of the destination from row `r` on. If `n` is not 1, they follow each other in memory.
 ///
 /// # Safety
-/// The rows lie in the destination, and nobody else touches them meanwhile.
+/// The rows are in the destination, and nobody else accesses them while the slice lives.
 #[inline(always)]
 #[allow(clippy::mut_from_ref)]
 unsafe fn dst_rows<E>(rows: &TileRows, r: usize, n: usize) -> &mut [E] {
@@ -85,42 +85,44 @@ unsafe fn dst_rows<E>(rows: &TileRows, r: usize, n: usize) -> &mut [E] {
     }
 }
 
-/// Elements that are written out at a time where an operand repeats.
+/// Elements of a repeating operand that are expanded at a time.
 const GROUP: usize = 512;
 
-/// An operand's rows of one vector each (see [`TileRows::vectors`]), several at a time: where they lie, or written out.
+/// An operand's rows of one vector each (see [`TileRows::vectors`]), several at a time: in place, or expanded if the operand
+/// repeats.
 struct VectorRows<E> {
-    written: [MaybeUninit<E>; GROUP],
+    expanded: [MaybeUninit<E>; GROUP],
+    /// Whether `expanded` holds the one row of an operand that repeats from row to row.
     ready: bool,
 }
 
 impl<E: Element> VectorRows<E> {
     #[inline(always)]
     fn new() -> Self {
-        VectorRows { written: [const { MaybeUninit::uninit() }; GROUP], ready: false }
+        VectorRows { expanded: [const { MaybeUninit::uninit() }; GROUP], ready: false }
     }
 
-    /// `n` rows from row `first` on, one after the other; at most [`GROUP`] elements.
+    /// `n` rows from row `first` on, contiguous; at most [`GROUP`] elements.
     ///
     /// # Safety
-    /// The operand has elements of type `E` in these rows, and nobody writes them meanwhile.
+    /// The operand has elements of type `E` in these rows, and nobody writes them while the slice lives.
     #[inline(always)]
     unsafe fn rows<'a>(&'a mut self, rows: &'a TileRows, operand: usize, first: usize, n: usize) -> &'a [E] {
         let (length, step) = (rows.length, rows.src_strides[operand]);
         let single = rows.single[operand];
-        // SAFETY: the caller's promise; what is read of `written` was written, now or by the first call.
+        // SAFETY: the caller's promise; the elements of `expanded` that are read were written by this call or the first one.
         unsafe {
             let start = rows.src[operand].cast::<E>().add(first * step);
             if step == length && !single {
                 return std::slice::from_raw_parts(start, n * length);
             }
-            let to = self.written.as_mut_ptr().cast::<E>();
+            let to = self.expanded.as_mut_ptr().cast::<E>();
             let repeats = step == 0;
             if !(repeats && self.ready) {
                 let n = if repeats { GROUP / length } else { n };
                 match length {
-                    16 => write_out::<E, 16>(start, step, single, n, to),
-                    _ => write_out::<E, 8>(start, step, single, n, to),
+                    16 => expand_rows::<E, 16>(start, step, single, n, to),
+                    _ => expand_rows::<E, 8>(start, step, single, n, to),
                 }
                 self.ready = true;
             }
@@ -129,12 +131,12 @@ impl<E: Element> VectorRows<E> {
     }
 }
 
-/// Writes `n` rows of `L` elements, or of one value each, one after the other.
+/// Writes `n` contiguous rows of `L` elements. A source row is `L` elements, or one value that is repeated.
 ///
 /// # Safety
 /// The rows can be read, and `n * L` elements written at `to`.
 #[inline(always)]
-unsafe fn write_out<E: Copy, const L: usize>(
+unsafe fn expand_rows<E: Copy, const L: usize>(
     from: *const E,
     step: usize,
     single: bool,
@@ -147,7 +149,7 @@ unsafe fn write_out<E: Copy, const L: usize>(
         if single {
             for r in 0..n {
                 *to.add(r) = [*from.add(r * step); L];
-                // Or the compiler may turn the loops round: a vector of rows, scattered element by element.
+                // Keeps the compiler from interchanging the loops, which would scatter a vector of rows element by element.
                 simd::end_of_chunk();
             }
         } else {
@@ -158,13 +160,14 @@ unsafe fn write_out<E: Copy, const L: usize>(
     }
 }
 
-/// TileRows of one vector each that are worked on together.
+/// How many rows of one vector each are processed together.
 #[inline(always)]
-fn group_of(rows: &TileRows) -> usize {
+fn rows_per_group(rows: &TileRows) -> usize {
     debug_assert!(rows.dst_stride == rows.length && matches!(rows.length, 8 | 16));
     if rows.length == 16 { GROUP / 16 } else { GROUP / 8 }
 }
 
+/// A map of one operand over the rows of a tile.
 pub(super) struct Map1<'a, F, T> {
     pub rows: &'a TileRows,
     pub f: &'a F,
@@ -177,7 +180,7 @@ impl<A: Element, O: Element, F: Function<A, O>> Loop for Map1<'_, F, (A, O)> {
     fn run(self) {
         let Map1 { rows, f, .. } = self;
         for r in 0..rows.rows {
-            // SAFETY: `run::run` gives rows of the operands' types, the destination's to this task alone.
+            // SAFETY: `run::run` gives rows of the operands' types, and the destination's rows to this task alone.
             let (dst, a) = unsafe { (dst_rows::<O>(rows, r, 1), row::<A>(rows, 0, r)) };
             if rows.single[0] {
                 dst.fill(f.of(a[0]));
@@ -190,6 +193,7 @@ impl<A: Element, O: Element, F: Function<A, O>> Loop for Map1<'_, F, (A, O)> {
     }
 }
 
+/// A map of two operands over the rows of a tile.
 pub(super) struct Map2<'a, F, T> {
     pub rows: &'a TileRows,
     pub f: &'a F,
@@ -202,14 +206,14 @@ impl<A: Element, B: Element, O: Element, F: Function2<A, B, O>> Loop for Map2<'_
     fn run(self) {
         let Map2 { rows, f, .. } = self;
         if rows.vectors {
-            let (mut va, mut vb) = (VectorRows::<A>::new(), VectorRows::<B>::new());
+            let (mut a_rows, mut b_rows) = (VectorRows::<A>::new(), VectorRows::<B>::new());
             let mut r = 0;
             while r < rows.rows {
-                let n = group_of(rows).min(rows.rows - r);
+                let n = rows_per_group(rows).min(rows.rows - r);
                 // SAFETY: as in `Map1`.
                 let (dst, a, b) =
-                    unsafe { (dst_rows(rows, r, n), va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n)) };
-                zip2(dst, (a, false), (b, false), f);
+                    unsafe { (dst_rows(rows, r, n), a_rows.rows(rows, 0, r, n), b_rows.rows(rows, 1, r, n)) };
+                map_row2(dst, (a, false), (b, false), f);
                 r += n;
             }
             return;
@@ -218,14 +222,14 @@ impl<A: Element, B: Element, O: Element, F: Function2<A, B, O>> Loop for Map2<'_
             // SAFETY: as in `Map1`.
             let (dst, a, b) =
                 unsafe { (dst_rows::<O>(rows, r, 1), row::<A>(rows, 0, r), row::<B>(rows, 1, r)) };
-            zip2(dst, (a, rows.single[0]), (b, rows.single[1]), f);
+            map_row2(dst, (a, rows.single[0]), (b, rows.single[1]), f);
         }
     }
 }
 
-/// One row of two operands, either of which may be single.
+/// Applies `f` to one row of two operands, each of which may be a single value.
 #[inline(always)]
-fn zip2<A: Copy, B: Copy, O: Copy>(
+fn map_row2<A: Copy, B: Copy, O: Copy>(
     dst: &mut [O],
     (a, a_single): (&[A], bool),
     (b, b_single): (&[B], bool),
@@ -253,6 +257,7 @@ fn zip2<A: Copy, B: Copy, O: Copy>(
     }
 }
 
+/// A map of three operands over the rows of a tile.
 pub(super) struct Map3<'a, F, T> {
     pub rows: &'a TileRows,
     pub f: &'a F,
@@ -267,17 +272,17 @@ impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O + Sync>
     fn run(self) {
         let Map3 { rows, f, .. } = self;
         if rows.vectors {
-            let (mut va, mut vb, mut vc) =
+            let (mut a_rows, mut b_rows, mut c_rows) =
                 (VectorRows::<A>::new(), VectorRows::<B>::new(), VectorRows::<C>::new());
             let mut r = 0;
             while r < rows.rows {
-                let n = group_of(rows).min(rows.rows - r);
+                let n = rows_per_group(rows).min(rows.rows - r);
                 // SAFETY: as in `Map1`.
                 let (dst, a, b, c) = unsafe {
-                    let (a, b) = (va.rows(rows, 0, r, n), vb.rows(rows, 1, r, n));
-                    (dst_rows::<O>(rows, r, n), a, b, vc.rows(rows, 2, r, n))
+                    let (a, b) = (a_rows.rows(rows, 0, r, n), b_rows.rows(rows, 1, r, n));
+                    (dst_rows::<O>(rows, r, n), a, b, c_rows.rows(rows, 2, r, n))
                 };
-                zip3(dst, a, b, c, f);
+                map_row3(dst, a, b, c, f);
                 r += n;
             }
             return;
@@ -290,23 +295,23 @@ impl<A: Element, B: Element, C: Element, O: Element, F: Fn(A, B, C) -> O + Sync>
             };
             if c_single {
                 let c = c[0];
-                zip2(dst, (a, a_single), (b, b_single), &|a, b| f(a, b, c));
+                map_row2(dst, (a, a_single), (b, b_single), &|a, b| f(a, b, c));
             } else if b_single {
                 let b = b[0];
-                zip2(dst, (a, a_single), (c, false), &|a, c| f(a, b, c));
+                map_row2(dst, (a, a_single), (c, false), &|a, c| f(a, b, c));
             } else if a_single {
                 let a = a[0];
-                zip2(dst, (b, false), (c, false), &|b, c| f(a, b, c));
+                map_row2(dst, (b, false), (c, false), &|b, c| f(a, b, c));
             } else {
-                zip3(dst, a, b, c, f);
+                map_row3(dst, a, b, c, f);
             }
         }
     }
 }
 
-/// One row of three operands.
+/// Applies `f` to one row of three operands.
 #[inline(always)]
-fn zip3<A: Copy, B: Copy, C: Copy, O: Copy>(
+fn map_row3<A: Copy, B: Copy, C: Copy, O: Copy>(
     dst: &mut [O],
     a: &[A],
     b: &[B],

@@ -18,10 +18,9 @@ use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::{SyncPtr, check_process};
 
-/// `f` of every element of `a`. The result's strides are those that [`FormatRule::ElementWise`] gives.
+/// Applies `f` to every element of `a`. The result has the strides that [`FormatRule::ElementWise`] gives.
 ///
-/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector
-/// loop.
+/// `f` should be a function marked `#[inline(always)]`, or a small closure: it is compiled into a vector loop.
 ///
 /// # Errors
 /// `DTypeMismatch` when the operand's elements are not `A`; `OutOfMemory`.
@@ -35,7 +34,7 @@ pub fn map1<A: Element, O: Element>(
     Ok(dst)
 }
 
-/// `f` of every pair of elements, the operands broadcast against each other. As [`map1`].
+/// Applies `f` to every pair of elements. The operands broadcast against each other. As [`map1`].
 ///
 /// # Errors
 /// As `map1`, and `ShapeMismatch` for shapes that do not broadcast.
@@ -50,7 +49,7 @@ pub fn map2<A: Element, B: Element, O: Element>(
     Ok(dst)
 }
 
-/// `f` of every triple of elements, the operands broadcast against each other. As [`map1`].
+/// Applies `f` to every triple of elements. The operands broadcast against each other. As [`map1`].
 ///
 /// # Errors
 /// As `map1`, and `ShapeMismatch` for shapes that do not broadcast.
@@ -69,9 +68,8 @@ pub fn map3<A: Element, B: Element, C: Element, O: Element>(
 /// As [`map1`], into a tensor that keeps its strides.
 ///
 /// # Errors
-/// As `map1`; `ShapeMismatch` when `dst` has not the operands' common shape; `OverlappingOutput` when
-/// elements of `dst` share memory; `Aliasing` when another tensor shares its storage. `dst` is then as it
-/// was.
+/// As `map1`; `ShapeMismatch` when `dst` does not have the operands' common shape; `OverlappingOutput` when elements of `dst`
+/// share memory; `Aliasing` when another tensor shares its storage. After an error `dst` is unchanged.
 pub fn map1_into<A: Element, O: Element>(
     op: &'static str,
     dst: &mut StridedTensor,
@@ -81,21 +79,21 @@ pub fn map1_into<A: Element, O: Element>(
     map1_to(op, MapDestination::<O>::of(op, dst)?, a, f)
 }
 
-/// As [`map1_into`], to any target.
+/// As [`map1_into`], into any destination.
 pub(crate) fn map1_to<A: Element, O: Element>(
     op: &'static str,
     dst: MapDestination<'_, O>,
     a: &StridedTensor,
     f: impl Function<A, O>,
 ) -> Result<()> {
-    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE)], false)? else { return Ok(()) };
+    let Some((map, to)) = prepare(op, dst, &[(a, A::DTYPE)], false)? else { return Ok(()) };
     let kernel = |rows: &TileRows| {
         simd::dispatch(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
-        ready.finish(rows);
+        map.zero_tail(rows);
     };
-    // SAFETY: `prepare` checked shapes and dtypes, the target overlap and sharing; tensors reach no element outside
-    // their storage.
-    unsafe { run::run(&ready.nest, to, size_of::<O>(), &[source::<A>(a)], &kernel) };
+    // SAFETY: `prepare` checked shapes and dtypes. The destination was checked for overlap and sharing when it was made. No
+    // tensor reaches an element outside its storage.
+    unsafe { run::run(&map.nest, to, size_of::<O>(), &[source_storage::<A>(a)], &kernel) };
     Ok(())
 }
 
@@ -113,7 +111,7 @@ pub fn map2_into<A: Element, B: Element, O: Element>(
     map2_to(op, MapDestination::<O>::of(op, dst)?, a, b, f)
 }
 
-/// As [`map2_into`], to any target.
+/// As [`map2_into`], into any destination.
 pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
     op: &'static str,
     dst: MapDestination<'_, O>,
@@ -121,14 +119,14 @@ pub(crate) fn map2_to<A: Element, B: Element, O: Element>(
     b: &StridedTensor,
     f: impl Function2<A, B, O>,
 ) -> Result<()> {
-    let Some((ready, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)? else { return Ok(()) };
+    let Some((map, to)) = prepare(op, dst, &[(a, A::DTYPE), (b, B::DTYPE)], false)? else { return Ok(()) };
     let kernel = |rows: &TileRows| {
         simd::dispatch(Map2 { rows, f: &f, of: PhantomData::<(A, B, O)> });
-        ready.finish(rows);
+        map.zero_tail(rows);
     };
-    let sources = [source::<A>(a), source::<B>(b)];
+    let sources = [source_storage::<A>(a), source_storage::<B>(b)];
     // SAFETY: as in `map1_to`.
-    unsafe { run::run(&ready.nest, to, size_of::<O>(), &sources, &kernel) };
+    unsafe { run::run(&map.nest, to, size_of::<O>(), &sources, &kernel) };
     Ok(())
 }
 
@@ -147,7 +145,7 @@ pub fn map3_into<A: Element, B: Element, C: Element, O: Element>(
     map3_to(op, MapDestination::<O>::of(op, dst)?, a, b, c, f)
 }
 
-/// As [`map3_into`], to any target.
+/// As [`map3_into`], into any destination.
 pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
     op: &'static str,
     dst: MapDestination<'_, O>,
@@ -157,21 +155,21 @@ pub(crate) fn map3_to<A: Element, B: Element, C: Element, O: Element>(
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
     let srcs = [(a, A::DTYPE), (b, B::DTYPE), (c, C::DTYPE)];
-    let Some((ready, to)) = prepare(op, dst, &srcs, false)? else { return Ok(()) };
+    let Some((map, to)) = prepare(op, dst, &srcs, false)? else { return Ok(()) };
     let kernel = |rows: &TileRows| {
         simd::dispatch(Map3 { rows, f: &f, of: PhantomData::<(A, B, C, O)> });
-        ready.finish(rows);
+        map.zero_tail(rows);
     };
-    let sources = [source::<A>(a), source::<B>(b), source::<C>(c)];
+    let sources = [source_storage::<A>(a), source_storage::<B>(b), source_storage::<C>(c)];
     // SAFETY: as in `map1_to`.
-    unsafe { run::run(&ready.nest, to, size_of::<O>(), &sources, &kernel) };
+    unsafe { run::run(&map.nest, to, size_of::<O>(), &sources, &kernel) };
     Ok(())
 }
 
-/// Copies `src`, broadcast to its shape, into `dst`, which keeps its strides. No dtype is converted.
-/// PyTorch's `copy_`.
+/// Copies `src`, broadcast to the shape of `dst`, into `dst`, which keeps its strides. No dtype is converted. PyTorch's
+/// `copy_`.
 ///
-/// This is not a reorder in the ledger: the caller says what it is (`contiguous` and its like do).
+/// The ledger does not count this as a reorder. Callers that reorder, such as `contiguous`, record that themselves.
 ///
 /// # Errors
 /// As [`map1_into`].
@@ -190,11 +188,11 @@ fn copy_elements<E: Element>(op: &'static str, dst: &mut StridedTensor, src: &St
     copy_to(op, MapDestination::<E>::of(op, dst)?, src)
 }
 
-/// As [`copy_into`], to any target.
+/// As [`copy_into`], into any destination.
 fn copy_to<E: Element>(op: &'static str, dst: MapDestination<'_, E>, src: &StridedTensor) -> Result<()> {
-    if let Some((ready, to)) = prepare(op, dst, &[(src, E::DTYPE)], true)? {
+    if let Some((map, to)) = prepare(op, dst, &[(src, E::DTYPE)], true)? {
         // SAFETY: as in `map1_to`.
-        unsafe { run::copy(&ready.nest, to, source::<E>(src)) };
+        unsafe { run::copy(&map.nest, to, source_storage::<E>(src)) };
     }
     Ok(())
 }
@@ -205,11 +203,11 @@ fn result<O: Element>(op: &'static str, operands: &[&StridedTensor]) -> Result<S
     FormatRule::ElementWise.empty_result(op, operands, &shape, O::DTYPE)
 }
 
-fn source<E: Element>(of: &StridedTensor) -> SourceStorage<'_> {
+fn source_storage<E: Element>(of: &StridedTensor) -> SourceStorage<'_> {
     SourceStorage { bytes: bytemuck::cast_slice(of.data::<E>()), size: size_of::<E>() }
 }
 
-/// Where a map writes: a strided tensor that nobody shares, or the storage of a blocked result.
+/// What a map writes: a strided tensor whose storage nobody shares, or the storage of a blocked result.
 pub(crate) struct MapDestination<'a, O> {
     dims: Dims,
     strides: Dims,
@@ -218,7 +216,7 @@ pub(crate) struct MapDestination<'a, O> {
 }
 
 impl<'a, O: Element> MapDestination<'a, O> {
-    /// The elements of a tensor.
+    /// The elements of a tensor, checked: its dtype, that its elements share no memory, and that nobody shares its storage.
     pub(crate) fn of(op: &'static str, dst: &'a mut StridedTensor) -> Result<MapDestination<'a, O>> {
         check_dtype(op, "dst", dst, O::DTYPE)?;
         check_own_memory(op, &dst.dims, &dst.strides)?;
@@ -229,7 +227,18 @@ impl<'a, O: Element> MapDestination<'a, O> {
         }
     }
 
-    /// Elements that lie densely in the order of `dims`; afterwards those of `tail` are zero.
+    /// The elements of a result that a kernel got from [`Results`](crate::op::Results), which has checked its memory.
+    ///
+    /// # Panics
+    /// For a result of another dtype, or with shared storage.
+    pub(crate) fn of_result(dst: &'a mut StridedTensor) -> MapDestination<'a, O> {
+        assert_eq!(dst.dtype(), O::DTYPE, "the dtype of the result");
+        debug_assert!(has_own_memory(&dst.dims, &dst.strides));
+        let (dims, strides) = (dst.dims, dst.strides);
+        MapDestination { dims, strides, data: dst.result_data::<O>(), tail: None }
+    }
+
+    /// Elements that are dense in the order of `dims`. The map zeroes the padding lanes that `tail` describes.
     ///
     /// # Panics
     /// When `data` is too short.
@@ -245,7 +254,7 @@ impl<'a, O: Element> MapDestination<'a, O> {
     }
 }
 
-/// Sizes, strides and offset within some storage, in **elements**.
+/// A strided region of some storage: sizes, strides and offset in **elements**.
 #[derive(Clone, Copy)]
 pub(crate) struct StridedRegion {
     pub dims: Dims,
@@ -254,19 +263,26 @@ pub(crate) struct StridedRegion {
 }
 
 impl StridedRegion {
-    /// Where the elements of a view lie.
+    /// The region of a view's elements within its storage.
     pub fn of(view: &StridedTensor) -> StridedRegion {
         StridedRegion { dims: view.dims, strides: view.strides, offset: view.offset }
     }
 }
 
 impl<'a, O: Element> MapDestination<'a, O> {
-    /// Part of a storage. No two elements of `place` may share memory.
+    /// A region of a storage.
+    ///
+    /// # Errors
+    /// `OverlappingOutput` if two elements of the region share memory.
     ///
     /// # Panics
-    /// When `place` reaches past the storage.
-    fn part(op: &'static str, storage: &'a mut [O], place: StridedRegion) -> Result<MapDestination<'a, O>> {
-        let StridedRegion { dims, strides, offset } = place;
+    /// When the region reaches past the storage.
+    fn of_region(
+        op: &'static str,
+        storage: &'a mut [O],
+        region: StridedRegion,
+    ) -> Result<MapDestination<'a, O>> {
+        let StridedRegion { dims, strides, offset } = region;
         if !has_own_memory(&dims, &strides) {
             fail!(
                 OverlappingOutput,
@@ -283,69 +299,71 @@ impl<'a, O: Element> MapDestination<'a, O> {
     }
 }
 
-/// Copies `src` into part of a storage, given in bytes. No dtype is converted.
+/// Copies `src` into a region of a storage, which is given in bytes. No dtype is converted.
 ///
 /// # Errors
 /// As [`copy_into`].
 pub(crate) fn copy_part(
     op: &'static str,
     storage: &mut [u8],
-    place: StridedRegion,
+    region: StridedRegion,
     src: &StridedTensor,
 ) -> Result<()> {
     fn typed<E: Element>(
         op: &'static str,
         s: &mut [u8],
-        place: StridedRegion,
+        region: StridedRegion,
         src: &StridedTensor,
     ) -> Result<()> {
-        copy_to(op, MapDestination::<E>::part(op, bytemuck::cast_slice_mut(s), place)?, src)
+        copy_to(op, MapDestination::<E>::of_region(op, bytemuck::cast_slice_mut(s), region)?, src)
     }
     match src.dtype() {
-        DType::F32 => typed::<f32>(op, storage, place, src),
-        DType::S32 => typed::<i32>(op, storage, place, src),
-        DType::BF16 => typed::<half::bf16>(op, storage, place, src),
-        DType::F16 => typed::<half::f16>(op, storage, place, src),
-        DType::U8 => typed::<u8>(op, storage, place, src),
-        DType::S8 => typed::<i8>(op, storage, place, src),
+        DType::F32 => typed::<f32>(op, storage, region, src),
+        DType::S32 => typed::<i32>(op, storage, region, src),
+        DType::BF16 => typed::<half::bf16>(op, storage, region, src),
+        DType::F16 => typed::<half::f16>(op, storage, region, src),
+        DType::U8 => typed::<u8>(op, storage, region, src),
+        DType::S8 => typed::<i8>(op, storage, region, src),
     }
 }
 
-/// A map that was checked.
+/// A map or copy whose operands were checked: its loops, and the channel tail to zero.
 struct CheckedMap {
     nest: LoopNest,
     tail: Option<ChannelTail>,
-    /// Address of the destination, and **bytes** of an element.
-    start: usize,
-    size: usize,
+    /// Address of the destination.
+    dst_address: usize,
+    /// Size of an element of the destination in **bytes**.
+    dst_size: usize,
 }
 
 impl CheckedMap {
-    /// Zeroes the tail of rows that were just written.
-    fn finish(&self, rows: &TileRows) {
+    /// Zeroes the padding lanes in rows that were just written.
+    fn zero_tail(&self, rows: &TileRows) {
         let Some(tail) = &self.tail else { return };
+        // Rows that follow each other in memory are one piece.
         let (pieces, length) = match rows.dst_stride == rows.length {
             true => (1, rows.rows * rows.length),
             false => (rows.rows, rows.length),
         };
         for r in 0..pieces {
-            // SAFETY: the rows lie in the destination, which is dense where it has a tail, and only this task has
-            // them.
+            // SAFETY: the rows are in the destination, which is dense if it has a tail, and no other task has them.
             unsafe {
-                let row = rows.dst.add(r * rows.dst_stride * self.size);
-                let at = (row as usize - self.start) / self.size;
-                tail.zero(at, std::slice::from_raw_parts_mut(row, length * self.size), self.size);
+                let row = rows.dst.add(r * rows.dst_stride * self.dst_size);
+                let at = (row as usize - self.dst_address) / self.dst_size;
+                tail.zero(at, std::slice::from_raw_parts_mut(row, length * self.dst_size), self.dst_size);
             }
         }
     }
 }
 
-/// Checks the sources against the target; `None` when there is nothing to do.
+/// Checks the sources against the destination. `None` if there are no elements. With `broadcast_to_dst` the
+/// common shape of the sources may broadcast to the destination.
 fn prepare<O: Element>(
     op: &'static str,
     dst: MapDestination<'_, O>,
     srcs: &[(&StridedTensor, DType)],
-    stretch: bool,
+    broadcast_to_dst: bool,
 ) -> Result<Option<(CheckedMap, SyncPtr<u8>)>> {
     check_process(op)?;
     for &(src, dtype) in srcs {
@@ -353,10 +371,10 @@ fn prepare<O: Element>(
     }
     let views: Vec<Operand<'_>> = srcs.iter().map(|(s, _)| s.operand()).collect();
     let shape = iterator::broadcast(op, &views)?;
-    // A copy may be stretched to its destination, as PyTorch's `copy_` does; an op's result has the common shape.
+    // A copy broadcasts to its destination, as PyTorch's `copy_` does. An op's result has the common shape.
     let whole = Operand { dims: &dst.dims, strides: &dst.strides };
     let all: Vec<Operand<'_>> = views.iter().copied().chain([whole]).collect();
-    let wanted = if stretch { iterator::broadcast(op, &all).ok() } else { Some(shape) };
+    let wanted = if broadcast_to_dst { iterator::broadcast(op, &all).ok() } else { Some(shape) };
     if wanted != Some(dst.dims) {
         fail!(
             ShapeMismatch,
@@ -374,8 +392,8 @@ fn prepare<O: Element>(
     strides.extend(views.iter().map(|&v| iterator::stretched(&dst.dims, v)));
     let nest = LoopNest::new(&dst.dims, &strides);
     let to = SyncPtr::new(bytemuck::cast_slice_mut(dst.data));
-    let ready = CheckedMap { nest, tail: dst.tail, start: to.get() as usize, size: size_of::<O>() };
-    Ok(Some((ready, to)))
+    let map = CheckedMap { nest, tail: dst.tail, dst_address: to.get() as usize, dst_size: size_of::<O>() };
+    Ok(Some((map, to)))
 }
 
 pub(super) fn check_dtype(

@@ -1,7 +1,6 @@
 //! Element-wise maps, copies and reductions over tensors of any strides.
 //!
-//! The functions here are what the element-wise ops are built of, and are open to a caller with an op of
-//! their own:
+//! The element-wise ops are built from the functions here. Callers can use them for ops of their own:
 //!
 //! ```
 //! # use blocktensor::{elementwise, StridedTensor};
@@ -16,11 +15,22 @@
 //! ```
 //!
 //! # Layouts
-//! Dimensions are put in the order of the destination's strides and coalesced, so that dense tensors of equal
-//! format are one loop whatever the format is. Operands that lie across (NHWC beside NCHW), are stretched, or
-//! have odd strides are read tile by tile through the first-level cache; no copy of a whole operand is made.
-//! Loops are compiled for AVX-512, AVX2 and the baseline; large ones are split over the threads, which never
-//! changes a result.
+//! Dimensions are sorted by the destination's strides and coalesced, so dense tensors of equal format become one loop,
+//! whatever the format. Operands that are transposed (NHWC beside NCHW), broadcast, or have other strides are read tile by
+//! tile through the first-level cache; no operand is copied as a whole. Loops are compiled for AVX-512, AVX2 and the
+//! baseline. Large loops are split over the threads, which never changes a result.
+//!
+//! # Files
+//! | file | what it does |
+//! |---|---|
+//! | `map` | checks the operands of a map or copy, and starts it |
+//! | `plan` | coalesces the loops and cuts them into tiles |
+//! | `run` | runs a kernel over the tiles, in parallel, through scratch where needed |
+//! | `tile` | copies one tile between any strides |
+//! | `loops` | the innermost loops of maps |
+//! | `tail` | zeroes the channel tail of blocked results |
+//! | `reduce`, `reduce_loops` | reductions over any axes, and their innermost loops |
+//! | `folds` | the public reductions `sum`, `mean`, `prod`, `amax`, `amin` |
 
 mod folds;
 mod loops;

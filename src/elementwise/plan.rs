@@ -1,17 +1,17 @@
-//! How an element-wise loop walks memory: coalesced dimensions, cut into tiles that fit the first-level
+//! The order in which an element-wise loop visits memory: coalesced dimensions, cut into tiles that fit the first-level
 //! cache.
 //!
-//! Operand 0 is the destination. Dimensions are in the order of its strides, densest first; sizes of 1 are
-//! gone, and neighbours that are dense to each other for every operand are one. A tile is a number of equal
-//! **rows**:
+//! Operand 0 is the destination. Dimensions are sorted by its strides, densest first. Dimensions of size 1 are dropped, and
+//! neighbours that are dense to each other for every operand are merged. A tile consists of **rows** of equal length:
 //!
-//! - a row runs along dimension 0, or along the first few where dimension 0 is short;
-//! - the rows of a tile run along one further dimension: the one that is densest for an operand that lies
-//!   across (NHWC beside NCHW), else the next.
+//! - a row runs along dimension 0, or along the first few dimensions if dimension 0 is short;
+//! - the rows of a tile follow each other along one further dimension. If an operand is transposed (NHWC beside NCHW), that
+//!   is the dimension in which it is densest, else the next dimension.
 //!
-//! An operand whose rows are dense, or one value each, is used in place; others go through a scratch tile. Rows of
-//! one vector (8 or 16 elements, a block of channels) over which some operands repeat need none: the loop writes out a
-//! few rows at a time.
+//! An operand whose rows are dense, or one repeated value, is used in place. Other operands go through a scratch tile.
+//!
+//! There is a special case without scratch: rows of one vector (8 or 16 elements, a block of channels), along which some
+//! operands repeat. The loop then expands a few rows at a time.
 
 use crate::layout::dims::{Dims, ToDims};
 
@@ -20,9 +20,8 @@ pub(super) const MAX_OPERANDS: usize = 4;
 
 /// A row of at least this many elements is worth a vector loop.
 const GOOD_ROW: usize = 32;
-/// Longest row of a tile in which an operand lies across: rows of the destination are written whole, or in
-/// long pieces.
-const ACROSS_ROW: usize = 256;
+/// Longest row of a tile with a transposed operand: the destination is written in whole rows or long pieces of rows.
+const TRANSPOSED_ROW: usize = 256;
 /// Elements of a tile that goes through scratch.
 const SCRATCH_TILE: usize = 4096;
 /// Lengths of a row that is one vector.
@@ -30,16 +29,16 @@ const VECTORS: [usize; 2] = [8, 16];
 /// Elements of a tile whose operands are all used in place.
 const DIRECT_TILE: usize = 16 << 10;
 
-/// Coalesced sizes and strides, densest dimension of the destination first.
+/// The nested loops of a map or copy: coalesced sizes and strides, the destination's densest dimension first.
 pub(super) struct LoopNest {
     pub sizes: Dims,
-    /// Strides in elements, one list an operand.
+    /// Strides in elements, a list for each operand.
     pub strides: [Dims; MAX_OPERANDS],
     pub operands: usize,
 }
 
 impl LoopNest {
-    /// `strides` are over `shape`, 0 where an operand is stretched; the destination's first.
+    /// `strides` has a list for each operand over `shape`, with 0 along broadcast dimensions; the destination's list is first.
     pub fn new(shape: &[usize], strides: &[Dims]) -> LoopNest {
         let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).to_dims();
         order.sort_by_key(|&d| strides[0][d]);
@@ -69,19 +68,19 @@ impl LoopNest {
     }
 }
 
-/// How the nest is cut into tiles.
+/// How a loop nest is cut into tiles.
 pub(super) struct Tiling {
     /// Dimensions `0..row_dims` make up a row.
     pub row_dims: usize,
-    /// The dimension that the rows of a tile follow, if there is a further one.
-    pub across: Option<usize>,
-    /// Indices of each dimension in a full tile; 1 outside the row and `across`.
+    /// The dimension along which the rows of a tile follow each other, if there is one outside the row.
+    pub rows_along: Option<usize>,
+    /// Extent of a full tile along each dimension; 1 outside the row and `rows_along`.
     pub extents: Dims,
-    /// Whether an operand is one value along each row.
+    /// Whether an operand is one repeated value along each row.
     pub single: [bool; MAX_OPERANDS],
-    /// Whether an operand's rows are dense or single, so that they need no scratch.
+    /// Whether an operand's rows are dense or one repeated value, so that they need no scratch.
     pub in_place: [bool; MAX_OPERANDS],
-    /// Whether the rows are single vectors.
+    /// Whether each row is one vector.
     pub vectors: bool,
 }
 
@@ -89,13 +88,13 @@ impl Tiling {
     pub fn new(nest: &LoopNest) -> Tiling {
         let rank = nest.sizes.len();
         let dst = &nest.strides[0];
-        if is_of_vectors(nest) {
+        if is_best_as_vectors(nest) {
             let mut extents = Dims::filled(1, rank);
             extents[0] = nest.sizes[0];
             extents[1] = nest.sizes[1].min(DIRECT_TILE / nest.sizes[0]);
             let single = std::array::from_fn(|k| (1..nest.operands).contains(&k) && nest.strides[k][0] == 0);
             let in_place = [true; MAX_OPERANDS];
-            return Tiling { row_dims: 1, across: Some(1), extents, single, in_place, vectors: true };
+            return Tiling { row_dims: 1, rows_along: Some(1), extents, single, in_place, vectors: true };
         }
         let mut row_dims = 1;
         let mut row = nest.sizes[0];
@@ -108,16 +107,17 @@ impl Tiling {
         });
         let in_place: [bool; MAX_OPERANDS] =
             std::array::from_fn(|k| k < nest.operands && (single[k] || is_dense_row(nest, k, row_dims)));
-        let lies_across = |k: &usize| {
+        // The dimension in which a transposed operand is densest.
+        let transposed_along = |k: &usize| {
             let s = &nest.strides[*k];
             let densest = (0..rank).filter(|&d| s[d] != 0).min_by_key(|&d| s[d]);
             densest.filter(|&d| d >= row_dims && s[0] != 0)
         };
-        let crossing = (0..nest.operands).filter(|&k| !in_place[k]).find_map(|k| lies_across(&k));
-        let across = crossing.or((row_dims < rank).then_some(row_dims));
+        let transposed = (0..nest.operands).filter(|&k| !in_place[k]).find_map(|k| transposed_along(&k));
+        let rows_along = transposed.or((row_dims < rank).then_some(row_dims));
         let all_in_place = in_place[..nest.operands].iter().all(|&b| b);
-        let (row_limit, tile) = match (crossing, all_in_place) {
-            (Some(_), _) => (ACROSS_ROW, SCRATCH_TILE),
+        let (row_limit, tile) = match (transposed, all_in_place) {
+            (Some(_), _) => (TRANSPOSED_ROW, SCRATCH_TILE),
             (None, false) => (SCRATCH_TILE, SCRATCH_TILE),
             (None, true) => (DIRECT_TILE, DIRECT_TILE),
         };
@@ -125,16 +125,17 @@ impl Tiling {
         let inner: usize = nest.sizes[..row_dims - 1].iter().product();
         extents[..row_dims - 1].copy_from_slice(&nest.sizes[..row_dims - 1]);
         extents[row_dims - 1] = evenly(nest.sizes[row_dims - 1], row_limit / inner);
-        if let Some(a) = across {
+        if let Some(a) = rows_along {
             let row: usize = inner * extents[row_dims - 1];
             extents[a] = evenly(nest.sizes[a], tile / row);
         }
-        Tiling { row_dims, across, extents, single, in_place, vectors: false }
+        Tiling { row_dims, rows_along, extents, single, in_place, vectors: false }
     }
 }
 
-/// Whether rows of one vector serve best: several sources of which some repeat, and all lie along the row.
-fn is_of_vectors(nest: &LoopNest) -> bool {
+/// Whether rows of one vector are the best choice: several sources, some of which repeat, and each is dense or one value
+/// along the row.
+fn is_best_as_vectors(nest: &LoopNest) -> bool {
     let strides = &nest.strides[..nest.operands];
     nest.operands > 2
         && nest.sizes.len() > 1
@@ -144,8 +145,8 @@ fn is_of_vectors(nest: &LoopNest) -> bool {
         && strides[1..].iter().any(|s| s[0] == 0 || s[1] == 0)
 }
 
-/// The extent of tiles that cover `size` with at most `limit` each, as equal as multiples of 16 allow: a last
-/// tile that is a sliver would be slow.
+/// The extent of tiles that cover `size`, each at most `limit`, as equal as multiples of 16 allow. A very short last tile would
+/// be slow.
 fn evenly(size: usize, limit: usize) -> usize {
     let tiles = size.div_ceil(limit.max(1));
     size.div_ceil(tiles).next_multiple_of(16).min(limit.max(1)).min(size)
@@ -160,22 +161,22 @@ fn is_dense_row(nest: &LoopNest, operand: usize, row_dims: usize) -> bool {
     })
 }
 
-/// The tiles of a nest, in the order of the destination's memory.
+/// The tiles of a loop nest, in the order of the destination's memory.
 pub(super) struct LoopTiles<'a> {
     nest: &'a LoopNest,
     extents: &'a Dims,
-    /// Dimensions in walking order, each with its number of tiles.
+    /// Dimensions in the order in which they are visited, the fastest first, each with its number of tiles.
     grid: Vec<(usize, usize)>,
 }
 
-/// One tile: how far it reaches along each dimension, and where it starts in each operand.
+/// One tile: its extent along each dimension, and the offset of its first element in each operand.
 pub(super) struct LoopTile {
     pub extents: Dims,
     pub offsets: [usize; MAX_OPERANDS],
 }
 
 impl<'a> LoopTiles<'a> {
-    /// LoopTiles of these extents; `second` is walked right after dimension `first`.
+    /// Tiles of these extents. Dimension `first` is visited fastest, then `second`.
     pub fn new(nest: &'a LoopNest, extents: &'a Dims, first: usize, second: Option<usize>) -> LoopTiles<'a> {
         let rank = nest.sizes.len();
         let rest = (0..rank).filter(|&d| d != first && Some(d) != second);
@@ -193,7 +194,7 @@ impl<'a> LoopTiles<'a> {
     }
 
     /// Calls `f` with tiles `range`.
-    pub fn walk(&self, range: std::ops::Range<usize>, mut f: impl FnMut(&LoopTile)) {
+    pub fn for_each(&self, range: std::ops::Range<usize>, mut f: impl FnMut(&LoopTile)) {
         let mut index = [0usize; crate::MAX_RANK];
         let mut left = range.start;
         for (i, &(_, tiles)) in self.grid.iter().enumerate() {
@@ -237,11 +238,11 @@ mod tests {
     }
 
     #[test]
-    fn an_operand_that_lies_across_gets_tiles_of_whole_lines() {
+    fn a_transposed_operand_gets_tiles_of_whole_cache_lines() {
         let nest =
             LoopNest::new(&[2, 256, 3136], &[dims(&[256 * 3136, 1, 256]), dims(&[256 * 3136, 3136, 1])]);
         let tiling = Tiling::new(&nest);
-        assert_eq!((tiling.row_dims, tiling.across), (1, Some(1)));
+        assert_eq!((tiling.row_dims, tiling.rows_along), (1, Some(1)));
         assert_eq!(*tiling.extents, [256, 16, 1]);
         assert!(tiling.in_place[0] && !tiling.in_place[1]);
     }
@@ -250,7 +251,7 @@ mod tests {
     fn short_rows_merge_where_the_destination_is_dense() {
         let nest = LoopNest::new(&[100, 3], &[dims(&[3, 1]), dims(&[3, 1]), dims(&[0, 1])]);
         let tiling = Tiling::new(&nest);
-        assert_eq!((tiling.row_dims, tiling.across), (2, None));
+        assert_eq!((tiling.row_dims, tiling.rows_along), (2, None));
         assert_eq!(tiling.in_place, [true, true, false, false]);
     }
 
@@ -259,7 +260,7 @@ mod tests {
         let (full, channel) = (dims(&[16 * 9, 16, 1]), dims(&[16, 0, 1]));
         let tiling = Tiling::new(&LoopNest::new(&[3, 9, 16], &[full, full, channel]));
         assert!(tiling.vectors && tiling.row_dims == 1);
-        assert_eq!((&*tiling.extents, tiling.across), (&[16, 9, 1][..], Some(1)));
+        assert_eq!((&*tiling.extents, tiling.rows_along), (&[16, 9, 1][..], Some(1)));
         let pixel = dims(&[0, 16, 0]);
         assert!(Tiling::new(&LoopNest::new(&[3, 9, 16], &[full, full, pixel])).vectors);
         assert!(!Tiling::new(&LoopNest::new(&[3, 9, 16], &[full, full, full])).vectors);
@@ -273,7 +274,7 @@ mod tests {
         let tiles = LoopTiles::new(&nest, &extents, 0, Some(2));
         let mut seen = vec![0; 700];
         for part in [0..tiles.count() / 2, tiles.count() / 2..tiles.count()] {
-            tiles.walk(part, |t| {
+            tiles.for_each(part, |t| {
                 for i in 0..t.extents[0] {
                     for j in 0..t.extents[1] {
                         for k in 0..t.extents[2] {

@@ -1,14 +1,15 @@
 //! Reductions over any set of axes.
 //!
-//! The reduced elements of each result are taken in the order of the source's memory and cut into chunks
-//! whose length depends on the sizes and strides alone. A chunk is folded in blocks: along a dense reduced
-//! axis into a fixed number of lanes, across one into a row of accumulators. Blocks and chunks merge
-//! pairwise. Results of few elements are folded many in one loop. Which thread folds a chunk changes
-//! nothing, so the result is bit-identical whatever the number of threads; the error of a sum grows with
-//! the logarithm of its length.
+//! The elements that make up one result are visited in the order of the source's memory, and cut into chunks whose length
+//! depends only on sizes and strides. A chunk is folded block by block. If a reduced axis is dense, a block is folded along
+//! it into a fixed number of accumulators; else a row of neighbouring results is accumulated side by side. Blocks and chunks
+//! merge pairwise. Results of few elements are folded many in one loop.
+//!
+//! It does not matter which thread folds a chunk, so the result has the same bits for any number of threads. The error of a
+//! sum grows with the logarithm of its length.
 
 use super::map::check_dtype;
-use super::reduce_loops::{Cascade, ColumnRuns, FoldAcross, FoldAlong, ShortLines, VECTOR};
+use super::reduce_loops::{Cascade, ColumnGroups, FoldAcross, FoldAlong, ShortLines, VECTOR};
 use super::run::in_parallel;
 use crate::buffer::Buffer;
 use crate::dtype::Element;
@@ -22,9 +23,8 @@ use crate::threads::SyncPtr;
 
 /// A reduction: accumulators that start at an identity, take elements, and merge.
 ///
-/// `merge` must be associative up to rounding, with `identity` neutral; neither needs to be commutative in
-/// rounding, since the order is fixed. Mark the methods `#[inline(always)]`: they are compiled into vector
-/// loops.
+/// `merge` must be associative up to rounding, and `identity` must be neutral. `step` and `merge` need not be commutative,
+/// because the order is fixed. Mark the methods `#[inline(always)]`: they are compiled into vector loops.
 pub trait Fold: Sync {
     /// Type of the elements.
     type In: Element;
@@ -34,9 +34,9 @@ pub trait Fold: Sync {
     type Out: Element;
     /// The accumulator of no elements.
     fn identity(&self) -> Self::Acc;
-    /// The accumulator with one element more.
+    /// The accumulator after one more element.
     fn step(&self, acc: Self::Acc, x: Self::In) -> Self::Acc;
-    /// Two accumulators in one.
+    /// Merges two accumulators.
     fn merge(&self, a: Self::Acc, b: Self::Acc) -> Self::Acc;
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: usize) -> Self::Out;
@@ -44,13 +44,13 @@ pub trait Fold: Sync {
 
 /// Elements of a chunk: the unit of parallel work.
 const CHUNK: usize = 32 << 10;
-/// Elements that one accumulator takes before it merges pairwise.
+/// Elements that one accumulator takes before it is merged pairwise.
 pub(super) const BLOCK: usize = 64;
-/// Accumulators of a row across a reduced axis.
+/// The most results that are accumulated side by side.
 pub(super) const ROW: usize = 512;
 
-/// Folds the elements of `x` over `axes`; an empty list means all of them, as in PyTorch. With `keep_dims`
-/// the reduced axes stay with size 1. The result is row-major, or has the format that `x` is tagged with.
+/// Folds the elements of `x` over `axes`; an empty list means all axes, as in PyTorch. With `keep_dims` the reduced axes stay
+/// with size 1. The result is row-major, or has the format that `x` is tagged with.
 ///
 /// # Errors
 /// `InvalidArgument` for an axis out of range or named twice; `DTypeMismatch`; `OutOfMemory`.
@@ -67,7 +67,7 @@ pub fn reduce<F: Fold>(
     Ok(dst)
 }
 
-/// Sizes of what [`reduce`] gives.
+/// Sizes of the result of [`reduce`].
 pub(crate) fn reduced_dims(
     op: &'static str,
     x: &StridedTensor,
@@ -132,7 +132,7 @@ fn reduced_axes(op: &'static str, rank: usize, axes: &[usize]) -> Result<[bool; 
     Ok(is_reduced)
 }
 
-/// Some dimensions of the source, densest first and coalesced, with the result's strides along them.
+/// Loops over some dimensions of the source, densest first and coalesced, with the result's strides along them.
 pub(super) struct StridedLoops {
     pub sizes: Vec<usize>,
     pub src: Vec<usize>,
@@ -143,30 +143,30 @@ impl StridedLoops {
     fn new(of: impl Iterator<Item = (usize, usize, usize)>) -> StridedLoops {
         let mut dims: Vec<_> = of.filter(|&(size, ..)| size != 1).collect();
         dims.sort_by_key(|&(_, src, _)| src);
-        let mut walk = StridedLoops { sizes: vec![], src: vec![], dst: vec![] };
+        let mut loops = StridedLoops { sizes: vec![], src: vec![], dst: vec![] };
         for (size, src, dst) in dims {
-            if let (Some(n), Some(s), Some(d)) = (walk.sizes.last_mut(), walk.src.last(), walk.dst.last())
+            if let (Some(n), Some(s), Some(d)) = (loops.sizes.last_mut(), loops.src.last(), loops.dst.last())
                 && src == *s * *n
                 && dst == *d * *n
             {
                 *n *= size;
                 continue;
             }
-            walk.sizes.push(size);
-            walk.src.push(src);
-            walk.dst.push(dst);
+            loops.sizes.push(size);
+            loops.src.push(src);
+            loops.dst.push(dst);
         }
-        if walk.sizes.is_empty() {
-            (walk.sizes, walk.src, walk.dst) = (vec![1], vec![0], vec![0]);
+        if loops.sizes.is_empty() {
+            (loops.sizes, loops.src, loops.dst) = (vec![1], vec![0], vec![0]);
         }
-        walk
+        loops
     }
 
     pub fn numel(&self) -> usize {
         self.sizes.iter().product()
     }
 
-    /// Offsets in source and result of the `index`-th element in walking order.
+    /// Offsets in source and result of the `index`-th element that the loops visit.
     #[inline(always)]
     pub fn offsets(&self, mut index: usize) -> (usize, usize) {
         let (mut src, mut dst) = (0, 0);
@@ -179,16 +179,16 @@ impl StridedLoops {
         (src, dst)
     }
 
-    /// How many accumulators a short line has: a vector where it is dense, else two.
+    /// How many accumulators a short line has: a vector of them if it is dense, else two.
     #[inline(always)]
     pub fn line_accumulators(&self) -> usize {
         if self.src[0] == 1 && self.sizes[0] >= 8 { VECTOR } else { 2 }
     }
 
-    /// The stretch of the densest dimension that begins with element `at`, as far as `end`: its offset in the source, and
-    /// how many elements it has. (A closure for each would not be inlined into the vector loops.)
+    /// The run of elements along the densest dimension from element `at` on, up to `end`: its offset in the source, and its
+    /// length. (A closure that is called for each run would not be inlined into the vector loops.)
     #[inline(always)]
-    pub fn stretch(&self, at: usize, end: usize) -> (usize, usize) {
+    pub fn inner_run(&self, at: usize, end: usize) -> (usize, usize) {
         if self.sizes.len() == 1 {
             return (at * self.src[0], end - at);
         }
@@ -197,11 +197,12 @@ impl StridedLoops {
     }
 }
 
+/// How a reduction is cut into groups of results and chunks of reduced elements.
 struct ReducePlan {
     kept: StridedLoops,
     reduced: StridedLoops,
-    /// Results that are accumulated side by side: 1 along a dense reduced axis, else a stretch of the densest
-    /// kept dimension.
+    /// Results that are accumulated side by side, as one group: 1 if a reduced axis is dense, else part of the densest kept
+    /// dimension.
     width: usize,
     /// Reduced elements of one chunk.
     chunk: usize,
@@ -221,7 +222,7 @@ impl ReducePlan {
     fn run<F: Fold>(&self, op: &'static str, fold: &F, src: &[F::In], out: &mut [F::Out]) -> Result<()> {
         let count = self.reduced.numel();
         let chunks = count.div_ceil(self.chunk);
-        // Pieces of the densest kept dimension, and everything outside it.
+        // The densest kept dimension is cut into pieces. Each piece, for each index of the other kept dimensions, is a group.
         let pieces = self.kept.sizes[0].div_ceil(self.width);
         let groups = pieces * (self.kept.numel() / self.kept.sizes[0]);
         let group = |g: usize| {
@@ -242,14 +243,13 @@ impl ReducePlan {
         if self.width > 1 && count <= BLOCK {
             let (reduced, group, step, out) = (&self.reduced, &group, self.kept.dst[0], &out);
             in_parallel(groups, numel, |groups| {
-                simd::dispatch(ColumnRuns { fold, src, reduced, groups, group, step, out });
+                simd::dispatch(ColumnGroups { fold, src, reduced, groups, group, step, out });
             });
             return Ok(());
         }
         let finish = |dst: usize, accs: &[F::Acc]| {
             for (i, &acc) in accs.iter().enumerate() {
-                // SAFETY: each group writes its own results, and the offset is that of an element of the
-                // result.
+                // SAFETY: each group writes its own results, and the offset is that of an element of the result.
                 unsafe { out.get().add(dst + i * self.kept.dst[0]).write(fold.finish(acc, count)) };
             }
         };
@@ -273,7 +273,7 @@ impl ReducePlan {
                 let range = c * self.chunk..((c + 1) * self.chunk).min(count);
                 let accs = self.fold_chunk(fold, src, from, range, width, &mut cascade);
                 for (i, &acc) in accs.iter().enumerate() {
-                    // SAFETY: each task writes its own stretch of `width` partial results.
+                    // SAFETY: each task writes its own `width` partial results.
                     unsafe { parts.get().add(task * self.width + i).write(acc) };
                 }
             }
@@ -292,7 +292,7 @@ impl ReducePlan {
         Ok(())
     }
 
-    /// Folds reduced elements `range` of the `width` results whose source starts at `from`.
+    /// Folds the reduced elements in `range` of a group of `width` results. `from` is the offset of the group in the source.
     fn fold_chunk<'c, F: Fold>(
         &self,
         fold: &F,

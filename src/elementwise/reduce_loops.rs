@@ -6,15 +6,16 @@ use super::reduce::{BLOCK, Fold, ROW, StridedLoops};
 use crate::simd::{self, Loop};
 use crate::threads::SyncPtr;
 
-/// Accumulators along a dense reduced axis. (The compiler keeps these in memory, and its vectors whole; with arrays of this
-/// size in registers it makes vectors of two.)
+/// Accumulators along a dense reduced axis. (The compiler keeps an array of this size in memory and uses full vectors. When it
+/// kept such arrays in registers, it made vectors of two elements.)
 const LANES: usize = 64;
-/// Accumulators of a short line, and columns that are folded at once: in registers.
+/// Accumulators of a short line, and columns that are folded at once. They stay in registers.
 pub(super) const VECTOR: usize = 16;
 
-/// Pairwise merging of rows of accumulators: entry `i` of the stack holds the merge of `2^i` blocks.
+/// Pairwise (cascade) merging of rows of accumulators: level `i` holds the merge of `2^i` blocks.
 pub(super) struct Cascade<F: Fold> {
     width: usize,
+    /// Blocks that were pushed. Its bits tell which levels are in use.
     count: u64,
     levels: Vec<Vec<F::Acc>>,
     carry: Vec<F::Acc>,
@@ -47,7 +48,7 @@ impl<F: Fold> Cascade<F> {
         self.count += 1;
     }
 
-    /// Everything that was pushed since `clear`.
+    /// The merge of all blocks that were pushed since `clear`.
     pub fn total(&mut self, fold: &F) -> &[F::Acc] {
         let mut first = true;
         for (level, l) in self.levels.iter().enumerate().filter(|(i, _)| self.count >> i & 1 == 1) {
@@ -64,7 +65,7 @@ impl<F: Fold> Cascade<F> {
     }
 }
 
-/// One result, the reduced elements one after another.
+/// Folds the elements of one result into [`LANES`] accumulators.
 pub(super) struct FoldAlong<'a, F: Fold> {
     pub fold: &'a F,
     pub src: &'a [F::In],
@@ -83,7 +84,7 @@ impl<F: Fold> Loop for FoldAlong<'_, F> {
         let mut taken = 0;
         let mut at = range.start;
         while at < range.end {
-            // As far as this row, this chunk and this block go.
+            // Up to the end of this row, this chunk or this block.
             let length = (n - at % n).min(range.end - at).min(LANES * BLOCK - taken);
             let (start, _) = reduced.offsets(at);
             if step == 1 {
@@ -126,7 +127,7 @@ fn merged<F: Fold>(fold: &F, lanes: &mut [F::Acc; LANES], used: usize) -> F::Acc
     lanes[0]
 }
 
-/// A row of results side by side, one reduced element of all of them after another.
+/// Folds the elements of a row of neighbouring results, with an accumulator for each result.
 pub(super) struct FoldAcross<'a, F: Fold> {
     pub fold: &'a F,
     pub src: &'a [F::In],
@@ -152,7 +153,7 @@ impl<F: Fold> Loop for FoldAcross<'_, F> {
     }
 }
 
-/// Some reduced elements of results side by side.
+/// Folds some reduced elements of neighbouring results: a matrix in which each result is a column.
 struct ColumnFold<'a, F: Fold> {
     fold: &'a F,
     src: &'a [F::In],
@@ -170,22 +171,23 @@ impl<F: Fold> ColumnFold<'_, F> {
             first += match accs.len() {
                 VECTOR.. => self.columns::<VECTOR>(first, accs),
                 8.. => self.columns::<8>(first, accs),
-                _ => self.few(first, accs),
+                _ => self.rest(first, accs),
             };
         }
     }
 
-    /// Columns `first` and on, `L` of them, in registers (with four vectors of f64 the compiler finds none); how many
-    /// these are.
+    /// Folds `L` columns from `first` on in registers, and returns `L`. (With four vectors of f64 the compiler did not keep
+    /// them in registers.)
     #[inline(always)]
     fn columns<const L: usize>(&self, first: usize, to: &mut [F::Acc]) -> usize {
         let mut accs = [self.fold.identity(); L];
         let step = self.reduced.src[0];
         let mut at = self.range.start;
         while at < self.range.end {
-            let (start, n) = self.reduced.stretch(at, self.range.end);
+            let (start, n) = self.reduced.inner_run(at, self.range.end);
             for i in 0..n {
-                let row = self.src[start + first + i * step..].first_chunk::<L>().expect("a row is so long");
+                let row =
+                    self.src[start + first + i * step..].first_chunk::<L>().expect("a row has all columns");
                 for l in 0..L {
                     accs[l] = self.fold.step(accs[l], row[l]);
                 }
@@ -197,14 +199,14 @@ impl<F: Fold> ColumnFold<'_, F> {
         L
     }
 
-    /// All columns from `first` on: fewer than a vector.
+    /// Folds all columns from `first` on, which are fewer than a vector, and returns their number.
     #[inline(always)]
-    fn few(&self, first: usize, to: &mut [F::Acc]) -> usize {
+    fn rest(&self, first: usize, to: &mut [F::Acc]) -> usize {
         to.fill(self.fold.identity());
         let step = self.reduced.src[0];
         let mut at = self.range.start;
         while at < self.range.end {
-            let (start, n) = self.reduced.stretch(at, self.range.end);
+            let (start, n) = self.reduced.inner_run(at, self.range.end);
             for i in 0..n {
                 let row = &self.src[start + first + i * step..];
                 to.iter_mut().zip(row).for_each(|(acc, &x)| *acc = self.fold.step(*acc, x));
@@ -215,25 +217,25 @@ impl<F: Fold> ColumnFold<'_, F> {
     }
 }
 
-/// ColumnRuns of results side by side, each of at most [`BLOCK`] elements.
-pub(super) struct ColumnRuns<'a, F: Fold, G> {
+/// Groups of neighbouring results, each result of at most [`BLOCK`] elements.
+pub(super) struct ColumnGroups<'a, F: Fold, G> {
     pub fold: &'a F,
     pub src: &'a [F::In],
     pub reduced: &'a StridedLoops,
     pub groups: Range<usize>,
-    /// Where a group begins in source and result, and how many results it has.
+    /// Maps the number of a group to its offsets in source and result, and to its number of results.
     pub group: &'a G,
-    /// Elements from one result to the next.
+    /// Distance from one result to the next in elements.
     pub step: usize,
-    /// The result, in which these groups are nobody else's.
+    /// The result. No other task writes these groups.
     pub out: &'a SyncPtr<F::Out>,
 }
 
-impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for ColumnRuns<'_, F, G> {
+impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for ColumnGroups<'_, F, G> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let ColumnRuns { fold, src, reduced, groups, group, step, out } = self;
+        let ColumnGroups { fold, src, reduced, groups, group, step, out } = self;
         let count = reduced.numel();
         let mut accs = [fold.identity(); ROW];
         for g in groups {
@@ -247,14 +249,14 @@ impl<F: Fold, G: Fn(usize) -> (usize, usize, usize)> Loop for ColumnRuns<'_, F, 
     }
 }
 
-/// Results `groups`, each of a short line.
+/// Results `groups`, each reduced from one short line of elements.
 pub(super) struct ShortLines<'a, F: Fold> {
     pub fold: &'a F,
     pub src: &'a [F::In],
     pub kept: &'a StridedLoops,
     pub reduced: &'a StridedLoops,
     pub groups: Range<usize>,
-    /// The result, with an element for each offset of `kept`; these groups are nobody else's.
+    /// The result, with an element for each offset of `kept`. No other task writes these groups.
     pub out: &'a SyncPtr<F::Out>,
 }
 
@@ -269,7 +271,7 @@ impl<F: Fold> Loop for ShortLines<'_, F> {
             let run = (n - group % n).min(groups.end - group);
             let (from, to) = kept.offsets(group);
             for i in 0..run {
-                let acc = line(fold, &src[from + i * kept.src[0]..], reduced, count);
+                let acc = fold_line(fold, &src[from + i * kept.src[0]..], reduced, count);
                 // SAFETY: each group writes its own result, and the offset is that of an element of it.
                 unsafe { out.get().add(to + i * kept.dst[0]).write(fold.finish(acc, count)) };
             }
@@ -278,15 +280,15 @@ impl<F: Fold> Loop for ShortLines<'_, F> {
     }
 }
 
-/// One short line: dense stretches in a vector of accumulators, others in two by turns.
+/// Folds one short line: dense runs into a vector of accumulators, others into two accumulators in turns.
 #[inline(always)]
-fn line<F: Fold>(fold: &F, src: &[F::In], reduced: &StridedLoops, count: usize) -> F::Acc {
+fn fold_line<F: Fold>(fold: &F, src: &[F::In], reduced: &StridedLoops, count: usize) -> F::Acc {
     let step = reduced.src[0];
     let mut at = 0;
     if reduced.line_accumulators() == VECTOR {
         let mut lanes = [fold.identity(); VECTOR];
         while at < count {
-            let (start, n) = reduced.stretch(at, count);
+            let (start, n) = reduced.inner_run(at, count);
             let (whole, rest) = src[start..start + n].as_chunks::<VECTOR>();
             for x in whole {
                 for l in 0..VECTOR {
@@ -316,7 +318,7 @@ fn line<F: Fold>(fold: &F, src: &[F::In], reduced: &StridedLoops, count: usize) 
     }
     let (mut even, mut odd) = (fold.identity(), fold.identity());
     while at < count {
-        let (start, n) = reduced.stretch(at, count);
+        let (start, n) = reduced.inner_run(at, count);
         for i in 0..n / 2 {
             even = fold.step(even, src[start + 2 * i * step]);
             odd = fold.step(odd, src[start + (2 * i + 1) * step]);

@@ -1,4 +1,4 @@
-//! Runs a kernel over the tiles of a nest, in parallel.
+//! Runs a kernel over the tiles of a loop nest, in parallel.
 
 use super::plan::{LoopNest, LoopTile, LoopTiles, MAX_OPERANDS, Tiling};
 use super::tile::{self, TileMemory};
@@ -8,12 +8,12 @@ use crate::threads::{SyncPtr, current_threads, parallel_for};
 
 /// Fewer elements than this are not worth waking other threads.
 const PARALLEL_FROM: usize = 32 << 10;
-/// Copies of at least this many bytes stream past the cache: nothing of them would be left in it.
+/// Copies of at least this many bytes stream past the cache, which could not hold them.
 const STREAM_FROM_BYTES: usize = 32 << 20;
-/// Elements of one piece of a dense copy.
-const DENSE_PIECE: usize = 256 << 10;
+/// Elements of one tile of a dense copy.
+const DENSE_TILE: usize = 256 << 10;
 
-/// TileRows of every operand: what a kernel works on. A row is dense, or a single value that stands for all of
+/// The rows of one tile of every operand: what a kernel works on. A row is dense, or a single value that is repeated along
 /// it. Strides are in elements from row to row.
 pub(super) struct TileRows {
     pub dst: *mut u8,
@@ -23,18 +23,18 @@ pub(super) struct TileRows {
     pub single: [bool; MAX_OPERANDS - 1],
     pub rows: usize,
     pub length: usize,
-    /// TileRows are single vectors, of 8 or 16 elements.
+    /// Each row is one vector of 8 or 16 elements.
     pub vectors: bool,
 }
 
-/// A source's storage from its first element on, and the size of its elements in **bytes**.
+/// The storage of a source from its first element on, and the size of its elements in **bytes**.
 #[derive(Clone, Copy)]
 pub(super) struct SourceStorage<'a> {
     pub bytes: &'a [u8],
     pub size: usize,
 }
 
-/// Splits `count` pieces of work of `numel` elements in all over the threads.
+/// Splits `count` pieces of work, `numel` elements in total, over the threads.
 pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Range<usize>) + Sync) {
     let threads = current_threads();
     let tasks = if numel < PARALLEL_FROM || threads == 1 { 1 } else { count.min(threads * 4) };
@@ -47,10 +47,12 @@ pub(super) fn in_parallel(count: usize, numel: usize, work: impl Fn(std::ops::Ra
 /// Calls `kernel` until every element of the destination is written.
 ///
 /// # Safety
-/// `dst` and `srcs` are valid for the elements that the nest names, of these sizes (1, 2 or 4 bytes) and
-/// aligned to them; no two elements of `dst` share memory with each other or with a source, and nobody else
-/// touches `dst` meanwhile. `kernel` writes `rows * length` elements at `dst` and reads as many of each
-/// source, or `rows` of a single one, at the strides given, and nothing else.
+/// - `dst` and `srcs` are valid for the elements that the loop nest visits, which have these sizes (1, 2 or 4 bytes) and are
+///   aligned to them.
+/// - No element of `dst` shares memory with another element of `dst` or with a source, and nobody else accesses `dst` during
+///   the call.
+/// - `kernel` writes `rows * length` elements at `dst`, reads as many elements of each source (`rows` elements of a single
+///   one), at the strides given, and accesses nothing else.
 pub(super) unsafe fn run(
     nest: &LoopNest,
     dst: SyncPtr<u8>,
@@ -59,13 +61,13 @@ pub(super) unsafe fn run(
     kernel: &(dyn Fn(&TileRows) + Sync),
 ) {
     let tiling = Tiling::new(nest);
-    let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
+    let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.rows_along);
     in_parallel(tiles.count(), nest.numel(), |range| {
         let mut scratch = ScratchTiles::new(nest, &tiling);
-        tiles.walk(range, |t| {
+        tiles.for_each(range, |t| {
             let row_extents = &t.extents[..tiling.row_dims];
             let length = row_extents.iter().product();
-            let rows = tiling.across.map_or(1, |a| t.extents[a]);
+            let rows = tiling.rows_along.map_or(1, |a| t.extents[a]);
             let mut block = TileRows {
                 dst: dst.get(),
                 src: [std::ptr::null(); MAX_OPERANDS - 1],
@@ -77,7 +79,7 @@ pub(super) unsafe fn run(
                 vectors: tiling.vectors,
             };
             for (k, src) in srcs.iter().enumerate() {
-                let step = tiling.across.map_or(0, |a| nest.strides[k + 1][a]);
+                let step = tiling.rows_along.map_or(0, |a| nest.strides[k + 1][a]);
                 // SAFETY: the offset is that of an element of the operand.
                 let start = unsafe { src.bytes.as_ptr().add(t.offsets[k + 1] * src.size) };
                 if tiling.in_place[k + 1] {
@@ -85,7 +87,7 @@ pub(super) unsafe fn run(
                     continue;
                 }
                 let gathered = if step == 0 { 1 } else { rows };
-                // SAFETY: the tile lies in the operand; scratch holds a full tile of it.
+                // SAFETY: the tile is in the operand, and scratch has room for a full tile.
                 block.src[k] = unsafe { scratch.gather(k + 1, start, src.size, nest, &tiling, t, gathered) };
                 if step == 0 {
                     block.src_strides[k] = 0;
@@ -95,25 +97,25 @@ pub(super) unsafe fn run(
             let to = unsafe { dst.get().add(t.offsets[0] * dst_size) };
             if tiling.in_place[0] {
                 block.dst = to;
-                block.dst_stride = tiling.across.map_or(0, |a| nest.strides[0][a]);
+                block.dst_stride = tiling.rows_along.map_or(0, |a| nest.strides[0][a]);
                 kernel(&block);
             } else {
                 block.dst = scratch.tile(0);
                 kernel(&block);
-                // SAFETY: the tile lies in the destination, and only this task has it.
+                // SAFETY: the tile is in the destination, and no other task has it.
                 unsafe { scratch.scatter(to, dst_size, nest, &tiling, t) };
             }
         });
     });
 }
 
-/// ScratchTiles tiles of one task, for the operands that are not used in place.
+/// Scratch tiles of one task, for the operands that are not used in place.
 struct ScratchTiles {
     memory: Vec<u64>,
-    /// Words of one operand's tile.
+    /// Length of one operand's tile in words of 8 bytes.
     words: usize,
-    /// What lies in each tile: start, rows and length.
-    holds: [(usize, usize, usize); MAX_OPERANDS],
+    /// What was gathered last into each tile: start address, rows and length.
+    gathered: [(usize, usize, usize); MAX_OPERANDS],
 }
 
 impl ScratchTiles {
@@ -122,15 +124,15 @@ impl ScratchTiles {
         let words = elements.div_ceil(2).next_multiple_of(8);
         let wanted = tiling.in_place[..nest.operands].iter().any(|&b| !b);
         let memory = vec![0; if wanted { words * nest.operands } else { 0 }];
-        ScratchTiles { memory, words, holds: [(0, 0, 0); MAX_OPERANDS] }
+        ScratchTiles { memory, words, gathered: [(0, 0, 0); MAX_OPERANDS] }
     }
 
     fn tile(&mut self, operand: usize) -> *mut u8 {
         self.memory[operand * self.words..].as_mut_ptr().cast()
     }
 
-    /// Strides of the scratch tile: dense in the order row, then rows.
-    fn layout(nest: &LoopNest, tiling: &Tiling, t: &LoopTile, rows: usize) -> (Dims, Dims) {
+    /// Extents and strides of the scratch tile: dense, first along the row, then from row to row.
+    fn dense_layout(nest: &LoopNest, tiling: &Tiling, t: &LoopTile, rows: usize) -> (Dims, Dims) {
         let mut extents = Dims::filled(1, nest.sizes.len());
         let mut strides = Dims::filled(0, nest.sizes.len());
         let mut step = 1;
@@ -138,14 +140,16 @@ impl ScratchTiles {
             (extents[d], strides[d]) = (t.extents[d], step);
             step *= t.extents[d];
         }
-        if let Some(a) = tiling.across {
+        if let Some(a) = tiling.rows_along {
             (extents[a], strides[a]) = (rows, step);
         }
         (extents, strides)
     }
 
+    /// Copies a tile of an operand into scratch, unless it is there already.
+    ///
     /// # Safety
-    /// The tile lies in the operand at `start`, whose elements have this size.
+    /// The tile is in the operand at `start`, whose elements have this size.
     #[allow(clippy::too_many_arguments)]
     unsafe fn gather(
         &mut self,
@@ -160,26 +164,28 @@ impl ScratchTiles {
         let to = self.tile(operand);
         let length = t.extents[..tiling.row_dims].iter().product();
         let now = (start as usize, rows, length);
-        if std::mem::replace(&mut self.holds[operand], now) != now {
-            let (extents, strides) = ScratchTiles::layout(nest, tiling, t, rows);
-            // SAFETY: the caller's promise; a scratch tile holds a full tile of the widest element.
+        if std::mem::replace(&mut self.gathered[operand], now) != now {
+            let (extents, strides) = ScratchTiles::dense_layout(nest, tiling, t, rows);
+            // SAFETY: the caller's promise; a scratch tile has room for a full tile of the widest element.
             unsafe { copy_sized(size, &extents, start, &nest.strides[operand], to, &strides, false) };
         }
         to
     }
 
+    /// Copies the destination's scratch tile to its place in memory.
+    ///
     /// # Safety
-    /// The tile lies in the destination at `to`, whose elements have this size, and nobody else touches it.
+    /// The tile is in the destination at `to`, whose elements have this size, and nobody else accesses it.
     unsafe fn scatter(&mut self, to: *mut u8, size: usize, nest: &LoopNest, tiling: &Tiling, t: &LoopTile) {
         let from = self.tile(0);
         let (extents, strides) =
-            ScratchTiles::layout(nest, tiling, t, tiling.across.map_or(1, |a| t.extents[a]));
+            ScratchTiles::dense_layout(nest, tiling, t, tiling.rows_along.map_or(1, |a| t.extents[a]));
         // SAFETY: the caller's promise.
         unsafe { copy_sized(size, &extents, from, &strides, to, &nest.strides[0], false) };
     }
 }
 
-/// Copies every element of the source to the destination of the same nest.
+/// Copies every element of the source to the destination of the loop nest.
 ///
 /// # Safety
 /// As [`run`], with one source whose elements have the destination's size.
@@ -187,18 +193,19 @@ pub(super) unsafe fn copy(nest: &LoopNest, dst: SyncPtr<u8>, src: SourceStorage<
     let mut tiling = Tiling::new(nest);
     let dense = nest.sizes.len() == 1 && tiling.in_place[0] && tiling.in_place[1];
     if dense {
-        tiling.extents[0] = nest.sizes[0].min(DENSE_PIECE);
+        tiling.extents[0] = nest.sizes[0].min(DENSE_TILE);
     }
     let stream = nest.numel() * src.size >= STREAM_FROM_BYTES;
-    let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.across);
-    // TileRows that start inside a cache line cannot be streamed one by one, but a whole tile of them may be.
-    let rows_step = tiling.across.map_or(0, |a| nest.strides[0][a] * src.size);
+    let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.rows_along);
+    // Rows that start inside a cache line cannot be streamed one by one. A whole dense tile of such rows can: it is assembled
+    // in the stage and streamed from there.
+    let rows_step = tiling.rows_along.map_or(0, |a| nest.strides[0][a] * src.size);
     let staged = stream && !rows_step.is_multiple_of(crate::ALIGN);
     in_parallel(tiles.count(), nest.numel(), |range| {
         let mut stage = vec![0u64; if staged { tiling.extents.iter().product() } else { 0 }];
-        tiles.walk(range, |t| {
+        tiles.for_each(range, |t| {
             let strides = &nest.strides[0];
-            // SAFETY: the tile lies in both tensors, and no other task has it; the stage holds a full one.
+            // SAFETY: the tile is in both tensors, and no other task has it; the stage has room for a full tile.
             unsafe {
                 let from = src.bytes.as_ptr().add(t.offsets[1] * src.size);
                 let to = dst.get().add(t.offsets[0] * src.size);
@@ -218,7 +225,7 @@ pub(super) unsafe fn copy(nest: &LoopNest, dst: SyncPtr<u8>, src: SourceStorage<
     });
 }
 
-/// Whether a tile is one stretch of memory; dimensions are in the order of the strides.
+/// Whether a tile is contiguous memory. Dimensions are sorted by their strides.
 fn is_dense(extents: &[usize], strides: &[usize]) -> bool {
     let mut expected = 1;
     extents.iter().zip(strides).filter(|&(&n, _)| n > 1).all(|(&n, &stride)| {
@@ -228,8 +235,10 @@ fn is_dense(extents: &[usize], strides: &[usize]) -> bool {
     })
 }
 
+/// [`tile::copy`] for elements of 1, 2 or 4 bytes.
+///
 /// # Safety
-/// As [`tile::copy`], for elements of 1, 2 or 4 bytes.
+/// As [`tile::copy`].
 unsafe fn copy_sized(
     size: usize,
     extents: &Dims,

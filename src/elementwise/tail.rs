@@ -1,8 +1,8 @@
-//! The channel tail of a blocked result, zeroed by the pass that writes it.
+//! Zeroes the channel tail of a blocked result in the pass that writes it.
 
 use crate::simd::{self, Loop};
 
-/// The padding lanes in the last block of channels of each image. The destination is dense: images, blocks, pixels,
+/// The padding lanes in the last channel block of each image. The destination is dense in the order images, blocks, pixels,
 /// lanes. Sizes in **elements**.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChannelTail {
@@ -17,8 +17,7 @@ pub(crate) struct ChannelTail {
 }
 
 impl ChannelTail {
-    /// Zeroes what belongs to the tail among elements of `size` **bytes** that begin with element `at` of the
-    /// destination.
+    /// Zeroes the padding lanes in `piece`, which begins with element `at` of the destination. An element has `size` **bytes**.
     pub fn zero(&self, at: usize, piece: &mut [u8], size: usize) {
         let len = piece.len() / size;
         let mut from = 0;
@@ -28,7 +27,7 @@ impl ChannelTail {
             if plane % self.blocks == self.blocks - 1 {
                 let elements = &mut piece[from * size..end * size];
                 let lane = (at + from) % self.lanes;
-                simd::dispatch(Zero {
+                simd::dispatch(ZeroLanes {
                     elements,
                     first: lane * size,
                     used: self.used * size,
@@ -40,19 +39,20 @@ impl ChannelTail {
     }
 }
 
-/// Everything in **bytes**; `first` is where `elements` begins within its pixel.
-struct Zero<'a> {
+/// Zeroes the lanes from `used` on of each pixel. Everything is in **bytes**; `first` is the position of `elements` within its
+/// pixel.
+struct ZeroLanes<'a> {
     elements: &'a mut [u8],
     first: usize,
     used: usize,
     pixel: usize,
 }
 
-impl Loop for Zero<'_> {
+impl Loop for ZeroLanes<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Zero { elements, first, used, pixel } = self;
+        let ZeroLanes { elements, first, used, pixel } = self;
         let whole = match first {
             0 => elements,
             f => {
@@ -63,9 +63,9 @@ impl Loop for Zero<'_> {
             }
         };
         match pixel {
-            64 => pixels::<64>(whole, used),
-            32 => pixels::<32>(whole, used),
-            16 => pixels::<16>(whole, used),
+            64 => zero_lanes::<64>(whole, used),
+            32 => zero_lanes::<32>(whole, used),
+            16 => zero_lanes::<16>(whole, used),
             _ => whole.chunks_mut(pixel).for_each(|p| {
                 let used = used.min(p.len());
                 p[used..].fill(0);
@@ -74,11 +74,11 @@ impl Loop for Zero<'_> {
     }
 }
 
-/// Zeroes the lanes from `used` on of each pixel, unless all of them are +0: what is clean is read and not written.
+/// Zeroes the lanes from `used` on of each pixel. If all of them are +0 already, nothing is written.
 pub(crate) fn clear_tail(pixels: &mut [f32], lanes: usize, used: usize) {
     if !simd::dispatch(IsClear { pixels, lanes, used }) {
         let [used, pixel] = [used, lanes].map(|n| n * size_of::<f32>());
-        simd::dispatch(Zero { elements: bytemuck::cast_slice_mut(pixels), first: 0, used, pixel });
+        simd::dispatch(ZeroLanes { elements: bytemuck::cast_slice_mut(pixels), first: 0, used, pixel });
     }
 }
 
@@ -93,7 +93,7 @@ impl Loop for IsClear<'_> {
     #[inline(always)]
     fn run(self) -> bool {
         let IsClear { pixels, lanes, used } = self;
-        // Several pixels at once, where they fit: five times as fast as one by one.
+        // Several pixels at once, if a whole number of them fits: five times as fast as one by one.
         let (many, rest) = match AT_ONCE.is_multiple_of(lanes) {
             true => pixels.as_chunks::<AT_ONCE>(),
             false => (&[][..], pixels),
@@ -109,12 +109,12 @@ impl Loop for IsClear<'_> {
     }
 }
 
-/// Elements that are looked at together.
+/// Elements that [`IsClear`] checks in one step.
 const AT_ONCE: usize = 64;
 
-/// The same for pixels of a size that the compiler knows: a load, a mask, a store.
+/// Zeroes the lanes from `used` on, for pixels whose size in **bytes** the compiler knows: a load, a mask, a store.
 #[inline(always)]
-fn pixels<const BYTES: usize>(whole: &mut [u8], used: usize) {
+fn zero_lanes<const BYTES: usize>(whole: &mut [u8], used: usize) {
     let mask: [u8; BYTES] = std::array::from_fn(|i| if i < used { 0xff } else { 0 });
     let (pixels, rest) = whole.as_chunks_mut::<BYTES>();
     for p in pixels {

@@ -1,21 +1,20 @@
-//! Copies of one tile between any two strided places: gather, scatter, transpose.
+//! Copies one tile between memory of any strides: gather, scatter, transpose.
 
 use crate::layout::dims::{Dims, ToDims};
 use crate::simd;
 
-/// A place in memory: where it starts, and its strides in elements.
+/// The memory of a tile in one operand: its first element, and the strides in elements.
 #[derive(Clone, Copy)]
 pub(super) struct TileMemory<'a, P> {
     pub start: P,
     pub strides: &'a [usize],
 }
 
-/// Copies a tile of these extents. `stream` stores whole cache lines past the cache where the kernel can.
+/// Copies a tile of these extents. With `stream` whole cache lines bypass the cache if the kernel can do that.
 ///
 /// # Safety
-/// Every element of the tile lies in memory that is valid for reading (`src`) and writing (`dst`); no two
-/// elements of `dst` share memory with each other or with `src`, and nobody else writes them or reads `dst`
-/// meanwhile.
+/// Every element of the tile is valid for reading (`src`) and writing (`dst`). No element of `dst` shares memory with another
+/// element of `dst` or with `src`. During the call nobody else writes these elements or reads `dst`.
 pub(super) unsafe fn copy<T: Copy>(
     extents: &[usize],
     src: TileMemory<'_, *const T>,
@@ -28,26 +27,26 @@ pub(super) unsafe fn copy<T: Copy>(
         unsafe { dst.start.write(src.start.read()) };
         return;
     };
-    // Stride 0 is no direction to run along: the value is read once and written many times.
+    // A broadcast dimension (stride 0) is never the column: its value is read once and written many times.
     let densest = used.iter().copied().filter(|&d| src.strides[d] != 0).min_by_key(|&d| src.strides[d]);
     let column = densest.filter(|&d| d != row && src.strides[row] != 0);
     let rest: Dims = used.iter().copied().filter(|&d| d != row && Some(d) != column).to_dims();
-    let line = |d: usize| TileAxis { n: extents[d], src: src.strides[d], dst: dst.strides[d] };
+    let axis = |d: usize| TileAxis { n: extents[d], src: src.strides[d], dst: dst.strides[d] };
     let inner = |from: usize, to: usize| {
         // SAFETY: both offsets are sums of index times stride within the tile.
         let (from, to) = unsafe { (src.start.add(from), dst.start.add(to)) };
         match column {
             // SAFETY: the caller's promise for this part of the tile.
-            Some(c) => unsafe { across(line(row), line(c), from, to, stream) },
+            Some(c) => unsafe { copy_plane(axis(row), axis(c), from, to, stream) },
             // SAFETY: as above.
-            None => unsafe { along(line(row), from, to) },
+            None => unsafe { copy_line(axis(row), from, to) },
         }
     };
-    each(&rest, extents, src.strides, dst.strides, 0, 0, &inner);
+    for_each_offset_pair(&rest, extents, src.strides, dst.strides, 0, 0, &inner);
 }
 
-/// Calls `f` with the two offsets of every index over the dimensions `over`, the first of them fastest.
-fn each(
+/// Calls `f` with the offsets in source and destination of every index over the dimensions `over`, the first one fastest.
+fn for_each_offset_pair(
     over: &[usize],
     extents: &[usize],
     src: &[usize],
@@ -58,13 +57,13 @@ fn each(
 ) {
     match over.split_last() {
         None => f(from, to),
-        Some((&d, rest)) => {
-            (0..extents[d]).for_each(|i| each(rest, extents, src, dst, from + i * src[d], to + i * dst[d], f))
-        }
+        Some((&d, rest)) => (0..extents[d]).for_each(|i| {
+            for_each_offset_pair(rest, extents, src, dst, from + i * src[d], to + i * dst[d], f)
+        }),
     }
 }
 
-/// One dimension of a tile: its extent and the two strides.
+/// One dimension of a tile: its extent and the strides in source and destination.
 #[derive(Clone, Copy)]
 struct TileAxis {
     n: usize,
@@ -72,10 +71,12 @@ struct TileAxis {
     dst: usize,
 }
 
+/// Copies the elements along one dimension.
+///
 /// # Safety
 /// As [`copy`], for one line.
 #[inline]
-unsafe fn along<T: Copy>(line: TileAxis, src: *const T, dst: *mut T) {
+unsafe fn copy_line<T: Copy>(line: TileAxis, src: *const T, dst: *mut T) {
     // SAFETY: index times stride stays within the tile; the caller's promise.
     unsafe {
         match (line.src, line.dst) {
@@ -87,23 +88,24 @@ unsafe fn along<T: Copy>(line: TileAxis, src: *const T, dst: *mut T) {
     }
 }
 
-/// Two dimensions: `row` is the destination's densest, `column` the source's.
+/// Copies the elements along two dimensions: `row`, the destination's densest, and `column`, the source's densest. Transposes
+/// square blocks in vector registers where both are dense.
 ///
 /// # Safety
-/// As [`copy`], for the two lines.
-unsafe fn across<T: Copy>(row: TileAxis, column: TileAxis, src: *const T, dst: *mut T, stream: bool) {
+/// As [`copy`], for these two dimensions.
+unsafe fn copy_plane<T: Copy>(row: TileAxis, column: TileAxis, src: *const T, dst: *mut T, stream: bool) {
     let edge = match simd::transpose_edge(size_of::<T>()) {
         Some(edge) if row.dst == 1 && column.src == 1 && row.n >= edge && column.n >= edge => edge,
         _ => {
             for c in 0..column.n {
                 // SAFETY: line c of the tile; the caller's promise.
-                unsafe { along(row, src.add(c * column.src), dst.add(c * column.dst)) };
+                unsafe { copy_line(row, src.add(c * column.src), dst.add(c * column.dst)) };
             }
             return;
         }
     };
-    // The last block of a line starts early where the edge does not divide it: it writes some elements twice,
-    // the same. Columns go fastest: the source is read line by line, as the prefetcher likes it.
+    // If the edge does not divide a line, the last block starts early and writes some elements a second time, with the same
+    // values. Columns are the inner loop, so that the source is read in order, which suits the prefetcher.
     for r in (0..row.n).step_by(edge).map(|r| r.min(row.n - edge)) {
         for c in (0..column.n).step_by(edge).map(|c| c.min(column.n - edge)) {
             // SAFETY: the block at (r, c) lies within the tile; the caller's promise.

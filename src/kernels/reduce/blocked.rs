@@ -1,7 +1,7 @@
-//! Reductions of blocked tensors: vectors run along the lanes of a block.
+//! Reductions of blocked tensors. Vectors run along the lanes of a channel block.
 //!
-//! What is reduced is cut into chunks that depend on the sizes alone, and the chunks' results merge in order: the
-//! same bits whatever the number of threads.
+//! The reduced elements are cut into chunks whose lengths depend only on the sizes, and the accumulators of the chunks merge
+//! in order. So the result has the same bits for any number of threads.
 
 use crate::elementwise::Fold;
 use crate::error::Result;
@@ -13,14 +13,14 @@ use crate::simd::{self, Loop};
 use crate::tensor::blocked::BlockedTensor;
 use crate::threads::{SyncPtr, parallel_for};
 
-/// Reduced elements of a chunk, per element of the result: 64 kB of blocks of 16.
+/// Reduced elements of a chunk, for each element of the result: 64 kB with blocks of 16 lanes.
 const CHUNK: usize = 1024;
-/// Elements that one task reads at least.
+/// The fewest elements that a task reads.
 const TASK: usize = 16 << 10;
-/// Reduced elements that are accumulated apart, so that one operation need not wait for the one before.
-const APART: usize = 4;
+/// Independent accumulators that take reduced elements in turns, so that an operation need not wait for the previous one.
+const INTERLEAVED: usize = 4;
 
-/// `x` reduced over `axes`, which stay with size 1, into a result of these sizes and the layout of `x`.
+/// Reduces `x` over `axes`, which stay with size 1. `dst` has those sizes and the layout of `x`.
 pub(crate) fn reduce<F: Fold<In = f32, Out = f32>>(
     op: &'static str,
     x: &BlockedTensor,
@@ -42,16 +42,16 @@ pub(crate) fn reduce<F: Fold<In = f32, Out = f32>>(
     let (src, out) = (x.data(), bytemuck::cast_slice_mut(bytes));
     if (0..x.rank()).all(|d| axes.is_reduced[d] == (d == 1)) {
         if !channels::fold(&view, &to, fold, src, out) {
-            over_channels(&view, &to, fold, src, out);
+            over_gathered_channels(&view, &to, fold, src, out);
         }
     } else {
-        Job::new(&view, &to, x.rank(), axes).run(fold, src, out);
+        BlockedReduction::new(&view, &to, x.rank(), axes).run(fold, src, out);
     }
     Ok(())
 }
 
-/// Over the channels alone: those of some pixels are put side by side.
-fn over_channels<F: Fold<In = f32, Out = f32>>(
+/// Reduces over the channels alone, for any number of lanes: the channels of some pixels are gathered in scratch, side by side.
+fn over_gathered_channels<F: Fold<In = f32, Out = f32>>(
     view: &Lanes,
     to: &Lanes,
     fold: &F,
@@ -63,7 +63,7 @@ fn over_channels<F: Fold<In = f32, Out = f32>>(
             let (first, pixels) = (p.first + tile * WIDTH, dst.len() / to.lanes);
             with_scratch(view.c * WIDTH, |rows| {
                 gather_channels(view, src, p.n, first, pixels, rows);
-                let results = simd::dispatch(SideBySide { fold, rows });
+                let results = simd::dispatch(FoldRows { fold, rows });
                 dst.fill(0.0);
                 dst.iter_mut().step_by(to.lanes).zip(results).for_each(|(y, result)| *y = result);
             });
@@ -71,17 +71,17 @@ fn over_channels<F: Fold<In = f32, Out = f32>>(
     });
 }
 
-/// Rows of [`WIDTH`] elements, folded into one.
-struct SideBySide<'a, F> {
+/// Folds rows of [`WIDTH`] elements into one row.
+struct FoldRows<'a, F> {
     fold: &'a F,
     rows: &'a [f32],
 }
 
-impl<F: Fold<In = f32, Out = f32>> Loop for SideBySide<'_, F> {
+impl<F: Fold<In = f32, Out = f32>> Loop for FoldRows<'_, F> {
     type Out = [f32; WIDTH];
     #[inline(always)]
     fn run(self) -> [f32; WIDTH] {
-        let SideBySide { fold, rows } = self;
+        let FoldRows { fold, rows } = self;
         let rows = rows.as_chunks::<WIDTH>().0;
         let mut accs = [fold.identity(); WIDTH];
         for row in rows {
@@ -98,42 +98,43 @@ impl<F: Fold<In = f32, Out = f32>> Loop for SideBySide<'_, F> {
     }
 }
 
-/// Nested loops, the densest first; neighbours that continue each other are one.
-struct Walk {
+/// Nested loops, the densest first. Loops that continue each other in memory are merged.
+struct BlockedLoops {
     sizes: Vec<usize>,
     src: Vec<usize>,
     dst: Vec<usize>,
 }
 
-impl Walk {
-    /// Of (size, step in the source, step in the result).
-    fn new(loops: impl IntoIterator<Item = (usize, usize, usize)>) -> Walk {
-        let mut walk = Walk { sizes: vec![], src: vec![], dst: vec![] };
-        for (size, src, dst) in loops.into_iter().filter(|&(size, ..)| size != 1) {
-            if let (Some(n), Some(&s), Some(&d)) = (walk.sizes.last_mut(), walk.src.last(), walk.dst.last())
+impl BlockedLoops {
+    /// Each loop is given as (size, step in the source, step in the result).
+    fn new(given: impl IntoIterator<Item = (usize, usize, usize)>) -> BlockedLoops {
+        let mut loops = BlockedLoops { sizes: vec![], src: vec![], dst: vec![] };
+        for (size, src, dst) in given.into_iter().filter(|&(size, ..)| size != 1) {
+            if let (Some(n), Some(&s), Some(&d)) =
+                (loops.sizes.last_mut(), loops.src.last(), loops.dst.last())
                 && (src, dst) == (s * *n, d * *n)
             {
                 *n *= size;
                 continue;
             }
-            walk.sizes.push(size);
-            walk.src.push(src);
-            walk.dst.push(dst);
+            loops.sizes.push(size);
+            loops.src.push(src);
+            loops.dst.push(dst);
         }
-        if walk.sizes.is_empty() {
-            (walk.sizes, walk.src, walk.dst) = (vec![1], vec![0], vec![0]);
+        if loops.sizes.is_empty() {
+            (loops.sizes, loops.src, loops.dst) = (vec![1], vec![0], vec![0]);
         }
-        walk
+        loops
     }
 
     fn len(&self) -> usize {
         self.sizes.iter().product()
     }
 
-    /// The stretch of the innermost loop from element `at` on, up to `end`: its length, and where it begins in source and
-    /// result.
+    /// The run of elements along the innermost loop from element `at` on, up to `end`: its length, and its offsets in source
+    /// and result.
     #[inline(always)]
-    fn stretch(&self, at: usize, end: usize) -> (usize, usize, usize) {
+    fn inner_run(&self, at: usize, end: usize) -> (usize, usize, usize) {
         if self.sizes.len() == 1 {
             return (end.min(self.sizes[0]) - at, at * self.src[0], at * self.dst[0]);
         }
@@ -148,29 +149,30 @@ impl Walk {
     }
 }
 
-/// Reduced elements that have the same lanes.
-struct Part {
-    /// Where they begin, in the source.
+/// Reduced elements whose channel blocks use the same number of lanes: the full blocks, or the last block if it is padded.
+struct BlockGroup {
+    /// Offset of the first element in the source.
     base: usize,
-    walk: Walk,
-    /// Lanes that are no padding.
-    used: usize,
+    loops: BlockedLoops,
+    /// Lanes that are not padding.
+    used_lanes: usize,
 }
 
-struct Job {
-    /// Stretches of the result, and where they begin.
-    kept: Walk,
-    /// Elements of a stretch, side by side in source and result; the lanes of a block where channels are reduced.
-    side_by_side: usize,
-    /// Whether the lanes of a stretch are reduced too.
+/// A reduction over some axes: its loops, and its reduced elements in groups.
+struct BlockedReduction {
+    /// Loops over the rows of the result.
+    kept: BlockedLoops,
+    /// Elements of a row, contiguous in source and result. The lanes of a block if channels are reduced.
+    row_len: usize,
+    /// Whether the lanes of a row are reduced too, because channels are.
     lanes_reduced: bool,
-    parts: Vec<Part>,
-    /// Elements that a result is reduced from.
+    groups: Vec<BlockGroup>,
+    /// Number of elements that are reduced to each result.
     count: usize,
 }
 
-impl Job {
-    fn new(view: &Lanes, to: &Lanes, rank: usize, axes: &Axes) -> Job {
+impl BlockedReduction {
+    fn new(view: &Lanes, to: &Lanes, rank: usize, axes: &Axes) -> BlockedReduction {
         let spatial = |a: usize| a + rank >= 5 && axes.is_reduced[a + rank - 3];
         let [d, h, w] = view.spatial;
         let channels = axes.is_reduced[1];
@@ -184,203 +186,215 @@ impl Job {
         ];
         let count: usize = loops.iter().filter(|l| l.3).map(|l| l.0).product();
         let count = if channels { count / view.blocks * view.c } else { count };
-        let mut kept = Walk::new(loops.iter().filter(|l| !l.3).map(|l| (l.0, l.1, l.2)));
-        let mut side_by_side = view.lanes;
+        let mut kept = BlockedLoops::new(loops.iter().filter(|l| !l.3).map(|l| (l.0, l.1, l.2)));
+        let mut row_len = view.lanes;
         if !channels && (kept.src[0], kept.dst[0]) == (view.lanes, view.lanes) {
-            // Kept pixels that lie side by side are one stretch, which is then cut to the width of a vector loop.
-            side_by_side *= kept.sizes[0];
+            // Kept pixels that follow each other in memory are one row, which is then cut into pieces of the width of a vector
+            // loop.
+            row_len *= kept.sizes[0];
             kept.sizes[0] = 1;
         }
-        let part = |blocks: std::ops::Range<usize>, used: usize| {
+        let group = |blocks: std::ops::Range<usize>, used_lanes: usize| {
             let sizes = [w, h, d, blocks.len(), view.n];
             let reduced = loops.iter().zip(sizes).filter(|(l, _)| l.3);
-            Part {
+            BlockGroup {
                 base: blocks.start * view.stride_block,
-                walk: Walk::new(reduced.map(|(l, size)| (size, l.1, 0))),
-                used,
+                loops: BlockedLoops::new(reduced.map(|(l, size)| (size, l.1, 0))),
+                used_lanes,
             }
         };
         let full = view.c / view.lanes;
-        let parts = match channels {
-            false => vec![part(0..view.blocks, view.lanes)],
-            true if full == view.blocks => vec![part(0..full, view.lanes)],
-            true if full == 0 => vec![part(0..1, view.c)],
-            true => vec![part(0..full, view.lanes), part(full..view.blocks, view.lanes_in(full))],
+        let groups = match channels {
+            false => vec![group(0..view.blocks, view.lanes)],
+            true if full == view.blocks => vec![group(0..full, view.lanes)],
+            true if full == 0 => vec![group(0..1, view.c)],
+            true => vec![group(0..full, view.lanes), group(full..view.blocks, view.lanes_in(full))],
         };
-        Job { kept, side_by_side, lanes_reduced: channels, parts, count }
+        BlockedReduction { kept, row_len, lanes_reduced: channels, groups, count }
     }
 
-    /// Stretches of the result are taken in pieces of at most [`WIDTH`].
-    fn pieces(&self) -> usize {
-        if self.lanes_reduced { 1 } else { self.side_by_side.div_ceil(WIDTH) }
+    /// Number of pieces, of at most [`WIDTH`] elements, that a row of the result is cut into.
+    fn pieces_per_row(&self) -> usize {
+        if self.lanes_reduced { 1 } else { self.row_len.div_ceil(WIDTH) }
     }
 
     fn run<F: Fold<In = f32, Out = f32>>(&self, fold: &F, src: &[f32], dst: &mut [f32]) {
-        let chunks: usize = self.parts.iter().map(Part::chunks).sum();
-        let per_unit =
-            self.parts.iter().map(|p| p.walk.len()).sum::<usize>() * self.side_by_side / self.pieces();
-        let units = self.kept.len() * self.pieces();
+        let chunks: usize = self.groups.iter().map(BlockGroup::chunks).sum();
+        let reduced: usize = self.groups.iter().map(|g| g.loops.len()).sum();
+        let elements_per_piece = reduced * self.row_len / self.pieces_per_row();
+        let pieces = self.kept.len() * self.pieces_per_row();
         let out = SyncPtr::new(dst);
-        if chunks == self.parts.len() {
-            let together = (TASK / per_unit.max(1)).max(1);
-            return parallel_for(units.div_ceil(together), |task| {
-                let units = task * together..((task + 1) * together).min(units);
-                simd::dispatch(Units { job: self, fold, src, units, out: &out });
+        if chunks == self.groups.len() {
+            let together = (TASK / elements_per_piece.max(1)).max(1);
+            return parallel_for(pieces.div_ceil(together), |task| {
+                let pieces = task * together..((task + 1) * together).min(pieces);
+                simd::dispatch(ReducePieces { reduction: self, fold, src, pieces, out: &out });
             });
         }
-        let mut sums = vec![fold.identity(); units * chunks * WIDTH];
-        let parts = SyncPtr::new(&mut sums);
-        parallel_for(units * chunks, |i| {
+        let mut sums = vec![fold.identity(); pieces * chunks * WIDTH];
+        let partials = SyncPtr::new(&mut sums);
+        parallel_for(pieces * chunks, |i| {
             let mut chunk = i % chunks;
-            for part in &self.parts {
-                if chunk >= part.chunks() {
-                    chunk -= part.chunks();
+            for group in &self.groups {
+                if chunk >= group.chunks() {
+                    chunk -= group.chunks();
                     continue;
                 }
-                let count = part.walk.len();
-                let [first, end] = [chunk, chunk + 1].map(|c| count * c / part.chunks());
-                // SAFETY: each task writes its own stretch of `WIDTH` partial results.
-                let to = unsafe { std::slice::from_raw_parts_mut(parts.get().add(i * WIDTH), WIDTH) };
-                let unit = self.unit(i / chunks);
-                simd::dispatch(Chunk { job: self, fold, src, part, range: first..end, unit, to });
+                let count = group.loops.len();
+                let [first, end] = [chunk, chunk + 1].map(|c| count * c / group.chunks());
+                // SAFETY: each task writes its own `WIDTH` partial results.
+                let to = unsafe { std::slice::from_raw_parts_mut(partials.get().add(i * WIDTH), WIDTH) };
+                let piece = self.piece(i / chunks);
+                simd::dispatch(ReduceChunk {
+                    reduction: self,
+                    fold,
+                    src,
+                    group,
+                    range: first..end,
+                    piece,
+                    to,
+                });
                 return;
             }
         });
-        for (unit, sums) in sums.chunks_exact(chunks * WIDTH).enumerate() {
+        for (piece, sums) in sums.chunks_exact(chunks * WIDTH).enumerate() {
             let mut total = [fold.identity(); WIDTH];
             for chunk in sums.as_chunks::<WIDTH>().0 {
                 total.iter_mut().zip(chunk).for_each(|(t, &c)| *t = fold.merge(*t, c));
             }
-            // SAFETY: nobody else writes now.
-            unsafe { self.write(fold, &self.unit(unit), &total, &out) };
+            // SAFETY: the parallel section is over, so nobody else writes.
+            unsafe { self.write(fold, &self.piece(piece), &total, &out) };
         }
     }
 
+    /// Piece `index` of the result, counted over all rows.
     #[inline(always)]
-    fn unit(&self, unit: usize) -> Unit {
-        let (pieces, piece) = (self.pieces(), unit % self.pieces());
-        let (_, src, dst) = self.kept.stretch(unit / pieces, usize::MAX);
-        let width = if self.lanes_reduced { 1 } else { WIDTH.min(self.side_by_side - piece * WIDTH) };
-        Unit { src: src + piece * WIDTH, dst: dst + piece * WIDTH, width }
+    fn piece(&self, index: usize) -> ResultPiece {
+        let (row, in_row) = (index / self.pieces_per_row(), index % self.pieces_per_row());
+        let (_, src, dst) = self.kept.inner_run(row, usize::MAX);
+        let width = if self.lanes_reduced { 1 } else { WIDTH.min(self.row_len - in_row * WIDTH) };
+        ResultPiece { src: src + in_row * WIDTH, dst: dst + in_row * WIDTH, width }
     }
 
+    /// Writes the results of a piece, and zeros into the padding of its block if channels are reduced.
+    ///
     /// # Safety
-    /// Nobody else touches this unit's elements of the result.
+    /// Nobody else accesses this piece of the result.
     #[inline(always)]
     unsafe fn write<F: Fold<In = f32, Out = f32>>(
         &self,
         fold: &F,
-        unit: &Unit,
+        piece: &ResultPiece,
         accs: &[F::Acc; WIDTH],
         out: &SyncPtr<f32>,
     ) {
-        let len = if self.lanes_reduced { self.side_by_side } else { unit.width };
-        // SAFETY: the walk's offsets are those of stretches of the result of this length; the caller's promise.
-        let to = unsafe { std::slice::from_raw_parts_mut(out.get().add(unit.dst), len) };
-        let (to, padding) = to.split_at_mut(unit.width);
+        let len = if self.lanes_reduced { self.row_len } else { piece.width };
+        // SAFETY: the loops give the offsets of rows of the result, which have this length; the caller's promise.
+        let to = unsafe { std::slice::from_raw_parts_mut(out.get().add(piece.dst), len) };
+        let (to, padding) = to.split_at_mut(piece.width);
         to.iter_mut().zip(accs).for_each(|(y, &acc)| *y = fold.finish(acc, self.count));
         padding.fill(0.0);
     }
 }
 
-impl Part {
+impl BlockGroup {
     fn chunks(&self) -> usize {
-        self.walk.len().div_ceil(CHUNK)
+        self.loops.len().div_ceil(CHUNK)
     }
 }
 
-/// Elements of the result that are accumulated together.
-struct Unit {
+/// Elements of the result that are accumulated together: their offsets in source and result, and their number.
+struct ResultPiece {
     src: usize,
     dst: usize,
     width: usize,
 }
 
-/// Whole results of some units.
-struct Units<'a, F: Fold> {
-    job: &'a Job,
+/// Computes the whole results of some pieces.
+struct ReducePieces<'a, F: Fold> {
+    reduction: &'a BlockedReduction,
     fold: &'a F,
     src: &'a [f32],
-    units: std::ops::Range<usize>,
+    pieces: std::ops::Range<usize>,
     out: &'a SyncPtr<f32>,
 }
 
-impl<F: Fold<In = f32, Out = f32>> Loop for Units<'_, F> {
+impl<F: Fold<In = f32, Out = f32>> Loop for ReducePieces<'_, F> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Units { job, fold, src, units, out } = self;
-        for unit in units {
-            let unit = job.unit(unit);
+        let ReducePieces { reduction, fold, src, pieces, out } = self;
+        for piece in pieces {
+            let piece = reduction.piece(piece);
             let mut accs = [fold.identity(); WIDTH];
-            for part in &job.parts {
-                job.accumulate(fold, src, part, 0..part.walk.len(), &unit, &mut accs);
+            for group in &reduction.groups {
+                reduction.accumulate(fold, src, group, 0..group.loops.len(), &piece, &mut accs);
             }
-            // SAFETY: no other task has this unit.
-            unsafe { job.write(fold, &unit, &accs, out) };
+            // SAFETY: no other task has this piece.
+            unsafe { reduction.write(fold, &piece, &accs, out) };
         }
     }
 }
 
-/// A part's share of one unit.
-struct Chunk<'a, F: Fold> {
-    job: &'a Job,
+/// Accumulates one chunk of a group for one piece of the result.
+struct ReduceChunk<'a, F: Fold> {
+    reduction: &'a BlockedReduction,
     fold: &'a F,
     src: &'a [f32],
-    part: &'a Part,
+    group: &'a BlockGroup,
     range: std::ops::Range<usize>,
-    unit: Unit,
+    piece: ResultPiece,
     to: &'a mut [F::Acc],
 }
 
-impl<F: Fold<In = f32, Out = f32>> Loop for Chunk<'_, F> {
+impl<F: Fold<In = f32, Out = f32>> Loop for ReduceChunk<'_, F> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let Chunk { job, fold, src, part, range, unit, to } = self;
+        let ReduceChunk { reduction, fold, src, group, range, piece, to } = self;
         let mut accs = [fold.identity(); WIDTH];
-        job.accumulate(fold, src, part, range, &unit, &mut accs);
+        reduction.accumulate(fold, src, group, range, &piece, &mut accs);
         to.copy_from_slice(&accs);
     }
 }
 
-impl Job {
-    /// Merges elements `range` of a part into a unit's accumulators.
+impl BlockedReduction {
+    /// Accumulates the elements in `range` of a group for one piece of the result.
     #[inline(always)]
     fn accumulate<F: Fold<In = f32, Out = f32>>(
         &self,
         fold: &F,
         src: &[f32],
-        part: &Part,
+        group: &BlockGroup,
         range: std::ops::Range<usize>,
-        unit: &Unit,
+        piece: &ResultPiece,
         accs: &mut [F::Acc; WIDTH],
     ) {
-        let src = &src[part.base + unit.src..];
+        let src = &src[group.base + piece.src..];
         if !self.lanes_reduced {
-            if unit.width == WIDTH {
-                *accs = vectors::<F, WIDTH, 1>(fold, src, &part.walk, range, WIDTH);
+            if piece.width == WIDTH {
+                *accs = fold_columns::<F, WIDTH, 1>(fold, src, &group.loops, range, WIDTH);
                 return;
             }
-            for at in (0..unit.width).step_by(16) {
-                let width = 16.min(unit.width - at);
-                let part = lanes(fold, &src[at..], &part.walk, range.clone(), width);
-                accs[at..at + width].copy_from_slice(&part[..width]);
+            for at in (0..piece.width).step_by(16) {
+                let width = 16.min(piece.width - at);
+                let columns = fold_few_columns(fold, &src[at..], &group.loops, range.clone(), width);
+                accs[at..at + width].copy_from_slice(&columns[..width]);
             }
             return;
         }
-        for at in (0..part.used).step_by(16) {
-            let width = 16.min(self.side_by_side - at);
-            let part_lanes = lanes(fold, &src[at..], &part.walk, range.clone(), width);
-            let merged = merged_lanes(fold, part_lanes, 16.min(part.used - at));
+        for at in (0..group.used_lanes).step_by(16) {
+            let width = 16.min(self.row_len - at);
+            let columns = fold_few_columns(fold, &src[at..], &group.loops, range.clone(), width);
+            let merged = merge_lanes(fold, columns, 16.min(group.used_lanes - at));
             accs[0] = fold.merge(accs[0], merged);
         }
     }
 }
 
-/// The first `used` lanes, merged pairwise.
+/// Merges the first `used` lanes pairwise.
 #[inline(always)]
-fn merged_lanes<F: Fold>(fold: &F, mut lanes: [F::Acc; 16], used: usize) -> F::Acc {
+fn merge_lanes<F: Fold>(fold: &F, mut lanes: [F::Acc; 16], used: usize) -> F::Acc {
     if used < 16 {
         for l in 0..16 {
             lanes[l] = if l < used { lanes[l] } else { fold.identity() };
@@ -396,48 +410,49 @@ fn merged_lanes<F: Fold>(fold: &F, mut lanes: [F::Acc; 16], used: usize) -> F::A
     lanes[0]
 }
 
-/// As [`vectors`], for at most 16 elements side by side.
+/// As [`fold_columns`], for at most 16 columns.
 #[inline(always)]
-fn lanes<F: Fold<In = f32, Out = f32>>(
+fn fold_few_columns<F: Fold<In = f32, Out = f32>>(
     fold: &F,
     src: &[f32],
-    walk: &Walk,
+    loops: &BlockedLoops,
     range: std::ops::Range<usize>,
     width: usize,
 ) -> [F::Acc; 16] {
     if width == 8 {
         let mut accs = [fold.identity(); 16];
-        accs[..8].copy_from_slice(&vectors::<F, 8, APART>(fold, src, walk, range, 8));
+        accs[..8].copy_from_slice(&fold_columns::<F, 8, INTERLEAVED>(fold, src, loops, range, 8));
         return accs;
     }
     if width == 16 {
-        return vectors::<F, 16, APART>(fold, src, walk, range, 16);
+        return fold_columns::<F, 16, INTERLEAVED>(fold, src, loops, range, 16);
     }
-    vectors::<F, 16, 1>(fold, src, walk, range, width)
+    fold_columns::<F, 16, 1>(fold, src, loops, range, width)
 }
 
-/// `width` elements side by side, at most `V`, accumulated over elements `range` of the walk; `U` of these in turn apart.
+/// Folds `width` contiguous columns, at most `V`, over the elements in `range` of the loops. Each column has `U` accumulators
+/// that take elements in turns.
 #[inline(always)]
-fn vectors<F: Fold<In = f32, Out = f32>, const V: usize, const U: usize>(
+fn fold_columns<F: Fold<In = f32, Out = f32>, const V: usize, const U: usize>(
     fold: &F,
     src: &[f32],
-    walk: &Walk,
+    loops: &BlockedLoops,
     range: std::ops::Range<usize>,
     width: usize,
 ) -> [F::Acc; V] {
     let mut accs = [[fold.identity(); V]; U];
-    let step = walk.src[0];
+    let step = loops.src[0];
     let mut index = range.start;
     while index < range.end {
-        let (count, mut at, _) = walk.stretch(index, range.end);
+        let (count, mut at, _) = loops.inner_run(index, range.end);
         for _ in 0..count / U {
             for acc in &mut accs {
-                accumulate(fold, acc, &src[at..], width);
+                step_columns(fold, acc, &src[at..], width);
                 at += step;
             }
         }
         for _ in 0..count % U {
-            accumulate(fold, &mut accs[0], &src[at..], width);
+            step_columns(fold, &mut accs[0], &src[at..], width);
             at += step;
         }
         index += count;
@@ -451,8 +466,9 @@ fn vectors<F: Fold<In = f32, Out = f32>, const V: usize, const U: usize>(
     total
 }
 
+/// Adds one element to the accumulator of each column.
 #[inline(always)]
-fn accumulate<F: Fold<In = f32>, const V: usize>(
+fn step_columns<F: Fold<In = f32>, const V: usize>(
     fold: &F,
     accs: &mut [F::Acc; V],
     src: &[f32],

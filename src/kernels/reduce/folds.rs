@@ -1,4 +1,4 @@
-//! What the reductions do with two elements: one definition for every key.
+//! The arithmetic of the reductions: one definition for strided and blocked tensors.
 
 use crate::elementwise::Fold;
 
@@ -43,12 +43,13 @@ fn multiply(a: f64, b: f64) -> f64 {
     a * b
 }
 
-/// NaN wins: once there, nothing is larger.
+/// The larger of the two. NaN wins: nothing compares larger than it.
 #[inline(always)]
 pub(crate) fn larger(a: f32, b: f32) -> f32 {
     if (b > a) | b.is_nan() { b } else { a }
 }
 
+/// The smaller of the two. NaN wins.
 #[inline(always)]
 fn smaller(a: f32, b: f32) -> f32 {
     if (b < a) | b.is_nan() { b } else { a }
@@ -70,7 +71,7 @@ fn as_is(acc: f32, _: usize) -> f32 {
 }
 
 fold!(
-    /// In f64: rounded once, whatever the order.
+    /// Accumulated in f64 and rounded once at the end.
     Sum, f64, 0.0, add, rounded
 );
 fold!(Mean, f64, 0.0, add, average);

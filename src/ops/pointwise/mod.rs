@@ -112,7 +112,7 @@ pub(crate) fn run_unary<O: Element>(
     let to = layout_to_record(&dst);
     let work = || match (x, dst) {
         (TensorRef::Strided(x), TensorMut::Strided(dst)) => {
-            elementwise::map1_to(op, MapDestination::of(op, dst)?, x, f)
+            elementwise::map1_to(op, MapDestination::of_result(dst), x, f)
         }
         (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
             let channels = x.dims()[1];
@@ -134,7 +134,7 @@ pub(crate) fn run_binary<O: Element>(
     let to = layout_to_record(&dst);
     let work = || match (a, b, dst) {
         (TensorRef::Strided(a), TensorRef::Strided(b), TensorMut::Strided(dst)) => {
-            elementwise::map2_to(op, MapDestination::of(op, dst)?, a, b, f)
+            elementwise::map2_to(op, MapDestination::of_result(dst), a, b, f)
         }
         (TensorRef::Blocked(a), TensorRef::Blocked(b), TensorMut::Blocked(dst)) => {
             let channels = dst.dims()[1];
@@ -306,7 +306,9 @@ macro_rules! unary_ops {
 
             pointwise::pointwise_docs! {
                 $(#[doc = $doc])*
-                => "Any. The result has the shape of `x`.", "f32.", "`UnsupportedDType`, and `InvalidArgument` for parameters out of range.",
+                => "Any. The result has the shape of `x`.",
+                "f32.",
+                "`UnsupportedDType`, and `InvalidArgument` for parameters out of range.",
                 pub fn $name<T: Operand>(x: &T $(, $param: $type)*) -> Result<T> {
                     pointwise::call(&$name::OP, &[Arg::Tensor(x.tensor_ref())], &$name::Parameters { $($param),* })
                 }
@@ -344,9 +346,10 @@ macro_rules! binary_ops {
 
             pointwise::pointwise_docs! {
                 $(#[doc = $doc])*
-                => "Any two that broadcast, as in PyTorch. Blocked operands have the same rank, and sizes of 1 stretch.",
+                => "Any two that broadcast, as in PyTorch. Blocked operands have the same rank, and axes of size 1 broadcast.",
                 concat!("f32; the result is ", stringify!($out), "."),
-                "`ShapeMismatch`, `UnsupportedDType`. Blocked: `RankMismatch`, and `LayoutMismatch` for operands in different layouts.",
+                "`ShapeMismatch`, `UnsupportedDType`. Blocked: `RankMismatch`, and `LayoutMismatch` for operands in different \
+                 layouts.",
                 pub fn $name<T: Operand>(a: &T, b: &T) -> Result<T> {
                     let tensors = [Arg::Tensor(a.tensor_ref()), Arg::Tensor(b.tensor_ref())];
                     pointwise::call(&$name::OP, &tensors, &pointwise::NoParameters)
