@@ -62,10 +62,7 @@ impl<'a> Args<'a> {
                 (ArgKind::ParamList, Arg::Tensors(list)) => {
                     list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
                 }
-                (ArgKind::Plain, Arg::Tensor(t)) => {
-                    let rule = "it is a plain strided tensor, whatever the key of the data";
-                    check_strided(schema, spec.name, *t, rule)?;
-                }
+                (ArgKind::Plain, Arg::Tensor(t)) => check_strided(schema, spec.name, *t).map(|_| ())?,
                 (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec, *t)?,
                 (kind, Arg::Tensors(list)) if kind.is_data() => {
                     list.iter().try_for_each(|&t| same_key(schema, &mut first, spec, t))?;
@@ -408,8 +405,7 @@ pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_
 }
 
 fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-    let s =
-        check_strided(schema, name, t, "parameters are plain strided tensors, whatever the key of the data")?;
+    let s = check_strided(schema, name, t)?;
     if s.rank() > 1 {
         fail!(
             RankMismatch,
@@ -428,7 +424,6 @@ fn check_strided<'a>(
     schema: &'static Schema,
     name: &'static str,
     t: TensorRef<'a>,
-    rule: &'static str,
 ) -> Result<&'a StridedTensor> {
     let TensorRef::Strided(s) = t else {
         fail!(
@@ -436,7 +431,7 @@ fn check_strided<'a>(
             schema.name,
             name,
             format!("{} of key `{}`", t.describe(), t.key()),
-            rule,
+            "parameters are plain strided tensors, whatever the key of the data",
             format!("pass it strided: `{}`", t.key().spec().to_strided)
         );
     };

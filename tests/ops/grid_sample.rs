@@ -385,7 +385,7 @@ fn every_rule_is_an_error_that_says_so() {
         check(
             e,
             key,
-            &["`grid`", "blocked", "plain strided tensor, whatever the key of the data", "to_strided"],
+            &["`grid`", "blocked", "plain strided tensors, whatever the key of the data", "to_strided"],
         );
     }
     let by_name = |name, word: &str| {

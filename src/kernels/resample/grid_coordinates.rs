@@ -1,8 +1,8 @@
 //! Coordinates of grid sampling: which source pixels one point of the grid reads, and with which weights.
 //!
-//! All of this follows PyTorch's CPU kernels (`GridSampler.h`, `GridSamplerKernel.cpp`). Nearest neighbour counts coordinates in f32
-//! with the operations of PyTorch, in their order, so that it takes the same pixel even beside a tie. Interpolation counts them
-//! in f64.
+//! All of this follows PyTorch's CPU kernels (`GridSampler.h`, `GridSamplerKernel.cpp`). Nearest neighbour counts coordinates in
+//! f32 with PyTorch's operations in their order, so that it takes the same pixel even beside a tie. Interpolation counts them in
+//! f64.
 
 /// How [`grid_sample`](crate::ops::grid_sample) reads the source at a point between pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -101,8 +101,8 @@ impl GridAxis {
         self.inside(x.round_ties_even())
     }
 
-    /// The source coordinate of an image in f32 as PyTorch's vectorised kernel counts it, reflected where the padding asks for it.
-    /// Its compiler fuses products and sums; f64 holds such a product exactly.
+    /// The source coordinate of an image in f32 as PyTorch's vectorised kernel counts it, reflected if the padding asks for it.
+    /// PyTorch's compiler fuses a product and the sum after it; f64 holds such a product exactly.
     fn f32_in_image(&self, coordinate: f32) -> f32 {
         let from_edge = coordinate + 1.0;
         let x = if self.align_corners {
@@ -124,7 +124,7 @@ impl GridAxis {
         }
     }
 
-    /// The source coordinate of a volume in f32 as PyTorch's scalar kernel counts it, reflected where the padding asks for it.
+    /// The source coordinate of a volume in f32 as PyTorch's scalar kernel counts it, reflected if the padding asks for it.
     fn f32_in_volume(&self, coordinate: f32) -> f32 {
         let x = if self.align_corners {
             (coordinate + 1.0) / 2.0 * (self.size - 1) as f32

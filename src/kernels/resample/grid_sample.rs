@@ -9,7 +9,8 @@ use crate::simd::{Loop, barrier, dispatch};
 /// Result pixels whose source pixels are found at once. Those of a bicubic tile take 17 KB of stack.
 const TILE_PIXELS: usize = 64;
 
-/// The grid: its elements, and its strides in **elements** for the image, D, H, W and the coordinate. An image has stride 0 for D.
+/// The grid: its elements, and its strides in **elements** along N, D, H, W and the coordinates of a point. Without D its stride
+/// is 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Grid<'a> {
     pub data: &'a [f32],

@@ -1,6 +1,6 @@
-//! The kernels of resampling to a size. Linear interpolation first blends the source rows of a result row into one row of columns,
-//! in whole vectors whatever the layout, then blends these columns along W. Every layout blends in this order, so all give the
-//! same bits.
+//! The kernels of resampling to a size. Linear interpolation first blends the source rows of a result row into one row of
+//! columns, in whole vectors whatever the layout, then blends these columns along W. Every layout blends in this order, so all
+//! give the same bits.
 
 use crate::kernels::lanes::{Lanes, PlanePart, RowIndex};
 use crate::kernels::resample::upsample_geometry::{LinearAxis, Neighbours};
@@ -250,8 +250,8 @@ fn blend(a: f32, b: f32, weights: [f32; 2]) -> f32 {
     a * weights[0] + b * weights[1]
 }
 
-/// Blends `columns` along W into `lane_count` lanes from `lane` on, of the result columns `at`. The columns begin at source column
-/// `from` and are `pixel` elements apart.
+/// Blends `columns` along W into `lane_count` lanes from `lane` on, of the result columns `at`. The columns begin at source
+/// column `from` and are `pixel` elements apart.
 #[allow(clippy::too_many_arguments)]
 #[inline(always)]
 fn blend_columns(

@@ -167,15 +167,15 @@ fn check_grid<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<&'a [usize
 ///
 /// The last dimension of the grid holds the coordinates of a point: that of W, that of H, and of a volume that of D. The source
 /// reaches from -1 to 1 along each axis. -1 and 1 are the outer edges of the corner pixels, or with
-/// [`align_corners`](GridSample::align_corners) their centres. [`GridMode`] says what is read between pixels, [`GridPadding`] what
-/// is read outside the source.
+/// [`align_corners`](GridSample::align_corners) their centres. [`GridMode`] says what is read between pixels, [`GridPadding`]
+/// what is read outside the source.
 ///
 /// Coordinates that are NaN or infinite give what PyTorch's CPU kernels give. Mode `bicubic` gives NaN. The other modes:
 ///
 /// | padding | image (4-D) | volume (5-D) |
 /// |---|---|---|
 /// | zeros | `bilinear` NaN, `nearest` 0 | 0 |
-/// | border | NaN is the first pixel of the axis, infinities the nearest one | NaN is the last pixel, infinities the nearest one |
+/// | border | NaN: the first pixel of the axis; infinity: the nearest pixel | NaN: the last pixel; infinity: the nearest pixel |
 /// | reflection | the first pixel of the axis | the last pixel |
 ///
 /// ```
