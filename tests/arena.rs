@@ -17,7 +17,7 @@ fn image(format: Option<MemoryFormat>) -> Tensor {
     }
 }
 
-/// Ops that follow each other, each with a result of another size or of the same.
+/// A chain of ops. Some results have the size of the operand, others are larger or smaller.
 fn chain() -> Vec<BoundOp> {
     let bind =
         |op: &str, params: &[(&str, blocktensor::dispatch::Value)]| BoundOp::new(op, &["x"], params).unwrap();
@@ -31,7 +31,7 @@ fn chain() -> Vec<BoundOp> {
     ]
 }
 
-/// As an executor does it: two results live at a time, at both ends of the arena, and the third takes the place of the first.
+/// Two results live at a time, at both ends of the arena. The third takes the place of the first, as in an executor.
 #[test]
 fn tensors_that_take_turns_in_an_arena_hold_the_bits_of_plain_calls() {
     for format in [Some(MemoryFormat::Contiguous), Some(MemoryFormat::ChannelsLast), None] {
@@ -55,7 +55,7 @@ fn tensors_that_take_turns_in_an_arena_hold_the_bits_of_plain_calls() {
         let mut scratchpad = Scratchpad::new();
         for (i, op) in chain().iter().enumerate() {
             let mut result = arena.tensor(place(i), &descs[i + 1]).unwrap();
-            // Both are in use now.
+            // Both places are taken now.
             if let Some(before) = &live {
                 for (taken, at) in [(before, place(i - 1)), (&result, place(i))] {
                     let again = arena.tensor(at, &TensorDesc::of(taken.tensor_ref()));

@@ -1,5 +1,5 @@
-//! Operators: outputs of a caller's that `run_into` refuses, bad operands that `infer` and `run` refuse alike, and the order
-//! in which the kernels of several backends are asked.
+//! Operators: outputs of the caller that `run_into` refuses, bad operands that `infer` and `run` refuse with the same error, and
+//! the order in which kernels of several backends are asked.
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -40,7 +40,7 @@ fn output(desc: &TensorDesc) -> Tensor {
     }
 }
 
-/// Calls `run_into`, and checks that the outputs keep their bytes where it is an error.
+/// Calls `run_into`. If it is an error, checks that the outputs keep their bytes.
 fn run_into(op: &BoundOp, inputs: &[TensorRef<'_>], outputs: &mut [Tensor]) -> Result<()> {
     let bytes = |outputs: &[Tensor]| outputs.iter().map(element_bytes).collect::<Vec<_>>();
     let before = bytes(outputs);
@@ -83,7 +83,7 @@ fn ops_with_operands(x: &Tensor, weights: &Tensor) -> Vec<(BoundOp, Vec<Tensor>)
     list
 }
 
-/// In every form, the operands of the ops.
+/// A source and convolution weights in every layout, with the name of the layout.
 fn forms() -> Vec<(&'static str, Tensor, Tensor)> {
     let (x, w) = (image(&[1, 32, 4, 6], Contiguous), image(&[16, 32, 3, 3], Contiguous));
     let (activations, weights) = Layout::native();
@@ -140,7 +140,7 @@ fn run_into_refuses_outputs_of_another_count_shape_dtype_layout_or_key_and_leave
                 None => {
                     let blocked = TensorDesc::blocked(&dims, DType::F32, &Layout::NCHW16C).unwrap();
                     refuse(&mut [output(&blocked)], KEY, "a blocked output");
-                    // The elements of relu and of a view may lie anywhere.
+                    // `relu` writes into any strides, and so does the copy of a view.
                     if !matches!(op.op(), "relu" | "permute") {
                         let other = if form == "contiguous" { ChannelsLast } else { Contiguous };
                         let other = TensorDesc::strided(&dims, DType::F32, other).unwrap();
@@ -148,7 +148,7 @@ fn run_into_refuses_outputs_of_another_count_shape_dtype_layout_or_key_and_leave
                     }
                 }
             }
-            // Its bytes are its backend's.
+            // Only its backend can read its bytes, so they are not compared.
             let mut foreign = reversed(&dims);
             let places = vec![foreign.tensor_mut()];
             let done = op.run_into(&inputs, places, &mut Scratchpad::new());
@@ -190,7 +190,7 @@ fn run_into_refuses_outputs_whose_memory_is_shared_or_overlaps_and_leaves_them()
             run_into(&op, &inputs, &mut shared).unwrap();
             assert!(element_bytes(&shared[0]) == element_bytes(&results[0]), "{form}, {op}");
 
-            // Of the ops here, relu writes into any strides, and a copy of a view too.
+            // `relu` writes into any strides, and so does the copy of a view. The others refuse the strides first.
             if let ("relu" | "permute", Tensor::Strided(_)) = (op.op(), &results[0]) {
                 let row = [&dims[..3], &[1]].concat();
                 let expanded = StridedTensor::full(&row, 7f32, Contiguous).unwrap().expand(&dims).unwrap();
@@ -198,7 +198,7 @@ fn run_into_refuses_outputs_whose_memory_is_shared_or_overlaps_and_leaves_them()
                 assert_code(done, OVERLAP, &op, &format!("{form}, overlapping strides"));
             }
         }
-        // An operand is no place for the result: the two share storage.
+        // A clone of the operand as the output shares its storage.
         let relu = BoundOp::new("relu", &["x"], &[]).unwrap();
         let done = run_into(&relu, &[x.tensor_ref()], &mut [x.clone()]);
         assert_code(done, ALIASING, &relu, &format!("{form}, the operand itself"));
@@ -244,7 +244,8 @@ fn run_into_names_the_output_of_several_that_is_wrong_and_writes_none() {
     }
 }
 
-/// The catalogue's bad calls by name: what can be bound, is refused before a run, by a run and by a run into an output alike.
+/// The bad calls by name of the catalogue. Those that can be bound give the same error from `infer`, `scratchpad_bytes`, `run`
+/// and `run_into`.
 #[test]
 fn infer_and_run_refuse_bad_operands_with_the_same_error() {
     let (mut not_bound, mut of_values, mut same) = (0, Vec::new(), 0);
@@ -269,7 +270,7 @@ fn infer_and_run_refuse_bad_operands_with_the_same_error() {
         assert_eq!(op.scratchpad_bytes(&descs).unwrap_err(), by_run, "row {row}, {op}");
         same += 1;
     }
-    // A sum of variance and `eps` that is not positive: the variance has no elements before a run.
+    // `var + eps` must be positive, but `infer` has no elements of `var` to check.
     assert!(
         (1..=2).contains(&of_values.len()) && of_values.iter().all(|name| *name == "batch_norm"),
         "{of_values:?}"
@@ -302,7 +303,7 @@ fn relu_s32(args: &dispatch::Args<'_>, results: &mut Results<'_>) -> KernelResul
     Ok(elementwise::map1_into("relu", dst, x, |v: i32| v.max(0))?)
 }
 
-/// In a process of its own: other tests count the kernels of our keys.
+/// In a process of its own, as other tests check the kernels that our keys have.
 #[test]
 fn a_kernel_that_another_backend_adds_for_its_own_dtype_is_asked() {
     const TEST: &str = "dispatch::operator::a_kernel_that_another_backend_adds_for_its_own_dtype_is_asked";
@@ -333,7 +334,7 @@ fn a_kernel_that_another_backend_adds_for_its_own_dtype_is_asked() {
         assert_eq!(ours[0].tensor_ref().dtype(), DType::F32);
         let text = refused(&x.to_dtype(DType::U8).unwrap());
         assert!(text.contains("f32") && text.contains("s32"), "{text}");
-        // Neither dtype is free any more.
+        // Another kernel for a dtype that is taken is refused.
         for taken in
             [RELU_S32, RELU_S32.with_dtypes(&[DType::F32]), RELU_S32.with_dtypes(&[DType::U8, DType::F32])]
         {
@@ -351,7 +352,7 @@ fn add_number(args: &dispatch::Args<'_>, results: &mut Results<'_>, number: f32)
     Ok(elementwise::map1_into(args.op(), dst, x, move |v: f32| v + number)?)
 }
 
-/// Takes one dimension alone.
+/// Declines all but one dimension.
 fn first_kernel(args: &dispatch::Args<'_>, results: &mut Results<'_>) -> KernelResult {
     FIRST.fetch_add(1, SeqCst);
     if args.strided(0)?.rank() != 1 {
@@ -360,7 +361,7 @@ fn first_kernel(args: &dispatch::Args<'_>, results: &mut Results<'_>) -> KernelR
     add_number(args, results, 1.0)
 }
 
-/// Takes one or two dimensions.
+/// Declines more than two dimensions.
 fn second_kernel(args: &dispatch::Args<'_>, results: &mut Results<'_>) -> KernelResult {
     SECOND.fetch_add(1, SeqCst);
     if args.strided(0)?.rank() > 2 {
@@ -397,7 +398,7 @@ fn a_kernel_that_declines_passes_the_call_to_the_next_kernel() {
             assert_eq!(asked(), kernels);
             assert!(element_bytes(&into[0]) == element_bytes(&y.into()));
         }
-        // Both decline: as if there were no kernel, by every way of asking.
+        // If both decline, every call gives the error of a missing kernel.
         let x = StridedTensor::full(&[1, 2, 2], 10f32, Contiguous).unwrap();
         let e = op.run(&[x.tensor_ref()]).map(|_| ()).unwrap_err();
         assert!(matches!(&e, Error::UnsupportedOp(u) if u.op == "declining" && u.key == "strided"), "{e}");
@@ -409,7 +410,7 @@ fn a_kernel_that_declines_passes_the_call_to_the_next_kernel() {
     });
 }
 
-/// A run into the caller's tensors moves nothing between layouts.
+/// The copy of a view into an output of the caller is not a reorder.
 #[test]
 fn run_into_of_a_result_that_shares_storage_is_a_copy_and_no_reorder() {
     let x = image(&[1, 4, 3, 2], Contiguous);

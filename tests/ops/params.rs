@@ -1,4 +1,4 @@
-//! Parameters: of every op as a [`BoundOp`], and the public structs of parameters.
+//! Parameters: of every op in a [`BoundOp`], and the public structs `MaxPool` and `AvgPool`.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fmt::{Debug, Display};
@@ -113,7 +113,7 @@ fn bound_ops_compare_hash_and_serialise_by_every_parameter() {
         let bind = |params: &Params| BoundOp::of(op, &inputs, params).unwrap();
         let bound = bind(&params);
         assert_eq!(through_json(&bound), bound);
-        // The order in which parameters are given says nothing.
+        // The order in which parameters are given has no effect.
         assert_eq!(bound, bind(&params.iter().rev().cloned().collect()));
         for spec in parameters(op) {
             let value = other_value(spec.kind);
@@ -166,7 +166,7 @@ fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
             name,
             "no_such_parameter",
         );
-        // A tensor is no parameter.
+        // The name of a tensor argument is not a parameter.
         assert_refused(bind(&inputs, &with(&params, inputs[0], 1.into())), name, inputs[0]);
 
         for (i, input) in inputs.iter().enumerate() {
@@ -179,7 +179,7 @@ fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
             let twice: Vec<&str> = [&inputs[..=i], &inputs[i..]].concat();
             assert_refused(bind(&twice, &params), name, input);
             tensors += 1;
-            // Behind the next one it is missing where it belongs.
+            // Inputs in another order than the schema: the first of the two is missing at its place.
             if i + 1 < inputs.len() {
                 let mut swapped = inputs.clone();
                 swapped.swap(i, i + 1);
@@ -205,7 +205,7 @@ fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
     }
     assert!(tensors > 100 && missing > 20, "{tensors} {missing}");
     assert_refused(BoundOp::new("no_such_op", &["x"], &[]), "no_such_op", "op");
-    // An optional input in front of the one that it follows.
+    // `bias` comes after `weights` in the schema.
     assert_refused(BoundOp::new("conv2d", &["x", "bias", "weights"], &[]), "conv2d", "weights");
 }
 
