@@ -50,8 +50,8 @@ fn elements_mut<T: bytemuck::Pod>(bytes: &mut [u8], size: usize) -> &mut [T] {
 }
 
 fn typed<T: ElementBits>(plan: &CopyPlan, src: &[T], dst: &mut [T]) {
-    // The maps never decrease, so the last index is the farthest, and padding lies no farther than the last padded
-    // index: every access below stays inside both slices.
+    // The maps never decrease, so no index has a larger offset than the last one, and no padding than the last padded index:
+    // every access below stays inside both slices.
     let dims = || plan.dims();
     let last_src: usize = dims().map(|p| p.src.at(p.size - 1)).sum();
     let last_dst: usize = dims().map(|p| p.dst.at(p.padded() - 1)).sum();

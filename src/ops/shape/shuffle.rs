@@ -249,7 +249,7 @@ enum Direction {
 }
 
 /// Both pixel shuffles on blocked tensors. The finer side consists of cells of `r` by `r` pixels. Each position (i, j) in a
-/// cell has its own map of channels, and applies to all cells.
+/// cell has a map of channels of its own, which all cells share.
 fn shuffle_blocked(
     op: &'static str,
     x: &BlockedTensor,
