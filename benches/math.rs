@@ -95,6 +95,7 @@ fn functions(c: &mut Criterion) {
     bench!(c, "softplus", -10..20, |x| math::softplus(x, 1.0, 20.0), std: |x| x.exp().ln_1p());
     bench!(c, "log", 0..100, |x| math::log(x), std: |x| x.ln());
     bench!(c, "log1p", 0..100, |x| math::log1p(x), std: |x| x.ln_1p());
+    bench!(c, "logit", 0..1, |x| math::logit(x), std: |x| (x / (1.0 - x)).ln());
     bench!(c, "pow", 0..100, |x| math::pow(x, 0.75), std: |x| x.powf(0.75));
     bench!(c, "sin", -100..100, |x| math::sin(x), std: |x| x.sin());
     bench!(c, "cos", -100..100, |x| math::cos(x), std: |x| x.cos());

@@ -1,7 +1,8 @@
 //! Dispatch: keys, schemas, kernels, and how a call finds its kernel.
 //!
 //! The data operands of a call choose the key, and must agree on it. A call asks the op's kernels for that key in the order
-//! of their registration; the first that takes the operands runs. A key without a kernel is an error that names the keys that
+//! of their registration; the first that takes the dtypes of the operands and does not decline runs. The schema states the
+//! dtypes and ranks of operands; they are checked before a kernel is asked. A key without a kernel is an error that names the keys that
 //! have one. Dispatch itself never reorders a tensor.
 
 pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};

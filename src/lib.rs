@@ -42,10 +42,10 @@
 //! | *dispatch key* | which backend's kernels a tensor uses ([`dispatch::DispatchKey`]) |
 //! | *op* | an operation such as `conv2d`: a schema, and kernels for each key |
 //! | *operator* | an op as a value, called by name or with boxed arguments ([`Operator`]) |
-//! | *schema* | the names, kinds and defaults of an op's arguments |
+//! | *schema* | the names, kinds and defaults of an op's arguments, the dtypes and ranks of its operands, and its results |
 //! | *data operand* | an operand whose key chooses the kernel; all data operands of a call must have the same key |
 //! | *parameter* | a 1-D strided operand, whatever the key: bias, statistics, per-channel vectors; also a plain number or list |
-//! | *kernel* | an op's code for one key |
+//! | *kernel* | an op's code for one key and for the dtypes of its operands |
 //! | *primitive* | a kernel of oneDNN, generated for one configuration |
 //! | *primitive descriptor* | oneDNN's choice of an implementation for a configuration |
 //! | *memory descriptor* | oneDNN's description of dims, dtype and layout |
@@ -64,8 +64,9 @@
 //!
 //! 1. `ops::conv2d(&xb, &wb, ...)` puts its arguments in the order of the op's schema.
 //! 2. The schema check compares their kinds, and finds the one key of the data operands.
-//! 3. The op asks its kernels for that key, in order. A kernel checks dtypes, shapes and layouts, and may decline: oneDNN's
-//!    kernel declines if oneDNN has no fast implementation, and the op's next kernel is asked. If no kernel takes the
+//! 3. The op asks those of its kernels for that key that take the dtypes of the operands, in order; before the first it checks the
+//!    ranks that the schema states. A kernel checks shapes and layouts, and may decline: oneDNN's kernel declines if oneDNN has no
+//!    fast implementation, and the op's next kernel is asked. If no kernel takes the
 //!    operands, the call is an [`Error::UnsupportedOp`], which names the remedy.
 //! 4. The kernel asks [`Results`](dispatch::Results) for its results. These are new tensors with recycled storage, the tensors
 //!    that the caller passed to [`Operator::run_into`], or none: for [`Operator::infer`] the kernel ends here, with

@@ -30,7 +30,8 @@ pub trait Registrar {
     /// operands.
     ///
     /// # Errors
-    /// `Registration` if there is no such op, or if another backend's kernel for the key takes one of the dtypes.
+    /// `Registration` if there is no such op, if another backend's kernel for the key takes operands of the same dtypes, or if
+    /// the kernel states dtypes of an argument that the op does not have.
     fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
 
     /// Announces a key that already exists in this process, before its kernels follow. A host maps the key to a device of its
@@ -216,15 +217,25 @@ impl Registrar for Staged {
                 "register the key first"
             );
         }
+        let is_operand = |name: &str| known.schema.args.iter().any(|a| a.name == name && a.kind.is_tensor());
+        if let Some((name, _)) = kernel.operand_dtypes.iter().find(|(name, _)| !is_operand(name)) {
+            fail!(
+                Registration,
+                "register_backend",
+                "kernel",
+                format!("dtypes for the argument `{name}` of `{op}`"),
+                "the op has no tensor of this name",
+                format!("name an argument of `{}`", known.schema)
+            );
+        }
         // Kernels of one backend for one op are asked in their order. Another backend may only add new dtypes.
-        let taken = |other: &Kernel| other.dtypes.iter().any(|d| kernel.dtypes.contains(d));
-        if known.kernels(key).any(taken) {
+        if known.kernels(key).any(|other| other.overlaps(&kernel, known.schema)) {
             fail!(
                 Registration,
                 "register_backend",
                 "kernel",
                 format!("`{op}` for key `{key}`"),
-                "it has a kernel for one of these dtypes, and registrations are never replaced",
+                "it has a kernel for these dtypes, and registrations are never replaced",
                 "register a key of your own"
             );
         }

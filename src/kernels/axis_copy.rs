@@ -22,8 +22,12 @@ use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
-/// The most steps of a program.
+/// The most steps along one axis of a program.
 const MAX_STEPS: usize = 8192;
+
+/// The most steps of a program that repeats those of an inner axis. Making them costs as much as running them once, so a program
+/// must be short compared with the whole copy.
+const MAX_REPEATED_STEPS: usize = 64;
 
 /// The most **elements** of the result that a program writes: more would leave too little to share among the threads.
 const MAX_ELEMENTS: usize = 64 << 10;
@@ -110,12 +114,12 @@ impl CopyProgram {
     fn of_inner_axes(axes: &mut Vec<CopyAxis<'_>>) -> CopyProgram {
         let mut program = CopyProgram { steps: vec![CopyStep::copies(0, 1, 1, 0)], elements: 1 };
         while let Some(axis) = axes.last() {
-            let steps = if program.is_one_piece() {
-                axis.max_ranges()
+            let (steps, max_steps) = if program.is_one_piece() {
+                (axis.max_ranges(), MAX_STEPS)
             } else {
-                program.steps.len().saturating_mul(axis.size())
+                (program.steps.len().saturating_mul(axis.size()), MAX_REPEATED_STEPS)
             };
-            if steps > MAX_STEPS || program.elements.saturating_mul(axis.size()) > MAX_ELEMENTS {
+            if steps > max_steps || program.elements.saturating_mul(axis.size()) > MAX_ELEMENTS {
                 break;
             }
             program = program.repeated_along(axis);
@@ -222,7 +226,8 @@ impl CopyStep {
         }
     }
 
-    /// Writes all of `dst`.
+    /// Writes all of `dst`. Inlined: steps are often as short as a row of an image.
+    #[inline(always)]
     fn write<E: Copy>(self, src: &[E], dst: &mut [E], value: E) {
         match self {
             CopyStep::Fill(_) => dst.fill(value),

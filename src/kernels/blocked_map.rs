@@ -33,34 +33,34 @@ pub(crate) fn dense_view(op: &'static str, t: &BlockedTensor) -> Result<StridedT
 }
 
 /// An operand of a map.
-pub(crate) struct Source {
+pub(crate) struct MapOperand {
     view: StridedTensor,
     /// Whether it reads as zero at the result's tail lanes.
     zero_tail: bool,
 }
 
-impl Source {
+impl MapOperand {
     /// A blocked operand of a result with `channels` channels.
-    pub fn of(op: &'static str, t: &BlockedTensor, channels: usize) -> Result<Source> {
+    pub fn of(op: &'static str, t: &BlockedTensor, channels: usize) -> Result<MapOperand> {
         let view = dense_view(op, t)?;
         if t.dims()[1] == channels {
-            return Ok(Source { view, zero_tail: true });
+            return Ok(MapOperand { view, zero_tail: true });
         }
-        Ok(Source { view: view.narrow(t.rank(), 0, 1)?, zero_tail: false })
+        Ok(MapOperand { view: view.narrow(t.rank(), 0, 1)?, zero_tail: false })
     }
 
     /// A parameter with one value for each channel of `like`, or one for all.
-    pub fn of_channels(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
+    pub fn of_channels(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<MapOperand> {
         if values.numel() == 1 && like.dims()[1] != 1 {
-            return Ok(Source { view: values.reshape(&[1])?, zero_tail: false });
+            return Ok(MapOperand { view: values.reshape(&[1])?, zero_tail: false });
         }
         let mut dims = Dims::filled(1, like.rank());
         dims[1] = values.numel();
-        Source::of_features(op, &values.reshape(&dims)?, like)
+        MapOperand::of_features(op, &values.reshape(&dims)?, like)
     }
 
     /// A small tensor with as many channels as `like`, copied into its layout. It is a parameter, so this is no reorder.
-    pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<Source> {
+    pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<MapOperand> {
         let (elem, layout) = (values.dtype().size_bytes(), like.layout());
         let mut blocked = BlockedTensor::for_result(op, values.dims(), layout, values.dtype())?;
         pack::pack(
@@ -71,12 +71,12 @@ impl Source {
             layout,
             blocked.storage_bytes_mut(),
         );
-        Ok(Source { view: dense_view(op, &blocked)?, zero_tail: true })
+        Ok(MapOperand { view: dense_view(op, &blocked)?, zero_tail: true })
     }
 
     /// A small strided tensor with one channel, for a function that is zero wherever its other operands are.
-    pub fn of_pixels(values: &StridedTensor) -> Result<Source> {
-        Ok(Source { view: values.unsqueeze(values.rank())?, zero_tail: true })
+    pub fn of_pixels(values: &StridedTensor) -> Result<MapOperand> {
+        Ok(MapOperand { view: values.unsqueeze(values.rank())?, zero_tail: true })
     }
 }
 
@@ -145,7 +145,7 @@ fn is_zero<O: Element>(value: O) -> bool {
 pub(crate) fn map1<A: Element, O: Element>(
     op: &'static str,
     dst: &mut BlockedTensor,
-    a: &Source,
+    a: &MapOperand,
     f: impl Function<A, O>,
 ) -> Result<()> {
     let keeps_zero_tail = a.zero_tail && is_zero(f.of(A::zeroed()));
@@ -156,7 +156,7 @@ pub(crate) fn map1<A: Element, O: Element>(
 pub(crate) fn map2<A: Element, B: Element, O: Element>(
     op: &'static str,
     dst: &mut BlockedTensor,
-    (a, b): (&Source, &Source),
+    (a, b): (&MapOperand, &MapOperand),
     f: impl Function2<A, B, O>,
 ) -> Result<()> {
     let keeps_zero_tail = a.zero_tail && b.zero_tail && is_zero(f.of(A::zeroed(), B::zeroed()));
@@ -167,7 +167,7 @@ pub(crate) fn map2<A: Element, B: Element, O: Element>(
 pub(crate) fn map3<A: Element, B: Element, C: Element, O: Element>(
     op: &'static str,
     dst: &mut BlockedTensor,
-    (a, b, c): (&Source, &Source, &Source),
+    (a, b, c): (&MapOperand, &MapOperand, &MapOperand),
     f: impl Fn(A, B, C) -> O + Sync,
 ) -> Result<()> {
     let zeros = a.zero_tail && b.zero_tail && c.zero_tail;

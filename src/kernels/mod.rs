@@ -41,13 +41,6 @@ use crate::error::{Result, fail};
 use crate::key::DispatchKey;
 use crate::ledger;
 use crate::op::Args;
-use crate::tensor::any::{TensorRef, check_f32};
-use crate::tensor::strided::StridedTensor;
-
-/// `UnsupportedDType` for a bias that is not f32, where there is one.
-pub(crate) fn check_bias(op: &'static str, bias: Option<&StridedTensor>) -> Result<()> {
-    bias.map_or(Ok(()), |b| check_f32(op, "bias", TensorRef::Strided(b), "it is f32"))
-}
 
 /// Checks that the sizes have an axis of this number.
 pub(crate) fn check_axis(op: &'static str, dims: &[usize], axis: usize) -> Result<()> {

@@ -4,6 +4,7 @@ use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::format_of;
 use crate::layout::dims::{Dims, MAX_SIZE, ToDims};
+use crate::op::schema::Ranks;
 use crate::op::{Arg, Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
 use crate::tensor::result_format::FormatRule;
@@ -16,21 +17,30 @@ pub(crate) struct SpatialOperands<'a> {
     pub dst_view: Lanes,
 }
 
-/// Checks argument 0: a batch of images whose number of spatial dimensions is in `spatial_ranks`. Returns its spatial sizes.
-pub(crate) fn check_input(args: &Args<'_>, spatial_ranks: std::ops::RangeInclusive<usize>) -> Result<Dims> {
+const REMEDY: &str = "add a batch dimension with `unsqueeze(0)`, or use the op of that rank";
+
+/// The ranks of a batch of images with this many spatial dimensions.
+pub(crate) const fn image_ranks(spatial: usize) -> Ranks {
+    let rule = match spatial {
+        1 => "it has rank 3: N, C and the spatial dimensions",
+        2 => "it has rank 4: N, C and the spatial dimensions",
+        _ => "it has rank 5: N, C and the spatial dimensions",
+    };
+    Ranks::exactly(spatial + 2, rule, REMEDY)
+}
+
+/// The ranks of a batch of images with 1 to 3 spatial dimensions.
+pub(crate) const IMAGE_RANKS: Ranks =
+    Ranks::between(3, 5, "it has rank 3 or 4 or 5: N, C and the spatial dimensions", REMEDY);
+
+/// The ranks of a batch of images or volumes.
+pub(crate) const IMAGE_OR_VOLUME_RANKS: Ranks =
+    Ranks::between(4, 5, "it has rank 4 or 5: N, C and the spatial dimensions", REMEDY);
+
+/// Checks argument 0, a batch of images. Returns its spatial sizes.
+pub(crate) fn check_input(args: &Args<'_>) -> Result<Dims> {
     let x = args.tensor(0)?;
     let dims = x.dims();
-    if dims.len() < 2 || !spatial_ranks.contains(&(dims.len() - 2)) {
-        let allowed: Vec<String> = spatial_ranks.map(|s| (s + 2).to_string()).collect();
-        fail!(
-            RankMismatch,
-            args.op(),
-            "x",
-            format!("{} of rank {}", x.describe(), dims.len()),
-            format!("it has rank {}: N, C and the spatial dimensions", allowed.join(" or ")),
-            "add a batch dimension with `unsqueeze(0)`, or use the op of that rank"
-        );
-    }
     if let Some(axis) = dims[1..].iter().position(|&d| d == 0) {
         fail!(
             InvalidArgument,
@@ -61,9 +71,9 @@ fn too_large(op: &'static str, name: &'static str, size: usize) -> Error {
 }
 
 /// Asks for a result with the sizes of argument 0, but with the spatial sizes `output`, and runs `kernel` to write it. The result
-/// lies as the operand: in the format that a strided operand suggests, in the layout of a blocked one. `kernel` writes every
+/// has the format that a strided operand suggests, or the layout of a blocked one. `kernel` writes every
 /// element of the result, padding lanes included. It does not run where the result has no elements.
-pub(crate) fn run(
+pub(crate) fn with_result(
     args: &Args<'_>,
     results: &mut Results<'_>,
     output: &[usize],

@@ -1,4 +1,4 @@
-//! Logarithms, softplus and power.
+//! Logarithms, logit, softplus and power.
 //!
 //! `log(x) = k * ln 2 + log(1 + f)` with `1 + f` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial for the rest.
 
@@ -13,6 +13,14 @@ fn split(x: f32) -> (f32, i32) {
     let bits = x.to_bits();
     let k = (bits.wrapping_sub(SQRT_HALF) as i32) >> 23;
     (f32::from_bits(bits.wrapping_sub((k << 23) as u32)), k)
+}
+
+/// As [`split`], for a subnormal `x` too.
+#[inline(always)]
+fn split_any(x: f32) -> (f32, f32) {
+    let subnormal = x < f32::MIN_POSITIVE;
+    let (m, k) = split(if subnormal { x * 8_388_608.0 } else { x });
+    (m, k as f32 - if subnormal { 23.0 } else { 0.0 })
 }
 
 /// `k * ln 2 + log(1 + f)` for `f` from -0.293 to 0.415.
@@ -43,9 +51,7 @@ fn with_edges(x: f32, inside: f32) -> f32 {
 /// `torch.log`. Error at most 2e-7; -inf at both zeros, NaN below.
 #[inline(always)]
 pub fn log(x: f32) -> f32 {
-    let subnormal = x < f32::MIN_POSITIVE;
-    let (m, k) = split(if subnormal { x * 8_388_608.0 } else { x });
-    let k = k as f32 - if subnormal { 23.0 } else { 0.0 };
+    let (m, k) = split_any(x);
     with_edges(x, log_parts(m - 1.0, k))
 }
 
@@ -58,6 +64,17 @@ pub fn log1p(x: f32) -> f32 {
     let (m, k) = split(sum);
     let f = (m - 1.0) + lost / sum * m;
     with_edges(sum, log_parts(f, k as f32).copysign(x))
+}
+
+/// `torch.logit` without `eps`: `log(x / (1 - x))`. Error at most 4e-7; -inf at both zeros, inf at 1, NaN outside of 0 to 1.
+#[inline(always)]
+pub fn logit(x: f32) -> f32 {
+    let rest = 1.0 - x;
+    let odds = x / rest;
+    let (m, k) = split_any(odds);
+    // Around one half, where the result is small, `odds - 1` without the rounding of `odds`: `2x - 1` is exact there.
+    let f = if k == 0.0 { (2.0 * x - 1.0) / rest } else { m - 1.0 };
+    with_edges(odds, log_parts(f, k))
 }
 
 /// `torch.nn.functional.softplus`: `log(1 + exp(beta * x)) / beta`, and `x` if `beta * x > threshold`. Error at most 3e-7,

@@ -10,15 +10,16 @@
 //! - results below `f32::MIN_POSITIVE` are rounded gradually, not flushed (unless the thread's floating-point control says
 //!   so).
 //!
-//! Definitions are PyTorch's, and each function names its own. NaN in gives NaN out, except for [`sign`] and for the two
-//! cases of [`pow`] that IEEE 754 exempts. If PyTorch's formula has `-inf * 0`, as in [`silu`], [`gelu`], [`gelu_tanh`],
-//! [`mish`] and [`hardswish`], `-inf` gives NaN here as in PyTorch.
+//! Definitions are PyTorch's; the doc comment of each function names the PyTorch function. The result of NaN is NaN, except for
+//! [`sign`], `pow(NaN, 0)` and `pow(1, NaN)`. The result of `-inf` is NaN for [`silu`], [`gelu`], [`gelu_tanh`], [`mish`] and
+//! [`hardswish`], as in PyTorch, because their formulas multiply `-inf` by 0.
 //!
-//! If the result of a select feeds a polynomial, its condition is used only once: LLVM turns two selects on one condition
-//! into a branch, and then a vector loop computes both sides of it.
+//! Do not use a condition for two selects if the result of one of them feeds a polynomial. LLVM turns two selects on one
+//! condition into a branch, and a vector loop then computes both sides of it.
 //!
-//! Call these functions by name, from functions that are `#[inline(always)]` themselves: behind a closure, or a function that
-//! several loops share, [`sin`] and [`cos`] are too large to be inlined, and those loops stay scalar.
+//! A loop vectorises only if the function is inlined into it. [`sin`] and [`cos`] are so large that LLVM does not inline them
+//! through a closure, or through a function that several loops call. So pass the function itself (`math::sin`), or wrap it in
+//! a function that is `#[inline(always)]`.
 //!
 //! *Error* below is `|result - exact| / max(|exact|, f32::MIN_POSITIVE)`; one ulp is between 6e-8 and 1.2e-7 of a number.
 //! `tests.rs` tests each function against the stated bound.
@@ -31,7 +32,7 @@ mod tests;
 mod trigonometric;
 
 pub use exponential::{celu, elu, exp, expm1, gelu_tanh, mish, selu, sigmoid, silu, tanh};
-pub use logarithm::{log, log1p, pow, softplus};
+pub use logarithm::{log, log1p, logit, pow, softplus};
 pub use normal::{erf, gelu};
 pub use trigonometric::{cos, sin};
 

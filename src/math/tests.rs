@@ -203,6 +203,7 @@ fn exponentials_hold_their_bounds() {
 fn logarithms_hold_their_bounds() {
     hold("log", 2e-7, log, f64::ln);
     hold("log1p", 2.4e-7, log1p, f64::ln_1p);
+    hold("logit", 4e-7, logit, |x| (x / (1.0 - x)).ln());
     hold("softplus", 3e-7, |x| softplus(x, 1.0, 20.0), |x| if x > 20.0 { x } else { softplus64(x) });
     for (beta, threshold) in [(2.5f32, 20.0f32), (0.3, 5.0), (1.0, 1000.0)] {
         let (b, limit) = (f64::from(beta), f64::from(threshold));
@@ -286,7 +287,7 @@ fn pow_has_every_special_case_of_c() {
 fn special_values_are_those_of_the_definitions() {
     // (name, function, at inf, at -inf, at 0.0, at -0.0)
     type Row = (&'static str, fn(f32) -> f32, f32, f32, f32, f32);
-    let rows: [Row; 31] = [
+    let rows: &[Row] = &[
         ("relu", relu, INF, 0.0, 0.0, -0.0),
         ("relu6", relu6, 6.0, 0.0, 0.0, -0.0),
         ("leaky_relu", |x| leaky_relu(x, 0.01), INF, -INF, 0.0, -0.0),
@@ -308,6 +309,7 @@ fn special_values_are_those_of_the_definitions() {
         ("expm1", expm1, INF, -1.0, 0.0, -0.0),
         ("log", log, INF, NAN, -INF, -INF),
         ("log1p", log1p, INF, NAN, 0.0, -0.0),
+        ("logit", logit, NAN, NAN, -INF, -INF),
         ("sqrt", sqrt, INF, NAN, 0.0, -0.0),
         ("rsqrt", rsqrt, 0.0, NAN, INF, -INF),
         ("reciprocal", reciprocal, 0.0, -0.0, INF, -INF),
@@ -319,7 +321,7 @@ fn special_values_are_those_of_the_definitions() {
         ("erf", erf, 1.0, -1.0, 0.0, -0.0),
         ("abs", abs, INF, INF, 0.0, 0.0),
     ];
-    for (name, f, at_inf, at_minus_inf, at_zero, at_minus_zero) in rows {
+    for &(name, f, at_inf, at_minus_inf, at_zero, at_minus_zero) in rows {
         for (x, want) in [(INF, at_inf), (-INF, at_minus_inf), (0.0, at_zero), (-0.0, at_minus_zero)] {
             let got = f(x);
             assert!(
@@ -343,6 +345,11 @@ fn special_values_are_those_of_the_definitions() {
     same(log(1.0), 0.0);
     same(log1p(-1.0), -INF);
     same(log1p(-1.5), NAN);
+    same(logit(1.0), INF);
+    same(logit(0.5), 0.0);
+    same(logit(1f32.next_up()), NAN);
+    same(logit(-MIN_SUBNORMAL), NAN);
+    same(logit(MIN_SUBNORMAL), (MIN_SUBNORMAL as f64).ln() as f32);
     for f in [silu, gelu, gelu_tanh, mish, hardswish] {
         same(f(f32::MAX), f32::MAX);
         same(f(f32::MIN), -0.0);
@@ -376,6 +383,7 @@ fn what_rises_rises() {
     rises("tanh", tanh, 2);
     rises("erf", erf, 1);
     rises("log", |x| if x > 0.0 { log(x) } else { -INF }, 1);
+    rises("logit", |x| logit(x.clamp(0.0, 1.0)), 1);
     rises("softplus", |x| softplus(x, 1.0, 1000.0), 1);
     rises("elu", |x| elu(x, 1.0), 1);
 }

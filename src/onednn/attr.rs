@@ -24,7 +24,7 @@ impl Attr {
         call("dnnl_primitive_attr_create", || unsafe { sys::dnnl_primitive_attr_create(&mut raw) })?;
         let attr = Attr(raw);
         // SAFETY: the attribute is alive. In oneDNN's default mode, a primitive that runs on another thread than its
-        // creator's uses a scratchpad that is not its own (RELIABILITY 1).
+        // creator's uses a scratchpad that is not its own.
         call("dnnl_primitive_attr_set_scratchpad_mode", || unsafe {
             sys::dnnl_primitive_attr_set_scratchpad_mode(raw, sys::dnnl_scratchpad_mode_user)
         })?;

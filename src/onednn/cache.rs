@@ -14,14 +14,14 @@ use crate::threads;
 /// The largest number of primitives that the cache keeps.
 pub const CAPACITY: usize = 1024;
 
-/// oneDNN's answer for a key.
+/// What the cache holds for a key: a primitive, or the reason why oneDNN has none.
 #[derive(Clone)]
-enum Entry {
+enum CachedPrimitive {
     Ready(Arc<Executable>),
     Refused(Unsupported),
 }
 
-static CACHE: LazyLock<Cache<Vec<u64>, Entry>> = LazyLock::new(|| Cache::new(CAPACITY));
+static CACHE: LazyLock<Cache<Vec<u64>, CachedPrimitive>> = LazyLock::new(|| Cache::new(CAPACITY));
 static HITS: AtomicU64 = AtomicU64::new(0);
 static MISSES: AtomicU64 = AtomicU64::new(0);
 
@@ -73,8 +73,10 @@ pub(super) fn get(
     let entry = CACHE.get_or_insert_with(&key, || {
         made = true;
         match create() {
-            Ok(executable) => Ok(Entry::Ready(Arc::new(executable))),
-            Err(Refused::Unsupported(reason @ Unsupported::RefOnly { .. })) => Ok(Entry::Refused(reason)),
+            Ok(executable) => Ok(CachedPrimitive::Ready(Arc::new(executable))),
+            Err(Refused::Unsupported(reason @ Unsupported::RefOnly { .. })) => {
+                Ok(CachedPrimitive::Refused(reason))
+            }
             Err(other) => Err(other),
         }
     });
@@ -82,7 +84,7 @@ pub(super) fn get(
     let counter = if made { &MISSES } else { &HITS };
     counter.fetch_add(1, Relaxed);
     match entry? {
-        Entry::Ready(executable) => Ok(executable),
-        Entry::Refused(reason) => Err(reason.into()),
+        CachedPrimitive::Ready(executable) => Ok(executable),
+        CachedPrimitive::Refused(reason) => Err(reason.into()),
     }
 }

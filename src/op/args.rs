@@ -9,6 +9,7 @@ use crate::error::{Complaint, Error, Result, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::op::kernel::Op;
+use crate::op::rules::{Ranks, wrong_rank};
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
@@ -26,11 +27,12 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Checks the arguments of one call: their number and kinds match the schema, data operands have one key, parameters are
-    /// 1-D and strided, plain tensors strided. A host framework makes this before it runs a kernel.
+    /// Checks the arguments of one call: their number and kinds match the schema, data operands have one key, parameters and
+    /// plain tensors are strided. A host framework makes this before it runs a kernel. The rules for dtypes and ranks are checked
+    /// there: a kernel may be registered for other dtypes than the schema states.
     ///
     /// # Errors
-    /// `InvalidArgument`, `KeyMismatch`, `RankMismatch`.
+    /// `InvalidArgument`, `KeyMismatch`.
     #[track_caller]
     pub fn new(op: &'static Op, values: &'a [Arg<'a>]) -> Result<Args<'a>> {
         let schema = op.schema();
@@ -56,16 +58,13 @@ impl<'a> Args<'a> {
                 fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
             }
             match (spec.kind, value) {
-                (ArgKind::Param | ArgKind::OptionalParam, Arg::Tensor(t)) => {
-                    check_param(schema, spec.name, *t)?
-                }
-                (ArgKind::ParamList, Arg::Tensors(list)) => {
-                    list.iter().try_for_each(|&t| check_param(schema, spec.name, t))?;
-                }
-                (ArgKind::Plain, Arg::Tensor(t)) => check_strided(schema, spec.name, *t).map(|_| ())?,
                 (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec, *t)?,
                 (kind, Arg::Tensors(list)) if kind.is_data() => {
                     list.iter().try_for_each(|&t| same_key(schema, &mut first, spec, t))?;
+                }
+                (_, Arg::Tensor(t)) => check_strided(schema, spec.name, *t)?,
+                (_, Arg::Tensors(list)) => {
+                    list.iter().try_for_each(|&t| check_strided(schema, spec.name, t))?;
                 }
                 _ => {}
             }
@@ -132,6 +131,28 @@ impl<'a> Args<'a> {
     /// Every data operand with its argument's name, in order.
     pub fn data_operands(&self) -> impl Iterator<Item = (&'static str, TensorRef<'a>)> {
         data_operands(self.schema, self.values)
+    }
+
+    /// Every tensor with its argument's declaration, in order.
+    pub(crate) fn tensors_with_specs(&self) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
+        tensors_with_specs(self.schema, self.values)
+    }
+
+    /// Checks the schema's rules for the ranks of tensors.
+    pub(crate) fn check_ranks(&self) -> Result<()> {
+        self.tensors_with_specs().try_for_each(|(spec, t)| {
+            let rank = t.dims().len();
+            let Ranks::SameAs { arg, remedy } = spec.ranks else {
+                return spec.ranks.check(self.op(), spec.name, rank, || t.describe());
+            };
+            match self.tensors_with_specs().find(|(other, _)| other.name == arg) {
+                Some((_, other)) if other.dims().len() != rank => {
+                    let rule = format!("it has the rank of {arg}, which is {}", other.describe());
+                    Err(wrong_rank(self.op(), spec.name, rank, t.describe(), rule, remedy))
+                }
+                _ => Ok(()),
+            }
+        })
     }
 
     /// The error of a kernel that cannot run this call.
@@ -324,19 +345,27 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Every data operand among `values`, with its argument's name.
-pub(crate) fn data_operands<'a>(
+/// Every tensor among `values`, with its argument's declaration.
+fn tensors_with_specs<'a>(
     schema: &'static Schema,
     values: &'a [Arg<'a>],
-) -> impl Iterator<Item = (&'static str, TensorRef<'a>)> {
-    schema.args.iter().zip(values).filter(|(spec, _)| spec.kind.is_data()).flat_map(|(spec, value)| {
+) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
+    schema.args.iter().zip(values).flat_map(|(spec, value)| {
         let list: &[TensorRef<'a>] = match value {
             Arg::Tensor(t) => std::slice::from_ref(t),
             Arg::Tensors(list) => list,
             _ => &[],
         };
-        list.iter().map(|&t| (spec.name, t))
+        list.iter().map(move |&t| (spec, t))
     })
+}
+
+/// Every data operand among `values`, with its argument's name.
+pub(crate) fn data_operands<'a>(
+    schema: &'static Schema,
+    values: &'a [Arg<'a>],
+) -> impl Iterator<Item = (&'static str, TensorRef<'a>)> {
+    tensors_with_specs(schema, values).filter(|(spec, _)| spec.kind.is_data()).map(|(spec, t)| (spec.name, t))
 }
 
 /// Whether a value may be passed for an argument of this kind.
@@ -404,28 +433,9 @@ pub(crate) fn check_opaque(op: &'static str, name: &'static str, t: TensorRef<'_
     Ok(())
 }
 
-fn check_param(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {
-    let s = check_strided(schema, name, t)?;
-    if s.rank() > 1 {
-        fail!(
-            RankMismatch,
-            schema.name,
-            name,
-            t.describe(),
-            "parameters must have one dimension",
-            "flatten it, one value for each channel"
-        );
-    }
-    Ok(())
-}
-
-/// The strided tensor behind an argument that is strided whatever the key of the data; `KeyMismatch` for any other.
-fn check_strided<'a>(
-    schema: &'static Schema,
-    name: &'static str,
-    t: TensorRef<'a>,
-) -> Result<&'a StridedTensor> {
-    let TensorRef::Strided(s) = t else {
+/// `KeyMismatch` for an argument that is strided whatever the key of the data, and is not.
+fn check_strided(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) -> Result<()> {
+    let TensorRef::Strided(_) = t else {
         fail!(
             KeyMismatch,
             schema.name,
@@ -435,5 +445,5 @@ fn check_strided<'a>(
             format!("pass it strided: `{}`", t.key().spec().to_strided)
         );
     };
-    Ok(s)
+    Ok(())
 }

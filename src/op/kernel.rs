@@ -8,6 +8,7 @@ use crate::key::{DispatchKey, MAX_KEYS};
 use crate::ledger;
 use crate::op::args::{Arg, ArgList, Args, data_operands};
 use crate::op::fallback;
+use crate::op::lookup::refused_dtype;
 use crate::op::params::Params;
 use crate::op::results::{KernelResult, Results, Stop};
 use crate::op::schema::Schema;
@@ -102,8 +103,11 @@ impl std::fmt::Display for Engine {
 pub struct Kernel {
     /// The function. A kernel is registered once and stays for the life of the process.
     run: &'static KernelFn,
-    /// The dtypes that the kernel takes for its data operands.
+    /// The dtypes that the kernel takes for its data operands, except those that `operand_dtypes` names or whose dtype the
+    /// schema fixes: see [`dtypes_of`](Self::dtypes_of).
     pub dtypes: &'static [DType],
+    /// The dtypes that the kernel takes for single operands, by the names of their arguments.
+    pub operand_dtypes: &'static [(&'static str, &'static [DType])],
     /// Who implements it.
     pub engine: Engine,
     preferred: Option<&'static PreferredFn>,
@@ -118,27 +122,23 @@ pub type PreferredFn =
 impl Kernel {
     /// A kernel for f32 in this crate's own Rust.
     pub const fn rust(run: &'static KernelFn) -> Kernel {
-        Kernel { run, dtypes: &[DType::F32], engine: Engine::Rust, preferred: None }
+        Kernel { run, dtypes: &[DType::F32], operand_dtypes: &[], engine: Engine::Rust, preferred: None }
     }
 
     /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments: the
     /// caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the error.
     ///
     /// # Errors
-    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` for data operands of a dtype that the kernel does not take; the
-    /// op's own errors.
+    /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` or `DTypeMismatch` for operands of a dtype that the kernel does not
+    /// take, `RankMismatch` for operands of a rank that the schema does not allow; the op's own errors.
     pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
-        if let Some(operand) = self.refused_operand(args) {
-            return Err(unsupported_dtype(args, operand, self.dtypes));
+        if !self.takes(args) {
+            return Err(refused_dtype(args, std::iter::once(self)));
         }
-        let mut results = Results::new(args.op());
+        args.check_ranks()?;
+        let mut results = Results::new(args.schema);
         Ok(self.run(args, &mut results)?.then(|| results.outputs()))
-    }
-
-    /// The first data operand whose dtype the kernel does not take.
-    fn refused_operand<'a>(&self, args: &Args<'a>) -> Option<(&'static str, TensorRef<'a>)> {
-        args.data_operands().find(|(_, t)| !self.dtypes.contains(&t.dtype()))
     }
 
     /// Runs the kernel on operands whose dtypes it takes. `false` where it declined.
@@ -150,9 +150,18 @@ impl Kernel {
         }
     }
 
-    /// The same kernel for other dtypes.
+    /// The same kernel for data operands of other dtypes.
     pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
         Kernel { dtypes, ..self }
+    }
+
+    /// The same kernel, which takes these dtypes for these arguments: pairs of an argument's name and its dtypes. They may be
+    /// other dtypes than the schema states: so a backend adds a kernel for indices of another type.
+    pub const fn with_operand_dtypes(
+        self,
+        operand_dtypes: &'static [(&'static str, &'static [DType])],
+    ) -> Kernel {
+        Kernel { operand_dtypes, ..self }
     }
 
     /// The same kernel with its preferred formats, for planners of layouts.
@@ -286,7 +295,7 @@ impl Op {
     pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
         threads::enter(self.schema.name)?;
         let args = Args::new(self, values)?;
-        let mut results = Results::new(self.schema.name);
+        let mut results = Results::new(self.schema);
         if !self.run(&args, &mut results)? {
             return self.missing(&args);
         }
@@ -311,7 +320,7 @@ impl Op {
     ) -> Result<()> {
         threads::enter(self.schema.name)?;
         let args = Args::new(self, values)?;
-        let mut results = Results::into_tensors(self.schema.name, into).with_scratchpad(scratchpad);
+        let mut results = Results::into_tensors(self.schema, into).with_scratchpad(scratchpad);
         if !self.run(&args, &mut results)? {
             return Err(self.declined(&args));
         }
@@ -328,37 +337,34 @@ impl Op {
     ) -> Result<(Vec<TensorDesc>, usize)> {
         threads::enter(self.schema.name)?;
         let args = Args::new(self, values)?;
-        let mut results = Results::description(self.schema.name, with_scratchpad);
+        let mut results = Results::description(self.schema, with_scratchpad);
         if !self.run(&args, &mut results)? {
             return Err(self.declined(&args));
         }
         Ok(results.described())
     }
 
-    /// Runs the first kernel that takes the dtypes of the operands and does not decline. `false` where there is none.
+    /// Runs the first kernel that takes the dtypes of the operands and does not decline. The schema's rules for ranks are checked
+    /// before the first kernel is asked. `false` where there is none.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
-        let (mut refused, mut declined) = (None, false);
+        let (mut exists, mut asked) = (false, false);
         for kernel in self.kernels(args.key()) {
-            if let Some(operand) = kernel.refused_operand(args) {
-                refused.get_or_insert(operand);
-            } else if kernel.run(args, results)? {
+            exists = true;
+            if !kernel.takes(args) {
+                continue;
+            }
+            if !asked {
+                args.check_ranks()?;
+                asked = true;
+            }
+            if kernel.run(args, results)? {
                 return Ok(true);
-            } else {
-                declined = true;
             }
         }
-        match refused {
-            Some(operand) if !declined => {
-                let mut dtypes: Vec<DType> = Vec::new();
-                for &dtype in self.kernels(args.key()).flat_map(|kernel| kernel.dtypes) {
-                    if !dtypes.contains(&dtype) {
-                        dtypes.push(dtype);
-                    }
-                }
-                Err(unsupported_dtype(args, operand, &dtypes))
-            }
-            _ => Ok(false),
+        if exists && !asked {
+            return Err(refused_dtype(args, self.kernels(args.key())));
         }
+        Ok(false)
     }
 
     /// As `call`, for typed functions: tensors, then parameters. Returns one result of the operands' type.
@@ -480,20 +486,4 @@ fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> Strin
         ),
         None => "register a kernel for it".into(),
     }
-}
-
-/// The remedy for a dtype that no kernel takes: convert to one that a kernel takes.
-pub(crate) fn convert(to: DType) -> String {
-    format!("convert it with `to_dtype(DType::{to:?})`")
-}
-
-fn unsupported_dtype(args: &Args<'_>, (name, t): (&'static str, TensorRef<'_>), dtypes: &[DType]) -> Error {
-    let list: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
-    Error::UnsupportedDType(Complaint::new(
-        args.op(),
-        name,
-        t.describe(),
-        format!("the kernel for key `{}` takes {}", args.key(), list.join(", ")),
-        dtypes.first().map_or("pass another tensor".into(), |d| convert(*d)),
-    ))
 }

@@ -4,10 +4,12 @@ pub(crate) mod arg;
 pub(crate) mod args;
 pub(crate) mod fallback;
 pub(crate) mod kernel;
+pub(crate) mod lookup;
 pub(crate) mod param_value;
 pub(crate) mod params;
 pub(crate) mod preferred;
 pub(crate) mod results;
+pub(crate) mod rules;
 pub mod schema;
 
 pub(crate) use args::{Arg, Args, Value};

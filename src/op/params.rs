@@ -12,6 +12,10 @@
 //! }
 //! const ARGS: [ArgSpec; 2] = with_params(&[data("x")], Softmax::SPECS);
 //! ```
+//!
+//! Arguments have no value that means "none", so an optional number needs a number for it. Prefer a default without effect, as
+//! the infinite bounds of `clamp`. If negative numbers have no meaning of their own, use [`NegativeIsNone`] with the default -1,
+//! as `logit` does. An optional list is empty: `Option<[usize; N]>`.
 
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
@@ -105,6 +109,27 @@ impl Param for f64 {
     }
 }
 
+/// An optional number of an op for which negative numbers have no meaning of their own: any negative number is read as `None`,
+/// and `None` is passed on as -1. NaN is a number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NegativeIsNone(pub Option<f64>);
+
+impl From<Option<f64>> for NegativeIsNone {
+    fn from(value: Option<f64>) -> NegativeIsNone {
+        NegativeIsNone(value)
+    }
+}
+
+impl Param for NegativeIsNone {
+    fn read(args: &Args<'_>, i: usize) -> Result<NegativeIsNone> {
+        let value = args.float(i)?;
+        Ok(NegativeIsNone(if value < 0.0 { None } else { Some(value) }))
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Float(self.0.unwrap_or(-1.0))
+    }
+}
+
 /// Any number of sizes or axes.
 impl Param for Dims {
     fn read(args: &Args<'_>, i: usize) -> Result<Dims> {
@@ -126,7 +151,7 @@ impl<const N: usize> Param for [usize; N] {
     }
 }
 
-/// As above; `None` is an empty list, for which the op has its own default.
+/// One value for each spatial dimension, or none. `None` is an empty list; the op then uses its own default.
 impl<const N: usize> Param for Option<[usize; N]> {
     fn read(args: &Args<'_>, i: usize) -> Result<Option<[usize; N]>> {
         if args.sizes(i)?.is_empty() { Ok(None) } else { <[usize; N]>::read(args, i).map(Some) }

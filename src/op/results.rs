@@ -5,8 +5,6 @@
 //! A kernel checks its arguments, asks for its results, and writes them. If the caller wants only descriptors, the request
 //! itself ends the kernel. So the kernel's checks and its shape rule are written once.
 
-use std::borrow::Cow;
-
 use crate::dtype::DType;
 use crate::elementwise;
 use crate::error::{Complaint, Error, Result, fail};
@@ -14,6 +12,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::op::args::check_opaque;
 use crate::op::kernel::Outputs;
+use crate::op::schema::Schema;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{OpaqueTensor, Tensor, TensorMut};
 use crate::tensor::blocked::BlockedTensor;
@@ -44,7 +43,7 @@ pub type KernelResult<T = ()> = std::result::Result<T, Stop>;
 /// The results of one call. A kernel makes one request for all of them.
 #[derive(Debug)]
 pub struct Results<'a> {
-    op: &'static str,
+    schema: &'static Schema,
     destination: Destination<'a>,
     scratchpad: Option<&'a mut Scratchpad>,
 }
@@ -60,18 +59,18 @@ enum Destination<'a> {
 }
 
 impl<'a> Results<'a> {
-    pub(crate) fn new(op: &'static str) -> Results<'a> {
-        Results { op, destination: Destination::New(None), scratchpad: None }
+    pub(crate) fn new(schema: &'static Schema) -> Results<'a> {
+        Results { schema, destination: Destination::New(None), scratchpad: None }
     }
 
-    pub(crate) fn into_tensors(op: &'static str, given: Vec<TensorMut<'a>>) -> Results<'a> {
-        Results { op, destination: Destination::Given(given), scratchpad: None }
+    pub(crate) fn into_tensors(schema: &'static Schema, given: Vec<TensorMut<'a>>) -> Results<'a> {
+        Results { schema, destination: Destination::Given(given), scratchpad: None }
     }
 
-    pub(crate) fn description(op: &'static str, with_scratchpad: bool) -> Results<'a> {
+    pub(crate) fn description(schema: &'static Schema, with_scratchpad: bool) -> Results<'a> {
         let scratchpad_bytes = with_scratchpad.then_some(0);
         Results {
-            op,
+            schema,
             destination: Destination::Description { results: Vec::new(), scratchpad_bytes },
             scratchpad: None,
         }
@@ -123,6 +122,14 @@ impl<'a> Results<'a> {
         }
     }
 
+    /// As [`describe`](Self::describe), but makes the descriptor only if it is wanted.
+    pub(crate) fn describe_with(&mut self, desc: impl FnOnce() -> Result<TensorDesc>) -> KernelResult {
+        match &self.destination {
+            Destination::Description { scratchpad_bytes: None, .. } => self.describe(&desc()?),
+            _ => Ok(()),
+        }
+    }
+
     /// The scratchpad of this run, for a kernel that needs `bytes` **bytes**. A kernel asks for it before it asks for its
     /// results.
     ///
@@ -148,16 +155,17 @@ impl<'a> Results<'a> {
                 Err(Stop::Described)
             }
             Destination::New(made) => {
-                let list = descs.iter().map(|desc| new_result(self.op, desc)).collect::<Result<_>>()?;
+                let list =
+                    descs.iter().map(|desc| new_result(self.schema.name, desc)).collect::<Result<_>>()?;
                 match made.insert(Outputs::Many(list)) {
                     Outputs::Many(list) => Ok(list.iter_mut().map(crate::Operand::tensor_mut).collect()),
                     Outputs::One(t) => Ok(vec![crate::Operand::tensor_mut(t)]),
                 }
             }
             Destination::Given(given) => {
-                check_count(self.op, given.len(), descs.len())?;
+                check_count(self.schema.name, given.len(), descs.len())?;
                 for (i, (desc, to)) in descs.iter().zip(&mut *given).enumerate() {
-                    check_given(self.op, &result_name(i, descs.len()), desc, to, false)?;
+                    check_given(self.schema.name, &self.schema.output_name(i, descs.len()), desc, to, false)?;
                 }
                 Ok(given.iter_mut().map(reborrow).collect())
             }
@@ -170,13 +178,19 @@ impl<'a> Results<'a> {
                 results.push(desc);
                 Err(Stop::Described)
             }
-            Destination::New(made) => match made.insert(Outputs::One(new_result(self.op, &desc)?)) {
+            Destination::New(made) => match made.insert(Outputs::One(new_result(self.schema.name, &desc)?)) {
                 Outputs::One(t) => Ok(crate::Operand::tensor_mut(t)),
                 Outputs::Many(_) => unreachable!("one was just made"),
             },
             Destination::Given(given) => {
-                check_count(self.op, given.len(), 1)?;
-                check_given(self.op, "dst", &desc, &mut given[0], any_strides)?;
+                check_count(self.schema.name, given.len(), 1)?;
+                check_given(
+                    self.schema.name,
+                    &self.schema.output_name(0, 1),
+                    &desc,
+                    &mut given[0],
+                    any_strides,
+                )?;
                 Ok(reborrow(&mut given[0]))
             }
         }
@@ -215,7 +229,7 @@ impl<'a> Results<'a> {
         dims: &[usize],
         dtype: DType,
     ) -> KernelResult<&mut StridedTensor> {
-        strided(self.one(rule.desc(self.op, operands, dims, dtype)?, false)?)
+        self.of_rule(rule, operands, dims, dtype, false)
     }
 
     /// As [`by_rule`](Self::by_rule), for a kernel that can write any strides: a caller's tensor keeps its strides.
@@ -238,10 +252,29 @@ impl<'a> Results<'a> {
             let Destination::Given(given) = &mut self.destination else {
                 unreachable!("it was just looked at")
             };
-            check_own(self.op, &mut given[0])?;
+            check_own(self.schema.name, &mut given[0])?;
             return strided(reborrow(&mut given[0]));
         }
-        strided(self.one(rule.desc(self.op, operands, dims, dtype)?, true)?)
+        self.of_rule(rule, operands, dims, dtype, true)
+    }
+
+    fn of_rule(
+        &mut self,
+        rule: FormatRule,
+        operands: &[&StridedTensor],
+        dims: &[usize],
+        dtype: DType,
+        any_strides: bool,
+    ) -> KernelResult<&mut StridedTensor> {
+        // A new tensor needs no descriptor.
+        if let Destination::New(ref mut made) = self.destination {
+            let t = rule.empty_result(self.schema.name, operands, dims, dtype)?;
+            return match made.insert(t.into()) {
+                Outputs::One(Tensor::Strided(t)) => Ok(t),
+                _ => unreachable!("it was just made"),
+            };
+        }
+        strided(self.one(rule.desc(self.schema.name, operands, dims, dtype)?, any_strides)?)
     }
 
     /// The only result, blocked.
@@ -254,7 +287,15 @@ impl<'a> Results<'a> {
         layout: &Layout,
         dtype: DType,
     ) -> KernelResult<&mut BlockedTensor> {
-        let (dims, _) = crate::tensor::blocked::checked(self.op, dims, layout, dtype)?;
+        // A new tensor needs no descriptor.
+        if let Destination::New(ref mut made) = self.destination {
+            let t = BlockedTensor::for_result(self.schema.name, dims, layout, dtype)?;
+            return match made.insert(t.into()) {
+                Outputs::One(Tensor::Blocked(t)) => Ok(t),
+                _ => unreachable!("it was just made"),
+            };
+        }
+        let (dims, _) = crate::tensor::blocked::checked(self.schema.name, dims, layout, dtype)?;
         match self.one(TensorDesc::of_layout(dims, layout, dtype), false)? {
             TensorMut::Blocked(t) => Ok(t),
             _ => unreachable!("a result of a layout is blocked"),
@@ -278,8 +319,8 @@ impl<'a> Results<'a> {
             }
             Destination::New(made) => *made = write(None)?.map(Outputs::One),
             Destination::Given(given) => {
-                check_count(self.op, given.len(), 1)?;
-                check_given(self.op, "dst", &desc, &mut given[0], false)?;
+                check_count(self.schema.name, given.len(), 1)?;
+                check_given(self.schema.name, &self.schema.output_name(0, 1), &desc, &mut given[0], false)?;
                 if let TensorMut::Opaque(to) = &mut given[0] {
                     write(Some(to))?;
                 }
@@ -316,13 +357,19 @@ impl<'a> Results<'a> {
             Destination::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
             Destination::New(made) => *made = Some(Outputs::Many(views)),
             Destination::Given(given) => {
-                check_count(self.op, given.len(), views.len())?;
+                check_count(self.schema.name, given.len(), views.len())?;
                 for (i, (view, to)) in views.iter().zip(&mut *given).enumerate() {
                     let view = crate::Operand::tensor_ref(view);
-                    check_given(self.op, &result_name(i, views.len()), &TensorDesc::of(view), to, true)?;
+                    check_given(
+                        self.schema.name,
+                        &self.schema.output_name(i, views.len()),
+                        &TensorDesc::of(view),
+                        to,
+                        true,
+                    )?;
                 }
                 for (view, to) in views.iter().zip(given) {
-                    copy(self.op, view, to)?;
+                    copy(self.schema.name, view, to)?;
                 }
             }
         }
@@ -365,10 +412,6 @@ fn reborrow<'b>(t: &'b mut TensorMut<'_>) -> TensorMut<'b> {
         TensorMut::Blocked(t) => TensorMut::Blocked(t),
         TensorMut::Opaque(t) => TensorMut::Opaque(t),
     }
-}
-
-fn result_name(i: usize, count: usize) -> Cow<'static, str> {
-    if count == 1 { "dst".into() } else { format!("dst {i}").into() }
 }
 
 /// Checks the number of a caller's tensors.

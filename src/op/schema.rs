@@ -1,7 +1,11 @@
-//! Schemas: what arguments an op takes, and which of them choose the key.
+//! Schemas: what arguments an op takes, the rules for their dtypes and ranks, which of them choose the key, and what comes out.
 
+use std::borrow::Cow;
+
+use crate::dtype::DType;
 use crate::key::DispatchKey;
 use crate::op::args::Arg;
+pub use crate::op::rules::{DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of};
 
 /// The kind of an argument, with its default.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +48,13 @@ impl ArgKind {
             || matches!(self, ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList | ArgKind::Plain)
     }
 
+    /// Whether a call must give the argument: it has no default and is not optional.
+    #[cfg(feature = "testing")]
+    pub(crate) const fn is_required(self) -> bool {
+        !matches!(self, ArgKind::OptionalData | ArgKind::OptionalParam)
+            && matches!(self.default(), Arg::Absent)
+    }
+
     /// The value of an argument that a call leaves out: its default, or nothing.
     pub const fn default(self) -> Arg<'static> {
         match self {
@@ -75,6 +86,10 @@ impl ArgKind {
     }
 }
 
+/// The ranks of parameters. A scalar counts as one value.
+const ONE_DIMENSION: Ranks =
+    Ranks::between(0, 1, "parameters must have one dimension", "flatten it, one value for each channel");
+
 /// One argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArgSpec {
@@ -82,13 +97,47 @@ pub struct ArgSpec {
     pub name: &'static str,
     /// What it is, with its default.
     pub kind: ArgKind,
+    /// The dtypes that a tensor may have here.
+    pub dtypes: DTypes,
+    /// The ranks that a tensor may have here.
+    pub ranks: Ranks,
     /// Prefix for the `to_blocked` hint, for operands that must be transposed first.
     pub(crate) before_blocking: Option<&'static str>,
 }
 
 impl ArgSpec {
     pub(crate) const fn new(name: &'static str, kind: ArgKind) -> ArgSpec {
-        ArgSpec { name, kind, before_blocking: None }
+        let ranks = match kind {
+            ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList => ONE_DIMENSION,
+            _ => Ranks::Any,
+        };
+        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, before_blocking: None }
+    }
+
+    /// The same argument, for tensors of one of these dtypes. Another dtype is an `UnsupportedDType`.
+    pub const fn with_dtypes(self, dtypes: &'static [DType]) -> ArgSpec {
+        ArgSpec { dtypes: DTypes::OneOf(dtypes), ..self }
+    }
+
+    /// The same argument, for f32 tensors.
+    pub const fn f32(self) -> ArgSpec {
+        self.with_dtypes(&[DType::F32])
+    }
+
+    /// The same argument, for tensors of every dtype.
+    pub const fn any_dtype(self) -> ArgSpec {
+        self.with_dtypes(&DType::ALL)
+    }
+
+    /// The same argument, for tensors that are of one of these dtypes because of what they mean, such as indices. Another dtype
+    /// is a `DTypeMismatch` with this rule.
+    pub const fn with_fixed_dtypes(self, dtypes: &'static [DType], rule: &'static str) -> ArgSpec {
+        ArgSpec { dtypes: DTypes::Fixed(dtypes, rule), ..self }
+    }
+
+    /// The same argument, for tensors of these ranks. Another rank is a `RankMismatch`.
+    pub const fn with_ranks(self, ranks: Ranks) -> ArgSpec {
+        ArgSpec { ranks, ..self }
     }
 
     /// The remedy for a strided tensor of this rank that was passed for this argument together with data of `key`.
@@ -108,22 +157,57 @@ pub struct Schema {
     pub name: &'static str,
     /// The op's arguments, in order.
     pub args: &'static [ArgSpec],
+    /// The op's results, in order. Empty if the schema does not state them.
+    pub outputs: &'static [OutputSpec],
 }
 
 impl Schema {
-    /// A schema with this name and these arguments.
+    /// A schema with this name and these arguments, which does not state the results.
     pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
-        Schema { name, args }
+        Schema { name, args, outputs: &[] }
+    }
+
+    /// The same schema with these results.
+    pub const fn with_outputs(self, outputs: &'static [OutputSpec]) -> Schema {
+        Schema { outputs, ..self }
+    }
+
+    /// The same schema with one result `dst`, which has the dtype of the argument `x`.
+    pub(crate) const fn dst_like_x(self) -> Schema {
+        const DST: &[OutputSpec] = &[output_like("dst", "x")];
+        self.with_outputs(DST)
+    }
+
+    /// The name of result `i` of `count`: that of its declaration, numbered if there may be several; else `dst`.
+    pub fn output_name(&self, i: usize, count: usize) -> Cow<'static, str> {
+        match self.outputs {
+            [one] if one.is_list && count > 1 => format!("{} {i}", one.name).into(),
+            outputs => match outputs.get(i) {
+                Some(output) => output.name.into(),
+                None if count == 1 => "dst".into(),
+                None => format!("dst {i}").into(),
+            },
+        }
     }
 }
 
+/// Writes what is not empty of these, in brackets.
+fn write_rules(f: &mut std::fmt::Formatter<'_>, rules: [String; 2]) -> std::fmt::Result {
+    let stated: Vec<String> = rules.into_iter().filter(|rule| !rule.is_empty()).collect();
+    if stated.is_empty() { Ok(()) } else { write!(f, " [{}]", stated.join(", ")) }
+}
+
 impl std::fmt::Display for Schema {
-    /// The signature: `softmax(x: a data tensor, axis: an integer = 1)`.
+    /// The signature: `softmax(x: a data tensor [f32], axis: an integer = 1) -> dst [as x]`. Brackets hold the rules for dtypes
+    /// and ranks.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}(", self.name)?;
         for (i, arg) in self.args.iter().enumerate() {
             let comma = if i == 0 { "" } else { ", " };
             write!(f, "{comma}{}: {}", arg.name, arg.kind.describe())?;
+            // The kind of a parameter says its rank.
+            let ranks = if arg.ranks == ONE_DIMENSION { String::new() } else { arg.ranks.to_string() };
+            write_rules(f, [arg.dtypes.to_string(), ranks])?;
             match arg.kind {
                 ArgKind::Int(Some(v)) => write!(f, " = {v}")?,
                 ArgKind::Ints(Some(v)) => write!(f, " = {v:?}")?,
@@ -133,7 +217,11 @@ impl std::fmt::Display for Schema {
                 _ => {}
             }
         }
-        f.write_str(")")
+        f.write_str(")")?;
+        for (i, output) in self.outputs.iter().enumerate() {
+            write!(f, "{} {output}", if i == 0 { " ->" } else { "," })?;
+        }
+        Ok(())
     }
 }
 

@@ -6,15 +6,33 @@ use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{Matrix, parallel_matmul};
-use crate::op::schema::{data, optional_param};
+use crate::op::schema::{Ranks, data, optional_param, output_like};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
-static LINEAR_SCHEMA: Schema = Schema::new("linear", &[data("x"), data("weights"), optional_param("bias")]);
+const X_RANKS: Ranks = Ranks::at_least(1, "it has a last dimension of inputs", "pass [..., inputs]");
+const WEIGHTS_RANKS: Ranks =
+    Ranks::exactly(2, "they are [outputs, inputs]", "reshape them to two dimensions");
+const MATRIX_RANKS: Ranks =
+    Ranks::at_least(2, "a matrix has at least two dimensions", "unsqueeze a vector to one row or one column");
+
+static LINEAR_SCHEMA: Schema = Schema::new(
+    "linear",
+    &[
+        data("x").f32().with_ranks(X_RANKS),
+        data("weights").f32().with_ranks(WEIGHTS_RANKS),
+        optional_param("bias").f32(),
+    ],
+)
+.dst_like_x();
 static LINEAR: Op = Op::new(&LINEAR_SCHEMA).on_strided(Kernel::rust(&linear_kernel));
-static MATMUL_SCHEMA: Schema = Schema::new("matmul", &[data("a"), data("b")]);
+static MATMUL_SCHEMA: Schema = Schema::new(
+    "matmul",
+    &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS)],
+)
+.with_outputs(&[output_like("dst", "a")]);
 static MATMUL: Op = Op::new(&MATMUL_SCHEMA).on_strided(Kernel::rust(&matmul_kernel));
 
 /// What a run of them is called in the ledger.
@@ -75,27 +93,11 @@ impl LinearShape {
     /// Checks `x` [..., K] against `weights` [O, K] and `bias` `[O]`.
     pub fn new(x: &[usize], weights: &[usize], bias: Option<&[usize]>) -> Result<LinearShape> {
         let op = "linear";
-        let &[o, k] = weights else {
-            let got = format!("{weights:?}");
-            fail!(
-                RankMismatch,
-                op,
-                "weights",
-                got,
-                "they are [outputs, inputs]",
-                "reshape them to two dimensions"
-            )
-        };
-        let Some((&last, leading)) = x.split_last() else {
-            fail!(
-                RankMismatch,
-                op,
-                "x",
-                "a scalar",
-                "it has a last dimension of inputs",
-                "pass [..., inputs]"
-            )
-        };
+        // Packed layers come here without a schema.
+        WEIGHTS_RANKS.check(op, "weights", weights.len(), || format!("{weights:?}"))?;
+        X_RANKS.check(op, "x", x.len(), || format!("{x:?}"))?;
+        let (o, k) = (weights[0], weights[1]);
+        let (last, leading) = (x[x.len() - 1], &x[..x.len() - 1]);
         if last != k {
             fail!(
                 ShapeMismatch,
@@ -128,7 +130,6 @@ impl LinearShape {
 
 fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
-    crate::kernels::check_bias(args.op(), bias)?;
     let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
     let strides = MemoryFormat::Contiguous.strides(args.op(), &s.dst)?;
     let dst = results.strided(s.dst, strides, None, DType::F32)?;
@@ -164,18 +165,6 @@ pub(crate) fn linear_gemm(s: &LinearShape, x: &[f32], w: Matrix<'_>, bias: Optio
 fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let (a, b) = (args.strided(0)?, args.strided(1)?);
-    for (name, t) in [("a", a), ("b", b)] {
-        if t.rank() < 2 {
-            fail!(
-                RankMismatch,
-                op,
-                name,
-                TensorRef::Strided(t).describe(),
-                "a matrix has at least two dimensions",
-                "unsqueeze a vector to one row or one column"
-            );
-        }
-    }
     let (ra, rb) = (a.rank() - 2, b.rank() - 2);
     let (m, k, n) = (a.dims()[ra], a.dims()[ra + 1], b.dims()[rb + 1]);
     if b.dims()[rb] != k {

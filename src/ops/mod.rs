@@ -1,6 +1,7 @@
 //! The operators, one file an op or family: docs, parameters, shape rules, public function, kernels, table entry.
 //!
-//! A new op is one file here and its line in `ALL`.
+//! A new element-wise op is an entry of a table in `pointwise`. Any other op is a file here and a line in `ALL`. ARCHITECTURE.md
+//! names the other files that a new op needs.
 //!
 //! Operands of one typed call are of one type, so that a mix of backends does not compile; with
 //! [`Tensor`](crate::Tensor), which decides at run time, it is a `KeyMismatch`.

@@ -21,9 +21,9 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], SoftmaxOptions::SPECS);
-static SOFTMAX_SCHEMA: Schema = Schema::new("softmax", ARGS);
-static LOG_SOFTMAX_SCHEMA: Schema = Schema::new("log_softmax", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], SoftmaxOptions::SPECS);
+static SOFTMAX_SCHEMA: Schema = Schema::new("softmax", ARGS).dst_like_x();
+static LOG_SOFTMAX_SCHEMA: Schema = Schema::new("log_softmax", ARGS).dst_like_x();
 static SOFTMAX: Op = Op::new(&SOFTMAX_SCHEMA).on_both(Kernel::rust(&run::<false>));
 static LOG_SOFTMAX: Op = Op::new(&LOG_SOFTMAX_SCHEMA).on_both(Kernel::rust(&run::<true>));
 

@@ -10,7 +10,7 @@ use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
 use crate::kernels::conv::blocked::{elements, other_layout};
-use crate::kernels::conv::direct::{self, Plan};
+use crate::kernels::conv::direct::{self, DirectPlan};
 use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::weights::unpack_direct;
 use crate::kernels::conv::{ConvGeometry, GemmConv, check_fusion, gemm_conv, strided};
@@ -33,11 +33,11 @@ use crate::threads;
 use engine::Packed;
 pub use packer::ConvPacker;
 
-/// A convolution whose weights lie as its kernel wants them. Running it reorders nothing.
+/// A convolution whose weights have the layout that its kernel reads. Running it reorders nothing.
 ///
-/// It is for one source: sizes, dtype, layout and number of threads. Packed for one image it runs any batch; where the engine
-/// would want other weights for a batch, which it does for some sources, that batch runs in parts, each one in the ledger.
-/// Packed for more images, a batch that is no multiple of them may be a `PackMismatch`. Cheap to share between threads, which
+/// It is for one source: sizes, dtype, layout and number of threads. Packed for one image, it runs any batch. If oneDNN would need
+/// a different weight layout for this batch, the batch is split into smaller ones; the ledger has an entry for each. Packed for
+/// more images, a batch that is no multiple of them may be a `PackMismatch`. Cheap to share between threads, which
 /// may all run it at once. The kernels of 64 other batch sizes are kept; the first call with a batch size makes its kernel, and
 /// only calls with the same size wait for it.
 pub struct PackedConv<const N: usize, D: Direction = Forward> {
@@ -86,7 +86,7 @@ enum Weights {
 struct DirectWeights {
     data: Arc<Buffer>,
     /// For the batch that was packed for.
-    plan: Plan,
+    plan: DirectPlan,
 }
 
 impl<const N: usize, D: Direction> PackedConv<N, D> {
@@ -256,6 +256,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             fail!(InvalidArgument, g.op, "residual", got, rule, remedy);
         }
         check_fusion(g.op, g, &self.post_ops, residual, channel)?;
+        channel.iter().try_for_each(|&c| check_f32(g.op, "channel", c, "it is f32"))?;
         residual.map_or(Ok(()), |r| self.check_place(g, "residual", r))
     }
 
@@ -345,9 +346,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     }
 
     /// The plan of the blocked kernel in Rust for another batch.
-    fn plan_for(&self, g: &ConvGeometry) -> Result<Option<Plan>> {
+    fn plan_for(&self, g: &ConvGeometry) -> Result<Option<DirectPlan>> {
         match &self.source.layout {
-            SourceLayout::Blocked(layout) => Plan::new(g, layout),
+            SourceLayout::Blocked(layout) => DirectPlan::new(g, layout),
             SourceLayout::Strided(_) => Ok(None),
         }
     }

@@ -8,6 +8,7 @@ use super::formats::Described;
 use super::strided::StridedTensor;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
+use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -155,6 +156,41 @@ impl StridedTensor {
                 Ok(())
             },
         )
+    }
+
+    /// The same elements into an existing tensor of any strides whose elements do not share memory. PyTorch's `copy_`.
+    /// Copying between different strides is a reorder.
+    ///
+    /// ```
+    /// use blocktensor::{DType, MemoryFormat, StridedTensor};
+    /// let x = StridedTensor::full(&[1, 3, 2, 2], 1f32, MemoryFormat::Contiguous)?;
+    /// let mut y = StridedTensor::zeros(&[1, 3, 2, 2], DType::F32, MemoryFormat::ChannelsLast)?;
+    /// x.copy_into(&mut y)?;
+    /// assert_eq!(y.to_vec::<f32>()?, x.to_vec::<f32>()?);
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `DTypeMismatch`, `OverlappingOutput`; `Aliasing` while another tensor shares the storage of `dst`;
+    /// `ReorderDenied`. On an error `dst` is unchanged.
+    #[track_caller]
+    pub fn copy_into(&self, dst: &mut StridedTensor) -> Result<()> {
+        let op = "copy_into";
+        same_shape(op, &dst.dims, &self.dims)?;
+        same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        check_own_memory(op, &dst.dims, &dst.strides)?;
+        unshared(op, &mut dst.storage)?;
+        if dst.strides == self.strides {
+            return elementwise::copy_into(op, dst, self);
+        }
+        let (dims, strides) = (dst.dims, dst.strides);
+        let bytes = self.numel().saturating_mul(self.dtype.size_bytes());
+        let from = Described(&self.dims, &self.strides);
+        let to = Described(&dims, &strides);
+        let (source, location) = (self.storage.id(), Location::caller());
+        let what =
+            Move { op, cause: Cause::Call, from: &from, to: &to, dims: &dims, bytes, source, location };
+        ledger::reorder(what, || elementwise::copy_into(op, dst, self))
     }
 
     fn packing<'a>(

@@ -1,14 +1,57 @@
-//! How the cases' ops are called: one function per family.
+//! How a case becomes a call: by the op's schema if the names are the same, else by one function per family.
 
 use super::case::{Call, Case};
 use crate::op::Value;
+use crate::op::schema::ArgKind;
+use crate::registry;
 
 /// The call for a case, or `None` for an unknown op.
 pub fn call_of(c: &Case<'_>) -> Option<Call> {
-    [convolutions(c), pools(c), grid_sample(c), norms(c), elementwise(c), shapes(c), products(c)]
+    [by_schema, binary, convolutions, upsample_nearest, norms, prelu, shapes, products]
         .into_iter()
-        .flatten()
-        .next()
+        .find_map(|family| family(c))
+}
+
+/// The call for a case whose tensors and parameters have the names that they have in the op's schema.
+fn by_schema(c: &Case<'_>) -> Option<Call> {
+    let schema = registry::op(&c.op)?.schema();
+    let is_known = |name: &String| schema.args.iter().any(|spec| spec.name == name.as_str());
+    if !c.operands().all(is_known) || !c.params.as_object()?.keys().all(is_known) {
+        return None;
+    }
+    let mut args = Vec::new();
+    for spec in schema.args {
+        let name = spec.name;
+        let value = match spec.kind {
+            kind if kind.is_tensor() && !c.has(name) => None,
+            kind if !kind.is_tensor() && c.params.get(name).is_none() => None,
+            ArgKind::Data | ArgKind::OptionalData => Some(c.data(name)),
+            ArgKind::Param | ArgKind::OptionalParam => Some(c.param(name)),
+            ArgKind::Plain => Some(c.strided(name)),
+            ArgKind::Int(_) => Some(c.int(name)),
+            ArgKind::Ints(_) => Some(c.ints(name)),
+            ArgKind::Float(_) => Some(c.float(name)),
+            ArgKind::Bool(_) => Some(c.flag(name)),
+            ArgKind::Str(_) => Some(c.word(name)),
+            ArgKind::DataList | ArgKind::ParamList => return None,
+        };
+        match value {
+            Some(value) => args.push((name, value)),
+            // An argument that the case leaves out has its default. If it must be given, the call is another one.
+            None if spec.kind.is_required() => return None,
+            None => {}
+        }
+    }
+    Some((schema.name, args))
+}
+
+/// Ops of two data tensors: `a` is the case's `x`, `b` is its `z`.
+fn binary(c: &Case<'_>) -> Option<Call> {
+    let schema = registry::op(&c.op)?.schema();
+    let is_data = |i: usize, name| schema.args[i].name == name && schema.args[i].kind == ArgKind::Data;
+    let is_binary = schema.args.len() == 2 && is_data(0, "a") && is_data(1, "b");
+    (is_binary && c.has("x") && c.has("z"))
+        .then(|| (schema.name, vec![("a", c.data("x")), ("b", c.data("z"))]))
 }
 
 fn convolutions(c: &Case<'_>) -> Option<Call> {
@@ -32,37 +75,10 @@ fn convolutions(c: &Case<'_>) -> Option<Call> {
     Some((name, args))
 }
 
-/// Pooling and resampling.
-fn pools(c: &Case<'_>) -> Option<Call> {
-    let (name, ints, flags): (_, &[&'static str], &[&'static str]) = match c.op.as_str() {
-        "max_pool1d" => ("max_pool1d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
-        "max_pool2d" => ("max_pool2d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
-        "max_pool3d" => ("max_pool3d", &["kernel", "stride", "padding", "dilation"], &["ceil_mode"]),
-        "avg_pool1d" => ("avg_pool1d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
-        "avg_pool2d" => ("avg_pool2d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
-        "avg_pool3d" => ("avg_pool3d", &["kernel", "stride", "padding"], &["ceil_mode", "count_include_pad"]),
-        "adaptive_avg_pool2d" => ("adaptive_avg_pool2d", &["output"], &[]),
-        "upsample_nearest" => ("upsample_nearest", &["output"], &[]),
-        "upsample_bilinear" => ("upsample_bilinear", &["output"], &["align_corners"]),
-        _ => return None,
-    };
-    let mut args = vec![("x", c.data("x"))];
-    args.extend(ints.iter().map(|&n| (n, c.ints(n))));
-    args.extend(flags.iter().map(|&n| (n, c.flag(n))));
-    Some((name, args))
-}
-
-fn grid_sample(c: &Case<'_>) -> Option<Call> {
-    let args = || {
-        vec![
-            ("x", c.data("x")),
-            ("grid", c.strided("grid")),
-            ("mode", c.word("mode")),
-            ("padding_mode", c.word("padding_mode")),
-            ("align_corners", c.flag("align_corners")),
-        ]
-    };
-    (c.op == "grid_sample").then(|| ("grid_sample", args()))
+/// Cases of this op name a parameter that it does not have.
+fn upsample_nearest(c: &Case<'_>) -> Option<Call> {
+    (c.op == "upsample_nearest")
+        .then(|| ("upsample_nearest", vec![("x", c.data("x")), ("output", c.ints("output"))]))
 }
 
 /// Norms, softmax, reductions.
@@ -99,17 +115,6 @@ fn norms(c: &Case<'_>) -> Option<Call> {
             let params = [("weight", c.param("w")), ("bias", c.param("b")), ("eps", c.float("eps"))];
             (op, [("x", c.data("x")), arg].into_iter().chain(params).collect())
         }
-        "instance_norm" => ("instance_norm", vec![("x", c.data("x")), ("eps", c.float("eps"))]),
-        "local_response_norm" => (
-            "local_response_norm",
-            vec![
-                ("x", c.data("x")),
-                ("size", c.int("size")),
-                ("alpha", c.float("alpha")),
-                ("beta", c.float("beta")),
-                ("k", c.float("k")),
-            ],
-        ),
         "softmax" => ("softmax", vec![("x", c.data("x")), ("axis", c.int("dim"))]),
         "mean" | "sum" | "amax" => {
             let op = ["mean", "sum", "amax"].into_iter().find(|&op| op == c.op)?;
@@ -120,48 +125,11 @@ fn norms(c: &Case<'_>) -> Option<Call> {
     })
 }
 
-/// Unary and binary.
-fn elementwise(c: &Case<'_>) -> Option<Call> {
-    const UNARY: &[&str] = &[
-        "relu",
-        "relu6",
-        "leaky_relu",
-        "elu",
-        "gelu",
-        "gelu_tanh",
-        "silu",
-        "mish",
-        "sigmoid",
-        "hardsigmoid",
-        "hardswish",
-        "tanh",
-        "hardtanh",
-        "softplus",
-        "exp",
-        "log",
-        "sqrt",
-        "abs",
-        "neg",
-        "square",
-        "reciprocal",
-        "round",
-    ];
-    const BINARY: &[&str] = &["add", "sub", "mul", "div", "maximum", "minimum", "pow", "eq", "ge"];
-    let op = c.op.as_str();
-    if let Some(&name) = UNARY.iter().find(|&&n| n == op) {
-        return Some((name, vec![("x", c.data("x"))]));
-    }
-    if let Some(&name) = BINARY.iter().find(|&&n| n == op) {
-        return Some((name, vec![("a", c.data("x")), ("b", c.data("z"))]));
-    }
-    Some(match op {
-        "clamp" => ("clamp", vec![("x", c.data("x")), ("min", c.float("min")), ("max", c.float("max"))]),
-        "prelu" => ("prelu", vec![("x", c.data("x")), ("weights", c.param("w"))]),
-        _ => return None,
-    })
+fn prelu(c: &Case<'_>) -> Option<Call> {
+    (c.op == "prelu").then(|| ("prelu", vec![("x", c.data("x")), ("weights", c.param("w"))]))
 }
 
-/// Cat, chunk, pad, shuffles.
+/// Cat, chunk, pad.
 fn shapes(c: &Case<'_>) -> Option<Call> {
     Some(match c.op.as_str() {
         "cat" => {
@@ -179,17 +147,14 @@ fn shapes(c: &Case<'_>) -> Option<Call> {
                 ("value", c.float("value")),
             ],
         ),
-        "pixel_shuffle" => ("pixel_shuffle", vec![("x", c.data("x")), ("factor", c.int("factor"))]),
-        "channel_shuffle" => ("channel_shuffle", vec![("x", c.data("x")), ("groups", c.int("groups"))]),
         _ => return None,
     })
 }
 
-/// Linear, matmul, transposed convolution.
+/// Linear, transposed convolution.
 fn products(c: &Case<'_>) -> Option<Call> {
     Some(match c.op.as_str() {
         "linear" => ("linear", vec![("x", c.data("x")), ("weights", c.data("w")), ("bias", c.param("b"))]),
-        "matmul" => ("matmul", vec![("a", c.data("x")), ("b", c.data("z"))]),
         "conv_transpose2d" => {
             let mut args = vec![
                 ("x", c.data("x")),

@@ -86,6 +86,11 @@ impl Case<'_> {
         self.or(self.plain(name), empty).into()
     }
 
+    /// The names of the tensors that are operands: not the results (`y...`, `new_...`), and not gradients (`d...`).
+    pub fn operands(&self) -> impl Iterator<Item = &String> {
+        self.shapes.keys().filter(|name| !["y", "new_", "d"].iter().any(|prefix| name.starts_with(prefix)))
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.shapes.contains_key(name)
     }
@@ -106,8 +111,10 @@ impl Case<'_> {
         Value::Int(self.number(name, Json::as_i64, 0))
     }
 
+    /// JSON has no NaN and no infinities: those are strings.
     pub fn float(&self, name: &str) -> Value {
-        Value::Float(self.number(name, Json::as_f64, 0.0))
+        let read = |v: &Json| v.as_f64().or_else(|| v.as_str()?.parse().ok());
+        Value::Float(self.number(name, read, 0.0))
     }
 
     pub fn flag(&self, name: &str) -> Value {

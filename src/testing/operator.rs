@@ -2,7 +2,8 @@
 
 use crate::arena::Arena;
 use crate::buffer::ALIGN;
-use crate::dispatch::{self, DispatchKey, Value};
+use crate::dispatch::schema::OutputDType;
+use crate::dispatch::{self, DispatchKey, Schema, Value};
 use crate::error::{Error, Result};
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger;
@@ -12,7 +13,8 @@ use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::desc::TensorDesc;
 
 /// Calls an op by name. Then asks the same op, as an [`Operator`], for the descriptors of its results and its scratchpad, and
-/// runs it into tensors of an [`Arena`] that hold NaN. Compares descriptors, scratchpad and bits. Returns the first
+/// runs it into tensors of an [`Arena`] that hold NaN. Compares descriptors, scratchpad and bits, and the results with the
+/// outputs that the schema states. Returns the first
 /// difference, or `None` if there is none. For another crate's backend only the descriptors of results are compared.
 ///
 /// # Errors
@@ -38,6 +40,9 @@ fn compare(
     let actual: Vec<TensorDesc> = results.iter().map(|t| TensorDesc::of(t.tensor_ref())).collect();
     if inferred != actual {
         return Ok(Some(format!("infer returned {inferred:?}, and the call {actual:?}")));
+    }
+    if let Some(wrong) = compare_outputs(bound.registered().schema(), values, results) {
+        return Ok(Some(wrong));
     }
     let wanted = bound.scratchpad_bytes(&descs)?;
     if wanted != scratchpad_bytes {
@@ -74,6 +79,30 @@ fn compare(
         }
     }
     Ok(None)
+}
+
+/// Compares results with the number and the dtypes that the schema states; returns the first difference.
+fn compare_outputs(schema: &Schema, values: &[(&str, Value)], results: &[Tensor]) -> Option<String> {
+    let stated = schema.outputs;
+    let is_list = matches!(stated, [one] if one.is_list);
+    if stated.is_empty() || !is_list && stated.len() != results.len() {
+        let count = results.len();
+        return (!stated.is_empty()).then(|| format!("{count} results of `{schema}`"));
+    }
+    let dtype_of = |name: &str| match values.iter().find(|(given, _)| *given == name) {
+        Some((_, Value::Tensor(t))) => Some(t.tensor_ref().dtype()),
+        Some((_, Value::Tensors(list))) => list.first().map(|t| t.tensor_ref().dtype()),
+        _ => None,
+    };
+    results.iter().enumerate().find_map(|(i, result)| {
+        let output = if is_list { &stated[0] } else { &stated[i] };
+        let wanted = match output.dtype {
+            OutputDType::Like(name) => dtype_of(name),
+            OutputDType::Fixed(dtype) => Some(dtype),
+        };
+        let got = result.tensor_ref().dtype();
+        (wanted != Some(got)).then(|| format!("result {i} of `{schema}` is {got}"))
+    })
 }
 
 /// Tensors with these descriptors, side by side in an arena whose bytes are those of NaN.

@@ -1,4 +1,4 @@
-//! Bad calls by name. Each is a row of the catalogue in RELIABILITY. The tests of the C interface use them too.
+//! Bad calls by name, numbered as in the maintainers' catalogue of bad input. The tests of the C interface use them too.
 
 use blocktensor::dispatch::Value;
 use blocktensor::{BlockedTensor, DType, Layout, StridedTensor};

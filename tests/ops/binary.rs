@@ -4,13 +4,33 @@ use blocktensor::dispatch::{self, Value};
 use blocktensor::{Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
 
 use crate::support::activation::{elements, forms, index, same_bits_for_all_threads, sizes};
-use crate::support::elementwise::binary;
 use crate::support::{Rng, assert_close};
 
 #[rustfmt::skip]
 const OPS: &[&str] = &[
     "add", "sub", "mul", "div", "pow", "maximum", "minimum", "eq", "ne", "lt", "le", "gt", "ge",
 ];
+
+/// PyTorch's definition of a binary op.
+fn binary(op: &str, a: f64, b: f64) -> f64 {
+    let truth = |t: bool| f64::from(u8::from(t));
+    match op {
+        "add" => a + b,
+        "sub" => a - b,
+        "mul" => a * b,
+        "div" => a / b,
+        "pow" => a.powf(b),
+        "maximum" => a.max(b),
+        "minimum" => a.min(b),
+        "eq" => truth(a == b),
+        "ne" => truth(a != b),
+        "lt" => truth(a < b),
+        "le" => truth(a <= b),
+        "gt" => truth(a > b),
+        "ge" => truth(a >= b),
+        other => panic!("no definition of {other}"),
+    }
+}
 
 /// The sizes, with random ones replaced by 1.
 fn stretched(rng: &mut Rng, dims: &[usize]) -> Vec<usize> {

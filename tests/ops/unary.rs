@@ -4,25 +4,106 @@ use blocktensor::dispatch::{self, Value};
 use blocktensor::{DType, Error, Layout, MemoryFormat, StridedTensor, Tensor, ops};
 
 use crate::support::activation::{elements, forms, same_bits_for_all_threads, sizes};
-use crate::support::elementwise::unary;
-use crate::support::{Rng, assert_close};
+use crate::support::{Rng, assert_close, unary_ops};
 
-/// Every op: names and values of its parameters, the tolerance, and whether its domain is the positive numbers.
+/// One op, with values for its parameters.
+#[derive(Clone, Copy)]
+struct Case {
+    op: &'static str,
+    /// Names and values; parameters that are not here have their defaults.
+    params: &'static [(&'static str, f64)],
+    /// The definition in f64. Its second argument is the values of `params`.
+    definition: fn(f64, &[f64]) -> f64,
+    /// The largest error, relative to the result and a quarter of the largest result.
+    tolerance: f64,
+    /// The range of the inputs. Some rounds take a smaller part of it, nearer to 0.
+    inputs: [f64; 2],
+}
+
+/// What most cases have: no parameters, an inexact result, inputs of both signs.
+const CASE: Case =
+    Case { op: "", params: &[], definition: |_, _| f64::NAN, tolerance: 4e-6, inputs: [-20.0, 20.0] };
+/// As [`CASE`], for ops whose result is exact.
+const EXACT: Case = Case { tolerance: 0.0, ..CASE };
+/// As [`CASE`], for ops that are defined for positive numbers.
+const POSITIVE: Case = Case { inputs: [1e-3, 20.0], ..CASE };
+
+/// At least one case for every unary op.
 #[rustfmt::skip]
-const OPS: &[(&str, &[(&str, f64)], f64, bool)] = &[
-    ("relu", &[], 0.0, false), ("relu6", &[], 0.0, false), ("leaky_relu", &[("slope", 0.125)], 0.0, false),
-    ("elu", &[("alpha", 0.75)], 4e-6, false), ("selu", &[], 4e-6, false), ("celu", &[("alpha", 1.5)], 4e-6, false),
-    ("gelu", &[], 4e-6, false), ("gelu_tanh", &[], 4e-5, false), ("silu", &[], 4e-6, false),
-    ("mish", &[], 4e-6, false), ("sigmoid", &[], 4e-6, false), ("hardsigmoid", &[], 4e-6, false),
-    ("hardswish", &[], 4e-6, false), ("tanh", &[], 4e-6, false),
-    ("hardtanh", &[("min", -0.75), ("max", 2.5)], 0.0, false),
-    ("softplus", &[("beta", 1.5), ("threshold", 4.0)], 4e-6, false), ("softsign", &[], 4e-6, false),
-    ("exp", &[], 4e-6, false), ("log", &[], 4e-6, true), ("sqrt", &[], 4e-6, true), ("rsqrt", &[], 4e-6, true),
-    ("abs", &[], 0.0, false), ("neg", &[], 0.0, false), ("square", &[], 4e-6, false),
-    ("reciprocal", &[], 4e-6, true), ("clamp", &[("min", 0.5), ("max", 1.25)], 0.0, false),
-    ("round", &[], 0.0, false), ("floor", &[], 0.0, false), ("ceil", &[], 0.0, false), ("sign", &[], 0.0, false),
-    ("sin", &[], 4e-6, false), ("cos", &[], 4e-6, false), ("erf", &[], 4e-6, false),
+const CASES: &[Case] = &[
+    Case { op: "relu", definition: |x, _| x.max(0.0), ..EXACT },
+    Case { op: "relu6", definition: |x, _| relu6(x), ..EXACT },
+    Case { op: "leaky_relu", params: &[("slope", 0.125)], definition: |x, p| if x > 0.0 { x } else { p[0] * x }, ..EXACT },
+    Case { op: "elu", params: &[("alpha", 0.75)], definition: |x, p| elu(x, p[0]), ..CASE },
+    Case { op: "selu", definition: |x, _| 1.050_700_987_355_480_5 * elu(x, 1.673_263_242_354_377_2), ..CASE },
+    Case { op: "celu", params: &[("alpha", 1.5)], definition: |x, p| x.max(0.0) + (p[0] * (x / p[0]).exp_m1()).min(0.0), ..CASE },
+    Case { op: "gelu", definition: |x, _| x / 2.0 * (1.0 + erf(x / 2f64.sqrt())), ..CASE },
+    Case { op: "gelu_tanh", definition: |x, _| gelu_tanh(x), tolerance: 4e-5, ..CASE },
+    Case { op: "silu", definition: |x, _| x * sigmoid(x), ..CASE },
+    Case { op: "mish", definition: |x, _| x * softplus(x).tanh(), ..CASE },
+    Case { op: "sigmoid", definition: |x, _| sigmoid(x), ..CASE },
+    Case { op: "hardsigmoid", definition: |x, _| relu6(x + 3.0) / 6.0, ..CASE },
+    Case { op: "hardswish", definition: |x, _| x * relu6(x + 3.0) / 6.0, ..CASE },
+    Case { op: "tanh", definition: |x, _| x.tanh(), ..CASE },
+    Case { op: "hardtanh", params: &[("min", -0.75), ("max", 2.5)], definition: |x, p| x.max(p[0]).min(p[1]), ..EXACT },
+    Case { op: "softplus", params: &[("beta", 1.5), ("threshold", 4.0)],
+           definition: |x, p| if p[0] * x > p[1] { x } else { softplus(p[0] * x) / p[0] }, ..CASE },
+    Case { op: "softsign", definition: |x, _| x / (1.0 + x.abs()), ..CASE },
+    Case { op: "exp", definition: |x, _| x.exp(), ..CASE },
+    Case { op: "log", definition: |x, _| x.ln(), ..POSITIVE },
+    Case { op: "logit", definition: |x, _| (x / (1.0 - x)).ln(), inputs: [0.0, 1.0], ..CASE },
+    Case { op: "logit", params: &[("eps", 0.125)],
+           definition: |x, p| { let x = x.max(p[0]).min(1.0 - p[0]); (x / (1.0 - x)).ln() }, inputs: [-1.0, 2.0], ..CASE },
+    Case { op: "sqrt", definition: |x, _| x.sqrt(), ..POSITIVE },
+    Case { op: "rsqrt", definition: |x, _| 1.0 / x.sqrt(), ..POSITIVE },
+    Case { op: "abs", definition: |x, _| x.abs(), ..EXACT },
+    Case { op: "neg", definition: |x, _| -x, ..EXACT },
+    Case { op: "square", definition: |x, _| x * x, ..CASE },
+    Case { op: "reciprocal", definition: |x, _| 1.0 / x, ..POSITIVE },
+    Case { op: "clamp", params: &[("min", 0.5), ("max", 1.25)], definition: |x, p| x.max(p[0]).min(p[1]), ..EXACT },
+    Case { op: "round", definition: |x, _| x.round_ties_even(), ..EXACT },
+    Case { op: "floor", definition: |x, _| x.floor(), ..EXACT },
+    Case { op: "ceil", definition: |x, _| x.ceil(), ..EXACT },
+    Case { op: "sign", definition: |x, _| if x == 0.0 { 0.0 } else { x.signum() }, ..EXACT },
+    Case { op: "sin", definition: |x, _| x.sin(), ..CASE },
+    Case { op: "cos", definition: |x, _| x.cos(), ..CASE },
+    Case { op: "erf", definition: |x, _| erf(x), ..CASE },
 ];
+
+fn relu6(x: f64) -> f64 {
+    x.clamp(0.0, 6.0)
+}
+
+fn elu(x: f64, alpha: f64) -> f64 {
+    if x > 0.0 { x } else { alpha * x.exp_m1() }
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+fn softplus(x: f64) -> f64 {
+    if x > 30.0 { x } else { x.exp().ln_1p() }
+}
+
+fn gelu_tanh(x: f64) -> f64 {
+    x / 2.0 * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x)).tanh())
+}
+
+/// `erf` by its series, and by the continued fraction of its complement.
+fn erf(x: f64) -> f64 {
+    let t = x.abs();
+    if t < 3.0 {
+        let (mut term, mut sum) = (t, t);
+        for n in 1..200 {
+            term *= -t * t / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        return (2.0 / std::f64::consts::PI.sqrt() * sum).copysign(x);
+    }
+    let fraction = (1..60).rev().fold(t, |f, k| t + f64::from(k) / 2.0 / f);
+    (1.0 - (-t * t).exp() / fraction / std::f64::consts::PI.sqrt()).copysign(x)
+}
 
 fn call(op: &str, x: &Tensor, params: &[(&'static str, f64)]) -> Tensor {
     let mut args = vec![("x", Value::from(x.clone()))];
@@ -35,19 +116,26 @@ fn bits(t: &Tensor) -> Vec<u32> {
 }
 
 #[test]
+fn every_unary_op_has_a_case() {
+    for op in unary_ops() {
+        assert!(CASES.iter().any(|case| case.op == op.schema().name), "add a case for {}", op.schema());
+    }
+}
+
+#[test]
 fn unary_ops_agree_with_f64_definitions_in_every_layout() {
     let mut rng = Rng(31);
     for round in 0..12 {
-        for &(op, params, tolerance, positive) in OPS {
+        for &Case { op, params, definition, tolerance, inputs: [from, to] } in CASES {
             let dims = sizes(&mut rng);
-            let scale = rng.pick(&[1.0, 6.0, 20.0]);
+            let scale = rng.pick(&[0.05, 0.3, 1.0]);
             let data: Vec<f32> = rng
                 .reals(dims.iter().product())
                 .into_iter()
-                .map(|v| if positive { v.abs() * scale + 1e-3 } else { v * scale })
+                .map(|v| (scale * (from + (to - from) * f64::from(v + 1.0) / 2.0)) as f32)
                 .collect();
-            let p = [0, 1].map(|i| params.get(i).map_or(0.0, |p| p.1));
-            let want: Vec<f64> = data.iter().map(|&x| unary(op, f64::from(x), p)).collect();
+            let values: Vec<f64> = params.iter().map(|&(_, value)| value).collect();
+            let want: Vec<f64> = data.iter().map(|&x| definition(f64::from(x), &values)).collect();
             let largest = want.iter().fold(0f64, |m, v| m.max(v.abs()));
             let x = StridedTensor::from_slice(&data, &dims).unwrap();
             let first = call(op, &x.clone().into(), params);
@@ -67,7 +155,7 @@ fn unary_ops_of_special_values_have_the_same_bits_in_every_layout() {
         [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1e-40, -1e-40, f32::MAX, f32::MIN, 0.5];
     let data: Vec<f32> = (0..2 * 17 * 5 * 3).map(|i| special[i % special.len()]).collect();
     let x = StridedTensor::from_slice(&data, &[2, 17, 5, 3]).unwrap();
-    for &(op, params, ..) in OPS {
+    for &Case { op, params, .. } in CASES {
         let first = bits(&call(op, &x.clone().into(), params));
         for (form, x) in forms(&x) {
             let got = bits(&call(op, &x, params));
@@ -201,4 +289,39 @@ fn clamp_and_hardtanh_with_a_nan_bound_give_nan_as_pytorch() {
     {
         assert!(y.unwrap().to_vec::<f32>().unwrap().iter().all(|v| v.is_nan()));
     }
+}
+
+#[test]
+fn logit_limits_x_as_pytorch() {
+    const INF: f32 = f32::INFINITY;
+    let data = [f32::NAN, -INF, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, INF];
+    let x = StridedTensor::from_slice(&data, &[1, 10, 1]).unwrap();
+    let log3 = 3f32.ln();
+    let unlimited = [f32::NAN, f32::NAN, -INF, -INF, -log3, 0.0, INF, f32::NAN, f32::NAN];
+    let cases: [(Option<f64>, [f32; 9]); 6] = [
+        (None, unlimited),
+        (Some(-0.25), unlimited),
+        (Some(f64::NAN), unlimited),
+        (Some(0.0), [-INF, -INF, -INF, -INF, -log3, 0.0, INF, INF, INF]),
+        (Some(0.25), [-log3, -log3, -log3, -log3, -log3, 0.0, log3, log3, log3]),
+        (Some(0.75), [log3, log3, log3, log3, log3, log3, -log3, -log3, -log3]),
+    ];
+    for (form, x) in forms(&x) {
+        for (eps, want) in cases {
+            let y = elements(&ops::logit(&x, eps).unwrap());
+            // NaN stays NaN, whatever the range.
+            let want: Vec<f64> = [&[f32::NAN], &want[..]].concat().into_iter().map(f64::from).collect();
+            assert_close(&format!("{form}, eps {eps:?}"), &y, &want, |i| 4e-7 * want[i].abs());
+            let named: Vec<(&str, f64)> = eps.map(|eps| ("eps", eps)).into_iter().collect();
+            let same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert!(elements(&call("logit", &x, &named)).iter().zip(&y).all(same), "{form}, eps {eps:?}");
+        }
+    }
+    let blocked = x.to_blocked(&Layout::native_activation(3).unwrap()).unwrap();
+    let mut to = blocked.full_like(7f32).unwrap();
+    ops::logit_into(&blocked, Some(0.25), &mut to).unwrap();
+    assert_eq!(elements(&to.into())[1..], elements(&ops::logit(&x, Some(0.25)).unwrap().into())[1..]);
+    // `1 - eps` is 1 in f32.
+    let one = StridedTensor::from_slice(&[1f32], &[1]).unwrap();
+    assert_eq!(ops::logit(&one, Some(1e-9)).unwrap().to_vec::<f32>().unwrap(), [INF]);
 }

@@ -2,13 +2,12 @@
 
 pub mod activation;
 pub mod conv;
-pub mod elementwise;
 pub mod norm;
 pub mod pool;
 pub mod resample;
 
 use blocktensor::dispatch::schema::ArgKind;
-use blocktensor::dispatch::{Op, Value};
+use blocktensor::dispatch::{self, DispatchKey, Op, Value};
 use blocktensor::ops::{self, PadMode};
 use blocktensor::{MemoryFormat, StridedTensor, Tensor};
 
@@ -168,4 +167,15 @@ pub fn arguments(op: &Op, t: &Tensor) -> Vec<(&'static str, Value)> {
         values.push((a.name, value));
     }
     values
+}
+
+/// Every element-wise op of one operand, except `prelu`: its arguments are `x` and numbers with defaults.
+pub fn unary_ops() -> impl Iterator<Item = &'static Op> {
+    dispatch::ops().into_iter().filter(|op| {
+        // Ops of other crates, which other tests register, have no kernel for this key.
+        let is_ours = op.kernel(DispatchKey::STRIDED).is_some();
+        let mut params = op.schema().args.iter().skip(1);
+        let takes_numbers = params.all(|p| matches!(p.kind, ArgKind::Float(Some(_))));
+        is_ours && takes_numbers && crate::readme::is_unary(op)
+    })
 }

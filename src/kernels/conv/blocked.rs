@@ -1,7 +1,7 @@
 //! Convolution on blocked tensors: oneDNN's kernels where it has fast ones, else our own.
 
 use crate::error::{Result, Unsupported, fail};
-use crate::kernels::conv::direct::{self, Plan};
+use crate::kernels::conv::direct::{self, DirectPlan};
 use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::{Call, ConvGeometry, ConvParams, weights};
 use crate::layout::blocked::Layout;
@@ -106,8 +106,8 @@ pub(crate) fn direct_kernel(args: &Args<'_>, results: &mut Results<'_>) -> Kerne
 }
 
 /// How the kernel in Rust goes over these sizes.
-fn plan_of(args: &Args<'_>, g: &ConvGeometry, x: &BlockedTensor) -> Result<Plan> {
-    if let Some(plan) = Plan::new(g, x.layout())? {
+fn plan_of(args: &Args<'_>, g: &ConvGeometry, x: &BlockedTensor) -> Result<DirectPlan> {
+    if let Some(plan) = DirectPlan::new(g, x.layout())? {
         return Ok(plan);
     }
     let reason = Unsupported::Layout { layout: x.layout().to_string() };

@@ -4,6 +4,33 @@ use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, MAX_SIZE, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::layout::native::WeightsKind;
+use crate::op::schema::Ranks;
+
+/// The ranks of source and residual of a convolution.
+pub(crate) const fn activation_ranks(spatial: usize) -> Ranks {
+    let rule = match spatial {
+        1 => "it has rank 3: N, C and 1 spatial dimension",
+        2 => "it has rank 4: N, C and 2 spatial dimensions",
+        _ => "it has rank 5: N, C and 3 spatial dimensions",
+    };
+    Ranks::exactly(spatial + 2, rule, "add or merge dimensions, or use the convolution of that rank")
+}
+
+/// The ranks of the weights of a convolution.
+pub(crate) const fn weights_ranks(spatial: usize) -> Ranks {
+    let rule = match spatial {
+        1 => {
+            "they are [O, C/groups, kernel...] or [groups, O/groups, C/groups, kernel...] with 1 kernel size"
+        }
+        2 => {
+            "they are [O, C/groups, kernel...] or [groups, O/groups, C/groups, kernel...] with 2 kernel sizes"
+        }
+        _ => {
+            "they are [O, C/groups, kernel...] or [groups, O/groups, C/groups, kernel...] with 3 kernel sizes"
+        }
+    };
+    Ranks::between(spatial + 2, spatial + 3, rule, "reshape them")
+}
 
 /// Everything that the operands' shapes and the parameters say, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,16 +107,8 @@ impl ConvGeometry {
         p: &ConvNumbers,
     ) -> Result<ConvGeometry> {
         let groups = p.groups;
-        if src.len() != spatial + 2 {
-            fail!(
-                RankMismatch,
-                op,
-                "x",
-                format!("{src:?} of rank {}", src.len()),
-                format!("it has rank {}: N, C and {spatial} spatial dimensions", spatial + 2),
-                "add or merge dimensions, or use the convolution of that rank"
-            );
-        }
+        // Packed convolutions come here without a schema.
+        activation_ranks(spatial).check(op, "x", src.len(), || format!("{src:?}"))?;
         if groups == 0 {
             fail!(
                 InvalidArgument,
@@ -100,19 +119,8 @@ impl ConvGeometry {
                 "pass 1 for an ungrouped one"
             );
         }
+        weights_ranks(spatial).check(op, "weights", weights.len(), || format!("{weights:?}"))?;
         let grouped = weights.len() == spatial + 3;
-        if !grouped && weights.len() != spatial + 2 {
-            fail!(
-                RankMismatch,
-                op,
-                "weights",
-                format!("{weights:?} of rank {}", weights.len()),
-                format!(
-                    "they are [O, C/groups, kernel...] or [groups, O/groups, C/groups, kernel...] with {spatial} kernel sizes"
-                ),
-                "reshape them"
-            );
-        }
         let shape = |got: String, rule: String, remedy: &str| {
             Error::ShapeMismatch(Complaint::new(op, "weights", got, rule, remedy))
         };

@@ -17,11 +17,10 @@ pub(crate) use gemm::{GemmConv, gemm_conv};
 pub(crate) use geometry::{ConvGeometry, ConvNumbers};
 pub(crate) use params::ConvParams;
 
-use super::check_bias;
 use crate::error::{Result, fail};
 use crate::op::Args;
 use crate::post_ops::PostOps;
-use crate::tensor::any::{TensorRef, check_f32};
+use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 
 /// Spatial dimensions of the op of this name, and whether it is a transposed one.
@@ -46,7 +45,6 @@ impl<'a> Call<'a> {
     fn new(args: &Args<'a>, params: &ConvParams, weights: &[usize]) -> Result<Call<'a>> {
         let (spatial, transposed) = kind_of(args.op());
         let bias = args.optional_strided(2)?;
-        check_bias(args.op(), bias)?;
         let numbers = params.numbers(args.op(), spatial, transposed)?;
         let x = args.tensor(0)?;
         let bias_dims = bias.map(StridedTensor::dims);
@@ -126,7 +124,6 @@ pub(crate) fn check_fusion(
                 format!("pass {} values", g.o)
             );
         }
-        check_f32(op, "channel", *c, "it is f32")?;
     }
     Ok(())
 }

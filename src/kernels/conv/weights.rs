@@ -6,7 +6,7 @@ use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::{Plain, Plan};
+use crate::kernels::conv::direct::{DirectPlan, Plain};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
@@ -38,7 +38,7 @@ impl<'a> PlainWeights<'a> {
     pub(crate) fn pack_direct(
         &self,
         g: &ConvGeometry,
-        plan: &Plan,
+        plan: &DirectPlan,
         location: &'static Location<'static>,
     ) -> Result<Buffer> {
         let from = self.tensor.format_name();
@@ -84,7 +84,7 @@ pub(crate) fn output_first(
 /// A copy of blocked weights, in whichever layout, as our own kernel wants them; in the ledger as packing.
 pub(crate) fn pack_blocked(
     g: &ConvGeometry,
-    plan: &Plan,
+    plan: &DirectPlan,
     w: &BlockedTensor,
     location: &'static Location<'static>,
 ) -> Result<Buffer> {
@@ -101,7 +101,7 @@ pub(crate) fn pack_blocked(
 /// A plain copy of weights that our own kernel reads, groups apart; in the ledger as packing.
 pub(crate) fn unpack_direct(
     g: &ConvGeometry,
-    plan: &Plan,
+    plan: &DirectPlan,
     packed: &[f32],
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
@@ -128,7 +128,7 @@ pub(crate) fn unpack_direct(
 
 fn packed(
     g: &ConvGeometry,
-    plan: &Plan,
+    plan: &DirectPlan,
     from: &dyn std::fmt::Display,
     dims: &[usize],
     location: &'static Location<'static>,

@@ -1,12 +1,12 @@
-//! Pooling windows folded directly from the source, for pixels of eight lanes and more. Where neighbouring windows overlap, the
-//! folded columns that they share are kept.
+//! Pooling windows folded directly from the source, for pixels of eight lanes and more: blocked layouts, and NHWC (channels-last)
+//! of 8 channels and more. If neighbouring windows overlap, the folded columns that they share are kept.
 
 use std::ops::Range;
 
 use crate::kernels::lanes::RowVectors;
 use crate::kernels::pool::fold::{WindowFold, finish_all, join_all, load_all};
 use crate::kernels::pool::geometry::Windows;
-use crate::kernels::pool::kernel::PoolPart;
+use crate::kernels::pool::rows::ResultPart;
 use crate::simd::{Loop, barrier, dispatch};
 
 /// The largest number of rows of a window that are read side by side.
@@ -24,16 +24,16 @@ pub(crate) fn is_faster(windows: &Windows, width: usize) -> bool {
 }
 
 /// Writes one row of the part.
-pub(crate) fn fold_row<F: WindowFold>(part: &mut PoolPart<'_, '_, F>) {
-    if part.part.lanes.len() >= 16 {
-        fold_row_in_vectors::<F, 16>(part)
+pub(super) fn write_row<F: WindowFold>(part: &mut ResultPart<'_, '_, F>) {
+    if part.dst.lanes.len() >= 16 {
+        write_row_in_vectors::<F, 16>(part)
     } else {
-        fold_row_in_vectors::<F, 8>(part)
+        write_row_in_vectors::<F, 8>(part)
     }
 }
 
-fn fold_row_in_vectors<F: WindowFold, const L: usize>(part: &mut PoolPart<'_, '_, F>) {
-    match part.rows.len() {
+fn write_row_in_vectors<F: WindowFold, const L: usize>(part: &mut ResultPart<'_, '_, F>) {
+    match part.source_rows.len() {
         1 => dispatch(DirectRow::<F, L, 1>(part)),
         2 => dispatch(DirectRow::<F, L, 2>(part)),
         3 => dispatch(DirectRow::<F, L, 3>(part)),
@@ -46,17 +46,17 @@ fn fold_row_in_vectors<F: WindowFold, const L: usize>(part: &mut PoolPart<'_, '_
 }
 
 /// Writes one row of the part in vectors of `L` lanes. The windows have `R` rows.
-struct DirectRow<'r, 'a, 'p, F: WindowFold, const L: usize, const R: usize>(&'r mut PoolPart<'a, 'p, F>);
+struct DirectRow<'r, 'a, 'p, F: WindowFold, const L: usize, const R: usize>(&'r mut ResultPart<'a, 'p, F>);
 
 impl<F: WindowFold, const L: usize, const R: usize> Loop for DirectRow<'_, '_, '_, F, L, R> {
     type Out = ();
 
     #[inline(always)]
-    fn run(self) {
-        let all = self.0.part.lanes.clone();
+    fn run(mut self) {
+        let all = self.0.dst.lanes.clone();
         let mut lane = all.start;
         loop {
-            self.0.fold_lanes::<L, R>(lane);
+            self.write_lanes(lane);
             if lane + L == all.end {
                 return;
             }
@@ -66,45 +66,47 @@ impl<F: WindowFold, const L: usize, const R: usize> Loop for DirectRow<'_, '_, '
     }
 }
 
-impl<F: WindowFold> PoolPart<'_, '_, F> {
+impl<F: WindowFold, const L: usize, const R: usize> DirectRow<'_, '_, '_, F, L, R> {
     /// Writes the `L` lanes from `lane` on, of all columns.
     #[inline(always)]
-    fn fold_lanes<const L: usize, const R: usize>(&mut self, lane: usize) {
-        let w = &self.windows.axes[2];
-        let (pixel, width) = (self.src_view.lanes, self.src_view.spatial[2]);
-        let src = RowVectors::<L, R>::new(self.src, self.rows, lane, pixel, width);
-        let columns = self.part.columns.clone();
+    fn write_lanes(&mut self, lane: usize) {
+        let part = &*self.0;
+        let w = &part.windows.axes[2];
+        let (pixel, width) = (part.src_view.lanes, part.src_view.spatial[2]);
+        let src = RowVectors::<L, R>::new(part.src, part.source_rows, lane, pixel, width);
+        let columns = part.dst.columns.clone();
         let mut regular = w.regular.start.max(columns.start)..w.regular.end.min(columns.end);
         match (w.regular_taps(), w.regular_step) {
             _ if w.dilation != 1 || regular.len() < 2 => regular = columns.start..columns.start,
-            (2, 2) if R == 2 => self.fold_regular::<L, R, 2, 2>(src, regular.clone(), lane),
-            (3, 2) if R == 2 || R == 3 => self.fold_regular::<L, R, 3, 2>(src, regular.clone(), lane),
-            (3, 1) if R == 2 || R == 3 => self.fold_regular::<L, R, 3, 1>(src, regular.clone(), lane),
-            (5, 1) if 3 <= R && R <= 5 => self.fold_regular::<L, R, 5, 1>(src, regular.clone(), lane),
+            (2, 2) if R == 2 => self.write_regular::<2, 2>(src, regular.clone(), lane),
+            (3, 2) if R == 2 || R == 3 => self.write_regular::<3, 2>(src, regular.clone(), lane),
+            (3, 1) if R == 2 || R == 3 => self.write_regular::<3, 1>(src, regular.clone(), lane),
+            (5, 1) if 3 <= R && R <= 5 => self.write_regular::<5, 1>(src, regular.clone(), lane),
             _ => regular = columns.start..columns.start,
         }
         for rest in [columns.start..regular.start, regular.end..columns.end] {
-            self.fold_irregular(src, rest, lane);
+            self.write_irregular(src, rest, lane);
         }
     }
 
     /// Writes windows of `K` columns and `R` rows, each `S` columns after the one before.
     #[inline(always)]
-    fn fold_regular<const L: usize, const R: usize, const K: usize, const S: usize>(
+    fn write_regular<const K: usize, const S: usize>(
         &mut self,
         src: RowVectors<'_, L, R>,
         columns: Range<usize>,
         lane: usize,
     ) {
-        let span = self.windows.axes[2].list[columns.start];
-        let count = self.count * f64::from(span.count);
+        let part = &mut *self.0;
+        let span = part.windows.axes[2].list[columns.start];
+        let count = part.count * f64::from(span.count);
         let mut source_column = span.start as usize;
         // The folded columns of a window. Column `k` of a window is column `k - S` of the next.
         let mut folded = [[F::Acc::default(); L]; K];
         for k in S..K {
             folded[k] = fold_column::<F, L, R>(src.get(source_column + k - S));
         }
-        for dst in self.part.vectors::<L>(self.row, columns, lane) {
+        for dst in part.dst.vectors::<L>(part.row, columns, lane) {
             barrier();
             for k in S..K {
                 folded[k - S] = folded[k];
@@ -123,22 +125,18 @@ impl<F: WindowFold> PoolPart<'_, '_, F> {
 
     /// Writes windows of any size, at any columns.
     #[inline(always)]
-    fn fold_irregular<const L: usize, const R: usize>(
-        &mut self,
-        src: RowVectors<'_, L, R>,
-        columns: Range<usize>,
-        lane: usize,
-    ) {
-        let w = &self.windows.axes[2];
+    fn write_irregular(&mut self, src: RowVectors<'_, L, R>, columns: Range<usize>, lane: usize) {
+        let part = &mut *self.0;
+        let w = &part.windows.axes[2];
         let spans = &w.list[columns.clone()];
-        for (dst, span) in self.part.vectors::<L>(self.row, columns, lane).zip(spans) {
+        for (dst, span) in part.dst.vectors::<L>(part.row, columns, lane).zip(spans) {
             let start = span.start as usize;
             let mut acc = fold_column::<F, L, R>(src.get(start));
             for k in 1..span.taps as usize {
                 barrier();
                 join_all::<F, L>(&mut acc, &fold_column::<F, L, R>(src.get(start + k * w.dilation)));
             }
-            finish_all::<F, L>(dst, &acc, self.count * f64::from(span.count));
+            finish_all::<F, L>(dst, &acc, part.count * f64::from(span.count));
         }
     }
 }

@@ -1,137 +1,106 @@
 //! Pooling windows folded by way of a scratch row: source columns are first folded along D and H into that row, then each window
-//! along W. This serves pixels of few lanes, since vectors run over whole rows, and windows that share many columns.
+//! along W. This serves pixels of few lanes (NCHW, and NHWC of few channels), since vectors run over whole rows, and windows that
+//! share many columns.
 
 use std::ops::Range;
 
 use crate::kernels::pool::fold::{WindowFold, finish_all, join_all, load_all};
-use crate::kernels::pool::kernel::PoolPart;
+use crate::kernels::pool::rows::ResultPart;
 use crate::kernels::spatial::tile_end;
 use crate::simd::{Loop, barrier, dispatch};
 
 /// Elements of the scratch row, which stays in the first-level cache.
 const SCRATCH_ELEMENTS: usize = 2048;
 /// Lanes that are folded at once if a pixel has many.
-pub(crate) const MANY_LANES: usize = 64;
+const MANY_LANES: usize = 64;
 
-impl<F: WindowFold> PoolPart<'_, '_, F> {
-    /// Writes `lane_count` lanes from `lane` on, fewer than twice `MANY_LANES`, of all columns of a row.
-    pub(crate) fn fold_row_by_scratch(&mut self, lane: usize, lane_count: usize) {
-        let w = &self.windows.axes[2];
-        let columns = self.part.columns.clone();
-        let max_columns = SCRATCH_ELEMENTS / lane_count;
-        self.scratch.resize(SCRATCH_ELEMENTS.min(self.src_view.row_len()), F::Acc::default());
-        let mut at = columns.start;
-        while at < columns.end {
-            let (from, to) = w.source_range(at);
-            if w.list[at].taps == 0 {
-                self.empty_window(at, lane, lane_count);
-                at += 1;
-            } else if to - from > max_columns {
-                self.fold_long_window(at, lane, lane_count);
-                at += 1;
-            } else {
-                let end = tile_end(at, columns.end, max_columns, |i| w.source_range(i));
-                // A window without elements ends the tile.
-                let end =
-                    if w.has_empty { (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end) } else { end };
-                self.fold_columns(from, w.source_range(end - 1).1, lane, lane_count);
-                dispatch(FoldWindows { part: &mut *self, at: at..end, from, lane, lane_count });
-                at = end;
+/// Writes one row of the part.
+pub(super) fn write_row<F: WindowFold>(part: &mut ResultPart<'_, '_, F>) {
+    let all = part.dst.lanes.clone();
+    let mut lane = all.start;
+    while lane < all.end {
+        let rest = all.end - lane;
+        let lane_count = if rest < 2 * MANY_LANES { rest } else { MANY_LANES };
+        write_lanes(part, lane, lane_count);
+        lane += lane_count;
+    }
+}
+
+/// Writes `lane_count` lanes from `lane` on, fewer than twice `MANY_LANES`, of all columns of a row.
+fn write_lanes<F: WindowFold>(part: &mut ResultPart<'_, '_, F>, lane: usize, lane_count: usize) {
+    let w = &part.windows.axes[2];
+    let columns = part.dst.columns.clone();
+    let max_columns = SCRATCH_ELEMENTS / lane_count;
+    part.scratch.resize(SCRATCH_ELEMENTS.min(part.src_view.row_len()), F::Acc::default());
+    let mut at = columns.start;
+    while at < columns.end {
+        let (from, to) = w.source_range(at);
+        if w.list[at].taps == 0 {
+            part.write_empty_window(at, lane, lane_count);
+            at += 1;
+        } else if to - from > max_columns {
+            write_long_window(part, at, lane, lane_count);
+            at += 1;
+        } else {
+            let end = tile_end(at, columns.end, max_columns, |i| w.source_range(i));
+            // A window without elements ends the tile.
+            let end = if w.has_empty { (at..end).find(|&i| w.list[i].taps == 0).unwrap_or(end) } else { end };
+            fold_columns(part, from, w.source_range(end - 1).1, lane, lane_count);
+            dispatch(FoldWindows { part: &mut *part, at: at..end, from, lane, lane_count });
+            at = end;
+        }
+    }
+}
+
+/// Folds the rows of source columns `from..to` into the scratch row.
+fn fold_columns<F: WindowFold>(
+    part: &mut ResultPart<'_, '_, F>,
+    from: usize,
+    to: usize,
+    lane: usize,
+    lane_count: usize,
+) {
+    let acc = &mut part.scratch[..(to - from) * lane_count];
+    dispatch(FoldColumns::<F> {
+        src: part.src,
+        rows: part.source_rows,
+        from,
+        pixel: part.src_view.lanes,
+        lane,
+        lane_count,
+        acc,
+    });
+}
+
+/// Writes a window whose columns do not fit into the scratch row, in several passes.
+fn write_long_window<F: WindowFold>(
+    part: &mut ResultPart<'_, '_, F>,
+    at: usize,
+    lane: usize,
+    lane_count: usize,
+) {
+    let w = &part.windows.axes[2];
+    let span = w.list[at];
+    let (max_columns, dilation) = (SCRATCH_ELEMENTS / lane_count, w.dilation);
+    let mut acc = [F::Acc::default(); 2 * MANY_LANES];
+    let acc = &mut acc[..lane_count];
+    let (mut tap, taps) = (0, span.taps as usize);
+    while tap < taps {
+        let more = ((max_columns - 1) / dilation + 1).min(taps - tap);
+        let from = span.start as usize + tap * dilation;
+        fold_columns(part, from, from + (more - 1) * dilation + 1, lane, lane_count);
+        for i in 0..more {
+            let column = &part.scratch[i * dilation * lane_count..][..lane_count];
+            for (a, &c) in acc.iter_mut().zip(column) {
+                *a = if tap + i == 0 { c } else { F::join(*a, c) };
             }
         }
+        tap += more;
     }
-
-    /// Folds the rows of source columns `from..to` into the scratch row.
-    fn fold_columns(&mut self, from: usize, to: usize, lane: usize, lane_count: usize) {
-        let acc = &mut self.scratch[..(to - from) * lane_count];
-        dispatch(FoldColumns::<F> {
-            src: self.src,
-            rows: self.rows,
-            from,
-            pixel: self.src_view.lanes,
-            lane,
-            lane_count,
-            acc,
-        });
-    }
-
-    /// Writes a window whose columns do not fit into the scratch row, in several passes.
-    fn fold_long_window(&mut self, at: usize, lane: usize, lane_count: usize) {
-        let w = &self.windows.axes[2];
-        let span = w.list[at];
-        let (max_columns, dilation) = (SCRATCH_ELEMENTS / lane_count, w.dilation);
-        let mut acc = [F::Acc::default(); 2 * MANY_LANES];
-        let acc = &mut acc[..lane_count];
-        let (mut tap, taps) = (0, span.taps as usize);
-        while tap < taps {
-            let more = ((max_columns - 1) / dilation + 1).min(taps - tap);
-            let from = span.start as usize + tap * dilation;
-            self.fold_columns(from, from + (more - 1) * dilation + 1, lane, lane_count);
-            for i in 0..more {
-                let column = &self.scratch[i * dilation * lane_count..][..lane_count];
-                for (a, &c) in acc.iter_mut().zip(column) {
-                    *a = if tap + i == 0 { c } else { F::join(*a, c) };
-                }
-            }
-            tap += more;
-        }
-        let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + lane_count);
-        for (d, a) in dst.iter_mut().zip(acc) {
-            *d = F::finish(*a, count);
-        }
-    }
-
-    /// Writes the windows of the output columns `at` from the scratch row, which begins at source column `from`.
-    #[inline(always)]
-    fn fold_windows(&mut self, at: Range<usize>, from: usize, lane: usize, lane_count: usize) {
-        let w = &self.windows.axes[2];
-        let regular = w.regular.start.max(at.start)..w.regular.end.min(at.end);
-        let dense = w.dilation == 1 && lane_count == self.src_view.lanes;
-        let blocks = dense && (lane_count == 16 || lane_count == 8) && regular.len() > 1;
-        // The step is 0 where an adaptive pool enlarges its source and several windows begin at one pixel.
-        let pixels = lane_count == 1 && (1..=4).contains(&w.regular_step) && regular.len() >= 4;
-        let regular = if blocks || pixels { regular } else { at.start..at.start };
-        for i in (at.start..regular.start).chain(regular.end..at.end) {
-            self.fold_window(i, from, lane, lane_count);
-        }
-        if regular.is_empty() {
-            return;
-        }
-        let (span, step) = (w.list[regular.start], w.regular_step);
-        let count = self.count * f64::from(span.count);
-        let src = &self.scratch[(span.start as usize - from) * lane_count..];
-        let dst = self.part.elements(self.row, regular.clone(), 0..self.src_view.lanes);
-        let taps = span.taps as usize;
-        match (lane_count, taps, step) {
-            (16, 2, _) => regular_blocks::<F, 16, 2>(src, dst, taps, step, count),
-            (16, 3, _) => regular_blocks::<F, 16, 3>(src, dst, taps, step, count),
-            (16, ..) => regular_blocks::<F, 16, 0>(src, dst, taps, step, count),
-            (8, ..) => regular_blocks::<F, 8, 0>(src, dst, taps, step, count),
-            (_, _, 1) => regular_pixels::<F, 1>(src, dst, taps, w.dilation, count),
-            (_, _, 2) => regular_pixels::<F, 2>(src, dst, taps, w.dilation, count),
-            (_, _, 3) => regular_pixels::<F, 3>(src, dst, taps, w.dilation, count),
-            _ => regular_pixels::<F, 4>(src, dst, taps, w.dilation, count),
-        }
-    }
-
-    /// Writes the window of output column `at` from the scratch row.
-    #[inline(always)]
-    fn fold_window(&mut self, at: usize, from: usize, lane: usize, lane_count: usize) {
-        let w = &self.windows.axes[2];
-        let span = w.list[at];
-        let step = w.dilation * lane_count;
-        let columns = &self.scratch[(span.start as usize - from) * lane_count..];
-        let count = self.count * f64::from(span.count);
-        let dst = self.part.elements(self.row, at..at + 1, lane..lane + lane_count);
-        let taps = span.taps as usize;
-        match (lane_count, taps) {
-            (16.., 2) => window_of_lanes::<F, 16, 2>(columns, dst, taps, step, count),
-            (16.., 3) => window_of_lanes::<F, 16, 3>(columns, dst, taps, step, count),
-            (16.., _) => window_of_lanes::<F, 16, 0>(columns, dst, taps, step, count),
-            (8.., _) => window_of_lanes::<F, 8, 0>(columns, dst, taps, step, count),
-            _ => window_of_lanes::<F, 1, 0>(columns, dst, taps, step, count),
-        }
+    let count = part.count * f64::from(span.count);
+    let dst = part.dst.elements(part.row, at..at + 1, lane..lane + lane_count);
+    for (d, a) in dst.iter_mut().zip(acc) {
+        *d = F::finish(*a, count);
     }
 }
 
@@ -165,7 +134,7 @@ impl<F: WindowFold> Loop for FoldColumns<'_, F> {
 
 /// Writes the windows of the output columns `at` from the scratch row.
 struct FoldWindows<'r, 'a, 'p, F: WindowFold> {
-    part: &'r mut PoolPart<'a, 'p, F>,
+    part: &'r mut ResultPart<'a, 'p, F>,
     at: Range<usize>,
     /// The source column that the scratch row begins at.
     from: usize,
@@ -177,8 +146,66 @@ impl<F: WindowFold> Loop for FoldWindows<'_, '_, '_, F> {
     type Out = ();
 
     #[inline(always)]
-    fn run(self) {
-        self.part.fold_windows(self.at, self.from, self.lane, self.lane_count);
+    fn run(mut self) {
+        self.write_windows();
+    }
+}
+
+impl<F: WindowFold> FoldWindows<'_, '_, '_, F> {
+    /// Writes all of the windows.
+    #[inline(always)]
+    fn write_windows(&mut self) {
+        let (at, from, lane_count) = (self.at.clone(), self.from, self.lane_count);
+        let w = &self.part.windows.axes[2];
+        let regular = w.regular.start.max(at.start)..w.regular.end.min(at.end);
+        let dense = w.dilation == 1 && lane_count == self.part.src_view.lanes;
+        let blocks = dense && (lane_count == 16 || lane_count == 8) && regular.len() > 1;
+        // The step is 0 where an adaptive pool enlarges its source and several windows begin at one pixel.
+        let pixels = lane_count == 1 && (1..=4).contains(&w.regular_step) && regular.len() >= 4;
+        let regular = if blocks || pixels { regular } else { at.start..at.start };
+        for i in (at.start..regular.start).chain(regular.end..at.end) {
+            self.write_window(i);
+        }
+        if regular.is_empty() {
+            return;
+        }
+        let part = &mut *self.part;
+        let (span, step) = (w.list[regular.start], w.regular_step);
+        let count = part.count * f64::from(span.count);
+        let src = &part.scratch[(span.start as usize - from) * lane_count..];
+        let dst = part.dst.elements(part.row, regular.clone(), 0..part.src_view.lanes);
+        let taps = span.taps as usize;
+        match (lane_count, taps, step) {
+            (16, 2, _) => regular_blocks::<F, 16, 2>(src, dst, taps, step, count),
+            (16, 3, _) => regular_blocks::<F, 16, 3>(src, dst, taps, step, count),
+            (16, ..) => regular_blocks::<F, 16, 0>(src, dst, taps, step, count),
+            (8, ..) => regular_blocks::<F, 8, 0>(src, dst, taps, step, count),
+            (_, _, 1) => regular_pixels::<F, 1>(src, dst, taps, w.dilation, count),
+            (_, _, 2) => regular_pixels::<F, 2>(src, dst, taps, w.dilation, count),
+            (_, _, 3) => regular_pixels::<F, 3>(src, dst, taps, w.dilation, count),
+            _ => regular_pixels::<F, 4>(src, dst, taps, w.dilation, count),
+        }
+    }
+
+    /// Writes the window of output column `at`.
+    #[inline(always)]
+    fn write_window(&mut self, at: usize) {
+        let (from, lane, lane_count) = (self.from, self.lane, self.lane_count);
+        let part = &mut *self.part;
+        let w = &part.windows.axes[2];
+        let span = w.list[at];
+        let step = w.dilation * lane_count;
+        let columns = &part.scratch[(span.start as usize - from) * lane_count..];
+        let count = part.count * f64::from(span.count);
+        let dst = part.dst.elements(part.row, at..at + 1, lane..lane + lane_count);
+        let taps = span.taps as usize;
+        match (lane_count, taps) {
+            (16.., 2) => window_of_lanes::<F, 16, 2>(columns, dst, taps, step, count),
+            (16.., 3) => window_of_lanes::<F, 16, 3>(columns, dst, taps, step, count),
+            (16.., _) => window_of_lanes::<F, 16, 0>(columns, dst, taps, step, count),
+            (8.., _) => window_of_lanes::<F, 8, 0>(columns, dst, taps, step, count),
+            _ => window_of_lanes::<F, 1, 0>(columns, dst, taps, step, count),
+        }
     }
 }
 

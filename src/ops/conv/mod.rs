@@ -8,7 +8,7 @@ pub use params::{
 };
 
 use crate::error::Result;
-use crate::kernels::conv::ConvParams;
+use crate::kernels::conv::{ConvParams, geometry};
 use crate::op::args::ArgList;
 #[cfg(feature = "onednn")]
 use crate::op::kernel::Engine;
@@ -45,10 +45,15 @@ impl<T> Default for Fusion<'_, T> {
     }
 }
 
-const TENSORS: [ArgSpec; 5] = tensors(data("weights"));
-
-const fn tensors(weights: ArgSpec) -> [ArgSpec; 5] {
-    [data("x"), weights, optional_param("bias"), optional_data("residual"), param_list("channel")]
+const fn tensors(spatial: usize, weights: ArgSpec) -> [ArgSpec; 5] {
+    let activation_ranks = geometry::activation_ranks(spatial);
+    [
+        data("x").f32().with_ranks(activation_ranks),
+        weights.f32().with_ranks(geometry::weights_ranks(spatial)),
+        optional_param("bias").f32(),
+        optional_data("residual").f32(),
+        param_list("channel").f32(),
+    ]
 }
 
 // Blocking these unchanged swaps I and O, and no shape check can detect it when I == O.
@@ -59,16 +64,25 @@ const INPUT_FIRST: ArgSpec = ArgSpec {
     ),
     ..data("weights")
 };
-static ARGS: [ArgSpec; 11] = with_params(&TENSORS, ConvParams::SPECS.split_at(6).0);
-static TRANSPOSED_ARGS: [ArgSpec; 12] = with_params(&tensors(INPUT_FIRST), ConvParams::SPECS);
+
+const fn args(spatial: usize) -> [ArgSpec; 11] {
+    with_params(&tensors(spatial, data("weights")), ConvParams::SPECS.split_at(6).0)
+}
+
+const fn transposed_args(spatial: usize) -> [ArgSpec; 12] {
+    with_params(&tensors(spatial, INPUT_FIRST), ConvParams::SPECS)
+}
+
+static ARGS: [[ArgSpec; 11]; 3] = [args(1), args(2), args(3)];
+static TRANSPOSED_ARGS: [[ArgSpec; 12]; 3] = [transposed_args(1), transposed_args(2), transposed_args(3)];
 
 static SCHEMAS: [Schema; 6] = [
-    Schema::new("conv1d", &ARGS),
-    Schema::new("conv2d", &ARGS),
-    Schema::new("conv3d", &ARGS),
-    Schema::new("conv_transpose1d", &TRANSPOSED_ARGS),
-    Schema::new("conv_transpose2d", &TRANSPOSED_ARGS),
-    Schema::new("conv_transpose3d", &TRANSPOSED_ARGS),
+    Schema::new("conv1d", &ARGS[0]).dst_like_x(),
+    Schema::new("conv2d", &ARGS[1]).dst_like_x(),
+    Schema::new("conv3d", &ARGS[2]).dst_like_x(),
+    Schema::new("conv_transpose1d", &TRANSPOSED_ARGS[0]).dst_like_x(),
+    Schema::new("conv_transpose2d", &TRANSPOSED_ARGS[1]).dst_like_x(),
+    Schema::new("conv_transpose3d", &TRANSPOSED_ARGS[2]).dst_like_x(),
 ];
 static ALL: [Op; 6] = [
     conv(&SCHEMAS[0]),

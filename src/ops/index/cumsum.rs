@@ -16,8 +16,8 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], Cumsum::SPECS);
-static CUMSUM_SCHEMA: Schema = Schema::new("cumsum", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], Cumsum::SPECS);
+static CUMSUM_SCHEMA: Schema = Schema::new("cumsum", ARGS).dst_like_x();
 static CUMSUM: Op = Op::new(&CUMSUM_SCHEMA).on_strided(Kernel::rust(&run));
 
 pub(crate) const OPS: &[&Op] = &[&CUMSUM];

@@ -7,11 +7,11 @@ use crate::kernels::axis_map::AxisMap;
 use crate::kernels::check_axis;
 use crate::layout::memory_format::check_extent;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, param, required_int};
+use crate::op::schema::{Ranks, data, param, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
-use crate::tensor::any::{Operand, TensorRef, check_f32};
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
@@ -22,13 +22,21 @@ params! {
     }
 }
 
-const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x"), data("index")], Gather::SPECS);
-static GATHER_SCHEMA: Schema = Schema::new("gather", GATHER_ARGS);
-/// The kernel takes s32 because `index` is data; `x` is f32.
-static GATHER: Op =
-    Op::new(&GATHER_SCHEMA).on_strided(Kernel::rust(&run_gather).with_dtypes(&[DType::F32, DType::S32]));
-const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x"), param("index")], Gather::SPECS);
-static INDEX_SELECT_SCHEMA: Schema = Schema::new("index_select", INDEX_SELECT_ARGS);
+const INDICES: &[DType] = &[DType::S32];
+const INDICES_RULE: &str = "indices are s32";
+const RANK_OF_X: Ranks = Ranks::SameAs { arg: "x", remedy: "pass indices of the rank of x" };
+
+const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(
+    &[data("x").f32(), data("index").with_fixed_dtypes(INDICES, INDICES_RULE).with_ranks(RANK_OF_X)],
+    Gather::SPECS,
+);
+static GATHER_SCHEMA: Schema = Schema::new("gather", GATHER_ARGS).dst_like_x();
+static GATHER: Op = Op::new(&GATHER_SCHEMA).on_strided(Kernel::rust(&run_gather));
+const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(
+    &[data("x").any_dtype(), param("index").with_fixed_dtypes(INDICES, INDICES_RULE)],
+    Gather::SPECS,
+);
+static INDEX_SELECT_SCHEMA: Schema = Schema::new("index_select", INDEX_SELECT_ARGS).dst_like_x();
 static INDEX_SELECT: Op =
     Op::new(&INDEX_SELECT_SCHEMA).on_strided(Kernel::rust(&run_index_select).with_dtypes(ALL_DTYPES));
 
@@ -93,28 +101,14 @@ fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usi
     Ok(())
 }
 
-fn check_index_dtype(op: &'static str, index: &StridedTensor) -> Result<()> {
-    if index.dtype() != DType::S32 {
-        let got = TensorRef::Strided(index).describe();
-        fail!(DTypeMismatch, op, "index", got, "indices are s32", "pass a tensor of that dtype");
-    }
-    Ok(())
-}
-
 fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, index, Gather { axis }) =
         (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
     check_axis(op, x.dims(), axis)?;
-    check_index_dtype(op, index)?;
-    check_f32(op, "x", TensorRef::Strided(x), "it is f32")?;
-    let got = || TensorRef::Strided(index).describe();
-    let rule = || format!("x is {:?}", x.dims());
-    if index.rank() != x.rank() {
-        fail!(RankMismatch, op, "index", got(), rule(), "pass indices of the rank of x");
-    }
     if (0..x.rank()).any(|d| d != axis && index.dims()[d] > x.dims()[d]) {
+        let (got, rule) = (TensorRef::Strided(index).describe(), format!("x is {:?}", x.dims()));
         let remedy = format!("pass indices that are no larger except along axis {axis}");
-        fail!(ShapeMismatch, op, "index", got(), rule(), remedy);
+        fail!(ShapeMismatch, op, "index", got, rule, remedy);
     }
     check_indices(op, index, axis, x.dims()[axis])?;
     let index_lines = AxisLines::new(index, axis);
@@ -138,12 +132,11 @@ fn run_index_select(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult 
     let (op, x, index, Gather { axis }) =
         (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
     check_axis(op, x.dims(), axis)?;
-    check_index_dtype(op, index)?;
     check_indices(op, index, axis, x.dims()[axis])?;
     let mut dims = x.dims;
     dims[axis] = index.numel();
     check_extent(op, &dims)?;
-    results.describe(&FormatRule::Contiguous.desc(op, &[x], &dims, x.dtype())?)?;
+    results.describe_with(|| FormatRule::Contiguous.desc(op, &[x], &dims, x.dtype()))?;
     let list = index.to_vec::<i32>()?;
     let mut maps: Vec<Option<AxisMap<'_>>> = x.dims().iter().map(|_| None).collect();
     maps[axis] = Some(AxisMap::List(&list));

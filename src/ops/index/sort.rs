@@ -4,7 +4,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::check_axis;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, flag, required_int};
+use crate::op::schema::{OutputSpec, data, flag, output_like, output_of, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
 use crate::tensor::any::{Operand, TensorMut};
@@ -31,11 +31,12 @@ params! {
     }
 }
 
-const SORT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Sort::SPECS);
-static SORT_SCHEMA: Schema = Schema::new("sort", SORT_ARGS);
+const OUTPUTS: &[OutputSpec] = &[output_like("values", "x"), output_of("indices", DType::S32)];
+const SORT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Sort::SPECS);
+static SORT_SCHEMA: Schema = Schema::new("sort", SORT_ARGS).with_outputs(OUTPUTS);
 static SORT: Op = Op::new(&SORT_SCHEMA).on_strided(Kernel::rust(&run_sort));
-const TOPK_ARGS: &[ArgSpec] = &with_params::<4>(&[data("x")], TopK::SPECS);
-static TOPK_SCHEMA: Schema = Schema::new("topk", TOPK_ARGS);
+const TOPK_ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], TopK::SPECS);
+static TOPK_SCHEMA: Schema = Schema::new("topk", TOPK_ARGS).with_outputs(OUTPUTS);
 static TOPK: Op = Op::new(&TOPK_SCHEMA).on_strided(Kernel::rust(&run_topk));
 
 pub(crate) const OPS: &[&Op] = &[&SORT, &TOPK];

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use crate::error::{Result, fail};
 use crate::op::Arg;
-use crate::tensor::any::{TensorRef, check_f32};
+use crate::op::schema::Ranks;
+use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
 use crate::try_vec::try_filled;
 
@@ -26,7 +27,6 @@ pub(super) fn param_values<'a>(
         let rule = format!("it has one value for each of the {count} channels");
         fail!(ShapeMismatch, op, name, got(), rule, format!("pass {count} values"));
     }
-    check_f32(op, name, TensorRef::Strided(t), "parameters are f32")?;
     t.values().map(Some)
 }
 
@@ -54,19 +54,17 @@ pub(super) fn or_filled<'a>(
     }
 }
 
-/// Checks that `x` is an activation of rank 2 to 5, and returns the number of its channels, which is not 0.
+/// The ranks of an activation with images and channels.
+pub(super) const ACTIVATION_RANKS: Ranks = Ranks::between(
+    2,
+    5,
+    "it has images and channels, and at most three spatial dimensions: rank 2 to 5",
+    "reshape it",
+);
+
+/// The number of channels of an activation, which is not 0.
 pub(super) fn channels_of(op: &'static str, x: TensorRef<'_>) -> Result<usize> {
     let dims = x.dims();
-    if !(2..=5).contains(&dims.len()) {
-        fail!(
-            RankMismatch,
-            op,
-            "x",
-            x.describe(),
-            "it has images and channels, and at most three spatial dimensions: rank 2 to 5",
-            "reshape it"
-        );
-    }
     if dims[1] == 0 {
         fail!(
             InvalidArgument,

@@ -10,8 +10,8 @@ use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::args::{channels_of, optional_param_arg, param_values_or};
-use crate::tensor::any::{Operand, TensorRef};
+use crate::ops::norm::args::{ACTIVATION_RANKS, channels_of, optional_param_arg, param_values_or};
+use crate::tensor::any::{Operand, TensorRef, check_f32};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -51,10 +51,15 @@ params! {
     }
 }
 
-const TENSORS: &[ArgSpec] =
-    &[data("x"), param("mean"), param("var"), optional_param("weight"), optional_param("bias")];
+const TENSORS: &[ArgSpec] = &[
+    data("x").f32().with_ranks(ACTIVATION_RANKS),
+    param("mean").f32(),
+    param("var").f32(),
+    optional_param("weight").f32(),
+    optional_param("bias").f32(),
+];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
-static SCHEMA: Schema = Schema::new("batch_norm", ARGS);
+static SCHEMA: Schema = Schema::new("batch_norm", ARGS).dst_like_x();
 static BATCH_NORM: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
@@ -86,8 +91,9 @@ pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 /// channels; the result keeps it.
 ///
 /// # Errors
-/// `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` if variance + eps is not positive, and for
-/// C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
+/// `ShapeMismatch` for a parameter that does not have C values; `InvalidArgument` if variance + eps is not positive, or eps is
+/// NaN (for both, PyTorch's results are NaN), and for C = 0; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`. `infer` has no
+/// variances and accepts any eps, as PyTorch accepts NaN.
 #[track_caller]
 pub fn batch_norm<T: Operand>(x: &T, params: &BatchNorm<'_>) -> Result<T> {
     let tensors = [
@@ -134,6 +140,16 @@ struct BatchNormValues<'a> {
 impl BatchNorm<'_> {
     /// `s` and `t` of `y = x * s + t`, in f64: `s = weight / sqrt(var + eps)`, `t = bias - mean * s`.
     pub(crate) fn scale_and_shift(&self, op: &'static str, channels: usize) -> Result<(Vec<f64>, Vec<f64>)> {
+        // Packing folds the norm without a call of the op, which has the same rule in its schema.
+        let given = [
+            ("mean", Some(self.mean)),
+            ("var", Some(self.var)),
+            ("weight", self.weight),
+            ("bias", self.bias),
+        ];
+        for (name, t) in given.into_iter().filter_map(|(name, t)| Some((name, t?))) {
+            check_f32(op, name, TensorRef::Strided(t), "it is f32")?;
+        }
         let values = self.values(op, channels)?;
         let weights = values.weight.iter().map(|&w| f64::from(w));
         let scale: Vec<f64> = values.inverse_deviation.iter().zip(weights).map(|(i, w)| i * w).collect();

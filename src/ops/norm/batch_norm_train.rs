@@ -9,9 +9,9 @@ use crate::kernels::scale::ChannelScale;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::args::ArgList;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, float, optional_param, param};
+use crate::op::schema::{OutputSpec, data, float, optional_param, output_like, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::args::{channels_of, check_eps, optional_param_arg, param_values_or};
+use crate::ops::norm::args::{ACTIVATION_RANKS, channels_of, check_eps, optional_param_arg, param_values_or};
 use crate::ops::norm::batch_norm::{scale_blocked, scale_strided};
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -67,14 +67,19 @@ params! {
 }
 
 const TENSORS: &[ArgSpec] = &[
-    data("x"),
-    param("running_mean"),
-    param("running_var"),
-    optional_param("weight"),
-    optional_param("bias"),
+    data("x").f32().with_ranks(ACTIVATION_RANKS),
+    param("running_mean").f32(),
+    param("running_var").f32(),
+    optional_param("weight").f32(),
+    optional_param("bias").f32(),
+];
+const OUTPUTS: &[OutputSpec] = &[
+    output_like("y", "x"),
+    output_like("new_running_mean", "running_mean"),
+    output_like("new_running_var", "running_var"),
 ];
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
-static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS);
+static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
 static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];

@@ -8,7 +8,9 @@ use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::norm::args::{channels_of, check_eps, optional_param_arg, or_filled, param_values};
+use crate::ops::norm::args::{
+    ACTIVATION_RANKS, channels_of, check_eps, optional_param_arg, or_filled, param_values,
+};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -46,11 +48,15 @@ params! {
     }
 }
 
-const TENSORS: &[ArgSpec] = &[data("x"), optional_param("weight"), optional_param("bias")];
+const TENSORS: &[ArgSpec] = &[
+    data("x").f32().with_ranks(ACTIVATION_RANKS),
+    optional_param("weight").f32(),
+    optional_param("bias").f32(),
+];
 const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
 const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
-static GROUP_NORM_SCHEMA: Schema = Schema::new("group_norm", GROUP_NORM_ARGS);
-static INSTANCE_NORM_SCHEMA: Schema = Schema::new("instance_norm", INSTANCE_NORM_ARGS);
+static GROUP_NORM_SCHEMA: Schema = Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x();
+static INSTANCE_NORM_SCHEMA: Schema = Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x();
 static GROUP_NORM: Op = Op::new(&GROUP_NORM_SCHEMA).on_both(Kernel::rust(&run_group_norm));
 static INSTANCE_NORM: Op = Op::new(&INSTANCE_NORM_SCHEMA).on_both(Kernel::rust(&run_instance_norm));
 

@@ -7,7 +7,7 @@ use crate::kernels::lent::PixelTile;
 use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, float, required_int};
+use crate::op::schema::{Ranks, data, float, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::norm::args::channels_of;
 use crate::simd::{self, Loop};
@@ -36,8 +36,11 @@ impl LocalResponseNorm {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<5>(&[data("x")], LocalResponseNorm::SPECS);
-static SCHEMA: Schema = Schema::new("local_response_norm", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<5>(
+    &[data("x").f32().with_ranks(Ranks::between(3, 5, "it has rank 3 to 5", "add a spatial dimension"))],
+    LocalResponseNorm::SPECS,
+);
+static SCHEMA: Schema = Schema::new("local_response_norm", ARGS).dst_like_x();
 static LOCAL_RESPONSE_NORM: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
@@ -79,9 +82,6 @@ pub fn local_response_norm<T: Operand>(x: &T, params: &LocalResponseNorm) -> Res
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     channels_of(op, x)?;
-    if x.dims().len() < 3 {
-        fail!(RankMismatch, op, "x", x.describe(), "it has rank 3 to 5", "add a spatial dimension");
-    }
     let LocalResponseNorm { size, alpha, beta, k } = LocalResponseNorm::read(args)?;
     if size == 0 {
         fail!(

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::elementwise::{Function, Inline, WithParams};
 use crate::error::Result;
 use crate::math;
-use crate::op::schema::{data, param, required_float};
+use crate::op::schema::{data, output_like, param, required_float};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise;
 use crate::tensor::any::{Operand, TensorRef};
@@ -106,12 +106,21 @@ pointwise::unary_ops! {
     pub fn ge_scalar_into { let other = other as f32; move |x| u8::from(x >= other) }
 }
 
-static WHERE_SCHEMA: Schema = Schema::new("where", &[data("condition"), data("a"), data("b")]);
-static WHERE: Op =
-    Op::new(&WHERE_SCHEMA).on_both(Kernel::rust(&run_where).with_dtypes(&[DType::U8, DType::F32]));
-static ADD_CHANNEL_SCHEMA: Schema = Schema::new("add_channel", &[data("x"), param("values")]);
+static WHERE_SCHEMA: Schema = Schema::new(
+    "where",
+    &[
+        data("condition").with_fixed_dtypes(&[DType::U8], "it is u8"),
+        data("a").with_fixed_dtypes(&[DType::F32], "it is f32"),
+        data("b").with_fixed_dtypes(&[DType::F32], "it is f32"),
+    ],
+)
+.with_outputs(&[output_like("dst", "a")]);
+static WHERE: Op = Op::new(&WHERE_SCHEMA).on_both(Kernel::rust(&run_where));
+static ADD_CHANNEL_SCHEMA: Schema =
+    Schema::new("add_channel", &[data("x").f32(), param("values").f32()]).dst_like_x();
 static ADD_CHANNEL: Op = Op::new(&ADD_CHANNEL_SCHEMA).on_both(Kernel::rust(&run_add_channel));
-static MUL_CHANNEL_SCHEMA: Schema = Schema::new("mul_channel", &[data("x"), param("values")]);
+static MUL_CHANNEL_SCHEMA: Schema =
+    Schema::new("mul_channel", &[data("x").f32(), param("values").f32()]).dst_like_x();
 static MUL_CHANNEL: Op = Op::new(&MUL_CHANNEL_SCHEMA).on_both(Kernel::rust(&run_mul_channel));
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];

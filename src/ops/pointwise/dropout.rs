@@ -6,12 +6,12 @@
 use crate::dtype::{DType, Element};
 use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::kernels::blocked_map::{self, Source};
+use crate::kernels::blocked_map::{self, MapOperand};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, flag, float, int};
+use crate::op::schema::{Ranks, data, flag, float, int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise::recorded;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
@@ -28,10 +28,13 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x")], Dropout::SPECS);
-static DROPOUT_SCHEMA: Schema = Schema::new("dropout", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], Dropout::SPECS);
+static DROPOUT_SCHEMA: Schema = Schema::new("dropout", ARGS).dst_like_x();
 static DROPOUT: Op = Op::new(&DROPOUT_SCHEMA).on_both(Kernel::rust(&run));
-static FEATURE_DROPOUT_SCHEMA: Schema = Schema::new("feature_dropout", ARGS);
+const CHANNEL_RANKS: Ranks = Ranks::at_least(2, "it is [N, C, ...]", "use `dropout`, or add dimensions");
+const FEATURE_ARGS: &[ArgSpec] =
+    &with_params::<4>(&[data("x").f32().with_ranks(CHANNEL_RANKS)], Dropout::SPECS);
+static FEATURE_DROPOUT_SCHEMA: Schema = Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x();
 static FEATURE_DROPOUT: Op = Op::new(&FEATURE_DROPOUT_SCHEMA).on_both(Kernel::rust(&run));
 
 pub(crate) const OPS: &[&Op] = &[&DROPOUT, &FEATURE_DROPOUT];
@@ -167,22 +170,22 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         );
     }
     let whole_channels = op == "feature_dropout";
-    if whole_channels && x.dims().len() < 2 {
-        fail!(RankMismatch, op, "x", x.describe(), "it is [N, C, ...]", "use `dropout`, or add dimensions");
-    }
     if !training || p == 0.0 || x.dims().contains(&0) {
         return results.view(x.to_tensor());
     }
     let rule = DropRule::new(p, seed);
     let dims = x.dims();
     let dst = match x {
-        TensorRef::Strided(x) => {
+        TensorRef::Strided(x) if whole_channels => {
             // In PyTorch the factors of feature dropout are an operand of a product, so they take part in the choice of the
             // result's strides.
             let factors = TensorDesc::strided(&feature_dims(dims), DType::F32, MemoryFormat::Contiguous)?;
             let Tensor::Strided(factors) = factors.without_elements() else { unreachable!("it is strided") };
-            let operands = if whole_channels { &[x, &factors][..] } else { &[x] };
-            TensorMut::Strided(results.in_any_strides(FormatRule::ElementWise, operands, dims, DType::F32)?)
+            let rule = FormatRule::ElementWise;
+            TensorMut::Strided(results.in_any_strides(rule, &[x, &factors], dims, DType::F32)?)
+        }
+        TensorRef::Strided(x) => {
+            TensorMut::Strided(results.in_any_strides(FormatRule::ElementWise, &[x], dims, DType::F32)?)
         }
         TensorRef::Blocked(x) => TensorMut::Blocked(results.blocked(dims, x.layout(), DType::F32)?),
         TensorRef::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
@@ -197,8 +200,8 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                 elementwise::map2_into(op, dst, x, &factors, f)
             }
             (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
-                let factors = Source::of_features(op, &factors, x)?;
-                blocked_map::map2(op, dst, (&Source::of(op, x, dims[1])?, &factors), f)
+                let factors = MapOperand::of_features(op, &factors, x)?;
+                blocked_map::map2(op, dst, (&MapOperand::of(op, x, dims[1])?, &factors), f)
             }
             _ => unreachable!("the result has the operand's key"),
         };
@@ -212,12 +215,12 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             elementwise::map3_into(op, dst, x, &of_features, &of_pixels, f)
         }
         (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
-            // A blocked tensor without axis 1 is no activation: `Source::of` refuses it.
+            // A blocked tensor without axis 1 is no activation: `MapOperand::of` refuses it.
             let channels = dims.get(1).copied().unwrap_or(1);
             let sources = (
-                Source::of(op, x, channels)?,
-                Source::of_features(op, &of_features, x)?,
-                Source::of_pixels(&of_pixels)?,
+                MapOperand::of(op, x, channels)?,
+                MapOperand::of_features(op, &of_features, x)?,
+                MapOperand::of_pixels(&of_pixels)?,
             );
             blocked_map::map3(op, dst, (&sources.0, &sources.1, &sources.2), f)
         }

@@ -8,18 +8,27 @@ pub(crate) mod unary;
 use crate::dtype::{DType, Element};
 use crate::elementwise::{self, Function, Function2, MapDestination};
 use crate::error::{Result, fail};
-use crate::kernels::blocked_map::{self, Source};
+use crate::kernels::blocked_map::{self, MapOperand};
 use crate::op::args::ArgList;
 use crate::op::params::Params;
+use crate::op::schema::{OutputSpec, output_like, output_of};
 use crate::op::{Arg, ArgSpec, Args, KernelResult, Op, Results};
 use crate::scratchpad::Scratchpad;
-use crate::tensor::any::{Operand, TensorMut, TensorRef, check_f32};
+use crate::tensor::any::{Operand, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 /// The ledger's name for these kernels.
 const IMPLEMENTATION: &str = "blocktensor:elementwise";
+
+/// The result of a function to elements of type `O`: the operand's dtype where that is f32, else fixed.
+const fn output<O: Element>(operand: &'static str) -> OutputSpec {
+    match O::DTYPE {
+        DType::F32 => output_like("dst", operand),
+        fixed => output_of("dst", fixed),
+    }
+}
 
 /// The parameters of an op that has none.
 pub(crate) struct NoParameters;
@@ -116,7 +125,7 @@ pub(crate) fn run_unary<O: Element>(
         }
         (TensorRef::Blocked(x), TensorMut::Blocked(dst)) => {
             let channels = x.dims()[1];
-            blocked_map::map1(op, dst, &Source::of(op, x, channels)?, f)
+            blocked_map::map1(op, dst, &MapOperand::of(op, x, channels)?, f)
         }
         _ => unreachable!("the destination has the operands' key"),
     };
@@ -138,7 +147,7 @@ pub(crate) fn run_binary<O: Element>(
         }
         (TensorRef::Blocked(a), TensorRef::Blocked(b), TensorMut::Blocked(dst)) => {
             let channels = dst.dims()[1];
-            let (a, b) = (Source::of(op, a, channels)?, Source::of(op, b, channels)?);
+            let (a, b) = (MapOperand::of(op, a, channels)?, MapOperand::of(op, b, channels)?);
             blocked_map::map2(op, dst, (&a, &b), f)
         }
         _ => unreachable!("the destination has the operands' key"),
@@ -153,12 +162,6 @@ pub(crate) fn run_where(
     f: impl Fn(u8, f32, f32) -> f32 + Sync,
 ) -> KernelResult {
     let op = args.op();
-    for ((name, t), wanted) in args.data_operands().zip([DType::U8, DType::F32, DType::F32]) {
-        if t.dtype() != wanted {
-            let rule = format!("it is {wanted}");
-            fail!(DTypeMismatch, op, name, t.describe(), rule, "pass a tensor of that dtype");
-        }
-    }
     let dst = broadcast_result::<f32, 3>(args, [args.tensor(0)?, args.tensor(1)?, args.tensor(2)?], results)?;
     let to = layout_to_record(&dst);
     let work = || match dst {
@@ -168,7 +171,7 @@ pub(crate) fn run_where(
         }
         TensorMut::Blocked(dst) => {
             let channels = dst.dims()[1];
-            let source = |i| Source::of(op, args.blocked(i)?, channels);
+            let source = |i| MapOperand::of(op, args.blocked(i)?, channels);
             blocked_map::map3(op, dst, (&source(0)?, &source(1)?, &source(2)?), f)
         }
         TensorMut::Opaque(_) => unreachable!("the kernel is registered for strided and blocked tensors"),
@@ -188,7 +191,6 @@ pub(crate) fn run_with_channel_values(
     let (x, values) = (args.tensor(0)?, args.strided(1)?);
     let channels = x.dims().get(1).copied().unwrap_or(1);
     let got = || TensorRef::Strided(values).describe();
-    check_f32(op, args.name(1), TensorRef::Strided(values), "it is f32")?;
     if values.numel() != 1 && values.numel() != channels {
         fail!(
             ShapeMismatch,
@@ -212,7 +214,7 @@ pub(crate) fn run_with_channel_values(
         }
         TensorRef::Blocked(x) => {
             let dst = results.blocked(x.dims(), x.layout(), DType::F32)?;
-            let sources = (Source::of(op, x, channels)?, Source::of_channels(op, values, x)?);
+            let sources = (MapOperand::of(op, x, channels)?, MapOperand::of_channels(op, values, x)?);
             let layout = || x.layout().to_string();
             Ok(recorded(args, layout, || blocked_map::map2(op, dst, (&sources.0, &sources.1), f))?)
         }
@@ -259,10 +261,33 @@ macro_rules! into_docs {
 /// Declares the type `Parameters` of an op: a `params!` struct, or [`NoParameters`].
 macro_rules! parameters {
     () => { pub(super) use crate::ops::pointwise::NoParameters as Parameters; };
-    ($($param:ident: $type:ty => $spec:expr),+) => {
+    ($($param:ident: $type:ty $(as $stored:ty)? => $spec:expr),+) => {
         crate::op::params::params! {
-            pub(super) struct Parameters { $(pub(super) $param: $type => $spec),+ }
+            pub(super) struct Parameters {
+                $(pub(super) $param: crate::ops::pointwise::stored_type!($type $(as $stored)?) => $spec),+
+            }
         }
+    };
+}
+
+/// The type of a parameter in `Parameters`: that of the typed function's argument, unless another follows `as`.
+macro_rules! stored_type {
+    ($type:ty) => {
+        $type
+    };
+    ($type:ty as $stored:ty) => {
+        $stored
+    };
+}
+
+/// The errors of an op, for its documentation: `InvalidArgument` only if it has parameters.
+macro_rules! unary_errors {
+    () => {
+        "`UnsupportedDType`; `LayoutMismatch` for a blocked tensor that is no activation."
+    };
+    ($($param:ident)+) => {
+        "`InvalidArgument` for parameters out of range; `UnsupportedDType`; `LayoutMismatch` for a blocked tensor that is no \
+         activation."
     };
 }
 
@@ -276,11 +301,13 @@ macro_rules! parameters {
 /// ```
 ///
 /// declares the op `elu` and its two typed functions. Parameters follow `x` and are written as in `params!`; the block sees
-/// them by name and evaluates to a `Function`. The type behind the arrow is that of the result's elements.
+/// them by name and evaluates to a `Function`. `eps: Option<f64> as NegativeIsNone => ...` is an argument of the first type
+/// that the block sees as the second. The type behind the arrow is that of the result's elements.
 macro_rules! unary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
-        pub fn $name:ident(x $(, $param:ident: $type:ty => $spec:expr)*) -> $out:ident, pub fn $into:ident $f:block
+        pub fn $name:ident(x $(, $param:ident: $type:ty $(as $stored:ty)? => $spec:expr)*) -> $out:ident,
+        pub fn $into:ident $f:block
     )*) => {
         $(
             mod $name {
@@ -288,10 +315,12 @@ macro_rules! unary_ops {
                 use super::*;
                 use crate::op::params::{Params, with_params};
 
-                pointwise::parameters! { $($param: $type => $spec),* }
+                pointwise::parameters! { $($param: $type $(as $stored)? => $spec),* }
 
-                const ARGS: &[ArgSpec] = &with_params::<{ 1 + Parameters::SPECS.len() }>(&[data("x")], Parameters::SPECS);
-                static SCHEMA: Schema = Schema::new(stringify!($name), ARGS);
+                const ARGS: &[ArgSpec] =
+                    &with_params::<{ 1 + Parameters::SPECS.len() }>(&[data("x").f32()], Parameters::SPECS);
+                static SCHEMA: Schema =
+                    Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")]);
                 pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
@@ -308,16 +337,16 @@ macro_rules! unary_ops {
                 $(#[doc = $doc])*
                 => "Any. The result has the shape of `x`.",
                 "f32.",
-                "`UnsupportedDType`, and `InvalidArgument` for parameters out of range.",
+                pointwise::unary_errors!($($param)*),
                 pub fn $name<T: Operand>(x: &T $(, $param: $type)*) -> Result<T> {
-                    pointwise::call(&$name::OP, &[Arg::Tensor(x.tensor_ref())], &$name::Parameters { $($param),* })
+                    pointwise::call(&$name::OP, &[Arg::Tensor(x.tensor_ref())], &$name::Parameters { $($param: $param.into()),* })
                 }
             }
 
             pointwise::into_docs! {
                 $name,
                 pub fn $into<T: Operand>(x: &T $(, $param: $type)*, dst: &mut T) -> Result<()> {
-                    pointwise::call_into(&$name::OP, &[Arg::Tensor(x.tensor_ref())], &$name::Parameters { $($param),* }, dst)
+                    pointwise::call_into(&$name::OP, &[Arg::Tensor(x.tensor_ref())], &$name::Parameters { $($param: $param.into()),* }, dst)
                 }
             }
         )*
@@ -336,7 +365,8 @@ macro_rules! binary_ops {
             mod $name {
                 use super::*;
 
-                static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a"), data("b")]);
+                static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
+                    .with_outputs(&[pointwise::output::<$out>("a")]);
                 pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
@@ -369,4 +399,4 @@ macro_rules! binary_ops {
     };
 }
 
-pub(crate) use {binary_ops, into_docs, parameters, pointwise_docs, unary_ops};
+pub(crate) use {binary_ops, into_docs, parameters, pointwise_docs, stored_type, unary_errors, unary_ops};

@@ -6,6 +6,7 @@
 use crate::elementwise::{Function, WithParams};
 use crate::error::{Result, fail};
 use crate::math;
+use crate::op::params::NegativeIsNone;
 use crate::op::schema::{data, float, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::pointwise;
@@ -89,6 +90,30 @@ pointwise::unary_ops! {
     pub fn exp(x) -> f32, pub fn exp_into { math::exp }
     /// The natural logarithm, as `torch.log`.
     pub fn log(x) -> f32, pub fn log_into { math::log }
+    /// `log(x / (1 - x))`, the inverse of [`sigmoid`], as `torch.logit`; PyTorch's default is `None`.
+    ///
+    /// Without `eps`, the result of 0 is minus infinity, that of 1 is infinity, and outside of this range it is NaN. With `eps`,
+    /// an `x` below `eps` is replaced by `eps`, any other `x` above `1 - eps` by `1 - eps`, computed in f32. If `eps` is negative
+    /// or NaN, results are as without `eps`. In a call by name, `eps` is -1 by default.
+    ///
+    /// ```
+    /// use blocktensor::{StridedTensor, ops};
+    /// let x = StridedTensor::from_slice(&[0f32, 0.5, 1.0], &[3])?;
+    /// assert_eq!(ops::logit(&x, None)?.to_vec::<f32>()?, [f32::NEG_INFINITY, 0.0, f32::INFINITY]);
+    /// assert_eq!(ops::logit(&x, Some(0.5))?.to_vec::<f32>()?, [0.0, 0.0, 0.0]);
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn logit(x, eps: Option<f64> as NegativeIsNone => float("eps", -1.0)) -> f32, pub fn logit_into {
+        // Not `math::clamp`: if `eps > 0.5`, the lower limit is the larger one, and PyTorch tests it first.
+        #[inline(always)]
+        fn logit(x: f32, (lo, hi): (f32, f32)) -> f32 {
+            let limited = if x > hi { hi } else { x };
+            math::logit(if x < lo { lo } else { limited })
+        }
+        let eps = eps.0.map(|eps| eps as f32);
+        // Limits that are NaN have no effect, as in PyTorch.
+        WithParams(logit, eps.map_or((f32::NEG_INFINITY, f32::INFINITY), |eps| (eps, 1.0 - eps)))
+    }
     /// The square root, as `torch.sqrt`.
     pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt }
     /// `1 / sqrt(x)`, as `torch.rsqrt`.
@@ -134,7 +159,7 @@ pointwise::unary_ops! {
     pub fn erf(x) -> f32, pub fn erf_into { math::erf }
 }
 
-static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x"), param("weights")]);
+static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x").f32(), param("weights").f32()]).dst_like_x();
 static PRELU: Op = Op::new(&PRELU_SCHEMA).on_both(Kernel::rust(&run_prelu));
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];

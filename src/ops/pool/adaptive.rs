@@ -3,7 +3,7 @@
 use crate::elementwise::Fold;
 use crate::error::Result;
 use crate::kernels::pool::geometry::Windows;
-use crate::kernels::pool::kernel;
+use crate::kernels::pool::{self, avg_pool, max_pool};
 use crate::kernels::reduce::folds::{Amax, Mean};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
@@ -20,34 +20,44 @@ params! {
     }
 }
 
-const ADAPTIVE_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], AdaptivePool::<2>::SPECS);
-const GLOBAL_ARGS: &[ArgSpec] = &[data("x")];
+const fn adaptive_args(spatial: usize) -> [ArgSpec; 2] {
+    with_params(&[data("x").f32().with_ranks(spatial::image_ranks(spatial))], AdaptivePool::<2>::SPECS)
+}
 
-static ADAPTIVE_AVG_POOL1D_SCHEMA: Schema = Schema::new("adaptive_avg_pool1d", ADAPTIVE_ARGS);
-static ADAPTIVE_AVG_POOL2D_SCHEMA: Schema = Schema::new("adaptive_avg_pool2d", ADAPTIVE_ARGS);
-static ADAPTIVE_AVG_POOL3D_SCHEMA: Schema = Schema::new("adaptive_avg_pool3d", ADAPTIVE_ARGS);
-static ADAPTIVE_MAX_POOL1D_SCHEMA: Schema = Schema::new("adaptive_max_pool1d", ADAPTIVE_ARGS);
-static ADAPTIVE_MAX_POOL2D_SCHEMA: Schema = Schema::new("adaptive_max_pool2d", ADAPTIVE_ARGS);
-static ADAPTIVE_MAX_POOL3D_SCHEMA: Schema = Schema::new("adaptive_max_pool3d", ADAPTIVE_ARGS);
-static GLOBAL_AVG_POOL_SCHEMA: Schema = Schema::new("global_avg_pool", GLOBAL_ARGS);
-static GLOBAL_MAX_POOL_SCHEMA: Schema = Schema::new("global_max_pool", GLOBAL_ARGS);
+static ADAPTIVE_ARGS: [[ArgSpec; 2]; 3] = [adaptive_args(1), adaptive_args(2), adaptive_args(3)];
+const GLOBAL_ARGS: &[ArgSpec] = &[data("x").f32().with_ranks(spatial::IMAGE_RANKS)];
+
+static ADAPTIVE_AVG_POOL1D_SCHEMA: Schema =
+    Schema::new("adaptive_avg_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x();
+static ADAPTIVE_AVG_POOL2D_SCHEMA: Schema =
+    Schema::new("adaptive_avg_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x();
+static ADAPTIVE_AVG_POOL3D_SCHEMA: Schema =
+    Schema::new("adaptive_avg_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x();
+static ADAPTIVE_MAX_POOL1D_SCHEMA: Schema =
+    Schema::new("adaptive_max_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x();
+static ADAPTIVE_MAX_POOL2D_SCHEMA: Schema =
+    Schema::new("adaptive_max_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x();
+static ADAPTIVE_MAX_POOL3D_SCHEMA: Schema =
+    Schema::new("adaptive_max_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x();
+static GLOBAL_AVG_POOL_SCHEMA: Schema = Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x();
+static GLOBAL_MAX_POOL_SCHEMA: Schema = Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x();
 
 static ADAPTIVE_AVG_POOL1D: Op = Op::new(&ADAPTIVE_AVG_POOL1D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, kernel::mean)));
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)));
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&ADAPTIVE_AVG_POOL2D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, kernel::mean)));
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)));
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&ADAPTIVE_AVG_POOL3D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, kernel::mean)));
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)));
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&ADAPTIVE_MAX_POOL1D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, kernel::max)));
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)));
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&ADAPTIVE_MAX_POOL2D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, kernel::max)));
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)));
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&ADAPTIVE_MAX_POOL3D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, kernel::max)));
+    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)));
 static GLOBAL_AVG_POOL: Op = Op::new(&GLOBAL_AVG_POOL_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_global(args, results, kernel::mean, &Mean)));
+    .on_both(Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)));
 static GLOBAL_MAX_POOL: Op = Op::new(&GLOBAL_MAX_POOL_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_global(args, results, kernel::max, &Amax)));
+    .on_both(Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)));
 
 pub(crate) const OPS: &[&Op] = &[
     &ADAPTIVE_AVG_POOL1D,
@@ -60,16 +70,16 @@ pub(crate) const OPS: &[&Op] = &[
     &GLOBAL_MAX_POOL,
 ];
 
-/// `kernel::mean` or `kernel::max`.
+/// [`avg_pool`] or [`max_pool`].
 type PoolKernel = fn(SpatialOperands<'_>, &Windows) -> Result<()>;
 
-/// Adaptive pooling for both keys: the kernel runs over lanes.
+/// Adaptive pooling for both keys and all layouts (NCHW, NHWC, blocked): see [`pool`].
 fn run_adaptive<const N: usize>(
     args: &Args<'_>,
     results: &mut Results<'_>,
     pool: PoolKernel,
 ) -> KernelResult {
-    let input = spatial::check_input(args, N..=N)?;
+    let input = spatial::check_input(args)?;
     let AdaptivePool { output } = AdaptivePool::<N>::read(args)?;
     spatial::check_output(args.op(), "output", &output)?;
     run_windows(args, results, &input, &output, pool)
@@ -82,10 +92,10 @@ fn run_global<F: Fold<In = f32, Out = f32>>(
     pool: PoolKernel,
     fold: &F,
 ) -> KernelResult {
-    let input = spatial::check_input(args, 1..=3)?;
+    let input = spatial::check_input(args)?;
     // Pooling sums small images in f32, the reduction in f64. The choice depends on the size alone, so that both keys give the
     // same bits.
-    let is_large = input.iter().product::<usize>() > kernel::MAX_TAPS_IN_F32;
+    let is_large = input.iter().product::<usize>() > pool::MAX_TAPS_IN_F32;
     if is_large && reduce::over_pixels(args, results, fold)? {
         return Ok(());
     }
@@ -100,7 +110,7 @@ fn run_windows(
     pool: PoolKernel,
 ) -> KernelResult {
     let op = args.op();
-    spatial::run(args, results, output, "blocktensor:pool", |operands| {
+    spatial::with_result(args, results, output, "blocktensor:pool", |operands| {
         pool(operands, &Windows::adaptive(op, input, output)?)
     })
 }

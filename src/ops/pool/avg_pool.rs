@@ -3,8 +3,7 @@
 use super::window_parameters;
 use crate::error::Result;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
-use crate::kernels::pool::kernel;
-use crate::kernels::spatial;
+use crate::kernels::{pool, spatial};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -36,19 +35,23 @@ impl<const N: usize> AvgPool<N> {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<6>(&[data("x")], AvgPool::<2>::SPECS);
-static AVG_POOL1D_SCHEMA: Schema = Schema::new("avg_pool1d", ARGS);
-static AVG_POOL2D_SCHEMA: Schema = Schema::new("avg_pool2d", ARGS);
-static AVG_POOL3D_SCHEMA: Schema = Schema::new("avg_pool3d", ARGS);
-static AVG_POOL1D: Op = Op::new(&AVG_POOL1D_SCHEMA).on_both(Kernel::rust(&run::<1>));
-static AVG_POOL2D: Op = Op::new(&AVG_POOL2D_SCHEMA).on_both(Kernel::rust(&run::<2>));
-static AVG_POOL3D: Op = Op::new(&AVG_POOL3D_SCHEMA).on_both(Kernel::rust(&run::<3>));
+const fn args(spatial: usize) -> [ArgSpec; 6] {
+    with_params(&[data("x").f32().with_ranks(spatial::image_ranks(spatial))], AvgPool::<2>::SPECS)
+}
+
+static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
+static AVG_POOL1D_SCHEMA: Schema = Schema::new("avg_pool1d", &ARGS[0]).dst_like_x();
+static AVG_POOL2D_SCHEMA: Schema = Schema::new("avg_pool2d", &ARGS[1]).dst_like_x();
+static AVG_POOL3D_SCHEMA: Schema = Schema::new("avg_pool3d", &ARGS[2]).dst_like_x();
+static AVG_POOL1D: Op = Op::new(&AVG_POOL1D_SCHEMA).on_both(Kernel::rust(&run_avg_pool::<1>));
+static AVG_POOL2D: Op = Op::new(&AVG_POOL2D_SCHEMA).on_both(Kernel::rust(&run_avg_pool::<2>));
+static AVG_POOL3D: Op = Op::new(&AVG_POOL3D_SCHEMA).on_both(Kernel::rust(&run_avg_pool::<3>));
 
 pub(crate) const OPS: &[&Op] = &[&AVG_POOL1D, &AVG_POOL2D, &AVG_POOL3D];
 
-/// The kernel for both keys: it runs over lanes.
-fn run<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args, N..=N)?;
+/// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`pool`].
+fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args)?;
     let p = &AvgPool::<N>::read(args)?;
     let window = PoolWindow {
         kernel: &p.kernel,
@@ -58,8 +61,8 @@ fn run<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResu
         ceil_mode: p.ceil_mode,
     };
     let g = PoolGeometry::new(args.op(), input, window)?;
-    spatial::run(args, results, &g.output, "blocktensor:pool", |work| {
-        kernel::mean(work, &g.windows(p.count_include_pad)?)
+    spatial::with_result(args, results, &g.output, "blocktensor:pool", |operands| {
+        pool::avg_pool(operands, &g.windows(p.count_include_pad)?)
     })
 }
 

@@ -3,8 +3,7 @@
 use super::window_parameters;
 use crate::error::Result;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
-use crate::kernels::pool::kernel;
-use crate::kernels::spatial;
+use crate::kernels::{pool, spatial};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, flag, ints, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -40,23 +39,29 @@ impl<const N: usize> MaxPool<N> {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<6>(&[data("x")], MaxPool::<2>::SPECS);
-static MAX_POOL1D_SCHEMA: Schema = Schema::new("max_pool1d", ARGS);
-static MAX_POOL2D_SCHEMA: Schema = Schema::new("max_pool2d", ARGS);
-static MAX_POOL3D_SCHEMA: Schema = Schema::new("max_pool3d", ARGS);
-static MAX_POOL1D: Op = Op::new(&MAX_POOL1D_SCHEMA).on_both(Kernel::rust(&run::<1>));
-static MAX_POOL2D: Op = Op::new(&MAX_POOL2D_SCHEMA).on_both(Kernel::rust(&run::<2>));
-static MAX_POOL3D: Op = Op::new(&MAX_POOL3D_SCHEMA).on_both(Kernel::rust(&run::<3>));
+const fn args(spatial: usize) -> [ArgSpec; 6] {
+    with_params(&[data("x").f32().with_ranks(spatial::image_ranks(spatial))], MaxPool::<2>::SPECS)
+}
+
+static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
+static MAX_POOL1D_SCHEMA: Schema = Schema::new("max_pool1d", &ARGS[0]).dst_like_x();
+static MAX_POOL2D_SCHEMA: Schema = Schema::new("max_pool2d", &ARGS[1]).dst_like_x();
+static MAX_POOL3D_SCHEMA: Schema = Schema::new("max_pool3d", &ARGS[2]).dst_like_x();
+static MAX_POOL1D: Op = Op::new(&MAX_POOL1D_SCHEMA).on_both(Kernel::rust(&run_max_pool::<1>));
+static MAX_POOL2D: Op = Op::new(&MAX_POOL2D_SCHEMA).on_both(Kernel::rust(&run_max_pool::<2>));
+static MAX_POOL3D: Op = Op::new(&MAX_POOL3D_SCHEMA).on_both(Kernel::rust(&run_max_pool::<3>));
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 
-/// The kernel for both keys: it runs over lanes.
-fn run<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args, N..=N)?;
+/// The kernel for both keys and all layouts (NCHW, NHWC, blocked): see [`pool`].
+fn run_max_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let input = spatial::check_input(args)?;
     let MaxPool { kernel, stride, padding, dilation, ceil_mode } = &MaxPool::<N>::read(args)?;
     let window = PoolWindow { kernel, stride: stride.as_ref(), padding, dilation, ceil_mode: *ceil_mode };
     let g = PoolGeometry::new(args.op(), input, window)?;
-    spatial::run(args, results, &g.output, "blocktensor:pool", |work| kernel::max(work, &g.windows(false)?))
+    spatial::with_result(args, results, &g.output, "blocktensor:pool", |operands| {
+        pool::max_pool(operands, &g.windows(false)?)
+    })
 }
 
 /// 1-D max pooling, as `torch.nn.functional.max_pool1d`.

@@ -1,4 +1,7 @@
 //! Pooling: the largest or the mean element of windows, of a given size or adapted to the size of the result.
+//!
+//! The same kernels serve NCHW, NHWC (channels-last) and blocked tensors. `src/kernels/pool/mod.rs` says which function runs for
+//! which layout.
 
 pub(crate) mod adaptive;
 pub(crate) mod avg_pool;

@@ -12,7 +12,7 @@ use crate::kernels::timed;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, flag, ints};
+use crate::op::schema::{data, flag, ints, output_of};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::simd::{self, Loop};
 use crate::tensor::any::{Operand, TensorRef};
@@ -29,8 +29,8 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Argmax::SPECS);
-static SCHEMA: Schema = Schema::new("argmax", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Argmax::SPECS);
+static SCHEMA: Schema = Schema::new("argmax", ARGS).with_outputs(&[output_of("dst", DType::S32)]);
 pub(super) static ARGMAX: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 
 /// Index of the largest element along `axis`, as `torch.argmax`. Without an axis, the index in the whole tensor in row-major
@@ -208,24 +208,29 @@ fn argmax_blocked(
 /// The smallest logical index of an element that equals `largest`. `logical_index` maps offsets in memory to logical indices.
 fn first_index_of(src: &[f32], largest: f32, logical_index: impl Fn(usize) -> Option<usize> + Sync) -> usize {
     const CHUNK: usize = 16 << 10;
+    // Elements that are looked at one by one if one of them equals `largest`.
+    const PIECE: usize = 128;
     let first = std::sync::atomic::AtomicUsize::new(usize::MAX);
+    let equal = |&(_, &x): &(usize, &f32)| x == largest || x.is_nan() && largest.is_nan();
     parallel_for(src.len().div_ceil(CHUNK), |i| {
         let chunk = &src[i * CHUNK..((i + 1) * CHUNK).min(src.len())];
-        if !simd::dispatch(Contains { chunk, largest }) {
-            return;
-        }
-        let equal = |&(_, &x): &(usize, &f32)| x == largest || x.is_nan() && largest.is_nan();
-        let found = chunk.iter().enumerate().filter(equal);
-        if let Some(index) = found.filter_map(|(at, _)| logical_index(i * CHUNK + at)).min() {
-            first.fetch_min(index, std::sync::atomic::Ordering::Relaxed);
+        for (k, piece) in chunk.chunks(PIECE).enumerate() {
+            if !simd::dispatch(Contains { piece, largest }) {
+                continue;
+            }
+            let found = piece.iter().enumerate().filter(equal);
+            let start = i * CHUNK + k * PIECE;
+            if let Some(index) = found.filter_map(|(at, _)| logical_index(start + at)).min() {
+                first.fetch_min(index, std::sync::atomic::Ordering::Relaxed);
+            }
         }
     });
     first.into_inner()
 }
 
-/// Whether a chunk contains an element that equals `largest`.
+/// Whether a piece contains an element that equals `largest`.
 struct Contains<'a> {
-    chunk: &'a [f32],
+    piece: &'a [f32],
     largest: f32,
 }
 
@@ -233,10 +238,13 @@ impl Loop for Contains<'_> {
     type Out = bool;
     #[inline(always)]
     fn run(self) -> bool {
-        let Contains { chunk, largest } = self;
-        let count =
-            |equal: fn(f32, f32) -> bool| chunk.iter().map(|&x| u32::from(equal(x, largest))).sum::<u32>();
-        let found = if largest.is_nan() { count(|x, _| x.is_nan()) } else { count(|x, y| x == y) };
+        let Contains { piece, largest } = self;
+        // Without an early end, so that the loops become vectors.
+        let found: u32 = if largest.is_nan() {
+            piece.iter().map(|x| u32::from(x.is_nan())).sum()
+        } else {
+            piece.iter().map(|&x| u32::from(x == largest)).sum()
+        };
         found > 0
     }
 }

@@ -27,17 +27,17 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Reduction::SPECS);
-static SUM_SCHEMA: Schema = Schema::new("sum", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Reduction::SPECS);
+static SUM_SCHEMA: Schema = Schema::new("sum", ARGS).dst_like_x();
 static SUM: Op = Op::new(&SUM_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Sum)));
-static MEAN_SCHEMA: Schema = Schema::new("mean", ARGS);
+static MEAN_SCHEMA: Schema = Schema::new("mean", ARGS).dst_like_x();
 static MEAN: Op = Op::new(&MEAN_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Mean)));
-static PROD_SCHEMA: Schema = Schema::new("prod", ARGS);
+static PROD_SCHEMA: Schema = Schema::new("prod", ARGS).dst_like_x();
 static PROD: Op = Op::new(&PROD_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Prod)));
-static AMAX_SCHEMA: Schema = Schema::new("amax", ARGS);
+static AMAX_SCHEMA: Schema = Schema::new("amax", ARGS).dst_like_x();
 static AMAX: Op =
     Op::new(&AMAX_SCHEMA).on_both(Kernel::rust(&|args, results| run_extreme(args, results, &Amax)));
-static AMIN_SCHEMA: Schema = Schema::new("amin", ARGS);
+static AMIN_SCHEMA: Schema = Schema::new("amin", ARGS).dst_like_x();
 static AMIN: Op =
     Op::new(&AMIN_SCHEMA).on_both(Kernel::rust(&|args, results| run_extreme(args, results, &Amin)));
 

@@ -6,9 +6,9 @@ use crate::error::{Result, fail};
 use crate::kernels::resample::grid_sample::{self, Grid, Sampling};
 use crate::kernels::spatial;
 use crate::op::params::{Param, Params, params, with_params};
-use crate::op::schema::{data, flag, plain, word};
+use crate::op::schema::{Ranks, data, flag, plain, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::tensor::any::{Operand, TensorRef, check_f32};
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
 params! {
@@ -89,15 +89,20 @@ impl Param for GridPadding {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<5>(&[data("x"), plain("grid")], GridSample::SPECS);
-static GRID_SAMPLE_SCHEMA: Schema = Schema::new("grid_sample", ARGS);
+const GRID_RANKS: Ranks =
+    Ranks::SameAs { arg: "x", remedy: "pass [N, OH, OW, 2] for x of rank 4, [N, OD, OH, OW, 3] for rank 5" };
+const ARGS: &[ArgSpec] = &with_params::<5>(
+    &[data("x").f32().with_ranks(spatial::IMAGE_OR_VOLUME_RANKS), plain("grid").f32().with_ranks(GRID_RANKS)],
+    GridSample::SPECS,
+);
+static GRID_SAMPLE_SCHEMA: Schema = Schema::new("grid_sample", ARGS).dst_like_x();
 static GRID_SAMPLE: Op = Op::new(&GRID_SAMPLE_SCHEMA).on_both(Kernel::rust(&run));
 
 pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
 
 /// The kernel for both keys: it runs over lanes.
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args, 2..=3)?;
+    let input = spatial::check_input(args)?;
     let grid = args.strided(1)?;
     let GridSample { mode, padding, align_corners } = GridSample::read(args)?;
     let is_volume = input.len() == 3;
@@ -112,7 +117,7 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         );
     }
     let output = check_grid(args, grid)?;
-    spatial::run(args, results, output, "blocktensor:grid_sample", |operands| {
+    spatial::with_result(args, results, output, "blocktensor:grid_sample", |operands| {
         let (strides, data) = (grid.strides(), grid.data::<f32>());
         let strides = match *strides {
             [n, h, w, coordinate] => [n, 0, h, w, coordinate],
@@ -129,11 +134,6 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 fn check_grid<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<&'a [usize]> {
     let (op, x) = (args.op(), args.tensor(0)?);
     let (got, spatial_rank) = (TensorRef::Strided(grid).describe(), x.dims().len() - 2);
-    if grid.rank() != x.dims().len() {
-        let rule = format!("it has the rank of x, which is {}", x.describe());
-        let remedy = "pass [N, OH, OW, 2] for x of rank 4, [N, OD, OH, OW, 3] for rank 5";
-        fail!(RankMismatch, op, "grid", format!("{got} of rank {}", grid.rank()), rule, remedy);
-    }
     let (batch, coordinates) = (grid.dims()[0], grid.dims()[spatial_rank + 1]);
     if batch != x.dims()[0] {
         let rule = format!("it has the batch of x, which is {}", x.describe());
@@ -157,7 +157,6 @@ fn check_grid<'a>(args: &Args<'_>, grid: &'a StridedTensor) -> Result<&'a [usize
             "pass the coordinates of a point side by side, that of W first"
         );
     }
-    check_f32(op, "grid", TensorRef::Strided(grid), "it is f32")?;
     let output = &grid.dims()[1..=spatial_rank];
     spatial::check_output(op, "grid", output)?;
     Ok(output)

@@ -81,13 +81,19 @@ impl<const N: usize> Resample<N> {
     }
 }
 
-const NEAREST_ARGS: &[ArgSpec] = &with_params::<6>(&[data("x")], NearestResample::<2>::SPECS);
-const LINEAR_ARGS: &[ArgSpec] = &with_params::<7>(&[data("x")], Resample::<2>::SPECS);
+const NEAREST_ARGS: &[ArgSpec] =
+    &with_params::<6>(&[data("x").f32().with_ranks(spatial::IMAGE_RANKS)], NearestResample::<2>::SPECS);
 
-static UPSAMPLE_NEAREST_SCHEMA: Schema = Schema::new("upsample_nearest", NEAREST_ARGS);
-static UPSAMPLE_LINEAR_SCHEMA: Schema = Schema::new("upsample_linear", LINEAR_ARGS);
-static UPSAMPLE_BILINEAR_SCHEMA: Schema = Schema::new("upsample_bilinear", LINEAR_ARGS);
-static UPSAMPLE_TRILINEAR_SCHEMA: Schema = Schema::new("upsample_trilinear", LINEAR_ARGS);
+const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
+    with_params(&[data("x").f32().with_ranks(spatial::image_ranks(spatial))], Resample::<2>::SPECS)
+}
+
+static LINEAR_ARGS: [[ArgSpec; 7]; 3] = [linear_args(1), linear_args(2), linear_args(3)];
+
+static UPSAMPLE_NEAREST_SCHEMA: Schema = Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x();
+static UPSAMPLE_LINEAR_SCHEMA: Schema = Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x();
+static UPSAMPLE_BILINEAR_SCHEMA: Schema = Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x();
+static UPSAMPLE_TRILINEAR_SCHEMA: Schema = Schema::new("upsample_trilinear", &LINEAR_ARGS[2]).dst_like_x();
 static UPSAMPLE_NEAREST: Op = Op::new(&UPSAMPLE_NEAREST_SCHEMA).on_both(Kernel::rust(&run_nearest));
 static UPSAMPLE_LINEAR: Op = Op::new(&UPSAMPLE_LINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<1>));
 static UPSAMPLE_BILINEAR: Op = Op::new(&UPSAMPLE_BILINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<2>));
@@ -100,7 +106,7 @@ const IMPLEMENTATION: &str = "blocktensor:resample";
 
 /// Nearest neighbour for both keys: the kernel runs over lanes. One op serves 1 to 3 spatial dimensions.
 fn run_nearest(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args, 1..=3)?;
+    let input = spatial::check_input(args)?;
     match input.len() {
         1 => run_nearest_of_rank::<1>(args, results, input),
         2 => run_nearest_of_rank::<2>(args, results, input),
@@ -121,7 +127,7 @@ fn run_nearest_of_rank<const N: usize>(
         recompute_scale_factor: *recompute_scale_factor,
     };
     let g = ResampleGeometry::new(args.op(), input, to)?;
-    spatial::run(args, results, &g.output, IMPLEMENTATION, |operands| {
+    spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands| {
         upsample::nearest(operands, &g.nearest()?);
         Ok(())
     })
@@ -129,7 +135,7 @@ fn run_nearest_of_rank<const N: usize>(
 
 /// Linear interpolation for both keys: the kernel runs over lanes.
 fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let input = spatial::check_input(args, N..=N)?;
+    let input = spatial::check_input(args)?;
     let p = &Resample::<N>::read(args)?;
     let to = SizeOrScale {
         output: p.output.as_ref().map(|sizes| &sizes[..]),
@@ -137,7 +143,7 @@ fn run_linear<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> Ker
         recompute_scale_factor: p.recompute_scale_factor,
     };
     let g = ResampleGeometry::new(args.op(), input, to)?;
-    spatial::run(args, results, &g.output, IMPLEMENTATION, |operands| {
+    spatial::with_result(args, results, &g.output, IMPLEMENTATION, |operands| {
         upsample::linear(operands, &g.linear(p.align_corners)?);
         Ok(())
     })

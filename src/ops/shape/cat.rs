@@ -13,7 +13,7 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data_list, int};
+use crate::op::schema::{OutputSpec, data_list, int, output_like};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::pointwise::recorded;
@@ -30,10 +30,11 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors")], Cat::SPECS);
-static CAT_SCHEMA: Schema = Schema::new("cat", ARGS);
+const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
+const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
+static CAT_SCHEMA: Schema = Schema::new("cat", ARGS).with_outputs(DST);
 static CAT: Op = Op::new(&CAT_SCHEMA).on_both(Kernel::rust(&run_cat).with_dtypes(ALL_DTYPES));
-static STACK_SCHEMA: Schema = Schema::new("stack", ARGS);
+static STACK_SCHEMA: Schema = Schema::new("stack", ARGS).with_outputs(DST);
 static STACK: Op = Op::new(&STACK_SCHEMA).on_both(Kernel::rust(&run_stack).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];

@@ -27,11 +27,11 @@ params! {
     }
 }
 
-const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], Flip::SPECS);
-static FLIP_SCHEMA: Schema = Schema::new("flip", FLIP_ARGS);
+const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype()], Flip::SPECS);
+static FLIP_SCHEMA: Schema = Schema::new("flip", FLIP_ARGS).dst_like_x();
 static FLIP: Op = Op::new(&FLIP_SCHEMA).on_both(Kernel::rust(&run_flip).with_dtypes(ALL_DTYPES));
-const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Roll::SPECS);
-static ROLL_SCHEMA: Schema = Schema::new("roll", ROLL_ARGS);
+const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Roll::SPECS);
+static ROLL_SCHEMA: Schema = Schema::new("roll", ROLL_ARGS).dst_like_x();
 static ROLL: Op = Op::new(&ROLL_SCHEMA).on_both(Kernel::rust(&run_roll).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];

@@ -66,8 +66,8 @@ params! {
     }
 }
 
-const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x")], Pad::SPECS);
-static PAD_SCHEMA: Schema = Schema::new("pad", ARGS);
+const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").any_dtype()], Pad::SPECS);
+static PAD_SCHEMA: Schema = Schema::new("pad", ARGS).dst_like_x();
 static PAD: Op = Op::new(&PAD_SCHEMA).on_both(Kernel::rust(&run).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&PAD];

@@ -1,14 +1,14 @@
 //! Pixel shuffle, pixel unshuffle and channel shuffle: permutations of channels and pixels.
 
 use crate::elementwise::{StridedRegion, copy_part};
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Complaint, Error, Result};
 use crate::kernels::channel_copy::{self, CellPosition, ChannelSource, PixelGrid};
 use crate::kernels::lanes::Lanes;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, required_int};
+use crate::op::schema::{Ranks, data, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::pointwise::recorded;
@@ -32,15 +32,25 @@ params! {
     }
 }
 
-const PIXEL_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], PixelShuffle::SPECS);
-static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", PIXEL_ARGS);
+const PIXEL_RANKS: Ranks = Ranks::exactly(4, "it is [N, C, H, W]", "add or merge dimensions first");
+/// Channel shuffle sees one dimension more: that of the groups.
+const CHANNEL_RANKS: Ranks = Ranks::between(
+    3,
+    crate::MAX_RANK - 1,
+    "it is [N, C, ...] of rank 3 to 11",
+    "add or merge dimensions first",
+);
+const PIXEL_ARGS: &[ArgSpec] =
+    &with_params::<2>(&[data("x").any_dtype().with_ranks(PIXEL_RANKS)], PixelShuffle::SPECS);
+static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x();
 static PIXEL_SHUFFLE: Op =
     Op::new(&PIXEL_SHUFFLE_SCHEMA).on_both(Kernel::rust(&run_pixel_shuffle).with_dtypes(ALL_DTYPES));
-static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", PIXEL_ARGS);
+static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x();
 static PIXEL_UNSHUFFLE: Op =
     Op::new(&PIXEL_UNSHUFFLE_SCHEMA).on_both(Kernel::rust(&run_pixel_unshuffle).with_dtypes(ALL_DTYPES));
-const CHANNEL_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x")], ChannelShuffle::SPECS);
-static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", CHANNEL_ARGS);
+const CHANNEL_ARGS: &[ArgSpec] =
+    &with_params::<2>(&[data("x").any_dtype().with_ranks(CHANNEL_RANKS)], ChannelShuffle::SPECS);
+static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x();
 static CHANNEL_SHUFFLE: Op =
     Op::new(&CHANNEL_SHUFFLE_SCHEMA).on_both(Kernel::rust(&run_channel_shuffle).with_dtypes(ALL_DTYPES));
 
@@ -141,14 +151,6 @@ fn check_result_size(args: &Args<'_>, factor: usize, dims: &[usize]) -> Result<(
     })
 }
 
-fn check_rank(args: &Args<'_>, fits: bool, rule: &str) -> Result<()> {
-    if !fits {
-        let got = args.tensor(0)?.describe();
-        fail!(RankMismatch, args.op(), "x", got, rule, "add or merge dimensions first");
-    }
-    Ok(())
-}
-
 /// Splits axis `axis` in two: an outer axis of size `outer`, and an inner one.
 fn split_axis(dims: &mut Vec<usize>, strides: &mut Vec<usize>, axis: usize, outer: usize) {
     let inner = dims[axis] / outer;
@@ -197,7 +199,6 @@ fn copy_split_views(
 
 fn run_pixel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, PixelShuffle { factor: r }) = (args.op(), args.tensor(0)?, PixelShuffle::read(args)?);
-    check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
     let square = check_divisor(args, r, true, &[1])?;
     let d = x.dims();
     let dims = [d[0], d[1] / square, d[2].saturating_mul(r), d[3].saturating_mul(r)];
@@ -219,7 +220,6 @@ fn run_pixel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult
 
 fn run_pixel_unshuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, PixelShuffle { factor: r }) = (args.op(), args.tensor(0)?, PixelShuffle::read(args)?);
-    check_rank(args, x.dims().len() == 4, "it is [N, C, H, W]")?;
     check_divisor(args, r, false, &[2, 3])?;
     let d = x.dims();
     let dims = [d[0], d[1].saturating_mul(r.saturating_mul(r)), d[2] / r, d[3] / r];
@@ -288,11 +288,10 @@ fn shuffle_blocked(
 
 fn run_channel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, ChannelShuffle { groups }) = (args.op(), args.tensor(0)?, ChannelShuffle::read(args)?);
-    check_rank(args, x.dims().len() >= 3, "it is [N, C, ...]")?;
     check_divisor(args, groups, false, &[1])?;
     let c = x.dims()[1];
     match x {
-        TensorRef::Strided(x) if x.rank() < crate::MAX_RANK => {
+        TensorRef::Strided(x) => {
             let order: Dims = (0..=x.rank()).to_dims();
             let mut swapped = order;
             swapped.swap(1, 2);
@@ -300,16 +299,6 @@ fn run_channel_shuffle(args: &Args<'_>, results: &mut Results<'_>) -> KernelResu
             let src = SplitView { splits: &[(1, groups)], order: &swapped };
             let dst = SplitView { splits: &[(1, group_size)], order: &order };
             copy_split_views(args, results, x, x.dims(), src, dst)
-        }
-        TensorRef::Strided(x) => {
-            fail!(
-                RankMismatch,
-                op,
-                "x",
-                TensorRef::Strided(x).describe(),
-                format!("it is of rank {} at most", crate::MAX_RANK - 1),
-                "merge dimensions first"
-            )
         }
         TensorRef::Blocked(x) => {
             let group_size = c / groups;

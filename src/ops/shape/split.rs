@@ -10,7 +10,7 @@ use crate::kernels::channel_copy::{self, ChannelSource};
 use crate::kernels::check_axis;
 use crate::layout::dims::Dims;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, int, required_int, required_ints};
+use crate::op::schema::{OutputSpec, data, int, output_list, required_int, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::shape::LANES;
@@ -35,11 +35,12 @@ params! {
     }
 }
 
-const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Chunk::SPECS);
-static CHUNK_SCHEMA: Schema = Schema::new("chunk", CHUNK_ARGS);
+const PIECES: &[OutputSpec] = &[output_list("dst", "x")];
+const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Chunk::SPECS);
+static CHUNK_SCHEMA: Schema = Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES);
 static CHUNK: Op = Op::new(&CHUNK_SCHEMA).on_both(Kernel::rust(&run_chunk).with_dtypes(ALL_DTYPES));
-const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x")], Split::SPECS);
-static SPLIT_SCHEMA: Schema = Schema::new("split", SPLIT_ARGS);
+const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
+static SPLIT_SCHEMA: Schema = Schema::new("split", SPLIT_ARGS).with_outputs(PIECES);
 static SPLIT: Op = Op::new(&SPLIT_SCHEMA).on_both(Kernel::rust(&run_split).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];

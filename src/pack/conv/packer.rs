@@ -9,7 +9,7 @@ use super::{DirectWeights, PackedConv, PackedStem, Weights, no_kernel};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::Plan;
+use crate::kernels::conv::direct::DirectPlan;
 use crate::kernels::conv::weights::{PlainWeights, output_first};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -142,8 +142,8 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         self.weights.count_subnormals()
     }
 
-    /// Makes zeros of the weights that are subnormal numbers. Arithmetic on them can be many times slower; that on
-    /// trained networks they change a result that anyone could see is not known, but it is for the caller to decide.
+    /// Replaces weights that are subnormal numbers by zeros. Arithmetic on subnormal numbers can be many times slower. We know
+    /// of no trained network whose results visibly change.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -225,7 +225,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         match (source.layout, to) {
             (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location).map(Some),
             (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
-                let Some(plan) = Plan::new(g, &to)? else { return Err(no_kernel(g, source, &to)) };
+                let Some(plan) = DirectPlan::new(g, &to)? else { return Err(no_kernel(g, source, &to)) };
                 let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
                 Ok(Some(Weights::Direct(Box::new(DirectWeights { data: Arc::new(data), plan }))))
             }

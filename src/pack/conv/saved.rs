@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::file::entry::{ConvEntry, Entry, SourceEntry, WeightsEntry, WeightsForm};
 use crate::file::{Loaded, Packable, Saved, sealed};
-use crate::kernels::conv::direct::Plan;
+use crate::kernels::conv::direct::DirectPlan;
 use crate::kernels::conv::{ConvGeometry, ConvParams};
 use crate::layout::dims::{Dims, ToDims};
 use crate::ops::conv::{Conv, Direction, op_of};
@@ -191,7 +191,7 @@ fn direct(
         (SourceLayout::Blocked(a), SourceLayout::Blocked(b)) if a == b => a,
         _ => return Err(Why::Corrupt(from.corrupt("weights for blocked sources, with another"))),
     };
-    let Some(plan) = Plan::new(g, &layout).map_err(Why::Corrupt)? else {
+    let Some(plan) = DirectPlan::new(g, &layout).map_err(Why::Corrupt)? else {
         return Err(Why::Corrupt(from.corrupt(format!("no kernel reads {layout}"))));
     };
     if plan.weight_vectors * plan.block * 4 != data.len() {

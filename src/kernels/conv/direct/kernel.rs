@@ -51,13 +51,13 @@ impl<'a> Out<'a> {
 
 /// Where a tile's pixels lie: row r, pixel x at `at + r * row + x * pixel`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Grid {
+pub(crate) struct TileGrid {
     pub at: usize,
     pub row: usize,
     pub pixel: usize,
 }
 
-impl Grid {
+impl TileGrid {
     #[inline(always)]
     pub fn offset(&self, row: usize, x: usize) -> usize {
         self.at + row * self.row + x * self.pixel
@@ -99,7 +99,7 @@ struct Shared<'a, const B: usize, const P: usize, const O: usize> {
     runs: &'a [Run],
     weights: [&'a [[f32; B]]; O],
     bias: [&'a [f32; B]; O],
-    dst: [Grid; O],
+    dst: [TileGrid; O],
     /// Where this is not the first group of the block's lanes: the lanes that it writes, into what is there.
     into: Option<[i32; B]>,
 }
@@ -222,7 +222,7 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
 pub(crate) struct Target<'a, const B: usize> {
     pub weights: &'a [[f32; B]],
     pub bias: &'a [f32; B],
-    pub dst: Grid,
+    pub dst: TileGrid,
 }
 
 /// Whether the taps come in threes, neighbours along W in window and kernel.

@@ -15,14 +15,14 @@ mod plan;
 mod weights;
 mod window;
 
-pub(crate) use plan::Plan;
+pub(crate) use plan::DirectPlan;
 pub(crate) use weights::Plain;
 
 use std::sync::OnceLock;
 
-use self::kernel::{Grid, Out, Target, Tile};
-use self::plan::Form;
-use self::window::{Fill, Place, Shape, Sizes};
+use self::kernel::{Out, Target, Tile, TileGrid};
+use self::plan::BlockForm;
+use self::window::{Fill, TilePosition, WindowShape, WindowSizes};
 use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::{Error, Result};
@@ -38,7 +38,7 @@ pub(crate) const NAME: &str = "blocktensor:direct";
 /// What one run reads.
 pub(crate) struct Operands<'a> {
     pub src: &'a [f32],
-    /// As [`Plan::pack`] lays them.
+    /// As [`DirectPlan::pack`] lays them.
     pub weights: &'a [f32],
     pub finish: Finish<'a>,
     /// In the result's layout.
@@ -54,7 +54,7 @@ const TILE_BYTES: usize = 64 << 10;
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
 
-impl Plan {
+impl DirectPlan {
     /// Writes every element of the result, its padding lanes too.
     pub(crate) fn run(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
         match self.block {
@@ -68,14 +68,14 @@ impl Plan {
 struct Cut<'a> {
     phase: &'a Phase,
     /// For windows of shared and own blocks, and for gathered ones.
-    shapes: [Shape; 2],
+    shapes: [WindowShape; 2],
     rows: usize,
     width: usize,
     rows_count: usize,
     width_count: usize,
 }
 
-fn run<const B: usize>(plan: &Plan, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()>
+fn run<const B: usize>(plan: &DirectPlan, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()>
 where
     Width<B>: VectorWidth<B>,
 {
@@ -96,13 +96,13 @@ where
             let (rest, unit) = (task / units.len(), units[task % units.len()]);
             let (rest, w) = (rest / cut.width_count, rest % cut.width_count * cut.width);
             let (rest, h) = (rest / cut.rows_count, rest % cut.rows_count * cut.rows);
-            let place = Place {
+            let position = TilePosition {
                 n: rest / depth,
                 first: [rest % depth, h, w],
                 rows: cut.rows.min(phase.axes[1].count - h),
                 width: cut.width.min(phase.axes[2].count - w),
             };
-            if let Err(e) = cut.tile::<B>(plan, operands, &bias, unit, place, out) {
+            if let Err(e) = cut.tile::<B>(plan, operands, &bias, unit, position, out) {
                 let _ = failed.set(e);
             }
         });
@@ -111,14 +111,14 @@ where
 }
 
 impl<'a> Cut<'a> {
-    fn new(plan: &Plan, phase: &'a Phase, units: usize) -> Cut<'a> {
-        let shapes = [Form::Own, Form::Gathered].map(|f| Shape::new(plan, phase, f));
+    fn new(plan: &DirectPlan, phase: &'a Phase, units: usize) -> Cut<'a> {
+        let shapes = [BlockForm::Own, BlockForm::Gathered].map(|f| WindowShape::new(plan, phase, f));
         let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count.max(1));
         let width = all_width.div_ceil(all_width.div_ceil(WIDTH));
         let width_count = all_width.div_ceil(width);
         // As many rows as the window has room for, by the two sizes that show what a row costs.
         let planes = (0..plan.blocks.len()).map(|b| {
-            let shape = &shapes[usize::from(plan.blocks[b].form == Form::Gathered)];
+            let shape = &shapes[usize::from(plan.blocks[b].form == BlockForm::Gathered)];
             let bytes = |rows| {
                 let sizes = shape.sizes(plan, phase, rows, width);
                 shape.elements(&sizes, window::planes(plan, b)).saturating_mul(size_of::<f32>())
@@ -138,19 +138,19 @@ impl<'a> Cut<'a> {
     #[allow(clippy::too_many_arguments)]
     fn tile<const B: usize>(
         &self,
-        plan: &Plan,
+        plan: &DirectPlan,
         operands: &Operands<'_>,
         bias: &[[f32; B]],
         (block, count): (usize, usize),
-        place: Place,
+        position: TilePosition,
         out: Out<'_>,
     ) -> Result<()>
     where
         Width<B>: VectorWidth<B>,
     {
         let form = plan.blocks[block].form;
-        let shape = &self.shapes[usize::from(form == Form::Gathered)];
-        let sizes = shape.sizes(plan, self.phase, place.rows, place.width);
+        let shape = &self.shapes[usize::from(form == BlockForm::Gathered)];
+        let sizes = shape.sizes(plan, self.phase, position.rows, position.width);
         let bytes = shape.elements(&sizes, window::planes(plan, block)).saturating_mul(size_of::<f32>());
         if bytes > isize::MAX as usize {
             // Nor would the places in it be numbers.
@@ -162,10 +162,10 @@ impl<'a> Cut<'a> {
         let window = if taps.is_empty() {
             &[][..]
         } else if shape.in_place {
-            let origin = shape.origin(plan, self.phase, &place, window::first_block(plan, block));
+            let origin = shape.origin(plan, self.phase, &position, window::first_block(plan, block));
             &operands.src[origin..]
         } else {
-            copy = self.filled::<B>(plan, operands.src, shape, sizes, place, block)?;
+            copy = self.filled::<B>(plan, operands.src, shape, sizes, position, block)?;
             copy.as_slice::<f32>()
         };
         let tile = Tile {
@@ -173,16 +173,16 @@ impl<'a> Cut<'a> {
             window_row,
             taps: &taps,
             kernel: plan.taps(),
-            rows: place.rows,
-            width: place.width,
+            rows: position.rows,
+            width: position.width,
             out,
         };
         let target = |block: usize, at: usize| Target {
             weights: &operands.weights.as_chunks::<B>().0[at..],
             bias: &bias[block],
-            dst: self.grid(plan, &place, block),
+            dst: self.grid(plan, &position, block),
         };
-        if form == Form::Shared {
+        if form == BlockForm::Shared {
             let first = window::first_block(plan, block);
             for part in plan.parts(block) {
                 let runs = window::runs(plan, &part, first, plane);
@@ -195,7 +195,7 @@ impl<'a> Cut<'a> {
             kernel::own(tile, (planes, plane), target(block, plan.blocks[block].weights));
         }
         for block in block..block + count {
-            self.finish::<B>(plan, operands, place, block, out);
+            self.finish::<B>(plan, operands, position, block, out);
         }
         Ok(())
     }
@@ -203,9 +203,9 @@ impl<'a> Cut<'a> {
     /// What is done to the sums of a block of a tile.
     fn finish<const B: usize>(
         &self,
-        plan: &Plan,
+        plan: &DirectPlan,
         operands: &Operands<'_>,
-        place: Place,
+        position: TilePosition,
         block: usize,
         out: Out<'_>,
     ) {
@@ -215,7 +215,7 @@ impl<'a> Cut<'a> {
         if lanes == B && finish.post_ops.is_empty() {
             return;
         }
-        let grid = self.grid(plan, &place, block);
+        let grid = self.grid(plan, &position, block);
         let channels = block * B..block * B + lanes;
         let finish = |values: &mut [f32], residual: Option<&[f32]>| {
             finish.pixels(B, channels.clone(), residual, values);
@@ -223,14 +223,14 @@ impl<'a> Cut<'a> {
                 elementwise::clear_tail(values, B, lanes);
             }
         };
-        let apart = if grid.pixel == B { 0 } else { place.width };
+        let apart = if grid.pixel == B { 0 } else { position.width };
         let (mut values, mut added) = (vec![[0f32; B]; apart], vec![[0f32; B]; apart]);
-        for row in 0..place.rows {
+        for row in 0..position.rows {
             let at = grid.offset(row, 0);
             if apart == 0 {
                 // SAFETY: pixels of this tile, which one task has; the reference ends with this round.
-                let values = unsafe { out.pixels(at, place.width * B) };
-                finish(values, operands.residual.map(|r| &r[at..at + place.width * B]));
+                let values = unsafe { out.pixels(at, position.width * B) };
+                finish(values, operands.residual.map(|r| &r[at..at + position.width * B]));
                 continue;
             }
             // Pixels of a phase lie apart: side by side in copies, which cost less than a call for each.
@@ -249,11 +249,11 @@ impl<'a> Cut<'a> {
 
     fn filled<const B: usize>(
         &self,
-        plan: &Plan,
+        plan: &DirectPlan,
         src: &[f32],
-        shape: &Shape,
-        sizes: Sizes,
-        place: Place,
+        shape: &WindowShape,
+        sizes: WindowSizes,
+        position: TilePosition,
         block: usize,
     ) -> Result<Buffer>
     where
@@ -262,19 +262,19 @@ impl<'a> Cut<'a> {
         let elements = shape.elements(&sizes, window::planes(plan, block));
         let mut copy = Buffer::for_result(elements * size_of::<f32>())?;
         let to = copy.as_mut_slice::<f32>();
-        window::fill::<B>(Fill { plan, phase: self.phase, shape, sizes, place, block, src, to });
+        window::fill::<B>(Fill { plan, phase: self.phase, shape, sizes, tile: position, block, src, to });
         Ok(copy)
     }
 
     /// Where the tile lies in the result.
-    fn grid(&self, plan: &Plan, place: &Place, block: usize) -> Grid {
+    fn grid(&self, plan: &DirectPlan, position: &TilePosition, block: usize) -> TileGrid {
         let at = |a: usize| {
             let axis: &Axis = &self.phase.axes[a];
-            axis.out_start + place.first[a] * axis.out_step
+            axis.out_start + position.first[a] * axis.out_step
         };
         let dst = &plan.dst;
-        Grid {
-            at: dst.offset(RowIndex { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,
+        TileGrid {
+            at: dst.offset(RowIndex { n: position.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,
             row: self.phase.axes[1].out_step * dst.stride_h,
             pixel: self.phase.axes[2].out_step * plan.block,
         }

@@ -12,7 +12,7 @@ use crate::layout::dims::Dims;
 use crate::try_vec::try_with_capacity;
 
 /// The whole work of one convolution.
-pub(crate) struct Plan {
+pub(crate) struct DirectPlan {
     /// Lanes of a block, of source and result: 8 or 16.
     pub block: usize,
     /// Channels of a group.
@@ -34,11 +34,11 @@ pub(crate) struct Plan {
 pub(crate) struct OutBlock {
     /// Where its weights begin, in vectors of `block` lanes.
     pub weights: usize,
-    pub form: Form,
+    pub form: BlockForm,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum BlockForm {
     /// Lanes of one group, or of few: those of a group read the same input channels, each broadcast to all of them.
     /// Weights, group after group, `[source block][tap][source lane][lane]`.
     Shared,
@@ -58,10 +58,10 @@ pub(crate) struct Part {
     pub weights: usize,
 }
 
-impl Plan {
+impl DirectPlan {
     /// The plan for activations in this layout; `None` where there is no kernel for it: only blocks of 8 or 16
     /// channels, and nothing else blocked.
-    pub fn new(g: &ConvGeometry, layout: &Layout) -> Result<Option<Plan>> {
+    pub fn new(g: &ConvGeometry, layout: &Layout) -> Result<Option<DirectPlan>> {
         let block = layout.block_of(1);
         if block != 8 && block != 16 {
             return Ok(None);
@@ -72,7 +72,7 @@ impl Plan {
         let kernel = cube(&g.kernel, 1);
         let taps: usize = kernel.iter().product();
         let depthwise = g.groups > 1 && cg == 1 && og == 1;
-        let mut plan = Plan {
+        let mut plan = DirectPlan {
             block,
             cg,
             og,
@@ -89,16 +89,16 @@ impl Plan {
             // Every group of a shared block costs a pass of its own; gathering costs a few moves a channel, which a
             // kernel of one tap does not win back.
             let form = match groups {
-                _ if depthwise => Form::Own,
-                1 | 2 => Form::Shared,
-                3 | 4 if taps == 1 => Form::Shared,
-                _ => Form::Gathered,
+                _ if depthwise => BlockForm::Own,
+                1 | 2 => BlockForm::Shared,
+                3 | 4 if taps == 1 => BlockForm::Shared,
+                _ => BlockForm::Gathered,
             };
             plan.blocks.push(OutBlock { weights: plan.weight_vectors, form });
             plan.weight_vectors = match form {
-                Form::Own => plan.weight_vectors + taps,
-                Form::Gathered => plan.weight_vectors + cg * taps,
-                Form::Shared => plan
+                BlockForm::Own => plan.weight_vectors + taps,
+                BlockForm::Gathered => plan.weight_vectors + cg * taps,
+                BlockForm::Shared => plan
                     .parts(i)
                     .last()
                     .map_or(0, |p| p.weights + source_blocks(&p.channels, block).len() * taps * block),
@@ -148,7 +148,7 @@ impl Plan {
     /// Whether weights in this layout lie as the kernel wants them, so that nothing is packed.
     pub fn takes(&self, g: &ConvGeometry, layout: &Layout) -> bool {
         let whole = self.cg.is_multiple_of(self.block) && self.og.is_multiple_of(self.block);
-        let alike = g.groups == 1 || whole || self.blocks.iter().all(|b| b.form == Form::Own);
+        let alike = g.groups == 1 || whole || self.blocks.iter().all(|b| b.form == BlockForm::Own);
         alike
             && Layout::weights_for(g.input.len(), g.groups, g.c, g.o, self.block).is_ok_and(|l| l == *layout)
     }
@@ -169,7 +169,7 @@ impl Plan {
             match units.last_mut() {
                 Some((first, count))
                     if *count < most
-                        && b.form == Form::Shared
+                        && b.form == BlockForm::Shared
                         && self.groups_of(i).len() == 1
                         && self.groups_of(*first) == self.groups_of(i) =>
                 {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::layout::dims::Dims;
 
-    fn plan(c: usize, o: usize, groups: usize) -> Plan {
+    fn plan(c: usize, o: usize, groups: usize) -> DirectPlan {
         let one = Dims::from_slice(&[1]);
         let g = ConvGeometry {
             op: "conv1d",
@@ -210,17 +210,17 @@ mod tests {
             pad_end: Dims::from_slice(&[0]),
             output_padding: Dims::from_slice(&[0]),
         };
-        Plan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap().unwrap()
+        DirectPlan::new(&g, &Layout::blocked_activation(3, 16).unwrap()).unwrap().unwrap()
     }
 
     #[test]
     fn blocks_know_their_groups() {
-        let forms = |p: &Plan| p.blocks.iter().map(|b| b.form).collect::<Vec<_>>();
-        assert_eq!(forms(&plan(3, 17, 1)), [Form::Shared, Form::Shared]);
-        assert_eq!(forms(&plan(17, 17, 17)), [Form::Own, Form::Own]);
-        assert_eq!(forms(&plan(40, 40, 20)), [Form::Gathered, Form::Gathered, Form::Shared]);
+        let forms = |p: &DirectPlan| p.blocks.iter().map(|b| b.form).collect::<Vec<_>>();
+        assert_eq!(forms(&plan(3, 17, 1)), [BlockForm::Shared, BlockForm::Shared]);
+        assert_eq!(forms(&plan(17, 17, 17)), [BlockForm::Own, BlockForm::Own]);
+        assert_eq!(forms(&plan(40, 40, 20)), [BlockForm::Gathered, BlockForm::Gathered, BlockForm::Shared]);
         let p = plan(48, 48, 2);
-        assert_eq!(forms(&p), [Form::Shared; 3]);
+        assert_eq!(forms(&p), [BlockForm::Shared; 3]);
         // Channels 0 to 23 lie in two source blocks, and so do 24 to 47; the middle block reads both.
         assert_eq!(p.blocks.iter().map(|b| b.weights).collect::<Vec<_>>(), [0, 32, 96]);
         assert_eq!(p.weight_vectors, 128);

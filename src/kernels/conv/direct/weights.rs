@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::plan::{Form, Plan};
+use crate::kernels::conv::direct::plan::{BlockForm, DirectPlan};
 use crate::threads::{SyncPtr, parallel_for};
 
 /// Plain weights: the strides of group, output channel of the group, input channel of the group, and the kernel's
@@ -33,7 +33,7 @@ impl<'a> Plain<'a> {
         Plain { data, group, o, c, kernel }
     }
 
-    fn offset(&self, plan: &Plan, o: usize, c: usize, tap: usize) -> usize {
+    fn offset(&self, plan: &DirectPlan, o: usize, c: usize, tap: usize) -> usize {
         let [_, kh, kw] = plan.kernel;
         let [d, h, w] = [tap / (kh * kw), tap / kw % kh, tap % kw];
         let along = d * self.kernel[0] + h * self.kernel[1] + w * self.kernel[2];
@@ -41,8 +41,8 @@ impl<'a> Plain<'a> {
     }
 }
 
-impl Plan {
-    /// The weights as [`Form`] says, block by block; lanes that no output channel has are zero.
+impl DirectPlan {
+    /// The weights as [`BlockForm`] says, block by block; lanes that no output channel has are zero.
     pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
         let mut buffer = Buffer::zeroed(self.weight_vectors * self.block * size_of::<f32>())?;
         let to = buffer.as_mut_slice::<f32>();
@@ -81,7 +81,7 @@ impl Plan {
                 }
             }
         };
-        if self.blocks[i].form == Form::Shared {
+        if self.blocks[i].form == BlockForm::Shared {
             for part in self.parts(i) {
                 let lanes = part.lanes.start..part.lanes.end.min(self.o - i * block);
                 for c in 0..self.cg {

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use crate::kernels::conv::direct::kernel::{Run, Tap};
-use crate::kernels::conv::direct::plan::{Form, Part, Plan, source_blocks};
+use crate::kernels::conv::direct::plan::{BlockForm, DirectPlan, Part, source_blocks};
 use crate::kernels::conv::phases::Phase;
 use crate::kernels::lanes::RowIndex;
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
 
 /// Where a tile of output pixels lies, as numbers within its phase.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct TilePosition {
     pub n: usize,
     /// First output along D, H, W.
     pub first: [usize; 3],
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 }
 
 /// How the window of a phase lies.
-pub(crate) struct Shape {
+pub(crate) struct WindowShape {
     /// Whether tiles read the source where it is.
     pub in_place: bool,
     /// Lowest source position of output 0 along each axis, and how many positions the taps span.
@@ -35,7 +35,7 @@ pub(crate) struct Shape {
 
 /// A window of certain sizes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
+pub(crate) struct WindowSizes {
     columns: usize,
     rows: usize,
     /// Elements of a row, all remainders, and of a plane.
@@ -43,8 +43,8 @@ pub(crate) struct Sizes {
     plane: usize,
 }
 
-impl Shape {
-    pub fn new(plan: &Plan, phase: &Phase, form: Form) -> Shape {
+impl WindowShape {
+    pub fn new(plan: &DirectPlan, phase: &Phase, form: BlockForm) -> WindowShape {
         let reach = [0, 1, 2].map(|a| phase.axes[a].reach());
         let step = phase.axes[2].step;
         let (low, span) = (reach.map(|r| r.0), reach.map(|r| r.1));
@@ -53,26 +53,26 @@ impl Shape {
         remainders.sort_unstable();
         remainders.dedup();
         let inside = (0..3).all(|a| phase.axes[a].is_inside(plan.src.spatial[a]));
-        let in_place = inside && step == 1 && form != Form::Gathered;
-        Shape { in_place, low, span, step, remainders }
+        let in_place = inside && step == 1 && form != BlockForm::Gathered;
+        WindowShape { in_place, low, span, step, remainders }
     }
 
-    pub fn sizes(&self, plan: &Plan, phase: &Phase, rows: usize, width: usize) -> Sizes {
+    pub fn sizes(&self, plan: &DirectPlan, phase: &Phase, rows: usize, width: usize) -> WindowSizes {
         // Saturating: a dilation may reach over more than can be held, and then the window cannot be had.
         let columns = width + (self.span[2] - 1) / self.step;
         let rows = (rows - 1).saturating_mul(phase.axes[1].step).saturating_add(self.span[1]);
         let row = self.remainders.len().saturating_mul(columns).saturating_mul(plan.block);
-        Sizes { columns, rows, row, plane: self.span[0].saturating_mul(rows).saturating_mul(row) }
+        WindowSizes { columns, rows, row, plane: self.span[0].saturating_mul(rows).saturating_mul(row) }
     }
 
     /// **Elements** of a window of this many planes.
-    pub fn elements(&self, sizes: &Sizes, planes: usize) -> usize {
+    pub fn elements(&self, sizes: &WindowSizes, planes: usize) -> usize {
         if self.in_place { 0 } else { sizes.plane.saturating_mul(planes) }
     }
 
     /// What every tile of these sizes has in common: the taps, the elements between two planes, and those between
     /// the rows of two neighbouring output rows.
-    pub fn layout(&self, plan: &Plan, phase: &Phase, sizes: &Sizes) -> (Vec<Tap>, usize, usize) {
+    pub fn layout(&self, plan: &DirectPlan, phase: &Phase, sizes: &WindowSizes) -> (Vec<Tap>, usize, usize) {
         let (src, [_, kh, kw]) = (&plan.src, plan.kernel);
         let (depth, row, plane) = if self.in_place {
             (src.stride_d, src.stride_h, src.stride_block)
@@ -97,31 +97,31 @@ impl Shape {
     }
 
     /// Where the window of a tile begins in the source, which is read in place.
-    pub fn origin(&self, plan: &Plan, phase: &Phase, place: &Place, block: usize) -> usize {
-        let at = |a: usize| place.first[a] * phase.axes[a].step + self.low[a] as usize;
-        plan.src.offset(RowIndex { n: place.n, block, d: at(0), h: at(1) }) + at(2) * plan.block
+    pub fn origin(&self, plan: &DirectPlan, phase: &Phase, tile: &TilePosition, block: usize) -> usize {
+        let at = |a: usize| tile.first[a] * phase.axes[a].step + self.low[a] as usize;
+        plan.src.offset(RowIndex { n: tile.n, block, d: at(0), h: at(1) }) + at(2) * plan.block
     }
 }
 
 /// The planes of a block's window: source blocks, or one for each channel of a group.
-pub(crate) fn planes(plan: &Plan, block: usize) -> usize {
+pub(crate) fn planes(plan: &DirectPlan, block: usize) -> usize {
     match plan.blocks[block].form {
-        Form::Shared => source_blocks(&plan.channels_of(block), plan.block).len(),
-        Form::Own => 1,
-        Form::Gathered => plan.cg,
+        BlockForm::Shared => source_blocks(&plan.channels_of(block), plan.block).len(),
+        BlockForm::Own => 1,
+        BlockForm::Gathered => plan.cg,
     }
 }
 
 /// The source block of a block's first plane; not for gathered ones.
-pub(crate) fn first_block(plan: &Plan, block: usize) -> usize {
+pub(crate) fn first_block(plan: &DirectPlan, block: usize) -> usize {
     match plan.blocks[block].form {
-        Form::Shared => plan.channels_of(block).start / plan.block,
-        Form::Own | Form::Gathered => block,
+        BlockForm::Shared => plan.channels_of(block).start / plan.block,
+        BlockForm::Own | BlockForm::Gathered => block,
     }
 }
 
 /// The lanes that a part reads of each source block; block `first` is the window's first plane.
-pub(crate) fn runs(plan: &Plan, part: &Part, first: usize, plane: usize) -> Vec<Run> {
+pub(crate) fn runs(plan: &DirectPlan, part: &Part, first: usize, plane: usize) -> Vec<Run> {
     let (b, channels) = (plan.block, &part.channels);
     let run = |source: usize| Run {
         at: (source - first) * plane,
@@ -133,11 +133,11 @@ pub(crate) fn runs(plan: &Plan, part: &Part, first: usize, plane: usize) -> Vec<
 
 /// Copies a window.
 pub(crate) struct Fill<'a> {
-    pub plan: &'a Plan,
+    pub plan: &'a DirectPlan,
     pub phase: &'a Phase,
-    pub shape: &'a Shape,
-    pub sizes: Sizes,
-    pub place: Place,
+    pub shape: &'a WindowShape,
+    pub sizes: WindowSizes,
+    pub tile: TilePosition,
     /// Number of the output block.
     pub block: usize,
     pub src: &'a [f32],
@@ -178,7 +178,7 @@ impl<const B: usize> VectorLoop<B> for Fill<'_> {
         let count = (self.sizes.columns, self.shape.step);
         let planes = self.to.as_chunks_mut::<B>().0.chunks_exact_mut(self.sizes.plane / B);
         let of_block = |block: usize| &self.src[block * plan.src.stride_block..];
-        if plan.blocks[self.block].form != Form::Gathered {
+        if plan.blocks[self.block].form != BlockForm::Gathered {
             let first = first_block(plan, self.block);
             for (i, to) in planes.enumerate() {
                 fill_plane::<V, B>(proof, &rows, &columns, count, of_block(first + i), Take::All, to);
@@ -197,13 +197,13 @@ impl<const B: usize> VectorLoop<B> for Fill<'_> {
 }
 
 /// The source blocks that hold channel number `channel` of the groups of an output block's lanes.
-fn gathered_blocks(plan: &Plan, block: usize, channel: usize) -> Range<usize> {
+fn gathered_blocks(plan: &DirectPlan, block: usize, channel: usize) -> Range<usize> {
     let (b, groups) = (plan.block, plan.groups_of(block));
     (groups.start * plan.cg + channel) / b..((groups.end - 1) * plan.cg + channel) / b + 1
 }
 
 /// The lane of block `source` that each lane of an output block reads.
-fn gathered_lanes(plan: &Plan, block: usize, channel: usize, source: usize, index: &mut [i32]) {
+fn gathered_lanes(plan: &DirectPlan, block: usize, channel: usize, source: usize, index: &mut [i32]) {
     for (lane, index) in index.iter_mut().enumerate() {
         let o = block * plan.block + lane;
         let c = o / plan.og * plan.cg + channel;
@@ -214,7 +214,7 @@ fn gathered_lanes(plan: &Plan, block: usize, channel: usize, source: usize, inde
 impl Fill<'_> {
     /// The source position of window position 0.
     fn start(&self, axis: usize) -> isize {
-        (self.place.first[axis] * self.phase.axes[axis].step) as isize + self.shape.low[axis]
+        (self.tile.first[axis] * self.phase.axes[axis].step) as isize + self.shape.low[axis]
     }
 
     /// Whether any tap of any of `count` outputs meets window position `i`.
@@ -234,11 +234,11 @@ impl Fill<'_> {
             usize::try_from(position).ok().filter(|&p| p < src.spatial[axis])
         };
         for d in (0..self.shape.span[0]).filter(|&d| self.is_met(0, d, 1)) {
-            for h in (0..sizes.rows).filter(|&h| self.is_met(1, h, self.place.rows)) {
+            for h in (0..sizes.rows).filter(|&h| self.is_met(1, h, self.tile.rows)) {
                 let from = inside(0, d).zip(inside(1, h));
                 rows.push(FillRow {
                     at: (d * sizes.rows + h) * sizes.row / self.plan.block,
-                    from: from.map(|(d, h)| src.offset(RowIndex { n: self.place.n, block: 0, d, h })),
+                    from: from.map(|(d, h)| src.offset(RowIndex { n: self.tile.n, block: 0, d, h })),
                 });
             }
         }
