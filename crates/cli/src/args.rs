@@ -1,0 +1,189 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use blocktensor_graph::{Layouts, Pass};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+
+use crate::preprocess::{Preprocess, Size, parse_scale};
+
+const AFTER: &str = "\
+Exit codes: 0 fine; 1 a check failed, or the model cannot be read, planned or run; 2 wrong usage, or a file named on the
+command line cannot be used.";
+
+/// Runs ONNX models with blocktensor.
+#[derive(Parser)]
+#[command(name = "blocktensor", version, after_help = AFTER)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Runs a model, prints what comes out, and compares it with files.
+    #[command(after_help = AFTER)]
+    Run(Box<Run>),
+    /// Lists the model's ops: which run, which are composed of others or folded away, which are missing.
+    #[command(after_help = AFTER)]
+    Ops(Ops),
+    /// Prints the plan: every step with its layout, every reorder with its bytes.
+    #[command(after_help = AFTER)]
+    Plan(Plan),
+}
+
+/// Options of every command.
+#[derive(Args)]
+pub struct Model {
+    /// An ONNX file.
+    pub model: PathBuf,
+    /// A number for a size that the model leaves open, such as `batch=1`. Sizes that an input file shows may be left out.
+    #[arg(long = "size", value_name = "NAME=N", value_parser = parse_size)]
+    pub sizes: Vec<(String, usize)>,
+    /// Values to compute instead of the model's outputs, by name. Nodes that only other outputs need do not run.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub outputs: Vec<String>,
+    /// Print one JSON object instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of commands that plan.
+#[derive(Args)]
+pub struct Planning {
+    /// The layout of images between the nodes [default: blocked with oneDNN, else nchw].
+    #[arg(long, value_parser = layouts())]
+    pub layout: Option<Layouts>,
+    /// Switch a pass off.
+    #[arg(long, value_name = "PASS", value_parser = passes())]
+    pub without: Vec<Pass>,
+    /// Threads [default: the number of processors].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Args)]
+pub struct Ops {
+    #[command(flatten)]
+    pub model: Model,
+}
+
+#[derive(Args)]
+pub struct Plan {
+    #[command(flatten)]
+    pub model: Model,
+    #[command(flatten)]
+    pub planning: Planning,
+}
+
+#[derive(Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub model: Model,
+    #[command(flatten)]
+    pub planning: Planning,
+    /// An input: .npy, .safetensors, or a picture (.png, .jpg). The name may be left out if the model has one input.
+    #[arg(long = "input", value_name = "[NAME=]FILE")]
+    pub inputs: Vec<String>,
+    /// Random numbers, normally distributed, for inputs without a file.
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub random: Option<u64>,
+    /// Where to write the outputs: .npy for a single output, .safetensors for all.
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Print the K largest values of each row of the outputs [N, C].
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top_k: Option<u32>,
+    /// A text file with one label per line, for --top-k.
+    #[arg(long, value_name = "FILE", requires = "top_k")]
+    pub labels: Option<PathBuf>,
+    /// Values that the outputs should have: .npy for one output, .safetensors by the outputs' names.
+    #[arg(long = "check-outputs", value_name = "[NAME=]FILE")]
+    pub checks: Vec<String>,
+    /// The largest relative L2 error that --check-outputs allows.
+    #[arg(long, value_name = "ERROR", default_value_t = 1e-5, value_parser = parse_tolerance, requires = "checks")]
+    pub tolerance: f64,
+    /// Print the plan.
+    #[arg(long)]
+    pub plan: bool,
+    /// Run N more times, and print the least and the median time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+    #[command(flatten)]
+    pub pictures: Pictures,
+}
+
+/// How pictures become tensors. Without any of these options, a picture is stretched to the model's size, and its values
+/// are between 0 and 1.
+#[derive(Args)]
+#[command(next_help_heading = "Pictures")]
+pub struct Pictures {
+    /// As ImageNet's models expect them: --resize 256 --crop 224 and ImageNet's mean and standard deviation.
+    #[arg(long)]
+    pub imagenet: bool,
+    /// A JSON file with `resize`, `crop`, `mean`, `std`, `bgr` and `scale`. Options on the command line replace its values.
+    #[arg(long, value_name = "FILE")]
+    pub preprocess: Option<PathBuf>,
+    /// Resize so that the shorter side has N pixels, or to exactly HxW.
+    #[arg(long, value_name = "N|HxW")]
+    pub resize: Option<Size>,
+    /// Keep the centre: N by N pixels, or HxW.
+    #[arg(long, value_name = "N|HxW")]
+    pub crop: Option<Size>,
+    /// Subtracted from each channel, after --scale.
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', allow_hyphen_values = true)]
+    pub mean: Option<Vec<f32>>,
+    /// Divides each channel, after --mean.
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    pub std: Option<Vec<f32>>,
+    /// Blue comes first.
+    #[arg(long)]
+    pub bgr: bool,
+    /// Multiplies pixels, which are 0 to 255: a number, or a fraction [default: 1/255].
+    #[arg(long, value_name = "FACTOR", value_parser = parse_scale)]
+    pub scale: Option<f32>,
+}
+
+impl Pictures {
+    /// The options without `--preprocess` and `--imagenet`.
+    pub fn given(&self) -> Preprocess {
+        Preprocess {
+            resize: self.resize,
+            crop: self.crop,
+            mean: self.mean.clone(),
+            std: self.std.clone(),
+            bgr: self.bgr.then_some(true),
+            scale: self.scale,
+        }
+    }
+}
+
+fn parse_size(text: &str) -> Result<(String, usize), String> {
+    let (name, size) = text.rsplit_once('=').ok_or("write it as NAME=N, such as `batch=1`")?;
+    match size.parse() {
+        Ok(size) if size > 0 && !name.is_empty() => Ok((name.to_string(), size)),
+        _ => Err("write it as NAME=N with a number of at least 1".to_string()),
+    }
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(tolerance) if tolerance >= 0.0 => Ok(tolerance),
+        _ => Err("it is a number of at least 0, such as 1e-4".to_string()),
+    }
+}
+
+/// The one of `all` with the name that clap has accepted.
+fn named<T: Copy>(all: &[T], name: impl Fn(T) -> &'static str, given: &str) -> T {
+    all.iter().copied().find(|one| name(*one) == given).unwrap_or(all[0])
+}
+
+fn layouts() -> impl TypedValueParser<Value = Layouts> {
+    PossibleValuesParser::new(Layouts::ALL.map(Layouts::name))
+        .map(|s| named(&Layouts::ALL, Layouts::name, &s))
+}
+
+fn passes() -> impl TypedValueParser<Value = Pass> {
+    PossibleValuesParser::new(Pass::ALL.map(Pass::name)).map(|s| named(&Pass::ALL, Pass::name, &s))
+}

@@ -1,0 +1,133 @@
+//! Arrays as files hold them, and their way into tensors and back.
+
+use blocktensor::{DType, StridedTensor};
+use blocktensor_graph::ElementType;
+
+use crate::failure::Result;
+
+/// Row-major numbers with sizes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Array {
+    pub dims: Vec<usize>,
+    pub values: Values,
+}
+
+/// Numbers of one type. Narrow integers are read as i64.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    I64(Vec<i64>),
+    Bool(Vec<bool>),
+}
+
+impl Values {
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        match self {
+            Values::F32(v) => v.len(),
+            Values::F64(v) => v.len(),
+            Values::I64(v) => v.len(),
+            Values::Bool(v) => v.len(),
+        }
+    }
+
+    /// **Bytes** of one number in a file.
+    #[cfg(test)]
+    pub fn width(&self) -> usize {
+        match self {
+            Values::F32(_) => 4,
+            Values::F64(_) | Values::I64(_) => 8,
+            Values::Bool(_) => 1,
+        }
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Values::F32(_) => "f32",
+            Values::F64(_) => "f64",
+            Values::I64(_) => "i64",
+            Values::Bool(_) => "bool",
+        }
+    }
+
+    /// The numbers as f64. Booleans are 0 and 1.
+    pub fn to_f64(&self) -> Vec<f64> {
+        match self {
+            Values::F32(v) => v.iter().map(|&v| f64::from(v)).collect(),
+            Values::F64(v) => v.clone(),
+            Values::I64(v) => v.iter().map(|&v| v as f64).collect(),
+            Values::Bool(v) => v.iter().map(|&v| f64::from(u8::from(v))).collect(),
+        }
+    }
+
+    /// The numbers at these places.
+    fn pick(&self, places: &[usize]) -> Values {
+        fn of<T: Copy>(values: &[T], places: &[usize]) -> Vec<T> {
+            places.iter().map(|&i| values[i]).collect()
+        }
+        match self {
+            Values::F32(v) => Values::F32(of(v, places)),
+            Values::F64(v) => Values::F64(of(v, places)),
+            Values::I64(v) => Values::I64(of(v, places)),
+            Values::Bool(v) => Values::Bool(of(v, places)),
+        }
+    }
+}
+
+impl Array {
+    /// The array whose values are in column-major order so far, in row-major order.
+    pub fn into_row_major(self) -> Array {
+        let mut places = vec![0];
+        let mut stride = 1;
+        for &size in &self.dims {
+            // Each place so far, once for each index of this axis: later axes vary faster.
+            places = places.iter().flat_map(|p| (0..size).map(move |i| p + i * stride)).collect();
+            stride *= size;
+        }
+        Array { values: self.values.pick(&places), dims: self.dims }
+    }
+
+    /// The tensor that a model's input of this type takes. An error is the mistake with its remedy.
+    pub fn to_tensor(&self, of: ElementType) -> Result<StridedTensor, String> {
+        let tensor = match (of, &self.values) {
+            (ElementType::F32, Values::F32(v)) => StridedTensor::from_slice(v, &self.dims),
+            (ElementType::F32, Values::F64(v)) => {
+                let narrow: Vec<f32> = v.iter().map(|&v| v as f32).collect();
+                StridedTensor::from_slice(&narrow, &self.dims)
+            }
+            (ElementType::I64, Values::I64(v)) => {
+                let narrow: Result<Vec<i32>, _> = v.iter().map(|&v| i32::try_from(v)).collect();
+                let narrow = narrow
+                    .map_err(|_| "an integer does not fit into 32 bits; kernels take no larger ones")?;
+                StridedTensor::from_slice(&narrow, &self.dims)
+            }
+            (ElementType::Bool, Values::Bool(v)) => {
+                let bytes: Vec<u8> = v.iter().map(|&v| u8::from(v)).collect();
+                StridedTensor::from_slice(&bytes, &self.dims)
+            }
+            (of, values) => {
+                let numpy = match of {
+                    ElementType::F32 => "float32",
+                    ElementType::I64 => "int64",
+                    ElementType::Bool => "bool",
+                };
+                return Err(format!(
+                    "it holds {}, and the input is {of}; write it as {numpy}",
+                    values.name()
+                ));
+            }
+        };
+        tensor.map_err(|e| crate::failure::one_line(&e))
+    }
+
+    /// The values of a result: integers for s32, Booleans for u8.
+    pub fn of_tensor(t: &StridedTensor) -> Result<Array> {
+        let values = match t.dtype() {
+            DType::S32 => Values::I64(t.to_vec::<i32>()?.into_iter().map(i64::from).collect()),
+            DType::U8 => Values::Bool(t.to_vec::<u8>()?.into_iter().map(|v| v != 0).collect()),
+            _ => Values::F32(t.to_vec::<f32>()?),
+        };
+        Ok(Array { dims: t.dims().to_vec(), values })
+    }
+}

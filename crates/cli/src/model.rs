@@ -1,0 +1,95 @@
+//! Reading and planning a model, for every command.
+
+use blocktensor_graph::{Error, Graph, Layouts, Plan, PlanOptions, Sizes};
+
+use crate::args::{Model, Planning};
+use crate::failure::{Failure, Result};
+use crate::inputs::dims_text;
+use crate::progress::Progress;
+
+/// Runs `work` with the number of threads of `--threads`.
+pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    let Some(threads) = planning.threads else { return work() };
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build() {
+        Ok(pool) => pool.install(work),
+        Err(error) => Err(Failure::usage("--threads", format!("{error}; pass a smaller number"))),
+    }
+}
+
+/// Reads the model, with the outputs of `--outputs`.
+pub fn read(model: &Model) -> Result<Graph> {
+    let _line = Progress::start("reading the model");
+    if model.model.is_dir() {
+        return Err(Failure::Usage(format!("{}: it is a folder; check the path", model.model.display())));
+    }
+    let graph = blocktensor_onnx::from_path(&model.model).map_err(|error| match Failure::from(error) {
+        // The file's name is part of errors of the system already.
+        Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),
+        failure => failure,
+    })?;
+    if model.outputs.is_empty() {
+        return Ok(graph);
+    }
+    let names: Vec<&str> = model.outputs.iter().map(String::as_str).collect();
+    graph.with_outputs(&names).map_err(|error| {
+        let Error::Invalid { got, rule, .. } = error else { return error.into() };
+        let all: Vec<&str> = graph.outputs().collect();
+        let remedy = "take the name of any node's output, each once";
+        Failure::usage("--outputs", format!("{got}: {rule}; {remedy}; the model's own are {}", all.join(",")))
+    })
+}
+
+/// The sizes of `--size`, all of which the model leaves open.
+pub fn sizes(model: &Model, graph: &Graph) -> Result<Sizes> {
+    let open = graph.named_sizes();
+    let mut sizes = Sizes::new();
+    for (name, size) in &model.sizes {
+        if !open.contains(&name.as_str()) {
+            let known = if open.is_empty() {
+                "it leaves none open".to_string()
+            } else {
+                format!("they are {}", open.join(", "))
+            };
+            return Err(Failure::usage("--size", format!("the model has no open size `{name}`; {known}")));
+        }
+        sizes = sizes.with(name, *size);
+    }
+    Ok(sizes)
+}
+
+/// Refuses sizes that are still open.
+pub fn check_sizes(graph: &Graph, sizes: &Sizes) -> Result<()> {
+    for (name, _, dims) in graph.inputs() {
+        for dim in dims {
+            if let blocktensor_graph::Dim::Named(open) = dim
+                && !sizes.iter().any(|(given, _)| given == open)
+            {
+                let dims = dims_text(dims);
+                let text = format!(
+                    "the model leaves the size `{open}` of its input `{name}` {dims} open; pass `--size {open}=1`"
+                );
+                return Err(Failure::Usage(text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The layouts to plan with, and whether that was the user's choice.
+pub fn layouts(planning: &Planning) -> (Layouts, bool) {
+    match planning.layout {
+        Some(layouts) => (layouts, true),
+        None if blocktensor::build_info().engine.is_some() => (Layouts::Blocked, false),
+        None => (Layouts::Nchw, false),
+    }
+}
+
+/// Plans the model.
+pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
+    let _line = Progress::start("planning");
+    let mut options = PlanOptions::new(layouts(planning).0).sizes(sizes);
+    for pass in &planning.without {
+        options = options.without(*pass);
+    }
+    Ok(graph.plan(&options)?)
+}

@@ -1,0 +1,204 @@
+//! What the commands print, as JSON and as text.
+
+use blocktensor_graph::{Plan, Reorder};
+use serde::Serialize;
+
+use crate::array::Array;
+use crate::check::Check;
+use crate::failure::{Failure, Result};
+use crate::top::Row;
+
+/// The version of the JSON objects: another one means that a field changed its meaning or is gone.
+pub const VERSION: u32 = 1;
+
+/// The JSON object of `run`.
+#[derive(Serialize)]
+pub struct Run {
+    pub version: u32,
+    pub model: String,
+    pub layout: &'static str,
+    /// Whether `--layout` was left out.
+    pub layout_is_default: bool,
+    pub build: String,
+    pub threads: usize,
+    pub inputs: Vec<Input>,
+    pub outputs: Vec<Output>,
+    pub checks: Vec<Check>,
+    pub reorders: Reorders,
+    pub arena_bytes: usize,
+    pub live_bytes: usize,
+    pub times: Times,
+    pub plan: Option<String>,
+}
+
+#[derive(Serialize)]
+pub struct Input {
+    pub name: String,
+    pub dims: Vec<usize>,
+    pub from: String,
+}
+
+#[derive(Serialize)]
+pub struct Output {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub of: &'static str,
+    pub dims: Vec<usize>,
+    #[serde(flatten)]
+    pub statistics: Statistics,
+    /// The error that `checks` has for this output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relative_l2: Option<f64>,
+    /// `--top-k`, for each row of the output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top: Option<Vec<Row>>,
+}
+
+/// Of the finite values; `None` if there are none.
+#[derive(Serialize)]
+pub struct Statistics {
+    pub least: Option<f64>,
+    pub largest: Option<f64>,
+    pub mean: Option<f64>,
+    /// The root of the mean of the squares.
+    pub rms: Option<f64>,
+    /// How many values are NaN or infinite.
+    pub not_finite: usize,
+}
+
+#[derive(Serialize)]
+pub struct Reorders {
+    pub count: usize,
+    pub in_kernels: usize,
+    pub bytes: usize,
+}
+
+/// In milliseconds.
+#[derive(Serialize)]
+pub struct Times {
+    pub read_ms: f64,
+    pub plan_ms: f64,
+    pub first_run_ms: f64,
+    /// Of the runs of `--repeat`, which come after the first one.
+    pub runs: u32,
+    pub least_ms: Option<f64>,
+    pub median_ms: Option<f64>,
+}
+
+impl Statistics {
+    pub fn of(array: &Array) -> Statistics {
+        let all = array.values.to_f64();
+        let finite: Vec<f64> = all.iter().copied().filter(|v| v.is_finite()).collect();
+        let not_finite = all.len() - finite.len();
+        let count = finite.len() as f64;
+        let some = |value: f64| (!finite.is_empty()).then_some(value);
+        Statistics {
+            least: some(finite.iter().copied().fold(f64::INFINITY, f64::min)),
+            largest: some(finite.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            mean: some(finite.iter().sum::<f64>() / count),
+            rms: some((finite.iter().map(|v| v * v).sum::<f64>() / count).sqrt()),
+            not_finite,
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = match (self.least, self.largest, self.mean, self.rms) {
+            (Some(least), Some(largest), Some(mean), Some(rms)) => {
+                format!("from {least:.4} to {largest:.4}, mean {mean:.4}, rms {rms:.4}")
+            }
+            _ => "no finite values".to_string(),
+        };
+        if self.not_finite > 0 {
+            text += &format!(", {} values are NaN or infinite", self.not_finite);
+        }
+        text
+    }
+}
+
+impl Reorders {
+    pub fn of(plan: &Plan) -> Reorders {
+        let all: &[Reorder] = plan.reorders();
+        Reorders {
+            count: all.len(),
+            in_kernels: all.iter().filter(|r| r.in_kernel).count(),
+            bytes: all.iter().map(|r| r.bytes).sum(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let s = if self.count == 1 { "" } else { "s" };
+        match (self.count, self.in_kernels) {
+            (0, _) => "no reorders".to_string(),
+            (n, 0) => format!("{n} reorder{s} ({} bytes)", self.bytes),
+            (n, inside) => format!("{n} reorder{s}, {inside} of them inside kernels ({} bytes)", self.bytes),
+        }
+    }
+}
+
+impl Run {
+    /// The lines for people.
+    pub fn text(&self) -> String {
+        let chosen = if self.layout_is_default { " (the default of this build)" } else { "" };
+        let mut lines = Vec::new();
+        lines.extend(self.plan.clone().map(|plan| plan.trim_end().to_string()));
+        lines.push(self.build.clone());
+        lines.push(format!("{}: layout {}{chosen}, {}", self.model, self.layout, self.reorders.text()));
+        lines.push(format!("memory for intermediate results: {:.1} MB", self.arena_bytes as f64 / 1e6));
+        for input in &self.inputs {
+            lines.push(format!("input {} {:?}: {}", input.name, input.dims, input.from));
+        }
+        for output in &self.outputs {
+            lines.push(format!(
+                "output {} {} {:?}: {}",
+                output.name,
+                output.of,
+                output.dims,
+                output.statistics.text()
+            ));
+            let rows = output.top.as_deref().unwrap_or_default();
+            for (i, row) in rows.iter().enumerate() {
+                if rows.len() > 1 {
+                    lines.push(format!("  row {i}:"));
+                }
+                lines.extend(row.iter().map(|entry| format!("  {entry}")));
+            }
+        }
+        for check in &self.checks {
+            lines.push(format!("check {} against {}: {}", check.name, check.file, check.text()));
+        }
+        let Times { read_ms, plan_ms, first_run_ms, .. } = self.times;
+        lines.push(format!(
+            "time: read {read_ms:.0} ms, planned {plan_ms:.0} ms, first run {first_run_ms:.2} ms"
+        ));
+        if let (Some(least), Some(median)) = (self.times.least_ms, self.times.median_ms) {
+            let runs = self.times.runs;
+            lines.push(format!("time of {runs} more runs: least {least:.2} ms, median {median:.2} ms"));
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+impl Check {
+    /// The result and its reason.
+    pub fn text(&self) -> String {
+        let result = if self.passed { "passed" } else { "FAILED" };
+        match (&self.reason, self.relative_l2, self.largest_difference) {
+            (Some(reason), ..) => format!("{result}: {reason}"),
+            (None, Some(error), Some(largest)) => format!(
+                "{result}: relative L2 error {error:.1e}, allowed {:.1e}; largest difference {largest:.1e}",
+                self.tolerance
+            ),
+            _ => result.to_string(),
+        }
+    }
+}
+
+/// One JSON object on lines of its own.
+pub fn json(value: &impl Serialize) -> Result<String> {
+    match serde_json::to_string_pretty(value) {
+        Ok(text) => Ok(text + "\n"),
+        Err(error) => {
+            Err(Failure::Model(format!("the results cannot be written as JSON: {error}; leave --json out")))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The largest values of an output, with labels.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::array::Array;
+use crate::failure::{Failure, Result};
+
+/// The largest values of one row, largest first.
+pub type Row = Vec<Entry>;
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Entry {
+    pub index: usize,
+    pub value: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>5}  {:>10.4}", self.index, self.value)?;
+        match &self.label {
+            Some(label) => write!(f, "  {label}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The number of classes of an output of these sizes: `[C]`, `[N, C]` or `[N, C, 1, 1]`.
+pub fn classes(dims: &[usize]) -> Option<usize> {
+    match *dims {
+        [c] | [_, c] | [_, c, 1, 1] => Some(c),
+        _ => None,
+    }
+    .filter(|c| *c > 0)
+}
+
+/// Reads labels, one a line, for outputs with this number of classes.
+pub fn read_labels(path: &Path, classes: &[usize]) -> Result<Vec<String>> {
+    let bad = |text: String| Failure::file("--labels", path, text);
+    let text = std::fs::read_to_string(path).map_err(|e| bad(format!("{e}; pass a text file in UTF-8")))?;
+    let labels: Vec<String> = text.lines().map(|line| line.trim().to_string()).collect();
+    match classes.iter().find(|c| **c != labels.len()) {
+        Some(c) => Err(bad(format!(
+            "it has {} lines, and the output {c} classes; write one line for each",
+            labels.len()
+        ))),
+        None => Ok(labels),
+    }
+}
+
+/// The `k` largest values of each row. NaN is not among them.
+pub fn rows(array: &Array, k: usize, labels: Option<&[String]>) -> Option<Vec<Row>> {
+    let classes = classes(&array.dims)?;
+    let values = array.values.to_f64();
+    let rows = values.chunks_exact(classes).map(|row| {
+        let mut order: Vec<usize> = (0..row.len()).filter(|&i| !row[i].is_nan()).collect();
+        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+        order.truncate(k);
+        let entry =
+            |index: usize| Entry { index, value: row[index], label: labels.map(|l| l[index].clone()) };
+        order.into_iter().map(entry).collect()
+    });
+    Some(rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::array::Values;
+
+    #[test]
+    fn largest_values_come_first_and_nan_never() {
+        let array =
+            Array { dims: vec![2, 3], values: Values::F32(vec![1.0, 3.0, 2.0, f32::NAN, -1.0, -0.5]) };
+        let rows = rows(&array, 2, None).unwrap();
+        let indices: Vec<Vec<usize>> = rows.iter().map(|row| row.iter().map(|e| e.index).collect()).collect();
+        assert_eq!(indices, [[1, 2], [2, 1]]);
+    }
+}

@@ -1,0 +1,7 @@
+//! Runs the real binary on small files.
+
+mod ops;
+mod pictures;
+mod run;
+mod support;
+mod usage;

@@ -1,0 +1,81 @@
+//! Pictures as inputs.
+
+use crate::support::{run, text, unary};
+
+/// A model that returns its input, and a picture of 6 x 4 pixels.
+fn setup(dims: &[i64]) -> (tempfile::TempDir, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let model = unary(folder.path(), "Identity", dims);
+    let picture = folder.path().join("picture.png");
+    let pixel = |x: u32, y: u32| image::Rgb([(x * 10) as u8, (y * 20) as u8, 255]);
+    image::RgbImage::from_fn(6, 4, pixel).save(&picture).unwrap();
+    let (model, picture) = (text(&model).to_string(), text(&picture).to_string());
+    (folder, model, picture)
+}
+
+fn output(args: &[&str]) -> serde_json::Value {
+    let done = run(&[&["run", "--json", "--outputs", "x"], args].concat());
+    let report = done.succeeds().json();
+    report["outputs"][0].clone()
+}
+
+#[test]
+fn a_picture_without_options_is_stretched_with_a_note() {
+    let (_folder, model, picture) = setup(&[1, 3, 2, 3]);
+    let done = run(&["run", &model, "--input", &picture]);
+    let note = "stretched from 4x6 to 2x3 pixels; values from 0 to 1, RGB; --imagenet";
+    assert!(done.succeeds().err.starts_with("note: ") && done.err.contains(note), "{}", done.err);
+    let x = output(&[&model, "--input", &picture]);
+    assert_eq!((&x["dims"], &x["largest"]), (&serde_json::json!([1, 3, 2, 3]), &1.0.into()));
+}
+
+#[test]
+fn options_and_files_say_how_pictures_become_tensors() {
+    let (folder, model, picture) = setup(&[0, 3, 2, 2]);
+    let crop = [&model, "--input", &picture, "--crop", "2", "--scale", "1"];
+    // The centre: x is 2 and 3, y is 1 and 2.
+    let x = output(&crop);
+    assert_eq!(
+        (&x["dims"], &x["least"], &x["largest"]),
+        (&serde_json::json!([1, 3, 2, 2]), &20.0.into(), &255.0.into())
+    );
+    let normal = output(&[&crop[..], &["--mean", "20,20,255", "--std", "10,20,1"]].concat());
+    assert_eq!((&normal["least"], &normal["largest"]), (&0.0.into(), &1.0.into()));
+    let bgr = output(&[&crop[..], &["--bgr", "--mean", "255,20,20", "--std=1,20,10"]].concat());
+    assert_eq!((&bgr["least"], &bgr["largest"]), (&0.0.into(), &1.0.into()));
+
+    let file = folder.path().join("how.json");
+    std::fs::write(&file, r#"{"crop": [2, 2], "mean": [20, 20, 255], "std": [10, 20, 1], "scale": 1}"#)
+        .unwrap();
+    let x = output(&[&model, "--input", &picture, "--preprocess", text(&file)]);
+    assert_eq!((&x["least"], &x["largest"]), (&0.0.into(), &1.0.into()));
+    let x = output(&[&model, "--input", &picture, "--preprocess", text(&file), "--mean", "0"]);
+    assert_eq!(x["largest"], 255.0);
+
+    let four = output(&[&crop[..], &["--size", "n=4"]].concat());
+    assert_eq!(four["dims"], serde_json::json!([4, 3, 2, 2]));
+
+    std::fs::write(&file, r#"{"krop": 2}"#).unwrap();
+    let bad = ["run", &model, "--input", &picture, "--preprocess", text(&file)];
+    run(&bad).fails(2, &["--preprocess", "krop"]);
+}
+
+#[test]
+fn pictures_that_do_not_fit_are_refused() {
+    let (_folder, model, picture) = setup(&[1, 3, 2, 2]);
+    run(&["run", &model, "--input", &picture, "--crop", "9"]).fails(2, &["4x6", "--resize"]);
+    run(&["run", &model, "--input", &picture, "--imagenet"]).fails(2, &["224x224", "2x2"]);
+    run(&["run", &model, "--input", &picture, "--crop", "2", "--mean", "1,2"])
+        .fails(2, &["2 numbers", "3 channels"]);
+    run(&["run", &model, "--input", &picture, "--crop", "2", "--std", "0"]).fails(2, &["--std"]);
+    let (_folder, model, picture) = setup(&[1, 7, 2, 2]);
+    run(&["run", &model, "--input", &picture]).fails(2, &["1 or 3 channels", ".npy"]);
+}
+
+#[test]
+fn grey_and_channels_last_models_take_pictures() {
+    let (_folder, model, picture) = setup(&[1, 1, 4, 6]);
+    assert_eq!(output(&[&model, "--input", &picture])["dims"], serde_json::json!([1, 1, 4, 6]));
+    let (_folder, model, picture) = setup(&[1, 4, 6, 3]);
+    assert_eq!(output(&[&model, "--input", &picture])["dims"], serde_json::json!([1, 4, 6, 3]));
+}

@@ -1,0 +1,197 @@
+//! `run` and `plan` on the exported networks.
+
+use crate::support::{LAYOUTS, data, model, run, text, unary};
+use rten_onnx::onnx::DataType;
+
+const NETWORKS: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
+
+#[test]
+fn exported_networks_give_onnx_runtimes_answers_in_every_layout() {
+    for network in NETWORKS {
+        let (image, answer) = (data(&format!("{network}.image.npy")), data(&format!("{network}.output.npy")));
+        for exporter in ["", ".dynamo"] {
+            let model = data(&format!("{network}{exporter}.onnx"));
+            for layout in LAYOUTS {
+                let done = run(&[
+                    "run",
+                    &model,
+                    "--layout",
+                    layout,
+                    "--json",
+                    "--input",
+                    &format!("image={image}"),
+                    "--check-outputs",
+                    &answer,
+                ]);
+                let report = done.succeeds().json();
+                assert_eq!(report["version"], 1);
+                assert_eq!(report["layout"], layout);
+                let error = report["outputs"][0]["relative_l2"].as_f64().unwrap();
+                assert!(error < 1e-5, "{model} {layout}: {error}");
+                assert_eq!(report["checks"][0]["passed"], true);
+                assert!(done.err.is_empty(), "{}", done.err);
+            }
+        }
+    }
+}
+
+#[test]
+fn text_names_the_layout_the_output_and_the_check() {
+    let (model, image, answer) = (data("resnet.onnx"), data("resnet.image.npy"), data("resnet.output.npy"));
+    let done = run(&[
+        "run",
+        &model,
+        "--input",
+        &image,
+        "--check-outputs",
+        &format!("output={answer}"),
+        "--top-k",
+        "2",
+    ]);
+    let out = &done.succeeds().out;
+    let layout =
+        if cfg!(feature = "onednn") { "layout blocked (the default" } else { "layout nchw (the default" };
+    for part in [layout, "input image [2, 3, 44, 60]", "output output f32 [2, 10]: from ", "passed", "row 1:"]
+    {
+        assert!(out.contains(part), "{part}: {out}");
+    }
+}
+
+#[test]
+fn a_check_that_fails_is_exit_code_1() {
+    let (model, image) = (data("resnet.onnx"), data("resnet.image.npy"));
+    let folder = tempfile::tempdir().unwrap();
+    let (saved, random) = (folder.path().join("y.npy"), folder.path().join("z.safetensors"));
+    run(&["run", &model, "--random=3", "--size", "batch=2", "--save", text(&random)]).succeeds();
+    run(&["run", &model, "--input", &image, "--save", text(&saved)]).succeeds();
+    run(&["run", &model, "--input", &image, "--check-outputs", text(&saved), "--tolerance", "0"]).succeeds();
+
+    let done = run(&["run", &model, "--input", &image, "--check-outputs", text(&random), "--json"]);
+    done.fails(1, &["1 of 1 outputs", "`output` FAILED: relative L2", "--tolerance"]);
+    assert_eq!(done.json()["checks"][0]["passed"], false);
+    let loose = ["run", &model, "--input", &image, "--check-outputs", text(&random), "--tolerance", "1e6"];
+    run(&loose).succeeds();
+
+    // Other sizes than the file's.
+    let other =
+        run(&["run", &model, "--random", "--size", "batch=1", "--check-outputs", text(&saved), "--json"]);
+    other.fails(1, &["[1, 10]", "[2, 10]"]);
+    assert!(other.json()["checks"][0]["relative_l2"].is_null());
+}
+
+#[test]
+fn random_numbers_are_the_same_for_the_same_seed() {
+    let model = data("mobilenet.onnx");
+    let output = |seed: &str| run(&["run", &model, seed, "--json"]).succeeds().json()["outputs"].clone();
+    assert_eq!(output("--random"), output("--random=0"));
+    assert_ne!(output("--random"), output("--random=1"));
+}
+
+#[test]
+fn outputs_cut_the_graph_and_all_are_saved() {
+    let model = data("mobilenet.onnx");
+    let names = run(&["plan", &model, "--json"]).succeeds().json();
+    let steps = names["steps"].as_u64().unwrap();
+    // A value in the middle: the name of a reorder-free step's output is the ONNX value.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.safetensors");
+    let cut = run(&["run", &model, "--random", "--outputs", "image,output", "--save", text(&path)]);
+    cut.succeeds();
+    let again =
+        ["run", &model, "--input", text(&path), "--outputs", "image,output", "--check-outputs", text(&path)];
+    run(&again).succeeds();
+    assert!(steps > 20);
+}
+
+#[test]
+fn plan_prints_steps_reorders_and_memory() {
+    let model = data("resnet.onnx");
+    let plan = run(&["plan", &model, "--size", "batch=2", "--layout", "nhwc"]);
+    assert!(
+        plan.succeeds().out.starts_with("layouts: nhwc\n") && plan.out.contains("arena: "),
+        "{}",
+        plan.out
+    );
+    let json = run(&["plan", &model, "--size", "batch=2", "--layout", "nhwc", "--json"]).succeeds().json();
+    assert_eq!(json["text"], plan.out);
+    assert_eq!(json["inputs"][0]["dims"], serde_json::json!([2, 3, 44, 60]));
+    assert!(json["arena_bytes"].as_u64().unwrap() >= json["live_bytes"].as_u64().unwrap());
+
+    let fused = json["steps"].as_u64().unwrap();
+    let plain =
+        ["plan", &model, "--size", "batch=2", "--layout", "nhwc", "--json", "--without", "fuse_post_ops"];
+    assert!(run(&plain).succeeds().json()["steps"].as_u64().unwrap() > fused);
+
+    let both = run(&["run", &model, "--random", "--size", "batch=2", "--layout", "nhwc", "--plan"]);
+    assert!(both.succeeds().out.starts_with(plan.out.trim_end()), "{}", both.out);
+}
+
+#[test]
+fn repeated_runs_are_timed() {
+    let model = data("unet.onnx");
+    let done = run(&[
+        "run",
+        &model,
+        "--input",
+        &data("unet.image.npy"),
+        "--repeat",
+        "3",
+        "--threads",
+        "1",
+        "--json",
+    ]);
+    let report = done.succeeds().json();
+    assert_eq!((report["threads"].as_u64(), report["times"]["runs"].as_u64()), (Some(1), Some(3)));
+    let time = |name: &str| report["times"][name].as_f64().unwrap();
+    assert!(time("least_ms") > 0.0 && time("least_ms") <= time("median_ms"));
+}
+
+#[test]
+fn several_inputs_take_their_files_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = DataType::FLOAT;
+    let ports = [("a", of, &[2, 3][..]), ("b", of, &[2, 3][..])];
+    let path = model(folder.path(), &ports, &[("y", of, &[2, 3])], &[("Sub", &["a", "b"], &["y"])]);
+    let (both, file) = (folder.path().join("in.safetensors"), folder.path().join("y.npy"));
+    run(&["run", text(&path), "--random", "--outputs", "a,b", "--save", text(&both)]).succeeds();
+    run(&["run", text(&path), "--input", text(&both), "--save", text(&file)]).succeeds();
+    run(&["run", text(&path), "--random", "--check-outputs", text(&file)]).succeeds();
+    let swapped = [format!("a={}", text(&file)), format!("b={}", text(&file))];
+    let zero = run(&["run", text(&path), "--input", &swapped[0], "--input", &swapped[1], "--json"])
+        .succeeds()
+        .json();
+    assert_eq!(zero["outputs"][0]["rms"], 0.0);
+
+    run(&["run", text(&path), "--input", text(&file)]).fails(2, &["2 inputs", "NAME=FILE", "`a`, `b`"]);
+    run(&["run", text(&path), "--input", &swapped[0]])
+        .fails(2, &["input `b` (f32, [2, 3])", "--input b=FILE", "--random"]);
+    run(&["run", text(&path), "--input", &swapped[0], "--input", &swapped[0]]).fails(2, &["two files"]);
+}
+
+#[test]
+fn labels_are_printed_with_the_largest_values() {
+    let folder = tempfile::tempdir().unwrap();
+    let labels = folder.path().join("labels.txt");
+    std::fs::write(&labels, (0..10).map(|i| format!("label {i}\n")).collect::<String>()).unwrap();
+    let model = data("resnet.onnx");
+    let args = [
+        "run",
+        &model,
+        "--input",
+        &data("resnet.image.npy"),
+        "--top-k",
+        "3",
+        "--labels",
+        text(&labels),
+        "--json",
+    ];
+    let top = &run(&args).succeeds().json()["outputs"][0]["top"];
+    assert_eq!((top.as_array().unwrap().len(), top[0].as_array().unwrap().len()), (2, 3));
+    assert_eq!(top[0][0]["label"], format!("label {}", top[0][0]["index"]));
+    assert!(top[0][0]["value"].as_f64() >= top[0][1]["value"].as_f64());
+
+    std::fs::write(&labels, "one\n").unwrap();
+    run(&args).fails(2, &["1 lines", "10 classes"]);
+    let unary = unary(folder.path(), "Relu", &[1, 3, 4, 4]);
+    run(&["run", text(&unary), "--random", "--top-k", "1"]).fails(2, &["--top-k", "`y` [1, 3, 4, 4]"]);
+}

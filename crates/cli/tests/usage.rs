@@ -1,0 +1,125 @@
+//! Wrong usage, files that are missing or damaged, and pipes that close.
+
+use std::process::Stdio;
+
+use rten_onnx::onnx::DataType;
+
+use crate::support::{command, data, done, model, run, text, unary};
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    let model = data("resnet.onnx");
+    for args in [
+        &["run"][..],
+        &["frob", &model],
+        &["run", &model, "--frob"],
+        &["run", &model, "--layout", "frob"],
+        &["run", &model, "--without", "frob"],
+        &["run", &model, "--size", "batch"],
+        &["run", &model, "--size", "batch=0"],
+        &["run", &model, "--threads", "0"],
+        &["run", &model, "--top-k", "0"],
+        &["run", &model, "--tolerance", "-1"],
+        &["run", &model, "--labels", "x"],
+        &["run", &model, "--resize", "0"],
+    ] {
+        let done = run(args);
+        assert_eq!(done.code, 2, "{args:?}: {}{}", done.out, done.err);
+        assert!(done.out.is_empty() && !done.err.contains("panicked"), "{args:?}");
+    }
+    for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        run(args).succeeds();
+    }
+    assert!(run(&["run", "--help"]).out.contains("Exit codes: 0 fine; 1"));
+}
+
+#[test]
+fn inputs_without_a_value_are_not_zero() {
+    let model = data("resnet.onnx");
+    let parts = ["input `image` (f32, [batch, 3, 44, 60])", "--input image=FILE", "--random"];
+    run(&["run", &model]).fails(2, &parts);
+    run(&["run", &model, "--random"]).fails(2, &["`batch`", "--size batch=1"]);
+    run(&["plan", &model]).fails(2, &["`batch`", "--size batch=1"]);
+    run(&["ops", &model]).fails(2, &["`batch`", "--size batch=1"]);
+}
+
+#[test]
+fn names_that_the_model_does_not_have_are_refused() {
+    let (model, image) = (data("resnet.onnx"), data("resnet.image.npy"));
+    run(&["run", &model, "--input", &format!("x={image}")]).fails(2, &["no input `x`", "`image`"]);
+    run(&["run", &model, "--size", "n=1", "--random"]).fails(2, &["no open size `n`", "batch"]);
+    run(&["run", &model, "--outputs", "nothing", "--random"]).fails(2, &["--outputs", "`nothing`", "output"]);
+    let check = format!("x={image}");
+    run(&["run", &model, "--input", &image, "--check-outputs", &check])
+        .fails(2, &["no output `x`", "`output`"]);
+    run(&["run", &model, "--input", &image, "--size", "batch=3"]).fails(2, &["`batch` is 3", "--size"]);
+}
+
+#[test]
+fn missing_and_damaged_files_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, image) = (data("resnet.onnx"), data("resnet.image.npy"));
+    let path = |name: &str| folder.path().join(name);
+    run(&["run", text(&path("none.onnx"))]).fails(2, &["none.onnx", "check the path"]);
+    run(&["run", text(folder.path())]).fails(2, &["check the path"]);
+    std::fs::write(path("bad.onnx"), b"not a model").unwrap();
+    run(&["run", text(&path("bad.onnx"))]).fails(1, &["bad.onnx", "export the model again"]);
+
+    for name in ["x.npy", "x.safetensors", "x.png"] {
+        let file = path(name);
+        run(&["run", &model, "--input", text(&file)]).fails(2, &[name, "check the path"]);
+        std::fs::write(&file, b"nonsense").unwrap();
+        run(&["run", &model, "--size", "batch=1", "--input", text(&file)]).fails(2, &[name]);
+        if name != "x.png" {
+            run(&["run", &model, "--input", &image, "--check-outputs", text(&file)]).fails(2, &[name]);
+        }
+    }
+    std::fs::write(path("x.txt"), b"1 2 3").unwrap();
+    run(&["run", &model, "--input", text(&path("x.txt"))]).fails(2, &["ending", ".npy"]);
+    run(&["run", &model, "--input", &image, "--save", text(&path("y.txt"))]).fails(2, &["ending", ".npy"]);
+    run(&["run", &model, "--input", &image, "--save", text(&path("no/y.npy"))]).fails(2, &["folder"]);
+    run(&["run", &model, "--input", &data("unet.image.npy")])
+        .fails(2, &["[2, 3, 32, 44]", "[batch, 3, 44, 60]"]);
+}
+
+#[test]
+fn types_of_inputs_are_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ints, floats) = (folder.path().join("i.npy"), folder.path().join("f.npy"));
+    let cast = model(
+        folder.path(),
+        &[("i", DataType::INT64, &[3]), ("x", DataType::FLOAT, &[4, 2])],
+        &[("y", DataType::FLOAT, &[3, 2])],
+        &[("Gather", &["x", "i"], &["y"])],
+    );
+    let random = ["run", text(&cast), "--random"];
+    run(&random).fails(2, &["--random", "input `i` (i64, [3])", "pass a file"]);
+    let mut header =
+        b"\x93NUMPY\x01\x00\x3e\x00{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }".to_vec();
+    header.resize(10 + 0x3e, b' ');
+    let file: Vec<u8> =
+        header.into_iter().chain([3i64, 0, 1].into_iter().flat_map(i64::to_le_bytes)).collect();
+    std::fs::write(&ints, file).unwrap();
+    let args =
+        ["run", text(&cast), "--random", "--input", &format!("i={}", text(&ints)), "--save", text(&floats)];
+    run(&args).succeeds();
+    run(&["run", text(&cast), "--random", "--input", &format!("x={}", text(&ints))])
+        .fails(2, &["[3]", "[4, 2]"]);
+
+    let relu = unary(folder.path(), "Relu", &[3]);
+    run(&["run", text(&relu), "--input", text(&ints)]).fails(2, &["i64", "float32"]);
+}
+
+#[test]
+fn a_closed_pipe_ends_quietly() {
+    let mut child = command()
+        .args(["plan", &data("densenet.onnx")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let done = done(child.wait_with_output().unwrap());
+    assert_eq!((done.code, done.err.as_str()), (0, ""));
+}

@@ -1,0 +1,83 @@
+//! What can go wrong with a graph.
+
+use std::fmt;
+
+/// The result of a call of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error of a graph, a network or a plan. The texts name the node, what came, the rule and a remedy.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An operator refused the operands of a node.
+    #[error("node `{node}` ({op}): {source}")]
+    Operator {
+        /// The node's name.
+        node: String,
+        /// What the node calls its op.
+        op: String,
+        /// The operator's own error.
+        source: blocktensor::Error,
+    },
+    /// A call outside any node failed: memory, threads, reorders.
+    #[error(transparent)]
+    Engine(#[from] blocktensor::Error),
+    /// Something in a graph or in the arguments of a call breaks a rule.
+    #[error("{what}: got {got}; {rule}; {remedy}")]
+    Invalid {
+        /// The node, value or argument.
+        what: String,
+        /// What came.
+        got: String,
+        /// The rule that it breaks.
+        rule: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Nodes that the wanted outputs need cannot run. All of them are listed.
+    #[error("{}", missing_text(nodes, computable))]
+    Missing {
+        /// Each node that cannot run, in the graph's order.
+        nodes: Vec<Missing>,
+        /// Names of values that can be computed without these nodes, the last of each path: `--outputs` takes them.
+        computable: Vec<String>,
+    },
+}
+
+/// One node that cannot run, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The node's name.
+    pub node: String,
+    /// Its op.
+    pub op: String,
+    /// Its attributes, as text.
+    pub attributes: String,
+    /// Why it cannot run.
+    pub reason: String,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node `{}`: {}", self.node, self.op)?;
+        if !self.attributes.is_empty() {
+            write!(f, "({})", self.attributes)?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+fn missing_text(nodes: &[Missing], computable: &[String]) -> String {
+    let count = nodes.len();
+    let mut text = format!("{count} node{} cannot run:", if count == 1 { "" } else { "s" });
+    for node in nodes {
+        text += &format!("\n  {node}");
+    }
+    if computable.is_empty() {
+        text += "\nno value can be computed without them";
+    } else {
+        text += "\nwithout them, these values can be computed (choose them as outputs): ";
+        text += &computable.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    }
+    text
+}

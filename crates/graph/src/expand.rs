@@ -1,0 +1,295 @@
+//! From a node of a graph to operators, at known sizes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc};
+
+use crate::Param;
+use crate::constant::{Constant, ElementType};
+use crate::error::{Error, Result};
+use crate::network::{Network, Node, Operation, TensorId};
+
+/// What a node of a [`Graph`](crate::Graph) does: it writes itself as operators once the sizes of its inputs are known.
+///
+/// Importers of file formats implement it. Operators of blocktensor are such nodes already ([`Graph::op`](crate::Graph::op)).
+pub trait Expand: fmt::Debug + Send + Sync {
+    /// The op's name, as errors give it.
+    fn op(&self) -> &str;
+
+    /// The node's attributes, as errors give them.
+    fn attributes(&self) -> String {
+        String::new()
+    }
+
+    /// Why the node can never run, if that is known before the sizes are.
+    fn lacks(&self) -> Option<String> {
+        None
+    }
+
+    /// Adds operators to the network, and returns the node's outputs. An input that the node leaves out is `None`.
+    ///
+    /// # Errors
+    /// Those of the operators, and [`Expansion::invalid`] or [`Expansion::unsupported`] for what the node does not allow.
+    fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>>;
+}
+
+/// A value at known sizes: a constant, or a tensor that a run computes.
+#[derive(Clone, Debug)]
+pub struct Value(pub(crate) Kind);
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Constant(Arc<Constant>),
+    Tensor { id: TensorId, dims: Vec<usize>, dtype: DType },
+}
+
+impl From<Constant> for Value {
+    fn from(constant: Constant) -> Value {
+        Value(Kind::Constant(Arc::new(constant)))
+    }
+}
+
+impl Value {
+    /// Sizes.
+    pub fn dims(&self) -> &[usize] {
+        match &self.0 {
+            Kind::Constant(c) => c.dims(),
+            Kind::Tensor { dims, .. } => dims,
+        }
+    }
+
+    /// How many axes it has.
+    pub fn rank(&self) -> usize {
+        self.dims().len()
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.dims().iter().product()
+    }
+
+    /// The type of its elements.
+    pub fn element_type(&self) -> ElementType {
+        match &self.0 {
+            Kind::Constant(c) => c.element_type(),
+            Kind::Tensor { dtype: DType::U8, .. } => ElementType::Bool,
+            Kind::Tensor { dtype: DType::S32, .. } => ElementType::I64,
+            Kind::Tensor { .. } => ElementType::F32,
+        }
+    }
+
+    /// The constant, unless a run computes it.
+    pub fn constant(&self) -> Option<&Constant> {
+        match &self.0 {
+            Kind::Constant(c) => Some(c),
+            Kind::Tensor { .. } => None,
+        }
+    }
+
+    /// Its integers, if it is a constant of integers.
+    pub fn ints(&self) -> Option<&[i64]> {
+        self.constant().and_then(Constant::as_ints)
+    }
+}
+
+/// The network that a graph becomes, while one of its nodes is expanded.
+#[derive(Debug)]
+pub struct Expansion<'a> {
+    pub(crate) network: &'a mut Network,
+    /// The node's name.
+    pub(crate) node: &'a str,
+    pub(crate) op: &'a str,
+    /// How many operators the node has become so far.
+    pub(crate) operators: usize,
+}
+
+impl Expansion<'_> {
+    /// The name of the node that is expanded.
+    pub fn node(&self) -> &str {
+        self.node
+    }
+
+    /// An error: the node breaks a rule of its op.
+    pub fn invalid(&self, argument: &str, got: impl fmt::Display, rule: &str, remedy: &str) -> Error {
+        Error::Invalid {
+            what: format!("node `{}` ({}), {argument}", self.node, self.op),
+            got: got.to_string(),
+            rule: rule.to_string(),
+            remedy: remedy.to_string(),
+        }
+    }
+
+    /// An error: blocktensor cannot run this.
+    pub fn unsupported(&self, what: impl fmt::Display) -> Error {
+        Error::Missing {
+            nodes: vec![crate::Missing {
+                node: self.node.to_string(),
+                op: self.op.to_string(),
+                attributes: String::new(),
+                reason: what.to_string(),
+            }],
+            computable: vec![],
+        }
+    }
+
+    /// Adds the registered op of this name, for these inputs by name, with these parameters, and returns its only result.
+    /// Where all inputs are constants, the op runs now and the result is a constant.
+    ///
+    /// # Errors
+    /// The operator's; `Invalid` if it has several results.
+    pub fn op(&mut self, op: &str, inputs: &[(&str, &Value)], params: &[(&str, Param)]) -> Result<Value> {
+        let mut results = self.ops(op, inputs, params)?;
+        match (results.pop(), results.is_empty()) {
+            (Some(result), true) => Ok(result),
+            _ => Err(self.invalid(op, "an op with several results", "`op` is for one", "call `ops`")),
+        }
+    }
+
+    /// As [`op`](Self::op), with all results.
+    ///
+    /// # Errors
+    /// The operator's.
+    pub fn ops(
+        &mut self,
+        op: &str,
+        inputs: &[(&str, &Value)],
+        params: &[(&str, Param)],
+    ) -> Result<Vec<Value>> {
+        let (names, values): (Vec<&str>, Vec<&Value>) = inputs.iter().copied().unzip();
+        let bound = BoundOp::new(op, &names, params).map_err(|e| self.of_operator(e))?;
+        self.operation(Operation::Bound(bound), &values)
+    }
+
+    /// Adds an operator of any kind.
+    ///
+    /// # Errors
+    /// The operator's.
+    pub fn operator(&mut self, operator: Arc<dyn Operator>, inputs: &[&Value]) -> Result<Vec<Value>> {
+        self.operation(Operation::Other(operator), inputs)
+    }
+
+    /// The same elements under other sizes.
+    ///
+    /// # Errors
+    /// `Invalid` for another number of elements.
+    pub fn reshape(&mut self, x: &Value, dims: &[usize]) -> Result<Value> {
+        if x.numel() != dims.iter().product::<usize>() {
+            let got = format!("{:?} to {dims:?}", x.dims());
+            return Err(self.invalid("shape", got, "the number of elements stays", "correct the shape"));
+        }
+        if x.dims() == dims {
+            return Ok(x.clone());
+        }
+        match x.constant() {
+            Some(Constant::I64 { values, .. }) => {
+                Ok(Constant::I64 { dims: dims.to_vec(), values: values.clone() }.into())
+            }
+            Some(Constant::Bool { values, .. }) => {
+                Ok(Constant::Bool { dims: dims.to_vec(), values: values.clone() }.into())
+            }
+            Some(Constant::F32(t)) => Ok(Constant::F32(t.reshape(dims)?).into()),
+            None => {
+                let sizes: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
+                self.op("view", &[("x", x)], &[("dims", sizes.into())])
+            }
+        }
+    }
+
+    fn operation(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
+        if inputs.iter().all(|v| v.constant().is_some()) {
+            return self.fold(&operation, inputs);
+        }
+        let descs = inputs
+            .iter()
+            .map(|v| TensorDesc::strided(v.dims(), v.element_type().dtype(), MemoryFormat::Contiguous))
+            .collect::<blocktensor::Result<Vec<_>>>()?;
+        let results = operation.infer(&descs).map_err(|e| self.of_operator(e))?;
+        let inputs = inputs.iter().map(|v| self.network.tensor_of(v)).collect::<Result<Vec<_>>>()?;
+        let mut outputs = Vec::with_capacity(results.len());
+        let mut values = Vec::with_capacity(results.len());
+        for (i, desc) in results.iter().enumerate() {
+            let name = format!("{}/{}.{i}", self.node, self.operators);
+            let id = self.network.add_tensor(name, desc.dims(), desc.dtype(), None);
+            outputs.push(id);
+            values.push(Value(Kind::Tensor { id, dims: desc.dims().to_vec(), dtype: desc.dtype() }));
+        }
+        let name = match self.operators {
+            0 => self.node.to_string(),
+            n => format!("{}/{n}", self.node),
+        };
+        self.operators += 1;
+        self.network.nodes.push(Node { name, op: operation, inputs, outputs });
+        Ok(values)
+    }
+
+    /// Runs an operator whose inputs are all known.
+    fn fold(&mut self, operation: &Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
+        let tensors = inputs
+            .iter()
+            .map(|v| {
+                v.constant()
+                    .map_or_else(|| Err(self.unsupported("a constant is missing")), Constant::to_tensor)
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let refs: Vec<_> = tensors.iter().map(|t: &StridedTensor| t.tensor_ref()).collect();
+        let results = operation.run(&refs).map_err(|e| self.of_operator(e))?;
+        results
+            .into_iter()
+            .map(|t| match t {
+                blocktensor::Tensor::Strided(t) => Ok(constant_of(t)?.into()),
+                other => Err(self.unsupported(format!("a constant in {}", other.tensor_ref().describe()))),
+            })
+            .collect()
+    }
+
+    fn of_operator(&self, source: blocktensor::Error) -> Error {
+        Error::Operator { node: self.node.to_string(), op: self.op.to_string(), source }
+    }
+}
+
+/// The constant that a kernel's result is.
+pub(crate) fn constant_of(t: StridedTensor) -> Result<Constant> {
+    let dims = t.dims().to_vec();
+    Ok(match t.dtype() {
+        DType::S32 => Constant::I64 { dims, values: t.to_vec::<i32>()?.into_iter().map(i64::from).collect() },
+        DType::U8 => Constant::Bool { dims, values: t.to_vec::<u8>()?.into_iter().map(|v| v != 0).collect() },
+        _ => Constant::F32(t),
+    })
+}
+
+/// A registered op as a node of a graph.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    pub(crate) op: BoundOp,
+}
+
+impl Expand for Registered {
+    fn op(&self) -> &str {
+        self.op.op()
+    }
+
+    fn attributes(&self) -> String {
+        self.op.params().map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
+    }
+
+    fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+        let values: Vec<&Value> = inputs.iter().flatten().collect();
+        cx.operation(Operation::Bound(self.op.clone()), &values)
+    }
+}
+
+/// Any operator as a node of a graph.
+#[derive(Debug)]
+pub(crate) struct Given(pub(crate) Arc<dyn Operator>);
+
+impl Expand for Given {
+    fn op(&self) -> &str {
+        self.0.op()
+    }
+
+    fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+        let values: Vec<&Value> = inputs.iter().flatten().collect();
+        cx.operator(Arc::clone(&self.0), &values)
+    }
+}

@@ -1,0 +1,188 @@
+//! `Network`: a graph at known sizes, made of operators.
+
+mod edit;
+
+use std::fmt;
+use std::sync::Arc;
+
+use blocktensor::{BoundOp, DType, Operator, ParamValue, StridedTensor};
+
+use crate::constant::Constant;
+use crate::error::Result;
+use crate::expand::{Kind, Value};
+
+/// A tensor of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TensorId(pub(crate) usize);
+
+/// A tensor of a network: sizes, dtype, and its elements if they are constant.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    pub(crate) name: String,
+    pub(crate) dims: Vec<usize>,
+    pub(crate) dtype: DType,
+    pub(crate) constant: Option<StridedTensor>,
+    /// The constant of the graph that it is, so that one constant is one tensor.
+    source: Option<Arc<Constant>>,
+}
+
+impl Tensor {
+    /// Its name: that of the graph's value, or the node's name with a number.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Sizes.
+    pub fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// The type of its elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Its elements, if they are constant.
+    pub fn constant(&self) -> Option<&StridedTensor> {
+        self.constant.as_ref()
+    }
+}
+
+/// An operator of a network, with its inputs and outputs.
+#[derive(Clone, Debug)]
+pub struct Node {
+    pub(crate) name: String,
+    pub(crate) op: Operation,
+    pub(crate) inputs: Vec<TensorId>,
+    pub(crate) outputs: Vec<TensorId>,
+}
+
+impl Node {
+    /// The name of the graph's node, with a number if that node became several operators.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The operator.
+    pub fn operator(&self) -> &dyn Operator {
+        &*self.op
+    }
+
+    /// Its inputs, in the operator's order.
+    pub fn inputs(&self) -> &[TensorId] {
+        &self.inputs
+    }
+
+    /// Its outputs.
+    pub fn outputs(&self) -> &[TensorId] {
+        &self.outputs
+    }
+}
+
+/// A registered op, whose parameters passes can read, or another operator.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Bound(BoundOp),
+    Other(Arc<dyn Operator>),
+}
+
+impl std::ops::Deref for Operation {
+    type Target = dyn Operator;
+
+    fn deref(&self) -> &(dyn Operator + 'static) {
+        match self {
+            Operation::Bound(op) => op,
+            Operation::Other(op) => &**op,
+        }
+    }
+}
+
+impl Operation {
+    /// The registered op.
+    pub(crate) fn bound(&self) -> Option<&BoundOp> {
+        match self {
+            Operation::Bound(op) => Some(op),
+            Operation::Other(_) => None,
+        }
+    }
+
+    /// A parameter of a registered op.
+    pub(crate) fn param(&self, name: &str) -> Option<&ParamValue> {
+        self.bound()?.params().find(|(n, _)| *n == name).map(|(_, value)| value)
+    }
+}
+
+/// A graph at known sizes: operators in an order in which they can run.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    pub(crate) tensors: Vec<Tensor>,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) inputs: Vec<TensorId>,
+    pub(crate) outputs: Vec<(String, TensorId)>,
+}
+
+impl Network {
+    /// The nodes, in an order in which they can run.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// A tensor.
+    pub fn tensor(&self, id: TensorId) -> &Tensor {
+        &self.tensors[id.0]
+    }
+
+    /// The inputs.
+    pub fn inputs(&self) -> impl Iterator<Item = &Tensor> {
+        self.inputs.iter().map(|id| self.tensor(*id))
+    }
+
+    /// The outputs and their names.
+    pub fn outputs(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.outputs.iter().map(|(name, id)| (name.as_str(), self.tensor(*id)))
+    }
+
+    pub(crate) fn add_tensor(
+        &mut self,
+        name: String,
+        dims: &[usize],
+        dtype: DType,
+        constant: Option<StridedTensor>,
+    ) -> TensorId {
+        self.tensors.push(Tensor { name, dims: dims.to_vec(), dtype, constant, source: None });
+        TensorId(self.tensors.len() - 1)
+    }
+
+    /// The tensor of a value; a constant becomes one when it is first used.
+    pub(crate) fn tensor_of(&mut self, value: &Value) -> Result<TensorId> {
+        let constant = match &value.0 {
+            Kind::Tensor { id, .. } => return Ok(*id),
+            Kind::Constant(constant) => constant,
+        };
+        let is_it = |t: &Tensor| t.source.as_ref().is_some_and(|c| Arc::ptr_eq(c, constant));
+        if let Some(i) = self.tensors.iter().position(is_it) {
+            return Ok(TensorId(i));
+        }
+        let tensor = constant.to_tensor()?;
+        let id = self.add_tensor(String::new(), constant.dims(), tensor.dtype(), Some(tensor));
+        self.tensors[id.0].source = Some(Arc::clone(constant));
+        Ok(id)
+    }
+
+    /// Gives the tensor the name of the graph's value, if a node from `first` on made it.
+    pub(crate) fn name_result(&mut self, id: TensorId, first: usize, name: &str) {
+        if self.nodes[first..].iter().any(|n| n.outputs.contains(&id)) && !name.is_empty() {
+            self.tensors[id.0].name = name.to_string();
+        }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for node in &self.nodes {
+            let dims = node.outputs.iter().map(|id| format!("{:?}", self.tensor(*id).dims));
+            writeln!(f, "{}: {} -> {}", node.name, node.op.op(), dims.collect::<Vec<_>>().join(", "))?;
+        }
+        Ok(())
+    }
+}

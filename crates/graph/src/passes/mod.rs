@@ -1,0 +1,112 @@
+//! Passes: rewrites of a network that keep its results.
+
+mod activations;
+mod concatenations;
+mod duplicates;
+mod operands;
+mod pads;
+mod post_ops;
+mod scales;
+mod shuffles;
+mod splits;
+
+use std::collections::BTreeSet;
+
+use crate::error::Result;
+use crate::network::Network;
+
+/// A rewrite of a network. Each can be switched off ([`PlanOptions::without`](crate::PlanOptions::without)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Pass {
+    /// Nodes with the same op, parameters and inputs become one.
+    RemoveDuplicates,
+    /// Arithmetic with a constant number or with one number for each channel becomes `add_scalar`, `mul_channel` and the
+    /// like. Other constants get the rank of the operand that they are broadcast against.
+    SimplifyOperands,
+    /// `x * sigmoid(x)` becomes `silu`, `x * hardsigmoid(x)` `hardswish`, the formula of `gelu` `gelu`.
+    RecognizeActivations,
+    /// A view, a transpose and a view that shuffle channels become `channel_shuffle`.
+    RecognizeShuffles,
+    /// Parts that together are a whole tensor become one `split`, which blocked tensors have.
+    RecognizeSplits,
+    /// Batch norms, and numbers that are multiplied or added for each channel, go into the weights and the bias of the
+    /// convolution or linear layer before them.
+    FoldScales,
+    /// Padding with zeros goes into the convolution after it.
+    FoldPads,
+    /// Activations and additions after a convolution become its post-ops.
+    FusePostOps,
+    /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
+    /// places of one piece of memory.
+    NestConcatenations,
+    /// Nodes whose results nobody uses are removed.
+    RemoveUnused,
+}
+
+impl Pass {
+    /// All passes, in the order in which they run.
+    pub const ALL: [Pass; 10] = [
+        Pass::RemoveDuplicates,
+        Pass::SimplifyOperands,
+        Pass::RecognizeActivations,
+        Pass::RecognizeShuffles,
+        Pass::RecognizeSplits,
+        Pass::FoldScales,
+        Pass::FoldPads,
+        Pass::FusePostOps,
+        Pass::NestConcatenations,
+        Pass::RemoveUnused,
+    ];
+
+    /// The pass's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Pass::RemoveDuplicates => "remove_duplicates",
+            Pass::SimplifyOperands => "simplify_operands",
+            Pass::RecognizeActivations => "recognize_activations",
+            Pass::RecognizeShuffles => "recognize_shuffles",
+            Pass::RecognizeSplits => "recognize_splits",
+            Pass::FoldScales => "fold_scales",
+            Pass::FoldPads => "fold_pads",
+            Pass::FusePostOps => "fuse_post_ops",
+            Pass::NestConcatenations => "nest_concatenations",
+            Pass::RemoveUnused => "remove_unused",
+        }
+    }
+}
+
+/// What a pass did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassReport {
+    /// The pass.
+    pub pass: Pass,
+    /// How many nodes it changed or removed.
+    pub changes: usize,
+}
+
+/// Runs all passes but those that are switched off. Unused nodes are removed after each pass: a tensor that only they use
+/// counts as used.
+pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>) -> Result<Vec<PassReport>> {
+    let mut reports = Vec::new();
+    let mut removed = 0;
+    for pass in Pass::ALL.into_iter().filter(|pass| !off.contains(pass)) {
+        let changes = match pass {
+            Pass::RemoveDuplicates => duplicates::run(network),
+            Pass::SimplifyOperands => operands::run(network)?,
+            Pass::RecognizeActivations => activations::run(network)?,
+            Pass::RecognizeShuffles => shuffles::run(network)?,
+            Pass::RecognizeSplits => splits::run(network)?,
+            Pass::FoldScales => scales::run(network)?,
+            Pass::FoldPads => pads::run(network)?,
+            Pass::FusePostOps => post_ops::run(network)?,
+            Pass::NestConcatenations => concatenations::run(network)?,
+            Pass::RemoveUnused => removed + network.remove_unused(),
+        };
+        reports.push(PassReport { pass, changes });
+        if !off.contains(&Pass::RemoveUnused) {
+            removed += network.remove_unused();
+        }
+    }
+    Ok(reports)
+}

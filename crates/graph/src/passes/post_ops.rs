@@ -1,0 +1,164 @@
+//! What follows a convolution becomes its post-ops.
+
+use blocktensor::{BoundOp, ParamValue};
+
+use crate::Param;
+use crate::error::{Error, Result};
+use crate::network::{Network, Node, Operation, TensorId};
+use crate::plan::value_of;
+
+/// The most post-ops that one kernel fuses.
+const MOST: usize = 8;
+
+/// Returns how many nodes became post-ops.
+pub(super) fn run(network: &mut Network) -> Result<usize> {
+    let mut gone = Vec::new();
+    for i in 0..network.nodes.len() {
+        let fused = match activation(&network.nodes[i]) {
+            Some(word) => fuse_activation(network, i, &word, &gone)?,
+            None if network.nodes[i].op.op() == "add" => fuse_residual(network, i, &gone)?,
+            None => None,
+        };
+        gone.extend(fused);
+    }
+    network.remove_nodes(&gone);
+    Ok(gone.len())
+}
+
+/// Whether the node is a convolution with constant weights, and bias if it has one.
+pub(super) fn convolution(node: &Node) -> bool {
+    node.op.op().starts_with("conv") && node.op.bound().is_some()
+}
+
+/// The word of an activation that a convolution fuses.
+fn activation(node: &Node) -> Option<String> {
+    let number = |name: &str| match node.op.param(name) {
+        Some(ParamValue::Float(v)) => Some(*v as f32),
+        Some(ParamValue::Int(v)) => Some(*v as f32),
+        _ => None,
+    };
+    let clip = |low: f32, high: f32| (low <= high).then(|| format!("clip({low},{high})"));
+    match node.op.op() {
+        op @ ("relu" | "silu" | "hardswish" | "sigmoid" | "tanh" | "relu6") => Some(op.to_string()),
+        "leaky_relu" => Some(format!("leaky_relu({})", number("slope")?)),
+        "hardtanh" | "clamp" => match (number("min")?, number("max")?) {
+            (0.0, f32::INFINITY) => Some("relu".to_string()),
+            (low, high) if low.is_finite() && high.is_finite() => clip(low, high),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Makes an activation a post-op of the convolution before it. Returns the node that is no longer needed.
+fn fuse_activation(network: &mut Network, i: usize, word: &str, gone: &[usize]) -> Result<Option<usize>> {
+    let x = network.nodes[i].inputs[0];
+    let Some(conv) = fusable(network, x, gone) else { return Ok(None) };
+    let mut words = post_ops(&network.nodes[conv]);
+    words.push(word.to_string());
+    network.nodes[conv].set_params(&[("post_ops", Param::Str(words.join(",")))])?;
+    move_to(network, conv, i);
+    Ok(Some(conv))
+}
+
+/// Makes an addition a post-op of the convolution that computes one of its operands.
+fn fuse_residual(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<usize>> {
+    let (a, b) = (network.nodes[i].inputs[0], network.nodes[i].inputs[1]);
+    if network.tensor(a).dims != network.tensor(b).dims || a == b {
+        return Ok(None);
+    }
+    let candidates = [(a, b), (b, a)].into_iter().filter_map(|(x, other)| {
+        let conv = fusable(network, x, gone)?;
+        let words = post_ops(&network.nodes[conv]);
+        let free = !words.iter().any(|w| w == "residual") && network.tensor(other).constant.is_none();
+        free.then_some((conv, other, words))
+    });
+    // The later one: less time passes between it and the addition.
+    let Some((conv, other, mut words)) = candidates.max_by_key(|(conv, ..)| *conv) else { return Ok(None) };
+    words.push("residual".to_string());
+    let node = &network.nodes[conv];
+    let mut names: Vec<&str> = node.op.inputs().to_vec();
+    let place = names.iter().position(|n| *n == "channel").unwrap_or(names.len());
+    names.insert(place, "residual");
+    let inputs: Vec<TensorId> = {
+        let mut inputs = node.inputs.clone();
+        inputs.insert(place, other);
+        inputs
+    };
+    let op = rebound(node, &names, &[("post_ops", Param::Str(words.join(",")))])?;
+    network.nodes[conv].op = op;
+    network.nodes[conv].inputs = inputs;
+    move_to(network, conv, i);
+    Ok(Some(conv))
+}
+
+/// The convolution that computes this tensor, if nobody else uses it and it takes one more post-op.
+fn fusable(network: &Network, x: TensorId, gone: &[usize]) -> Option<usize> {
+    let conv =
+        (0..network.nodes.len()).find(|i| !gone.contains(i) && network.nodes[*i].outputs.contains(&x))?;
+    let node = &network.nodes[conv];
+    let constant = |name: &str| {
+        let place = node.op.inputs().iter().position(|n| *n == name);
+        place.is_none_or(|i| network.tensor(node.inputs[i]).constant.is_some())
+    };
+    let used_once = network.uses()[x.0] == 1;
+    let free = convolution(node) && constant("weights") && constant("bias");
+    (free && used_once && post_ops(node).len() < MOST).then_some(conv)
+}
+
+/// The words of a convolution's post-ops. Commas inside parentheses separate numbers.
+fn post_ops(node: &Node) -> Vec<String> {
+    let Some(ParamValue::Str(text)) = node.op.param("post_ops") else { return vec![] };
+    let mut words: Vec<String> = Vec::new();
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        match words.last_mut() {
+            Some(word) if word.contains('(') && !word.ends_with(')') => *word += &format!(",{part}"),
+            _ => words.push(part.to_string()),
+        }
+    }
+    words
+}
+
+/// Puts the convolution in the place of a later node, whose result it now computes.
+fn move_to(network: &mut Network, conv: usize, place: usize) {
+    let mut node = network.nodes[conv].clone();
+    node.outputs = network.nodes[place].outputs.clone();
+    network.nodes[place] = node;
+    // What is left in the old place has a result that nobody uses.
+}
+
+/// The node's op with other inputs and some other parameters.
+fn rebound(node: &Node, inputs: &[&str], changed: &[(&str, Param)]) -> Result<Operation> {
+    let params = node.op.bound().into_iter().flat_map(BoundOp::params);
+    let mut params: Vec<(&str, Param)> = params.map(|(name, value)| (name, value_of(value))).collect();
+    for (name, value) in changed {
+        match params.iter_mut().find(|(n, _)| n == name) {
+            Some(param) => param.1 = value.clone(),
+            None => params.push((name, value.clone())),
+        }
+    }
+    let op = node.op.op();
+    let bound = BoundOp::new(op, inputs, &params).map_err(|source| Error::Operator {
+        node: node.name.clone(),
+        op: op.to_string(),
+        source,
+    })?;
+    Ok(Operation::Bound(bound))
+}
+
+impl Node {
+    /// Changes some parameters of a registered op.
+    pub(crate) fn set_params(&mut self, changed: &[(&str, Param)]) -> Result<()> {
+        let inputs = self.op.inputs().to_vec();
+        self.op = rebound(self, &inputs, changed)?;
+        Ok(())
+    }
+
+    /// Changes the inputs of a registered op.
+    pub(crate) fn set_inputs(&mut self, inputs: &[(&str, TensorId)]) -> Result<()> {
+        let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
+        self.op = rebound(self, &names, &[])?;
+        self.inputs = inputs.iter().map(|(_, id)| *id).collect();
+        Ok(())
+    }
+}

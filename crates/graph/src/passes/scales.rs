@@ -1,0 +1,153 @@
+//! Batch norms and per-channel numbers go into the weights and the bias of the layer before them.
+
+use blocktensor::{ParamValue, StridedTensor};
+
+use crate::error::Result;
+use crate::network::{Network, Node, TensorId};
+
+/// Returns how many nodes were folded.
+pub(super) fn run(network: &mut Network) -> Result<usize> {
+    let mut changes = 0;
+    let mut i = 0;
+    while i < network.nodes.len() {
+        match fold(network, i)? {
+            // The layer now stands where the folded node stood, which is gone.
+            true => changes += 1,
+            false => i += 1,
+        }
+    }
+    Ok(changes)
+}
+
+/// Result = layer * scale + shift, for each output channel.
+struct Affine {
+    scale: Vec<f64>,
+    shift: Vec<f64>,
+}
+
+fn fold(network: &mut Network, i: usize) -> Result<bool> {
+    let Some(&x) = network.nodes[i].inputs.first() else { return Ok(false) };
+    let Some(layer) = network.nodes.iter().position(|n| n.outputs.contains(&x)) else { return Ok(false) };
+    let Some(weights_at) = layer_weights(network, &network.nodes[layer]) else { return Ok(false) };
+    if network.uses()[x.0] != 1 {
+        return Ok(false);
+    }
+    let channels = channels(&network.nodes[layer], network);
+    let Some(affine) = affine(network, &network.nodes[i], channels)? else { return Ok(false) };
+    let node = &network.nodes[layer];
+    let Some(weights) = network.tensor(node.inputs[weights_at]).constant.clone() else { return Ok(false) };
+    let scaled = scaled(node, &weights, &affine.scale)?;
+    let old_bias = match node.op.inputs().iter().position(|n| *n == "bias") {
+        Some(at) => match &network.tensor(node.inputs[at]).constant {
+            Some(bias) => bias.to_vec::<f32>()?,
+            None => return Ok(false),
+        },
+        None => vec![0.0; channels],
+    };
+    let bias: Vec<f32> = old_bias
+        .iter()
+        .zip(affine.scale.iter().zip(&affine.shift))
+        .map(|(&b, (scale, shift))| (f64::from(b) * scale + shift) as f32)
+        .collect();
+    let weights = network.add_constant(scaled);
+    let bias = network.add_constant(StridedTensor::from_slice(&bias, &[channels])?);
+    let source = network.nodes[layer].inputs[0];
+    network.nodes[layer].set_inputs(&[("x", source), ("weights", weights), ("bias", bias)])?;
+    let outputs = network.nodes[i].outputs.clone();
+    network.nodes[layer].outputs = outputs;
+    network.remove_nodes(&[i]);
+    Ok(true)
+}
+
+/// Where a convolution or linear layer without post-ops has its constant weights.
+fn layer_weights(network: &Network, node: &Node) -> Option<usize> {
+    let op = node.op.op();
+    let plain = match node.op.param("post_ops") {
+        Some(ParamValue::Str(words)) => words.is_empty(),
+        _ => op == "linear",
+    };
+    if !plain || !(op.starts_with("conv") || op == "linear") {
+        return None;
+    }
+    let at = node.op.inputs().iter().position(|n| *n == "weights")?;
+    network.tensor(node.inputs[at]).constant.as_ref().map(|_| at)
+}
+
+fn channels(layer: &Node, network: &Network) -> usize {
+    let dims = network.tensor(layer.outputs[0]).dims();
+    let axis = if layer.op.op() == "linear" { dims.len() - 1 } else { 1 };
+    dims[axis]
+}
+
+/// What the node does to each channel, if it is a batch norm or arithmetic with constants.
+fn affine(network: &Network, node: &Node, channels: usize) -> Result<Option<Affine>> {
+    let vector = |id: TensorId| -> Result<Option<Vec<f64>>> {
+        let Some(t) = &network.tensor(id).constant else { return Ok(None) };
+        let values: Vec<f64> = t.to_vec::<f32>()?.into_iter().map(f64::from).collect();
+        Ok(match values.len() {
+            n if n == channels => Some(values),
+            1 => Some(vec![values[0]; channels]),
+            _ => None,
+        })
+    };
+    let number = || match node.op.param("other") {
+        Some(ParamValue::Float(v)) => Some(*v),
+        Some(ParamValue::Int(v)) => Some(*v as f64),
+        _ => None,
+    };
+    let ones = || vec![1.0; channels];
+    let zeros = || vec![0.0; channels];
+    let input = |name: &str| node.op.inputs().iter().position(|n| *n == name).map(|i| node.inputs[i]);
+    // A linear layer's channels are its last axis; these ops' are axis 1.
+    let by_channel = network.tensor(node.outputs[0]).dims.get(1) == Some(&channels);
+    Ok(match node.op.op() {
+        "batch_norm" if by_channel => {
+            let (Some(mean), Some(var)) = (input("mean"), input("var")) else { return Ok(None) };
+            let (Some(mean), Some(var)) = (vector(mean)?, vector(var)?) else { return Ok(None) };
+            let gamma = input("weight").map_or(Ok(Some(ones())), vector)?;
+            let beta = input("bias").map_or(Ok(Some(zeros())), vector)?;
+            let (Some(gamma), Some(beta)) = (gamma, beta) else { return Ok(None) };
+            let eps = match node.op.param("eps") {
+                Some(ParamValue::Float(eps)) => *eps,
+                _ => return Ok(None),
+            };
+            let scale: Vec<f64> = gamma.iter().zip(&var).map(|(g, v)| g / (v + eps).sqrt()).collect();
+            let shift = (0..channels).map(|c| beta[c] - mean[c] * scale[c]).collect();
+            Some(Affine { scale, shift })
+        }
+        "mul_channel" if by_channel => vector(node.inputs[1])?.map(|scale| Affine { scale, shift: zeros() }),
+        "add_channel" if by_channel => vector(node.inputs[1])?.map(|shift| Affine { scale: ones(), shift }),
+        "mul_scalar" => number().map(|n| Affine { scale: vec![n; channels], shift: zeros() }),
+        "div_scalar" => number().map(|n| Affine { scale: vec![1.0 / n; channels], shift: zeros() }),
+        "add_scalar" => number().map(|n| Affine { scale: ones(), shift: vec![n; channels] }),
+        "sub_scalar" => number().map(|n| Affine { scale: ones(), shift: vec![-n; channels] }),
+        _ => None,
+    })
+    .map(|affine: Option<Affine>| affine.filter(|a| a.scale.iter().chain(&a.shift).all(|v| v.is_finite())))
+}
+
+/// The weights with each output channel multiplied by its scale.
+fn scaled(layer: &Node, weights: &StridedTensor, scale: &[f64]) -> Result<StridedTensor> {
+    let dims = weights.dims();
+    let mut values = weights.to_vec::<f32>()?;
+    let kernel: usize = dims[2.min(dims.len())..].iter().product();
+    if layer.op.op().starts_with("conv_transpose") {
+        // [C, O/groups, k...]: the rows of one group hold its output channels.
+        let groups = match layer.op.param("groups") {
+            Some(ParamValue::Int(groups)) => (*groups).max(1) as usize,
+            _ => 1,
+        };
+        let (c, per_group) = (dims[0], dims[1]);
+        for (row, values) in values.chunks_mut(kernel.max(1)).enumerate() {
+            let (channel, o) = (row / per_group, row % per_group);
+            let group = channel / (c / groups).max(1);
+            values.iter_mut().for_each(|v| *v = (f64::from(*v) * scale[group * per_group + o]) as f32);
+        }
+    } else {
+        let row = values.len() / scale.len().max(1);
+        for (values, scale) in values.chunks_mut(row.max(1)).zip(scale) {
+            values.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
+        }
+    }
+    Ok(StridedTensor::from_slice(&values, dims)?)
+}

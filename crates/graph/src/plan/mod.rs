@@ -1,0 +1,230 @@
+//! `Plan`: a network with a layout for every tensor, packed weights, and a place in memory for every intermediate result.
+
+mod build;
+mod describe;
+mod join;
+mod memory;
+mod pack;
+mod run;
+
+pub(crate) use pack::value_of;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use blocktensor::{Arena, Operator, Scratchpad, TensorDesc};
+
+use crate::error::Result;
+use crate::graph::Graph;
+use crate::passes::{self, Pass, PassReport};
+use crate::sizes::Sizes;
+
+/// Which layouts a plan uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Layouts {
+    /// Row-major everywhere.
+    Nchw,
+    /// Channels-last for images (rank 4 and 5), row-major for everything else.
+    Nhwc,
+    /// The machine's native blocked layout from convolution to convolution; strided where an op has no blocked kernel.
+    Blocked,
+}
+
+impl Layouts {
+    /// Every way, in the order of this list.
+    pub const ALL: [Layouts; 3] = [Layouts::Nchw, Layouts::Nhwc, Layouts::Blocked];
+
+    /// `nchw`, `nhwc`, `blocked`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Layouts::Nchw => "nchw",
+            Layouts::Nhwc => "nhwc",
+            Layouts::Blocked => "blocked",
+        }
+    }
+}
+
+/// How to plan: layouts, sizes, passes.
+#[derive(Clone, Debug)]
+pub struct PlanOptions {
+    layouts: Layouts,
+    sizes: Sizes,
+    off: BTreeSet<Pass>,
+}
+
+impl PlanOptions {
+    /// These layouts, all passes, no named sizes.
+    pub fn new(layouts: Layouts) -> PlanOptions {
+        PlanOptions { layouts, sizes: Sizes::new(), off: BTreeSet::new() }
+    }
+
+    /// A number for a named size.
+    pub fn size(mut self, name: &str, size: usize) -> PlanOptions {
+        self.sizes = self.sizes.with(name, size);
+        self
+    }
+
+    /// Numbers for the named sizes.
+    pub fn sizes(mut self, sizes: Sizes) -> PlanOptions {
+        self.sizes = sizes;
+        self
+    }
+
+    /// Switches a pass off.
+    pub fn without(mut self, pass: Pass) -> PlanOptions {
+        self.off.insert(pass);
+        self
+    }
+}
+
+/// A reorder in a plan: a step of the plan's own, or one that a kernel makes inside itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reorder {
+    /// The step's name, or the node's whose kernel reorders.
+    pub node: String,
+    /// The layout before.
+    pub from: String,
+    /// The layout after.
+    pub to: String,
+    /// Sizes of the tensor.
+    pub dims: Vec<usize>,
+    /// **Bytes** written.
+    pub bytes: usize,
+    /// Whether a kernel makes it inside itself.
+    pub in_kernel: bool,
+}
+
+/// A network that is ready to run. Many threads may run it at once; each run in flight has memory of its own.
+#[derive(Debug)]
+pub struct Plan {
+    layouts: Layouts,
+    steps: Vec<Step>,
+    slots: Vec<Slot>,
+    inputs: Vec<(String, SlotId)>,
+    outputs: Vec<(String, SlotId)>,
+    /// Size of the arena in **bytes**, and the largest sum of what lives at the same time.
+    arena_bytes: usize,
+    live_bytes: usize,
+    reorders: Vec<Reorder>,
+    reports: Vec<PassReport>,
+    idle: Mutex<Vec<Memory>>,
+}
+
+/// The memory of one run.
+#[derive(Debug)]
+struct Memory {
+    arena: Arena,
+    scratchpad: Scratchpad,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct SlotId(usize);
+
+/// A tensor of a plan: a tensor of the network in one order of its elements.
+#[derive(Clone, Debug)]
+struct Slot {
+    /// Whether other slots have parts of the same memory. Then its tensor exists only during a step.
+    shared: bool,
+    desc: TensorDesc,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// The caller's.
+    Input(usize),
+    Constant(Box<blocktensor::Tensor>),
+    /// In the arena, at this **byte**.
+    Arena(usize),
+    /// New storage in each run: the caller gets it.
+    Output,
+    /// A view of another slot.
+    View(SlotId),
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    name: Arc<str>,
+    work: Work,
+    inputs: Vec<SlotId>,
+    outputs: Vec<SlotId>,
+    /// Where the scratchpad is in the arena, and its size, in **bytes**.
+    scratchpad: (usize, usize),
+    /// Slots that no later step uses.
+    last_use: Vec<SlotId>,
+}
+
+#[derive(Clone, Debug)]
+enum Work {
+    Operator {
+        op: Arc<dyn Operator>,
+        implementation: Option<String>,
+    },
+    /// The results share the input's storage.
+    View(Arc<dyn Operator>),
+    /// The same bytes under other strides of axes of size 1.
+    Restride,
+    Reorder,
+    /// A concatenation whose operands were computed in their places.
+    Join,
+}
+
+impl Graph {
+    /// Plans the graph: sizes, passes, layouts, packed weights, memory.
+    ///
+    /// # Errors
+    /// As [`Graph::with_sizes`]; the operators' own.
+    pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
+        let mut network = self.with_sizes(&options.sizes)?;
+        let reports = passes::run(&mut network, &options.off)?;
+        build::plan(&network, options.layouts, reports)
+    }
+}
+
+impl Plan {
+    /// The layouts that it was made with.
+    pub fn layouts(&self) -> Layouts {
+        self.layouts
+    }
+
+    /// Names of the inputs, and what each run takes for them.
+    pub fn inputs(&self) -> impl Iterator<Item = (&str, &TensorDesc)> {
+        self.inputs.iter().map(|(name, id)| (name.as_str(), &self.slots[id.0].desc))
+    }
+
+    /// Names of the outputs, and what each run returns for them.
+    pub fn outputs(&self) -> impl Iterator<Item = (&str, &TensorDesc)> {
+        self.outputs.iter().map(|(name, id)| (name.as_str(), &self.slots[id.0].desc))
+    }
+
+    /// All reorders of one run: steps of the plan, and those that kernels make inside themselves.
+    pub fn reorders(&self) -> &[Reorder] {
+        &self.reorders
+    }
+
+    /// What each pass did.
+    pub fn passes(&self) -> &[PassReport] {
+        &self.reports
+    }
+
+    /// **Bytes** of memory that a run takes for intermediate results.
+    pub fn arena_bytes(&self) -> usize {
+        self.arena_bytes
+    }
+
+    /// **Bytes** of the intermediate results that live at the same time, at most: no arena can be smaller.
+    pub fn live_bytes(&self) -> usize {
+        self.live_bytes
+    }
+
+    /// How many steps a run has: operators, views and reorders.
+    pub fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether a run has no step.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+}

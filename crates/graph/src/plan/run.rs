@@ -1,0 +1,200 @@
+//! Runs a plan.
+
+use std::sync::PoisonError;
+
+use blocktensor::ledger::{self, Site};
+use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc, TensorRef};
+
+use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
+use crate::error::{Error, Result};
+
+impl Plan {
+    /// Runs the plan on inputs in the order of [`inputs`](Self::inputs): contiguous, of the sizes it was made for.
+    ///
+    /// # Errors
+    /// `Invalid` for another number of inputs, other sizes, another dtype or other strides; `Engine` and `Operator` for what
+    /// operators return: `OutOfMemory`, `ReorderDenied`, `PackMismatch` on another number of threads than the plan's.
+    pub fn run(&self, inputs: &[&StridedTensor]) -> Result<Vec<StridedTensor>> {
+        self.check(inputs)?;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut memory = match idle {
+            Some(memory) => memory,
+            None => Memory { arena: Arena::new(self.arena_bytes)?, scratchpad: Scratchpad::new() },
+        };
+        let results = blocktensor::run(|| self.run_steps(inputs, &mut memory));
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
+        results
+    }
+
+    fn check(&self, inputs: &[&StridedTensor]) -> Result<()> {
+        let invalid = |what: String, got: String, rule: String, remedy: &str| {
+            Err(Error::Invalid { what, got, rule, remedy: remedy.to_string() })
+        };
+        if inputs.len() != self.inputs.len() {
+            let names: Vec<&str> = self.inputs().map(|(name, _)| name).collect();
+            let got = format!("{} tensors", inputs.len());
+            return invalid("inputs".into(), got, format!("the inputs are {names:?}"), "pass one for each");
+        }
+        for ((name, desc), x) in self.inputs().zip(inputs) {
+            let what = format!("input `{name}`");
+            let got = TensorRef::Strided(x).describe();
+            if x.dims() != desc.dims() || x.dtype() != desc.dtype() {
+                let rule = format!("this plan is for {desc}");
+                return invalid(what, got, rule, "plan the graph again for other sizes");
+            }
+            if !x.is_contiguous(MemoryFormat::Contiguous) {
+                let rule = "inputs are row-major".to_string();
+                return invalid(what, got, rule, "call `contiguous(MemoryFormat::Contiguous)`");
+            }
+        }
+        Ok(())
+    }
+
+    fn run_steps(&self, inputs: &[&StridedTensor], memory: &mut Memory) -> Result<Vec<StridedTensor>> {
+        let mut tensors: Vec<Option<Tensor>> = vec![None; self.slots.len()];
+        for (slot, tensor) in self.slots.iter().zip(&mut tensors) {
+            *tensor = match &slot.place {
+                Place::Input(i) => Some(restrided(inputs[*i], &slot.desc)?),
+                Place::Constant(constant) => Some((**constant).clone()),
+                _ => None,
+            };
+        }
+        for step in &self.steps {
+            ledger::at(Site::Node(step.name.clone()), || self.run_step(step, &mut tensors, memory))?;
+            for slot in &step.last_use {
+                tensors[slot.0] = None;
+            }
+        }
+        self.outputs
+            .iter()
+            .map(|(name, slot)| match tensors[slot.0].clone() {
+                Some(Tensor::Strided(t)) => Ok(t),
+                _ => Err(broken(name)),
+            })
+            .collect()
+    }
+
+    fn run_step(&self, step: &Step, tensors: &mut [Option<Tensor>], memory: &mut Memory) -> Result<()> {
+        if let Work::Join = step.work {
+            return Ok(());
+        }
+        let of = |source| Error::Operator {
+            node: step.name.to_string(),
+            op: match &step.work {
+                Work::Operator { op, .. } | Work::View(op) => op.op().to_string(),
+                Work::Restride | Work::Reorder | Work::Join => "reorder".to_string(),
+            },
+            source,
+        };
+        let results = {
+            // Tensors that have parts of one piece of memory exist only while a step uses them.
+            let shared = step
+                .inputs
+                .iter()
+                .map(|s| match self.slots[s.0].shared {
+                    true => self.place(*s, memory).map(Some),
+                    false => Ok(None),
+                })
+                .collect::<Result<Vec<_>>>()?;
+            let inputs = step
+                .inputs
+                .iter()
+                .zip(&shared)
+                .map(|(s, shared)| {
+                    let tensor = shared.as_ref().or(tensors[s.0].as_ref());
+                    tensor.map(Operand::tensor_ref).ok_or_else(|| broken(&step.name))
+                })
+                .collect::<Result<Vec<_>>>()?;
+            match &step.work {
+                Work::Join => vec![],
+                Work::View(op) => op.run(&inputs).map_err(of)?,
+                Work::Restride => match inputs[0] {
+                    TensorRef::Strided(x) => vec![restrided(x, &self.slots[step.outputs[0].0].desc)?],
+                    _ => return Err(broken(&step.name)),
+                },
+                Work::Reorder => {
+                    let mut dst = self.place(step.outputs[0], memory)?;
+                    reorder(inputs[0], &mut dst).map_err(of)?;
+                    vec![dst]
+                }
+                Work::Operator { op, .. } => {
+                    let mut outputs =
+                        step.outputs.iter().map(|s| self.place(*s, memory)).collect::<Result<Vec<_>>>()?;
+                    let places = outputs.iter_mut().map(Operand::tensor_mut).collect();
+                    let (offset, bytes) = step.scratchpad;
+                    match bytes {
+                        0 => op.run_into(&inputs, places, &mut memory.scratchpad).map_err(of)?,
+                        _ => {
+                            let mut scratchpad = memory.arena.scratchpad(offset, bytes)?;
+                            op.run_into(&inputs, places, &mut scratchpad).map_err(of)?;
+                        }
+                    }
+                    outputs
+                }
+            }
+        };
+        for (slot, result) in step.outputs.iter().zip(results) {
+            if !self.slots[slot.0].shared {
+                tensors[slot.0] = Some(result);
+            }
+        }
+        Ok(())
+    }
+
+    /// The tensor that a step writes.
+    fn place(&self, slot: SlotId, memory: &Memory) -> Result<Tensor> {
+        let Slot { desc, place, .. } = &self.slots[slot.0];
+        Ok(match place {
+            Place::Arena(offset) => memory.arena.tensor(*offset, desc)?,
+            // Its own storage: the caller keeps it.
+            _ => Arena::new(desc.bytes()?)?.tensor(0, desc)?,
+        })
+    }
+}
+
+fn broken(name: &str) -> Error {
+    Error::Invalid {
+        what: format!("step `{name}`"),
+        got: "a tensor that is not there".to_string(),
+        rule: "a plan computes tensors before it uses them".to_string(),
+        remedy: "report this".to_string(),
+    }
+}
+
+/// The same bytes under the descriptor's strides, which differ only for axes of size 1.
+fn restrided(x: &StridedTensor, desc: &TensorDesc) -> Result<Tensor> {
+    match desc.strides() {
+        Some(strides) if strides != x.strides() => Ok(x.as_strided(desc.dims(), strides, x.offset())?.into()),
+        _ => Ok(x.clone().into()),
+    }
+}
+
+fn reorder(from: TensorRef<'_>, to: &mut Tensor) -> blocktensor::Result<()> {
+    match (from, to) {
+        (TensorRef::Strided(x), Tensor::Blocked(to)) => x.to_blocked_into(to),
+        (TensorRef::Strided(x), Tensor::Strided(to)) => x.copy_into(to),
+        (TensorRef::Blocked(x), Tensor::Strided(to)) => x.to_strided_into(to),
+        (TensorRef::Blocked(x), to @ Tensor::Blocked(_)) => {
+            let plain = x.to_strided(MemoryFormat::Contiguous)?;
+            reorder(TensorRef::Strided(&plain), to)
+        }
+        (from, to) => {
+            let to = to.tensor_ref();
+            unreachable!(
+                "a plan holds no tensors of other backends: {} and {}",
+                from.describe(),
+                to.describe()
+            )
+        }
+    }
+}
+
+/// A constant as a slot wants it.
+pub(super) fn reordered(constant: &StridedTensor, desc: &TensorDesc) -> Result<Tensor> {
+    if let Some(layout) = desc.layout() {
+        return Ok(constant.to_blocked(layout)?.into());
+    }
+    let mut to = Arena::new(desc.bytes()?)?.tensor(0, desc)?;
+    reorder(TensorRef::Strided(constant), &mut to)?;
+    Ok(to)
+}

@@ -1,0 +1,5 @@
+//! Graphs, plans and runs.
+
+mod passes;
+mod plans;
+mod support;

@@ -1,0 +1,206 @@
+//! Plans in every layout give what the operators give one by one.
+
+use blocktensor::ledger::ReorderBudget;
+use blocktensor::ops::{self, Conv2d, MaxPool};
+use blocktensor::{MemoryFormat, StridedTensor};
+use blocktensor_graph::{Constant, Graph, Layouts, Pass, PlanOptions, ValueId};
+
+use crate::support::{random, relative_error};
+
+/// A small residual network: convolution, pool, two branches that are added, joined channels, a linear layer.
+fn network(graph: &mut Graph, x: ValueId) -> ValueId {
+    let constant = |graph: &mut Graph, name: &str, dims: &[usize], seed| {
+        graph.constant(name, Constant::F32(random(dims, seed))).unwrap()
+    };
+    let w1 = constant(graph, "w1", &[20, 3, 3, 3], 1);
+    let b1 = constant(graph, "b1", &[20], 2);
+    let w2 = constant(graph, "w2", &[20, 20, 1, 1], 3);
+    let w3 = constant(graph, "w3", &[10, 52], 4);
+    let inputs = [("x", x), ("weights", w1), ("bias", b1)];
+    let y = graph.op("conv1", "conv2d", &inputs, &[("padding", 1i64.into())]).unwrap();
+    let y = graph.op("relu1", "relu", &[("x", y)], &[]).unwrap();
+    let params = [("kernel", vec![3i64, 3].into()), ("stride", 2i64.into()), ("padding", 1i64.into())];
+    let y = graph.op("pool", "max_pool2d", &[("x", y)], &params).unwrap();
+    let z = graph.op("conv2", "conv2d", &[("x", y), ("weights", w2)], &[]).unwrap();
+    let z = graph.op("add", "add", &[("a", z), ("b", y)], &[]).unwrap();
+    let part = graph
+        .op(
+            "part",
+            "narrow",
+            &[("x", y)],
+            &[("axis", 1i64.into()), ("start", 3i64.into()), ("length", 12i64.into())],
+        )
+        .unwrap();
+    let z = graph
+        .op("cat", "cat", &[("tensors", z), ("tensors", part), ("tensors", y)], &[("axis", 1i64.into())])
+        .unwrap();
+    let z = graph.op("mean", "mean", &[("x", z)], &[("axes", vec![2i64, 3].into())]).unwrap();
+    graph.op("linear", "linear", &[("x", z), ("weights", w3)], &[]).unwrap()
+}
+
+/// The same with the typed functions.
+fn by_hand(x: &StridedTensor) -> StridedTensor {
+    let y = ops::conv2d(x, &random(&[20, 3, 3, 3], 1), Some(&random(&[20], 2)), &Conv2d::new().padding(1))
+        .unwrap();
+    let y = ops::relu(&y).unwrap();
+    let y = ops::max_pool2d(&y, &MaxPool::new(3).stride(2).padding(1)).unwrap();
+    let z = ops::conv2d(&y, &random(&[20, 20, 1, 1], 3), None, &Conv2d::new()).unwrap();
+    let z = ops::add(&z, &y).unwrap();
+    let part = y.narrow(1, 3, 12).unwrap();
+    let z = ops::cat(&[&z, &part, &y], 1).unwrap();
+    let z = ops::mean(&z, &[2, 3], false).unwrap();
+    ops::linear(&z, &random(&[10, 52], 4), None).unwrap()
+}
+
+#[test]
+fn a_plan_in_each_layout_gives_what_the_operators_give_one_by_one() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &["batch".into(), 3.into(), 9.into(), 13.into()]).unwrap();
+    let y = network(&mut graph, x);
+    graph.output("scores", y).unwrap();
+    for batch in [1, 2] {
+        let x = random(&[batch, 3, 9, 13], 9);
+        let want = by_hand(&x);
+        for layouts in Layouts::ALL {
+            let plan = graph.plan(&PlanOptions::new(layouts).size("batch", batch)).unwrap();
+            let budget = ReorderBudget::at_most(plan.reorders().len());
+            let got = budget.run(|| plan.run(&[&x])).unwrap();
+            assert!(relative_error(&got[0], &want) < 1e-6, "{plan}");
+            assert!(plan.arena_bytes() as f64 <= 1.15 * plan.live_bytes() as f64, "{plan}");
+            if !plan.reorders().is_empty() {
+                let less = ReorderBudget::at_most(plan.reorders().len() - 1);
+                assert!(less.run(|| plan.run(&[&x])).is_err(), "{plan}");
+            }
+            // The memory of a run that failed is used again.
+            assert!(relative_error(&plan.run(&[&x]).unwrap()[0], &want) < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused_with_a_remedy() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[1.into(), 3.into(), 9.into(), 13.into()]).unwrap();
+    let y = network(&mut graph, x);
+    graph.output("scores", y).unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nhwc)).unwrap();
+    let good = random(&[1, 3, 9, 13], 9);
+    let channels_last = good.contiguous(MemoryFormat::ChannelsLast).unwrap();
+    for (inputs, text) in [
+        (vec![], "the inputs are [\"image\"]"),
+        (vec![&random(&[2, 3, 9, 13], 9)], "this plan is for [1, 3, 9, 13]"),
+        (vec![&channels_last], "call `contiguous(MemoryFormat::Contiguous)`"),
+    ] {
+        let error = plan.run(&inputs).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    plan.run(&[&good]).unwrap();
+}
+
+/// A dense block: each convolution reads all results before it.
+fn dense_block(channels: usize, growth: usize) -> Graph {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &["batch".into(), channels.into(), 8.into(), 8.into()]).unwrap();
+    let mut parts = vec![graph.op("first", "relu", &[("x", x)], &[]).unwrap()];
+    for i in 0..4 {
+        let inputs: Vec<_> = parts.iter().map(|p| ("tensors", *p)).collect();
+        let joined = match parts.len() {
+            1 => parts[0],
+            _ => graph.op(&format!("cat{i}"), "cat", &inputs, &[("axis", 1i64.into())]).unwrap(),
+        };
+        let dims = [growth, channels + i * growth, 3, 3];
+        let weights = graph.constant(&format!("w{i}"), Constant::F32(random(&dims, i as u64 + 1))).unwrap();
+        let inputs = [("x", joined), ("weights", weights)];
+        parts.push(graph.op(&format!("conv{i}"), "conv2d", &inputs, &[("padding", 1i64.into())]).unwrap());
+    }
+    let inputs: Vec<_> = parts.iter().map(|p| ("tensors", *p)).collect();
+    let all = graph.op("cat", "cat", &inputs, &[("axis", 1i64.into())]).unwrap();
+    // A step that takes the last result and a part of it, once the addition is fused.
+    let weights = Constant::F32(random(&[channels, channels + 4 * growth, 1, 1], 11));
+    let weights = graph.constant("w", weights).unwrap();
+    let back = graph.op("back", "conv2d", &[("x", all), ("weights", weights)], &[]).unwrap();
+    let sum = graph.op("sum", "add", &[("a", back), ("b", parts[0])], &[]).unwrap();
+    graph.output("sum", sum).unwrap();
+    let y = graph.op("mean", "mean", &[("x", all)], &[("axes", vec![2i64, 3].into())]).unwrap();
+    graph.output("features", y).unwrap();
+    graph
+}
+
+#[test]
+fn concatenations_of_a_dense_block_copy_nothing_where_blocks_allow() {
+    for (channels, growth, joins) in [(32, 16, true), (32, 8, false), (58, 58, false), (16, 48, true)] {
+        let graph = dense_block(channels, growth);
+        for batch in [1, 2] {
+            let x = random(&[batch, channels, 8, 8], 5);
+            let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nhwc), PlanOptions::without);
+            let want = graph.plan(&bare.size("batch", batch)).unwrap().run(&[&x]).unwrap();
+            for layouts in [Layouts::Nchw, Layouts::Blocked] {
+                let plan = graph.plan(&PlanOptions::new(layouts).size("batch", batch)).unwrap();
+                let nested = plan.passes().iter().find(|r| r.pass == Pass::NestConcatenations);
+                assert_eq!(nested.map(|r| r.changes), Some(3));
+                let in_place = plan.to_string().matches("(in place)").count();
+                let expected = match layouts {
+                    _ if batch > 1 => 0,
+                    // Images of 64 elements begin at multiples of the alignment. The last result is read with a part of it.
+                    Layouts::Nchw => 3,
+                    _ if joins => 3,
+                    _ => in_place,
+                };
+                assert_eq!(in_place, expected, "{plan}");
+                for _ in 0..2 {
+                    let got = plan.run(&[&x]).unwrap();
+                    for (got, want) in got.iter().zip(&want) {
+                        assert!(relative_error(got, want) < 2e-6, "{plan}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Channels-last normalisation between two convolutions, as ConvNeXt has it.
+#[test]
+fn a_permutation_to_channels_last_costs_a_blocked_tensor_one_reorder() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[1.into(), 20.into(), 6.into(), 5.into()]).unwrap();
+    let mut constant =
+        |name: &str, dims: &[usize], seed| graph.constant(name, Constant::F32(random(dims, seed))).unwrap();
+    let (w, v) = (constant("w", &[24, 20, 3, 3], 1), constant("v", &[8, 24, 1, 1], 2));
+    let y = graph.op("first", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    let y = graph.op("last", "permute", &[("x", y)], &[("axes", vec![0i64, 2, 3, 1].into())]).unwrap();
+    let y = graph.op("norm", "layer_norm", &[("x", y)], &[("normalized_shape", vec![24i64].into())]).unwrap();
+    let y = graph.op("back", "permute", &[("x", y)], &[("axes", vec![0i64, 3, 1, 2].into())]).unwrap();
+    let y = graph.op("second", "conv2d", &[("x", y), ("weights", v)], &[]).unwrap();
+    graph.output("features", y).unwrap();
+    let x = random(&[1, 20, 6, 5], 3);
+    let want = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap().run(&[&x]).unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Blocked)).unwrap();
+    assert!(relative_error(&plan.run(&[&x]).unwrap()[0], &want[0]) < 1e-6);
+    let reorders: Vec<&str> = plan.reorders().iter().map(|r| r.node.as_str()).collect();
+    let expected =
+        ["image to nChw16c", "first to channels_last", "back to nChw16c", "features to contiguous"];
+    assert!(reorders.len() <= expected.len(), "{plan}");
+}
+
+#[test]
+fn many_threads_run_one_plan_at_the_same_time() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[1.into(), 3.into(), 9.into(), 13.into()]).unwrap();
+    let y = network(&mut graph, x);
+    graph.output("scores", y).unwrap();
+    for layouts in Layouts::ALL {
+        let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+        std::thread::scope(|scope| {
+            for seed in 0..4 {
+                let plan = &plan;
+                scope.spawn(move || {
+                    let x = random(&[1, 3, 9, 13], seed);
+                    let want = by_hand(&x);
+                    for _ in 0..20 {
+                        assert!(relative_error(&plan.run(&[&x]).unwrap()[0], &want) < 1e-6);
+                    }
+                });
+            }
+        });
+    }
+}

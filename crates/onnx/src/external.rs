@@ -1,0 +1,116 @@
+//! Data of tensors in files beside the model.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use blocktensor::StridedTensor;
+use rten_onnx::onnx::StringStringEntryProto;
+
+use crate::adopt::{self, Maps};
+use crate::error::{Error, Result};
+
+/// Where external data is read from.
+#[derive(Debug, Default)]
+pub(crate) struct External {
+    /// The model's folder; `None` for a model that is not a file.
+    folder: Option<PathBuf>,
+    /// The files that are mapped instead of read, if they are.
+    maps: Option<Maps>,
+}
+
+/// The bytes of a tensor: a part of a file.
+#[derive(Debug)]
+pub(crate) struct Part {
+    path: PathBuf,
+    offset: u64,
+    length: usize,
+}
+
+impl External {
+    /// Data beside the model of this path.
+    pub(crate) fn beside(model: &Path, maps: Option<Maps>) -> External {
+        let folder = match model.parent() {
+            Some(folder) if folder != Path::new("") => folder.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        External { folder: Some(folder), maps }
+    }
+
+    /// The f32 tensor in a part of a file.
+    pub(crate) fn tensor(&self, part: &Part, dims: &[usize]) -> Result<StridedTensor> {
+        if let Some(maps) = &self.maps
+            && let Some(tensor) = maps.tensor(&part.path, part.offset, dims)?
+        {
+            return Ok(tensor);
+        }
+        adopt::tensor(self.read(part)?, dims)
+    }
+
+    /// Reads a part of a file.
+    pub(crate) fn read(&self, part: &Part) -> Result<Vec<u8>> {
+        let io = |source: std::io::Error| Error::Io { path: part.path.clone(), source: Arc::new(source) };
+        let mut file = File::open(&part.path).map_err(io)?;
+        file.seek(SeekFrom::Start(part.offset)).map_err(io)?;
+        let mut bytes = vec![0; part.length];
+        file.read_exact(&mut bytes).map_err(io)?;
+        Ok(bytes)
+    }
+
+    /// Finds the data of a tensor of `wanted` bytes, and checks that they are there.
+    pub(crate) fn find(&self, what: &str, entries: &[StringStringEntryProto], wanted: usize) -> Result<Part> {
+        let entry = |key: &str| {
+            entries.iter().find(|e| e.key.as_deref() == Some(key)).and_then(|e| e.value.as_deref())
+        };
+        let number = |key: &str| match entry(key) {
+            None => Ok(None),
+            Some(text) => text.parse::<u64>().map(Some).map_err(|_| {
+                Error::invalid(
+                    what,
+                    format!("{key} `{text}`"),
+                    "it is a number of bytes",
+                    "export the model again",
+                )
+            }),
+        };
+        let location = entry("location").unwrap_or_default();
+        let Some(folder) = &self.folder else {
+            return Err(Error::unsupported(
+                what,
+                format!("data in the file `{location}` for a model from memory"),
+                "read the model with `from_path`",
+            ));
+        };
+        let path = Path::new(location);
+        let is_below = !location.is_empty()
+            && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let refused = || {
+            let rule = "external data is in the model's folder or below it";
+            Error::invalid(what, format!("the file `{location}`"), rule, "move the file beside the model")
+        };
+        if !is_below {
+            return Err(refused());
+        }
+        let path = folder.join(path);
+        let io = |source: std::io::Error| Error::Io { path: path.clone(), source: Arc::new(source) };
+        let inside = folder.canonicalize().map_err(io)?;
+        let path_of_file = path.canonicalize().map_err(io)?;
+        if !path_of_file.starts_with(&inside) {
+            return Err(refused());
+        }
+        let size = path_of_file.metadata().map_err(io)?.len();
+        let offset = number("offset")?.unwrap_or(0);
+        let length = number("length")?.unwrap_or(wanted as u64);
+        if length != wanted as u64 {
+            let rule = format!("its type and sizes take {wanted} bytes");
+            return Err(Error::invalid(what, format!("{length} bytes"), rule, "export the model again"));
+        }
+        if offset.checked_add(length).is_none_or(|end| end > size) {
+            let rule = format!("`{location}` has {size} bytes");
+            let got = format!("{length} bytes at offset {offset}");
+            return Err(Error::invalid(what, got, rule, "the file is incomplete: copy it again"));
+        }
+        Ok(Part { path: path_of_file, offset, length: wanted })
+    }
+}

@@ -1,0 +1,241 @@
+//! Shape arithmetic: nodes whose inputs are all known and hold integers or Booleans are computed when the graph gets its sizes.
+//!
+//! Kernels of blocktensor compute with f32 and 32-bit integers; shapes need 64 bits.
+
+pub(crate) mod data;
+
+use blocktensor_graph::{Expansion, Result, Value};
+
+use crate::node::OnnxNode;
+use crate::ops;
+use data::Data;
+
+/// The outputs of the node, if its inputs are known and it is one of the ops of shape arithmetic.
+pub(crate) fn evaluate(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    cx: &mut Expansion<'_>,
+) -> Result<Option<Vec<Value>>> {
+    if !node.domain().is_empty() || inputs.iter().flatten().any(|v| v.constant().is_none()) {
+        return Ok(None);
+    }
+    if node.op_type() == "NonZero" {
+        return inputs.first().and_then(Option::as_ref).map(non_zero).transpose();
+    }
+    let list: Vec<Option<Data>> =
+        inputs.iter().map(|v| v.as_ref().and_then(|v| v.constant()).and_then(Data::of)).collect();
+    // An input that is there and holds f32 numbers is not for integers.
+    let all: Option<Vec<Data>> =
+        inputs.iter().zip(&list).filter(|(given, _)| given.is_some()).map(|(_, data)| data.clone()).collect();
+    let Some(all) = all.filter(|all| !all.is_empty()) else {
+        return Ok(None);
+    };
+    let (first, second) = (&all[0], all.get(1));
+    let one = |data: Data| Ok(Some(vec![data.into()]));
+    match (node.op_type(), second) {
+        ("Where", Some(a)) if all.len() == 3 => {
+            let both = zip(a, &all[2], cx, |x, _| x)?;
+            let dims = zip(first, &both, cx, |x, _| x)?.dims;
+            let (c, a, b) = (first.expand(&dims), a.expand(&dims), all[2].expand(&dims));
+            let values =
+                (0..c.values.len()).map(|i| if c.values[i] != 0 { a.values[i] } else { b.values[i] });
+            one(a.with(dims, values.collect()))
+        }
+        ("Gather", Some(index)) => {
+            let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
+            let n = first.dims[axis] as i64;
+            if let Some(i) = index.values.iter().find(|i| !(-n..n).contains(*i)) {
+                return Err(cx.invalid(
+                    "indices",
+                    i,
+                    &format!("the axis has {n} elements"),
+                    "export the model again",
+                ));
+            }
+            let index_values: Vec<i64> =
+                index.values.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
+            one(first.select(axis, &index_values, &index.dims))
+        }
+        ("Slice", Some(_)) => {
+            let mut y = first.clone();
+            for r in ops::slice::ranges(inputs, &first.dims, cx)? {
+                y = y.range(r.axis, r.start, r.count, r.step);
+            }
+            one(y)
+        }
+        ("Concat", _) => {
+            let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
+            match Data::concat(&all, axis) {
+                Some(y) => one(y),
+                None => Err(cx.invalid(
+                    "inputs",
+                    "sizes that differ",
+                    "other axes agree",
+                    "export the model again",
+                )),
+            }
+        }
+        ("Split", _) => {
+            let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
+            let mut start = 0;
+            let pieces = ops::slice::pieces(node, inputs, first.dims[axis], cx)?.into_iter().map(|count| {
+                start += count;
+                first.range(axis, start - count, count, 1).into()
+            });
+            Ok(Some(pieces.collect()))
+        }
+        ("Transpose", _) => one(first.permute(&ops::shape::order(node, first.dims.len(), cx)?)),
+        ("Expand", Some(shape)) => {
+            let shape = ops::dims_of(&shape.values, cx)?;
+            let Some(dims) = ops::broadcast_dims(&first.dims, &shape) else {
+                let got = format!("{:?} to {shape:?}", first.dims);
+                return Err(cx.invalid("shape", got, "the sizes broadcast", "correct the shape"));
+            };
+            check_count(&dims, cx)?;
+            one(first.expand(&dims))
+        }
+        ("Tile", Some(repeats)) if repeats.values.len() == first.dims.len() => {
+            let repeats = ops::dims_of(&repeats.values, cx)?;
+            let mut y = first.clone();
+            for (axis, &count) in repeats.iter().enumerate() {
+                let mut dims = y.dims.clone();
+                dims[axis] = dims[axis].saturating_mul(count);
+                check_count(&dims, cx)?;
+                let index: Vec<i64> = (0..dims[axis]).map(|i| (i % y.dims[axis].max(1)) as i64).collect();
+                y = y.select(axis, &index, &[index.len()]);
+            }
+            one(y)
+        }
+        ("ReduceSum" | "ReduceProd" | "ReduceMax" | "ReduceMin", _) => {
+            let Some(axes) = ops::reduce::reduced_axes(node, inputs, first.dims.len(), cx)? else {
+                return one(first.clone());
+            };
+            let y = match node.op_type() {
+                "ReduceSum" => first.reduce(&axes, 0, i64::wrapping_add),
+                "ReduceProd" => first.reduce(&axes, 1, i64::wrapping_mul),
+                "ReduceMax" => first.reduce(&axes, i64::MIN, i64::max),
+                _ => first.reduce(&axes, i64::MAX, i64::min),
+            };
+            let dims = ops::reduce::kept_dims(&first.dims, &axes, node.int("keepdims").unwrap_or(1) != 0);
+            one(Data { dims, ..y })
+        }
+        ("CumSum", Some(axis)) if axis.values.len() == 1 => {
+            let axis = ops::axis_of(axis.values[0], first.dims.len(), cx)?;
+            let is_set = |name: &str| node.int(name).unwrap_or(0) != 0;
+            one(cumsum(first, axis, is_set("exclusive"), is_set("reverse")))
+        }
+        ("Clip", _) => {
+            let bound = |i: usize, none: i64| {
+                list.get(i).and_then(Option::as_ref).and_then(|d| d.values.first().copied()).unwrap_or(none)
+            };
+            let (min, max) = (bound(1, i64::MIN), bound(2, i64::MAX));
+            one(map(first, false, |v| v.max(min).min(max)))
+        }
+        ("Neg", None) => one(map(first, false, i64::wrapping_neg)),
+        ("Abs", None) => one(map(first, false, i64::wrapping_abs)),
+        ("Sign", None) => one(map(first, false, i64::signum)),
+        ("Not", None) => one(map(first, true, |v| i64::from(v == 0))),
+        ("Min" | "Max" | "Sum", _) => {
+            let combine = match node.op_type() {
+                "Min" => i64::min,
+                "Max" => i64::max,
+                _ => i64::wrapping_add,
+            };
+            let mut y = first.clone();
+            for next in &all[1..] {
+                y = zip(&y, next, cx, combine)?;
+            }
+            one(y)
+        }
+        (_, Some(second)) if all.len() == 2 => pair(node, first, second, cx),
+        _ => Ok(None),
+    }
+}
+
+/// The ops of two operands that broadcast.
+fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<Option<Vec<Value>>> {
+    let op = node.op_type();
+    if matches!(op, "Div" | "Mod") && b.values.contains(&0) {
+        return Err(cx.invalid("divisor", 0, "integers are not divided by 0", "use another input size"));
+    }
+    let by_sign = node.int("fmod").unwrap_or(0) == 0;
+    let function: fn(i64, i64) -> i64 = match op {
+        "Add" => i64::wrapping_add,
+        "Sub" => i64::wrapping_sub,
+        "Mul" => i64::wrapping_mul,
+        "Div" => i64::wrapping_div,
+        // The remainder has the sign of the divisor, or with `fmod` that of the dividend.
+        "Mod" if by_sign => |x, y| x.wrapping_rem(y).wrapping_add(y).wrapping_rem(y),
+        "Mod" => i64::wrapping_rem,
+        "Pow" => |x, y| u32::try_from(y).map_or(0, |y| x.wrapping_pow(y)),
+        "Equal" => |x, y| i64::from(x == y),
+        "Greater" => |x, y| i64::from(x > y),
+        "GreaterOrEqual" => |x, y| i64::from(x >= y),
+        "Less" => |x, y| i64::from(x < y),
+        "LessOrEqual" => |x, y| i64::from(x <= y),
+        "And" => |x, y| x & y,
+        "Or" => |x, y| x | y,
+        "Xor" => |x, y| x ^ y,
+        _ => return Ok(None),
+    };
+    let mut y = zip(a, b, cx, function)?;
+    y.is_bool = !matches!(op, "Add" | "Sub" | "Mul" | "Div" | "Mod" | "Pow");
+    Ok(Some(vec![y.into()]))
+}
+
+fn map(x: &Data, is_bool: bool, function: impl Fn(i64) -> i64) -> Data {
+    Data { dims: x.dims.clone(), values: x.values.iter().map(|&v| function(v)).collect(), is_bool }
+}
+
+fn zip(a: &Data, b: &Data, cx: &Expansion<'_>, function: impl Fn(i64, i64) -> i64) -> Result<Data> {
+    let Some(dims) = ops::broadcast_dims(&a.dims, &b.dims) else {
+        let got = format!("{:?} and {:?}", a.dims, b.dims);
+        return Err(cx.invalid("operands", got, "they broadcast", "correct the shapes"));
+    };
+    check_count(&dims, cx)?;
+    let (left, right) = (a.expand(&dims), b.expand(&dims));
+    let values = left.values.iter().zip(&right.values).map(|(&x, &y)| function(x, y));
+    Ok(a.with(dims, values.collect()))
+}
+
+/// Limits the memory of constants that a few bytes of a file describe.
+fn check_count(dims: &[usize], cx: &Expansion<'_>) -> Result<()> {
+    let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    if count.is_some_and(|n| n <= ops::MAX_GENERATED) {
+        return Ok(());
+    }
+    let rule = format!("constants that are computed have at most {} elements", ops::MAX_GENERATED);
+    Err(cx.invalid("shape", format!("{dims:?}"), &rule, "store the tensor in the file"))
+}
+
+fn cumsum(x: &Data, axis: usize, exclusive: bool, reverse: bool) -> Data {
+    let (inner, size) = (x.dims[axis + 1..].iter().product::<usize>(), x.dims[axis]);
+    let mut y = x.clone();
+    for line in 0..x.values.len().checked_div(size).unwrap_or(0) {
+        let start = line / inner * inner * size + line % inner;
+        let mut sum = 0i64;
+        for k in 0..size {
+            let at = start + inner * if reverse { size - 1 - k } else { k };
+            let value = x.values[at];
+            y.values[at] = if exclusive { sum } else { sum.wrapping_add(value) };
+            sum = sum.wrapping_add(value);
+        }
+    }
+    y
+}
+
+/// The indices of the elements that are not zero: a row for each axis.
+fn non_zero(x: &Value) -> Result<Vec<Value>> {
+    let Some(constant) = x.constant() else {
+        return Ok(vec![]);
+    };
+    let dims = constant.dims().to_vec();
+    let places: Vec<usize> =
+        constant.to_f64()?.iter().enumerate().filter(|(_, v)| **v != 0.0).map(|(i, _)| i).collect();
+    let mut values = Vec::with_capacity(dims.len() * places.len());
+    for axis in 0..dims.len() {
+        let stride: usize = dims[axis + 1..].iter().product();
+        values.extend(places.iter().map(|p| (p / stride % dims[axis]) as i64));
+    }
+    Ok(vec![Data { dims: vec![dims.len(), places.len()], values, is_bool: false }.into()])
+}

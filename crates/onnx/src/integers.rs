@@ -1,0 +1,248 @@
+//! Operators on integers that a run computes, such as indices from `ArgMax` and `TopK`.
+//!
+//! The registered ops compute with f32. These compute with 32-bit integers. They are simple loops, for small tensors.
+
+use std::sync::Arc;
+
+use blocktensor::dispatch::DispatchKey;
+use blocktensor::{
+    BoundOp, Complaint, DType, Error, MemoryFormat, Operand, Operator, Result, Scratchpad, StridedTensor,
+    Tensor, TensorDesc, TensorMut, TensorRef,
+};
+use blocktensor_graph::{Expansion, Value};
+
+use crate::ops::broadcast_dims;
+
+/// A function of integers, element by element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Add,
+    Sub,
+    Mul,
+    /// Quotients lose their fraction. A division by 0 gives 0.
+    Div,
+    /// The remainder has the sign of the divisor.
+    Mod,
+    /// The remainder has the sign of the dividend.
+    Fmod,
+    Min,
+    Max,
+    Equal,
+    Greater,
+    GreaterOrEqual,
+    Less,
+    LessOrEqual,
+    Where,
+    ToFloat,
+    ToInt,
+    ToBool,
+}
+
+impl Function {
+    /// The function of an ONNX op of two operands.
+    pub fn of(op_type: &str) -> Option<Function> {
+        Some(match op_type {
+            "Add" | "Sum" => Function::Add,
+            "Sub" => Function::Sub,
+            "Mul" => Function::Mul,
+            "Div" => Function::Div,
+            "Min" => Function::Min,
+            "Max" => Function::Max,
+            "Equal" => Function::Equal,
+            "Greater" => Function::Greater,
+            "GreaterOrEqual" => Function::GreaterOrEqual,
+            "Less" => Function::Less,
+            "LessOrEqual" => Function::LessOrEqual,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Function::Add => "integer_add",
+            Function::Sub => "integer_sub",
+            Function::Mul => "integer_mul",
+            Function::Div => "integer_div",
+            Function::Mod => "integer_mod",
+            Function::Fmod => "integer_fmod",
+            Function::Min => "integer_min",
+            Function::Max => "integer_max",
+            Function::Equal => "integer_eq",
+            Function::Greater => "integer_gt",
+            Function::GreaterOrEqual => "integer_ge",
+            Function::Less => "integer_lt",
+            Function::LessOrEqual => "integer_le",
+            Function::Where => "integer_where",
+            Function::ToFloat => "to_float",
+            Function::ToInt => "to_integer",
+            Function::ToBool => "to_bool",
+        }
+    }
+
+    fn inputs(self) -> &'static [&'static str] {
+        match self {
+            Function::ToFloat | Function::ToInt | Function::ToBool => &["x"],
+            Function::Where => &["condition", "a", "b"],
+            _ => &["a", "b"],
+        }
+    }
+
+    /// The dtype of the result.
+    fn dtype(self) -> DType {
+        match self {
+            Function::ToFloat => DType::F32,
+            Function::Equal
+            | Function::Greater
+            | Function::GreaterOrEqual
+            | Function::Less
+            | Function::LessOrEqual
+            | Function::ToBool => DType::U8,
+            _ => DType::S32,
+        }
+    }
+
+    fn apply(self, a: i64, b: i64) -> i64 {
+        match self {
+            Function::Add => a + b,
+            Function::Sub => a - b,
+            Function::Mul => a * b,
+            Function::Div => a.checked_div(b).unwrap_or(0),
+            Function::Mod => a.checked_rem(b).map_or(0, |rest| (rest + b) % b),
+            Function::Fmod => a.checked_rem(b).unwrap_or(0),
+            Function::Min => a.min(b),
+            Function::Max => a.max(b),
+            Function::Equal => i64::from(a == b),
+            Function::Greater => i64::from(a > b),
+            Function::GreaterOrEqual => i64::from(a >= b),
+            Function::Less => i64::from(a < b),
+            Function::LessOrEqual => i64::from(a <= b),
+            Function::Where | Function::ToFloat | Function::ToInt | Function::ToBool => a,
+        }
+    }
+}
+
+/// Adds a function of integers to the network.
+pub(crate) fn add(
+    cx: &mut Expansion<'_>,
+    function: Function,
+    inputs: &[&Value],
+) -> blocktensor_graph::Result<Value> {
+    let mut results = cx.operator(Arc::new(Integers(function)), inputs)?;
+    results.pop().ok_or_else(|| cx.unsupported("no result"))
+}
+
+/// A function of integers as an operator.
+#[derive(Clone, Copy, Debug)]
+struct Integers(Function);
+
+impl Integers {
+    fn complaint(&self, got: impl Into<String>, rule: &'static str) -> Box<Complaint> {
+        Complaint::new(self.0.name(), "operands", got, rule, "pass other operands")
+    }
+
+    /// The sizes of the result.
+    fn sizes<'a>(&self, operands: impl Iterator<Item = &'a [usize]>) -> Result<Vec<usize>> {
+        let (mut dims, mut count) = (Vec::new(), 0);
+        for operand in operands {
+            let Some(both) = broadcast_dims(&dims, operand) else {
+                let got = format!("{dims:?} and {operand:?}");
+                return Err(Error::ShapeMismatch(self.complaint(got, "they broadcast")));
+            };
+            (dims, count) = (both, count + 1);
+        }
+        if count != self.0.inputs().len() {
+            return Err(Error::InvalidArgument(
+                self.complaint(format!("{count} operands"), "one for each input"),
+            ));
+        }
+        Ok(dims)
+    }
+
+    /// The elements of an operand, repeated to these sizes.
+    fn elements(&self, operand: &TensorRef<'_>, dims: &[usize]) -> Result<Vec<f64>> {
+        let TensorRef::Strided(x) = operand else {
+            return Err(Error::InvalidArgument(self.complaint(operand.describe(), "they are plain tensors")));
+        };
+        let x = x.expand(dims)?;
+        Ok(match x.dtype() {
+            DType::F32 => x.to_vec::<f32>()?.into_iter().map(f64::from).collect(),
+            DType::U8 => x.to_vec::<u8>()?.into_iter().map(f64::from).collect(),
+            _ => x.to_vec::<i32>()?.into_iter().map(f64::from).collect(),
+        })
+    }
+
+    fn compute(&self, inputs: &[TensorRef<'_>]) -> Result<StridedTensor> {
+        let dims = self.sizes(inputs.iter().map(|t| t.dims()))?;
+        let lists = inputs.iter().map(|t| self.elements(t, &dims)).collect::<Result<Vec<_>>>()?;
+        let values: Vec<f64> = match &lists[..] {
+            [x] => x.clone(),
+            [a, b] => {
+                // 32-bit integers are exact in f64; products are computed with 64 bits.
+                a.iter().zip(b).map(|(&a, &b)| self.0.apply(a as i64, b as i64) as f64).collect()
+            }
+            [c, a, b] => (0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }).collect(),
+            _ => Vec::new(),
+        };
+        match self.0.dtype() {
+            DType::F32 => {
+                StridedTensor::from_slice(&values.iter().map(|&v| v as f32).collect::<Vec<_>>(), &dims)
+            }
+            DType::U8 => StridedTensor::from_slice(
+                &values.iter().map(|&v| u8::from(v != 0.0)).collect::<Vec<_>>(),
+                &dims,
+            ),
+            // Integers wrap as they do in other runtimes; numbers that are too large become the largest.
+            _ if self.0 == Function::ToInt => {
+                StridedTensor::from_slice(&values.iter().map(|&v| v as i32).collect::<Vec<_>>(), &dims)
+            }
+            _ => {
+                StridedTensor::from_slice(&values.iter().map(|&v| v as i64 as i32).collect::<Vec<_>>(), &dims)
+            }
+        }
+    }
+}
+
+impl Operator for Integers {
+    fn op(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn inputs(&self) -> &[&'static str] {
+        self.0.inputs()
+    }
+
+    fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
+        let dims = self.sizes(inputs.iter().map(|t| t.dims()))?;
+        Ok(vec![TensorDesc::strided(&dims, self.0.dtype(), MemoryFormat::Contiguous)?])
+    }
+
+    fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
+        self.sizes(inputs.iter().map(|t| t.dims()))?;
+        if key != DispatchKey::STRIDED {
+            return Ok(None);
+        }
+        let plain = |t: &TensorDesc| TensorDesc::strided(t.dims(), t.dtype(), MemoryFormat::Contiguous);
+        inputs.iter().map(plain).collect::<Result<Vec<_>>>().map(Some)
+    }
+
+    fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
+        self.infer(inputs)?;
+        Ok(0)
+    }
+
+    fn run(&self, inputs: &[TensorRef<'_>]) -> Result<Vec<Tensor>> {
+        Ok(vec![self.compute(inputs)?.into()])
+    }
+
+    fn run_into(
+        &self,
+        inputs: &[TensorRef<'_>],
+        outputs: Vec<TensorMut<'_>>,
+        scratchpad: &mut Scratchpad,
+    ) -> Result<()> {
+        let result = self.compute(inputs)?;
+        // A padding of nothing is a copy.
+        let copy = BoundOp::new("pad", &["x"], &[("padding", Vec::<i64>::new().into())])?;
+        copy.run_into(&[result.tensor_ref()], outputs, scratchpad)
+    }
+}

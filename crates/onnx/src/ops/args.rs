@@ -1,0 +1,128 @@
+//! Reading a node's inputs.
+
+use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
+
+/// Input `i`, which every node has.
+pub(super) fn input<'a>(inputs: &'a [Option<Value>], i: usize, cx: &Expansion<'_>) -> Result<&'a Value> {
+    maybe(inputs, i).ok_or_else(|| {
+        cx.invalid(&format!("input {i}"), "nothing", "every node of this op has it", "export the model again")
+    })
+}
+
+/// Input `i`, if the node has it.
+pub(super) fn maybe(inputs: &[Option<Value>], i: usize) -> Option<&Value> {
+    inputs.get(i).and_then(Option::as_ref)
+}
+
+/// Input `i`, which holds f32 numbers.
+pub(super) fn float_input<'a>(
+    inputs: &'a [Option<Value>],
+    i: usize,
+    cx: &Expansion<'_>,
+) -> Result<&'a Value> {
+    floats(input(inputs, i, cx)?, cx)
+}
+
+/// The value, if it holds f32 numbers.
+pub(super) fn floats<'a>(x: &'a Value, cx: &Expansion<'_>) -> Result<&'a Value> {
+    match x.element_type() {
+        ElementType::F32 => Ok(x),
+        other if x.constant().is_some() => {
+            Err(cx.unsupported(format!("{other} constants together with tensors that a run computes")))
+        }
+        other => Err(cx.unsupported(format!("{other} tensors that a run computes"))),
+    }
+}
+
+/// The integers of a value, which must be constant.
+pub(crate) fn int_list(x: &Value, what: &str, cx: &Expansion<'_>) -> Result<Vec<i64>> {
+    match x.ints() {
+        Some(list) => Ok(list.to_vec()),
+        None => Err(cx.unsupported(format!("{what} that depend on the values of an input"))),
+    }
+}
+
+/// Integers from an input, or from an attribute of older versions; `None` if the node has neither.
+pub(super) fn ints_of(
+    inputs: &[Option<Value>],
+    i: usize,
+    attribute: Option<&[i64]>,
+    what: &str,
+    cx: &Expansion<'_>,
+) -> Result<Option<Vec<i64>>> {
+    match maybe(inputs, i) {
+        Some(x) => int_list(x, what, cx).map(Some),
+        None => Ok(attribute.map(<[i64]>::to_vec)),
+    }
+}
+
+/// The only number of a constant, of any type.
+pub(super) fn number(x: &Value, what: &str, cx: &Expansion<'_>) -> Result<f64> {
+    let Some(constant) = x.constant() else {
+        return Err(cx.unsupported(format!("{what} that depends on the values of an input")));
+    };
+    match constant.to_f64()?[..] {
+        [one] => Ok(one),
+        ref list => Err(cx.invalid(what, format!("{} values", list.len()), "it is one", "pass a scalar")),
+    }
+}
+
+/// The only number of an f32 constant.
+pub(super) fn scalar(x: &Value) -> Option<f32> {
+    match x.constant()? {
+        Constant::F32(t) if t.numel() == 1 => t.to_vec::<f32>().ok()?.first().copied(),
+        _ => None,
+    }
+}
+
+/// An axis counted from 0; ONNX counts negative ones from the end.
+pub(crate) fn axis_of(axis: i64, rank: usize, cx: &Expansion<'_>) -> Result<usize> {
+    let n = rank as i64;
+    if (-n..n).contains(&axis) {
+        return Ok(if axis < 0 { axis + n } else { axis } as usize);
+    }
+    Err(cx.invalid("axis", axis, &format!("the tensor has {rank} axes"), "correct the axis"))
+}
+
+/// Axes counted from 0, each once.
+pub(super) fn axes_of(axes: &[i64], rank: usize, cx: &Expansion<'_>) -> Result<Vec<usize>> {
+    let list = axes.iter().map(|&a| axis_of(a, rank, cx)).collect::<Result<Vec<_>>>()?;
+    for (i, axis) in list.iter().enumerate() {
+        if list[..i].contains(axis) {
+            return Err(cx.invalid(
+                "axes",
+                format!("{axes:?}"),
+                "each axis is named once",
+                "correct the axes",
+            ));
+        }
+    }
+    Ok(list)
+}
+
+/// Sizes that are not negative and whose product is a number of elements that a tensor may have.
+pub(crate) fn dims_of(sizes: &[i64], cx: &Expansion<'_>) -> Result<Vec<usize>> {
+    let dims: Option<Vec<usize>> = sizes.iter().map(|&s| usize::try_from(s).ok()).collect();
+    let dims = dims.filter(|d| {
+        let bytes = d.iter().try_fold(8usize, |n, &s| n.checked_mul(s.max(1)));
+        d.len() <= blocktensor::MAX_RANK && bytes.is_some_and(|n| n <= isize::MAX as usize)
+    });
+    dims.ok_or_else(|| {
+        let rule = "sizes are not negative, and their product is below 2^60";
+        cx.invalid("shape", format!("{sizes:?}"), rule, "correct the shape")
+    })
+}
+
+/// The sizes of the result of an op whose operands broadcast.
+pub(crate) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let size = |dims: &[usize], i: usize| if i + dims.len() < rank { 1 } else { dims[i + dims.len() - rank] };
+    (0..rank)
+        .map(|i| match (size(a, i), size(b, i)) {
+            (x, y) if x == y => Some(x),
+            (1, y) => Some(y),
+            (x, 1) => Some(x),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,204 @@
+//! Ops that make constants or change the type of elements.
+
+use blocktensor::{MemoryFormat, StridedTensor};
+use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
+
+use super::args::{dims_of, input, int_list, number};
+use super::{Op, build, op};
+use crate::integers::{self, Function};
+use crate::node::{Attribute, Kind, OnnxNode};
+
+pub(super) const OPS: &[Op] = &[
+    op("Cast", cast, &[("round_mode", Kind::Str), ("saturate", Kind::Int), ("to", Kind::Int)]),
+    op("CastLike", cast, &[("round_mode", Kind::Str), ("saturate", Kind::Int)]),
+    op(
+        "Constant",
+        constant,
+        &[
+            ("value", Kind::Tensor),
+            ("value_float", Kind::Float),
+            ("value_floats", Kind::Floats),
+            ("value_int", Kind::Int),
+            ("value_ints", Kind::Ints),
+        ],
+    ),
+    op("ConstantOfShape", constant_of_shape, &[("value", Kind::Tensor)]),
+    op("EyeLike", eye_like, &[("dtype", Kind::Int), ("k", Kind::Int)]),
+    op("Identity", identity, &[]),
+    op("NonZero", non_zero, &[]),
+    op("Range", range, &[]),
+    op("Shape", shape, &[("end", Kind::Int), ("start", Kind::Int)]),
+    op("Size", size, &[]),
+];
+
+/// The most elements of a constant that a few bytes of a file describe.
+pub(crate) const MAX_GENERATED: usize = 1 << 26;
+
+fn check_generated(count: usize, cx: &Expansion<'_>) -> Result<()> {
+    if count <= MAX_GENERATED {
+        return Ok(());
+    }
+    let rule = format!("constants that are computed have at most {MAX_GENERATED} elements");
+    Err(cx.invalid("shape", format!("{count} elements"), &rule, "store the tensor in the file"))
+}
+
+/// The element type of a number in ONNX's list of types.
+fn element_type(to: i64, cx: &Expansion<'_>) -> Result<ElementType> {
+    match to {
+        1 => Ok(ElementType::F32),
+        2..=7 | 12 | 13 => Ok(ElementType::I64),
+        9 => Ok(ElementType::Bool),
+        other => {
+            let name = i32::try_from(other).map(|v| rten_onnx::onnx::DataType(v).to_string());
+            Err(cx.unsupported(format!("a cast to {}", name.unwrap_or_default())))
+        }
+    }
+}
+
+fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = input(inputs, 0, cx)?;
+    let to = match node.op_type() {
+        "Cast" => element_type(node.int("to").unwrap_or(0), cx)?,
+        _ => input(inputs, 1, cx)?.element_type(),
+    };
+    if x.element_type() == to {
+        return Ok(vec![x.clone()]);
+    }
+    let Some(constant) = x.constant() else {
+        return Ok(vec![match (x.element_type(), to) {
+            (ElementType::Bool, ElementType::F32) => build::as_numbers(cx, x)?,
+            (ElementType::F32, ElementType::Bool) => build::with_number(cx, "ne_scalar", x, 0.0)?,
+            (_, ElementType::F32) => integers::add(cx, Function::ToFloat, &[x])?,
+            (_, ElementType::I64) => integers::add(cx, Function::ToInt, &[x])?,
+            (_, ElementType::Bool) => integers::add(cx, Function::ToBool, &[x])?,
+        }]);
+    };
+    let dims = x.dims().to_vec();
+    let values = constant.to_f64()?;
+    Ok(vec![match to {
+        ElementType::F32 => {
+            let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
+            build::constant(&values, &dims)?
+        }
+        ElementType::I64 => build::ints(values.into_iter().map(|v| v as i64).collect(), &dims),
+        ElementType::Bool => {
+            Constant::Bool { dims, values: values.into_iter().map(|v| v != 0.0).collect() }.into()
+        }
+    }])
+}
+
+fn constant(node: &OnnxNode, _: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let [(_, value)] = &node.attributes[..] else {
+        let got = format!("{} attributes", node.attributes.len());
+        return Err(cx.invalid("value", got, "it has exactly one", "export the model again"));
+    };
+    Ok(vec![match value {
+        Attribute::Tensor(constant) => Constant::clone(constant).into(),
+        Attribute::Float(v) => build::constant(&[*v], &[])?,
+        Attribute::Floats(v) => build::constant(v, &[v.len()])?,
+        Attribute::Int(v) => Constant::int(*v).into(),
+        Attribute::Ints(v) => Constant::ints(v).into(),
+        other => return Err(cx.unsupported(format!("the constant {other}"))),
+    }])
+}
+
+fn constant_of_shape(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    cx: &mut Expansion<'_>,
+) -> Result<Vec<Value>> {
+    let shape = int_list(input(inputs, 0, cx)?, "sizes", cx)?;
+    let dims = dims_of(&shape, cx)?;
+    let count = dims.iter().product();
+    check_generated(count, cx)?;
+    Ok(vec![match node.tensor("value") {
+        None => filled(0.0, &dims)?,
+        Some(Constant::I64 { values, .. }) if values.len() == 1 => build::ints(vec![values[0]; count], &dims),
+        Some(Constant::Bool { values, .. }) if values.len() == 1 => {
+            Constant::Bool { dims, values: vec![values[0]; count] }.into()
+        }
+        Some(Constant::F32(t)) if t.numel() == 1 => {
+            filled(t.to_vec::<f32>()?.first().copied().unwrap_or(0.0), &dims)?
+        }
+        Some(other) => {
+            let got = format!("{:?}", other.dims());
+            return Err(cx.invalid("value", got, "it has one element", "export the model again"));
+        }
+    }])
+}
+
+fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = input(inputs, 0, cx)?;
+    let &[rows, columns] = x.dims() else {
+        return Err(cx.invalid("input", format!("{:?}", x.dims()), "it has two axes", "reshape it"));
+    };
+    check_generated(rows * columns, cx)?;
+    let of = match node.int("dtype") {
+        Some(to) => element_type(to, cx)?,
+        None => x.element_type(),
+    };
+    let k = node.int("k").unwrap_or(0);
+    let is_one = |i: usize| (i % columns) as i64 - (i / columns) as i64 == k;
+    let cells = 0..rows * columns;
+    let dims = vec![rows, columns];
+    Ok(vec![match of {
+        ElementType::F32 => {
+            let values: Vec<f32> = cells.map(|i| if is_one(i) { 1.0 } else { 0.0 }).collect();
+            build::constant(&values, &dims)?
+        }
+        ElementType::I64 => build::ints(cells.map(|i| i64::from(is_one(i))).collect(), &dims),
+        ElementType::Bool => Constant::Bool { dims, values: cells.map(is_one).collect() }.into(),
+    }])
+}
+
+fn identity(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    Ok(vec![input(inputs, 0, cx)?.clone()])
+}
+
+/// Constants are computed by `fold`; how many elements of others are not zero is not known before a run.
+fn non_zero(_: &OnnxNode, _: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    Err(cx.unsupported("a result whose size depends on the values of an input"))
+}
+
+fn range(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let start_value = input(inputs, 0, cx)?;
+    let start = number(start_value, "start", cx)?;
+    let limit = number(input(inputs, 1, cx)?, "limit", cx)?;
+    let step = number(input(inputs, 2, cx)?, "delta", cx)?;
+    let count = ((limit - start) / step).ceil().max(0.0);
+    if !count.is_finite() {
+        return Err(cx.invalid("delta", step, "it is not 0", "correct the range"));
+    }
+    let count = count as usize;
+    check_generated(count, cx)?;
+    Ok(vec![match start_value.element_type() {
+        ElementType::F32 => {
+            let values: Vec<f32> = (0..count).map(|i| (start + i as f64 * step) as f32).collect();
+            build::constant(&values, &[count])?
+        }
+        _ => {
+            let values =
+                (0..count).map(|i| (start as i64).wrapping_add((i as i64).wrapping_mul(step as i64)));
+            build::ints(values.collect(), &[count])
+        }
+    }])
+}
+
+fn shape(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let dims = input(inputs, 0, cx)?.dims();
+    let rank = dims.len() as i64;
+    let place = |v: i64| if v < 0 { v.saturating_add(rank).max(0) } else { v.min(rank) } as usize;
+    let start = place(node.int("start").unwrap_or(0));
+    let end = place(node.int("end").unwrap_or(rank)).max(start);
+    let list: Vec<i64> = dims[start..end].iter().map(|&d| d as i64).collect();
+    Ok(vec![Constant::ints(&list).into()])
+}
+
+fn size(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    Ok(vec![Constant::int(input(inputs, 0, cx)?.numel() as i64).into()])
+}
+
+/// An f32 constant of one value.
+pub(super) fn filled(value: f32, dims: &[usize]) -> Result<Value> {
+    Ok(Constant::F32(StridedTensor::full(dims, value, MemoryFormat::Contiguous)?).into())
+}

@@ -1,0 +1,104 @@
+//! `If` and `Loop` whose course is known before a run.
+
+use std::collections::HashMap;
+
+use blocktensor_graph::{Expansion, Result, Value};
+
+use super::args::{input, maybe};
+use super::{Op, build, op};
+use crate::node::{Attribute, Kind, OnnxNode};
+use crate::subgraph::Subgraph;
+
+pub(super) const OPS: &[Op] = &[
+    op("If", branch, &[("else_branch", Kind::Graph), ("then_branch", Kind::Graph)]),
+    op("Loop", repeat, &[("body", Kind::Graph)]),
+];
+
+/// The most rounds of a loop that are written out.
+const MAX_ROUNDS: i64 = 10_000;
+
+/// The only Boolean of a constant.
+fn flag(x: &Value) -> Option<bool> {
+    match x.constant()?.as_bools()? {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// The values that the node's graphs take from outside, by name. They follow the node's own inputs.
+fn outer(node: &OnnxNode, inputs: &[Option<Value>]) -> HashMap<String, Value> {
+    let graphs = node.attributes.iter().filter_map(|(_, value)| match value {
+        Attribute::Graph(graph) => Some(graph),
+        _ => None,
+    });
+    let names: Vec<&String> = graphs.flat_map(|g| &g.captured).collect();
+    let first = inputs.len() - names.len().min(inputs.len());
+    let values = inputs[first..].iter().cloned();
+    names.into_iter().zip(values).filter_map(|(name, value)| Some((name.clone(), value?))).collect()
+}
+
+fn graph<'a>(node: &'a OnnxNode, name: &str, cx: &Expansion<'_>) -> Result<&'a Subgraph> {
+    node.graph(name)
+        .ok_or_else(|| cx.invalid(name, "nothing", "every node of this op has it", "export the model again"))
+}
+
+fn branch(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let Some(condition) = flag(input(inputs, 0, cx)?) else {
+        return Err(cx.unsupported("a condition that depends on the values of an input"));
+    };
+    let name = if condition { "then_branch" } else { "else_branch" };
+    graph(node, name, cx)?.expand(&[], &outer(node, inputs), cx)
+}
+
+/// A loop with a constant number of rounds, written out.
+fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let body = graph(node, "body", cx)?;
+    let outer = outer(node, inputs);
+    let rounds = match maybe(inputs, 0) {
+        None => i64::MAX,
+        Some(x) => match x.ints() {
+            Some([n]) => *n,
+            _ => return Err(cx.unsupported("a number of rounds that depends on the values of an input")),
+        },
+    };
+    let unknown = "a condition that depends on the values of an input";
+    let mut goes_on = match maybe(inputs, 1) {
+        None => true,
+        Some(x) => flag(x).ok_or_else(|| cx.unsupported(unknown))?,
+    };
+    let carried = body.inputs.len().saturating_sub(2);
+    let own = inputs.len() - body.captured.len().min(inputs.len());
+    let mut state: Vec<Value> = inputs[2.min(own)..own].iter().flatten().cloned().collect();
+    if state.len() != carried || body.outputs.len() < carried + 1 {
+        let got = format!("{} values", state.len());
+        return Err(cx.invalid("body", got, &format!("it carries {carried}"), "export the model again"));
+    }
+    let mut stacked: Vec<Vec<Value>> = vec![Vec::new(); body.outputs.len() - 1 - carried];
+    let mut round = 0;
+    while goes_on && round < rounds {
+        if round == MAX_ROUNDS {
+            return Err(cx.unsupported(format!("a loop of more than {MAX_ROUNDS} rounds")));
+        }
+        let condition = blocktensor_graph::Constant::Bool { dims: vec![], values: vec![true] };
+        let mut given = vec![blocktensor_graph::Constant::int(round).into(), condition.into()];
+        given.append(&mut state);
+        let mut results = body.expand(&given, &outer, cx)?.into_iter();
+        let condition = results.next();
+        goes_on = condition.as_ref().and_then(flag).ok_or_else(|| cx.unsupported(unknown))?;
+        state = results.by_ref().take(carried).collect();
+        stacked.iter_mut().zip(results).for_each(|(list, value)| list.push(value));
+        round += 1;
+    }
+    for list in stacked {
+        let rows = list.iter().map(|value| {
+            let dims: Vec<usize> = [1].iter().chain(value.dims()).copied().collect();
+            cx.reshape(value, &dims)
+        });
+        let rows = rows.collect::<Result<Vec<_>>>()?;
+        if rows.is_empty() {
+            return Err(cx.unsupported("stacked results of a loop without rounds"));
+        }
+        state.push(build::cat(cx, &rows.iter().collect::<Vec<_>>(), 0)?);
+    }
+    Ok(state)
+}

@@ -1,0 +1,83 @@
+//! ONNX's ops, by family. Each file has a table: op, function, attributes that the function understands.
+
+mod args;
+mod broadcast;
+mod build;
+mod constant;
+mod control;
+mod conv;
+mod einsum;
+mod elementwise;
+mod grid_sample;
+mod indexing;
+mod linear;
+mod norm;
+mod pad;
+mod pool;
+pub(crate) mod reduce;
+mod resize;
+mod roi_align;
+mod scatter;
+pub(crate) mod shape;
+pub(crate) mod slice;
+mod softmax;
+mod sort;
+mod unary;
+
+use crate::node::{Import, Kind};
+
+pub(crate) use args::{axis_of, broadcast_dims, dims_of};
+pub(crate) use constant::MAX_GENERATED;
+
+/// An op of ONNX's own operator set.
+pub(crate) struct Op {
+    pub name: &'static str,
+    pub import: Import,
+    /// The attributes that it understands, with their types.
+    pub attributes: &'static [(&'static str, Kind)],
+}
+
+const fn op(name: &'static str, import: Import, attributes: &'static [(&'static str, Kind)]) -> Op {
+    Op { name, import, attributes }
+}
+
+const FAMILIES: &[&[Op]] = &[
+    broadcast::OPS,
+    constant::OPS,
+    control::OPS,
+    conv::OPS,
+    einsum::OPS,
+    elementwise::OPS,
+    grid_sample::OPS,
+    indexing::OPS,
+    linear::OPS,
+    norm::OPS,
+    pad::OPS,
+    pool::OPS,
+    reduce::OPS,
+    resize::OPS,
+    roi_align::OPS,
+    scatter::OPS,
+    shape::OPS,
+    slice::OPS,
+    softmax::OPS,
+    sort::OPS,
+    unary::OPS,
+];
+
+/// The op of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Op> {
+    FAMILIES.iter().flat_map(|family| family.iter()).find(|op| op.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn each_op_is_listed_once() {
+        let mut names: Vec<&str> = super::FAMILIES.iter().flat_map(|f| f.iter()).map(|op| op.name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}

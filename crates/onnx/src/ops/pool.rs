@@ -1,0 +1,312 @@
+//! Pooling.
+
+use blocktensor_graph::{Expansion, Result, Value};
+
+use super::args::float_input;
+use super::conv::{AutoPad, Window};
+use super::{Op, build, op};
+use crate::integers::{self, Function};
+use crate::node::{Kind, OnnxNode};
+
+pub(super) const OPS: &[Op] = &[
+    op(
+        "AveragePool",
+        average_pool,
+        &[
+            ("auto_pad", Kind::Str),
+            ("ceil_mode", Kind::Int),
+            ("count_include_pad", Kind::Int),
+            ("dilations", Kind::Ints),
+            ("kernel_shape", Kind::Ints),
+            ("pads", Kind::Ints),
+            ("strides", Kind::Ints),
+        ],
+    ),
+    op("GlobalAveragePool", global_pool, &[]),
+    op("GlobalLpPool", global_lp_pool, &[("p", Kind::Int)]),
+    op("GlobalMaxPool", global_pool, &[]),
+    op(
+        "LpPool",
+        lp_pool,
+        &[
+            ("auto_pad", Kind::Str),
+            ("ceil_mode", Kind::Int),
+            ("dilations", Kind::Ints),
+            ("kernel_shape", Kind::Ints),
+            ("p", Kind::Int),
+            ("pads", Kind::Ints),
+            ("strides", Kind::Ints),
+        ],
+    ),
+    op(
+        "MaxPool",
+        max_pool,
+        &[
+            ("auto_pad", Kind::Str),
+            ("ceil_mode", Kind::Int),
+            ("dilations", Kind::Ints),
+            ("kernel_shape", Kind::Ints),
+            ("pads", Kind::Ints),
+            ("storage_order", Kind::Int),
+            ("strides", Kind::Ints),
+        ],
+    ),
+];
+
+/// A pool's window over a source of known sizes.
+struct Pool {
+    window: Window,
+    sizes: Vec<usize>,
+    /// Spatial sizes of the result.
+    output: Vec<usize>,
+    ceil: bool,
+}
+
+impl Pool {
+    fn of(node: &OnnxNode, x: &Value, cx: &Expansion<'_>) -> Result<Pool> {
+        let sizes = x.dims().get(2..).unwrap_or_default().to_vec();
+        let window = Window::of(node, x, None, cx)?;
+        // `auto_pad` says what the sizes of the result are, so `ceil_mode` is for explicit pads.
+        let ceil = node.int("ceil_mode").unwrap_or(0) != 0 && window.auto_pad == AutoPad::NotSet;
+        let window = window.resolve(&sizes);
+        let mut output = Vec::with_capacity(sizes.len());
+        for (axis, &size) in sizes.iter().enumerate() {
+            let (stride, padded) = (window.strides[axis], size + window.before[axis] + window.after[axis]);
+            let Some(rest) = padded.checked_sub(window.span(axis)) else {
+                let got = format!("{} along spatial axis {axis}", window.span(axis));
+                let rule = format!("the source has {padded} elements there, with its padding");
+                return Err(cx.invalid("kernel_shape", got, &rule, "use a larger input"));
+            };
+            let mut count = if ceil { rest.div_ceil(stride) } else { rest / stride } + 1;
+            // The last window begins inside the source or the padding before it.
+            if ceil && (count - 1) * stride >= size + window.before[axis] {
+                count -= 1;
+            }
+            output.push(count);
+        }
+        Ok(Pool { window, sizes, output, ceil })
+    }
+
+    /// Whether the registered ops take these pads: the same on both sides, and at most half of the window.
+    fn is_plain(&self) -> bool {
+        let w = &self.window;
+        w.before == w.after && w.before.iter().zip(&w.kernel).all(|(pad, kernel)| *pad <= kernel / 2)
+    }
+
+    /// Pads the source explicitly, as far as its windows reach.
+    fn pad(&self, cx: &mut Expansion<'_>, x: &Value, value: f32) -> Result<Value> {
+        let w = &self.window;
+        let after = (0..self.sizes.len()).map(|i| {
+            let reach = (self.output[i] - 1) * w.strides[i] + w.span(i);
+            reach.saturating_sub(self.sizes[i] + w.before[i])
+        });
+        let before: Vec<usize> = [0, 0].into_iter().chain(w.before.iter().copied()).collect();
+        let after: Vec<usize> = [0, 0].into_iter().chain(after).collect();
+        build::pad(cx, x, &before, &after, "constant", value)
+    }
+
+    fn run(&self, cx: &mut Expansion<'_>, op: &str, x: &Value, is_padded: bool) -> Result<Value> {
+        let rank = self.sizes.len();
+        let padding = if is_padded { vec![0; rank] } else { self.window.before.clone() };
+        let mut params = vec![
+            ("kernel", build::list(&self.window.kernel)),
+            ("stride", build::list(&self.window.strides)),
+            ("padding", build::list(&padding)),
+            ("ceil_mode", (self.ceil && !is_padded).into()),
+        ];
+        if op == "max_pool" {
+            params.push(("dilation", build::list(&self.window.dilations)));
+        }
+        cx.op(&format!("{op}{rank}d"), &[("x", x)], &params)
+    }
+
+    /// For each result element along an axis, the elements of its window that count.
+    fn counts(&self, axis: usize, with_pads: bool) -> Vec<usize> {
+        let w = &self.window;
+        let (begin, end) = if with_pads {
+            (0, w.before[axis] + self.sizes[axis] + w.after[axis])
+        } else {
+            (w.before[axis], w.before[axis] + self.sizes[axis])
+        };
+        let taps = |i: usize| (0..w.kernel[axis]).map(move |k| i * w.strides[axis] + k * w.dilations[axis]);
+        (0..self.output[axis]).map(|i| taps(i).filter(|t| (begin..end).contains(t)).count()).collect()
+    }
+
+    /// For each result pixel, a number made of the counts of its axes, with sizes [1, 1, ...].
+    fn table(&self, with_pads: bool, number: impl Fn(usize) -> f32) -> Result<(Vec<f32>, Vec<usize>)> {
+        let mut table = vec![1usize];
+        for axis in 0..self.sizes.len() {
+            let counts = self.counts(axis, with_pads);
+            table = table.iter().flat_map(|&t| counts.iter().map(move |c| t * c)).collect();
+        }
+        let dims = [1, 1].iter().chain(&self.output).copied().collect();
+        Ok((table.into_iter().map(number).collect(), dims))
+    }
+
+    /// The sum of each window, with zeros as padding.
+    fn sums(&self, cx: &mut Expansion<'_>, x: &Value) -> Result<Value> {
+        let padded = self.pad(cx, x, 0.0)?;
+        let elements: usize = self.window.kernel.iter().product();
+        if self.window.dilations.iter().all(|&d| d == 1) {
+            let mean = self.run(cx, "avg_pool", &padded, true)?;
+            return build::with_number(cx, "mul_scalar", &mean, elements as f32);
+        }
+        // Windows with gaps: a convolution of each channel with ones.
+        let channels = x.dims()[1];
+        let dims: Vec<usize> = [channels, 1].iter().chain(&self.window.kernel).copied().collect();
+        let ones = super::constant::filled(1.0, &dims)?;
+        let params = [
+            ("stride", build::list(&self.window.strides)),
+            ("dilation", build::list(&self.window.dilations)),
+            ("groups", build::int(channels)),
+        ];
+        let op = format!("conv{}d", self.sizes.len());
+        cx.op(&op, &[("x", &padded), ("weights", &ones)], &params)
+    }
+}
+
+fn max_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let pool = Pool::of(node, x, cx)?;
+    if node.has_output(1) {
+        return with_indices(node, x, &pool, cx);
+    }
+    if pool.is_plain() {
+        return Ok(vec![pool.run(cx, "max_pool", x, false)?]);
+    }
+    let padded = pool.pad(cx, x, f32::NEG_INFINITY)?;
+    Ok(vec![pool.run(cx, "max_pool", &padded, true)?])
+}
+
+/// The windows as rows of a matrix, whose largest elements are found with `argmax`. A table has the index in the source of each
+/// element of the matrix.
+fn with_indices(node: &OnnxNode, x: &Value, pool: &Pool, cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let (w, spatial) = (&pool.window, pool.sizes.len());
+    let (images, pixels) = (x.dims()[0] * x.dims()[1], pool.sizes.iter().product::<usize>());
+    let (taps, results) = (w.kernel.iter().product::<usize>(), pool.output.iter().product::<usize>());
+    let count = images.checked_mul(results).and_then(|n| n.checked_mul(taps));
+    if count.is_none_or(|n| n > super::MAX_GENERATED) || images * pixels > super::MAX_GENERATED {
+        return Err(cx.unsupported("the indices of a pool of this size"));
+    }
+    let is_column_major = node.int("storage_order").unwrap_or(0) == 1;
+    // For each element of a window: its pixel, or the one after the last for padding; and the pixel as ONNX counts it.
+    let mut source = Vec::with_capacity(results * taps);
+    for element in 0..results * taps {
+        let (mut result, mut tap) = (element / taps, element % taps);
+        let (mut pixel, mut stride, mut counted, mut inside) = (0, 1, 0, true);
+        for axis in (0..spatial).rev() {
+            let at =
+                (result % pool.output[axis]) * w.strides[axis] + (tap % w.kernel[axis]) * w.dilations[axis];
+            (result, tap) = (result / pool.output[axis], tap / w.kernel[axis]);
+            inside &= (w.before[axis]..w.before[axis] + pool.sizes[axis]).contains(&at);
+            let at = at.saturating_sub(w.before[axis]);
+            counted +=
+                at * if is_column_major { pool.sizes[..axis].iter().product::<usize>() } else { stride };
+            pixel += at * stride;
+            stride *= pool.sizes[axis];
+        }
+        source.push(if inside { (pixel, counted) } else { (pixels, 0) });
+    }
+    let rows = images * results;
+    let flat = cx.reshape(x, &[images, pixels])?;
+    let flat = build::pad(cx, &flat, &[0, 0], &[0, 1], "constant", f32::NEG_INFINITY)?;
+    let index = build::ints(source.iter().map(|(pixel, _)| *pixel as i64).collect(), &[source.len()]);
+    let windows = build::index_select(cx, &flat, 1, &index)?;
+    let windows = cx.reshape(&windows, &[rows, taps])?;
+    let largest = build::reduce(cx, "amax", &windows, &[1], false)?;
+    let tap =
+        cx.op("argmax", &[("x", &windows)], &[("axis", build::list(&[1])), ("keepdim", false.into())])?;
+    let starts = build::ints((0..rows).map(|row| (row * taps) as i64).collect(), &[rows]);
+    let place = integers::add(cx, Function::Add, &[&tap, &starts])?;
+    let table = (0..images)
+        .flat_map(|image| source.iter().map(move |(_, counted)| (image * pixels + counted) as i64));
+    let table = build::ints(table.collect(), &[rows * taps]);
+    let index = build::index_select(cx, &table, 0, &place)?;
+    let dims: Vec<usize> = x.dims()[..2].iter().chain(&pool.output).copied().collect();
+    Ok(vec![cx.reshape(&largest, &dims)?, cx.reshape(&index, &dims)?])
+}
+
+fn average_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let pool = Pool::of(node, x, cx)?;
+    let with_pads = node.int("count_include_pad").unwrap_or(0) != 0;
+    let is_dense = pool.window.dilations.iter().all(|&d| d == 1);
+    if pool.is_plain() && is_dense {
+        let rank = pool.sizes.len();
+        let params = [
+            ("kernel", build::list(&pool.window.kernel)),
+            ("stride", build::list(&pool.window.strides)),
+            ("padding", build::list(&pool.window.before)),
+            ("ceil_mode", pool.ceil.into()),
+            ("count_include_pad", with_pads.into()),
+        ];
+        return Ok(vec![cx.op(&format!("avg_pool{rank}d"), &[("x", x)], &params)?]);
+    }
+    let elements: usize = pool.window.kernel.iter().product();
+    if is_dense {
+        let padded = pool.pad(cx, x, 0.0)?;
+        let mean = pool.run(cx, "avg_pool", &padded, true)?;
+        let (ratios, dims) = pool.table(with_pads, |count| elements as f32 / count as f32)?;
+        if ratios.iter().all(|&r| r == 1.0) {
+            return Ok(vec![mean]);
+        }
+        let ratios = build::constant(&ratios, &dims)?;
+        return Ok(vec![build::binary(cx, "mul", &mean, &ratios)?]);
+    }
+    let sums = pool.sums(cx, x)?;
+    let (counts, dims) = pool.table(with_pads, |count| count as f32)?;
+    let counts = build::constant(&counts, &dims)?;
+    Ok(vec![build::binary(cx, "div", &sums, &counts)?])
+}
+
+/// `p` of a norm, which is 2 by default.
+fn exponent(node: &OnnxNode, cx: &Expansion<'_>) -> Result<f32> {
+    match node.int("p").unwrap_or(2) {
+        p if p >= 1 => Ok(p as f32),
+        p => Err(cx.invalid("p", p, "it is 1 or more", "export the model again")),
+    }
+}
+
+fn lp_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let p = exponent(node, cx)?;
+    let powers = to_power(cx, x, p)?;
+    let sums = Pool::of(node, x, cx)?.sums(cx, &powers)?;
+    Ok(vec![root(cx, &sums, p)?])
+}
+
+fn to_power(cx: &mut Expansion<'_>, x: &Value, p: f32) -> Result<Value> {
+    if p == 2.0 {
+        return build::unary(cx, "square", x);
+    }
+    let size = build::unary(cx, "abs", x)?;
+    if p == 1.0 { Ok(size) } else { build::with_number(cx, "pow_scalar", &size, p) }
+}
+
+fn root(cx: &mut Expansion<'_>, x: &Value, p: f32) -> Result<Value> {
+    match p {
+        1.0 => Ok(x.clone()),
+        2.0 => build::unary(cx, "sqrt", x),
+        _ => build::with_number(cx, "pow_scalar", x, 1.0 / p),
+    }
+}
+
+fn global_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let is_average = node.op_type() == "GlobalAveragePool";
+    if (3..=5).contains(&x.rank()) {
+        let op = if is_average { "global_avg_pool" } else { "global_max_pool" };
+        return Ok(vec![build::unary(cx, op, x)?]);
+    }
+    let axes: Vec<usize> = (2..x.rank()).collect();
+    Ok(vec![build::reduce(cx, if is_average { "mean" } else { "amax" }, x, &axes, true)?])
+}
+
+fn global_lp_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let p = exponent(node, cx)?;
+    let powers = to_power(cx, x, p)?;
+    let axes: Vec<usize> = (2..x.rank()).collect();
+    let sums = build::reduce(cx, "sum", &powers, &axes, true)?;
+    Ok(vec![root(cx, &sums, p)?])
+}

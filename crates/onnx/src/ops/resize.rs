@@ -1,0 +1,400 @@
+//! `Resize` and `Upsample`.
+
+use blocktensor_graph::{Expansion, Result, Value};
+
+use super::args::{axes_of, float_input, int_list, maybe};
+use super::{Op, build, op};
+use crate::node::{Kind, OnnxNode};
+
+pub(super) const OPS: &[Op] = &[
+    op(
+        "Resize",
+        resize,
+        &[
+            ("antialias", Kind::Int),
+            ("axes", Kind::Ints),
+            ("coordinate_transformation_mode", Kind::Str),
+            ("cubic_coeff_a", Kind::Float),
+            ("exclude_outside", Kind::Int),
+            ("extrapolation_value", Kind::Float),
+            ("keep_aspect_ratio_policy", Kind::Str),
+            ("mode", Kind::Str),
+            ("nearest_mode", Kind::Str),
+        ],
+    ),
+    op("Upsample", upsample, &[("mode", Kind::Str)]),
+];
+
+/// How one axis is resampled.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    axis: usize,
+    size: usize,
+    output: usize,
+    scale: f64,
+    /// The part of the axis that `tf_crop_and_resize` takes.
+    roi: (f64, f64),
+}
+
+/// How coordinates and weights are computed.
+#[derive(Clone, Debug)]
+struct Rule {
+    mode: String,
+    coordinates: String,
+    nearest: String,
+    cubic_a: f64,
+    exclude_outside: bool,
+    extrapolation: f32,
+    antialias: bool,
+}
+
+/// For each result index along an axis: the first source index that it reads, and the weights from there on. No weights: the
+/// index is outside the source.
+type Taps = Vec<(i64, Vec<f64>)>;
+
+fn upsample(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    // Version 10 moved it to `Resize`, with the coordinates that it had.
+    let x = float_input(inputs, 0, cx)?;
+    let scales = scale_list(inputs, 1, cx)?.unwrap_or_default();
+    if scales.len() != x.rank() {
+        let rule = format!("there is one for each of the {} axes", x.rank());
+        return Err(cx.invalid("scales", format!("{scales:?}"), &rule, "export the model again"));
+    }
+    let axes: Vec<usize> = (0..x.rank()).collect();
+    let rule = Rule {
+        mode: node.str("mode").unwrap_or("nearest").to_string(),
+        coordinates: "asymmetric".to_string(),
+        nearest: "floor".to_string(),
+        cubic_a: -0.75,
+        exclude_outside: false,
+        extrapolation: 0.0,
+        antialias: false,
+    };
+    let plan = by_scales(x, &axes, &scales, &[], cx)?;
+    Ok(vec![resample(cx, x, &plan, &rule)?])
+}
+
+fn scale_list(inputs: &[Option<Value>], i: usize, cx: &Expansion<'_>) -> Result<Option<Vec<f64>>> {
+    match maybe(inputs, i) {
+        None => Ok(None),
+        Some(v) => match v.constant() {
+            Some(c) => Ok(Some(c.to_f64()?).filter(|list| !list.is_empty())),
+            None => Err(cx.unsupported("scales that depend on the values of an input")),
+        },
+    }
+}
+
+fn resize(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let word = |name: &str, default: &str| node.str(name).unwrap_or(default).to_string();
+    let rule = Rule {
+        mode: word("mode", "nearest"),
+        coordinates: word("coordinate_transformation_mode", "half_pixel"),
+        nearest: word("nearest_mode", "round_prefer_floor"),
+        cubic_a: f64::from(node.float("cubic_coeff_a").unwrap_or(-0.75)),
+        exclude_outside: node.int("exclude_outside").unwrap_or(0) != 0,
+        extrapolation: node.float("extrapolation_value").unwrap_or(0.0),
+        antialias: node.int("antialias").unwrap_or(0) != 0,
+    };
+    let axes = match node.ints("axes") {
+        Some(axes) => axes_of(axes, x.rank(), cx)?,
+        None => (0..x.rank()).collect(),
+    };
+    let roi = scale_list(inputs, 1, cx)?.unwrap_or_default();
+    let sizes = match maybe(inputs, 3) {
+        Some(v) => Some(int_list(v, "sizes", cx)?).filter(|list| !list.is_empty()),
+        None => None,
+    };
+    let plan = match (scale_list(inputs, 2, cx)?, sizes) {
+        (_, Some(sizes)) => by_sizes(node, x, &axes, &sizes, &roi, cx)?,
+        (Some(scales), None) => by_scales(x, &axes, &scales, &roi, cx)?,
+        (None, None) => {
+            return Err(cx.invalid(
+                "scales",
+                "neither scales nor sizes",
+                "one of them is given",
+                "export the model again",
+            ));
+        }
+    };
+    Ok(vec![resample(cx, x, &plan, &rule)?])
+}
+
+/// The region of an axis that `tf_crop_and_resize` takes: all begins come first.
+fn region(roi: &[f64], i: usize, count: usize) -> (f64, f64) {
+    if roi.len() == 2 * count { (roi[i], roi[count + i]) } else { (0.0, 1.0) }
+}
+
+fn by_scales(
+    x: &Value,
+    axes: &[usize],
+    scales: &[f64],
+    roi: &[f64],
+    cx: &Expansion<'_>,
+) -> Result<Vec<Axis>> {
+    let fits = scales.iter().all(|s| *s > 0.0 && s.is_finite());
+    if scales.len() != axes.len() || !fits {
+        let rule = format!("there are {} positive numbers", axes.len());
+        return Err(cx.invalid("scales", format!("{scales:?}"), &rule, "export the model again"));
+    }
+    let list = axes.iter().enumerate().map(|(i, &axis)| {
+        let (size, roi) = (x.dims()[axis], region(roi, i, axes.len()));
+        let output = (size as f64 * (roi.1 - roi.0) * scales[i]).floor();
+        Axis { axis, size, output: output.clamp(0.0, 1e12) as usize, scale: scales[i], roi }
+    });
+    Ok(list.collect())
+}
+
+fn by_sizes(
+    node: &OnnxNode,
+    x: &Value,
+    axes: &[usize],
+    sizes: &[i64],
+    roi: &[f64],
+    cx: &Expansion<'_>,
+) -> Result<Vec<Axis>> {
+    let given = super::dims_of(sizes, cx)?;
+    if given.len() != axes.len() {
+        let rule = format!("there are {} sizes", axes.len());
+        return Err(cx.invalid("sizes", format!("{sizes:?}"), &rule, "export the model again"));
+    }
+    let ratios: Vec<f64> = axes.iter().zip(&given).map(|(&a, &s)| s as f64 / x.dims()[a] as f64).collect();
+    let common = match node.str("keep_aspect_ratio_policy").unwrap_or("stretch") {
+        "stretch" => None,
+        "not_larger" => ratios.iter().copied().reduce(f64::min),
+        "not_smaller" => ratios.iter().copied().reduce(f64::max),
+        other => return Err(cx.unsupported(format!("keep_aspect_ratio_policy = {other:?}"))),
+    };
+    let list = axes.iter().enumerate().map(|(i, &axis)| {
+        let (size, roi) = (x.dims()[axis], region(roi, i, axes.len()));
+        match common {
+            None => Axis { axis, size, output: given[i], scale: ratios[i], roi },
+            Some(scale) => Axis { axis, size, output: (scale * size as f64).round() as usize, scale, roi },
+        }
+    });
+    Ok(list.collect())
+}
+
+/// Whether an axis does not change.
+fn is_identity(a: &Axis, rule: &Rule) -> bool {
+    a.scale == 1.0 && a.size == a.output && rule.coordinates != "tf_crop_and_resize"
+}
+
+fn resample(cx: &mut Expansion<'_>, x: &Value, plan: &[Axis], rule: &Rule) -> Result<Value> {
+    let plan: Vec<Axis> = plan.iter().copied().filter(|a| !is_identity(a, rule)).collect();
+    if plan.is_empty() {
+        return Ok(x.clone());
+    }
+    for a in &plan {
+        if a.size == 0 || a.output == 0 || a.output > i32::MAX as usize {
+            let got = format!("{} to {} along axis {}", a.size, a.output, a.axis);
+            return Err(cx.invalid("sizes", got, "an axis has elements, at most 2^31", "correct the sizes"));
+        }
+    }
+    if let Some(y) = registered(cx, x, &plan, rule)? {
+        return Ok(y);
+    }
+    let mut y = x.clone();
+    let mut outside = Vec::new();
+    for a in &plan {
+        let taps = taps(a, rule, cx)?;
+        if taps.iter().any(|(_, weights)| weights.is_empty()) {
+            outside.push((a.axis, taps.iter().map(|(_, w)| w.is_empty()).collect::<Vec<bool>>()));
+        }
+        y = along_axis(cx, &y, a, &taps)?;
+    }
+    // Positions outside the source get the extrapolation value.
+    for (axis, list) in outside {
+        let mut dims = vec![1; y.rank()];
+        dims[axis] = list.len();
+        let mask = blocktensor_graph::Constant::Bool { dims, values: list }.into();
+        let value = build::filled(rule.extrapolation, y.rank())?;
+        y = cx.op("where", &[("condition", &mask), ("a", &value), ("b", &y)], &[])?;
+    }
+    Ok(y)
+}
+
+/// The registered op, where its definition is the node's.
+fn registered(cx: &mut Expansion<'_>, x: &Value, plan: &[Axis], rule: &Rule) -> Result<Option<Value>> {
+    let spatial = x.rank().wrapping_sub(2);
+    if !(1..=3).contains(&spatial) || plan.iter().any(|a| a.axis < 2) {
+        return Ok(None);
+    }
+    let mut output = x.dims()[2..].to_vec();
+    plan.iter().for_each(|a| output[a.axis - 2] = a.output);
+    // The op's coordinates follow from the sizes.
+    let by_size =
+        plan.iter().all(|a| (a.scale * a.size as f64 - a.output as f64).abs() < 1e-6 * a.output as f64);
+    let is_whole = plan.iter().all(|a| a.output % a.size == 0);
+    let params = [("output", build::list(&output))];
+    let nearest = match (rule.coordinates.as_str(), rule.nearest.as_str()) {
+        ("asymmetric", "floor") => by_size && exact_floor(plan),
+        // For integer factors, the nearest source pixel is the one that contains the result pixel.
+        (
+            "half_pixel" | "half_pixel_symmetric" | "pytorch_half_pixel",
+            "round_prefer_floor" | "round_prefer_ceil",
+        ) => by_size && is_whole && plan.iter().all(|a| a.output > 1),
+        _ => false,
+    };
+    if rule.mode == "nearest" && nearest {
+        return cx.op("upsample_nearest", &[("x", x)], &params).map(Some);
+    }
+    if rule.mode != "linear" || rule.antialias || !by_size {
+        return Ok(None);
+    }
+    let align = match rule.coordinates.as_str() {
+        "half_pixel" | "half_pixel_symmetric" => false,
+        "pytorch_half_pixel" => {
+            if plan.iter().any(|a| a.output == 1 && a.size > 1) {
+                return Ok(None);
+            }
+            false
+        }
+        "align_corners" => true,
+        _ => return Ok(None),
+    };
+    let op = ["upsample_linear", "upsample_bilinear", "upsample_trilinear"][spatial - 1];
+    let [sizes] = params;
+    cx.op(op, &[("x", x)], &[sizes, ("align_corners", align.into())]).map(Some)
+}
+
+/// Whether the op, which counts in f32, takes the same neighbours as ONNX.
+fn exact_floor(plan: &[Axis]) -> bool {
+    plan.iter().all(|a| {
+        let step = a.size as f32 / a.output as f32;
+        (0..a.output).all(|i| (i as f32 * step) as usize == (i as f64 / a.scale).floor() as usize)
+    })
+}
+
+/// Where result index `i` is in the source.
+fn coordinate(a: &Axis, rule: &Rule, i: usize, cx: &Expansion<'_>) -> Result<f64> {
+    let (i, size, output) = (i as f64, a.size as f64, a.output as f64);
+    Ok(match rule.coordinates.as_str() {
+        "half_pixel" => (i + 0.5) / a.scale - 0.5,
+        "half_pixel_symmetric" => {
+            // Centres the result where its size was rounded.
+            let adjustment = output / (a.scale * size);
+            let centre = size / 2.0;
+            centre * (1.0 - adjustment) + (i + 0.5) / a.scale - 0.5
+        }
+        "pytorch_half_pixel" if a.output == 1 => 0.0,
+        "pytorch_half_pixel" => (i + 0.5) / a.scale - 0.5,
+        "align_corners" if a.output == 1 => 0.0,
+        // The length of the result may not be a whole number.
+        "align_corners" => i * (size - 1.0) / (a.scale * size - 1.0),
+        "asymmetric" => i / a.scale,
+        "tf_crop_and_resize" if a.output == 1 => 0.5 * (a.roi.0 + a.roi.1) * (size - 1.0),
+        "tf_crop_and_resize" => {
+            a.roi.0 * (size - 1.0) + i * (a.roi.1 - a.roi.0) * (size - 1.0) / (output - 1.0)
+        }
+        other => return Err(cx.unsupported(format!("coordinate_transformation_mode = {other:?}"))),
+    })
+}
+
+fn taps(a: &Axis, rule: &Rule, cx: &Expansion<'_>) -> Result<Taps> {
+    let last = a.size as i64 - 1;
+    let mut list = Vec::with_capacity(a.output);
+    for i in 0..a.output {
+        let x = coordinate(a, rule, i, cx)?;
+        if rule.coordinates == "tf_crop_and_resize" && !(0.0..=last as f64).contains(&x) {
+            list.push((0, vec![]));
+            continue;
+        }
+        let (first, mut weights) = match rule.mode.as_str() {
+            "nearest" => {
+                let nearest = match rule.nearest.as_str() {
+                    "round_prefer_floor" => (x - 0.5).ceil(),
+                    "round_prefer_ceil" => (x + 0.5).floor(),
+                    "floor" => x.floor(),
+                    "ceil" => x.ceil(),
+                    other => return Err(cx.unsupported(format!("nearest_mode = {other:?}"))),
+                };
+                (nearest as i64, vec![1.0])
+            }
+            "linear" if rule.antialias => wide(x, a.scale, 1.0, |d| (1.0 - d.abs()).max(0.0)),
+            "linear" => {
+                let rest = x - x.floor();
+                (x.floor() as i64, vec![1.0 - rest, rest])
+            }
+            "cubic" if rule.antialias => wide(x, a.scale, 2.0, |d| cubic(d.abs(), rule.cubic_a)),
+            "cubic" => {
+                let rest = x - x.floor();
+                let weights = [1.0 + rest, rest, 1.0 - rest, 2.0 - rest];
+                (x.floor() as i64 - 1, weights.iter().map(|&d| cubic(d, rule.cubic_a)).collect())
+            }
+            other => return Err(cx.unsupported(format!("mode = {other:?}"))),
+        };
+        if rule.exclude_outside || rule.antialias {
+            if rule.exclude_outside {
+                for (k, w) in weights.iter_mut().enumerate() {
+                    if !(0..=last).contains(&(first + k as i64)) {
+                        *w = 0.0;
+                    }
+                }
+            }
+            let sum: f64 = weights.iter().sum();
+            weights.iter_mut().for_each(|w| *w /= sum);
+        }
+        list.push((first, weights));
+    }
+    Ok(list)
+}
+
+/// The cubic function of interpolation at a distance.
+fn cubic(d: f64, a: f64) -> f64 {
+    if d <= 1.0 {
+        ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0
+    } else if d < 2.0 {
+        ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a
+    } else {
+        0.0
+    }
+}
+
+/// Weights of a filter that is wider where the result is smaller than the source.
+fn wide(x: f64, scale: f64, radius: f64, filter: impl Fn(f64) -> f64) -> (i64, Vec<f64>) {
+    let scale = scale.min(1.0);
+    let reach = radius / scale;
+    let (first, last) = ((x - reach).floor() as i64 + 1, (x + reach).ceil() as i64 - 1);
+    (first, (first..=last.max(first)).map(|k| filter((k as f64 - x) * scale)).collect())
+}
+
+/// Resamples one axis: a selection of the nearest, or a product with a matrix of weights.
+fn along_axis(cx: &mut Expansion<'_>, x: &Value, a: &Axis, taps: &Taps) -> Result<Value> {
+    let last = a.size as i64 - 1;
+    if taps.iter().all(|(_, w)| w.is_empty() || w[..] == [1.0]) {
+        let index: Vec<i64> = taps.iter().map(|(first, _)| (*first).clamp(0, last)).collect();
+        let count = index.len();
+        return build::index_select(cx, x, a.axis, &build::ints(index, &[count]));
+    }
+    if a.size.saturating_mul(a.output) > super::MAX_GENERATED {
+        return Err(cx.unsupported(format!("{} to {} elements with these weights", a.size, a.output)));
+    }
+    // Rows are source indices, columns result indices.
+    let mut matrix = vec![0f64; a.size * a.output];
+    for (column, (first, weights)) in taps.iter().enumerate() {
+        for (k, w) in weights.iter().enumerate() {
+            let row = (first + k as i64).clamp(0, last) as usize;
+            matrix[row * a.output + column] += w;
+        }
+    }
+    let matrix: Vec<f32> = matrix.into_iter().map(|w| w as f32).collect();
+    let end = x.rank() - 1;
+    if a.axis == end {
+        let weights = build::constant(&matrix, &[a.size, a.output])?;
+        return build::binary(cx, "matmul", x, &weights);
+    }
+    // [outer, size, inner]: the transposed matrix from the left.
+    let transposed: Vec<f32> = (0..a.output)
+        .flat_map(|c| (0..a.size).map(move |r| (r, c)))
+        .map(|(r, c)| matrix[r * a.output + c])
+        .collect();
+    let weights = build::constant(&transposed, &[a.output, a.size])?;
+    let (outer, inner) = (&x.dims()[..a.axis], &x.dims()[a.axis + 1..]);
+    let mut dims = outer.to_vec();
+    dims.extend([a.size, inner.iter().product()]);
+    let flat = cx.reshape(x, &dims)?;
+    let y = build::binary(cx, "matmul", &weights, &flat)?;
+    let dims: Vec<usize> = outer.iter().copied().chain([a.output]).chain(inner.iter().copied()).collect();
+    cx.reshape(&y, &dims)
+}

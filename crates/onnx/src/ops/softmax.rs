@@ -1,0 +1,68 @@
+//! Softmax and its relatives.
+
+use blocktensor_graph::{Expansion, Result, Value};
+
+use super::args::{axis_of, float_input};
+use super::{Op, build, op};
+use crate::node::{Kind, OnnxNode};
+
+const AXIS: &[(&str, Kind)] = &[("axis", Kind::Int)];
+
+pub(super) const OPS: &[Op] =
+    &[op("Hardmax", hardmax, AXIS), op("LogSoftmax", softmax, AXIS), op("Softmax", softmax, AXIS)];
+
+/// The operand and the axis of a node. Before version 13, the operand was a matrix: axes from `axis` on were its columns.
+fn operand(node: &OnnxNode, x: &Value, cx: &mut Expansion<'_>) -> Result<(Value, usize)> {
+    if node.version() >= 13 {
+        return Ok((x.clone(), axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?));
+    }
+    // The axis may be the rank, for a matrix with one column.
+    let axis = match node.int("axis").unwrap_or(1) {
+        axis if axis == x.rank() as i64 => x.rank(),
+        axis => axis_of(axis, x.rank(), cx)?,
+    };
+    let (rows, columns) = x.dims().split_at(axis);
+    if columns.len() == 1 || (!columns.is_empty() && columns[1..].iter().all(|&d| d == 1)) {
+        return Ok((x.clone(), axis));
+    }
+    Ok((cx.reshape(x, &[rows.iter().product(), columns.iter().product()])?, 1))
+}
+
+fn softmax(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let op = if node.op_type() == "Softmax" { "softmax" } else { "log_softmax" };
+    let (matrix, axis) = operand(node, x, cx)?;
+    let y = cx.op(op, &[("x", &matrix)], &[("axis", build::int(axis))])?;
+    Ok(vec![cx.reshape(&y, x.dims())?])
+}
+
+/// 1 at the first largest element along the axis, 0 elsewhere: the index of the largest is compared with all indices.
+fn hardmax(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+    let x = float_input(inputs, 0, cx)?;
+    let (matrix, axis) = operand(node, x, cx)?;
+    let size = matrix.dims()[axis];
+    let winner =
+        cx.op("argmax", &[("x", &matrix)], &[("axis", build::list(&[axis])), ("keepdim", false.into())])?;
+    let dims = winner.dims().to_vec();
+    // A row of the identity matrix for each index.
+    let flat = cx.reshape(&winner, &[winner.numel()])?;
+    let identity: Vec<f32> = (0..size * size).map(|i| if i / size == i % size { 1.0 } else { 0.0 }).collect();
+    let identity = build::constant(&identity, &[size, size])?;
+    let rows = build::index_select(cx, &identity, 0, &flat)?;
+    let spread: Vec<usize> = dims.iter().copied().chain([size]).collect();
+    let rows = cx.reshape(&rows, &spread)?;
+    let last = spread.len() - 1;
+    let order: Vec<usize> = (0..=last)
+        .map(|i| {
+            if i < axis {
+                i
+            } else if i == axis {
+                last
+            } else {
+                i - 1
+            }
+        })
+        .collect();
+    let y = build::permute(cx, &rows, &order)?;
+    Ok(vec![cx.reshape(&y, x.dims())?])
+}

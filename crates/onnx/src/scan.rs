@@ -1,0 +1,150 @@
+//! A look over the bytes of a model before they are parsed: lengths, depth of nesting, and the fields that the parser skips.
+//!
+//! The parser allocates as many bytes as a length says and calls itself for nested messages, so both are checked first.
+
+use std::io::{BufRead, Seek};
+
+use crate::error::{Error, Result};
+
+/// How deep messages may be nested: a graph in a graph takes three levels.
+const MAX_DEPTH: usize = 64;
+
+/// The messages of `onnx.proto` whose fields are looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Message {
+    Model,
+    Graph,
+    Node,
+    Attribute,
+    Tensor,
+    ValueInfo,
+    Type,
+    TensorType,
+    Shape,
+    Sequence,
+    /// Any message whose fields hold no other messages that matter.
+    Leaf,
+}
+
+/// What a field of a message holds.
+enum FieldOf {
+    Message(Message),
+    Other,
+    Refused(&'static str),
+}
+
+fn field_of(message: Message, number: u64) -> FieldOf {
+    use FieldOf::{Message as M, Refused};
+    match (message, number) {
+        (Message::Model, 7) => M(Message::Graph),
+        (Message::Model, 8 | 14) => M(Message::Leaf),
+        (Message::Model, 20) => Refused("training information"),
+        (Message::Model, 25) => Refused("a function of the model's own"),
+        (Message::Graph, 1) => M(Message::Node),
+        (Message::Graph, 5) => M(Message::Tensor),
+        (Message::Graph, 11..=13) => M(Message::ValueInfo),
+        (Message::Graph, 15) => Refused("a sparse initializer"),
+        (Message::Node, 5) => M(Message::Attribute),
+        (Message::Attribute, 5) => M(Message::Tensor),
+        (Message::Attribute, 6) => M(Message::Graph),
+        (Message::Attribute, 10) => Refused("an attribute that is a list of tensors"),
+        (Message::Attribute, 11) => Refused("an attribute that is a list of graphs"),
+        (Message::Attribute, 21) => Refused("an attribute that refers to a function's"),
+        (Message::Attribute, 22 | 23) => Refused("a sparse tensor"),
+        (Message::Tensor, 3) => Refused("a tensor in segments"),
+        (Message::Tensor, 6) => Refused("a tensor of strings"),
+        (Message::Tensor, 13) => M(Message::Leaf),
+        (Message::ValueInfo, 2) => M(Message::Type),
+        (Message::Type, 1) => M(Message::TensorType),
+        (Message::Type, 4) => M(Message::Sequence),
+        (Message::TensorType, 2) => M(Message::Shape),
+        (Message::Shape, 1) => M(Message::Leaf),
+        (Message::Sequence, 1) => M(Message::Type),
+        _ => FieldOf::Other,
+    }
+}
+
+/// Checks the bytes of a model, `length` of them.
+pub(crate) fn check(source: &mut (impl BufRead + Seek), length: u64) -> Result<()> {
+    if length == 0 {
+        return Err(malformed("the file is empty"));
+    }
+    Scan { source, position: 0 }.message(length, Message::Model, 0)
+}
+
+fn malformed(reason: impl Into<String>) -> Error {
+    Error::Malformed { reason: reason.into() }
+}
+
+struct Scan<'a, R> {
+    source: &'a mut R,
+    position: u64,
+}
+
+impl<R: BufRead + Seek> Scan<'_, R> {
+    /// Checks a message that ends at this position.
+    fn message(&mut self, end: u64, of: Message, depth: usize) -> Result<()> {
+        if depth > MAX_DEPTH {
+            return Err(malformed(format!("messages are nested more than {MAX_DEPTH} deep")));
+        }
+        while self.position < end {
+            let tag = self.varint(end)?;
+            let (number, wire) = (tag >> 3, tag & 7);
+            let length = match wire {
+                0 => {
+                    self.varint(end)?;
+                    continue;
+                }
+                1 => 8,
+                2 => self.varint(end)?,
+                5 => 4,
+                _ => return Err(malformed(format!("field {number} of a {of:?} has the wire type {wire}"))),
+            };
+            let left = end - self.position;
+            if length > left {
+                let reason =
+                    format!("field {number} of a {of:?} is longer than the {left} bytes that are left");
+                return Err(malformed(reason));
+            }
+            match field_of(of, number) {
+                FieldOf::Message(inner) if wire == 2 => {
+                    self.message(self.position + length, inner, depth + 1)?
+                }
+                FieldOf::Refused(feature) => {
+                    return Err(Error::unsupported(
+                        "the model",
+                        feature,
+                        "export it with functions inlined and dense numeric tensors",
+                    ));
+                }
+                _ => self.skip(length)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, length: u64) -> Result<()> {
+        let offset = i64::try_from(length).map_err(|_| malformed("a length of 2^63 bytes or more"))?;
+        self.source.seek_relative(offset).map_err(|e| malformed(e.to_string()))?;
+        self.position += length;
+        Ok(())
+    }
+
+    /// A variable-length integer.
+    fn varint(&mut self, end: u64) -> Result<u64> {
+        let mut value = 0u64;
+        for i in 0..10 {
+            let byte = self.source.fill_buf().map_err(|e| malformed(e.to_string()))?.first().copied();
+            let Some(byte) = byte.filter(|_| self.position < end) else {
+                return Err(malformed("it ends inside a number"));
+            };
+            self.source.consume(1);
+            self.position += 1;
+            value |= u64::from(byte & 0x7f) << (7 * i);
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(malformed("a number is longer than 10 bytes"))
+    }
+}

@@ -1,0 +1,57 @@
+//! Graphs in attributes: the branches of `If`.
+
+use std::collections::HashMap;
+
+use blocktensor_graph::{Expand, Expansion, Result, Value};
+
+use crate::node::OnnxNode;
+
+/// A node of a subgraph. Values have names.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub node: OnnxNode,
+    /// The node's inputs, then what its own subgraphs take from outside.
+    pub inputs: Vec<Option<String>>,
+    pub outputs: Vec<String>,
+}
+
+/// A graph in an attribute: nodes in an order in which they can run.
+#[derive(Clone, Debug, Default)]
+pub struct Subgraph {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) constants: Vec<(String, Value)>,
+    pub(crate) inputs: Vec<String>,
+    pub(crate) outputs: Vec<String>,
+    /// Names that it takes from the graph around it.
+    pub(crate) captured: Vec<String>,
+}
+
+impl Subgraph {
+    /// Expands the nodes of the subgraph, and returns its outputs. `outer` has the values around it, by name.
+    pub(crate) fn expand(
+        &self,
+        inputs: &[Value],
+        outer: &HashMap<String, Value>,
+        cx: &mut Expansion<'_>,
+    ) -> Result<Vec<Value>> {
+        let mut values = outer.clone();
+        values.extend(self.constants.iter().cloned());
+        values.extend(self.inputs.iter().cloned().zip(inputs.iter().cloned()));
+        let lost = |name: &str, cx: &Expansion<'_>| {
+            cx.invalid("a subgraph", format!("`{name}`"), "no value has this name", "export the model again")
+        };
+        for step in &self.steps {
+            if let Some(reason) = step.node.lacks() {
+                return Err(cx.unsupported(format!("in a subgraph, {}: {reason}", step.node.op())));
+            }
+            let inputs = step.inputs.iter().map(|name| match name {
+                None => Ok(None),
+                Some(name) => values.get(name).cloned().map(Some).ok_or_else(|| lost(name, cx)),
+            });
+            let inputs = inputs.collect::<Result<Vec<_>>>()?;
+            let results = step.node.expand(&inputs, cx)?;
+            values.extend(step.outputs.iter().cloned().zip(results));
+        }
+        self.outputs.iter().map(|name| values.get(name).cloned().ok_or_else(|| lost(name, cx))).collect()
+    }
+}

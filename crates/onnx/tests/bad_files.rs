@@ -1,0 +1,201 @@
+//! Files that are no models, or break a rule: errors that name the place, never a panic.
+
+use blocktensor_graph::Sizes;
+use blocktensor_onnx::Error;
+use rten_onnx::onnx::{DataType, GraphProto, NodeProto, OperatorSetIdProto};
+
+use crate::support::{Model, graph, int, ints, run, tensor, value, word};
+
+#[track_caller]
+fn message(model: Model) -> String {
+    model.read().expect_err("an error").to_string()
+}
+
+fn relu() -> Model {
+    Model::new().input("x", &[1, 2]).node("Relu", &["x"], &["y"]).output("y")
+}
+
+#[test]
+fn truncated_files_are_errors() {
+    let bytes = relu().floats("w", &[3], &[1.0, 2.0, 3.0]).bytes();
+    for end in 0..bytes.len() {
+        // A file may end between two fields; then a part of the model is missing.
+        let _ = blocktensor_onnx::from_bytes(&bytes[..end]).map(|g| g.with_sizes(&Sizes::new()));
+    }
+    for i in 0..bytes.len() {
+        for change in [1u8, 0x80, 0xff] {
+            let mut damaged = bytes.clone();
+            damaged[i] ^= change;
+            let _ = blocktensor_onnx::from_bytes(&damaged).map(|g| g.with_sizes(&Sizes::new()));
+        }
+    }
+}
+
+#[test]
+fn lengths_are_checked_before_memory_is_taken() {
+    // A graph of 2^60 bytes.
+    let bytes = [0x3a, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x10];
+    assert!(matches!(blocktensor_onnx::from_bytes(&bytes), Err(Error::Malformed { .. })));
+    assert!(matches!(blocktensor_onnx::from_bytes(b"GIF89a, really"), Err(Error::Malformed { .. })));
+}
+
+#[test]
+fn graphs_in_graphs_have_a_limit() {
+    let mut inner = GraphProto::default();
+    for _ in 0..100 {
+        let node = NodeProto {
+            op_type: Some("If".to_string()),
+            attribute: vec![graph("then_branch", inner)],
+            ..Default::default()
+        };
+        inner = GraphProto { node: vec![node], ..Default::default() };
+    }
+    let mut model = Model::new().output("y");
+    model.graph.node = inner.node;
+    assert!(message(model).contains("nested"), "a limit on depth");
+}
+
+#[test]
+fn tensors_agree_with_their_sizes() {
+    let mut model = relu();
+    model.graph.initializer.push(tensor("w", DataType::FLOAT, &[2, 2], vec![0; 12]));
+    assert!(message(model).contains("initializer `w`: got 12 bytes of data"));
+    for dims in
+        [vec![i64::MAX, 4], vec![1 << 40, 1 << 40], vec![-1], vec![1; 13], vec![0, i64::MAX, i64::MAX]]
+    {
+        let mut model = relu();
+        model.graph.initializer.push(tensor("w", DataType::FLOAT, &dims, vec![]));
+        let error = message(model);
+        assert!(error.contains("initializer `w`"), "{dims:?}: {error}");
+    }
+    for of in [DataType::FLOAT16, DataType::DOUBLE, DataType::STRING, DataType(99)] {
+        let mut model = relu();
+        model.graph.initializer.push(tensor("w", of, &[1], vec![0; 8]));
+        assert!(message(model).contains(&format!("the data type {of} is not supported")));
+    }
+}
+
+#[test]
+fn names_are_unique_and_known() {
+    let twice = relu().node("Relu", &["x"], &["y"]);
+    assert!(message(twice).contains("`n1`: got the output `y`"));
+    let unknown = Model::new().input("x", &[1]).node("Add", &["x", "z"], &["y"]).output("y");
+    assert!(message(unknown).contains("node `n0`: got the input `z`"));
+    assert!(message(relu().output("z")).contains("`z`"));
+    let initializers = relu().floats("w", &[1], &[1.0]).floats("w", &[1], &[1.0]);
+    assert!(message(initializers).contains("`w`"));
+    let cycle = Model::new()
+        .input("x", &[1])
+        .node("Add", &["x", "b"], &["a"])
+        .node("Relu", &["a"], &["b"])
+        .node("Relu", &["b"], &["y"])
+        .output("y");
+    let error = message(cycle);
+    assert!(error.contains("a cycle") && (error.contains("`n0`") || error.contains("`n1`")), "{error}");
+}
+
+#[test]
+fn versions_are_checked() {
+    for version in [10, 24] {
+        let error = message(relu().opset(version));
+        assert!(error.contains(&format!("version {version}")) && error.contains("11 to 23"), "{error}");
+    }
+    let mut proto = relu().proto();
+    proto.opset_import = vec![OperatorSetIdProto { domain: Some("other".into()), version: Some(1) }];
+    let error = blocktensor_onnx::from_bytes(&proto.write_buf().expect("bytes")).expect_err("an error");
+    assert!(error.to_string().contains("`n0` (Relu)"), "{error}");
+}
+
+#[test]
+fn nodes_that_cannot_run_are_listed_together() {
+    let mut model = Model::new()
+        .input("x", &[1, 2])
+        .node("Relu", &["x"], &["a"])
+        .node("Fancy", &["a"], &["b"])
+        .node_with("Relu", &["a"], &["c"], vec![int("speed", 3)])
+        .node_with("Softmax", &["a"], &["d"], vec![word("axis", "last")])
+        .node("Foreign", &["a"], &["e"])
+        .output("b")
+        .output("c")
+        .output("d")
+        .output("e");
+    model.graph.node[4].domain = Some("com.example".to_string());
+    let error = model.read().expect("a graph").with_sizes(&Sizes::new()).expect_err("an error").to_string();
+    for part in
+        ["4 nodes", "`n1`: Fancy", "`speed` is not known", "`axis` is \"last\"", "`com.example`", "`a`"]
+    {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
+
+#[test]
+fn importers_of_other_domains() {
+    fn square(
+        _: &blocktensor_onnx::OnnxNode,
+        inputs: &[Option<blocktensor_graph::Value>],
+        cx: &mut blocktensor_graph::Expansion<'_>,
+    ) -> blocktensor_graph::Result<Vec<blocktensor_graph::Value>> {
+        let x = inputs[0].as_ref().ok_or_else(|| cx.unsupported("no input"))?;
+        Ok(vec![cx.op("square", &[("x", x)], &[])?])
+    }
+    let mut model = Model::new().input("x", &[2]).node("Square", &["x"], &["y"]).output("y");
+    model.graph.node[0].domain = Some("org.example".to_string());
+    let importer = blocktensor_onnx::Importer::new().register("org.example", "Square", square);
+    let graph = importer.from_bytes(&model.bytes()).expect("a graph");
+    let network = graph.with_sizes(&Sizes::new()).expect("a network");
+    let x = blocktensor::StridedTensor::from_slice(&[3f32, -4.0], &[2]).expect("a tensor");
+    let y = run(&network, &[("x".to_string(), x)].into()).expect("a run");
+    assert_eq!(y[0].1.to_vec::<f32>().expect("numbers"), [9.0, 16.0]);
+}
+
+#[test]
+fn bad_arguments_of_ops_are_errors() {
+    let sized = |model: Model| model.read().expect("a graph").with_sizes(&Sizes::new());
+    let x = || Model::new().input("x", &[1, 4, 6, 6]);
+    let window = |op: &str, attributes| x().node_with(op, &["x"], &["y"], attributes).output("y");
+    let cases = vec![
+        window("MaxPool", vec![]),
+        window("MaxPool", vec![ints("kernel_shape", &[2])]),
+        window("MaxPool", vec![ints("kernel_shape", &[0, 2])]),
+        window("MaxPool", vec![ints("kernel_shape", &[2, 2]), ints("strides", &[0, 1])]),
+        window("MaxPool", vec![ints("kernel_shape", &[9, 9])]),
+        window("AveragePool", vec![ints("kernel_shape", &[2, 2]), word("auto_pad", "SAME")]),
+        window("Softmax", vec![int("axis", 4)]),
+        window("Transpose", vec![ints("perm", &[0, 1, 2])]),
+        window("Transpose", vec![ints("perm", &[0, 1, 2, 2])]),
+        window("DepthToSpace", vec![int("blocksize", 3)]),
+        window("DepthToSpace", vec![int("blocksize", i64::MIN)]),
+        window("Split", vec![int("num_outputs", 0)]),
+        window("Split", vec![int("num_outputs", 1 << 60)]),
+        x().ints("s", &[-1, -1]).node("Reshape", &["x", "s"], &["y"]).output("y"),
+        x().ints("s", &[5, -1]).node("Reshape", &["x", "s"], &["y"]).output("y"),
+        x().ints("s", &[i64::MAX, 2]).node("Reshape", &["x", "s"], &["y"]).output("y"),
+        x().ints("s", &[1 << 40, 1 << 40, 1, 1]).node("Tile", &["x", "s"], &["y"]).output("y"),
+        x().ints("s", &[1 << 40]).node("ConstantOfShape", &["s"], &["y"]).output("y"),
+        x().ints("i", &[7]).node("Gather", &["x", "i"], &["y"]).output("y"),
+        x().ints("p", &[0, 0, 0]).node("Pad", &["x", "p"], &["y"]).output("y"),
+        x().ints("p", &[0, 0, -4, 0, 0, 0, -4, 0]).node("Pad", &["x", "p"], &["y"]).output("y"),
+        x().ints("p", &[i64::MIN, 0, 0, 0, 0, 0, 0, 0]).node("Pad", &["x", "p"], &["y"]).output("y"),
+        x().ints("a", &[1]).ints("b", &[0]).node("Div", &["a", "b"], &["y"]).output("y"),
+        x().int("a", 0).int("b", i64::MAX).int("c", 1).node("Range", &["a", "b", "c"], &["y"]).output("y"),
+        x().floats("w", &[2, 4, 3], &[0.0; 24]).node("Conv", &["x", "w"], &["y"]).output("y"),
+    ];
+    for (i, model) in cases.into_iter().enumerate() {
+        let error = sized(model).err().unwrap_or_else(|| panic!("case {i} is read")).to_string();
+        assert!(error.contains("n0"), "case {i}: {error}");
+    }
+}
+
+#[test]
+fn inputs_keep_their_symbolic_sizes() {
+    let mut model = relu();
+    let mut input = value("x", DataType::FLOAT, &[-1, 3, -1]);
+    if let Some(shape) =
+        input.r#type.as_mut().and_then(|t| t.tensor_type.as_mut()).and_then(|t| t.shape.as_mut())
+    {
+        shape.dim[0].dim_param = Some("batch".to_string());
+    }
+    model.graph.input = vec![input];
+    let graph = model.read().expect("a graph");
+    assert_eq!(graph.named_sizes(), ["batch", "x_2"]);
+}

@@ -1,0 +1,81 @@
+//! Data in other files.
+#![allow(unsafe_code)]
+
+use blocktensor_graph::Sizes;
+use rten_onnx::onnx::{DataLocation, DataType, StringStringEntryProto, TensorProto};
+
+use crate::support::{Model, run};
+
+fn model(entries: &[(&str, &str)]) -> Model {
+    let entry = |(key, value): &(&str, &str)| StringStringEntryProto {
+        key: Some(key.to_string()),
+        value: Some(value.to_string()),
+    };
+    let mut model = Model::new().input("x", &[2]).node("Add", &["x", "w"], &["y"]).output("y");
+    model.graph.initializer.push(TensorProto {
+        name: Some("w".to_string()),
+        dims: vec![2],
+        data_type: Some(DataType::FLOAT),
+        data_location: Some(DataLocation::EXTERNAL),
+        external_data: entries.iter().map(entry).collect(),
+        ..Default::default()
+    });
+    model
+}
+
+fn read(
+    folder: &std::path::Path,
+    entries: &[(&str, &str)],
+) -> blocktensor_onnx::Result<blocktensor_graph::Graph> {
+    let path = folder.join("model.onnx");
+    std::fs::write(&path, model(entries).bytes()).expect("a file");
+    blocktensor_onnx::from_path(&path)
+}
+
+#[test]
+fn data_is_read_at_its_offset() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let data: Vec<u8> = [9f32, 1.0, 2.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    std::fs::write(folder.path().join("w.bin"), data).expect("a file");
+    let graph =
+        read(folder.path(), &[("location", "w.bin"), ("offset", "4"), ("length", "8")]).expect("a graph");
+    let network = graph.with_sizes(&Sizes::new()).expect("a network");
+    let x = blocktensor::StridedTensor::from_slice(&[10f32, 20.0], &[2]).expect("a tensor");
+    let y = run(&network, &[("x".to_string(), x)].into()).expect("a run");
+    assert_eq!(y[0].1.to_vec::<f32>().expect("numbers"), [11.0, 22.0]);
+    let path = folder.path().join("model.onnx");
+    // SAFETY: the test does not change the file.
+    let mapped = unsafe { blocktensor_onnx::Importer::new().map_path(&path) }.expect("a graph");
+    let network = mapped.with_sizes(&Sizes::new()).expect("a network");
+    let x = blocktensor::StridedTensor::from_slice(&[10f32, 20.0], &[2]).expect("a tensor");
+    let y = run(&network, &[("x".to_string(), x)].into()).expect("a run");
+    assert_eq!(y[0].1.to_vec::<f32>().expect("numbers"), [11.0, 22.0]);
+    // Offset and length are optional; the bytes must be there.
+    for (entries, part) in [
+        (&[("location", "w.bin"), ("offset", "8")][..], "has 12 bytes"),
+        (&[("location", "w.bin"), ("length", "4")], "take 8 bytes"),
+        (&[("location", "w.bin"), ("offset", "18446744073709551615")], "has 12 bytes"),
+        (&[("location", "w.bin"), ("offset", "-4")], "a number of bytes"),
+        (&[("location", "none.bin")], "none.bin"),
+        (&[], "the model's folder"),
+    ] {
+        let error = read(folder.path(), entries).expect_err("an error").to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn data_outside_the_folder_is_refused() {
+    let outer = tempfile::tempdir().expect("a folder");
+    let folder = outer.path().join("model");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::write(outer.path().join("w.bin"), [0; 8]).expect("a file");
+    let absolute = outer.path().join("w.bin");
+    std::os::unix::fs::symlink(&absolute, folder.join("link.bin")).expect("a link");
+    for location in ["../w.bin", absolute.to_str().expect("a path"), "link.bin", "a/../../w.bin"] {
+        let error = read(&folder, &[("location", location)]).expect_err("an error").to_string();
+        assert!(error.contains("`w`") && error.contains("move the file"), "{location}: {error}");
+    }
+    let error = model(&[("location", "w.bin")]).read().expect_err("an error").to_string();
+    assert!(error.contains("from_path"), "{error}");
+}

@@ -1,0 +1,10 @@
+//! Tests of the importer. `onnx_nodes` runs ONNX's own tests of single nodes; the others build models with the parser's writer.
+
+mod bad_files;
+mod exported;
+mod external;
+mod models;
+mod onnx_nodes;
+mod ops;
+mod shapes;
+mod support;
