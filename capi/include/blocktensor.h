@@ -5,7 +5,8 @@
  * error, never a crash. Pointers must be valid for what each function states. Objects may be used from any thread.
  *
  * Strings are UTF-8 and end with NUL. bt_schema lists ops and their arguments. Error texts are those of the Rust library, and
- * name its calls: to_blocked is bt_to_blocked here, to_strided is bt_to_strided, pack_for is bt_pack_conv.
+ * name its calls: to_blocked is bt_to_blocked here, to_strided is bt_to_strided, pack_for is bt_pack_conv, PlanOptions::size
+ * is an element of bt_plan_new's sizes.
  *
  * Blocked convolutions take activations in nChw16c (nChw8c without AVX-512; nCw16c for 1-D, nCdhw16c for 3-D), which is
  * bt_to_blocked's default, and weights in OIhw16i16o (OIhw8i8o). Grouped weights have five dimensions,
@@ -35,7 +36,8 @@ enum bt_code
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // The op has no kernel for tensors of this key, or no fast one.
+  // The op has no kernel for tensors of this key, or no fast one. A model has something that this library does not support:
+  // the text lists all nodes that cannot run.
   BT_UNSUPPORTED_OP = 1,
   // Data operands of different keys: strided and blocked.
   BT_KEY_MISMATCH = 2,
@@ -49,7 +51,7 @@ enum bt_code
   BT_RANK_MISMATCH = 6,
   // Sizes that do not match.
   BT_SHAPE_MISMATCH = 7,
-  // A parameter outside its range, or an unknown name.
+  // A parameter outside its range, or an unknown name. Inputs of a run that its plan was not made for.
   BT_INVALID_ARGUMENT = 8,
   // Sizes that overflow the machine's integers.
   BT_OVERFLOW = 9,
@@ -212,6 +214,28 @@ typedef bt_status (*bt_body)(void*);
 // The address of a `DLManagedTensorVersioned` or `DLManagedTensor` of `dlpack.h`.
 typedef void *bt_dlpack;
 
+// An input or an output of a model or a plan. Its strings are valid until the handle of the model or plan is freed.
+typedef struct bt_value_info {
+  // Its name.
+  const char *name;
+  // The `bt_dtype` of its tensor in a run. Integers of any width are `BT_S32`, Booleans are `BT_U8`.
+  int32_t dtype;
+  // Number of dimensions.
+  size_t rank;
+  // Sizes; -1 for a size that has a name.
+  int64_t dims[12];
+  // Names of the sizes that the model leaves open; null for sizes that are numbers. Plans have no names.
+  const char *dim_names[12];
+} bt_value_info;
+
+// A number for one of the sizes that a model leaves open.
+typedef struct bt_named_size {
+  // The name, as in `bt_model_inputs`.
+  const char *name;
+  // The number.
+  int64_t size;
+} bt_named_size;
+
 // Every function, for programs that load the library with `dlopen`: they look up only `bt_get_api`. New functions are added
 // only at the end.
 typedef struct bt_api {
@@ -307,6 +331,42 @@ typedef struct bt_api {
   bt_status (*build_info)(char *text, size_t room, size_t *needed);
   // `bt_dict_map`.
   bt_status (*dict_map)(const char *path, bt_handle *out);
+  // `bt_model_load`.
+  bt_status (*model_load)(const char *path, bt_handle *out);
+  // `bt_model_from_data`.
+  bt_status (*model_from_data)(const void *data, size_t bytes, bt_handle *out);
+  // `bt_model_inputs`.
+  bt_status (*model_inputs)(bt_handle model, struct bt_value_info *values, size_t room, size_t *count);
+  // `bt_model_outputs`.
+  bt_status (*model_outputs)(bt_handle model, const char **names, size_t room, size_t *count);
+  // `bt_model_run`.
+  bt_status (*model_run)(bt_handle model,
+                         const bt_handle *inputs,
+                         size_t input_count,
+                         bt_handle *outs,
+                         size_t room,
+                         size_t *count);
+  // `bt_plan_new`.
+  bt_status (*plan_new)(bt_handle model,
+                        const char *layout,
+                        const struct bt_named_size *sizes,
+                        size_t size_count,
+                        const char *const *outputs,
+                        size_t output_count,
+                        bt_handle *out);
+  // `bt_plan_inputs`.
+  bt_status (*plan_inputs)(bt_handle plan, struct bt_value_info *values, size_t room, size_t *count);
+  // `bt_plan_outputs`.
+  bt_status (*plan_outputs)(bt_handle plan, struct bt_value_info *values, size_t room, size_t *count);
+  // `bt_plan_text`.
+  bt_status (*plan_text)(bt_handle plan, char *text, size_t room, size_t *needed);
+  // `bt_plan_run`.
+  bt_status (*plan_run)(bt_handle plan,
+                        const bt_handle *inputs,
+                        size_t input_count,
+                        bt_handle *outs,
+                        size_t room,
+                        size_t *count);
 } bt_api;
 
 #ifdef __cplusplus
@@ -490,8 +550,8 @@ bt_status bt_describe(bt_handle handle,
                       size_t room,
                       size_t *needed);
 
-// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments. If
-// `op` is null, it writes the names of all ops, one per line.
+// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments, in
+// brackets the dtypes and ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
 //
 // # Safety
 // `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.
@@ -538,6 +598,120 @@ bt_status bt_tensor_into_dlpack_unversioned(bt_handle t,
 // `out` may be written. The receiver calls the deleter once.
 bt_status bt_blocked_to_dlpack(bt_handle t,
                                bt_dlpack *out);
+
+// Reads an ONNX model, with the data that it keeps in other files of its folder. `bt_plan_new` plans it, `bt_describe` tells
+// its inputs and outputs. Nodes that this library cannot run become an error only when a plan needs them.
+//
+// # Safety
+// `path` is a string, `out` may be written.
+bt_status bt_model_load(const char *path,
+                        bt_handle *out);
+
+// Reads an ONNX model that is in memory, in `bytes` bytes. They are not used after the call. Data in other files is an error.
+//
+// # Safety
+// `data` holds `bytes` bytes, `out` may be written.
+bt_status bt_model_from_data(const void *data,
+                             size_t bytes,
+                             bt_handle *out);
+
+// Writes what is known of a model's inputs, in their order, to the first `room` elements of `values`, and the number of all
+// inputs to `count`. With no room it only counts.
+//
+// # Safety
+// `values` may be written for `room` elements; `count` is null or may be written.
+bt_status bt_model_inputs(bt_handle model,
+                          struct bt_value_info *values,
+                          size_t room,
+                          size_t *count);
+
+// Writes the names of a model's outputs, in their order, to the first `room` elements of `names`, and the number of all
+// outputs to `count`. The names are valid until the model's handle is freed. Only a plan knows the outputs' sizes:
+// `bt_plan_outputs`.
+//
+// # Safety
+// `names` may be written for `room` elements; `count` is null or may be written.
+bt_status bt_model_outputs(bt_handle model,
+                           const char **names,
+                           size_t room,
+                           size_t *count);
+
+// Runs a model on `input_count` strided tensors, in the order of `bt_model_inputs`: as `bt_plan_run`, with a plan for the
+// inputs' sizes in the default layout. The model keeps only the plan of the last sizes. Inputs of other sizes are planned
+// again, which takes much longer than a run; `bt_plan_new` makes a plan that stays. Any number of threads may run a model at
+// the same time.
+//
+// # Safety
+// As `bt_plan_run`.
+bt_status bt_model_run(bt_handle model,
+                       const bt_handle *inputs,
+                       size_t input_count,
+                       bt_handle *outs,
+                       size_t room,
+                       size_t *count);
+
+// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
+// The plan no longer needs the model. It is for this process's number of threads.
+//
+// `layout` is `nchw`, `nhwc` or `blocked`; null is `blocked`, or `nchw` in a library without oneDNN. `sizes` has a number for
+// each size that the model leaves open. `outputs` names the values that become the plan's outputs, in this order; any value
+// of the model may be one. With no names they are the model's own outputs. Nodes that no output needs do not run.
+//
+// Nodes that cannot run are an error, `BT_UNSUPPORTED_OP`. Its text lists all of them, each with the reason, and the values
+// that can be computed without them.
+//
+// # Safety
+// `layout` is null or a string; `sizes` holds `size_count` elements with strings as names; `outputs` holds `output_count`
+// strings; `out` may be written.
+bt_status bt_plan_new(bt_handle model,
+                      const char *layout,
+                      const struct bt_named_size *sizes,
+                      size_t size_count,
+                      const char *const *outputs,
+                      size_t output_count,
+                      bt_handle *out);
+
+// Writes what a run of a plan takes, in this order, to the first `room` elements of `values`, and the number of all inputs to
+// `count`. With no room it only counts.
+//
+// # Safety
+// `values` may be written for `room` elements; `count` is null or may be written.
+bt_status bt_plan_inputs(bt_handle plan,
+                         struct bt_value_info *values,
+                         size_t room,
+                         size_t *count);
+
+// Writes what a run of a plan gives: as `bt_plan_inputs`.
+//
+// # Safety
+// As `bt_plan_inputs`.
+bt_status bt_plan_outputs(bt_handle plan, struct bt_value_info *values, size_t room, size_t *count);
+
+// Writes a plan as text into `room` bytes, as `bt_describe` does: every step with the layout of its results, every reorder
+// with its **bytes**, and the memory of a run.
+//
+// # Safety
+// `text` may be written for `room` bytes; `needed` is null or may be written.
+bt_status bt_plan_text(bt_handle plan,
+                       char *text,
+                       size_t room,
+                       size_t *needed);
+
+// Runs a plan on `input_count` strided row-major tensors, in the order of `bt_plan_inputs`. The handles of the results, which
+// are strided as well, are written to `outs`, which has room for `room` handles, and their number to `count`. If there is too
+// little room, it is an error, nothing runs and no handle is written.
+//
+// Any number of threads may run a plan at the same time. Each run in flight has its own memory for intermediate results,
+// which the plan keeps for later runs.
+//
+// # Safety
+// `inputs` holds `input_count` handles; `outs` may be written for `room` handles; `count` is null or may be written.
+bt_status bt_plan_run(bt_handle plan,
+                      const bt_handle *inputs,
+                      size_t input_count,
+                      bt_handle *outs,
+                      size_t room,
+                      size_t *count);
 
 // The ABI version of the library; compare it with the header's `BT_ABI_VERSION`.
 uint32_t bt_abi_version(void);

@@ -5,6 +5,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use blocktensor::{Complaint, Error, PackedConv, PackedLinear, Result, StateDict, Tensor};
 
+use crate::model::Model;
+use crate::plan::Planned;
 use crate::status::{bt_status, guard};
 
 /// A handle of any object; 0 means none.
@@ -17,6 +19,8 @@ pub(crate) enum Object {
     Packed(Box<Packed>),
     Dict(Mutex<StateDict>),
     Text(String),
+    Model(Box<Model>),
+    Plan(Box<Planned>),
 }
 
 pub(crate) enum Packed {
@@ -33,6 +37,8 @@ impl Object {
             Object::Packed(_) => "packed weights",
             Object::Dict(_) => "a state dict",
             Object::Text(_) => "a text",
+            Object::Model(_) => "a model",
+            Object::Plan(_) => "a plan",
         }
     }
 }

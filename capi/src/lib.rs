@@ -9,12 +9,16 @@
 
 mod call;
 mod dlpack;
+mod failure;
 mod handles;
+mod model;
 mod packed;
+mod plan;
 mod scopes;
 mod status;
 mod table;
 mod tensor;
+mod values;
 
 pub use call::{bt_arg, bt_arg_kind, bt_call};
 pub use dlpack::{
@@ -22,7 +26,9 @@ pub use dlpack::{
     bt_tensor_into_dlpack_unversioned, bt_tensor_to_dlpack,
 };
 pub use handles::{bt_clear_cache, bt_free, bt_handle, bt_live_handles};
+pub use model::{bt_model_from_data, bt_model_inputs, bt_model_load, bt_model_outputs, bt_model_run};
 pub use packed::{bt_dict_load, bt_dict_map, bt_dict_take, bt_pack_conv, bt_pack_linear, bt_packed_run};
+pub use plan::{bt_named_size, bt_plan_inputs, bt_plan_new, bt_plan_outputs, bt_plan_run, bt_plan_text};
 pub use scopes::{bt_body, bt_deny_reorders, bt_describe, bt_record, bt_run, bt_schema};
 pub use status::{bt_code, bt_last_error_code, bt_last_error_message, bt_status};
 pub use table::{BT_ABI_VERSION, bt_abi_version, bt_api, bt_build_info, bt_get_api, bt_version};
@@ -30,3 +36,4 @@ pub use tensor::{
     bt_dtype, bt_info, bt_release, bt_tensor_data, bt_tensor_from_data, bt_tensor_info, bt_tensor_read,
     bt_tensor_wrap, bt_to_blocked, bt_to_strided,
 };
+pub use values::bt_value_info;

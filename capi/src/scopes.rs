@@ -102,14 +102,16 @@ pub unsafe extern "C" fn bt_describe(
                 let d = d.lock().unwrap_or_else(|e| e.into_inner());
                 d.names().collect::<Vec<_>>().join("\n")
             }
+            Object::Model(model) => model.to_string(),
+            Object::Plan(plan) => plan.to_string(),
         };
         // SAFETY: the caller's promises.
         unsafe { write_out(op, &said, text, room, needed) }
     })
 }
 
-/// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments. If
-/// `op` is null, it writes the names of all ops, one per line.
+/// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments, in
+/// brackets the dtypes and ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
 ///
 /// # Safety
 /// `op` is null or a string; `text` may be written for `room` bytes; `needed` is null or may be written.

@@ -16,7 +16,8 @@ pub type bt_status = i32;
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum bt_code {
-    /// The op has no kernel for tensors of this key, or no fast one.
+    /// The op has no kernel for tensors of this key, or no fast one. A model has something that this library does not support:
+    /// the text lists all nodes that cannot run.
     BT_UNSUPPORTED_OP = 1,
     /// Data operands of different keys: strided and blocked.
     BT_KEY_MISMATCH = 2,
@@ -30,7 +31,7 @@ pub enum bt_code {
     BT_RANK_MISMATCH = 6,
     /// Sizes that do not match.
     BT_SHAPE_MISMATCH = 7,
-    /// A parameter outside its range, or an unknown name.
+    /// A parameter outside its range, or an unknown name. Inputs of a run that its plan was not made for.
     BT_INVALID_ARGUMENT = 8,
     /// Sizes that overflow the machine's integers.
     BT_OVERFLOW = 9,
@@ -87,10 +88,32 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-fn keep(e: &Error) -> bt_status {
-    let text = e.to_string().replace('\0', "\\0");
-    let code = e.code();
-    let last = Last { code, text: CString::new(text).unwrap_or_default() };
+/// A status with its text.
+pub(crate) struct Failure {
+    pub(crate) code: bt_status,
+    pub(crate) text: String,
+}
+
+impl Failure {
+    /// This text under a kind of errors.
+    pub(crate) fn new(code: bt_code, text: String) -> Failure {
+        Failure { code: code as bt_status, text }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Failure {
+        Failure { code: e.code(), text: e.to_string() }
+    }
+}
+
+/// The text as a C string, with each NUL written as `\0`.
+pub(crate) fn c_string(text: &str) -> CString {
+    CString::new(text.replace('\0', "\\0")).unwrap_or_default()
+}
+
+fn keep(Failure { code, text }: Failure) -> bt_status {
+    let last = Last { code, text: c_string(&text) };
     // A thread that runs its destructors keeps no text.
     let _ = LAST.try_with(|place| place.replace(Some(last)));
     code
@@ -98,17 +121,23 @@ fn keep(e: &Error) -> bt_status {
 
 /// Runs the body of a function: its error becomes the thread's last error, and its panics are caught.
 pub(crate) fn guard(op: &'static str, body: impl FnOnce() -> Result<()>) -> bt_status {
-    // Before the body, which may take a lock.
+    guard_model(op, || Ok(body()?))
+}
+
+/// As `guard`, for functions of models and plans, which have errors of their own.
+pub(crate) fn guard_model(op: &'static str, body: impl FnOnce() -> Result<(), Failure>) -> bt_status {
     match catch_unwind(AssertUnwindSafe(|| {
-        check_process(op).and_then(|()| ledger::at(Site::Foreign(op), body))
+        // Before the body, which may take a lock.
+        check_process(op)?;
+        ledger::at(Site::Foreign(op), body)
     })) {
         Ok(Ok(())) => 0,
-        Ok(Err(e)) => keep(&e),
+        Ok(Err(e)) => keep(e),
         Err(panic) => {
             let said = panic.downcast_ref::<&str>().map(ToString::to_string);
             let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
             let remedy = "please report this with the call that led to it";
-            keep(&Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)))
+            keep(Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)).into())
         }
     }
 }

@@ -8,10 +8,13 @@ use blocktensor::{Complaint, Error};
 use crate::call::{bt_arg, bt_call};
 use crate::dlpack::*;
 use crate::handles::{bt_clear_cache, bt_free, bt_handle, bt_live_handles};
+use crate::model::*;
 use crate::packed::*;
+use crate::plan::*;
 use crate::scopes::*;
 use crate::status::{bt_last_error_code, bt_last_error_message, bt_status, guard};
 use crate::tensor::*;
+use crate::values::bt_value_info;
 
 /// The version of the ABI that the header describes. Another version is another ABI.
 pub const BT_ABI_VERSION: u32 = 1;
@@ -182,6 +185,74 @@ pub struct bt_api {
     pub build_info: unsafe extern "C" fn(text: *mut c_char, room: usize, needed: *mut usize) -> bt_status,
     /// `bt_dict_map`.
     pub dict_map: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
+    /// `bt_model_load`.
+    pub model_load: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
+    /// `bt_model_from_data`.
+    pub model_from_data:
+        unsafe extern "C" fn(data: *const c_void, bytes: usize, out: *mut bt_handle) -> bt_status,
+    /// `bt_model_inputs`.
+    pub model_inputs: unsafe extern "C" fn(
+        model: bt_handle,
+        values: *mut bt_value_info,
+        room: usize,
+        count: *mut usize,
+    ) -> bt_status,
+    /// `bt_model_outputs`.
+    pub model_outputs: unsafe extern "C" fn(
+        model: bt_handle,
+        names: *mut *const c_char,
+        room: usize,
+        count: *mut usize,
+    ) -> bt_status,
+    /// `bt_model_run`.
+    pub model_run: unsafe extern "C" fn(
+        model: bt_handle,
+        inputs: *const bt_handle,
+        input_count: usize,
+        outs: *mut bt_handle,
+        room: usize,
+        count: *mut usize,
+    ) -> bt_status,
+    /// `bt_plan_new`.
+    pub plan_new: unsafe extern "C" fn(
+        model: bt_handle,
+        layout: *const c_char,
+        sizes: *const bt_named_size,
+        size_count: usize,
+        outputs: *const *const c_char,
+        output_count: usize,
+        out: *mut bt_handle,
+    ) -> bt_status,
+    /// `bt_plan_inputs`.
+    pub plan_inputs: unsafe extern "C" fn(
+        plan: bt_handle,
+        values: *mut bt_value_info,
+        room: usize,
+        count: *mut usize,
+    ) -> bt_status,
+    /// `bt_plan_outputs`.
+    pub plan_outputs: unsafe extern "C" fn(
+        plan: bt_handle,
+        values: *mut bt_value_info,
+        room: usize,
+        count: *mut usize,
+    ) -> bt_status,
+    /// `bt_plan_text`.
+    pub plan_text: unsafe extern "C" fn(
+        plan: bt_handle,
+        text: *mut c_char,
+        room: usize,
+        needed: *mut usize,
+    ) -> bt_status,
+    /// `bt_plan_run`.
+    pub plan_run: unsafe extern "C" fn(
+        plan: bt_handle,
+        inputs: *const bt_handle,
+        input_count: usize,
+        outs: *mut bt_handle,
+        room: usize,
+        count: *mut usize,
+    ) -> bt_status,
 }
 
 static API: bt_api = bt_api {
@@ -219,6 +290,16 @@ static API: bt_api = bt_api {
     clear_cache: bt_clear_cache,
     build_info: bt_build_info,
     dict_map: bt_dict_map,
+    model_load: bt_model_load,
+    model_from_data: bt_model_from_data,
+    model_inputs: bt_model_inputs,
+    model_outputs: bt_model_outputs,
+    model_run: bt_model_run,
+    plan_new: bt_plan_new,
+    plan_inputs: bt_plan_inputs,
+    plan_outputs: bt_plan_outputs,
+    plan_text: bt_plan_text,
+    plan_run: bt_plan_run,
 };
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

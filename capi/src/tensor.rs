@@ -39,7 +39,12 @@ fn dtype(op: &'static str, number: i32) -> Result<DType> {
     })
 }
 
-fn strided(op: &'static str, argument: &'static str, t: &Tensor) -> Result<StridedTensor> {
+/// The number of an element type in `bt_dtype`.
+pub(crate) fn number(dtype: DType) -> i32 {
+    DType::ALL.iter().position(|&d| d == dtype).unwrap_or(0) as i32
+}
+
+pub(crate) fn strided(op: &'static str, argument: &'static str, t: &Tensor) -> Result<StridedTensor> {
     match t {
         Tensor::Strided(s) => Ok(s.clone()),
         other => Err(Error::OpaqueLayout(Complaint::new(
@@ -263,7 +268,7 @@ pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_
         let info = unsafe { place(op, "info", info)? };
         let t = tensor(op, "t", t)?;
         let r = t.tensor_ref();
-        info.dtype = DType::ALL.iter().position(|&d| d == r.dtype()).unwrap_or(0) as i32;
+        info.dtype = number(r.dtype());
         info.rank = r.dims().len();
         info.dims = [0; 12];
         info.dims.iter_mut().zip(r.dims()).for_each(|(to, &d)| *to = d as i64);

@@ -6,7 +6,10 @@ use std::path::Path;
 fn the_committed_header_matches_the_sources() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
-    let sources = ["status", "handles", "tensor", "call", "packed", "scopes", "dlpack", "table"];
+    let sources = [
+        "status", "handles", "tensor", "call", "packed", "scopes", "dlpack", "values", "model", "plan",
+        "table",
+    ];
     let mut builder = cbindgen::Builder::new().with_config(config);
     for source in sources {
         builder = builder.with_src(here.join(format!("src/{source}.rs")));

@@ -1,10 +1,12 @@
-//! The C program in examples is compiled with the system's compiler and run, also under valgrind. Its results agree with f64
-//! loops.
+//! The C programs in examples are compiled with the system's compiler and run, also under valgrind. Their results agree with
+//! f64 loops, and with the stored answers of an exported network.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use blocktensor::{StateDict, StridedTensor};
+
+mod support;
 
 /// The folder of the shared library that was compiled with this test.
 fn library() -> PathBuf {
@@ -18,6 +20,34 @@ fn run(command: &mut Command) -> String {
     let (said, erred) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(out.status.success(), "{command:?}\n{said}\n{erred}");
     format!("{said}{erred}")
+}
+
+/// Compiles an example into the folder.
+fn compiled(example: &str, dir: &Path) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = dir.join(example);
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-I"]).arg(here.join("include"));
+    cc.arg(here.join(format!("examples/{example}.c"))).arg("-L").arg(library());
+    run(cc.args(["-lblocktensor_c", "-o"]).arg(&program));
+    program
+}
+
+/// What a program prints under valgrind, which supports no more than AVX2; `None` if it is not installed.
+fn under_valgrind(program: &Path, arguments: &[&Path]) -> Option<String> {
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        eprintln!("valgrind is not installed: the program ran without it");
+        return None;
+    }
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args([
+        "--error-exitcode=99",
+        "--leak-check=full",
+        "--errors-for-leak-kinds=definite",
+        "--quiet",
+    ]);
+    valgrind.arg(program).args(arguments).env("LD_LIBRARY_PATH", library());
+    Some(run(valgrind.env("ONEDNN_MAX_CPU_ISA", "AVX2").env("RAYON_NUM_THREADS", "2")))
 }
 
 fn integers(n: usize, seed: usize) -> Vec<f32> {
@@ -56,15 +86,8 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
     let weights = dir.join("weights.safetensors");
     dict.save(&weights).unwrap();
 
-    let (program, library) = (dir.join("chain"), library());
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
-    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-I"]).arg(here.join("include"));
-    cc.arg(here.join("examples/chain.c"))
-        .arg("-L")
-        .arg(&library)
-        .args(["-lblocktensor_c", "-o"])
-        .arg(&program);
-    run(&mut cc);
+    let library = library();
+    let program = compiled("chain", &dir);
     // The header compiles as C++ too.
     let cpp = dir.join("header.cpp");
     std::fs::write(&cpp, "#include \"blocktensor.h\"\nint main() { return bt_abi_version() == 0; }\n")
@@ -106,18 +129,52 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
     let said = run(Command::new(&loader).arg(library.join("libblocktensor_c.so")));
     assert!(said.contains("blocktensor 0.") && said.contains("handles 0"), "{said}");
 
-    // Valgrind supports no more than AVX2.
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args([
-        "--error-exitcode=99",
-        "--leak-check=full",
-        "--errors-for-leak-kinds=definite",
-        "--quiet",
-    ]);
-    valgrind.arg(&program).arg(&weights).env("LD_LIBRARY_PATH", &library).env("ONEDNN_MAX_CPU_ISA", "AVX2");
-    match Command::new("valgrind").arg("--version").output() {
-        Ok(_) => assert!(run(valgrind.env("RAYON_NUM_THREADS", "2")).contains("live handles: 0")),
-        Err(_) => eprintln!("valgrind is not installed: the program ran without it"),
+    if let Some(said) = under_valgrind(&program, &[&weights]) {
+        assert!(said.contains("live handles: 0"), "{said}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
+    let dir = std::env::temp_dir().join(format!("blocktensor-c-model-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let program = compiled("model", &dir);
+    // The program in docs/c.md compiles.
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(here.join("../docs/c.md")).unwrap();
+    let (source, shown) = (dir.join("page.c"), page.split("```c\n").nth(1).unwrap());
+    std::fs::write(&source, shown.split("```").next().unwrap()).unwrap();
+    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(here.join("include"));
+    run(cc.arg(&source));
+    let (model, image) = (support::stored("resnet.onnx"), support::stored("resnet.image.npy"));
+    let check = |text: &str| {
+        for part in ["layouts: blocked\n", "conv2d -> ", "reorders: ", "\narena: ", "\nlive handles: 0\n"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // Each line has the classes in the order of the stored scores.
+        let (_, scores) = support::array("resnet.output.npy");
+        for (i, scores) in scores.chunks(10).enumerate() {
+            let line = text.lines().find_map(|l| l.strip_prefix(&format!("image {i}: "))).expect(text);
+            let got: Vec<(usize, f32)> = line
+                .split(", ")
+                .map(|entry| {
+                    let (class, score) = entry.strip_prefix("class ").unwrap().split_once(' ').unwrap();
+                    (class.parse().unwrap(), score.parse().unwrap())
+                })
+                .collect();
+            let mut want: Vec<(usize, f32)> = scores.iter().copied().enumerate().collect();
+            want.sort_by(|a, b| b.1.total_cmp(&a.1));
+            assert_eq!(got.len(), 3);
+            for ((class, score), (of, stored)) in got.iter().zip(&want) {
+                assert!(class == of && (score - stored).abs() < 2e-5, "{got:?} and {want:?}");
+            }
+        }
+    };
+    check(&run(Command::new(&program).args([&model, &image]).env("LD_LIBRARY_PATH", library())));
+    if let Some(said) = under_valgrind(&program, &[&model, &image]) {
+        check(&said);
     }
     std::fs::remove_dir_all(&dir).unwrap();
 }

@@ -1,0 +1,233 @@
+//! Plans of models, and their runs.
+
+use std::ffi::c_char;
+use std::fmt;
+
+use blocktensor::{Complaint, Error, Result, StridedTensor};
+use blocktensor_graph::{Layouts, Plan, PlanOptions, Sizes};
+
+use crate::handles::{self, Object, bt_handle, give};
+use crate::model::with_model;
+use crate::scopes::write_out;
+use crate::status::{Failure, array, bt_status, guard_model, place, string};
+use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_results};
+
+/// A plan, with what C is told of its inputs and outputs.
+pub(crate) struct Planned {
+    plan: Plan,
+    inputs: Vec<Port>,
+    outputs: Vec<Port>,
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+/// A number for one of the sizes that a model leaves open.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct bt_named_size {
+    /// The name, as in `bt_model_inputs`.
+    pub name: *const c_char,
+    /// The number.
+    pub size: i64,
+}
+
+/// The layouts of a plan for which the caller names none.
+pub(crate) fn native_layouts() -> Layouts {
+    if cfg!(feature = "onednn") { Layouts::Blocked } else { Layouts::Nchw }
+}
+
+fn layouts(op: &'static str, name: &str) -> Result<Layouts> {
+    Layouts::ALL.into_iter().find(|l| l.name() == name).ok_or_else(|| {
+        let names = Layouts::ALL.map(Layouts::name).join(", ");
+        let (got, rule) = (format!("`{}`", name.escape_debug()), format!("the layouts are {names}"));
+        let remedy = "pass one of them, or null for the default";
+        Error::InvalidArgument(Complaint::new(op, "layout", got, rule, remedy))
+    })
+}
+
+/// # Safety
+/// `sizes` holds `count` sizes with names.
+unsafe fn read_sizes(op: &'static str, sizes: *const bt_named_size, count: usize) -> Result<Sizes> {
+    let mut numbers = Sizes::new();
+    // SAFETY: the caller's promise.
+    for s in unsafe { array(op, "sizes", sizes, count)? } {
+        // SAFETY: as above.
+        let name = unsafe { string(op, "sizes", s.name)? };
+        let invalid = |got: String, rule: &str, remedy: &str| {
+            Error::InvalidArgument(Complaint::new(op, "sizes", got, rule.to_string(), remedy.to_string()))
+        };
+        let Ok(size) = usize::try_from(s.size) else {
+            let got = format!("{} for `{}`", s.size, name.escape_debug());
+            return Err(invalid(got, "sizes are not negative", "pass the number of elements"));
+        };
+        if let Some((_, other)) = numbers.iter().find(|&(known, other)| known == name && other != size) {
+            let got = format!("{other} and {size} for `{}`", name.escape_debug());
+            return Err(invalid(got, "a name has one size", "pass one of them"));
+        }
+        numbers = numbers.with(name, size);
+    }
+    Ok(numbers)
+}
+
+/// Calls `f` with the plan of a handle.
+fn with_plan<R>(
+    op: &'static str,
+    plan: bt_handle,
+    f: impl FnOnce(&Planned) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    handles::with(op, "plan", plan, "a plan", |object| match object {
+        Object::Plan(plan) => Some(Ok(f(plan))),
+        _ => None,
+    })?
+}
+
+/// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
+/// The plan no longer needs the model. It is for this process's number of threads.
+///
+/// `layout` is `nchw`, `nhwc` or `blocked`; null is `blocked`, or `nchw` in a library without oneDNN. `sizes` has a number for
+/// each size that the model leaves open. `outputs` names the values that become the plan's outputs, in this order; any value
+/// of the model may be one. With no names they are the model's own outputs. Nodes that no output needs do not run.
+///
+/// Nodes that cannot run are an error, `BT_UNSUPPORTED_OP`. Its text lists all of them, each with the reason, and the values
+/// that can be computed without them.
+///
+/// # Safety
+/// `layout` is null or a string; `sizes` holds `size_count` elements with strings as names; `outputs` holds `output_count`
+/// strings; `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_new(
+    model: bt_handle,
+    layout: *const c_char,
+    sizes: *const bt_named_size,
+    size_count: usize,
+    outputs: *const *const c_char,
+    output_count: usize,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_plan_new";
+    guard_model(op, || {
+        // SAFETY: the caller's promises.
+        let (out, sizes, outputs) = unsafe {
+            let outputs = array(op, "outputs", outputs, output_count)?.iter();
+            let outputs = outputs.map(|&name| string(op, "outputs", name)).collect::<Result<Vec<_>>>()?;
+            (place(op, "out", out)?, read_sizes(op, sizes, size_count)?, outputs)
+        };
+        let layouts = match layout.is_null() {
+            true => native_layouts(),
+            // SAFETY: as above.
+            false => layouts(op, unsafe { string(op, "layout", layout)? })?,
+        };
+        let options = PlanOptions::new(layouts).sizes(sizes);
+        let plan = with_model(op, model, |model| match outputs.is_empty() {
+            true => Ok(model.graph().plan(&options)?),
+            false => Ok(model.graph().with_outputs(&outputs)?.plan(&options)?),
+        })?;
+        let inputs = plan.inputs().map(Port::of_plan).collect();
+        let outputs = plan.outputs().map(Port::of_plan).collect();
+        *out = give(Object::Plan(Box::new(Planned { plan, inputs, outputs })));
+        Ok(())
+    })
+}
+
+/// Writes what a run of a plan takes, in this order, to the first `room` elements of `values`, and the number of all inputs to
+/// `count`. With no room it only counts.
+///
+/// # Safety
+/// `values` may be written for `room` elements; `count` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_inputs(
+    plan: bt_handle,
+    values: *mut bt_value_info,
+    room: usize,
+    count: *mut usize,
+) -> bt_status {
+    let op = "bt_plan_inputs";
+    guard_model(op, || {
+        with_plan(op, plan, |plan| {
+            // SAFETY: the caller's promises.
+            unsafe { write_list(op, "values", plan.inputs.iter().map(Port::info), values, room, count) }
+                .map_err(Failure::from)
+        })
+    })
+}
+
+/// Writes what a run of a plan gives: as `bt_plan_inputs`.
+///
+/// # Safety
+/// As `bt_plan_inputs`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_outputs(
+    plan: bt_handle,
+    values: *mut bt_value_info,
+    room: usize,
+    count: *mut usize,
+) -> bt_status {
+    let op = "bt_plan_outputs";
+    guard_model(op, || {
+        with_plan(op, plan, |plan| {
+            // SAFETY: the caller's promises.
+            unsafe { write_list(op, "values", plan.outputs.iter().map(Port::info), values, room, count) }
+                .map_err(Failure::from)
+        })
+    })
+}
+
+/// Writes a plan as text into `room` bytes, as `bt_describe` does: every step with the layout of its results, every reorder
+/// with its **bytes**, and the memory of a run.
+///
+/// # Safety
+/// `text` may be written for `room` bytes; `needed` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_text(
+    plan: bt_handle,
+    text: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> bt_status {
+    let op = "bt_plan_text";
+    guard_model(op, || {
+        with_plan(op, plan, |plan| {
+            // SAFETY: the caller's promises.
+            unsafe { write_out(op, &plan.to_string(), text, room, needed) }.map_err(Failure::from)
+        })
+    })
+}
+
+/// Runs a plan on `input_count` strided row-major tensors, in the order of `bt_plan_inputs`. The handles of the results, which
+/// are strided as well, are written to `outs`, which has room for `room` handles, and their number to `count`. If there is too
+/// little room, it is an error, nothing runs and no handle is written.
+///
+/// Any number of threads may run a plan at the same time. Each run in flight has its own memory for intermediate results,
+/// which the plan keeps for later runs.
+///
+/// # Safety
+/// `inputs` holds `input_count` handles; `outs` may be written for `room` handles; `count` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_run(
+    plan: bt_handle,
+    inputs: *const bt_handle,
+    input_count: usize,
+    outs: *mut bt_handle,
+    room: usize,
+    count: *mut usize,
+) -> bt_status {
+    let op = "bt_plan_run";
+    guard_model(op, || {
+        with_plan(op, plan, |plan| {
+            // SAFETY: the caller's promises.
+            let inputs = unsafe {
+                check_room(op, plan.outputs.len(), outs, room, count)?;
+                read_inputs(op, inputs, input_count)?
+            };
+            let results = plan.plan.run(&inputs.iter().collect::<Vec<&StridedTensor>>())?;
+            // SAFETY: there is room for all outputs.
+            unsafe { write_results(results, outs) };
+            Ok(())
+        })
+    })
+}

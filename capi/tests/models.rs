@@ -1,0 +1,205 @@
+//! The small exported networks through the C interface: answers, what the functions tell, several threads.
+
+use std::ptr::null_mut;
+
+use blocktensor_c::*;
+
+mod support;
+
+use support::{
+    array, described, distance, from_data, infos, load, outcome, plan, run, stored, take, tensor, text,
+};
+
+const NAMES: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
+const LAYOUTS: [&str; 3] = ["nchw", "nhwc", "blocked"];
+
+/// The named sizes of a model's inputs, with the sizes of the image.
+fn sizes(model: bt_handle, dims: &[i64]) -> Vec<(String, i64)> {
+    let inputs = infos(bt_model_inputs, model).unwrap();
+    let all = inputs[0].1.iter().zip(dims);
+    all.filter(|(name, _)| name.parse::<i64>().is_err()).map(|(name, &size)| (name.clone(), size)).collect()
+}
+
+#[test]
+fn the_small_networks_give_their_stored_answers_in_every_layout() {
+    for name in NAMES {
+        let (dims, image) = array(&format!("{name}.image.npy"));
+        let (_, want) = array(&format!("{name}.output.npy"));
+        let x = tensor(&dims, &image);
+        for exporter in ["", ".dynamo"] {
+            let model = load(&stored(&format!("{name}{exporter}.onnx"))).unwrap();
+            let sizes = sizes(model, &dims);
+            let sizes: Vec<(&str, i64)> = sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+            for layout in LAYOUTS {
+                let plan = plan(model, Some(layout), &sizes, &[]).unwrap();
+                let outs = run(bt_plan_run, plan, &[x]).unwrap();
+                assert_eq!(outs.len(), 1);
+                let apart = distance(&take(outs[0], want.len()), &want);
+                assert!(apart < 1e-5, "{name}{exporter} in {layout}: {apart:e}");
+                let said = described(bt_describe, plan).unwrap();
+                assert!(said.starts_with(&format!("layouts: {layout}\n")), "{said}");
+                assert_eq!(bt_free(plan), 0);
+            }
+            assert_eq!(bt_free(model), 0);
+        }
+        assert_eq!(bt_free(x), 0);
+    }
+}
+
+#[test]
+fn models_and_plans_tell_what_they_take_and_give() {
+    let model = load(&stored("resnet.onnx")).unwrap();
+    let open = |dims: &[&str]| vec![("image".to_string(), dims.iter().map(|d| d.to_string()).collect())];
+    assert_eq!(infos(bt_model_inputs, model).unwrap(), open(&["batch", "3", "44", "60"]));
+    let (mut names, mut count) = ([std::ptr::null(); 3], 0);
+    // SAFETY: an array of that length.
+    let status = unsafe { bt_model_outputs(model, names.as_mut_ptr(), names.len(), &mut count) };
+    outcome(status, ()).unwrap();
+    assert_eq!((count, text(names[0]).as_str(), names[1].is_null()), (1, "output", true));
+    let said = described(bt_describe, model).unwrap();
+    assert!(said.starts_with("input image: f32 [batch, 3, 44, 60]\noutput output\nnodes: 24"), "{said}");
+
+    let three = plan(model, Some("nhwc"), &[("batch", 3)], &[]).unwrap();
+    // A plan and its strings outlive the model.
+    assert_eq!(bt_free(model), 0);
+    assert_eq!(infos(bt_plan_inputs, three).unwrap(), open(&["3", "3", "44", "60"]));
+    assert_eq!(infos(bt_plan_outputs, three).unwrap(), [("output".into(), vec!["3".into(), "10".into()])]);
+    let said = described(bt_plan_text, three).unwrap();
+    assert_eq!(said, described(bt_describe, three).unwrap());
+    assert!(said.contains("conv2d -> ") && said.contains("\narena: "), "{said}");
+    assert_eq!(bt_free(three), 0);
+}
+
+#[test]
+fn a_plan_may_be_cut_at_values_inside_the_model() {
+    let model = from_data(&std::fs::read(stored("resnet.onnx")).unwrap()).unwrap();
+    let stem = "/net/stem/stem.0/stem.0.2/Relu_output_0";
+    let cut = plan(model, None, &[("batch", 2)], &["output", stem]).unwrap();
+    let outputs = infos(bt_plan_outputs, cut).unwrap();
+    assert_eq!((outputs[0].0.as_str(), outputs[1].0.as_str()), ("output", stem));
+    let (dims, image) = array("resnet.image.npy");
+    let x = tensor(&dims, &image);
+    let outs = run(bt_plan_run, cut, &[x]).unwrap();
+    let (_, want) = array("resnet.output.npy");
+    assert!(distance(&take(outs[0], want.len()), &want) < 1e-5);
+    let count = outputs[1].1.iter().map(|d| d.parse::<usize>().unwrap()).product();
+    let features = take(outs[1], count);
+    assert!(features.iter().all(|&v| v >= 0.0) && features.iter().any(|&v| v > 0.0));
+    for handle in [model, cut, x] {
+        assert_eq!(bt_free(handle), 0);
+    }
+}
+
+#[test]
+fn bt_model_run_plans_for_the_sizes_that_come() {
+    let model = load(&stored("resnet.dynamo.onnx")).unwrap();
+    let (dims, image) = array("resnet.image.npy");
+    let (_, want) = array("resnet.output.npy");
+    let (both, first) = (tensor(&dims, &image), tensor(&[1, 3, 44, 60], &image[..image.len() / 2]));
+    for (x, count) in [(both, 20), (both, 20), (first, 10), (both, 20)] {
+        let outs = run(bt_model_run, model, &[x]).unwrap();
+        assert!(distance(&take(outs[0], count), &want[..count]) < 1e-5);
+    }
+    let wrong = tensor(&[2, 3, 60, 44], &image);
+    let (code, said) = run(bt_model_run, model, &[wrong]).unwrap_err();
+    assert_eq!(code, bt_code::BT_INVALID_ARGUMENT as i32);
+    assert!(said.contains("input `image`") && said.contains("[batch, 3, 44, 60], batch = 2"), "{said}");
+    let (code, said) = run(bt_model_run, model, &[both, both]).unwrap_err();
+    assert_eq!(code, bt_code::BT_INVALID_ARGUMENT as i32);
+    assert!(said.contains("2 tensors") && said.contains("image"), "{said}");
+    for handle in [model, both, first, wrong] {
+        assert_eq!(bt_free(handle), 0);
+    }
+}
+
+/// Threads run one plan on images of their own, and get the numbers that a single thread gets. The handle is freed meanwhile.
+#[test]
+fn many_threads_run_one_plan() {
+    let model = load(&stored("resnet.onnx")).unwrap();
+    let (dims, image) = array("resnet.image.npy");
+    for layout in ["blocked", "nchw"] {
+        let shared = plan(model, Some(layout), &[("batch", 2)], &[]).unwrap();
+        let images: Vec<bt_handle> =
+            (1..=6).map(|i| tensor(&dims, &image.iter().map(|v| v * i as f32).collect::<Vec<_>>())).collect();
+        let once = |x: bt_handle| run(bt_plan_run, shared, &[x]).map(|outs| take(outs[0], 20));
+        let alone: Vec<Vec<f32>> = images.iter().map(|&x| once(x).unwrap()).collect();
+        std::thread::scope(|s| {
+            for (&x, want) in images.iter().zip(&alone) {
+                s.spawn(move || {
+                    for _ in 0..20 {
+                        assert_eq!(once(x).unwrap(), *want);
+                    }
+                });
+            }
+        });
+        std::thread::scope(|s| {
+            let (images, alone, once) = (&images, &alone, &once);
+            for thread in 0..4 {
+                s.spawn(move || {
+                    // A run ends well even if the handle is freed under it. Later runs are refused.
+                    let mut runs = 0;
+                    let (code, said) = loop {
+                        match once(images[thread]) {
+                            Ok(got) => assert_eq!(got, alone[thread]),
+                            Err(error) => break error,
+                        }
+                        runs += 1;
+                        assert!(runs < 1_000_000);
+                    };
+                    assert_eq!(code, bt_code::BT_INVALID_HANDLE as i32);
+                    assert!(said.contains("was freed"), "{said}");
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert_eq!(bt_free(shared), 0);
+        });
+        images.into_iter().for_each(|x| assert_eq!(bt_free(x), 0));
+    }
+    // Also `bt_model_run`, whose plan depends on who came last.
+    std::thread::scope(|s| {
+        for batch in [1, 2, 2, 1] {
+            let (dims, image) = (&dims, &image);
+            s.spawn(move || {
+                let (_, want) = array("resnet.output.npy");
+                let x =
+                    tensor(&[batch, dims[1], dims[2], dims[3]], &image[..image.len() / 2 * batch as usize]);
+                for _ in 0..3 {
+                    let outs = run(bt_model_run, model, &[x]).unwrap();
+                    let count = 10 * batch as usize;
+                    assert!(distance(&take(outs[0], count), &want[..count]) < 1e-5);
+                }
+                assert_eq!(bt_free(x), 0);
+            });
+        }
+    });
+    assert_eq!(bt_free(model), 0);
+}
+
+#[test]
+fn the_function_table_has_models_and_plans() {
+    let api = bt_get_api(BT_ABI_VERSION, size_of::<bt_api>());
+    // SAFETY: not null, and static.
+    let api = unsafe { &*api };
+    let bytes = std::fs::read(stored("resnet.onnx")).unwrap();
+    let (mut model, mut made, mut count) = (0, 0, 0);
+    let size = bt_named_size { name: c"batch".as_ptr(), size: 2 };
+    // SAFETY: arrays of the lengths that are passed, strings, and places for results.
+    unsafe {
+        assert_eq!((api.model_from_data)(bytes.as_ptr().cast(), bytes.len(), &mut model), 0);
+        assert_eq!((api.model_load)(c"/no/such/file".as_ptr(), &mut made), 19);
+        assert_eq!((api.model_outputs)(model, null_mut(), 0, &mut count), 0);
+        assert_eq!((api.plan_new)(model, std::ptr::null(), &size, 1, std::ptr::null(), 0, &mut made), 0);
+    }
+    assert_eq!(count, 1);
+    assert_eq!(infos(api.model_inputs, model), infos(bt_model_inputs, model));
+    assert_eq!(infos(api.plan_inputs, made), infos(bt_plan_inputs, made));
+    assert_eq!(infos(api.plan_outputs, made), infos(bt_plan_outputs, made));
+    assert_eq!(described(api.plan_text, made), described(bt_plan_text, made));
+    let (dims, image) = array("resnet.image.npy");
+    let x = tensor(&dims, &image);
+    let (a, b) = (run(api.plan_run, made, &[x]).unwrap(), run(api.model_run, model, &[x]).unwrap());
+    assert_eq!(take(a[0], 20), take(b[0], 20));
+    for handle in [model, made, x] {
+        assert_eq!(bt_free(handle), 0);
+    }
+}
