@@ -22,7 +22,7 @@ CARGO := scripts/with-progress.sh cargo
 .PHONY: help demo test deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
-	@echo "make demo          ResNet-50 on a picture, in all three layouts"
+	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
@@ -39,8 +39,20 @@ help:
 setup:
 	@scripts/setup.sh $(SOURCE)
 
+# The example writes its network as an ONNX file, and the command line runs that file to the same result. One build for both
+# compiles blocktensor once.
+BUILT := $(CARGO_TARGET_DIR)/debug
+DEMO := $(CARGO_TARGET_DIR)/demo
+
 demo: setup
-	@$(CARGO) run $(FEATURES) --example resnet50 -- --image examples/data/house.png
+	@$(CARGO) build $(FEATURES) --package blocktensor --example resnet50 --package blocktensor-cli --bin blocktensor
+	@mkdir -p "$(DEMO)"
+	@"$(BUILT)/examples/resnet50" --image examples/data/house.png \
+		--onnx "$(DEMO)/resnet50.onnx" --output "$(DEMO)/resnet50.safetensors"
+	@echo
+	@echo "That ONNX file on the command line, compared with those logits:"
+	@"$(BUILT)/blocktensor" run "$(DEMO)/resnet50.onnx" --input examples/data/house.png --imagenet --top-k 5 \
+		--check-outputs "$(DEMO)/resnet50.safetensors"
 
 # The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
 # there with storage that ends at a protected page (src/fault/guard.rs).

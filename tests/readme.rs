@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use blocktensor::DType;
 use blocktensor::dispatch::{self, DispatchKey, Op};
 
 use crate::dispatch::engines::{has_avx512, ran};
@@ -13,8 +14,16 @@ const END: &str = "<!-- /ops -->";
 fn cell(op: &Op, key: DispatchKey) -> String {
     let Some(kernel) = op.kernel(key) else { return "-".into() };
     let mut text = ran(op, key).to_string();
-    if kernel.dtypes.len() > 1 {
-        let names: Vec<&str> = kernel.dtypes.iter().map(|d| d.name()).collect();
+    let mut dtypes: Vec<DType> = Vec::new();
+    for arg in op.schema().args.iter().filter(|arg| arg.kind.is_data()) {
+        for &dtype in kernel.dtypes_of(arg).unwrap_or(&DType::ALL) {
+            if !dtypes.contains(&dtype) {
+                dtypes.push(dtype);
+            }
+        }
+    }
+    if dtypes.len() > 1 {
+        let names: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
         text += &format!(" ({})", names.join(" "));
     }
     text
@@ -56,6 +65,11 @@ fn family(op: &Op) -> usize {
             if data == 1 && !scalar { 6 } else { 7 }
         }
     }
+}
+
+/// Whether README lists the op as unary: an element-wise op of one operand.
+pub fn is_unary(op: &Op) -> bool {
+    FAMILIES[family(op)] == "unary"
 }
 
 /// Ops of one family that run on the same engines for the same dtypes share a row.

@@ -6,6 +6,7 @@ mod failure;
 mod files;
 mod image;
 mod memory;
+mod onnx;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,6 +63,9 @@ struct Cli {
     /// A safetensors file to write: tensor `output`, [N, 1000], from the first layout in the table.
     #[arg(long)]
     output: Option<PathBuf>,
+    /// An ONNX file to write: the network with plain weights, input `image`, output `output`.
+    #[arg(long, conflicts_with = "packed")]
+    onnx: Option<PathBuf>,
     /// Print every reorder and every kernel run of one run of the network, for each layout.
     #[arg(long)]
     ledger: bool,
@@ -153,6 +157,10 @@ fn run(cli: &Cli) -> Result<(), Failure> {
     if let Some((path, first)) = written? {
         say!("wrote {}: the logits of {}", path.display(), first.mode.name());
     }
+    if let Some(path) = &cli.onnx {
+        onnx::write(path, &arch, &mut plain_weights(cli, &arch)?, dims[2])?;
+        say!("wrote {}: the network", path.display());
+    }
     if failed.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
@@ -199,13 +207,10 @@ fn network(
         let file = if cli.repack { PackedFile::read_or_repack(path)? } else { PackedFile::read(path)? };
         return Ok((Network::load(arch, &file, mode, batch, size)?, start.elapsed()));
     }
-    // Making noise takes longer than packing it.
-    let noise = if cli.weights.is_none() { Some(Weights::random(arch, 1)?) } else { None };
+    // Making noise takes longer than packing it, and is not measured.
+    let noise = if cli.weights.is_none() { Some(plain_weights(cli, arch)?) } else { None };
     let start = Instant::now();
-    let mut weights = match (&cli.weights, noise) {
-        (Some(path), _) => Weights::load(path, arch, cli.strict)?.0,
-        (None, noise) => noise.unwrap_or_default(),
-    };
+    let mut weights = noise.map_or_else(|| plain_weights(cli, arch), Ok)?;
     // Each plain tensor is freed once it is packed.
     let network = Network::pack(arch, &mut weights, mode, batch, size)?;
     let took = start.elapsed();
@@ -213,6 +218,14 @@ fn network(
         network.save(path, cli.repack)?;
     }
     Ok((network, took))
+}
+
+/// The weights of `--weights`, or seeded noise.
+fn plain_weights(cli: &Cli, arch: &Arch) -> Result<Weights, Error> {
+    match &cli.weights {
+        Some(path) => Ok(Weights::load(path, arch, cli.strict)?.0),
+        None => Weights::random(arch, 1),
+    }
 }
 
 fn measure(cli: &Cli, arch: &Arch, images: &StridedTensor, mode: Mode) -> Result<Report, Failure> {
