@@ -73,6 +73,16 @@ fn licence_files(folder: &Path) -> Vec<PathBuf> {
     files.into_iter().map(|(_, path)| path).collect()
 }
 
+/// The licence files of a crate whose package has none, from its repository.
+fn kept(name: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/licences").join(name);
+    assert!(
+        folder.is_dir(),
+        "{name} has no licence file: copy its repository's to tests/data/licences/{name}"
+    );
+    licence_files(&folder)
+}
+
 fn read(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let lines: Vec<_> = text.lines().map(str::trim_end).collect();
@@ -96,13 +106,13 @@ fn notices() -> String {
     let linked = linked();
     for name in &linked {
         let package = packages[name];
-        // A crate without a licence file takes that of another crate in the same repository.
+        // A crate without a licence file takes that of another crate in the same repository, or the copy that we keep.
         let siblings = linked.iter().map(|other| packages[other]);
         let files = std::iter::once(package)
             .chain(siblings.filter(|other| other["repository"] == package["repository"]))
             .map(|p| licence_files(&folder(p)))
             .find(|files| !files.is_empty())
-            .unwrap_or_else(|| panic!("{name} has no licence file"));
+            .unwrap_or_else(|| kept(package["name"].as_str().unwrap()));
         let licence = package["license"].as_str().unwrap();
         texts.entry(read(&files[0])).or_default().push(format!("{name} ({licence})"));
     }
