@@ -11,8 +11,8 @@ use crate::simd::{self, Loop};
 
 /// An element-wise function that a kernel can fuse.
 ///
-/// oneDNN's `Relu` and `LeakyRelu(0.0)` make 0 of NaN (the latter of minus infinity, too), and its `Clip` the lower bound. Our
-/// own kernels keep it, as PyTorch does: where that matters, call `ops::relu`, `ops::leaky_relu` or `ops::clamp` on the result
+/// oneDNN's `Relu` and `LeakyRelu(0.0)` make 0 of NaN (the latter of minus infinity, too), its `Clip` the lower bound, and its
+/// `HardSigmoid` 1; its `Gelu` makes NaN of infinity. Our own kernels keep both, as PyTorch does: where that matters, call `ops::relu`, `ops::leaky_relu` or `ops::clamp` on the result
 /// instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -27,6 +27,10 @@ pub enum Activation {
     Silu,
     /// x * min(max(x + 3, 0), 6) / 6
     HardSwish,
+    /// min(max(x + 3, 0), 6) / 6
+    HardSigmoid,
+    /// x times the normal distribution's share below x: `x * (1 + erf(x / sqrt(2))) / 2`.
+    Gelu,
     /// 1 / (1 + exp(-x))
     Sigmoid,
     /// tanh(x)
@@ -57,6 +61,8 @@ impl Loop for Over<'_> {
             Activation::Clip(low, high) => each(values, |x| math::clamp(x, low, high)),
             Activation::Silu => each(values, math::silu),
             Activation::HardSwish => each(values, math::hardswish),
+            Activation::HardSigmoid => each(values, math::hardsigmoid),
+            Activation::Gelu => each(values, math::gelu),
             Activation::Sigmoid => each(values, math::sigmoid),
             Activation::Tanh => each(values, math::tanh),
         }
@@ -76,6 +82,8 @@ impl fmt::Display for Activation {
             Activation::Clip(low, high) => write!(f, "clip({low},{high})"),
             Activation::Silu => f.write_str("silu"),
             Activation::HardSwish => f.write_str("hardswish"),
+            Activation::HardSigmoid => f.write_str("hardsigmoid"),
+            Activation::Gelu => f.write_str("gelu"),
             Activation::Sigmoid => f.write_str("sigmoid"),
             Activation::Tanh => f.write_str("tanh"),
         }
@@ -92,8 +100,18 @@ pub enum PostOp {
     MulChannel,
     /// Add value c of the next `channel` parameter to channel c.
     AddChannel,
+    /// Multiply what is not above 0 in channel c by value c of the next `channel` parameter. oneDNN's kernels do not fuse it:
+    /// the bias and the whole list follow in a pass of our own over the result, in place.
+    Prelu,
     /// Apply a function.
     Activation(Activation),
+}
+
+impl PostOp {
+    /// Whether it takes the next `channel` parameter.
+    pub(crate) fn takes_channel(self) -> bool {
+        matches!(self, PostOp::MulChannel | PostOp::AddChannel | PostOp::Prelu)
+    }
 }
 
 /// The most post-ops that one kernel fuses.
@@ -166,7 +184,7 @@ impl PostOps {
 
     /// How many `channel` parameters the list takes.
     pub fn channel_operands(&self) -> usize {
-        self.iter().filter(|op| matches!(op, PostOp::MulChannel | PostOp::AddChannel)).count()
+        self.iter().filter(|op| op.takes_channel()).count()
     }
 
     /// Whether the list takes a `residual` operand.
@@ -181,7 +199,7 @@ impl PostOps {
             format!("`{got}`"),
             rule,
             "write words of residual, mul_channel, add_channel, relu, relu6, leaky_relu(slope), clip(low,high), silu, \
-             hardswish, sigmoid, tanh, with commas between",
+             hardswish, hardsigmoid, gelu, prelu, sigmoid, tanh, with commas between",
         ))
     }
 }
@@ -196,6 +214,7 @@ impl fmt::Display for PostOps {
                 PostOp::Residual => f.write_str("residual")?,
                 PostOp::MulChannel => f.write_str("mul_channel")?,
                 PostOp::AddChannel => f.write_str("add_channel")?,
+                PostOp::Prelu => f.write_str("prelu")?,
                 PostOp::Activation(a) => write!(f, "{a}")?,
             }
         }
@@ -241,6 +260,7 @@ impl FromStr for PostOps {
                 ("residual", 0) => return Err(PostOps::bad(text, TWO_RESIDUALS)),
                 ("mul_channel", 0) => PostOp::MulChannel,
                 ("add_channel", 0) => PostOp::AddChannel,
+                ("prelu", 0) => PostOp::Prelu,
                 ("relu", 0) => PostOp::Activation(Activation::Relu),
                 ("relu6", 0) => PostOp::Activation(Activation::Clip(0.0, 6.0)),
                 ("leaky_relu", 1) => PostOp::Activation(Activation::LeakyRelu(numbers[0])),
@@ -250,6 +270,8 @@ impl FromStr for PostOps {
                 ("clip", 2) => return Err(PostOps::bad(text, BOUNDS)),
                 ("silu", 0) => PostOp::Activation(Activation::Silu),
                 ("hardswish", 0) => PostOp::Activation(Activation::HardSwish),
+                ("hardsigmoid", 0) => PostOp::Activation(Activation::HardSigmoid),
+                ("gelu", 0) => PostOp::Activation(Activation::Gelu),
                 ("sigmoid", 0) => PostOp::Activation(Activation::Sigmoid),
                 ("tanh", 0) => PostOp::Activation(Activation::Tanh),
                 _ => return Err(PostOps::bad(text, "a word in it is not known, or has the wrong numbers")),

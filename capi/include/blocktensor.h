@@ -15,7 +15,8 @@
  * blocking weights, bt_pack_conv packs plain weights once.
  *
  * "padding" is one integer, one per spatial dimension, or one per side (all begins, then all ends). "post_ops" is a
- * comma-separated list of: residual, relu, relu6, leaky_relu(slope), clip(low,high), silu, hardswish, sigmoid, tanh.
+ * comma-separated list of: residual, relu, relu6, leaky_relu(slope), clip(low,high), silu, hardswish,
+ * hardsigmoid, gelu, sigmoid, tanh, mul_channel, add_channel, prelu. The last three take "channel" operands.
  */
 
 #ifndef BLOCKTENSOR_H

@@ -28,10 +28,15 @@ const ROOM: libc::rlim_t = 64 << 20;
 
 /// Limits what this run may map.
 pub fn limit_memory() {
+    limit_memory_to(ROOM);
+}
+
+/// As [`limit_memory`], with other room, in **bytes**.
+pub fn limit_memory_to(room: libc::rlim_t) {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     // The sixth field is data and stack, which the limit counts.
     let Some(pages) = pages.split(' ').nth(5).and_then(|n| n.parse::<libc::rlim_t>().ok()) else { return };
-    let limit = libc::rlimit { rlim_cur: pages * 4096 + ROOM, rlim_max: libc::RLIM_INFINITY };
+    let limit = libc::rlimit { rlim_cur: pages * 4096 + room, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: reads a structure that lives through the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_DATA, &limit) }, 0);
 }

@@ -58,6 +58,8 @@ pub(crate) struct ConvSpec<'a> {
     /// For a transposed convolution; otherwise 0.
     pub output_padding: &'a [usize],
     pub post_ops: &'a [PostSpec<'a>],
+    /// Whether bias and post-ops are left to a pass of ours, because the engine lacks one of them.
+    pub finished_apart: bool,
     /// Whether a reference implementation may run.
     pub allow_reference: bool,
     /// The number of threads that it will run on.
@@ -71,7 +73,8 @@ impl ConvSpec<'_> {
         self.src.push_key(key);
         self.weights.push_key(key);
         self.dst.push_key(key);
-        key.push(self.bias.map_or(0, |b| b as u64 + 1) << 1 | u64::from(self.allow_reference));
+        let flags = u64::from(self.finished_apart) << 1 | u64::from(self.allow_reference);
+        key.push(self.bias.map_or(0, |b| b as u64 + 1) << 2 | flags);
         for list in [self.strides, self.dilation, self.pad_begin, self.pad_end, self.output_padding] {
             key.extend(list.iter().map(|&v| v as u64));
         }
@@ -86,6 +89,9 @@ impl ConvSpec<'_> {
 
     /// A new primitive, outside the cache.
     pub(crate) fn create(&self) -> Result<Executable, Refused> {
+        if self.finished_apart {
+            return self.bare().create().map(Executable::without_bias_and_post_ops);
+        }
         self.create_without(|implementation| self.bias.is_some() && implementation.starts_with(BAD_WITH_BIAS))
     }
 
@@ -112,10 +118,14 @@ impl ConvSpec<'_> {
         }
         let loops_after = implementation.starts_with(SLOW_POST_OPS) || is_reference(&implementation);
         if loops_after && (self.bias.is_some() || !post_ops.is_empty()) {
-            let bare = ConvSpec { bias: None, post_ops: &[], ..*self };
-            return bare.create().map(Executable::without_bias_and_post_ops);
+            return self.bare().create().map(Executable::without_bias_and_post_ops);
         }
         Ok(Executable::new(&desc, &self.arguments(&post_ops))?)
+    }
+
+    /// The same without bias and post-ops.
+    fn bare(&self) -> ConvSpec<'_> {
+        ConvSpec { bias: None, post_ops: &[], finished_apart: false, ..*self }
     }
 
     /// The arguments of a run, in order.

@@ -1,11 +1,12 @@
 //! Convolution under every dispatch key, against f64 loops from the definition.
 
-use blocktensor::ops::{self, Activation, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
+use blocktensor::ops::{self, Conv1d, Conv2d, Conv3d, Fusion, PostOp};
 use blocktensor::{
     BlockedTensor, DType, Error, Layout, MemoryFormat, PackedConv1d, PackedConv2d, PackedConv3d, Source,
     StridedTensor, Tensor, WeightsKind, ledger,
 };
 
+use super::conv_activations::{ACTIVATIONS, of};
 use crate::support::conv::Problem;
 use crate::support::{Rng, assert_close};
 
@@ -51,7 +52,7 @@ pub(super) struct Data {
     pub w: StridedTensor,
     pub b: StridedTensor,
     pub want: Vec<f64>,
-    magnitude: Vec<f64>,
+    pub(super) magnitude: Vec<f64>,
 }
 
 impl Data {
@@ -255,44 +256,20 @@ fn conv2d_runs_a_reference_implementation_only_where_allowed() {
 #[test]
 fn conv2d_own_kernel_applies_post_ops_and_leaves_zero_tails() {
     let mut rng = Rng(4);
-    let activations = [
-        Activation::Relu,
-        Activation::LeakyRelu(0.25),
-        Activation::Clip(-1.0, 6.0),
-        Activation::Silu,
-        Activation::HardSwish,
-        Activation::Sigmoid,
-        Activation::Tanh,
-    ];
-    for (case, activation) in activations.into_iter().enumerate() {
+    for (case, activation) in ACTIVATIONS.into_iter().enumerate() {
         let p = own_problem(OWN[case % OWN.len()], 1 + case % 2);
         let data = Data::new(&p, 2, |n| rng.reals(n));
         let dims: Vec<usize> = [&[p.n, p.o], &p.output()[1..]].concat();
         let residual = rng.reals(data.want.len());
         let (scale, shift) = (rng.reals(p.o), rng.reals(p.o));
         let pixels = data.want.len() / p.n / p.o;
-        let apply = |v: f64| match activation {
-            Activation::Relu => v.max(0.0),
-            Activation::LeakyRelu(s) => {
-                if v > 0.0 {
-                    v
-                } else {
-                    v * f64::from(s)
-                }
-            }
-            Activation::Clip(low, high) => v.clamp(low.into(), high.into()),
-            Activation::Silu => v / (1.0 + (-v).exp()),
-            Activation::HardSwish => v * (v + 3.0).clamp(0.0, 6.0) / 6.0,
-            Activation::Sigmoid => 1.0 / (1.0 + (-v).exp()),
-            _ => v.tanh(),
-        };
         let want: Vec<f64> = data
             .want
             .iter()
             .enumerate()
             .map(|(i, v)| {
                 let c = i / pixels % p.o;
-                apply(v * f64::from(scale[c]) + f64::from(residual[i])) + f64::from(shift[c])
+                of(activation, v * f64::from(scale[c]) + f64::from(residual[i])) + f64::from(shift[c])
             })
             .collect();
         let params = conv2d(&p)

@@ -53,7 +53,7 @@ fn conv2d_tail_stays_zero_beside_infinities_and_nan() {
 }
 
 fn operands(op: PostOp) -> usize {
-    usize::from(op == PostOp::MulChannel)
+    usize::from(matches!(op, PostOp::MulChannel | PostOp::Prelu))
 }
 
 #[test]
@@ -68,9 +68,13 @@ fn conv2d_tail_stays_zero_after_every_post_op() {
         Activation::Clip(1.0, 2.0),
         Activation::Sigmoid,
         Activation::HardSwish,
+        Activation::HardSigmoid,
+        Activation::Gelu,
     ];
     for (i, f) in functions.into_iter().enumerate() {
-        for before in [None, Some(PostOp::Activation(Activation::Tanh)), Some(PostOp::MulChannel)] {
+        for before in
+            [None, Some(PostOp::Activation(Activation::Tanh)), Some(PostOp::MulChannel), Some(PostOp::Prelu)]
+        {
             let p =
                 Problem { groups: 1, c: [16, 3, 17][i % 3], o: [5, 17, 20][i % 3], ..problem(&mut rng, 2) };
             let data = Data::new(&p, 2, |n| rng.integers(n));

@@ -65,17 +65,18 @@ fn conv_transpose_with_lists_of_post_ops_is_exact_in_every_layout() {
         let mut numbers: Vec<Vec<f32>> = Vec::new();
         let mut takes_residual = false;
         for _ in 0..1 + rng.below(5) {
-            let op = match rng.below(7) {
+            let op = match rng.below(8) {
                 0 if !takes_residual => PostOp::Residual,
                 1 if numbers.len() < 2 => PostOp::MulChannel,
                 2 => PostOp::AddChannel,
-                3 => PostOp::Activation(Activation::Relu),
+                3 if numbers.len() < 2 => PostOp::Prelu,
+                7 => PostOp::Activation(Activation::Relu),
                 4 => PostOp::Activation(Activation::LeakyRelu(0.5)),
                 5 => PostOp::Activation(Activation::LeakyRelu(-2.0)),
                 _ => PostOp::Activation(Activation::Clip(-9.0, 20.0)),
             };
             params = params.post_op(op);
-            let own = if matches!(op, PostOp::MulChannel | PostOp::AddChannel) {
+            let own = if matches!(op, PostOp::MulChannel | PostOp::AddChannel | PostOp::Prelu) {
                 numbers.push(rng.integers(p.of.o));
                 &numbers[numbers.len() - 1][..]
             } else {
@@ -88,6 +89,8 @@ fn conv_transpose_with_lists_of_post_ops_is_exact_in_every_layout() {
                     PostOp::Residual => *v + f64::from(residual[i]),
                     PostOp::MulChannel => *v * f64::from(own[c]),
                     PostOp::AddChannel => *v + f64::from(own[c]),
+                    PostOp::Prelu if *v > 0.0 => *v,
+                    PostOp::Prelu => *v * f64::from(own[c]),
                     PostOp::Activation(a) => exact(a, *v),
                     other => unreachable!("{other:?}"),
                 };

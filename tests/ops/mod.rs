@@ -3,6 +3,7 @@
 mod binary;
 mod cat;
 mod conv;
+mod conv_activations;
 mod conv_channel_affine;
 mod conv_tails;
 mod conv_transpose;

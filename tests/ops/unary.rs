@@ -91,7 +91,7 @@ fn gelu_tanh(x: f64) -> f64 {
 }
 
 /// `erf` by its series, and by the continued fraction of its complement.
-fn erf(x: f64) -> f64 {
+pub(crate) fn erf(x: f64) -> f64 {
     let t = x.abs();
     if t < 3.0 {
         let (mut term, mut sum) = (t, t);

@@ -66,6 +66,12 @@ fn network() -> Graph {
     let other = n.op("hardswish", &[("x", y)], &[]);
     let w = n.op("add", &[("a", w), ("b", other)], &[]);
     let w = n.op("relu", &[("x", w)], &[]);
+    // What no weights can take up: slopes for each channel, and a batch norm after them.
+    let w = n.conv("conv2d", w, &[18, 18, 1, 1], &[]);
+    let slopes = n.constant(&[18]);
+    let w = n.op("prelu", &[("x", w), ("weights", slopes)], &[]);
+    let w = n.batch_norm(w, 18);
+    let w = n.op("hardsigmoid", &[("x", w)], &[]);
     // A grouped transposed convolution and its batch norm.
     let params = [("groups", Param::Int(2)), ("stride", vec![2i64, 2].into())];
     let t = n.conv("conv_transpose2d", w, &[18, 7, 2, 2], &params);
@@ -142,6 +148,8 @@ fn every_pass_finds_its_pattern_and_fused_nodes_are_gone() {
         "pad",
         "sigmoid",
         "relu",
+        "prelu",
+        "hardsigmoid",
         "mul_channel",
         "transpose",
         "narrow",

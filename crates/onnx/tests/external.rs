@@ -64,6 +64,41 @@ fn data_is_read_at_its_offset() {
     }
 }
 
+/// A tensor of 2.4 GB, of whose file the disk has only the last page.
+#[test]
+fn mapped_data_beyond_two_gigabytes_is_read_only_where_it_is_used() {
+    const COUNT: i64 = 600_000_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = std::fs::File::create(folder.path().join("w.bin")).expect("a file");
+    file.set_len(4 * COUNT as u64 + 8).expect("a sparse file");
+    let last: Vec<u8> = [5f32, 6.0, 7.0, 8.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+    std::os::unix::fs::FileExt::write_all_at(&file, &last, 4 * COUNT as u64 - 8).expect("the last values");
+    let offset = (4 * COUNT).to_string();
+    let mut model = model(&[("location", "w.bin"), ("offset", &offset)])
+        .ints("starts", &[COUNT - 2])
+        .ints("ends", &[COUNT])
+        .node("Slice", &["large", "starts", "ends"], &["tail"])
+        .node("Mul", &["y", "tail"], &["z"])
+        .output("z");
+    let mut large = model.graph.initializer[0].clone();
+    large.name = Some("large".to_string());
+    large.dims = vec![COUNT];
+    large.external_data.truncate(1);
+    model.graph.initializer.push(large);
+    let path = folder.path().join("model.onnx");
+    std::fs::write(&path, model.bytes()).expect("a file");
+    // SAFETY: the test does not change the file.
+    let graph = unsafe { blocktensor_onnx::Importer::new().map_path(&path) }.expect("a graph");
+    let network = graph.with_sizes(&Sizes::new()).expect("a network");
+    let x = blocktensor::StridedTensor::from_slice(&[10f32, 20.0], &[2]).expect("a tensor");
+    let results = run(&network, &[("x".to_string(), x)].into()).expect("a run");
+    assert_eq!(results[1].1.to_vec::<f32>().expect("numbers"), [17.0 * 5.0, 28.0 * 6.0]);
+    let resident = std::fs::read_to_string("/proc/self/status").expect("a status");
+    let peak = resident.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the peak");
+    let peak: u64 = peak.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(peak < 1 << 20, "{peak} kB");
+}
+
 #[test]
 fn data_outside_the_folder_is_refused() {
     let outer = tempfile::tempdir().expect("a folder");

@@ -379,7 +379,7 @@ fn ints(input: &mut Input, name: &str, first: &First) -> Value {
 }
 
 fn word(input: &mut Input, name: &str, op: &str, first: &First) -> String {
-    const POST_OPS: [&str; 14] = [
+    const POST_OPS: [&str; 16] = [
         "",
         "relu",
         "residual",
@@ -391,6 +391,8 @@ fn word(input: &mut Input, name: &str, op: &str, first: &First) -> String {
         "tanh",
         "silu",
         "hardswish",
+        "hardsigmoid,gelu",
+        "prelu,residual",
         "leaky_relu(0.1)",
         "clip(6,0)",
         "relu,relu,relu,relu,relu,relu,relu,relu,relu",

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::error::Result;
 #[cfg(feature = "onednn")]
 use crate::kernels::lanes::Lanes;
+use crate::math;
 use crate::post_ops::{PostOp, PostOps};
 use crate::simd::{self, Loop};
 use crate::tensor::any::TensorRef;
@@ -71,6 +72,10 @@ impl Loop for Pixels<'_> {
                 PostOp::AddChannel => {
                     let Some(c) = numbers.next() else { continue };
                     with_channels(values, lanes, &c[channels.clone()], |v, c| v + c);
+                }
+                PostOp::Prelu => {
+                    let Some(c) = numbers.next() else { continue };
+                    with_channels(values, lanes, &c[channels.clone()], math::prelu);
                 }
                 PostOp::Activation(a) => a.over(values),
             }

@@ -110,7 +110,7 @@ pub(crate) fn check_fusion(
             "channel",
             format!("{} vectors", channel.len()),
             format!("the post-ops `{post_ops}` take {}", post_ops.channel_operands()),
-            "pass one for each mul_channel and add_channel"
+            "pass one for each mul_channel, add_channel and prelu"
         );
     }
     for c in channel {

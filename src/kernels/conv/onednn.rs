@@ -60,6 +60,8 @@ pub(crate) fn primitive(
             PostOp::MulChannel => PostSpec::Binary { alg: sys::dnnl_binary_mul, other: channel },
             PostOp::AddChannel => PostSpec::Binary { alg: sys::dnnl_binary_add, other: channel },
             PostOp::Activation(a) => eltwise(a),
+            // Nothing is asked of the engine then.
+            PostOp::Prelu => continue,
         };
     }
     let spec = ConvSpec {
@@ -74,6 +76,7 @@ pub(crate) fn primitive(
         pad_end: &g.pad_end,
         output_padding: &g.output_padding,
         post_ops: &posts[..post_ops.len()],
+        finished_apart: post_ops.contains(&PostOp::Prelu),
         allow_reference,
         threads,
     };
@@ -110,6 +113,8 @@ fn eltwise(a: Activation) -> PostSpec<'static> {
         Activation::Clip(low, high) => (sys::dnnl_eltwise_clip, low, high),
         Activation::Silu => (sys::dnnl_eltwise_swish, 1.0, 0.0),
         Activation::HardSwish => (sys::dnnl_eltwise_hardswish, 1.0 / 6.0, 0.5),
+        Activation::HardSigmoid => (sys::dnnl_eltwise_hardsigmoid, 1.0 / 6.0, 0.5),
+        Activation::Gelu => (sys::dnnl_eltwise_gelu_erf, 0.0, 0.0),
         Activation::Sigmoid => (sys::dnnl_eltwise_logistic, 0.0, 0.0),
         Activation::Tanh => (sys::dnnl_eltwise_tanh, 0.0, 0.0),
     };
@@ -174,7 +179,7 @@ pub(crate) fn execute(
     for (i, op) in fused.iter().enumerate() {
         operands[i] = match op {
             PostOp::Residual => o.residual.unwrap_or(&[]),
-            PostOp::MulChannel | PostOp::AddChannel => {
+            PostOp::MulChannel | PostOp::AddChannel | PostOp::Prelu => {
                 next_vector.next().map_or(&[][..], |v| bytemuck::cast_slice(v))
             }
             PostOp::Activation(_) => continue,

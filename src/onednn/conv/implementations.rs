@@ -176,6 +176,7 @@ fn every_implementation_gives_the_numbers_of_the_definition() {
                 pad_end: &p.pad,
                 output_padding: &[0, 0],
                 post_ops: &[],
+                finished_apart: false,
                 allow_reference: true,
                 threads: threads::current_threads(),
             };
@@ -251,6 +252,7 @@ impl Pointwise<'_> {
             pad_end: &[0, 0],
             output_padding: &[0, 0],
             post_ops,
+            finished_apart: false,
             allow_reference: true,
             threads: threads::current_threads(),
         };

@@ -33,9 +33,10 @@ pub enum Pass {
     /// Batch norms, and numbers that are multiplied or added for each channel, go into the weights and the bias of the
     /// convolution or linear layer before them.
     FoldScales,
-    /// Padding with zeros goes into the convolution after it.
+    /// Padding with zeros goes into the convolution or average pool after it, with minus infinity into the max pool.
     FoldPads,
-    /// Activations and additions after a convolution become its post-ops.
+    /// Activations, `prelu` with constant slopes, additions, and per-channel numbers after those become post-ops of the
+    /// convolution before them.
     FusePostOps,
     /// `cat(a, b, c)` after `cat(a, b)` becomes `cat(cat(a, b), c)`, so that a plan can compute `a`, `b` and `c` in their
     /// places of one piece of memory.

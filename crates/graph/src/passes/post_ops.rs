@@ -1,7 +1,8 @@
 //! What follows a convolution becomes its post-ops.
 
-use blocktensor::{BoundOp, ParamValue};
+use blocktensor::{BoundOp, ParamValue, StridedTensor};
 
+use super::scales::{Affine, affine};
 use crate::Param;
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, TensorId};
@@ -14,10 +15,11 @@ const MOST: usize = 8;
 pub(super) fn run(network: &mut Network) -> Result<usize> {
     let mut gone = Vec::new();
     for i in 0..network.nodes.len() {
-        let fused = match activation(&network.nodes[i]) {
-            Some(word) => fuse_activation(network, i, &word, &gone)?,
-            None if network.nodes[i].op.op() == "add" => fuse_residual(network, i, &gone)?,
-            None => None,
+        let fused = match (activation(&network.nodes[i]), network.nodes[i].op.op()) {
+            (Some(word), _) => fuse_words(network, i, &[&word], vec![], &gone)?,
+            (None, "add") => fuse_residual(network, i, &gone)?,
+            (None, "prelu") => fuse_prelu(network, i, &gone)?,
+            (None, _) => fuse_affine(network, i, &gone)?,
         };
         gone.extend(fused);
     }
@@ -39,7 +41,9 @@ fn activation(node: &Node) -> Option<String> {
     };
     let clip = |low: f32, high: f32| (low <= high).then(|| format!("clip({low},{high})"));
     match node.op.op() {
-        op @ ("relu" | "silu" | "hardswish" | "sigmoid" | "tanh" | "relu6") => Some(op.to_string()),
+        op @ ("relu" | "silu" | "hardswish" | "hardsigmoid" | "gelu" | "sigmoid" | "tanh" | "relu6") => {
+            Some(op.to_string())
+        }
         "leaky_relu" => Some(format!("leaky_relu({})", number("slope")?)),
         "hardtanh" | "clamp" => match (number("min")?, number("max")?) {
             (0.0, f32::INFINITY) => Some("relu".to_string()),
@@ -50,15 +54,66 @@ fn activation(node: &Node) -> Option<String> {
     }
 }
 
-/// Makes an activation a post-op of the convolution before it. Returns the node that is no longer needed.
-fn fuse_activation(network: &mut Network, i: usize, word: &str, gone: &[usize]) -> Result<Option<usize>> {
-    let x = network.nodes[i].inputs[0];
-    let Some(conv) = fusable(network, x, gone) else { return Ok(None) };
-    let mut words = post_ops(&network.nodes[conv]);
-    words.push(word.to_string());
-    network.nodes[conv].set_params(&[("post_ops", Param::Str(words.join(",")))])?;
+/// Makes a node the last post-ops of the convolution before it; `channel` has their numbers, one for each channel. Returns
+/// the node that is no longer needed.
+fn fuse_words(
+    network: &mut Network,
+    i: usize,
+    words: &[&str],
+    channel: Vec<Vec<f32>>,
+    gone: &[usize],
+) -> Result<Option<usize>> {
+    let Some(conv) = fusable(network, network.nodes[i].inputs[0], words.len(), gone) else { return Ok(None) };
+    let mut all = post_ops(&network.nodes[conv]);
+    all.extend(words.iter().map(|word| word.to_string()));
+    let mut names = network.nodes[conv].op.inputs().to_vec();
+    let mut inputs = network.nodes[conv].inputs.clone();
+    for numbers in channel {
+        names.push("channel");
+        inputs.push(network.add_constant(StridedTensor::from_slice(&numbers, &[numbers.len()])?));
+    }
+    network.nodes[conv].op =
+        rebound(&network.nodes[conv], &names, &[("post_ops", Param::Str(all.join(",")))])?;
+    network.nodes[conv].inputs = inputs;
     move_to(network, conv, i);
     Ok(Some(conv))
+}
+
+/// `prelu` with constant slopes.
+fn fuse_prelu(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<usize>> {
+    let node = &network.nodes[i];
+    let Some(&channels) = network.tensor(node.outputs[0]).dims().get(1) else { return Ok(None) };
+    let Some(slopes) = network.tensor(node.inputs[1]).constant() else { return Ok(None) };
+    let slopes = slopes.to_vec::<f32>()?;
+    let slopes = match slopes[..] {
+        [slope] => vec![slope; channels],
+        _ if slopes.len() == channels => slopes,
+        _ => return Ok(None),
+    };
+    fuse_words(network, i, &["prelu"], vec![slopes], gone)
+}
+
+/// Batch norms and per-channel numbers after a convolution that has other post-ops before them: without these, they are in
+/// its weights already.
+fn fuse_affine(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<usize>> {
+    let node = &network.nodes[i];
+    let (Some(&x), Some(&result)) = (node.inputs.first(), node.outputs.first()) else { return Ok(None) };
+    if fusable(network, x, 1, gone).is_none_or(|conv| post_ops(&network.nodes[conv]).is_empty()) {
+        return Ok(None);
+    }
+    let Some(&channels) = network.tensor(result).dims().get(1) else { return Ok(None) };
+    let Some(Affine { scale, shift }) = affine(network, node, channels)? else { return Ok(None) };
+    let numbers = |all: Vec<f64>| all.into_iter().map(|v| v as f32).collect::<Vec<f32>>();
+    let (mut words, mut channel) = (vec![], vec![]);
+    if scale.iter().any(|v| *v != 1.0) {
+        words.push("mul_channel");
+        channel.push(numbers(scale));
+    }
+    if words.is_empty() || shift.iter().any(|v| *v != 0.0) {
+        words.push("add_channel");
+        channel.push(numbers(shift));
+    }
+    fuse_words(network, i, &words, channel, gone)
 }
 
 /// Makes an addition a post-op of the convolution that computes one of its operands.
@@ -68,7 +123,7 @@ fn fuse_residual(network: &mut Network, i: usize, gone: &[usize]) -> Result<Opti
         return Ok(None);
     }
     let candidates = [(a, b), (b, a)].into_iter().filter_map(|(x, other)| {
-        let conv = fusable(network, x, gone)?;
+        let conv = fusable(network, x, 1, gone)?;
         let words = post_ops(&network.nodes[conv]);
         let free = !words.iter().any(|w| w == "residual") && network.tensor(other).constant.is_none();
         free.then_some((conv, other, words))
@@ -92,8 +147,8 @@ fn fuse_residual(network: &mut Network, i: usize, gone: &[usize]) -> Result<Opti
     Ok(Some(conv))
 }
 
-/// The convolution that computes this tensor, if nobody else uses it and it takes one more post-op.
-fn fusable(network: &Network, x: TensorId, gone: &[usize]) -> Option<usize> {
+/// The convolution that computes this tensor, if nobody else uses it and it takes this many more post-ops.
+fn fusable(network: &Network, x: TensorId, more: usize, gone: &[usize]) -> Option<usize> {
     let conv =
         (0..network.nodes.len()).find(|i| !gone.contains(i) && network.nodes[*i].outputs.contains(&x))?;
     let node = &network.nodes[conv];
@@ -103,7 +158,7 @@ fn fusable(network: &Network, x: TensorId, gone: &[usize]) -> Option<usize> {
     };
     let used_once = network.uses()[x.0] == 1;
     let free = convolution(node) && constant("weights") && constant("bias");
-    (free && used_once && post_ops(node).len() < MOST).then_some(conv)
+    (free && used_once && post_ops(node).len() + more <= MOST).then_some(conv)
 }
 
 /// The words of a convolution's post-ops. Commas inside parentheses separate numbers.

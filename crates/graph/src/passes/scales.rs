@@ -20,9 +20,9 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
 }
 
 /// Result = layer * scale + shift, for each output channel.
-struct Affine {
-    scale: Vec<f64>,
-    shift: Vec<f64>,
+pub(super) struct Affine {
+    pub(super) scale: Vec<f64>,
+    pub(super) shift: Vec<f64>,
 }
 
 fn fold(network: &mut Network, i: usize) -> Result<bool> {
@@ -80,7 +80,7 @@ fn channels(layer: &Node, network: &Network) -> usize {
 }
 
 /// What the node does to each channel, if it is a batch norm or arithmetic with constants.
-fn affine(network: &Network, node: &Node, channels: usize) -> Result<Option<Affine>> {
+pub(super) fn affine(network: &Network, node: &Node, channels: usize) -> Result<Option<Affine>> {
     let vector = |id: TensorId| -> Result<Option<Vec<f64>>> {
         let Some(t) = &network.tensor(id).constant else { return Ok(None) };
         let values: Vec<f64> = t.to_vec::<f32>()?.into_iter().map(f64::from).collect();

@@ -32,13 +32,14 @@ pub(super) const OPS: &[Op] = &[
 ];
 
 /// The most elements of a constant that a few bytes of a file describe.
-pub(crate) const MAX_GENERATED: usize = 1 << 26;
+pub(crate) const MAX_GENERATED: usize = 1 << 24;
 
-fn check_generated(count: usize, cx: &Expansion<'_>) -> Result<()> {
-    if count <= MAX_GENERATED {
+pub(crate) fn check_generated(count: Option<usize>, cx: &Expansion<'_>) -> Result<()> {
+    if count.is_some_and(|count| count <= MAX_GENERATED) {
         return Ok(());
     }
     let rule = format!("constants that are computed have at most {MAX_GENERATED} elements");
+    let count = count.map_or("more than 2^64".to_string(), |count| count.to_string());
     Err(cx.invalid("shape", format!("{count} elements"), &rule, "store the tensor in the file"))
 }
 
@@ -109,8 +110,8 @@ fn constant_of_shape(
 ) -> Result<Vec<Value>> {
     let shape = int_list(input(inputs, 0, cx)?, "sizes", cx)?;
     let dims = dims_of(&shape, cx)?;
-    let count = dims.iter().product();
-    check_generated(count, cx)?;
+    let count: usize = dims.iter().product();
+    check_generated(Some(count), cx)?;
     Ok(vec![match node.tensor("value") {
         None => filled(0.0, &dims)?,
         Some(Constant::I64 { values, .. }) if values.len() == 1 => build::ints(vec![values[0]; count], &dims),
@@ -132,7 +133,7 @@ fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
     let &[rows, columns] = x.dims() else {
         return Err(cx.invalid("input", format!("{:?}", x.dims()), "it has two axes", "reshape it"));
     };
-    check_generated(rows * columns, cx)?;
+    check_generated(rows.checked_mul(columns), cx)?;
     let of = match node.int("dtype") {
         Some(to) => element_type(to, cx)?,
         None => x.element_type(),
@@ -170,7 +171,7 @@ fn range(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
         return Err(cx.invalid("delta", step, "it is not 0", "correct the range"));
     }
     let count = count as usize;
-    check_generated(count, cx)?;
+    check_generated(Some(count), cx)?;
     Ok(vec![match start_value.element_type() {
         ElementType::F32 => {
             let values: Vec<f32> = (0..count).map(|i| (start + i as f64 * step) as f32).collect();

@@ -61,7 +61,7 @@ fn clip(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
 }
 
 /// In inference, dropout does nothing, and its mask is all true.
-fn dropout(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+fn dropout(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     if let Some(training) = maybe(inputs, 2) {
         let ratio = maybe(inputs, 1).map_or(Some(0.5), scalar);
@@ -70,6 +70,10 @@ fn dropout(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
             return Err(cx.unsupported("training mode: masks are random"));
         }
     }
+    if !node.has_output(1) {
+        return Ok(vec![x.clone()]);
+    }
+    super::check_generated(Some(x.numel()), cx)?;
     let mask = vec![true; x.numel()];
     let mask = blocktensor_graph::Constant::Bool { dims: x.dims().to_vec(), values: mask };
     Ok(vec![x.clone(), mask.into()])

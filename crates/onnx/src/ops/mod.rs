@@ -27,7 +27,7 @@ mod unary;
 use crate::node::{Import, Kind};
 
 pub(crate) use args::{axis_of, broadcast_dims, dims_of};
-pub(crate) use constant::MAX_GENERATED;
+pub(crate) use constant::{MAX_GENERATED, check_generated};
 
 /// An op of ONNX's own operator set.
 pub(crate) struct Op {

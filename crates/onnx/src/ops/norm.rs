@@ -88,13 +88,17 @@ fn batch_norm_of_batch(
     Ok(results)
 }
 
+/// A group norm with one channel in each group: `instance_norm` gives row-major results as PyTorch's does, and reorders for
+/// them.
 fn instance_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
-    let operands = [
-        ("x", float_input(inputs, 0, cx)?),
-        ("weight", float_input(inputs, 1, cx)?),
-        ("bias", float_input(inputs, 2, cx)?),
-    ];
-    Ok(vec![cx.op("instance_norm", &operands, &[("eps", epsilon(node).into())])?])
+    let x = float_input(inputs, 0, cx)?;
+    let groups = x.dims().get(1).copied().unwrap_or(0);
+    let operands = [("x", x), ("weight", float_input(inputs, 1, cx)?), ("bias", float_input(inputs, 2, cx)?)];
+    Ok(vec![cx.op(
+        "group_norm",
+        &operands,
+        &[("eps", epsilon(node).into()), ("groups", build::int(groups))],
+    )?])
 }
 
 fn group_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {

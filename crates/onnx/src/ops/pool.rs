@@ -133,7 +133,17 @@ impl Pool {
     }
 
     /// For each result pixel, a number made of the counts of its axes, with sizes [1, 1, ...].
-    fn table(&self, with_pads: bool, number: impl Fn(usize) -> f32) -> Result<(Vec<f32>, Vec<usize>)> {
+    fn table(
+        &self,
+        with_pads: bool,
+        cx: &Expansion<'_>,
+        number: impl Fn(usize) -> f32,
+    ) -> Result<(Vec<f32>, Vec<usize>)> {
+        let count = self.output.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+        super::check_generated(count, cx)?;
+        for (output, kernel) in self.output.iter().zip(&self.window.kernel) {
+            super::check_generated(output.checked_mul(*kernel), cx)?;
+        }
         let mut table = vec![1usize];
         for axis in 0..self.sizes.len() {
             let counts = self.counts(axis, with_pads);
@@ -246,7 +256,7 @@ fn average_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
     if is_dense {
         let padded = pool.pad(cx, x, 0.0)?;
         let mean = pool.run(cx, "avg_pool", &padded, true)?;
-        let (ratios, dims) = pool.table(with_pads, |count| elements as f32 / count as f32)?;
+        let (ratios, dims) = pool.table(with_pads, cx, |count| elements as f32 / count as f32)?;
         if ratios.iter().all(|&r| r == 1.0) {
             return Ok(vec![mean]);
         }
@@ -254,7 +264,7 @@ fn average_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
         return Ok(vec![build::binary(cx, "mul", &mean, &ratios)?]);
     }
     let sums = pool.sums(cx, x)?;
-    let (counts, dims) = pool.table(with_pads, |count| count as f32)?;
+    let (counts, dims) = pool.table(with_pads, cx, |count| count as f32)?;
     let counts = build::constant(&counts, &dims)?;
     Ok(vec![build::binary(cx, "div", &sums, &counts)?])
 }

@@ -258,9 +258,15 @@ fn registered(cx: &mut Expansion<'_>, x: &Value, plan: &[Axis], rule: &Rule) -> 
     cx.op(op, &[("x", x)], &[sizes, ("align_corners", align.into())]).map(Some)
 }
 
+/// The longest axis whose neighbours and weights are listed.
+const LONGEST: usize = 1 << 20;
+
 /// Whether the op, which counts in f32, takes the same neighbours as ONNX.
 fn exact_floor(plan: &[Axis]) -> bool {
     plan.iter().all(|a| {
+        if a.output > LONGEST {
+            return false;
+        }
         let step = a.size as f32 / a.output as f32;
         (0..a.output).all(|i| (i as f32 * step) as usize == (i as f64 / a.scale).floor() as usize)
     })
@@ -292,8 +298,13 @@ fn coordinate(a: &Axis, rule: &Rule, i: usize, cx: &Expansion<'_>) -> Result<f64
 }
 
 fn taps(a: &Axis, rule: &Rule, cx: &Expansion<'_>) -> Result<Taps> {
+    // A scale may have nothing to do with the sizes, and then a filter could be of any width.
+    let is_long = a.size.max(a.output) > LONGEST || (rule.antialias && a.scale * (LONGEST as f64) < 1.0);
+    if is_long {
+        return Err(cx.unsupported(format!("{} to {} elements along axis {}", a.size, a.output, a.axis)));
+    }
     let last = a.size as i64 - 1;
-    let mut list = Vec::with_capacity(a.output);
+    let (mut list, mut count) = (Vec::with_capacity(a.output), 0);
     for i in 0..a.output {
         let x = coordinate(a, rule, i, cx)?;
         if rule.coordinates == "tf_crop_and_resize" && !(0.0..=last as f64).contains(&x) {
@@ -335,6 +346,8 @@ fn taps(a: &Axis, rule: &Rule, cx: &Expansion<'_>) -> Result<Taps> {
             let sum: f64 = weights.iter().sum();
             weights.iter_mut().for_each(|w| *w /= sum);
         }
+        count += weights.len();
+        super::check_generated(Some(count), cx)?;
         list.push((first, weights));
     }
     Ok(list)
@@ -367,9 +380,7 @@ fn along_axis(cx: &mut Expansion<'_>, x: &Value, a: &Axis, taps: &Taps) -> Resul
         let count = index.len();
         return build::index_select(cx, x, a.axis, &build::ints(index, &[count]));
     }
-    if a.size.saturating_mul(a.output) > super::MAX_GENERATED {
-        return Err(cx.unsupported(format!("{} to {} elements with these weights", a.size, a.output)));
-    }
+    super::check_generated(a.size.checked_mul(a.output), cx)?;
     // Rows are source indices, columns result indices.
     let mut matrix = vec![0f64; a.size * a.output];
     for (column, (first, weights)) in taps.iter().enumerate() {

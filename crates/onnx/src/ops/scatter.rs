@@ -89,6 +89,7 @@ fn scatter(
         other => return Err(cx.unsupported(format!("reduction = {other:?}"))),
     };
     let rows = x.dims()[0];
+    super::check_generated(Some(rows), cx)?;
     let mut rounds: Vec<Vec<Option<usize>>> = Vec::new();
     let mut used = vec![0usize; rows];
     for (update, &place) in places.iter().enumerate() {
@@ -97,6 +98,7 @@ fn scatter(
         let round = if op.is_some() { used[place] } else { 0 };
         used[place] += 1;
         if round == rounds.len() {
+            super::check_generated(rows.checked_mul(rounds.len() + 1), cx)?;
             rounds.push(vec![None; rows]);
         }
         rounds[round][place] = Some(update);

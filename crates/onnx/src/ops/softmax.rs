@@ -46,6 +46,7 @@ fn hardmax(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) ->
     let dims = winner.dims().to_vec();
     // A row of the identity matrix for each index.
     let flat = cx.reshape(&winner, &[winner.numel()])?;
+    super::check_generated(size.checked_mul(size), cx)?;
     let identity: Vec<f32> = (0..size * size).map(|i| if i / size == i % size { 1.0 } else { 0.0 }).collect();
     let identity = build::constant(&identity, &[size, size])?;
     let rows = build::index_select(cx, &identity, 0, &flat)?;
