@@ -31,6 +31,7 @@ mod constant;
 mod error;
 mod expand;
 mod graph;
+mod minimise;
 mod network;
 mod passes;
 mod plan;

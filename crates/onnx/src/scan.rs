@@ -1,6 +1,7 @@
 //! A look over the bytes of a model before they are parsed: lengths, depth of nesting, and the fields that the parser skips.
 //!
-//! The parser allocates as many bytes as a length says and calls itself for nested messages, so both are checked first.
+//! The parser allocates as many bytes as a length says, calls itself for nested messages, and never comes back from a number of
+//! more than ten bytes in a list. All three are checked first.
 
 use std::io::{BufRead, Seek};
 
@@ -29,6 +30,8 @@ enum Message {
 /// What a field of a message holds.
 enum FieldOf {
     Message(Message),
+    /// Integers of variable length, one after another.
+    Integers,
     Other,
     Refused(&'static str),
 }
@@ -52,6 +55,7 @@ fn field_of(message: Message, number: u64) -> FieldOf {
         (Message::Attribute, 21) => Refused("an attribute that refers to a function's"),
         (Message::Attribute, 22 | 23) => Refused("a sparse tensor"),
         (Message::Tensor, 3) => Refused("a tensor in segments"),
+        (Message::Tensor, 5 | 7) => FieldOf::Integers,
         (Message::Tensor, 6) => Refused("a tensor of strings"),
         (Message::Tensor, 13) => M(Message::Leaf),
         (Message::ValueInfo, 2) => M(Message::Type),
@@ -110,6 +114,12 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                 FieldOf::Message(inner) if wire == 2 => {
                     self.message(self.position + length, inner, depth + 1)?
                 }
+                FieldOf::Integers if wire == 2 => {
+                    let end = self.position + length;
+                    while self.position < end {
+                        self.varint(end)?;
+                    }
+                }
                 FieldOf::Refused(feature) => {
                     return Err(Error::unsupported(
                         "the model",
@@ -141,10 +151,10 @@ impl<R: BufRead + Seek> Scan<'_, R> {
             self.source.consume(1);
             self.position += 1;
             value |= u64::from(byte & 0x7f) << (7 * i);
-            if byte < 0x80 {
+            if byte < 0x80 && (i < 9 || byte < 2) {
                 return Ok(value);
             }
         }
-        Err(malformed("a number is longer than 10 bytes"))
+        Err(malformed("a number has more than 64 bits"))
     }
 }

@@ -39,6 +39,18 @@ fn lengths_are_checked_before_memory_is_taken() {
     assert!(matches!(blocktensor_onnx::from_bytes(b"GIF89a, really"), Err(Error::Malformed { .. })));
 }
 
+/// The parser would look for the end of such a number for ever.
+#[test]
+fn numbers_have_an_end() {
+    for field in [0x2a, 0x3a] {
+        let numbers = [&[field, 12][..], &[0xff; 12]].concat();
+        let initializer = [&[0x2a, 14][..], &numbers].concat();
+        let model = [&[0x3a, 16][..], &initializer].concat();
+        let error = blocktensor_onnx::from_bytes(&model).expect_err("an error").to_string();
+        assert!(error.contains("64 bits"), "{error}");
+    }
+}
+
 #[test]
 fn graphs_in_graphs_have_a_limit() {
     let mut inner = GraphProto::default();
