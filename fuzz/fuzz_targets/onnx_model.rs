@@ -42,7 +42,7 @@ fuzz_target!(|data: &[u8]| {
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
     let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
     let Some(want) = run(&graph, &bare.sizes(sizes.clone()), &refs) else { return };
-    for layouts in Layouts::ALL {
+    for layouts in Layouts::FIXED {
         let options = PlanOptions::new(layouts).sizes(sizes.clone());
         let got = run(&graph, &options, &refs).unwrap_or_else(|| panic!("only {layouts:?} fails"));
         assert_eq!(got.len(), want.len());

@@ -50,7 +50,7 @@ pub struct Model {
 }
 
 /// Options of commands that plan.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Planning {
     /// The layout of images between the nodes [default: blocked with oneDNN, else nchw].
     #[arg(long, value_parser = layouts())]
@@ -75,6 +75,10 @@ pub struct Plan {
     pub model: Model,
     #[command(flatten)]
     pub planning: Planning,
+    /// Print what was measured: for each node the layouts that it could run in and their times, for the whole plan the time in
+    /// one layout. Measures the layouts unless --layout says otherwise.
+    #[arg(long)]
+    pub explain: bool,
 }
 
 #[derive(Args)]

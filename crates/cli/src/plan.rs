@@ -1,5 +1,6 @@
 //! The command `plan`.
 
+use blocktensor_graph::{Layouts, Measurements};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
@@ -50,9 +51,15 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let graph = model::read(&args.model)?;
     let sizes = model::sizes(&args.model, &graph)?;
     model::check_sizes(&graph, &sizes)?;
-    let plan = model::plan(&graph, &args.planning, sizes)?;
+    let mut planning = args.planning.clone();
+    if args.explain {
+        planning.layout.get_or_insert(Layouts::Measured);
+    }
+    let plan = model::plan(&graph, &planning, sizes)?;
+    let explanation = plan.measurements().filter(|_| args.explain).map(Measurements::to_string);
+    let text = [Some(plan.to_string()), explanation].into_iter().flatten().collect::<Vec<_>>().join("");
     if !args.model.json {
-        return Ok((plan.to_string(), Ok(())));
+        return Ok((text, Ok(())));
     }
     let tensor = |(name, desc): (&str, &blocktensor::TensorDesc)| Tensor {
         name: name.to_string(),
@@ -77,7 +84,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         reorders: reorders.collect(),
         arena_bytes: plan.arena_bytes(),
         live_bytes: plan.live_bytes(),
-        text: plan.to_string(),
+        text,
     };
     Ok((report::json(&object)?, Ok(())))
 }

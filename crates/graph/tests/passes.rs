@@ -119,7 +119,7 @@ fn results_agree_with_every_pass_switched_off_and_with_each_one_switched_off() {
     let x = random(&[2, 5, 9, 12], 99);
     let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
     let want = graph.plan(&bare).unwrap().run(&[&x]).unwrap();
-    for layouts in Layouts::ALL {
+    for layouts in Layouts::FIXED {
         let options = std::iter::once(PlanOptions::new(layouts))
             .chain(Pass::ALL.into_iter().map(|pass| PlanOptions::new(layouts).without(pass)));
         for options in options {

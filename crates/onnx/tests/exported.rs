@@ -66,7 +66,7 @@ fn exported_networks_give_the_answers_of_onnx_runtime() {
 fn plans_of_exported_networks_give_the_same_answers() {
     let mut wrong = Vec::new();
     for_each_file(|file, graph, sizes, image, (dims, want)| {
-        for layouts in Layouts::ALL {
+        for layouts in Layouts::FIXED {
             let case = format!("{file}, {}", layouts.name());
             let plan = match graph.plan(&PlanOptions::new(layouts).sizes(sizes.clone())) {
                 Ok(plan) => plan,

@@ -115,7 +115,7 @@ mod tests {
             let values = 1 + random.below(4);
             p.variable(values);
         }
-        let mut costs = |p: &mut Problem, scope: &[usize], random: &mut Random| {
+        let costs = |p: &mut Problem, scope: &[usize], random: &mut Random| {
             p.table(
                 scope,
                 |_| if random.below(9) == 0 { IMPOSSIBLE } else { random.below(1000) as f64 / 64.0 },

@@ -1,128 +1,130 @@
 //! Chooses a layout for every step, and adds the reorders that the choice needs.
 
-use std::sync::{Arc, Mutex};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::dispatch::ArgKind;
 use blocktensor::dispatch::DispatchKey;
-use blocktensor::{Layout, MemoryFormat, Operator, ParamValue, TensorDesc};
+use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 
-use super::join;
-use super::memory::{self, Piece};
+use super::forms::{DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_sparse, kinds, same_order};
 use super::pack::{self, Packed};
-use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
+use super::{Layouts, Place, Plan, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, TensorId};
 use crate::passes::PassReport;
 
-pub(super) fn plan(network: &Network, layouts: Layouts, passes: Vec<PassReport>) -> Result<Plan> {
-    let mut builder = Builder {
-        network,
-        layouts,
-        steps: Vec::new(),
-        slots: Vec::new(),
-        forms: vec![Vec::new(); network.tensors.len()],
-        cat_axes: Vec::new(),
-    };
-    let mut inputs = Vec::new();
-    for (i, &id) in network.inputs.iter().enumerate() {
-        let tensor = network.tensor(id);
-        let desc = TensorDesc::strided(&tensor.dims, tensor.dtype, MemoryFormat::Contiguous)?;
-        let slot = builder.add_slot(desc, Place::Input(i));
-        builder.forms[id.0].push(slot);
-        inputs.push((tensor.name.clone(), slot));
+/// A plan whose nodes all run in one target order where they can.
+pub(super) fn uniform(
+    network: &Network,
+    target: Target,
+    packs: &Packs,
+    layouts: Layouts,
+    passes: Vec<PassReport>,
+) -> Result<(Plan, Vec<Choice>)> {
+    let mut builder = Builder::new(network, target, packs)?;
+    for (i, node) in network.nodes.iter().enumerate() {
+        builder.node(i, node)?;
     }
-    for node in &network.nodes {
-        builder.node(node)?;
-    }
-    let mut outputs = Vec::new();
-    for (name, id) in &network.outputs {
-        let tensor = network.tensor(*id);
-        let desc = TensorDesc::strided(&tensor.dims, tensor.dtype, MemoryFormat::Contiguous)?;
-        outputs.push((name.clone(), builder.fetch(*id, &desc)?));
-    }
-    builder.finish(inputs, outputs, passes)
+    let choices = std::mem::take(&mut builder.choices);
+    Ok((builder.finish(layouts, passes)?, choices))
 }
 
-/// In which order of its elements a node takes its data operands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
-    /// Each as its producer left it.
-    AsItIs,
-    /// Row-major.
-    Contiguous,
-    /// The layout that the plan is for.
-    Target,
-    /// Channels-last, for a permutation that makes a row-major view of it.
-    ChannelsLast,
-    /// A convolution from a strided source of few channels to a blocked result.
-    Stem,
+/// How the nodes could run in a plan for one target order. Weights are not packed, so some may turn out not to run.
+pub(super) fn choices(network: &Network, target: Target) -> Result<Vec<Vec<Choice>>> {
+    let packs = Packs { dry: true, ..Packs::default() };
+    let mut builder = Builder::new(network, target, &packs)?;
+    let mut all = Vec::with_capacity(network.nodes.len());
+    for (i, node) in network.nodes.iter().enumerate() {
+        let mut own: Vec<Choice> = Vec::new();
+        if pack::packs(network, node) {
+            own.extend(builder.forms_of(node).into_iter().filter_map(|f| builder.attempt(i, node, f).ok()));
+        }
+        builder.node(i, node)?;
+        own.extend(builder.choices.pop());
+        all.push(own);
+    }
+    Ok(all)
+}
+
+/// A plan whose nodes run as they are told.
+pub(super) fn chosen(
+    network: &Network,
+    choices: &[Choice],
+    packs: &Packs,
+    layouts: Layouts,
+    passes: Vec<PassReport>,
+) -> Result<Plan> {
+    let mut builder = Builder::new(network, Target::RowMajor, packs)?;
+    for (i, (node, choice)) in network.nodes.iter().zip(choices).enumerate() {
+        let choice = packs.packed(network, i, choice)?;
+        builder.add_step(node, choice)?;
+    }
+    builder.finish(layouts, passes)
 }
 
 /// How a node will run.
-struct Choice {
-    op: Arc<dyn Operator>,
-    implementation: Option<String>,
-    inputs: Vec<(TensorId, TensorDesc)>,
-    outputs: Vec<TensorDesc>,
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) form: Form,
+    pub(super) op: Arc<dyn Operator>,
+    /// What runs, if the weights are packed for it.
+    pub(super) implementation: Option<String>,
+    pub(super) inputs: Vec<(TensorId, TensorDesc)>,
+    pub(super) outputs: Vec<TensorDesc>,
+    /// Whether weights are still to be packed.
+    pub(super) unpacked: bool,
 }
 
-struct Builder<'a> {
+/// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
+#[derive(Default)]
+pub(super) struct Packs {
+    kept: Mutex<HashMap<(usize, Vec<TensorDesc>, Vec<TensorDesc>), Packed>>,
+    /// Whether nothing is packed yet, and results are taken to be in the order of the form.
+    dry: bool,
+}
+
+pub(super) struct Builder<'a> {
     network: &'a Network,
-    layouts: Layouts,
-    steps: Vec<Step>,
-    slots: Vec<Slot>,
+    target: Target,
+    packs: &'a Packs,
+    choices: Vec<Choice>,
+    pub(super) steps: Vec<Step>,
+    pub(super) slots: Vec<Slot>,
     /// The slots that each tensor of the network has: one for each order of its elements.
     forms: Vec<Vec<SlotId>>,
     /// For each step the axis along which it concatenates.
-    cat_axes: Vec<Option<usize>>,
+    pub(super) cat_axes: Vec<Option<usize>>,
 }
 
-/// Ops, by the beginning of their names, whose strided kernels would copy an operand that is not dense in a memory format.
-const DENSE: [&str; 20] = [
-    "conv",
-    "linear",
-    "max_pool",
-    "avg_pool",
-    "adaptive_",
-    "global_",
-    "upsample_",
-    "grid_sample",
-    "pixel_",
-    "channel_shuffle",
-    "batch_norm",
-    "layer_norm",
-    "instance_norm",
-    "group_norm",
-    "local_response_norm",
-    "softmax",
-    "log_softmax",
-    "argmax",
-    "pad",
-    "cumsum",
-];
+impl<'a> Builder<'a> {
+    fn new(network: &'a Network, target: Target, packs: &'a Packs) -> Result<Builder<'a>> {
+        let mut builder = Builder {
+            network,
+            target,
+            packs,
+            choices: Vec::new(),
+            steps: Vec::new(),
+            slots: Vec::new(),
+            forms: vec![Vec::new(); network.tensors.len()],
+            cat_axes: Vec::new(),
+        };
+        for (i, &id) in network.inputs.iter().enumerate() {
+            let tensor = network.tensor(id);
+            let desc = TensorDesc::strided(&tensor.dims, tensor.dtype, MemoryFormat::Contiguous)?;
+            let slot = builder.add_slot(desc, Place::Input(i));
+            builder.forms[id.0].push(slot);
+        }
+        Ok(builder)
+    }
 
-/// Ops whose results share their operand's storage.
-const VIEWS: [&str; 12] = [
-    "view",
-    "permute",
-    "transpose",
-    "narrow",
-    "slice",
-    "select",
-    "expand",
-    "squeeze",
-    "unsqueeze",
-    "flatten",
-    "split",
-    "chunk",
-];
-
-impl Builder<'_> {
-    fn node(&mut self, node: &Node) -> Result<()> {
+    fn node(&mut self, i: usize, node: &Node) -> Result<()> {
         let mut refused = None;
         for form in self.forms_of(node) {
-            match self.attempt(node, form) {
-                Ok(choice) => return self.add_step(node, choice),
+            match self.attempt(i, node, form) {
+                Ok(choice) => {
+                    self.choices.push(choice.clone());
+                    return self.add_step(node, choice);
+                }
                 Err(error) => refused = Some(error),
             }
         }
@@ -147,12 +149,12 @@ impl Builder<'_> {
                 _ => vec![Form::AsItIs, Form::Contiguous],
             };
         }
-        if self.layouts == Layouts::Nchw {
+        if self.target == Target::RowMajor {
             return vec![Form::Contiguous];
         }
         if op.starts_with("conv") {
             let mut forms = vec![Form::Target, Form::Contiguous];
-            if self.layouts == Layouts::Blocked && !self.has_target(node.inputs[0]) {
+            if self.target.is_blocked() && !self.has_target(node.inputs[0]) {
                 forms.insert(0, Form::Stem);
             }
             return forms;
@@ -172,22 +174,12 @@ impl Builder<'_> {
     /// Whether the tensor is there in the layout that the plan is for.
     fn has_target(&self, id: TensorId) -> bool {
         let tensor = self.network.tensor(id);
-        let Some(target) = self.target(&tensor.dims) else { return false };
+        let Some(target) = self.target.order(tensor.dims.len()) else { return false };
         let Ok(target) = target.desc(tensor.dims(), tensor.dtype) else { return false };
         tensor.constant.is_none() && self.forms[id.0].iter().any(|s| self.slots[s.0].desc == target)
     }
 
-    /// The layout that the plan is for, for a tensor of these sizes. `None` if that is row-major.
-    fn target(&self, dims: &[usize]) -> Option<Order> {
-        match (self.layouts, dims.len()) {
-            (Layouts::Nhwc, 4) => Some(Order::Strided(MemoryFormat::ChannelsLast)),
-            (Layouts::Nhwc, 5) => Some(Order::Strided(MemoryFormat::ChannelsLast3d)),
-            (Layouts::Blocked, rank @ 3..=5) => Layout::native_activation(rank).ok().map(Order::Blocked),
-            _ => None,
-        }
-    }
-
-    fn attempt(&mut self, node: &Node, form: Form) -> Result<Choice> {
+    fn attempt(&self, i: usize, node: &Node, form: Form) -> Result<Choice> {
         let of_operator = |source: blocktensor::Error| Error::Operator {
             node: node.name.clone(),
             op: node.op.op().to_string(),
@@ -202,7 +194,7 @@ impl Builder<'_> {
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for (&id, is_data) in node.inputs.iter().zip(kinds(&node.op)) {
             let tensor = self.network.tensor(id);
-            let target = if is_data { self.target(&tensor.dims) } else { None };
+            let target = if is_data { self.target.order(tensor.dims.len()) } else { None };
             let order = match form {
                 Form::AsItIs => match self.forms[id.0].first() {
                     Some(slot) => {
@@ -232,31 +224,35 @@ impl Builder<'_> {
                 },
             ));
         }
-        let stem = match form {
-            Form::Stem => {
-                let dims = self.network.tensor(node.outputs[0]).dims();
-                match self.target(dims) {
-                    Some(Order::Blocked(layout)) => Some(layout),
-                    _ => None,
-                }
+        if !pack::packs(self.network, node) {
+            if form == Form::Stem {
+                return Err(not_a_stem(node));
             }
+            let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
+            let (op, outputs) = (shared(&node.op), node.op.infer(&descs).map_err(of_operator)?);
+            return Ok(Choice { form, op, implementation: None, inputs, outputs, unpacked: false });
+        }
+        let result = self.network.tensor(node.outputs[0]);
+        let order = match form {
+            Form::Target | Form::Stem => self.target.order(result.dims.len()),
             _ => None,
         };
-        let packed = pack::pack(self.network, node, &inputs, stem).map_err(of_operator)?;
-        let (op, implementation) = match packed {
-            Some(Packed { op, implementation, inputs: kept }) => {
-                inputs = kept.into_iter().map(|i| inputs[i].clone()).collect();
-                (op, Some(implementation))
-            }
-            None if form == Form::Stem => return Err(not_a_stem(node)),
-            None => (shared(&node.op), None),
-        };
-        let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
-        let outputs = op.infer(&descs).map_err(of_operator)?;
-        Ok(Choice { op, implementation, inputs, outputs })
+        let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
+        let outputs = vec![order.desc(&result.dims, result.dtype).map_err(of_operator)?];
+        let op = shared(&node.op);
+        let choice = Choice { form, op, implementation: None, inputs, outputs, unpacked: true };
+        if self.packs.dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
     }
 
     fn add_step(&mut self, node: &Node, choice: Choice) -> Result<()> {
+        if choice.unpacked {
+            // Nothing will run: only what the result is counts.
+            for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
+                let slot = self.add_slot(desc.clone(), Place::Arena(0));
+                self.forms[id.0].push(slot);
+            }
+            return Ok(());
+        }
         let inputs =
             choice.inputs.iter().map(|(id, desc)| self.fetch(*id, desc)).collect::<Result<Vec<_>>>()?;
         let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.key() == DispatchKey::STRIDED);
@@ -335,12 +331,15 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(
-        mut self,
-        inputs: Vec<(String, SlotId)>,
-        outputs: Vec<(String, SlotId)>,
-        reports: Vec<PassReport>,
-    ) -> Result<Plan> {
+    fn finish(mut self, layouts: Layouts, reports: Vec<PassReport>) -> Result<Plan> {
+        let names = self.network.inputs.iter().map(|id| self.network.tensor(*id).name.clone());
+        let inputs = names.enumerate().map(|(i, name)| (name, SlotId(i))).collect();
+        let mut outputs = Vec::new();
+        for (name, id) in &self.network.outputs {
+            let tensor = self.network.tensor(*id);
+            let desc = TensorDesc::strided(&tensor.dims, tensor.dtype, MemoryFormat::Contiguous)?;
+            outputs.push((name.clone(), self.fetch(*id, &desc)?));
+        }
         for (_, slot) in &outputs {
             let root = self.root(*slot);
             if matches!(self.slots[root.0].place, Place::Arena(_)) {
@@ -349,7 +348,7 @@ impl Builder<'_> {
         }
         let (arena_bytes, live_bytes) = self.assign_memory(&outputs)?;
         let mut plan = Plan {
-            layouts: self.layouts,
+            layouts,
             steps: self.steps,
             slots: self.slots,
             inputs,
@@ -358,113 +357,49 @@ impl Builder<'_> {
             live_bytes,
             reorders: vec![],
             reports,
+            measurements: None,
             idle: Mutex::default(),
         };
         plan.reorders = plan.observed_reorders()?;
         Ok(plan)
     }
+}
 
-    /// Gives every intermediate result its place in the arena. Returns the arena's size and the largest live set.
-    fn assign_memory(&mut self, outputs: &[(String, SlotId)]) -> Result<(usize, usize)> {
-        let parts = join::join(&self.slots, &mut self.steps, &self.cat_axes)?;
-        let last = self.last_uses(outputs);
-        // Where each slot's memory is: in which slot's, and from which byte on. A result comes after its parts.
-        let mut places: Vec<(SlotId, usize)> = (0..self.slots.len()).map(|i| (SlotId(i), 0)).collect();
-        for i in (0..self.slots.len()).rev() {
-            if let Some((whole, offset)) = parts[i] {
-                let (root, start) = places[whole.0];
-                places[i] = (root, start + offset);
-                self.slots[i].shared = true;
-                self.slots[whole.0].shared = true;
-            }
+impl Packs {
+    /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.
+    pub(super) fn packed(&self, network: &Network, i: usize, choice: &Choice) -> Result<Choice> {
+        if !choice.unpacked {
+            return Ok(choice.clone());
         }
-        let mut pieces: Vec<Piece> = Vec::new();
-        let mut piece_of: Vec<Option<usize>> = vec![None; self.slots.len()];
-        let mut scratchpads = Vec::new();
-        for (i, step) in self.steps.iter().enumerate() {
-            for &slot in &step.outputs {
-                let (Place::Arena(_), Some(last)) = (&self.slots[slot.0].place, last[slot.0]) else {
-                    continue;
+        let node = &network.nodes[i];
+        let of_operator = |source: blocktensor::Error| Error::Operator {
+            node: node.name.clone(),
+            op: node.op.op().to_string(),
+            source,
+        };
+        let descs: Vec<TensorDesc> = choice.inputs.iter().map(|(_, desc)| desc.clone()).collect();
+        let key = (i, descs, choice.outputs.clone());
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let packed = match kept {
+            Some(packed) => packed,
+            None => {
+                let stem = match choice.form {
+                    Form::Stem => choice.outputs[0].layout().copied(),
+                    _ => None,
                 };
-                let (root, _) = places[slot.0];
-                match piece_of[root.0] {
-                    Some(piece) => pieces[piece].last = pieces[piece].last.max(last),
-                    None => {
-                        piece_of[root.0] = Some(pieces.len());
-                        pieces.push(Piece { bytes: self.slots[root.0].desc.bytes()?, first: i, last });
-                    }
-                }
+                let packed = pack::pack(network, node, &choice.inputs, stem).map_err(of_operator)?;
+                let packed = packed.ok_or_else(|| not_a_stem(node))?;
+                self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key, packed.clone());
+                packed
             }
-            let Work::Operator { op, .. } = &step.work else { continue };
-            let descs: Vec<TensorDesc> = step.inputs.iter().map(|s| self.slots[s.0].desc.clone()).collect();
-            let bytes = op.scratchpad_bytes(&descs)?;
-            if bytes > 0 {
-                scratchpads.push((i, pieces.len()));
-                pieces.push(Piece { bytes, first: i, last: i });
-            }
-        }
-        let (offsets, end, live) = memory::assign(&pieces);
-        for (slot, (root, start)) in self.slots.iter_mut().zip(&places) {
-            if let (Place::Arena(_), Some(piece)) = (&slot.place, piece_of[root.0]) {
-                slot.place = Place::Arena(offsets[piece] + start);
-            }
-        }
-        for (step, piece) in scratchpads {
-            self.steps[step].scratchpad = (offsets[piece], pieces[piece].bytes);
-        }
-        Ok((end, live))
+        };
+        let Packed { op, implementation, inputs } = packed;
+        let inputs: Vec<_> = inputs.into_iter().map(|i| choice.inputs[i].clone()).collect();
+        let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
+        let outputs = op.infer(&descs).map_err(of_operator)?;
+        let implementation = Some(implementation);
+        Ok(Choice { form: choice.form, op, implementation, inputs, outputs, unpacked: false })
     }
-
-    /// The last step that uses each slot or a view of it; `None` for outputs.
-    fn last_uses(&mut self, outputs: &[(String, SlotId)]) -> Vec<Option<usize>> {
-        let mut last = vec![None; self.slots.len()];
-        for (i, step) in self.steps.iter().enumerate() {
-            step.inputs.iter().chain(&step.outputs).for_each(|s| last[s.0] = Some(i));
-        }
-        // A view keeps what it views.
-        for i in (0..self.slots.len()).rev() {
-            if let Place::View(of) = self.slots[i].place {
-                last[of.0] = last[of.0].max(last[i]);
-            }
-        }
-        for (_, slot) in outputs {
-            last[slot.0] = None;
-        }
-        for (slot, step) in last.iter().enumerate() {
-            if let Some(step) = step {
-                self.steps[*step].last_use.push(SlotId(slot));
-            }
-        }
-        last
-    }
-}
-
-/// An order of elements.
-#[derive(Clone, Copy, Debug)]
-enum Order {
-    Strided(MemoryFormat),
-    Blocked(Layout),
-}
-
-impl Order {
-    fn desc(self, dims: &[usize], dtype: blocktensor::DType) -> blocktensor::Result<TensorDesc> {
-        match self {
-            Order::Strided(format) => TensorDesc::strided(dims, dtype, format),
-            Order::Blocked(layout) => TensorDesc::blocked(dims, dtype, &layout),
-        }
-    }
-}
-
-/// For each input of an operator: whether its layout is that of the result (data), or always row-major (parameters).
-fn kinds(op: &Operation) -> Vec<bool> {
-    let Some(bound) = op.bound() else { return vec![true; op.inputs().len()] };
-    let args = bound.registered().schema().args;
-    let is_data = |name: &&str| {
-        args.iter().any(|arg| {
-            arg.name == *name && matches!(arg.kind, ArgKind::Data | ArgKind::DataList | ArgKind::OptionalData)
-        })
-    };
-    op.inputs().iter().map(is_data).collect()
 }
 
 fn shared(op: &Operation) -> Arc<dyn Operator> {
@@ -474,68 +409,11 @@ fn shared(op: &Operation) -> Arc<dyn Operator> {
     }
 }
 
-/// Whether it is strided, and neither row-major nor channels-last.
-fn is_sparse(desc: &TensorDesc) -> bool {
-    let formats = [MemoryFormat::Contiguous, MemoryFormat::ChannelsLast, MemoryFormat::ChannelsLast3d];
-    desc.key() == DispatchKey::STRIDED
-        && !formats.into_iter().any(|format| {
-            TensorDesc::strided(desc.dims(), desc.dtype(), format).is_ok_and(|dense| same_order(&dense, desc))
-        })
-}
-
-/// Whether both describe the same bytes: strides of axes of size 1 say nothing.
-pub(super) fn same_order(a: &TensorDesc, b: &TensorDesc) -> bool {
-    match (a.strides(), b.strides()) {
-        (Some(x), Some(y)) => a.dims().iter().zip(x.iter().zip(y)).all(|(&d, (s, t))| d <= 1 || s == t),
-        _ => false,
-    }
-}
-
-/// Whether a permutation moves the channels behind the spatial axes.
-fn channels_to_the_end(node: &Node) -> bool {
-    let Some(ParamValue::Ints(axes)) = node.op.param("axes") else { return false };
-    matches!(axes[..], [0, 2, 3, 1] | [0, 2, 3, 4, 1])
-}
-
 fn not_a_stem(node: &Node) -> Error {
     Error::Invalid {
         what: format!("node `{}`", node.name),
         got: "a convolution that is no stem".to_string(),
         rule: "a stem has constant weights".to_string(),
         remedy: "it runs in another form".to_string(),
-    }
-}
-
-impl Plan {
-    /// What one run reorders: measured by a run with inputs of zeros.
-    fn observed_reorders(&self) -> Result<Vec<Reorder>> {
-        let zeros = self
-            .inputs()
-            .map(|(_, desc)| {
-                blocktensor::StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous)
-            })
-            .collect::<blocktensor::Result<Vec<_>>>()?;
-        let (result, ledger) = blocktensor::ledger::record(|| self.run(&zeros.iter().collect::<Vec<_>>()));
-        result?;
-        let of_step =
-            |site: &str| self.steps.iter().any(|s| matches!(s.work, Work::Reorder) && *s.name == *site);
-        Ok(ledger
-            .reorders
-            .iter()
-            .map(|r| {
-                let node = match &r.site {
-                    blocktensor::ledger::Site::Node(name) => name.to_string(),
-                    site => site.to_string(),
-                };
-                Reorder {
-                    in_kernel: !of_step(&node),
-                    node,
-                    from: r.from.clone(),
-                    to: r.to.clone(),
-                    dims: r.dims.to_vec(),
-                    bytes: r.bytes,
-                }
-            })
-            .collect())
     }
 }

@@ -3,9 +3,9 @@
 //! Along an axis before which all sizes are 1, the operands of `cat` follow each other in memory. For channels that holds at
 //! batch 1, row-major, and blocked if every operand but the last fills its blocks.
 
-use blocktensor::{ALIGN, MemoryFormat, TensorDesc};
+use blocktensor::{ALIGN, MemoryFormat, Operator, TensorDesc};
 
-use super::build::same_order;
+use super::forms::same_order;
 use super::{Place, Slot, SlotId, Step, Work};
 use crate::error::Result;
 
@@ -33,7 +33,8 @@ pub(super) fn join(slots: &[Slot], steps: &mut [Step], axes: &[Option<usize>]) -
         }
         let (Some(axis), [result]) = (*axis, &step.outputs[..]) else { continue };
         let is_own = |s: SlotId| matches!(slots[s.0].place, Place::Arena(_)) && !viewed[s.0];
-        let Some(offsets) = offsets(slots, &step.inputs, *result, axis)? else { continue };
+        let inputs: Vec<&TensorDesc> = step.inputs.iter().map(|s| &slots[s.0].desc).collect();
+        let Some(offsets) = offsets(&inputs, &slots[result.0].desc, axis)? else { continue };
         let unique = step.inputs.iter().enumerate().all(|(k, s)| !step.inputs[..k].contains(s));
         let free = step.inputs.iter().all(|s| is_own(*s) && computed[s.0] && parts[s.0].is_none());
         if !(unique && free && is_own(*result)) || read_together(steps, &parts, *result, &step.inputs) {
@@ -67,32 +68,43 @@ fn read_together(steps: &[Step], parts: &[Part], result: SlotId, operands: &[Slo
     })
 }
 
+/// Whether the op is a concatenation whose operands may be computed in their places.
+pub(super) fn is_free(op: &dyn Operator, inputs: &[&TensorDesc], outputs: &[TensorDesc]) -> bool {
+    let axis =
+        outputs.first().and_then(|result| (1..result.dims().len()).find(|&a| differs(inputs, result, a)));
+    let (Some(axis), [result], "cat") = (axis, outputs, op.op()) else { return false };
+    offsets(inputs, result, axis).is_ok_and(|offsets| offsets.is_some())
+}
+
+fn differs(inputs: &[&TensorDesc], result: &TensorDesc, axis: usize) -> bool {
+    inputs.iter().any(|desc| desc.dims().get(axis) != result.dims().get(axis))
+}
+
 /// The first **byte** of each operand in the result, if they follow each other there.
-fn offsets(slots: &[Slot], inputs: &[SlotId], result: SlotId, axis: usize) -> Result<Option<Vec<usize>>> {
-    let desc = |s: SlotId| &slots[s.0].desc;
-    if desc(result).dims()[..axis].iter().any(|&d| d != 1) {
+fn offsets(inputs: &[&TensorDesc], result: &TensorDesc, axis: usize) -> Result<Option<Vec<usize>>> {
+    if result.dims()[..axis].iter().any(|&d| d != 1) {
         return Ok(None);
     }
     let mut offsets = Vec::with_capacity(inputs.len());
     let mut end = 0usize;
-    for &slot in inputs {
+    for part in inputs {
         let is_last = offsets.len() + 1 == inputs.len();
-        let dense = match (desc(slot).layout(), desc(result).layout()) {
+        let dense = match (part.layout(), result.layout()) {
             // A block that a part does not fill would end in the middle of the result's block.
-            (Some(part), Some(whole)) => {
-                let fills = desc(slot).dims()[1].is_multiple_of(part.block_of(1));
-                part == whole && axis == 1 && (fills || is_last)
+            (Some(layout), Some(whole)) => {
+                let fills = part.dims()[1].is_multiple_of(layout.block_of(1));
+                layout == whole && axis == 1 && (fills || is_last)
             }
-            (None, None) => is_row_major(desc(slot)) && is_row_major(desc(result)),
+            (None, None) => is_row_major(part) && is_row_major(result),
             _ => false,
         };
         if !dense || !end.is_multiple_of(ALIGN) {
             return Ok(None);
         }
         offsets.push(end);
-        end += desc(slot).bytes()?;
+        end += part.bytes()?;
     }
-    Ok((end == desc(result).bytes()?).then_some(offsets))
+    Ok((end == result.bytes()?).then_some(offsets))
 }
 
 fn is_row_major(desc: &TensorDesc) -> bool {

@@ -2,11 +2,16 @@
 
 mod build;
 mod describe;
+mod forms;
 mod join;
+mod lifetimes;
+mod measured;
 mod memory;
+mod observe;
 mod pack;
 mod run;
 
+pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
 pub(crate) use pack::value_of;
 
 use std::collections::BTreeSet;
@@ -18,6 +23,8 @@ use crate::error::Result;
 use crate::graph::Graph;
 use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
+use build::Packs;
+use forms::Target;
 
 /// Which layouts a plan uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,18 +36,25 @@ pub enum Layouts {
     Nhwc,
     /// The machine's native blocked layout from convolution to convolution; strided where an op has no blocked kernel.
     Blocked,
+    /// For each node the layout with which the whole network is fastest on this machine, found by measuring. Another planning
+    /// may choose otherwise.
+    Measured,
 }
 
 impl Layouts {
-    /// Every way, in the order of this list.
-    pub const ALL: [Layouts; 3] = [Layouts::Nchw, Layouts::Nhwc, Layouts::Blocked];
+    /// The ways that need no measuring, in the order of this list.
+    pub const FIXED: [Layouts; 3] = [Layouts::Nchw, Layouts::Nhwc, Layouts::Blocked];
 
-    /// `nchw`, `nhwc`, `blocked`.
+    /// Every way.
+    pub const ALL: [Layouts; 4] = [Layouts::Nchw, Layouts::Nhwc, Layouts::Blocked, Layouts::Measured];
+
+    /// `nchw`, `nhwc`, `blocked`, `measured`.
     pub const fn name(self) -> &'static str {
         match self {
             Layouts::Nchw => "nchw",
             Layouts::Nhwc => "nhwc",
             Layouts::Blocked => "blocked",
+            Layouts::Measured => "measured",
         }
     }
 }
@@ -108,6 +122,7 @@ pub struct Plan {
     live_bytes: usize,
     reorders: Vec<Reorder>,
     reports: Vec<PassReport>,
+    measurements: Option<Measurements>,
     idle: Mutex<Vec<Memory>>,
 }
 
@@ -178,7 +193,13 @@ impl Graph {
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let mut network = self.with_sizes(&options.sizes)?;
         let reports = passes::run(&mut network, &options.off)?;
-        build::plan(&network, options.layouts, reports)
+        let target = match options.layouts {
+            Layouts::Nchw => Target::RowMajor,
+            Layouts::Nhwc => Target::ChannelsLast,
+            Layouts::Blocked => Target::Native,
+            Layouts::Measured => return measured::plan(&network, reports),
+        };
+        Ok(build::uniform(&network, target, &Packs::default(), options.layouts, reports)?.0)
     }
 }
 
@@ -216,6 +237,11 @@ impl Plan {
     /// **Bytes** of the intermediate results that live at the same time, at most: no arena can be smaller.
     pub fn live_bytes(&self) -> usize {
         self.live_bytes
+    }
+
+    /// How the layouts were chosen, if they were measured.
+    pub fn measurements(&self) -> Option<&Measurements> {
+        self.measurements.as_ref()
     }
 
     /// How many steps a run has: operators, views and reorders.

@@ -12,11 +12,31 @@ use blocktensor::{
 use crate::network::{Network, Node, TensorId};
 
 /// A node whose weights are packed.
+#[derive(Clone)]
 pub(super) struct Packed {
     pub(super) op: Arc<dyn Operator>,
     pub(super) implementation: String,
     /// Which of the node's inputs a run still takes.
     pub(super) inputs: Vec<usize>,
+}
+
+/// Whether the node has weights that are packed: constant ones, with a constant bias if any.
+pub(super) fn packs(network: &Network, node: &Node) -> bool {
+    let names = node.op.inputs();
+    let constant = |name: &str| {
+        let at = names.iter().position(|n| *n == name);
+        at.map(|i| network.tensor(node.inputs[i]).constant().is_some())
+    };
+    let x_rank = || node.inputs.first().map_or(0, |id| network.tensor(*id).dims().len());
+    match node.op.op() {
+        "matmul" => {
+            constant("b") == Some(true) && network.tensor(node.inputs[1]).dims().len() == 2 && x_rank() >= 2
+        }
+        op if op == "linear" || op.starts_with("conv") => {
+            constant("weights") == Some(true) && constant("bias") != Some(false)
+        }
+        _ => false,
+    }
 }
 
 /// Packs the weights of a convolution or linear layer for its source. `None` for other ops, and for weights that are not

@@ -88,20 +88,19 @@ impl Plan {
         };
         let results = {
             // Tensors that have parts of one piece of memory exist only while a step uses them.
-            let shared = step
-                .inputs
-                .iter()
-                .map(|s| match self.slots[s.0].shared {
-                    true => self.place(*s, memory).map(Some),
-                    false => Ok(None),
-                })
-                .collect::<Result<Vec<_>>>()?;
+            let mut shared: Vec<(SlotId, Tensor)> = Vec::new();
+            for slot in &step.inputs {
+                // A step may take one of them twice; its memory is lent once.
+                if self.slots[slot.0].shared && !shared.iter().any(|(s, _)| s == slot) {
+                    shared.push((*slot, self.place(*slot, memory)?));
+                }
+            }
             let inputs = step
                 .inputs
                 .iter()
-                .zip(&shared)
-                .map(|(s, shared)| {
-                    let tensor = shared.as_ref().or(tensors[s.0].as_ref());
+                .map(|slot| {
+                    let lent = shared.iter().find(|(s, _)| s == slot).map(|(_, tensor)| tensor);
+                    let tensor = lent.or(tensors[slot.0].as_ref());
                     tensor.map(Operand::tensor_ref).ok_or_else(|| broken(&step.name))
                 })
                 .collect::<Result<Vec<_>>>()?;
@@ -169,7 +168,7 @@ fn restrided(x: &StridedTensor, desc: &TensorDesc) -> Result<Tensor> {
     }
 }
 
-fn reorder(from: TensorRef<'_>, to: &mut Tensor) -> blocktensor::Result<()> {
+pub(super) fn reorder(from: TensorRef<'_>, to: &mut Tensor) -> blocktensor::Result<()> {
     match (from, to) {
         (TensorRef::Strided(x), Tensor::Blocked(to)) => x.to_blocked_into(to),
         (TensorRef::Strided(x), Tensor::Strided(to)) => x.copy_into(to),

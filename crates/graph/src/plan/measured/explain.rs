@@ -1,0 +1,45 @@
+//! Measurements as text.
+
+use std::fmt;
+
+use super::Measurements;
+
+/// **Seconds** as microseconds.
+fn micro(seconds: f64) -> String {
+    format!("{:.1} us", seconds * 1e6)
+}
+
+impl fmt::Display for Measurements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for node in &self.nodes {
+            let Some((first, others)) = node.candidates.split_first() else { continue };
+            write!(f, "  {}: {} {}", node.name, node.op, first.layouts)?;
+            if let Some(implementation) = &first.implementation {
+                write!(f, " ({implementation})")?;
+            }
+            let Some(seconds) = first.seconds else {
+                writeln!(f)?;
+                continue;
+            };
+            write!(f, ", {}", micro(seconds))?;
+            match others.iter().find(|c| c.seconds.is_some()) {
+                Some(second) => {
+                    let other = second.seconds.unwrap_or(seconds);
+                    let percent = (other / seconds - 1.0) * 100.0;
+                    writeln!(f, "; {}: {} ({percent:+.0} %)", second.layouts, micro(other))?;
+                }
+                None => writeln!(f, "; nothing else runs")?,
+            }
+        }
+        let proven = match self.proven {
+            true => "no choice costs less".to_string(),
+            false => format!("not proven: no choice costs less than {}", micro(self.lower_bound)),
+        };
+        writeln!(f, "sum of nodes and reorders: {}, {proven}", micro(self.cost))?;
+        for (layouts, seconds) in &self.plans {
+            let kept = if *layouts == self.kept { ", the fastest: kept" } else { "" };
+            writeln!(f, "a run with {} layouts: {}{kept}", layouts.name(), micro(*seconds))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! How long things take: candidates and reorders, by turns.
+//!
+//! In each round everything runs once, so that weights have left the cache when they are read again, as in a network. Where
+//! the activations are larger than the weights, the second of two runs is counted: in a network their producer has just
+//! written them.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc};
+
+use super::super::run::{reorder, reordered};
+use crate::error::Result;
+
+/// What a thing took, in **seconds**: the median of some runs, and their quartiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Profile {
+    pub(crate) runs: usize,
+    pub(crate) lower: f64,
+    pub(crate) median: f64,
+    pub(crate) upper: f64,
+}
+
+impl Profile {
+    fn of(seconds: &[f64]) -> Profile {
+        let mut sorted = seconds.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let at = |part: usize| sorted[(sorted.len() - 1) * part / 4];
+        Profile { runs: sorted.len(), lower: at(1), median: at(2), upper: at(3) }
+    }
+}
+
+/// Something to measure.
+pub(super) struct Task {
+    /// Tasks of one group are alternatives: those that are clearly slower are not run again.
+    pub(super) group: usize,
+    pub(super) work: Work,
+    seconds: Vec<f64>,
+    done: bool,
+}
+
+pub(super) enum Work {
+    Operator {
+        op: std::sync::Arc<dyn blocktensor::Operator>,
+        inputs: Vec<Input>,
+        outputs: Vec<TensorDesc>,
+        /// Whether its weights are larger than its activations.
+        cold: bool,
+    },
+    Reorder(TensorDesc, TensorDesc),
+}
+
+pub(super) enum Input {
+    Data(TensorDesc),
+    Constant(Tensor),
+}
+
+impl Task {
+    pub(super) fn new(group: usize, work: Work) -> Task {
+        Task { group, work, seconds: Vec::new(), done: false }
+    }
+
+    /// What it took; `None` if it could not run.
+    pub(super) fn profile(&self) -> Option<Profile> {
+        (!self.seconds.is_empty()).then(|| Profile::of(&self.seconds))
+    }
+}
+
+/// The most rounds, and how many everything takes part in.
+const ROUNDS: (usize, usize) = (7, 2);
+
+/// Something that takes this many times the time of the best of its group is not run again.
+const HOPELESS: f64 = 1.5;
+
+/// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
+pub(super) fn measure(tasks: &mut [Task], limit: Duration) -> Result<()> {
+    let mut tensors = Tensors::default();
+    // Kernels are made in the first run, which does not count.
+    for task in tasks.iter_mut() {
+        task.done = run(&task.work, &mut tensors).is_err();
+    }
+    let start = Instant::now();
+    for round in 0..ROUNDS.0 {
+        let mut best: HashMap<usize, f64> = HashMap::new();
+        for task in tasks.iter() {
+            if let Some(profile) = task.profile() {
+                let best = best.entry(task.group).or_insert(f64::INFINITY);
+                *best = best.min(profile.median);
+            }
+        }
+        let mut ran = 0;
+        for task in tasks.iter_mut().filter(|t| !t.done) {
+            let hopeless = task.profile().is_some_and(|p| p.lower > HOPELESS * best[&task.group]);
+            if round >= ROUNDS.1 && (hopeless || start.elapsed() > limit) {
+                task.done = true;
+                continue;
+            }
+            task.seconds.push(run(&task.work, &mut tensors)?);
+            ran += 1;
+        }
+        if ran == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Tensors to read from and to write to, one for each descriptor.
+#[derive(Default)]
+struct Tensors {
+    sources: HashMap<TensorDesc, Tensor>,
+    /// Written before, so that their pages are there. Free ones only.
+    places: HashMap<TensorDesc, Vec<Tensor>>,
+    scratchpad: Scratchpad,
+}
+
+impl Tensors {
+    fn source(&mut self, desc: &TensorDesc) -> Result<Tensor> {
+        if let Some(tensor) = self.sources.get(desc) {
+            return Ok(tensor.clone());
+        }
+        let tensor = match desc.dtype() {
+            blocktensor::DType::F32 => {
+                let full = StridedTensor::full(desc.dims(), 0.5f32, MemoryFormat::Contiguous)?;
+                reordered(&full, desc)?
+            }
+            // Indices: the first element is always there.
+            dtype => StridedTensor::zeros(desc.dims(), dtype, MemoryFormat::Contiguous)?.into(),
+        };
+        self.sources.insert(desc.clone(), tensor.clone());
+        Ok(tensor)
+    }
+}
+
+impl Tensors {
+    fn place(&mut self, desc: &TensorDesc) -> Result<Tensor> {
+        match self.places.get_mut(desc).and_then(Vec::pop) {
+            Some(tensor) => Ok(tensor),
+            None => Ok(Arena::new(desc.bytes()?)?.tensor(0, desc)?),
+        }
+    }
+
+    fn give_back(&mut self, tensor: Tensor) {
+        self.places.entry(TensorDesc::of(tensor.tensor_ref())).or_default().push(tensor);
+    }
+}
+
+/// One run, in **seconds**.
+fn run(work: &Work, tensors: &mut Tensors) -> Result<f64> {
+    match work {
+        Work::Reorder(from, to) => {
+            let from = tensors.source(from)?;
+            let mut place = tensors.place(to)?;
+            reorder(from.tensor_ref(), &mut place)?;
+            let start = Instant::now();
+            blocktensor::run(|| reorder(from.tensor_ref(), &mut place))?;
+            let seconds = start.elapsed().as_secs_f64();
+            tensors.give_back(place);
+            Ok(seconds)
+        }
+        Work::Operator { op, inputs, outputs, cold } => {
+            let inputs = inputs
+                .iter()
+                .map(|input| match input {
+                    Input::Data(desc) => tensors.source(desc),
+                    Input::Constant(tensor) => Ok(tensor.clone()),
+                })
+                .collect::<Result<Vec<Tensor>>>()?;
+            let refs: Vec<_> = inputs.iter().map(Operand::tensor_ref).collect();
+            let mut places =
+                outputs.iter().map(|desc| tensors.place(desc)).collect::<Result<Vec<Tensor>>>()?;
+            let scratchpad = &mut tensors.scratchpad;
+            let mut once = || -> Result<f64> {
+                let outputs = places.iter_mut().map(Operand::tensor_mut).collect();
+                let start = Instant::now();
+                blocktensor::run(|| op.run_into(&refs, outputs, scratchpad))?;
+                Ok(start.elapsed().as_secs_f64())
+            };
+            let first = once()?;
+            let seconds = if *cold { first } else { once()? };
+            places.into_iter().for_each(|tensor| tensors.give_back(tensor));
+            Ok(seconds)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Choices by made-up costs: no clock decides here.
+
+use blocktensor::ledger::ReorderBudget;
+use blocktensor::{MemoryFormat, StridedTensor};
+
+use super::*;
+use crate::{Constant, Graph, Param, Sizes, ValueId};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn cost(&mut self) -> f64 {
+        self.below(1 << 20) as f64 / f64::from(1 << 20)
+    }
+
+    fn tensor(&mut self, dims: &[usize]) -> StridedTensor {
+        let values: Vec<f32> = (0..dims.iter().product()).map(|_| self.cost() as f32 - 0.5).collect();
+        StridedTensor::from_slice(&values, dims).unwrap()
+    }
+}
+
+/// A random network of images with sums, concatenations and several outputs.
+fn graph(random: &mut Random, nodes: usize) -> Graph {
+    let mut graph = Graph::new();
+    let channels = [3, 8, 17, 24][random.below(4)];
+    let x = graph.input("image", &[1.into(), channels.into(), 6.into(), 5.into()]).unwrap();
+    let mut values: Vec<(ValueId, usize)> = vec![(x, channels)];
+    for i in 0..nodes {
+        let (x, c) = values[values.len() - 1 - random.below(values.len().min(2))];
+        let name = format!("n{i}");
+        let value = match random.below(6) {
+            0 | 1 => {
+                let out = [8, 16, 24, c][random.below(4)];
+                let size = [1, 3][random.below(2)];
+                let weights = Constant::F32(random.tensor(&[out, c, size, size]));
+                let weights = graph.constant(&format!("w{i}"), weights).unwrap();
+                let params = [("padding", Param::Int(size as i64 / 2))];
+                (graph.op(&name, "conv2d", &[("x", x), ("weights", weights)], &params).unwrap(), out)
+            }
+            2 => (graph.op(&name, "relu", &[("x", x)], &[]).unwrap(), c),
+            3 => {
+                let params =
+                    [("kernel", Param::Int(3)), ("stride", Param::Int(1)), ("padding", Param::Int(1))];
+                (graph.op(&name, "max_pool2d", &[("x", x)], &params).unwrap(), c)
+            }
+            4 => match values.iter().rev().find(|(v, k)| *k == c && *v != x) {
+                Some(&(y, _)) => (graph.op(&name, "add", &[("a", x), ("b", y)], &[]).unwrap(), c),
+                None => (graph.op(&name, "tanh", &[("x", x)], &[]).unwrap(), c),
+            },
+            _ => {
+                let (y, d) = values[random.below(values.len())];
+                let inputs = [("tensors", x), ("tensors", y)];
+                (graph.op(&name, "cat", &inputs, &[("axis", 1i64.into())]).unwrap(), c + d)
+            }
+        };
+        values.push(value);
+    }
+    for (i, (value, _)) in values.iter().rev().take(1 + random.below(2)).enumerate() {
+        graph.output(&format!("y{i}"), *value).unwrap();
+    }
+    graph
+}
+
+fn network(graph: &Graph) -> Network {
+    let mut network = graph.with_sizes(&Sizes::new()).unwrap();
+    crate::passes::run(&mut network, &Default::default()).unwrap();
+    network
+}
+
+/// Random costs for all reorders, and for all candidates that can be packed.
+fn costs(
+    random: &mut Random,
+    network: &Network,
+    candidates: &[Vec<Choice>],
+    edges: &[choose::Edge],
+    reorder: f64,
+) -> Costs {
+    let packs = Packs::default();
+    let mut cost = |node: usize, choice: &Choice| match packs.packed(network, node, choice) {
+        Ok(_) => random.cost(),
+        Err(_) => crate::minimise::IMPOSSIBLE,
+    };
+    let nodes = candidates.iter().enumerate().map(|(n, list)| list.iter().map(|c| cost(n, c)).collect());
+    let nodes = nodes.collect();
+    let reorders = edges.iter().flat_map(choose::Edge::pairs).map(|pair| (pair, reorder * random.cost()));
+    Costs { nodes, reorders: reorders.collect() }
+}
+
+/// The cost of a choice, counted by the steps of the plan that it makes.
+fn cost_of_plan(network: &Network, plan: &Plan, values: &[usize], costs: &Costs) -> f64 {
+    let nodes: f64 = (0..network.nodes.len()).map(|n| costs.nodes[n][values[n]]).sum();
+    let reorders = plan.steps.iter().filter(|step| matches!(step.work, super::super::Work::Reorder));
+    let desc = |slot: super::super::SlotId| plan.slots[slot.0].desc.clone();
+    let of = |(from, to): (TensorDesc, TensorDesc)| {
+        let found = costs
+            .reorders
+            .iter()
+            .find(|((a, b), _)| candidates::is_free(a, &from) && candidates::is_free(b, &to));
+        *found.expect("a reorder that was thought of").1
+    };
+    nodes + reorders.map(|step| of((desc(step.inputs[0]), desc(step.outputs[0])))).sum::<f64>()
+}
+
+#[test]
+fn the_choice_costs_what_its_plan_costs_and_no_other_choice_costs_less() {
+    let mut random = Random(11);
+    let (mut mixed, mut rounds) = (0, 0);
+    while rounds < 60 {
+        let network = network(&graph(&mut random, 6));
+        let candidates = candidates::candidates(&network, &targets()).unwrap();
+        let combinations: usize = candidates.iter().map(Vec::len).product();
+        if combinations > 3000 {
+            continue;
+        }
+        rounds += 1;
+        let edges = choose::edges(&network, &candidates).unwrap();
+        let reorder = [0.01, 0.2, 2.0][rounds % 3];
+        let costs = costs(&mut random, &network, &candidates, &edges, reorder);
+        let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
+        assert!(solution.proven);
+        let packs = Packs::default();
+        let plan_of = |values: &[usize]| {
+            let chosen: Vec<Choice> =
+                candidates.iter().zip(values).map(|(list, &v)| list[v].clone()).collect();
+            build::chosen(&network, &chosen, &packs, Layouts::Measured, vec![])
+        };
+        let plan = plan_of(&solution.values).unwrap();
+        let cost = cost_of_plan(&network, &plan, &solution.values, &costs);
+        assert!((cost - solution.cost).abs() < 1e-5, "{cost} and {}\n{plan}", solution.cost);
+        let layouts: std::collections::HashSet<String> =
+            plan.slots.iter().map(|s| s.desc.layout_name()).collect();
+        mixed += usize::from(layouts.len() > 2);
+        // Some other choices, all if there are few.
+        for k in 0..combinations.min(40) {
+            let mut k = if combinations <= 40 { k } else { random.below(combinations) };
+            let values: Vec<usize> = candidates
+                .iter()
+                .map(|list| {
+                    let value = k % list.len();
+                    k /= list.len();
+                    value
+                })
+                .collect();
+            // Some candidates have no kernel.
+            let Ok(plan) = plan_of(&values) else { continue };
+            let other = cost_of_plan(&network, &plan, &values, &costs);
+            assert!(other > solution.cost - 1e-5, "{other} is less than {}\n{plan}", solution.cost);
+        }
+    }
+    assert!(mixed > 20, "{mixed} plans have several layouts");
+}
+
+#[test]
+fn plans_of_any_choice_agree_with_the_plan_without_passes_and_reorder_what_they_list() {
+    let mut random = Random(12);
+    for round in 0..80 {
+        let graph = graph(&mut random, 4 + round % 9);
+        let bare = crate::Pass::ALL
+            .into_iter()
+            .fold(crate::PlanOptions::new(Layouts::Nchw), crate::PlanOptions::without);
+        let bare = graph.plan(&bare).unwrap();
+        let network = network(&graph);
+        let candidates = candidates::candidates(&network, &targets()).unwrap();
+        let edges = choose::edges(&network, &candidates).unwrap();
+        let costs = costs(&mut random, &network, &candidates, &edges, 0.05);
+        let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
+        let chosen: Vec<Choice> =
+            candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
+        let plan = build::chosen(&network, &chosen, &Packs::default(), Layouts::Measured, vec![]).unwrap();
+        let dims = plan.inputs().next().map(|(_, desc)| desc.dims().to_vec()).unwrap();
+        let x = random.tensor(&dims);
+        let want = bare.run(&[&x]).unwrap();
+        let budget = ReorderBudget::at_most(plan.reorders().len());
+        let got = budget.run(|| plan.run(&[&x])).unwrap();
+        for (got, want) in got.iter().zip(&want) {
+            let got = got.contiguous(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap();
+            let want = want.to_vec::<f32>().unwrap();
+            let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+            let difference = norm(&mut got.iter().zip(&want).map(|(a, b)| f64::from(a - b)));
+            assert!(difference <= 1e-5 * norm(&mut want.iter().map(|v| f64::from(*v))) + 1e-12, "{plan}");
+        }
+        if !plan.reorders().is_empty() {
+            let less = ReorderBudget::at_most(plan.reorders().len() - 1);
+            assert!(less.run(|| plan.run(&[&x])).is_err(), "{plan}");
+        }
+    }
+}
+
+/// Costs that differ by noise are the same.
+#[test]
+fn alternatives_whose_quartiles_overlap_cost_the_same() {
+    let profile = |lower, median, upper| Some(Profile { runs: 5, lower, median, upper });
+    let list = [profile(1.0, 1.1, 1.3), profile(1.2, 1.4, 1.5), None, profile(1.31, 1.35, 1.4)];
+    assert_eq!(settle(&list), [Some(1.1), Some(1.1), None, Some(1.35)]);
+}

@@ -1,0 +1,39 @@
+//! The reorders of a plan, as a run shows them.
+
+use blocktensor::ledger::{self, Site};
+use blocktensor::{MemoryFormat, StridedTensor};
+
+use super::{Plan, Reorder, Work};
+use crate::error::Result;
+
+impl Plan {
+    /// What one run reorders: measured by a run with inputs of zeros.
+    pub(super) fn observed_reorders(&self) -> Result<Vec<Reorder>> {
+        let zeros = self
+            .inputs()
+            .map(|(_, desc)| StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous))
+            .collect::<blocktensor::Result<Vec<_>>>()?;
+        let (result, ledger) = ledger::record(|| self.run(&zeros.iter().collect::<Vec<_>>()));
+        result?;
+        let of_step =
+            |site: &str| self.steps.iter().any(|s| matches!(s.work, Work::Reorder) && *s.name == *site);
+        Ok(ledger
+            .reorders
+            .iter()
+            .map(|r| {
+                let node = match &r.site {
+                    Site::Node(name) => name.to_string(),
+                    site => site.to_string(),
+                };
+                Reorder {
+                    in_kernel: !of_step(&node),
+                    node,
+                    from: r.from.clone(),
+                    to: r.to.clone(),
+                    dims: r.dims.to_vec(),
+                    bytes: r.bytes,
+                }
+            })
+            .collect())
+    }
+}
