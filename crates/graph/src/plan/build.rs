@@ -75,10 +75,13 @@ pub(super) struct Choice {
     pub(super) unpacked: bool,
 }
 
+/// A node, and the descriptors of its operands and of its results.
+type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>);
+
 /// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
 #[derive(Default)]
 pub(super) struct Packs {
-    kept: Mutex<HashMap<(usize, Vec<TensorDesc>, Vec<TensorDesc>), Packed>>,
+    kept: Mutex<HashMap<PackKey, Packed>>,
     /// Whether nothing is packed yet, and results are taken to be in the order of the form.
     dry: bool,
 }

@@ -11,6 +11,8 @@ mod profile;
 mod tests;
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
@@ -180,9 +182,9 @@ fn measured_costs(
     let mut pairs: HashMap<(TensorDesc, TensorDesc), usize> = HashMap::new();
     for pair in edges.iter().flat_map(choose::Edge::pairs) {
         let next = tasks.len();
-        if let std::collections::hash_map::Entry::Vacant(place) = pairs.entry(pair.clone()) {
+        if let Entry::Vacant(place) = pairs.entry(pair.clone()) {
             place.insert(next);
-            tasks.push(Task::new(network.nodes.len() + next - operators, Work::Reorder(pair.0, pair.1)));
+            tasks.push(Task::new(network.nodes.len() + next - operators, Work::Reorder(Box::new(pair))));
         }
     }
     profile::measure(&mut tasks, Duration::from_millis(400).max(start.elapsed()))?;
@@ -239,7 +241,7 @@ fn operator_work(network: &Network, node: usize, choice: &Choice) -> Result<Work
     let weights: usize = constants.map(|c| 4 * c.numel()).sum();
     let activations: usize =
         data(network, choice).map(|(_, d)| d).chain(&choice.outputs).filter_map(|d| d.bytes().ok()).sum();
-    let (op, outputs) = (std::sync::Arc::clone(&choice.op), choice.outputs.clone());
+    let (op, outputs) = (Arc::clone(&choice.op), choice.outputs.clone());
     Ok(Work::Operator { op, inputs, outputs, cold: weights > activations })
 }
 

@@ -5,9 +5,12 @@
 //! written them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc};
+use blocktensor::{
+    Arena, DType, MemoryFormat, Operand, Operator, Scratchpad, StridedTensor, Tensor, TensorDesc,
+};
 
 use super::super::run::{reorder, reordered};
 use crate::error::Result;
@@ -41,13 +44,13 @@ pub(super) struct Task {
 
 pub(super) enum Work {
     Operator {
-        op: std::sync::Arc<dyn blocktensor::Operator>,
+        op: Arc<dyn Operator>,
         inputs: Vec<Input>,
         outputs: Vec<TensorDesc>,
         /// Whether its weights are larger than its activations.
         cold: bool,
     },
-    Reorder(TensorDesc, TensorDesc),
+    Reorder(Box<(TensorDesc, TensorDesc)>),
 }
 
 pub(super) enum Input {
@@ -120,7 +123,7 @@ impl Tensors {
             return Ok(tensor.clone());
         }
         let tensor = match desc.dtype() {
-            blocktensor::DType::F32 => {
+            DType::F32 => {
                 let full = StridedTensor::full(desc.dims(), 0.5f32, MemoryFormat::Contiguous)?;
                 reordered(&full, desc)?
             }
@@ -148,7 +151,8 @@ impl Tensors {
 /// One run, in **seconds**.
 fn run(work: &Work, tensors: &mut Tensors) -> Result<f64> {
     match work {
-        Work::Reorder(from, to) => {
+        Work::Reorder(pair) => {
+            let (from, to) = &**pair;
             let from = tensors.source(from)?;
             let mut place = tensors.place(to)?;
             reorder(from.tensor_ref(), &mut place)?;
