@@ -44,5 +44,7 @@ pub use expand::{Expand, Expansion, Value};
 pub use graph::{Graph, Outcome, ValueId};
 pub use network::{Network, Node, Tensor, TensorId};
 pub use passes::{Pass, PassReport};
-pub use plan::{CandidateMeasurement, Layouts, Measurements, NodeMeasurement, Plan, PlanOptions, Reorder};
+pub use plan::{
+    CandidateMeasurement, Layouts, Measurements, NodeMeasurement, Plan, PlanOptions, Profiles, Reorder,
+};
 pub use sizes::{Dim, Sizes};

@@ -15,6 +15,7 @@ pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
 pub(crate) use pack::value_of;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use blocktensor::{Arena, Operator, Scratchpad, TensorDesc};
@@ -59,10 +60,26 @@ impl Layouts {
     }
 }
 
+/// Where the times come from that measured layouts are chosen by.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Profiles {
+    /// What was measured before on this machine is taken from the user's cache folder, and what is measured is kept there:
+    /// `profiles` in `$BLOCKTENSOR_CACHE`, or `blocktensor/profiles` in the cache folder. `BLOCKTENSOR_CACHE=off` keeps
+    /// nothing.
+    #[default]
+    Kept,
+    /// As `Kept`, in this folder.
+    KeptIn(PathBuf),
+    /// Everything is measured, nothing is kept.
+    Measured,
+}
+
 /// How to plan: layouts, sizes, passes.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
     layouts: Layouts,
+    profiles: Profiles,
     sizes: Sizes,
     off: BTreeSet<Pass>,
 }
@@ -70,7 +87,7 @@ pub struct PlanOptions {
 impl PlanOptions {
     /// These layouts, all passes, no named sizes.
     pub fn new(layouts: Layouts) -> PlanOptions {
-        PlanOptions { layouts, sizes: Sizes::new(), off: BTreeSet::new() }
+        PlanOptions { layouts, profiles: Profiles::Kept, sizes: Sizes::new(), off: BTreeSet::new() }
     }
 
     /// A number for a named size.
@@ -82,6 +99,12 @@ impl PlanOptions {
     /// Numbers for the named sizes.
     pub fn sizes(mut self, sizes: Sizes) -> PlanOptions {
         self.sizes = sizes;
+        self
+    }
+
+    /// Where the times of [`Layouts::Measured`] come from.
+    pub fn profiles(mut self, profiles: Profiles) -> PlanOptions {
+        self.profiles = profiles;
         self
     }
 
@@ -197,7 +220,7 @@ impl Graph {
             Layouts::Nchw => Target::RowMajor,
             Layouts::Nhwc => Target::ChannelsLast,
             Layouts::Blocked => Target::Native,
-            Layouts::Measured => return measured::plan(&network, reports),
+            Layouts::Measured => return measured::plan(&network, &options.profiles, reports),
         };
         Ok(build::uniform(&network, target, &Packs::default(), options.layouts, reports)?.0)
     }

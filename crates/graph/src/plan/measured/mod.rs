@@ -3,6 +3,7 @@
 //! Every way in which a node could run is timed, and every reorder that could join two of them. The choice with the smallest
 //! sum becomes a plan. That plan is timed against the plans in one layout, and the fastest of them stays.
 
+mod cache;
 mod candidates;
 mod choose;
 mod explain;
@@ -19,10 +20,11 @@ use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
 
 use super::build::{self, Choice, Packs};
 use super::forms::{Target, VIEWS};
-use super::{Layouts, Plan, join, run};
+use super::{Layouts, Plan, Profiles, join, run};
 use crate::error::Result;
 use crate::network::Network;
 use crate::passes::PassReport;
+use cache::Cache;
 use candidates::data;
 use choose::Costs;
 use profile::{Input, Profile, Task, Work};
@@ -63,7 +65,7 @@ pub struct NodeMeasurement {
 pub struct CandidateMeasurement {
     /// The orders of its data operands and of its results: `nchw -> nChw16c`.
     pub layouts: String,
-    /// What runs, if it is known beforehand.
+    /// What runs, of the chosen candidate, if its weights are packed.
     pub implementation: Option<String>,
     /// The median of its times, in **seconds**. `None` if it cannot run, or is a view.
     pub seconds: Option<f64>,
@@ -81,21 +83,27 @@ fn targets() -> Vec<Target> {
 }
 
 /// Plans the network with measured layouts.
-pub(super) fn plan(network: &Network, passes: Vec<PassReport>) -> Result<Plan> {
+pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassReport>) -> Result<Plan> {
     let packs = Packs::default();
     // The plans in one layout pack what the best of them will need anyway.
     let mut uniform = vec![];
     for (layouts, target) in [(Layouts::Nhwc, Target::ChannelsLast), (Layouts::Blocked, Target::Native)] {
         uniform.push((layouts, build::uniform(network, target, &packs, layouts, passes.clone())?.0));
     }
-    let mut candidates = candidates::candidates(network, &targets())?;
+    let candidates = candidates::candidates(network, &targets())?;
     let edges = choose::edges(network, &candidates)?;
-    let (costs, profiles) = measured_costs(network, &mut candidates, &edges, &packs)?;
+    let cache = match profiles {
+        Profiles::Kept => cache::default_folder().map_or_else(Cache::none, |folder| Cache::open(&folder)),
+        Profiles::KeptIn(folder) => Cache::open(folder),
+        Profiles::Measured => Cache::none(),
+    };
+    let (costs, profiles) = measured_costs(network, &candidates, &edges, &packs, cache)?;
     let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
-    let chosen: Vec<Choice> =
-        candidates.iter().zip(&solution.values).map(|(list, &value)| list[value].clone()).collect();
+    let chosen = candidates.iter().zip(&solution.values).enumerate();
+    let chosen = chosen.map(|(node, (list, &value))| packs.packed(network, node, &list[value]));
+    let chosen = chosen.collect::<Result<Vec<Choice>>>()?;
     let plan = build::chosen(network, &chosen, &packs, Layouts::Measured, passes)?;
-    let nodes = report(network, &candidates, &solution.values, &profiles);
+    let nodes = report(network, &candidates, &solution.values, &chosen, &profiles);
     let mut plans = vec![(Layouts::Measured, plan)];
     plans.extend(uniform);
     let seconds = race(&plans)?;
@@ -134,65 +142,85 @@ fn key(network: &Network, node: usize, choice: &Choice) -> String {
     let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
     let op = &network.nodes[node].op;
     let op = op.bound().map_or_else(|| format!("{op:?} at {node}"), |bound| bound.to_string());
-    format!("{op}: {} -> {}", inputs.join(", "), outputs.join(", "))
+    let threads = blocktensor::build_info().threads;
+    format!("{op}: {} -> {}, {threads} threads", inputs.join(", "), outputs.join(", "))
 }
 
-type Profiles = Vec<Vec<Option<Profile>>>;
+type NodeProfiles = Vec<Vec<Option<Profile>>>;
 
 /// Times all candidates and reorders. Candidates that cannot be packed or run cost what is impossible.
 fn measured_costs(
     network: &Network,
-    candidates: &mut [Vec<Choice>],
+    candidates: &[Vec<Choice>],
     edges: &[choose::Edge],
     packs: &Packs,
-) -> Result<(Costs, Profiles)> {
+    mut cache: Cache,
+) -> Result<(Costs, NodeProfiles)> {
     let mut tasks: Vec<Task> = Vec::new();
-    let mut task_of: HashMap<String, Option<usize>> = HashMap::new();
-    // For each candidate: no time, or the task that measures it, or impossible.
+    let mut known: HashMap<String, Place> = HashMap::new();
     let mut places: Vec<Vec<Place>> = Vec::new();
     let start = Instant::now();
-    for (node, list) in candidates.iter_mut().enumerate() {
+    for (node, list) in candidates.iter().enumerate() {
         let mut own = Vec::new();
-        for choice in list.iter_mut() {
+        for choice in list {
             if takes_no_time(network, choice) {
                 own.push(Place::Free);
                 continue;
             }
             let key = key(network, node, choice);
-            let task = match task_of.get(&key) {
-                Some(task) => *task,
+            let place = match known.get(&key) {
+                Some(place) => *place,
                 None => {
-                    let task = match packs.packed(network, node, choice) {
-                        Ok(packed) => {
-                            choice.implementation = packed.implementation.clone();
-                            tasks.push(Task::new(node, operator_work(network, node, &packed)?));
-                            Some(tasks.len() - 1)
-                        }
-                        Err(_) => None,
+                    let place = match cache.get(&key) {
+                        Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+                        None => match packs.packed(network, node, choice) {
+                            Ok(packed) => {
+                                let work = operator_work(network, node, &packed)?;
+                                tasks.push(Task::new(node, key.clone(), work));
+                                Place::Task(tasks.len() - 1)
+                            }
+                            Err(_) => {
+                                cache.put(key.clone(), None);
+                                Place::Impossible
+                            }
+                        },
                     };
-                    task_of.insert(key, task);
-                    task
+                    known.insert(key, place);
+                    place
                 }
             };
-            own.push(task.map_or(Place::Impossible, Place::Task));
+            own.push(place);
         }
         places.push(own);
     }
-    let operators = tasks.len();
-    let mut pairs: HashMap<(TensorDesc, TensorDesc), usize> = HashMap::new();
+    let threads = blocktensor::build_info().threads;
+    let mut pairs: HashMap<(TensorDesc, TensorDesc), Place> = HashMap::new();
     for pair in edges.iter().flat_map(choose::Edge::pairs) {
-        let next = tasks.len();
-        if let Entry::Vacant(place) = pairs.entry(pair.clone()) {
-            place.insert(next);
-            tasks.push(Task::new(network.nodes.len() + next - operators, Work::Reorder(Box::new(pair))));
+        if let Entry::Vacant(entry) = pairs.entry(pair.clone()) {
+            let key = format!("reorder: {} -> {}, {threads} threads", pair.0, pair.1);
+            let place = match cache.get(&key) {
+                Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+                None => {
+                    // A reorder has no alternative: a group of its own.
+                    let group = network.nodes.len() + tasks.len();
+                    tasks.push(Task::new(group, key, Work::Reorder(Box::new(pair))));
+                    Place::Task(tasks.len() - 1)
+                }
+            };
+            entry.insert(place);
         }
     }
     profile::measure(&mut tasks, Duration::from_millis(400).max(start.elapsed()))?;
+    for task in &tasks {
+        cache.put(task.key.clone(), task.profile());
+    }
+    cache.save();
     let profile_of = |place: &Place| match place {
         Place::Task(task) => tasks[*task].profile(),
+        Place::Known(profile) => Some(*profile),
         Place::Free | Place::Impossible => None,
     };
-    let profiles: Profiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
+    let profiles: NodeProfiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
     let nodes = places
         .iter()
         .zip(&profiles)
@@ -206,15 +234,18 @@ fn measured_costs(
         })
         .collect();
     let reorders =
-        pairs.into_iter().filter_map(|(pair, task)| Some((pair, tasks[task].profile()?.median))).collect();
+        pairs.into_iter().filter_map(|(pair, place)| Some((pair, profile_of(&place)?.median))).collect();
     Ok((Costs { nodes, reorders }, profiles))
 }
 
-/// How the cost of a candidate is known.
+/// How the cost of something is known.
+#[derive(Clone, Copy)]
 enum Place {
     /// It is a view, or a concatenation in place.
     Free,
     Task(usize),
+    /// It was measured before.
+    Known(Profile),
     Impossible,
 }
 
@@ -249,7 +280,8 @@ fn report(
     network: &Network,
     all: &[Vec<Choice>],
     values: &[usize],
-    profiles: &Profiles,
+    chosen: &[Choice],
+    profiles: &NodeProfiles,
 ) -> Vec<NodeMeasurement> {
     let of = |node: usize| {
         let candidate = |k: usize| {
@@ -263,7 +295,7 @@ fn report(
                     name(data(network, choice).map(|(_, d)| d).collect()),
                     name(choice.outputs.iter().collect())
                 ),
-                implementation: choice.implementation.clone(),
+                implementation: chosen[node].implementation.clone().filter(|_| k == values[node]),
                 seconds: profiles[node][k].map(|p| p.median),
             }
         };

@@ -13,10 +13,12 @@ use blocktensor::{
 };
 
 use super::super::run::{reorder, reordered};
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 
 /// What a thing took, in **seconds**: the median of some runs, and their quartiles.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Profile {
     pub(crate) runs: usize,
     pub(crate) lower: f64,
@@ -37,6 +39,8 @@ impl Profile {
 pub(super) struct Task {
     /// Tasks of one group are alternatives: those that are clearly slower are not run again.
     pub(super) group: usize,
+    /// What decides its time.
+    pub(super) key: String,
     pub(super) work: Work,
     seconds: Vec<f64>,
     done: bool,
@@ -59,8 +63,8 @@ pub(super) enum Input {
 }
 
 impl Task {
-    pub(super) fn new(group: usize, work: Work) -> Task {
-        Task { group, work, seconds: Vec::new(), done: false }
+    pub(super) fn new(group: usize, key: String, work: Work) -> Task {
+        Task { group, key, work, seconds: Vec::new(), done: false }
     }
 
     /// What it took; `None` if it could not run.

@@ -1,0 +1,221 @@
+//! Profiles in a file, so that the next planning need not measure again.
+//!
+//! A file belongs to one machine, engine and version: these are its header, and another header is another file. The file is
+//! locked while it is read or written. What is wrong with a file never fails a planning: then everything is measured.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::profile::Profile;
+
+/// How many profiles a file keeps: those that were used last.
+const MOST: usize = 20_000;
+
+/// What a file holds.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Contents {
+    header: String,
+    /// How often the file was written.
+    generation: u64,
+    profiles: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Entry {
+    /// `None` for what cannot run.
+    profile: Option<Profile>,
+    /// The generation in which it was used last.
+    used: u64,
+}
+
+/// The profiles of this machine.
+#[derive(Debug)]
+pub(super) struct Cache {
+    file: Option<PathBuf>,
+    contents: Contents,
+    /// Profiles that were used or measured.
+    touched: BTreeMap<String, Option<Profile>>,
+}
+
+impl Cache {
+    /// No file: nothing is known, nothing is kept.
+    pub(super) fn none() -> Cache {
+        Cache { file: None, contents: Contents::default(), touched: BTreeMap::new() }
+    }
+
+    /// The profiles in a folder.
+    pub(super) fn open(folder: &Path) -> Cache {
+        let header = header();
+        let mut hasher = DefaultHasher::new();
+        header.hash(&mut hasher);
+        let file = folder.join(format!("{:016x}.json", hasher.finish()));
+        let contents = File::open(&file).and_then(|f| {
+            f.lock_shared()?;
+            read(f)
+        });
+        let contents = contents.ok().filter(|c| c.header == header);
+        let contents = contents.unwrap_or(Contents { header, ..Contents::default() });
+        Cache { file: Some(file), contents, touched: BTreeMap::new() }
+    }
+
+    /// What is known of this key: a profile, or that it cannot run.
+    pub(super) fn get(&mut self, key: &str) -> Option<Option<Profile>> {
+        let profile = self.contents.profiles.get(key)?.profile;
+        self.touched.insert(key.to_string(), profile);
+        Some(profile)
+    }
+
+    /// Keeps what was measured.
+    pub(super) fn put(&mut self, key: String, profile: Option<Profile>) {
+        self.touched.insert(key, profile);
+    }
+
+    /// Writes what was used and measured beside what the file has by now.
+    pub(super) fn save(self) {
+        if let Some(file) = &self.file {
+            // A folder that cannot be written costs the next planning time, nothing else.
+            let _ = write(file, &self.contents.header, self.touched);
+        }
+    }
+}
+
+fn read(mut file: File) -> std::io::Result<Contents> {
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn write(path: &Path, header: &str, touched: BTreeMap<String, Option<Profile>>) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    file.lock()?;
+    // Another process may have written since.
+    let mut contents = read(file.try_clone()?).ok().filter(|c| c.header == header).unwrap_or_default();
+    contents.header = header.to_string();
+    contents.generation += 1;
+    let used = contents.generation;
+    contents.profiles.extend(touched.into_iter().map(|(key, profile)| (key, Entry { profile, used })));
+    while contents.profiles.len() > MOST {
+        let oldest = contents.profiles.values().map(|e| e.used).min().unwrap_or(0);
+        let before = contents.profiles.len();
+        let mut room = before - MOST;
+        contents.profiles.retain(|_, e| {
+            let goes = e.used == oldest && room > 0;
+            room -= usize::from(goes);
+            !goes
+        });
+    }
+    file.rewind()?;
+    file.set_len(0)?;
+    file.write_all(serde_json::to_string(&contents)?.as_bytes())
+}
+
+/// What a time depends on beside what runs: processor, caches, engine, versions.
+fn header() -> String {
+    let info = blocktensor::build_info();
+    let engine =
+        info.engine.as_ref().map(|e| format!("{} {:?} {} {}", e.name, e.version, e.cpu_runtime, e.isa));
+    let engine = engine.unwrap_or_else(|| "no engine".to_string());
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let named = ["vendor_id", "cpu family", "model", "model name", "stepping"];
+    let first = cpu.lines().take_while(|line| !line.is_empty());
+    let cpu: Vec<&str> = first
+        .filter(|line| line.split(':').next().is_some_and(|name| named.contains(&name.trim())))
+        .collect();
+    let cache = |i: usize| {
+        std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{i}/size"))
+            .unwrap_or_default()
+    };
+    let caches: Vec<String> = (0..4).map(|i| cache(i).trim().to_string()).collect();
+    format!(
+        "blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, caches {}",
+        info.version,
+        env!("CARGO_PKG_VERSION"),
+        info.opt_level,
+        info.simd,
+        cpu.join("; ").replace('\t', ""),
+        caches.join(" ")
+    )
+}
+
+/// The folder of the user's cache. `None` if the user has none, or has switched it off with `BLOCKTENSOR_CACHE=off`.
+pub(super) fn default_folder() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let base = match set("BLOCKTENSOR_CACHE") {
+        Some(off) if off.as_os_str() == "off" => return None,
+        Some(folder) => folder,
+        None => match set("XDG_CACHE_HOME") {
+            Some(folder) => folder.join("blocktensor"),
+            None => set("HOME")?.join(".cache/blocktensor"),
+        },
+    };
+    Some(base.join("profiles"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(median: f64) -> Option<Profile> {
+        Some(Profile { runs: 3, lower: median / 2.0, median, upper: median * 2.0 })
+    }
+
+    #[test]
+    fn profiles_are_found_again_and_two_writers_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut first, mut second) = (Cache::open(folder.path()), Cache::open(folder.path()));
+        first.put("a".to_string(), profile(1.0));
+        first.put("b".to_string(), None);
+        second.put("c".to_string(), profile(3.0));
+        first.save();
+        second.save();
+        let mut third = Cache::open(folder.path());
+        assert_eq!(third.get("a"), Some(profile(1.0)));
+        assert_eq!(third.get("b"), Some(None));
+        assert_eq!(third.get("c"), Some(profile(3.0)));
+        assert_eq!(third.get("d"), None);
+    }
+
+    #[test]
+    fn a_file_of_another_machine_or_a_broken_one_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cache = Cache::open(folder.path());
+        cache.put("a".to_string(), profile(1.0));
+        let file = cache.file.clone().unwrap();
+        cache.save();
+        let text = std::fs::read_to_string(&file).unwrap();
+        for other in [text.replace("blocktensor", "blocktensor of another machine"), text[..20].to_string()] {
+            std::fs::write(&file, other).unwrap();
+            assert_eq!(Cache::open(folder.path()).get("a"), None);
+        }
+        // It is written anew.
+        let mut cache = Cache::open(folder.path());
+        cache.put("a".to_string(), profile(2.0));
+        cache.save();
+        assert_eq!(Cache::open(folder.path()).get("a"), Some(profile(2.0)));
+    }
+
+    #[test]
+    fn a_file_keeps_what_was_used_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cache = Cache::open(folder.path());
+        (0..MOST).for_each(|i| cache.put(format!("old {i}"), profile(1.0)));
+        cache.save();
+        let mut cache = Cache::open(folder.path());
+        cache.get("old 0");
+        (0..10).for_each(|i| cache.put(format!("new {i}"), None));
+        cache.save();
+        let cache = Cache::open(folder.path());
+        assert_eq!(cache.contents.profiles.len(), MOST);
+        assert!(
+            cache.contents.profiles.contains_key("old 0") && cache.contents.profiles.contains_key("new 9")
+        );
+    }
+}
