@@ -95,7 +95,7 @@ bench: setup
 	@$(CARGO) bench $(FEATURES)
 
 doc: setup
-	@$(CARGO) doc $(FEATURES) --no-deps
+	@$(CARGO) doc $(FEATURES) --workspace --no-deps
 
 fmt:
 	cargo fmt --all

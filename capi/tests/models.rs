@@ -66,7 +66,7 @@ fn models_and_plans_tell_what_they_take_and_give() {
     assert_eq!(infos(bt_plan_outputs, three).unwrap(), [("output".into(), vec!["3".into(), "10".into()])]);
     let said = described(bt_plan_text, three).unwrap();
     assert_eq!(said, described(bt_describe, three).unwrap());
-    assert!(said.contains("conv2d -> ") && said.contains("\narena: "), "{said}");
+    assert!(said.contains(": conv2d + relu (image) -> ") && said.contains("\narena: "), "{said}");
     assert_eq!(bt_free(three), 0);
 }
 

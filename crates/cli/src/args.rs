@@ -58,6 +58,9 @@ pub struct Planning {
     /// Switch a pass off.
     #[arg(long, value_name = "PASS", value_parser = passes())]
     pub without: Vec<Pass>,
+    /// Measure the layouts again, and keep nothing for the next time.
+    #[arg(long)]
+    pub no_cache: bool,
     /// Threads [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,

@@ -1,6 +1,6 @@
 //! Reading and planning a model, for every command.
 
-use blocktensor_graph::{Error, Graph, Layouts, Plan, PlanOptions, Sizes};
+use blocktensor_graph::{Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::args::{Model, Planning};
 use crate::failure::{Failure, Result};
@@ -32,9 +32,8 @@ pub fn read(model: &Model) -> Result<Graph> {
     }
     let names: Vec<&str> = model.outputs.iter().map(String::as_str).collect();
     graph.with_outputs(&names).map_err(|error| {
-        let Error::Invalid { got, rule, .. } = error else { return error.into() };
+        let Error::Invalid { got, rule, remedy, .. } = error else { return error.into() };
         let all: Vec<&str> = graph.outputs().collect();
-        let remedy = "take the name of any node's output, each once";
         Failure::usage("--outputs", format!("{got}: {rule}; {remedy}; the model's own are {}", all.join(",")))
     })
 }
@@ -88,6 +87,9 @@ pub fn layouts(planning: &Planning) -> (Layouts, bool) {
 pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     let _line = Progress::start("planning");
     let mut options = PlanOptions::new(layouts(planning).0).sizes(sizes);
+    if planning.no_cache {
+        options = options.profiles(Profiles::Measured);
+    }
     for pass in &planning.without {
         options = options.without(*pass);
     }

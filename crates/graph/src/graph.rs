@@ -217,12 +217,31 @@ impl Graph {
                     what: "outputs".to_string(),
                     got: format!("`{name}`"),
                     rule: "no value of the graph has this name".to_string(),
-                    remedy: "take the name of a node's output".to_string(),
+                    remedy: self.names_like(name),
                 });
             };
             cut.output(name, id)?;
         }
         Ok(cut)
+    }
+
+    /// What to write in place of a name that no value has.
+    fn names_like(&self, name: &str) -> String {
+        if let Some(node) = self.nodes.iter().find(|n| n.name == name) {
+            let outputs = node.outputs.iter().map(|id| self.values[id.0].name.as_str());
+            return format!("it is a node: its outputs are {}", quoted(outputs.collect()));
+        }
+        let wanted = name.to_lowercase();
+        let is_near = |other: &str| {
+            let other = other.to_lowercase();
+            !wanted.is_empty() && (other.contains(&wanted) || (!other.is_empty() && wanted.contains(&other)))
+        };
+        let names = self.nodes.iter().flat_map(|n| &n.outputs).map(|id| self.values[id.0].name.as_str());
+        let near: Vec<&str> = names.filter(|n| is_near(n)).take(5).collect();
+        match near[..] {
+            [] => "take the name of a node's output: a plan's text has them after the arrows".to_string(),
+            _ => format!("did you mean {}?", quoted(near)),
+        }
     }
 
     /// The graph at these sizes: every size a number, what depends on constants alone computed, every node an operator.
@@ -420,4 +439,8 @@ fn taken(what: &str, name: &str) -> Error {
         rule: "names are unique".to_string(),
         remedy: "choose another name".to_string(),
     }
+}
+
+fn quoted(names: Vec<&str>) -> String {
+    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -132,6 +132,35 @@ fn results_agree_with_every_pass_switched_off_and_with_each_one_switched_off() {
     }
 }
 
+/// What follows a product with a constant matrix is in its weights, whichever axis it names, if it means the last.
+#[test]
+fn products_take_up_what_follows_along_the_last_axis_alone() {
+    let mut n = Net { graph: Graph::new(), seed: 40 };
+    let x = n.graph.input("tokens", &[1.into(), 6.into(), 5.into()]).unwrap();
+    let weights = n.constant(&[5, 6]);
+    let y = n.op("matmul", &[("a", x), ("b", weights)], &[]);
+    let (bias, scale) = (n.constant(&[6]), n.positive(&[1, 1, 6]));
+    let y = n.op("add", &[("a", bias), ("b", y)], &[]);
+    let y = n.op("mul", &[("a", y), ("b", scale)], &[]);
+    n.graph.output("last", y).unwrap();
+    // As many rows as columns: these numbers are for the rows.
+    let rows = n.constant(&[6, 1]);
+    let weights = n.constant(&[5, 6]);
+    let z = n.op("matmul", &[("a", x), ("b", weights)], &[]);
+    let z = n.op("add", &[("a", z), ("b", rows)], &[]);
+    n.graph.output("rows", z).unwrap();
+    let x = random(&[1, 6, 5], 3);
+    let bare = Pass::ALL.into_iter().fold(PlanOptions::new(Layouts::Nchw), PlanOptions::without);
+    let want = n.graph.plan(&bare).unwrap().run(&[&x]).unwrap();
+    let plan = n.graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    for (got, want) in plan.run(&[&x]).unwrap().iter().zip(&want) {
+        assert!(relative_error(got, want) < 2e-6, "{plan}");
+    }
+    let text = plan.to_string();
+    assert_eq!(text.matches(": linear (").count(), 2, "{plan}");
+    assert!(!text.contains(": mul (") && text.matches(": add").count() == 1, "{plan}");
+}
+
 #[test]
 fn every_pass_finds_its_pattern_and_fused_nodes_are_gone() {
     let plan = network().plan(&PlanOptions::new(Layouts::Blocked)).unwrap();
@@ -155,6 +184,6 @@ fn every_pass_finds_its_pattern_and_fused_nodes_are_gone() {
         "narrow",
         "expand",
     ] {
-        assert!(!text.contains(&format!(": {op} ->")), "{op} is still there\n{text}");
+        assert!(!text.contains(&format!(": {op} (")), "{op} is still there\n{text}");
     }
 }

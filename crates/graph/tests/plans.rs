@@ -3,7 +3,7 @@
 use blocktensor::ledger::ReorderBudget;
 use blocktensor::ops::{self, Conv2d, MaxPool};
 use blocktensor::{MemoryFormat, StridedTensor};
-use blocktensor_graph::{Constant, Graph, Layouts, Pass, PlanOptions, ValueId};
+use blocktensor_graph::{Constant, Graph, Layouts, Pass, PlanOptions, Profiles, ValueId};
 
 use crate::support::{random, relative_error};
 
@@ -75,6 +75,35 @@ fn a_plan_in_each_layout_gives_what_the_operators_give_one_by_one() {
             assert!(relative_error(&plan.run(&[&x]).unwrap()[0], &want) < 1e-6);
         }
     }
+}
+
+#[test]
+fn a_measured_plan_gives_the_same_and_a_second_planning_takes_the_times_of_the_first() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[1.into(), 3.into(), 9.into(), 13.into()]).unwrap();
+    let y = network(&mut graph, x);
+    graph.output("scores", y).unwrap();
+    let x = random(&[1, 3, 9, 13], 9);
+    let want = by_hand(&x);
+    let folder = tempfile::tempdir().unwrap();
+    let options = PlanOptions::new(Layouts::Measured).profiles(Profiles::KeptIn(folder.path().into()));
+    let plans = [graph.plan(&options).unwrap(), graph.plan(&options).unwrap()];
+    for plan in &plans {
+        let budget = ReorderBudget::at_most(plan.reorders().len());
+        assert!(relative_error(&budget.run(|| plan.run(&[&x])).unwrap()[0], &want) < 1e-6, "{plan}");
+    }
+    let [first, second] = plans.map(|plan| plan.measurements().unwrap().clone());
+    assert_eq!((&first.nodes, first.cost), (&second.nodes, second.cost));
+    assert!(first.proven && first.cost - first.lower_bound < 1e-9);
+    let named: Vec<&str> = first.plans.iter().map(|(layouts, _)| layouts.name()).collect();
+    assert_eq!(named, ["measured", "nhwc", "blocked"]);
+    let least = first.plans.iter().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
+    assert_eq!(first.kept, least.0);
+    let text = first.to_string();
+    assert!(text.contains("the fastest: kept") && text.contains("no choice costs less"), "{text}");
+    // Without the folder, everything is measured again.
+    let again = graph.plan(&options.profiles(Profiles::Measured)).unwrap();
+    assert_ne!(again.measurements().unwrap().cost, first.cost);
 }
 
 #[test]

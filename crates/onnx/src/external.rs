@@ -53,7 +53,9 @@ impl External {
         let io = |source: std::io::Error| Error::Io { path: part.path.clone(), source: Arc::new(source) };
         let mut file = File::open(&part.path).map_err(io)?;
         file.seek(SeekFrom::Start(part.offset)).map_err(io)?;
-        let mut bytes = vec![0; part.length];
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(part.length).map_err(|_| io(std::io::ErrorKind::OutOfMemory.into()))?;
+        bytes.resize(part.length, 0);
         file.read_exact(&mut bytes).map_err(io)?;
         Ok(bytes)
     }

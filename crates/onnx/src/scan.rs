@@ -27,6 +27,15 @@ enum Message {
     Leaf,
 }
 
+impl Message {
+    fn name(self) -> String {
+        match self {
+            Message::Leaf => "an inner message".to_string(),
+            other => format!("a {other:?}"),
+        }
+    }
+}
+
 /// What a field of a message holds.
 enum FieldOf {
     Message(Message),
@@ -102,12 +111,15 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                 1 => 8,
                 2 => self.varint(end)?,
                 5 => 4,
-                _ => return Err(malformed(format!("field {number} of a {of:?} has the wire type {wire}"))),
+                _ => {
+                    let reason = format!("field {number} of {} has the wire type {wire}", of.name());
+                    return Err(malformed(reason));
+                }
             };
             let left = end - self.position;
             if length > left {
                 let reason =
-                    format!("field {number} of a {of:?} is longer than the {left} bytes that are left");
+                    format!("field {number} of {} is longer than the {left} bytes that are left", of.name());
                 return Err(malformed(reason));
             }
             match field_of(of, number) {

@@ -22,7 +22,8 @@ pub enum Pass {
     /// Nodes with the same op, parameters and inputs become one.
     RemoveDuplicates,
     /// Arithmetic with a constant number or with one number for each channel becomes `add_scalar`, `mul_channel` and the
-    /// like. Other constants get the rank of the operand that they are broadcast against.
+    /// like. Other constants get the rank of the operand that they are broadcast against. A product with a constant matrix
+    /// becomes `linear`.
     SimplifyOperands,
     /// `x * sigmoid(x)` becomes `silu`, `x * hardsigmoid(x)` `hardswish`, the formula of `gelu` `gelu`.
     RecognizeActivations,

@@ -1,6 +1,6 @@
 //! Constants of element-wise arithmetic, in the form in which kernels take them on every layout.
 
-use blocktensor::StridedTensor;
+use blocktensor::{MemoryFormat, StridedTensor};
 
 use crate::Param;
 use crate::error::Result;
@@ -15,9 +15,25 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
     Ok(changes)
 }
 
+/// A product with a constant matrix becomes a linear layer, which takes up what follows it.
+fn to_linear(network: &mut Network, i: usize) -> Result<bool> {
+    let &[x, matrix] = &network.nodes[i].inputs[..] else { return Ok(false) };
+    let Some(weights) = network.tensor(matrix).constant.clone() else { return Ok(false) };
+    if weights.rank() != 2 || network.tensor(x).dims.len() < 2 || network.tensor(x).constant.is_some() {
+        return Ok(false);
+    }
+    let weights = weights.transpose(0, 1)?.contiguous(MemoryFormat::Contiguous)?;
+    let weights = network.add_constant(weights);
+    network.nodes[i].rewrite("linear", &[("x", x), ("weights", weights)], &[])?;
+    Ok(true)
+}
+
 fn simplify(network: &mut Network, i: usize) -> Result<bool> {
     let node = &network.nodes[i];
     let op = node.op.op();
+    if op == "matmul" {
+        return to_linear(network, i);
+    }
     if !matches!(op, "add" | "sub" | "mul" | "div" | "pow" | "maximum" | "minimum") || node.inputs.len() != 2
     {
         return Ok(false);

@@ -102,7 +102,7 @@ fn fuse_affine(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option
         return Ok(None);
     }
     let Some(&channels) = network.tensor(result).dims().get(1) else { return Ok(None) };
-    let Some(Affine { scale, shift }) = affine(network, node, channels)? else { return Ok(None) };
+    let Some(Affine { scale, shift }) = affine(network, node, channels, false)? else { return Ok(None) };
     let numbers = |all: Vec<f64>| all.into_iter().map(|v| v as f32).collect::<Vec<f32>>();
     let (mut words, mut channel) = (vec![], vec![]);
     if scale.iter().any(|v| *v != 1.0) {

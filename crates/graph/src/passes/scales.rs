@@ -33,7 +33,8 @@ fn fold(network: &mut Network, i: usize) -> Result<bool> {
         return Ok(false);
     }
     let channels = channels(&network.nodes[layer], network);
-    let Some(affine) = affine(network, &network.nodes[i], channels)? else { return Ok(false) };
+    let last = network.nodes[layer].op.op() == "linear";
+    let Some(affine) = affine(network, &network.nodes[i], channels, last)? else { return Ok(false) };
     let node = &network.nodes[layer];
     let Some(weights) = network.tensor(node.inputs[weights_at]).constant.clone() else { return Ok(false) };
     let scaled = scaled(node, &weights, &affine.scale)?;
@@ -79,8 +80,8 @@ fn channels(layer: &Node, network: &Network) -> usize {
     dims[axis]
 }
 
-/// What the node does to each channel, if it is a batch norm or arithmetic with constants.
-pub(super) fn affine(network: &Network, node: &Node, channels: usize) -> Result<Option<Affine>> {
+/// What the node does to each channel, if it is a batch norm or arithmetic with constants. Channels are axis 1, or the `last`.
+pub(super) fn affine(network: &Network, node: &Node, channels: usize, last: bool) -> Result<Option<Affine>> {
     let vector = |id: TensorId| -> Result<Option<Vec<f64>>> {
         let Some(t) = &network.tensor(id).constant else { return Ok(None) };
         let values: Vec<f64> = t.to_vec::<f32>()?.into_iter().map(f64::from).collect();
@@ -98,8 +99,23 @@ pub(super) fn affine(network: &Network, node: &Node, channels: usize) -> Result<
     let ones = || vec![1.0; channels];
     let zeros = || vec![0.0; channels];
     let input = |name: &str| node.op.inputs().iter().position(|n| *n == name).map(|i| node.inputs[i]);
-    // A linear layer's channels are its last axis; these ops' are axis 1.
-    let by_channel = network.tensor(node.outputs[0]).dims.get(1) == Some(&channels);
+    let dims = network.tensor(node.outputs[0]).dims();
+    // These ops' channels are axis 1.
+    let by_channel = dims.get(1) == Some(&channels) && (!last || dims.len() == 2);
+    // A constant with a number for each channel along the last axis, and the other operand of the same sizes as the result.
+    let along_last = || {
+        let (a, b) = (*node.inputs.first()?, *node.inputs.get(1)?);
+        let is_list = |id: TensorId| {
+            let list = network.tensor(id).dims();
+            let ones = list.iter().rev().skip(1).all(|d| *d == 1);
+            network.tensor(id).constant().is_some() && ones && list.last() == Some(&channels)
+        };
+        let commutes = matches!(node.op.op(), "add" | "mul");
+        let pairs = [(a, b), (b, a)];
+        let mut pairs = pairs.into_iter().take(if commutes { 2 } else { 1 });
+        let (_, list) = pairs.find(|(x, list)| is_list(*list) && network.tensor(*x).dims() == dims)?;
+        last.then_some(list)
+    };
     Ok(match node.op.op() {
         "batch_norm" if by_channel => {
             let (Some(mean), Some(var)) = (input("mean"), input("var")) else { return Ok(None) };
@@ -117,6 +133,14 @@ pub(super) fn affine(network: &Network, node: &Node, channels: usize) -> Result<
         }
         "mul_channel" if by_channel => vector(node.inputs[1])?.map(|scale| Affine { scale, shift: zeros() }),
         "add_channel" if by_channel => vector(node.inputs[1])?.map(|shift| Affine { scale: ones(), shift }),
+        "mul" => along_last().map_or(Ok(None), vector)?.map(|scale| Affine { scale, shift: zeros() }),
+        op @ ("add" | "sub") => match along_last().map_or(Ok(None), vector)? {
+            Some(shift) if op == "sub" => {
+                Some(Affine { scale: ones(), shift: shift.iter().map(|v| -v).collect() })
+            }
+            Some(shift) => Some(Affine { scale: ones(), shift }),
+            None => None,
+        },
         "mul_scalar" => number().map(|n| Affine { scale: vec![n; channels], shift: zeros() }),
         "div_scalar" => number().map(|n| Affine { scale: vec![1.0 / n; channels], shift: zeros() }),
         "add_scalar" => number().map(|n| Affine { scale: ones(), shift: vec![n; channels] }),

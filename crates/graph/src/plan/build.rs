@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         for (i, &id) in network.inputs.iter().enumerate() {
             let tensor = network.tensor(id);
             let desc = TensorDesc::strided(&tensor.dims, tensor.dtype, MemoryFormat::Contiguous)?;
-            let slot = builder.add_slot(desc, Place::Input(i));
+            let slot = builder.add_slot(id, desc, Place::Input(i));
             builder.forms[id.0].push(slot);
         }
         Ok(builder)
@@ -194,6 +194,7 @@ impl<'a> Builder<'a> {
         let any_strides = !packs && (form != Form::Contiguous || !VIEWS.contains(&op_name));
         let any_strides =
             any_strides && !DENSE.iter().any(|name| op_name.starts_with(name)) && node.op.bound().is_some();
+        let data_operands = kinds(&node.op).into_iter().filter(|is_data| *is_data).count();
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for (&id, is_data) in node.inputs.iter().zip(kinds(&node.op)) {
             let tensor = self.network.tensor(id);
@@ -218,7 +219,11 @@ impl<'a> Builder<'a> {
                 Form::Target => target.unwrap_or(Order::Strided(MemoryFormat::Contiguous)),
             };
             let own = self.forms[id.0].first().map(|slot| &self.slots[slot.0].desc);
-            let own = own.filter(|own| any_strides && matches!(order, Order::Strided(_)) && is_sparse(own));
+            // Kernels of one data operand take its strides as they are; several operands had better agree.
+            let own = own.filter(|own| {
+                let asked = any_strides && matches!(order, Order::Strided(_)) && own.strides().is_some();
+                asked && form != Form::ChannelsLast && (data_operands == 1 || is_sparse(own))
+            });
             inputs.push((
                 id,
                 match own {
@@ -251,7 +256,7 @@ impl<'a> Builder<'a> {
         if choice.unpacked {
             // Nothing will run: only what the result is counts.
             for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
-                let slot = self.add_slot(desc.clone(), Place::Arena(0));
+                let slot = self.add_slot(id, desc.clone(), Place::Arena(0));
                 self.forms[id.0].push(slot);
             }
             return Ok(());
@@ -263,13 +268,19 @@ impl<'a> Builder<'a> {
         let mut outputs = Vec::with_capacity(choice.outputs.len());
         for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
             let place = if is_view { Place::View(inputs[0]) } else { Place::Arena(0) };
-            let slot = self.add_slot(desc.clone(), place);
+            let slot = self.add_slot(id, desc.clone(), place);
             self.forms[id.0].push(slot);
             outputs.push(slot);
         }
         let work = match is_view {
             true => Work::View(choice.op),
-            false => Work::Operator { op: choice.op, implementation: choice.implementation },
+            false => {
+                let fused = match node.op.param("post_ops") {
+                    Some(ParamValue::Str(words)) => words.clone(),
+                    _ => String::new(),
+                };
+                Work::Operator { op: choice.op, implementation: choice.implementation, fused }
+            }
         };
         self.push(&node.name, work, inputs, outputs);
         if let (Some(ParamValue::Int(axis)), "cat") = (node.op.param("axis"), node.op.op()) {
@@ -289,7 +300,7 @@ impl<'a> Builder<'a> {
         let slot = match (&tensor.constant, self.forms[id.0].first().copied()) {
             (Some(constant), _) => {
                 let reordered = super::run::reordered(constant, desc)?;
-                self.add_slot(desc.clone(), Place::Constant(Box::new(reordered)))
+                self.add_slot(id, desc.clone(), Place::Constant(Box::new(reordered)))
             }
             (None, Some(first)) => {
                 let same = self.forms[id.0].iter().copied().find(|s| same_order(&self.slots[s.0].desc, desc));
@@ -297,7 +308,7 @@ impl<'a> Builder<'a> {
                     Some(slot) => (slot, Place::View(slot), Work::Restride),
                     None => (first, Place::Arena(0), Work::Reorder),
                 };
-                let slot = self.add_slot(desc.clone(), place);
+                let slot = self.add_slot(id, desc.clone(), place);
                 let name = format!("{} to {}", tensor.name, desc.layout_name());
                 self.push(&name, work, vec![from], vec![slot]);
                 slot
@@ -315,8 +326,9 @@ impl<'a> Builder<'a> {
         Ok(slot)
     }
 
-    fn add_slot(&mut self, desc: TensorDesc, place: Place) -> SlotId {
-        self.slots.push(Slot { shared: false, desc, place });
+    fn add_slot(&mut self, id: TensorId, desc: TensorDesc, place: Place) -> SlotId {
+        let name = self.network.tensor(id).name.as_str().into();
+        self.slots.push(Slot { name, shared: false, desc, place });
         SlotId(self.slots.len() - 1)
     }
 

@@ -12,15 +12,31 @@ impl fmt::Display for Plan {
         }
         for step in &self.steps {
             let (op, note) = match &step.work {
-                Work::Operator { op, implementation } => (op.op(), implementation.as_deref().unwrap_or("")),
+                Work::Operator { op, implementation, .. } => {
+                    (op.op(), implementation.as_deref().unwrap_or(""))
+                }
                 Work::View(op) => (op.op(), "view"),
                 Work::Restride => ("restride", "view"),
                 Work::Reorder => ("reorder", ""),
                 Work::Join => ("cat", "in place"),
             };
-            let results: Vec<String> =
-                step.outputs.iter().map(|s| self.slots[s.0].desc.to_string()).collect();
-            write!(f, "  {}: {op} -> {}", step.name, results.join(", "))?;
+            let results: Vec<String> = step
+                .outputs
+                .iter()
+                .map(|s| &self.slots[s.0])
+                .map(|slot| match &*slot.name {
+                    // A node of a program has one result with its own name.
+                    name if name.is_empty() || *name == *step.name => slot.desc.to_string(),
+                    name => format!("{name} {}", slot.desc),
+                })
+                .collect();
+            let sources: Vec<&str> =
+                step.inputs.iter().map(|s| &*self.slots[s.0].name).filter(|name| !name.is_empty()).collect();
+            let fused = match &step.work {
+                Work::Operator { fused, .. } if !fused.is_empty() => format!(" + {fused}"),
+                _ => String::new(),
+            };
+            write!(f, "  {}: {op}{fused} ({}) -> {}", step.name, sources.join(", "), results.join(", "))?;
             match note {
                 "" => writeln!(f)?,
                 note => writeln!(f, "  ({note})")?,

@@ -162,6 +162,8 @@ struct SlotId(usize);
 /// A tensor of a plan: a tensor of the network in one order of its elements.
 #[derive(Clone, Debug)]
 struct Slot {
+    /// The name of the network's tensor.
+    name: Arc<str>,
     /// Whether other slots have parts of the same memory. Then its tensor exists only during a step.
     shared: bool,
     desc: TensorDesc,
@@ -198,6 +200,8 @@ enum Work {
     Operator {
         op: Arc<dyn Operator>,
         implementation: Option<String>,
+        /// What it does to its own result: the words of its post-ops.
+        fused: String,
     },
     /// The results share the input's storage.
     View(Arc<dyn Operator>),
