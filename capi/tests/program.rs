@@ -150,7 +150,13 @@ fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
     run(cc.arg(&source));
     let (model, image) = (support::stored("resnet.onnx"), support::stored("resnet.image.npy"));
     let check = |text: &str| {
-        for part in ["layouts: blocked\n", "conv2d -> ", "reorders: ", "\narena: ", "\nlive handles: 0\n"] {
+        for part in [
+            "layouts: blocked\n",
+            ": conv2d + residual,relu (",
+            "reorders: ",
+            "\narena: ",
+            "\nlive handles: 0\n",
+        ] {
             assert!(text.contains(part), "{part}: {text}");
         }
         // Each line has the classes in the order of the stored scores.
