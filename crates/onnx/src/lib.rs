@@ -38,3 +38,10 @@ pub use error::{Error, Result};
 pub use importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, from_bytes, from_path};
 pub use node::{Attribute, Import, OnnxNode};
 pub use subgraph::Subgraph;
+
+/// Compiles the program in docs/models.md.
+#[cfg(doctest)]
+mod guides {
+    #[doc = include_str!("../../../docs/models.md")]
+    struct Models;
+}
