@@ -168,7 +168,9 @@ impl<F: Fold> ColumnFold<'_, F> {
         let mut first = 0;
         while first < to.len() {
             let accs = &mut to[first..];
+            // Two vectors hide that the step of a maximum takes several cycles.
             first += match accs.len() {
+                32.. if size_of::<F::Acc>() == 4 => self.columns::<32>(first, accs),
                 VECTOR.. => self.columns::<VECTOR>(first, accs),
                 8.. => self.columns::<8>(first, accs),
                 _ => self.rest(first, accs),
@@ -177,7 +179,7 @@ impl<F: Fold> ColumnFold<'_, F> {
     }
 
     /// Folds `L` columns from `first` on in registers, and returns `L`. (With four vectors of f64 the compiler did not keep
-    /// them in registers.)
+    /// them there.)
     #[inline(always)]
     fn columns<const L: usize>(&self, first: usize, to: &mut [F::Acc]) -> usize {
         let mut accs = [self.fold.identity(); L];

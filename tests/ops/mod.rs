@@ -14,6 +14,7 @@ mod norm;
 mod pad_flip_roll_shuffle;
 mod params;
 mod pool;
+mod post_ops;
 mod reduce;
 mod resample;
 mod softmax;

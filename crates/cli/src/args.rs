@@ -153,6 +153,11 @@ pub struct Pictures {
 }
 
 impl Pictures {
+    /// Whether any of the options was given.
+    pub fn is_used(&self) -> bool {
+        self.imagenet || self.preprocess.is_some() || self.given() != Preprocess::default()
+    }
+
     /// The options without `--preprocess` and `--imagenet`.
     pub fn given(&self) -> Preprocess {
         Preprocess {

@@ -60,6 +60,10 @@ pub fn gather(
         }
     }
     let preprocess = Preprocess::of(&run.pictures)?;
+    if run.pictures.is_used() && slots.iter().all(|slot| slot.picture.is_none()) {
+        let text = "they are for pictures, and no input is one; leave them out, or pass a .png or .jpg file";
+        return Err(Failure::usage("options of pictures", text));
+    }
     for slot in &mut slots {
         if let Some(path) = slot.picture.take() {
             let want: Vec<Option<usize>> = slot.dims.iter().map(|dim| number(dim, &sizes)).collect();

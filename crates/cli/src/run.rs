@@ -152,12 +152,19 @@ fn finish(
         report.checks.iter().filter(|c| !c.passed).map(|c| format!("`{}` {}", c.name, c.text())).collect();
     let outcome = match failed.is_empty() {
         true => Ok(()),
-        false => Err(Failure::Check(format!(
-            "{} of {} outputs differ from their files: {}; compare values up to a node with --outputs, or raise --tolerance",
-            failed.len(),
-            report.checks.len(),
-            failed.join(", ")
-        ))),
+        false => {
+            let others = report.checks.iter().any(|c| c.reason.is_some());
+            let remedy = match others {
+                true => "pass the file that was saved of this output for these inputs",
+                false => "compare values up to a node with --outputs, or raise --tolerance",
+            };
+            Err(Failure::Check(format!(
+                "{} of {} outputs differ from their files: {}; {remedy}",
+                failed.len(),
+                report.checks.len(),
+                failed.join(", ")
+            )))
+        }
     };
     Ok((text, outcome))
 }

@@ -126,6 +126,51 @@ fn inputs_that_do_not_fit_are_refused_with_a_remedy() {
     plan.run(&[&good]).unwrap();
 }
 
+#[test]
+fn element_wise_steps_overwrite_what_nobody_needs_any_more_and_nothing_else() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[2.into(), 20.into(), 6.into(), 5.into()]).unwrap();
+    let op = |graph: &mut Graph, name: &str, op: &str, inputs: &[(&str, ValueId)]| {
+        graph.op(name, op, inputs, &[]).unwrap()
+    };
+    // Not the caller's tensor, and not one that the addition still reads.
+    let a = op(&mut graph, "a", "tanh", &[("x", x)]);
+    let b = op(&mut graph, "b", "gelu", &[("x", a)]);
+    let c = op(&mut graph, "c", "sigmoid", &[("x", b)]);
+    let d = op(&mut graph, "d", "add", &[("a", a), ("b", c)]);
+    let slopes = graph.constant("slopes", Constant::F32(random(&[20], 3))).unwrap();
+    let e = op(&mut graph, "e", "prelu", &[("x", d), ("weights", slopes)]);
+    // An operand that is repeated along the image.
+    let row = graph.constant("row", Constant::F32(random(&[1, 1, 1, 5], 6))).unwrap();
+    let e = op(&mut graph, "g", "add", &[("a", e), ("b", row)]);
+    // Twice the same operand, and a result that the caller keeps.
+    let f = op(&mut graph, "f", "add", &[("a", e), ("b", e)]);
+    graph.output("f", f).unwrap();
+    let x = random(&[2, 20, 6, 5], 4);
+    let copy = x.to_vec::<f32>().unwrap();
+    let a = ops::tanh(&x).unwrap();
+    let c = ops::sigmoid(&ops::gelu(&a).unwrap()).unwrap();
+    let e = ops::prelu(&ops::add(&a, &c).unwrap(), &random(&[20], 3)).unwrap();
+    let e = ops::add(&e, &random(&[1, 1, 1, 5], 6)).unwrap();
+    let want = ops::add(&e, &e).unwrap();
+    for layouts in Layouts::FIXED {
+        let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+        let text = plan.to_string();
+        let in_place = |name: &str| {
+            let line = text.lines().find(|l| l.starts_with(&format!("  {name}: "))).unwrap();
+            line.ends_with("(in place)")
+        };
+        let overwrites: Vec<bool> = ["a", "b", "c", "d", "e", "g", "f"].map(in_place).into();
+        assert_eq!(overwrites, [false, false, true, true, true, false, false], "{plan}");
+        // The two that live at the same time.
+        assert_eq!(plan.live_bytes(), 2 * 4 * 2 * 20 * 30, "{plan}");
+        for _ in 0..2 {
+            assert!(relative_error(&plan.run(&[&x]).unwrap()[0], &want) < 1e-6, "{plan}");
+        }
+    }
+    assert_eq!(x.to_vec::<f32>().unwrap(), copy);
+}
+
 /// A dense block: each convolution reads all results before it.
 fn dense_block(channels: usize, growth: usize) -> Graph {
     let mut graph = Graph::new();

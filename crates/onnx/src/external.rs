@@ -97,7 +97,10 @@ impl External {
         let path = folder.join(path);
         let io = |source: std::io::Error| Error::Io { path: path.clone(), source: Arc::new(source) };
         let inside = folder.canonicalize().map_err(io)?;
-        let path_of_file = path.canonicalize().map_err(io)?;
+        let path_of_file = path.canonicalize().map_err(|e| {
+            let got = format!("the file `{location}`, which cannot be opened: {e}");
+            Error::invalid(what, got, "its numbers are there", "copy the file beside the model")
+        })?;
         if !path_of_file.starts_with(&inside) {
             return Err(refused());
         }

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::error::Result;
-#[cfg(feature = "onednn")]
 use crate::kernels::lanes::Lanes;
 use crate::math;
 use crate::post_ops::{PostOp, PostOps};
@@ -24,7 +23,6 @@ pub(crate) struct Finish<'a> {
 impl Finish<'_> {
     /// Finishes `dst`, which lies as `view` says, and so does the residual. Of the padding of its blocks it makes whatever
     /// the functions do.
-    #[cfg(feature = "onednn")]
     pub fn all(&self, view: &Lanes, residual: Option<&[f32]>, dst: &mut [f32]) {
         view.for_each_pixel_run(dst, |p, values| {
             let first = p.block * view.lanes;

@@ -1,5 +1,6 @@
 //! The kernels of convolution, transposed or not: oneDNN's, and our own on strided and on blocked tensors.
 
+mod apply;
 pub(crate) mod blocked;
 pub(crate) mod direct;
 pub(crate) mod finish;

@@ -10,6 +10,8 @@ mod scales;
 mod shuffles;
 mod splits;
 
+pub(crate) use post_ops::activation;
+
 use std::collections::BTreeSet;
 
 use crate::error::Result;

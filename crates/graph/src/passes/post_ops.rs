@@ -33,7 +33,7 @@ pub(super) fn convolution(node: &Node) -> bool {
 }
 
 /// The word of an activation that a convolution fuses.
-fn activation(node: &Node) -> Option<String> {
+pub(crate) fn activation(node: &Node) -> Option<String> {
     let number = |name: &str| match node.op.param(name) {
         Some(ParamValue::Float(v)) => Some(*v as f32),
         Some(ParamValue::Int(v)) => Some(*v as f32),

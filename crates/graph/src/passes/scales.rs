@@ -26,7 +26,9 @@ pub(super) struct Affine {
 }
 
 fn fold(network: &mut Network, i: usize) -> Result<bool> {
-    let Some(&x) = network.nodes[i].inputs.first() else { return Ok(false) };
+    // The constant of an addition may come first.
+    let computed = |id: &&TensorId| network.tensor(**id).constant.is_none();
+    let Some(&x) = network.nodes[i].inputs.iter().find(computed) else { return Ok(false) };
     let Some(layer) = network.nodes.iter().position(|n| n.outputs.contains(&x)) else { return Ok(false) };
     let Some(weights_at) = layer_weights(network, &network.nodes[layer]) else { return Ok(false) };
     if network.uses()[x.0] != 1 {

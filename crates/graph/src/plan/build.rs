@@ -7,6 +7,7 @@ use blocktensor::dispatch::DispatchKey;
 use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 
 use super::forms::{DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_sparse, kinds, same_order};
+use super::in_place::{self, Overwrite};
 use super::pack::{self, Packed};
 use super::{Layouts, Place, Plan, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
@@ -97,6 +98,8 @@ pub(super) struct Builder<'a> {
     forms: Vec<Vec<SlotId>>,
     /// For each step the axis along which it concatenates.
     pub(super) cat_axes: Vec<Option<usize>>,
+    /// For each step how it would overwrite an operand.
+    pub(super) overwrites: Vec<Option<Overwrite>>,
 }
 
 impl<'a> Builder<'a> {
@@ -110,6 +113,7 @@ impl<'a> Builder<'a> {
             slots: Vec::new(),
             forms: vec![Vec::new(); network.tensors.len()],
             cat_axes: Vec::new(),
+            overwrites: Vec::new(),
         };
         for (i, &id) in network.inputs.iter().enumerate() {
             let tensor = network.tensor(id);
@@ -282,7 +286,17 @@ impl<'a> Builder<'a> {
                 Work::Operator { op: choice.op, implementation: choice.implementation, fused }
             }
         };
+        let overwrite = match (&work, &choice.outputs[..]) {
+            (Work::Operator { .. }, [output]) => {
+                let inputs: Vec<&TensorDesc> = choice.inputs.iter().map(|(_, desc)| desc).collect();
+                in_place::overwrite(node, &inputs, output)
+            }
+            _ => None,
+        };
         self.push(&node.name, work, inputs, outputs);
+        if let Some(last) = self.overwrites.last_mut() {
+            *last = overwrite;
+        }
         if let (Some(ParamValue::Int(axis)), "cat") = (node.op.param("axis"), node.op.op()) {
             let last = self.cat_axes.len() - 1;
             self.cat_axes[last] = usize::try_from(*axis).ok();
@@ -335,6 +349,7 @@ impl<'a> Builder<'a> {
     fn push(&mut self, name: &str, work: Work, inputs: Vec<SlotId>, outputs: Vec<SlotId>) {
         let name = name.into();
         self.cat_axes.push(None);
+        self.overwrites.push(None);
         self.steps.push(Step { name, work, inputs, outputs, scratchpad: (0, 0), last_use: vec![] });
     }
 

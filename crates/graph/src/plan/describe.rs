@@ -18,6 +18,7 @@ impl fmt::Display for Plan {
                 Work::View(op) => (op.op(), "view"),
                 Work::Restride => ("restride", "view"),
                 Work::Reorder => ("reorder", ""),
+                Work::InPlace { op, .. } => (*op, "in place"),
                 Work::Join => ("cat", "in place"),
             };
             let results: Vec<String> = step

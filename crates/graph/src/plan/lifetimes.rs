@@ -4,13 +4,14 @@ use blocktensor::TensorDesc;
 
 use super::build::Builder;
 use super::memory::{self, Piece};
-use super::{Place, SlotId, Work, join};
+use super::{Place, SlotId, Work, in_place, join};
 use crate::error::Result;
 
 impl Builder<'_> {
     /// Gives every intermediate result its place in the arena. Returns the arena's size and the largest live set.
     pub(super) fn assign_memory(&mut self, outputs: &[(String, SlotId)]) -> Result<(usize, usize)> {
         let parts = join::join(&self.slots, &mut self.steps, &self.cat_axes)?;
+        in_place::run(&mut self.slots, &mut self.steps, &self.overwrites, &parts, outputs);
         let last = self.last_uses(outputs);
         // Where each slot's memory is: in which slot's, and from which byte on. A result comes after its parts.
         let mut places: Vec<(SlotId, usize)> = (0..self.slots.len()).map(|i| (SlotId(i), 0)).collect();

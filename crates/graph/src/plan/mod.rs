@@ -3,6 +3,7 @@
 mod build;
 mod describe;
 mod forms;
+mod in_place;
 mod join;
 mod lifetimes;
 mod measured;
@@ -18,6 +19,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use blocktensor::ops::PostOps;
 use blocktensor::{Arena, Operator, Scratchpad, TensorDesc};
 
 use crate::error::Result;
@@ -208,6 +210,11 @@ enum Work {
     /// The same bytes under other strides of axes of size 1.
     Restride,
     Reorder,
+    /// Element-wise ops on the first input, in its place. The others are a residual and numbers for each channel.
+    InPlace {
+        op: &'static str,
+        post_ops: PostOps,
+    },
     /// A concatenation whose operands were computed in their places.
     Join,
 }

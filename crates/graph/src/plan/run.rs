@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use blocktensor::ledger::{self, Site};
+use blocktensor::ops::PostOps;
 use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc, TensorRef};
 
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
@@ -82,10 +83,16 @@ impl Plan {
             node: step.name.to_string(),
             op: match &step.work {
                 Work::Operator { op, .. } | Work::View(op) => op.op().to_string(),
+                Work::InPlace { op, .. } => op.to_string(),
                 Work::Restride | Work::Reorder | Work::Join => "reorder".to_string(),
             },
             source,
         };
+        if let Work::InPlace { post_ops, .. } = &step.work {
+            let result = self.overwrite(step, post_ops, tensors, memory)?.map_err(of)?;
+            tensors[step.outputs[0].0] = Some(result);
+            return Ok(());
+        }
         let results = {
             // Tensors that have parts of one piece of memory exist only while a step uses them.
             let mut shared: Vec<(SlotId, Tensor)> = Vec::new();
@@ -105,7 +112,7 @@ impl Plan {
                 })
                 .collect::<Result<Vec<_>>>()?;
             match &step.work {
-                Work::Join => vec![],
+                Work::Join | Work::InPlace { .. } => vec![],
                 Work::View(op) => op.run(&inputs).map_err(of)?,
                 Work::Restride => match inputs[0] {
                     TensorRef::Strided(x) => vec![restrided(x, &self.slots[step.outputs[0].0].desc)?],
@@ -138,6 +145,28 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Takes the first input of a step, and gives it back overwritten.
+    fn overwrite(
+        &self,
+        step: &Step,
+        post_ops: &PostOps,
+        tensors: &mut [Option<Tensor>],
+        memory: &Memory,
+    ) -> Result<blocktensor::Result<Tensor>> {
+        let missing = || broken(&step.name);
+        let mut target = tensors[step.inputs[0].0].take().ok_or_else(missing)?;
+        let other = |slot: &SlotId| match self.slots[slot.0].shared {
+            true => self.place(*slot, memory),
+            false => tensors[slot.0].clone().ok_or_else(missing),
+        };
+        let others = step.inputs[1..].iter().map(other).collect::<Result<Vec<Tensor>>>()?;
+        let (residual, channel) = others.split_at(usize::from(post_ops.takes_residual()));
+        let residual = residual.first().map(|t| t.tensor_ref());
+        let channel: Vec<&StridedTensor> =
+            channel.iter().filter_map(|t| if let Tensor::Strided(t) = t { Some(t) } else { None }).collect();
+        Ok(post_ops.apply(target.tensor_mut(), residual, &channel).map(|()| target))
     }
 
     /// The tensor that a step writes.
