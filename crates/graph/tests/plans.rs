@@ -3,7 +3,7 @@
 use blocktensor::ledger::ReorderBudget;
 use blocktensor::ops::{self, Conv2d, MaxPool};
 use blocktensor::{MemoryFormat, StridedTensor};
-use blocktensor_graph::{Constant, Graph, Layouts, Pass, PlanOptions, Profiles, ValueId};
+use blocktensor_graph::{Constant, Graph, Layouts, Measurements, Pass, PlanOptions, Profiles, ValueId};
 
 use crate::support::{random, relative_error};
 
@@ -93,7 +93,10 @@ fn a_measured_plan_gives_the_same_and_a_second_planning_takes_the_times_of_the_f
         assert!(relative_error(&budget.run(|| plan.run(&[&x])).unwrap()[0], &want) < 1e-6, "{plan}");
     }
     let [first, second] = plans.map(|plan| plan.measurements().unwrap().clone());
-    assert_eq!((&first.nodes, first.cost), (&second.nodes, second.cost));
+    let times = |m: &Measurements| -> Vec<Option<f64>> {
+        m.nodes.iter().flat_map(|n| &n.candidates).map(|c| c.seconds).collect()
+    };
+    assert_eq!((times(&first), first.cost, &first.plans), (times(&second), second.cost, &second.plans));
     assert!(first.proven && first.cost - first.lower_bound < 1e-9);
     let named: Vec<&str> = first.plans.iter().map(|(layouts, _)| layouts.name()).collect();
     assert_eq!(named, ["measured", "nhwc", "blocked"]);

@@ -17,7 +17,7 @@ use crate::external::External;
 use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::node::{Attribute, OnnxNode};
 use crate::subgraph::{Step, Subgraph};
-use crate::{scan, sort, tensor};
+use crate::{ops, scan, sort, tensor};
 
 /// What nodes need to know about the model around them.
 struct Model<'a> {
@@ -216,6 +216,23 @@ impl Model<'_> {
                 return Err(Error::invalid(what, "two values", "names are unique", "export the model again"));
             }
             attributes.push((key, self.attribute(&what, attribute)?));
+        }
+        if domain.is_empty() {
+            let (inputs, outputs) = ops::most(&op_type);
+            for (what, list, most) in [("inputs", &proto.input, inputs), ("outputs", &proto.output, outputs)]
+            {
+                let count = list.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
+                if count > most {
+                    let rule = format!("{op_type} has at most {most}");
+                    let node = format!("node `{name}` ({op_type})");
+                    return Err(Error::invalid(
+                        node,
+                        format!("{count} {what}"),
+                        rule,
+                        "export the model again",
+                    ));
+                }
+            }
         }
         let mut inputs: Vec<Option<String>> =
             proto.input.into_iter().map(|n| Some(n).filter(|n| !n.is_empty())).collect();

@@ -141,6 +141,18 @@ fn nodes_that_cannot_run_are_listed_together() {
 }
 
 #[test]
+fn inputs_and_outputs_that_an_op_does_not_know_are_not_ignored() {
+    let model = || Model::new().input("x", &[1, 4]).input("z", &[1, 4]);
+    let extra = model().node("Relu", &["x", "z"], &["y"]).output("y");
+    assert!(message(extra).contains("got 2 inputs; Relu has at most 1"), "inputs");
+    let extra = model().node("Relu", &["x"], &["y", "z2"]).output("y");
+    assert!(message(extra).contains("got 2 outputs; Relu has at most 1"), "outputs");
+    // Names that are left out are not there.
+    let none = model().node("Relu", &["x", "", ""], &["y", ""]).output("y");
+    assert!(none.read().is_ok());
+}
+
+#[test]
 fn importers_of_other_domains() {
     fn square(
         _: &blocktensor_onnx::OnnxNode,

@@ -79,6 +79,10 @@ pub(super) struct Choice {
 /// A node, and the descriptors of its operands and of its results.
 type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>);
 
+fn pack_key(i: usize, choice: &Choice) -> PackKey {
+    (i, choice.inputs.iter().map(|(_, desc)| desc.clone()).collect(), choice.outputs.clone())
+}
+
 /// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
 #[derive(Default)]
 pub(super) struct Packs {
@@ -396,6 +400,12 @@ impl<'a> Builder<'a> {
 }
 
 impl Packs {
+    /// What runs this choice, if its weights are packed already.
+    pub(super) fn implementation(&self, i: usize, choice: &Choice) -> Option<String> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(kept.get(&pack_key(i, choice))?.implementation.clone())
+    }
+
     /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.
     pub(super) fn packed(&self, network: &Network, i: usize, choice: &Choice) -> Result<Choice> {
         if !choice.unpacked {
@@ -407,8 +417,7 @@ impl Packs {
             op: node.op.op().to_string(),
             source,
         };
-        let descs: Vec<TensorDesc> = choice.inputs.iter().map(|(_, desc)| desc.clone()).collect();
-        let key = (i, descs, choice.outputs.clone());
+        let key = pack_key(i, choice);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         let packed = match kept {
             Some(packed) => packed,

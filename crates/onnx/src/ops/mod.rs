@@ -1,6 +1,7 @@
 //! ONNX's ops, by family. Each file has a table: op, function, attributes that the function understands.
 
 mod args;
+mod arity;
 mod broadcast;
 mod build;
 mod constant;
@@ -27,6 +28,7 @@ mod unary;
 use crate::node::{Import, Kind};
 
 pub(crate) use args::{axis_of, broadcast_dims, dims_of};
+pub(crate) use arity::most;
 pub(crate) use constant::{MAX_GENERATED, check_generated};
 
 /// An op of ONNX's own operator set.
@@ -70,11 +72,17 @@ pub(crate) fn find(name: &str) -> Option<&'static Op> {
     FAMILIES.iter().flat_map(|family| family.iter()).find(|op| op.name == name)
 }
 
+/// The names of all ops.
+#[cfg(test)]
+fn all() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().flat_map(|family| family.iter()).map(|op| op.name)
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
     fn each_op_is_listed_once() {
-        let mut names: Vec<&str> = super::FAMILIES.iter().flat_map(|f| f.iter()).map(|op| op.name).collect();
+        let mut names: Vec<&str> = super::all().collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

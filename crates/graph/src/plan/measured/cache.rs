@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::super::Profiles;
 use super::profile::Profile;
 
 /// How many profiles a file keeps: those that were used last.
@@ -43,13 +44,22 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    /// Where these options keep profiles.
+    pub(super) fn of(profiles: &Profiles) -> Cache {
+        match profiles {
+            Profiles::Kept => default_folder().map_or_else(Cache::none, |folder| Cache::open(&folder)),
+            Profiles::KeptIn(folder) => Cache::open(folder),
+            Profiles::Measured => Cache::none(),
+        }
+    }
+
     /// No file: nothing is known, nothing is kept.
-    pub(super) fn none() -> Cache {
+    fn none() -> Cache {
         Cache { file: None, contents: Contents::default(), touched: BTreeMap::new() }
     }
 
     /// The profiles in a folder.
-    pub(super) fn open(folder: &Path) -> Cache {
+    fn open(folder: &Path) -> Cache {
         let header = header();
         let mut hasher = DefaultHasher::new();
         header.hash(&mut hasher);
@@ -146,7 +156,7 @@ fn header() -> String {
 }
 
 /// The folder of the user's cache. `None` if the user has none, or has switched it off with `BLOCKTENSOR_CACHE=off`.
-pub(super) fn default_folder() -> Option<PathBuf> {
+fn default_folder() -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let base = match set("BLOCKTENSOR_CACHE") {
         Some(off) if off.as_os_str() == "off" => return None,

@@ -13,6 +13,7 @@ mod tests;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -82,44 +83,78 @@ fn targets() -> Vec<Target> {
     targets
 }
 
+/// The plans that are timed as a whole.
+const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked];
+
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassReport>) -> Result<Plan> {
     let packs = Packs::default();
-    // The plans in one layout pack what the best of them will need anyway.
-    let mut uniform = vec![];
-    for (layouts, target) in [(Layouts::Nhwc, Target::ChannelsLast), (Layouts::Blocked, Target::Native)] {
-        uniform.push((layouts, build::uniform(network, target, &packs, layouts, passes.clone())?.0));
-    }
     let candidates = candidates::candidates(network, &targets())?;
     let edges = choose::edges(network, &candidates)?;
-    let cache = match profiles {
-        Profiles::Kept => cache::default_folder().map_or_else(Cache::none, |folder| Cache::open(&folder)),
-        Profiles::KeptIn(folder) => Cache::open(folder),
-        Profiles::Measured => Cache::none(),
-    };
-    let (costs, profiles) = measured_costs(network, &candidates, &edges, &packs, cache)?;
+    let mut cache = Cache::of(profiles);
+    let (costs, profiles) = measured_costs(network, &candidates, &edges, &packs, &mut cache)?;
     let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
-    let chosen = candidates.iter().zip(&solution.values).enumerate();
-    let chosen = chosen.map(|(node, (list, &value))| packs.packed(network, node, &list[value]));
-    let chosen = chosen.collect::<Result<Vec<Choice>>>()?;
-    let plan = build::chosen(network, &chosen, &packs, Layouts::Measured, passes)?;
-    let nodes = report(network, &candidates, &solution.values, &chosen, &profiles);
-    let mut plans = vec![(Layouts::Measured, plan)];
-    plans.extend(uniform);
-    let seconds = race(&plans)?;
-    let fastest = (0..plans.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b])).unwrap_or(0);
+    let build = |layouts: Layouts| {
+        let target = match layouts {
+            Layouts::Nhwc => Target::ChannelsLast,
+            Layouts::Blocked => Target::Native,
+            _ => {
+                let chosen =
+                    candidates.iter().zip(&solution.values).map(|(list, &value)| list[value].clone());
+                let chosen = chosen.collect::<Vec<_>>();
+                return build::chosen(network, &chosen, &packs, Layouts::Measured, passes.clone());
+            }
+        };
+        Ok(build::uniform(network, target, &packs, layouts, passes.clone())?.0)
+    };
+    let name = name(network, &candidates, &solution.values);
+    let known =
+        name.as_ref().map(|name| TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten()));
+    let (seconds, plan) = match known {
+        Some([Some(a), Some(b), Some(c)]) => {
+            let seconds = [a, b, c].map(|profile| profile.median);
+            (seconds, build(TIMED[least(&seconds)])?)
+        }
+        _ => {
+            let mut plans = TIMED.into_iter().map(build).collect::<Result<Vec<Plan>>>()?;
+            let seconds = race(&plans)?;
+            for (layouts, seconds) in TIMED.into_iter().zip(seconds) {
+                if let Some(name) = &name {
+                    cache.put(in_layouts(name, layouts), Some(Profile::once(seconds)));
+                }
+            }
+            (seconds, plans.swap_remove(least(&seconds)))
+        }
+    };
+    cache.save();
     let measurements = Measurements {
-        nodes,
+        nodes: report(network, &candidates, &solution.values, &packs, &profiles),
         cost: solution.cost,
         lower_bound: solution.lower_bound,
         proven: solution.proven,
-        plans: plans.iter().zip(&seconds).map(|((layouts, _), s)| (*layouts, *s)).collect(),
-        kept: plans[fastest].0,
+        plans: TIMED.into_iter().zip(seconds).collect(),
+        kept: TIMED[least(&seconds)],
     };
-    let (_, mut plan) = plans.swap_remove(fastest);
-    plan.layouts = Layouts::Measured;
-    plan.measurements = Some(measurements);
-    Ok(plan)
+    Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
+}
+
+/// Which of them is the least.
+fn least(seconds: &[f64]) -> usize {
+    (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b])).unwrap_or(0)
+}
+
+/// A name for the network and the choice. `None` if it has operators that have no name.
+fn name(network: &Network, candidates: &[Vec<Choice>], values: &[usize]) -> Option<String> {
+    let mut hasher = DefaultHasher::new();
+    for (i, node) in network.nodes.iter().enumerate() {
+        key(network, i, &candidates[i][values[i]])?.hash(&mut hasher);
+        (&node.inputs, &node.outputs).hash(&mut hasher);
+    }
+    Some(format!("plan {:016x}", hasher.finish()))
+}
+
+fn in_layouts(name: &str, layouts: Layouts) -> String {
+    format!("{name} with {} layouts", layouts.name())
 }
 
 /// What a choice of layouts for a node shows: what takes no time is not measured.
@@ -130,8 +165,8 @@ fn takes_no_time(network: &Network, choice: &Choice) -> bool {
     is_view || join::is_free(&*choice.op, &inputs, &choice.outputs)
 }
 
-/// What decides how long a candidate takes.
-fn key(network: &Network, node: usize, choice: &Choice) -> String {
+/// What decides how long a candidate takes. `None` for an operator of somebody's own, of which nothing is known.
+fn key(network: &Network, node: usize, choice: &Choice) -> Option<String> {
     let inputs: Vec<String> = choice
         .inputs
         .iter()
@@ -140,10 +175,9 @@ fn key(network: &Network, node: usize, choice: &Choice) -> String {
         })
         .collect();
     let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
-    let op = &network.nodes[node].op;
-    let op = op.bound().map_or_else(|| format!("{op:?} at {node}"), |bound| bound.to_string());
+    let op = network.nodes[node].op.bound()?;
     let threads = blocktensor::build_info().threads;
-    format!("{op}: {} -> {}, {threads} threads", inputs.join(", "), outputs.join(", "))
+    Some(format!("{op}: {} -> {}, {threads} threads", inputs.join(", "), outputs.join(", ")))
 }
 
 type NodeProfiles = Vec<Vec<Option<Profile>>>;
@@ -154,7 +188,7 @@ fn measured_costs(
     candidates: &[Vec<Choice>],
     edges: &[choose::Edge],
     packs: &Packs,
-    mut cache: Cache,
+    cache: &mut Cache,
 ) -> Result<(Costs, NodeProfiles)> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut known: HashMap<String, Place> = HashMap::new();
@@ -168,27 +202,26 @@ fn measured_costs(
                 continue;
             }
             let key = key(network, node, choice);
-            let place = match known.get(&key) {
+            let place = match key.as_ref().and_then(|key| known.get(key)) {
                 Some(place) => *place,
-                None => {
-                    let place = match cache.get(&key) {
-                        Some(profile) => profile.map_or(Place::Impossible, Place::Known),
-                        None => match packs.packed(network, node, choice) {
-                            Ok(packed) => {
-                                let work = operator_work(network, node, &packed)?;
-                                tasks.push(Task::new(node, key.clone(), work));
-                                Place::Task(tasks.len() - 1)
-                            }
-                            Err(_) => {
-                                cache.put(key.clone(), None);
-                                Place::Impossible
-                            }
-                        },
-                    };
-                    known.insert(key, place);
-                    place
-                }
+                None => match key.as_ref().and_then(|key| cache.get(key)) {
+                    Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+                    None => match packs.packed(network, node, choice) {
+                        Ok(packed) => {
+                            let work = operator_work(network, node, &packed)?;
+                            tasks.push(Task::new(node, key.clone(), work));
+                            Place::Task(tasks.len() - 1)
+                        }
+                        Err(_) => {
+                            key.iter().for_each(|key| cache.put(key.clone(), None));
+                            Place::Impossible
+                        }
+                    },
+                },
             };
+            key.into_iter().for_each(|key| {
+                known.insert(key, place);
+            });
             own.push(place);
         }
         places.push(own);
@@ -203,7 +236,7 @@ fn measured_costs(
                 None => {
                     // A reorder has no alternative: a group of its own.
                     let group = network.nodes.len() + tasks.len();
-                    tasks.push(Task::new(group, key, Work::Reorder(Box::new(pair))));
+                    tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair))));
                     Place::Task(tasks.len() - 1)
                 }
             };
@@ -212,9 +245,8 @@ fn measured_costs(
     }
     profile::measure(&mut tasks, Duration::from_millis(400).max(start.elapsed()))?;
     for task in &tasks {
-        cache.put(task.key.clone(), task.profile());
+        task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
     }
-    cache.save();
     let profile_of = |place: &Place| match place {
         Place::Task(task) => tasks[*task].profile(),
         Place::Known(profile) => Some(*profile),
@@ -280,7 +312,7 @@ fn report(
     network: &Network,
     all: &[Vec<Choice>],
     values: &[usize],
-    chosen: &[Choice],
+    packs: &Packs,
     profiles: &NodeProfiles,
 ) -> Vec<NodeMeasurement> {
     let of = |node: usize| {
@@ -295,7 +327,7 @@ fn report(
                     name(data(network, choice).map(|(_, d)| d).collect()),
                     name(choice.outputs.iter().collect())
                 ),
-                implementation: chosen[node].implementation.clone().filter(|_| k == values[node]),
+                implementation: packs.implementation(node, choice).filter(|_| k == values[node]),
                 seconds: profiles[node][k].map(|p| p.median),
             }
         };
@@ -315,16 +347,15 @@ fn report(
 }
 
 /// Runs the plans by turns; the least time of each, in **seconds**.
-fn race(plans: &[(Layouts, Plan)]) -> Result<Vec<f64>> {
+fn race(plans: &[Plan]) -> Result<[f64; TIMED.len()]> {
     let inputs = plans[0]
-        .1
         .inputs()
         .map(|(_, desc)| Ok(StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous)?))
         .collect::<Result<Vec<_>>>()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
-    let mut least = vec![f64::INFINITY; plans.len()];
+    let mut least = [f64::INFINITY; TIMED.len()];
     for _ in 0..RACES {
-        for ((_, plan), least) in plans.iter().zip(&mut least) {
+        for (plan, least) in plans.iter().zip(&mut least) {
             let start = Instant::now();
             plan.run(&refs)?;
             *least = least.min(start.elapsed().as_secs_f64());

@@ -27,6 +27,11 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
+    /// What was measured as a whole.
+    pub(super) fn once(seconds: f64) -> Profile {
+        Profile { runs: 1, lower: seconds, median: seconds, upper: seconds }
+    }
+
     fn of(seconds: &[f64]) -> Profile {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -39,8 +44,8 @@ impl Profile {
 pub(super) struct Task {
     /// Tasks of one group are alternatives: those that are clearly slower are not run again.
     pub(super) group: usize,
-    /// What decides its time.
-    pub(super) key: String,
+    /// What decides its time, if that is known.
+    pub(super) key: Option<String>,
     pub(super) work: Work,
     seconds: Vec<f64>,
     done: bool,
@@ -63,7 +68,7 @@ pub(super) enum Input {
 }
 
 impl Task {
-    pub(super) fn new(group: usize, key: String, work: Work) -> Task {
+    pub(super) fn new(group: usize, key: Option<String>, work: Work) -> Task {
         Task { group, key, work, seconds: Vec::new(), done: false }
     }
 
