@@ -1,4 +1,4 @@
-//! How many inputs and outputs ONNX's ops have at most, in any operator set from 11 to 23.
+//! How many inputs and outputs ONNX's ops have at most, in any operator set from 11 on.
 //!
 //! From the Python package onnx: `onnx.defs.get_all_schemas_with_history()`. Ops with any number of inputs (or outputs) have
 //! `ANY` there. A node with more of them than its op knows would have some of them ignored.
@@ -127,6 +127,7 @@ const ARITIES: &[(&str, usize, usize)] = &[
     ("Squeeze", 2, 1),
     ("Sub", 2, 1),
     ("Sum", ANY, 1),
+    ("Swish", 1, 1),
     ("Tanh", 1, 1),
     ("ThresholdedRelu", 1, 1),
     ("Tile", 2, 1),
