@@ -37,7 +37,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
 SMALL = ROOT / "tests/data/onnx_models"
-LAYOUTS = ("nchw", "nhwc", "blocked")
+LAYOUTS = ("nchw", "nhwc", "blocked", "measured")
 EXPORTERS = {"torchscript": ("", 17), "dynamo": (".dynamo", 18)}
 INPUT = "image"
 
