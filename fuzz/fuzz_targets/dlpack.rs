@@ -166,7 +166,11 @@ impl Fields {
         let reach = (last + 1) * dtype.size_bytes() as i128;
         let address = start + skip;
         let end = address as i128 + reach;
-        if skip as i128 + reach > most || end > usize::MAX as i128 || self.null || !address.is_multiple_of(dtype.size_bytes()) {
+        if skip as i128 + reach > most
+            || end > usize::MAX as i128
+            || self.null
+            || !address.is_multiple_of(dtype.size_bytes())
+        {
             return None;
         }
         Some(Described { dtype, dims, strides: Some(strides), reach })

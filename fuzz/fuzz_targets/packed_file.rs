@@ -405,15 +405,20 @@ fn refusal_of_run(e: &Error) {
 
 /// A 2-D convolution by its definition, with the parameters of the entry.
 fn by_definition(entry: &Value, bias: &[f32], ran: &Ran) {
-    let number = |key: &str, i: usize| entry[key][i].as_u64().unwrap_or(0) as usize;
-    let word = |key: &str| entry[key].as_str().unwrap_or_default().to_string();
-    let (relu, plain) = (word("post_ops") == "relu", word("post_ops").is_empty());
+    let params = &entry["params"];
+    // One number for both axes, or one for each; all begins of a padding come first.
+    let number = |key: &str, i: usize| {
+        let list = params[key].as_array().map_or(&[][..], |list| list);
+        list.get(i).or(list.first()).and_then(Value::as_u64).unwrap_or(0) as usize
+    };
+    let post_ops = params["post_ops"].as_str().unwrap_or_default();
+    let (relu, plain) = (post_ops == "relu", post_ops.is_empty());
     let known =
         entry["kind"] == "conv" && entry["transposed"] == false && entry["spatial"] == 2 && (relu || plain);
     if !known || ran.x_dims.len() != 4 {
         return;
     }
-    let groups = entry["groups"].as_u64().unwrap_or(0) as usize;
+    let groups = params["groups"].as_u64().unwrap_or(1) as usize;
     let &[n, c, h, w] = &ran.x_dims[..] else { return };
     let o = ran.dst_dims[1];
     let wdims: Vec<usize> =
@@ -430,16 +435,10 @@ fn by_definition(entry: &Value, bias: &[f32], ran: &Ran) {
         let (b, oc, y, x) = (index[0], index[1], index[2], index[3]);
         let mut sum = f64::from(bias[oc]);
         for_each_index(&[cg, kh, kw], |k| {
-            let row = inside(
-                y * number("stride", 0) + k[1] * (number("dilation", 0)),
-                number("padding_begin", 0),
-                h,
-            );
-            let column = inside(
-                x * number("stride", 1) + k[2] * (number("dilation", 1)),
-                number("padding_begin", 1),
-                w,
-            );
+            let row =
+                inside(y * number("stride", 0) + k[1] * (number("dilation", 0)), number("padding", 0), h);
+            let column =
+                inside(x * number("stride", 1) + k[2] * (number("dilation", 1)), number("padding", 1), w);
             if let (Some(row), Some(column)) = (row, column) {
                 let channel = oc / og * cg + k[0];
                 let v = ran.x[((b * c + channel) * h + row) * w + column];
