@@ -4,7 +4,7 @@ use blocktensor_graph::Sizes;
 use blocktensor_onnx::Error;
 use rten_onnx::onnx::{DataType, GraphProto, NodeProto, OperatorSetIdProto};
 
-use crate::support::{Model, graph, int, ints, run, tensor, value, word};
+use crate::support::{Model, graph, int, ints, run, tensor, tensor_attribute, value, word};
 
 #[track_caller]
 fn message(model: Model) -> String {
@@ -170,6 +170,20 @@ fn importers_of_other_domains() {
     let x = blocktensor::StridedTensor::from_slice(&[3f32, -4.0], &[2]).expect("a tensor");
     let y = run(&network, &[("x".to_string(), x)].into()).expect("a run");
     assert_eq!(y[0].1.to_vec::<f32>().expect("numbers"), [9.0, 16.0]);
+}
+
+/// A few bytes that ask for 2^22 rows of 4,096 integers.
+#[test]
+fn selections_of_constants_have_a_limit() {
+    let value = tensor("", DataType::INT64, &[1], vec![0; 8]);
+    let zeros = |model: Model, sizes: &str, name: &str| {
+        model.node_with("ConstantOfShape", &[sizes], &[name], vec![tensor_attribute("value", value.clone())])
+    };
+    let model = Model::new().ints("s", &[1, 4096]).ints("t", &[1 << 22]);
+    let model = zeros(zeros(model, "s", "k"), "t", "j").node("Gather", &["k", "j"], &["z"]);
+    let graph = model.node("Size", &["z"], &["y"]).output("y").read().expect("a graph");
+    let error = graph.with_sizes(&Sizes::new()).expect_err("an error").to_string();
+    assert!(error.contains("`n2`") && error.contains("elements"), "{error}");
 }
 
 #[test]

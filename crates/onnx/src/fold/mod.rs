@@ -54,6 +54,8 @@ pub(crate) fn evaluate(
             }
             let index_values: Vec<i64> =
                 index.values.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
+            let others = first.dims[..axis].iter().chain(&first.dims[axis + 1..]);
+            check_count(&others.chain(&index.dims).copied().collect::<Vec<_>>(), cx)?;
             one(first.select(axis, &index_values, &index.dims))
         }
         ("Slice", Some(_)) => {
@@ -65,6 +67,7 @@ pub(crate) fn evaluate(
         }
         ("Concat", _) => {
             let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
+            check_count(&[all.iter().map(|data| data.values.len()).sum()], cx)?;
             match Data::concat(&all, axis) {
                 Some(y) => one(y),
                 None => Err(cx.invalid(
