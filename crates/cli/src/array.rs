@@ -78,6 +78,10 @@ impl Values {
 impl Array {
     /// The array whose values are in column-major order so far, in row-major order.
     pub fn into_row_major(self) -> Array {
+        // Without elements there is nothing to move, however long the other axes are.
+        if self.dims.contains(&0) {
+            return self;
+        }
         let mut places = vec![0];
         let mut stride = 1;
         for &size in &self.dims {

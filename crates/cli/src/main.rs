@@ -33,7 +33,11 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|info| {
         let place = info.location().map(|at| format!(" at {at}")).unwrap_or_default();
         let text = info.payload_as_str().unwrap_or("no message");
-        eprintln!("error: this is a defect in blocktensor{place}: {}; please report it", one_line(&text));
+        let text = one_line(&text);
+        let _ = writeln!(
+            std::io::stderr(),
+            "error: this is a defect in blocktensor{place}: {text}; please report it"
+        );
     }));
     let Ok((text, outcome)) = catch_unwind(AssertUnwindSafe(|| command(&cli))) else {
         return ExitCode::from(1);
@@ -43,7 +47,7 @@ fn main() -> ExitCode {
     {
         // A reader that closed the pipe, such as `head`, has what it wants.
         if error.kind() != std::io::ErrorKind::BrokenPipe {
-            eprintln!("error: the standard output: {error}; check where it goes");
+            let _ = writeln!(std::io::stderr(), "error: the standard output: {error}; check where it goes");
             return ExitCode::from(1);
         }
     }

@@ -156,6 +156,8 @@ mod tests {
         let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }";
         let array = parse(&file(header, &[1, 4, 2, 5, 3, 6])).unwrap();
         assert_eq!(array, Array { dims: vec![2, 3], values: Values::I64(vec![1, 2, 3, 4, 5, 6]) });
+        let empty = "{'descr': '|u1', 'fortran_order': True, 'shape': (1099511627776, 0), }";
+        assert_eq!(parse(&file(empty, &[])).unwrap().dims, [1 << 40, 0]);
     }
 
     #[test]
