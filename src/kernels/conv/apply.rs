@@ -42,8 +42,8 @@ impl PostOps {
     /// `residual` is in the layout of `target`.
     ///
     /// # Errors
-    /// `Aliasing` while another tensor shares the storage of `target`; `InvalidArgument` for a list that no kernel can run, and
-    /// for another number of operands than the list takes; `ShapeMismatch`, `LayoutMismatch`, `UnsupportedDType`;
+    /// `Aliasing` while another tensor shares the storage of `target`. `InvalidArgument` for a list that no kernel can run, and
+    /// for another number of operands than the list takes. `ShapeMismatch`, `LayoutMismatch`, `UnsupportedDType`;
     /// `UnsupportedOp` for a tensor of another backend. After an error `target` is unchanged.
     pub fn apply(
         &self,

@@ -1,9 +1,10 @@
 //! The smallest sum of tables: each variable has a few values, each table a cost for the values of a few variables.
 //!
 //! Variables are eliminated one after another (R. Dechter, "Bucket elimination", 1999): all tables that name a variable become
-//! one table without it, of the least cost over its values. That is exact. Where the table would be too large, the tables are
-//! split in groups that fit (mini-buckets); then the sum of the groups' least costs is a lower bound, and values are found by a
-//! beam search that the tables guide.
+//! one table without it, of the least cost over its values. That is exact.
+//!
+//! Where that table would be too large, the tables are split in groups that fit (mini-buckets). The sum of the groups' least
+//! costs is then a lower bound. A beam search that the tables guide finds the values.
 
 mod eliminate;
 mod table;

@@ -157,7 +157,7 @@ fn in_layouts(name: &str, layouts: Layouts) -> String {
     format!("{name} with {} layouts", layouts.name())
 }
 
-/// What a choice of layouts for a node shows: what takes no time is not measured.
+/// Whether it is a view, or a concatenation in place. These are not measured.
 fn takes_no_time(network: &Network, choice: &Choice) -> bool {
     let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.strides().is_some());
     let is_view = strided && VIEWS.contains(&choice.op.op());
