@@ -100,7 +100,12 @@ impl Array {
                 let narrow: Vec<f32> = v.iter().map(|&v| v as f32).collect();
                 StridedTensor::from_slice(&narrow, &self.dims)
             }
-            (ElementType::I64, Values::I64(v)) => {
+            (ElementType::Int(of), Values::I64(v)) => {
+                if let Some(v) = v.iter().find(|v| of.wrap(**v) != **v) {
+                    return Err(format!(
+                        "the input is {of}, and {v} does not fit into that; change the value"
+                    ));
+                }
                 let narrow: Result<Vec<i32>, _> = v.iter().map(|&v| i32::try_from(v)).collect();
                 let narrow = narrow
                     .map_err(|_| "an integer does not fit into 32 bits; kernels take no larger ones")?;
@@ -113,7 +118,7 @@ impl Array {
             (of, values) => {
                 let numpy = match of {
                     ElementType::F32 => "float32",
-                    ElementType::I64 => "int64",
+                    ElementType::Int(_) => "int64",
                     ElementType::Bool => "bool",
                 };
                 return Err(format!(

@@ -278,7 +278,7 @@ fn random(slot: &Slot<'_>, dims: &[usize], seed: u64) -> Result<Array> {
             Values::F32((0..count).map(|_| normal() as f32).collect())
         }
         ElementType::Bool => Values::Bool((0..count).map(|_| unit() > 0.5).collect()),
-        ElementType::I64 => {
+        ElementType::Int(_) => {
             let text = format!(
                 "the {} takes integers, whose range the model does not tell; pass a file",
                 slot.text()

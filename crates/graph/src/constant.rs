@@ -11,29 +11,85 @@ pub enum ElementType {
     /// 32-bit floating point.
     F32,
     /// Integers.
-    I64,
+    Int(Integer),
     /// Booleans.
     Bool,
 }
 
 impl ElementType {
-    /// The dtype of a tensor that holds such values during a run: integers are s32 there, Booleans u8.
+    /// Integers of 64 bits: sizes and indices.
+    pub const I64: ElementType = ElementType::Int(Integer::I64);
+
+    /// The dtype of a tensor that holds such values during a run: integers of all widths are s32 there, Booleans u8.
     pub fn dtype(self) -> DType {
         match self {
             ElementType::F32 => DType::F32,
-            ElementType::I64 => DType::S32,
+            ElementType::Int(_) => DType::S32,
             ElementType::Bool => DType::U8,
         }
     }
 }
 
-impl std::fmt::Display for ElementType {
+/// The width and the sign of integers: what they wrap around at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Integer {
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+}
+
+impl Integer {
+    /// The lowest bits of an integer, as many as the type has: what is left where a result does not fit. Numbers of `U64`
+    /// from 2^63 on are not supported anywhere, and come back negative.
+    ///
+    /// ```
+    /// use blocktensor_graph::Integer;
+    ///
+    /// assert_eq!(Integer::U8.wrap(300), 44);
+    /// assert_eq!(Integer::I8.wrap(200), -56);
+    /// assert_eq!(Integer::I64.wrap(1 << 40), 1 << 40);
+    /// ```
+    pub fn wrap(self, value: i64) -> i64 {
+        match self {
+            Integer::I8 => i64::from(value as i8),
+            Integer::I16 => i64::from(value as i16),
+            Integer::I32 => i64::from(value as i32),
+            Integer::U8 => i64::from(value as u8),
+            Integer::U16 => i64::from(value as u16),
+            Integer::U32 => i64::from(value as u32),
+            Integer::I64 | Integer::U64 => value,
+        }
+    }
+}
+
+impl std::fmt::Display for Integer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            ElementType::F32 => "f32",
-            ElementType::I64 => "i64",
-            ElementType::Bool => "bool",
+            Integer::I8 => "i8",
+            Integer::I16 => "i16",
+            Integer::I32 => "i32",
+            Integer::I64 => "i64",
+            Integer::U8 => "u8",
+            Integer::U16 => "u16",
+            Integer::U32 => "u32",
+            Integer::U64 => "u64",
         })
+    }
+}
+
+impl std::fmt::Display for ElementType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ElementType::F32 => f.write_str("f32"),
+            ElementType::Int(of) => of.fmt(f),
+            ElementType::Bool => f.write_str("bool"),
+        }
     }
 }
 
@@ -43,7 +99,9 @@ pub enum Constant {
     /// Numbers.
     F32(StridedTensor),
     /// Integers, row-major.
-    I64 {
+    Int {
+        /// Their type.
+        of: Integer,
         /// Sizes.
         dims: Vec<usize>,
         /// As many as the product of the sizes.
@@ -59,21 +117,21 @@ pub enum Constant {
 }
 
 impl Constant {
-    /// A list of integers.
+    /// A list of 64-bit integers.
     pub fn ints(values: &[i64]) -> Constant {
-        Constant::I64 { dims: vec![values.len()], values: values.to_vec() }
+        Constant::Int { of: Integer::I64, dims: vec![values.len()], values: values.to_vec() }
     }
 
-    /// One integer, of rank 0.
+    /// One 64-bit integer, of rank 0.
     pub fn int(value: i64) -> Constant {
-        Constant::I64 { dims: vec![], values: vec![value] }
+        Constant::Int { of: Integer::I64, dims: vec![], values: vec![value] }
     }
 
     /// Sizes.
     pub fn dims(&self) -> &[usize] {
         match self {
             Constant::F32(t) => t.dims(),
-            Constant::I64 { dims, .. } | Constant::Bool { dims, .. } => dims,
+            Constant::Int { dims, .. } | Constant::Bool { dims, .. } => dims,
         }
     }
 
@@ -81,7 +139,7 @@ impl Constant {
     pub fn element_type(&self) -> ElementType {
         match self {
             Constant::F32(_) => ElementType::F32,
-            Constant::I64 { .. } => ElementType::I64,
+            Constant::Int { of, .. } => ElementType::Int(*of),
             Constant::Bool { .. } => ElementType::Bool,
         }
     }
@@ -89,7 +147,7 @@ impl Constant {
     /// The integers, unless it has other values.
     pub fn as_ints(&self) -> Option<&[i64]> {
         match self {
-            Constant::I64 { values, .. } => Some(values),
+            Constant::Int { values, .. } => Some(values),
             _ => None,
         }
     }
@@ -117,7 +175,7 @@ impl Constant {
     pub fn to_f64(&self) -> Result<Vec<f64>> {
         Ok(match self {
             Constant::F32(t) => t.to_vec::<f32>()?.into_iter().map(f64::from).collect(),
-            Constant::I64 { values, .. } => values.iter().map(|&v| v as f64).collect(),
+            Constant::Int { values, .. } => values.iter().map(|&v| v as f64).collect(),
             Constant::Bool { values, .. } => values.iter().map(|&v| f64::from(u8::from(v))).collect(),
         })
     }
@@ -129,7 +187,7 @@ impl Constant {
     pub fn to_tensor(&self) -> Result<StridedTensor> {
         Ok(match self {
             Constant::F32(t) => t.contiguous(MemoryFormat::Contiguous)?,
-            Constant::I64 { dims, values } => {
+            Constant::Int { dims, values, .. } => {
                 let narrow = values.iter().map(|&v| {
                     i32::try_from(v).map_err(|_| crate::Error::Invalid {
                         what: "a constant of integers".to_string(),

@@ -44,6 +44,19 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// The same error with the node where it came up.
+    pub(crate) fn within(self, node: &str, op: &str) -> Error {
+        match self {
+            Error::Invalid { what, got, rule, remedy } => {
+                Error::Invalid { what: format!("node `{node}` ({op}), {what}"), got, rule, remedy }
+            }
+            Error::Engine(source) => Error::Operator { node: node.to_string(), op: op.to_string(), source },
+            other => other,
+        }
+    }
+}
+
 /// One node that cannot run, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {

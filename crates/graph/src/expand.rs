@@ -6,9 +6,10 @@ use std::sync::Arc;
 use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc};
 
 use crate::Param;
-use crate::constant::{Constant, ElementType};
+use crate::constant::{Constant, ElementType, Integer};
 use crate::error::{Error, Result};
-use crate::network::{Network, Node, Operation, TensorId};
+use crate::network::{Budget, Network, Node, Operation, TensorId};
+use crate::plan::VIEWS;
 
 /// What a node of a [`Graph`](crate::Graph) does: it writes itself as operators once the sizes of its inputs are known.
 ///
@@ -41,7 +42,7 @@ pub struct Value(pub(crate) Kind);
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Constant(Arc<Constant>),
-    Tensor { id: TensorId, dims: Vec<usize>, dtype: DType },
+    Tensor { id: TensorId, dims: Vec<usize>, of: ElementType },
 }
 
 impl From<Constant> for Value {
@@ -73,9 +74,7 @@ impl Value {
     pub fn element_type(&self) -> ElementType {
         match &self.0 {
             Kind::Constant(c) => c.element_type(),
-            Kind::Tensor { dtype: DType::U8, .. } => ElementType::Bool,
-            Kind::Tensor { dtype: DType::S32, .. } => ElementType::I64,
-            Kind::Tensor { .. } => ElementType::F32,
+            Kind::Tensor { of, .. } => *of,
         }
     }
 
@@ -90,6 +89,23 @@ impl Value {
     /// Its integers, if it is a constant of integers.
     pub fn ints(&self) -> Option<&[i64]> {
         self.constant().and_then(Constant::as_ints)
+    }
+
+    /// The same integers as a value of another type of integers. They must fit into it. Other values stay as they are.
+    pub fn with_integers(self, of: Integer) -> Value {
+        Value(match self.0 {
+            Kind::Tensor { id, dims, of: ElementType::Int(_) } => {
+                Kind::Tensor { id, dims, of: ElementType::Int(of) }
+            }
+            Kind::Constant(c) => match &*c {
+                Constant::Int { of: own, dims, values } if *own != of => {
+                    let (dims, values) = (dims.clone(), values.clone());
+                    Kind::Constant(Arc::new(Constant::Int { of, dims, values }))
+                }
+                _ => Kind::Constant(c),
+            },
+            other => other,
+        })
     }
 }
 
@@ -182,8 +198,8 @@ impl Expansion<'_> {
             return Ok(x.clone());
         }
         match x.constant() {
-            Some(Constant::I64 { values, .. }) => {
-                Ok(Constant::I64 { dims: dims.to_vec(), values: values.clone() }.into())
+            Some(Constant::Int { of, values, .. }) => {
+                Ok(Constant::Int { of: *of, dims: dims.to_vec(), values: values.clone() }.into())
             }
             Some(Constant::Bool { values, .. }) => {
                 Ok(Constant::Bool { dims: dims.to_vec(), values: values.clone() }.into())
@@ -200,19 +216,18 @@ impl Expansion<'_> {
         if inputs.iter().all(|v| v.constant().is_some()) {
             return self.fold(&operation, inputs);
         }
-        let descs = inputs
-            .iter()
-            .map(|v| TensorDesc::strided(v.dims(), v.element_type().dtype(), MemoryFormat::Contiguous))
-            .collect::<blocktensor::Result<Vec<_>>>()?;
+        let descs = descs_of(inputs)?;
         let results = operation.infer(&descs).map_err(|e| self.of_operator(e))?;
-        let inputs = inputs.iter().map(|v| self.network.tensor_of(v)).collect::<Result<Vec<_>>>()?;
+        let integers = integers_of(inputs);
+        let inputs = inputs.iter().map(|v| self.tensor_of(v)).collect::<Result<Vec<_>>>()?;
         let mut outputs = Vec::with_capacity(results.len());
         let mut values = Vec::with_capacity(results.len());
         for (i, desc) in results.iter().enumerate() {
             let name = format!("{}/{}.{i}", self.node, self.operators);
             let id = self.network.add_tensor(name, desc.dims(), desc.dtype(), None);
             outputs.push(id);
-            values.push(Value(Kind::Tensor { id, dims: desc.dims().to_vec(), dtype: desc.dtype() }));
+            let of = element_type(desc.dtype(), integers);
+            values.push(Value(Kind::Tensor { id, dims: desc.dims().to_vec(), of }));
         }
         let name = match self.operators {
             0 => self.node.to_string(),
@@ -223,6 +238,56 @@ impl Expansion<'_> {
         Ok(values)
     }
 
+    fn tensor_of(&mut self, value: &Value) -> Result<TensorId> {
+        self.network.tensor_of(value).map_err(|e| e.within(self.node, self.op))
+    }
+
+    /// Counts the memory of a constant that is computed: a few bytes of a file may describe gigabytes.
+    ///
+    /// # Errors
+    /// `Invalid` if the constants of this graph that are computed take more than 1 GiB and four times those that are given.
+    pub fn computes(&mut self, dims: &[usize], of: ElementType) -> Result<()> {
+        let width = match of {
+            ElementType::F32 => 4,
+            ElementType::Int(_) => 8,
+            ElementType::Bool => 1,
+        };
+        let bytes = dims.iter().try_fold(width, |n: usize, &d| n.checked_mul(d));
+        let left = self.network.budget.bytes;
+        match bytes.and_then(|bytes| left.checked_sub(bytes)) {
+            Some(left) => {
+                self.network.budget.bytes = left;
+                Ok(())
+            }
+            None => {
+                let rule = "constants that are computed have at most 1 GiB and four times those of the file";
+                Err(self.invalid("a constant", format!("{of} {dims:?}"), rule, "store it in the file"))
+            }
+        }
+    }
+
+    /// Counts nodes that a loop writes out.
+    ///
+    /// # Errors
+    /// `Invalid` after 100,000 of them in one graph.
+    pub fn writes_out(&mut self, nodes: usize) -> Result<()> {
+        match self.network.budget.nodes.checked_sub(nodes) {
+            Some(left) => {
+                self.network.budget.nodes = left;
+                Ok(())
+            }
+            None => {
+                let rule = format!("loops of a graph are written out as at most {} nodes", Budget::NODES);
+                Err(self.invalid(
+                    "body",
+                    "more nodes",
+                    &rule,
+                    "use fewer rounds, or run the loop in the program",
+                ))
+            }
+        }
+    }
+
     /// Runs an operator whose inputs are all known.
     fn fold(&mut self, operation: &Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
         let tensors = inputs
@@ -230,14 +295,22 @@ impl Expansion<'_> {
             .map(|v| {
                 v.constant()
                     .map_or_else(|| Err(self.unsupported("a constant is missing")), Constant::to_tensor)
+                    .map_err(|e| e.within(self.node, self.op))
             })
             .collect::<Result<Vec<_>>>()?;
+        let descs = descs_of(inputs)?;
+        for result in operation.infer(&descs).map_err(|e| self.of_operator(e))? {
+            // Views cost nothing.
+            if !VIEWS.contains(&operation.op()) {
+                self.computes(result.dims(), element_type(result.dtype(), Integer::I64))?;
+            }
+        }
         let refs: Vec<_> = tensors.iter().map(|t: &StridedTensor| t.tensor_ref()).collect();
         let results = operation.run(&refs).map_err(|e| self.of_operator(e))?;
         results
             .into_iter()
             .map(|t| match t {
-                blocktensor::Tensor::Strided(t) => Ok(constant_of(t)?.into()),
+                blocktensor::Tensor::Strided(t) => Ok(constant_of(t, integers_of(inputs))?.into()),
                 other => Err(self.unsupported(format!("a constant in {}", other.tensor_ref().describe()))),
             })
             .collect()
@@ -248,11 +321,36 @@ impl Expansion<'_> {
     }
 }
 
+fn descs_of(values: &[&Value]) -> blocktensor::Result<Vec<TensorDesc>> {
+    let desc = |v: &&Value| TensorDesc::strided(v.dims(), v.element_type().dtype(), MemoryFormat::Contiguous);
+    values.iter().map(desc).collect()
+}
+
+/// The type of an operator's integer results: that of its first operand of integers. Without one they are indices.
+fn integers_of(inputs: &[&Value]) -> Integer {
+    let int = |v: &&Value| match v.element_type() {
+        ElementType::Int(of) => Some(of),
+        _ => None,
+    };
+    inputs.iter().find_map(int).unwrap_or(Integer::I64)
+}
+
+/// The type of the elements of a tensor that a kernel makes.
+fn element_type(dtype: DType, integers: Integer) -> ElementType {
+    match dtype {
+        DType::S32 => ElementType::Int(integers),
+        DType::U8 => ElementType::Bool,
+        _ => ElementType::F32,
+    }
+}
+
 /// The constant that a kernel's result is.
-pub(crate) fn constant_of(t: StridedTensor) -> Result<Constant> {
+pub(crate) fn constant_of(t: StridedTensor, of: Integer) -> Result<Constant> {
     let dims = t.dims().to_vec();
     Ok(match t.dtype() {
-        DType::S32 => Constant::I64 { dims, values: t.to_vec::<i32>()?.into_iter().map(i64::from).collect() },
+        DType::S32 => {
+            Constant::Int { of, dims, values: t.to_vec::<i32>()?.into_iter().map(i64::from).collect() }
+        }
         DType::U8 => Constant::Bool { dims, values: t.to_vec::<u8>()?.into_iter().map(|v| v != 0).collect() },
         _ => Constant::F32(t),
     })

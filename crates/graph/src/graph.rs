@@ -9,7 +9,7 @@ use crate::Param;
 use crate::constant::{Constant, ElementType};
 use crate::error::{Error, Missing, Result};
 use crate::expand::{Expand, Expansion, Given, Kind, Registered, Value};
-use crate::network::Network;
+use crate::network::{Budget, Network};
 use crate::sizes::{Dim, Sizes};
 
 /// A value of a graph: an input, a constant, or an output of a node.
@@ -30,6 +30,8 @@ pub struct Graph {
 struct ValueInfo {
     name: String,
     source: Source,
+    /// The type that the model says it has, as [`ElementType`] names it.
+    declared: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -169,6 +171,25 @@ impl Graph {
         Ok(())
     }
 
+    /// The constant that a value is, unless it is an input or a node's result.
+    pub fn constant_of(&self, value: ValueId) -> Option<&Constant> {
+        match &self.values.get(value.0)?.source {
+            Source::Constant(constant) => Some(constant),
+            _ => None,
+        }
+    }
+
+    /// Says which type a value has, as [`ElementType`] writes it. A node that computes another one is an error when the graph
+    /// gets its sizes. The type may be one that no value can have, such as `f64`.
+    ///
+    /// # Errors
+    /// `Invalid` for a value of another graph.
+    pub fn declare(&mut self, value: ValueId, element_type: &str) -> Result<()> {
+        self.check(value)?;
+        self.values[value.0].declared = Some(element_type.to_string());
+        Ok(())
+    }
+
     /// The value of this name.
     pub fn find(&self, name: &str) -> Option<ValueId> {
         self.names.get(name).copied()
@@ -177,7 +198,9 @@ impl Graph {
     /// Inputs: name, type and sizes.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, ElementType, &[Dim])> {
         self.inputs.iter().filter_map(|id| match &self.values[id.0] {
-            ValueInfo { name, source: Source::Input { dims, of } } => Some((name.as_str(), *of, &dims[..])),
+            ValueInfo { name, source: Source::Input { dims, of }, .. } => {
+                Some((name.as_str(), *of, &dims[..]))
+            }
             _ => None,
         })
     }
@@ -319,16 +342,20 @@ impl Graph {
                 remedy: "leave it out".to_string(),
             });
         }
+        let bytes = self.values.iter().map(|info| match &info.source {
+            Source::Constant(c) => c.dims().iter().product::<usize>().saturating_mul(4),
+            _ => 0,
+        });
         let mut network = Network::default();
+        network.budget = Budget::of(bytes.sum());
         let mut values: Vec<Option<Value>> = vec![None; self.values.len()];
         for (i, info) in self.values.iter().enumerate() {
             values[i] = match &info.source {
                 Source::Input { dims, of } => {
                     let dims = sizes.resolve(&info.name, dims)?;
-                    let dtype = of.dtype();
-                    let id = network.add_tensor(info.name.clone(), &dims, dtype, None);
+                    let id = network.add_tensor(info.name.clone(), &dims, of.dtype(), None);
                     network.inputs.push(id);
-                    Some(Value(Kind::Tensor { id, dims, dtype }))
+                    Some(Value(Kind::Tensor { id, dims, of: *of }))
                 }
                 Source::Constant(constant) => Some(Value(Kind::Constant(Arc::clone(constant)))),
                 Source::Node => None,
@@ -366,6 +393,7 @@ impl Graph {
         match node.expand.expand(&inputs, &mut cx) {
             Ok(results) => {
                 for (id, value) in node.outputs.iter().zip(results) {
+                    self.check_type(node, *id, &value)?;
                     if let Kind::Tensor { id: tensor, .. } = &value.0 {
                         network.name_result(*tensor, nodes, &self.values[id.0].name);
                     }
@@ -378,6 +406,20 @@ impl Graph {
                 Ok(())
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Compares the type of a node's result with the one that the model says it has.
+    fn check_type(&self, node: &GraphNode, id: ValueId, value: &Value) -> Result<()> {
+        let (info, of) = (&self.values[id.0], value.element_type().to_string());
+        match &info.declared {
+            Some(declared) if *declared != of => Err(Error::Invalid {
+                what: format!("node `{}` ({}), output `{}`", node.name, node.expand.op(), info.name),
+                got: of,
+                rule: format!("the model says that it is {declared}"),
+                remedy: "export the model again".to_string(),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -415,7 +457,7 @@ impl Graph {
         if !name.is_empty() && self.names.insert(name.to_string(), id).is_some() {
             return Err(taken("value", name));
         }
-        self.values.push(ValueInfo { name: name.to_string(), source });
+        self.values.push(ValueInfo { name: name.to_string(), source, declared: None });
         Ok(id)
     }
 

@@ -38,7 +38,7 @@ mod plan;
 mod sizes;
 
 pub use blocktensor::dispatch::Value as Param;
-pub use constant::{Constant, ElementType};
+pub use constant::{Constant, ElementType, Integer};
 pub use error::{Error, Missing, Result};
 pub use expand::{Expand, Expansion, Value};
 pub use graph::{Graph, Outcome, ValueId};

@@ -1,6 +1,7 @@
 //! Operators on integers that a run computes, such as indices from `ArgMax` and `TopK`.
 //!
-//! The registered ops compute with f32. These compute with 32-bit integers. They are simple loops, for small tensors.
+//! The registered ops compute with f32. These compute with integers, which tensors hold as s32. They are simple loops, for small
+//! tensors. Results of narrow types wrap around, as ONNX says; one of i64 that s32 cannot hold is an error.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use blocktensor::{
     BoundOp, Complaint, DType, Error, MemoryFormat, Operand, Operator, Result, Scratchpad, StridedTensor,
     Tensor, TensorDesc, TensorMut, TensorRef,
 };
-use blocktensor_graph::{Expansion, Value};
+use blocktensor_graph::{ElementType, Expansion, Integer, Value};
 
 use crate::ops::broadcast_dims;
 
@@ -25,6 +26,8 @@ pub(crate) enum Function {
     Mod,
     /// The remainder has the sign of the dividend.
     Fmod,
+    /// The same of f32 numbers, without rounding: no registered op has it.
+    FloatFmod,
     Min,
     Max,
     Equal,
@@ -33,8 +36,10 @@ pub(crate) enum Function {
     Less,
     LessOrEqual,
     Where,
+    /// An index that counts from the end if it is negative, counted from 0; the other operand is the number of elements.
+    FromStart,
     ToFloat,
-    ToInt,
+    ToInt(Integer),
     ToBool,
 }
 
@@ -65,6 +70,7 @@ impl Function {
             Function::Div => "integer_div",
             Function::Mod => "integer_mod",
             Function::Fmod => "integer_fmod",
+            Function::FloatFmod => "fmod",
             Function::Min => "integer_min",
             Function::Max => "integer_max",
             Function::Equal => "integer_eq",
@@ -74,14 +80,15 @@ impl Function {
             Function::LessOrEqual => "integer_le",
             Function::Where => "integer_where",
             Function::ToFloat => "to_float",
-            Function::ToInt => "to_integer",
+            Function::FromStart => "integer_from_start",
+            Function::ToInt(_) => "to_integer",
             Function::ToBool => "to_bool",
         }
     }
 
     fn inputs(self) -> &'static [&'static str] {
         match self {
-            Function::ToFloat | Function::ToInt | Function::ToBool => &["x"],
+            Function::ToFloat | Function::ToInt(_) | Function::ToBool => &["x"],
             Function::Where => &["condition", "a", "b"],
             _ => &["a", "b"],
         }
@@ -90,7 +97,7 @@ impl Function {
     /// The dtype of the result.
     fn dtype(self) -> DType {
         match self {
-            Function::ToFloat => DType::F32,
+            Function::ToFloat | Function::FloatFmod => DType::F32,
             Function::Equal
             | Function::Greater
             | Function::GreaterOrEqual
@@ -103,6 +110,7 @@ impl Function {
 
     fn apply(self, a: i64, b: i64) -> i64 {
         match self {
+            // Operands have 32 bits: 64 hold every result.
             Function::Add => a + b,
             Function::Sub => a - b,
             Function::Mul => a * b,
@@ -116,28 +124,66 @@ impl Function {
             Function::GreaterOrEqual => i64::from(a >= b),
             Function::Less => i64::from(a < b),
             Function::LessOrEqual => i64::from(a <= b),
-            Function::Where | Function::ToFloat | Function::ToInt | Function::ToBool => a,
+            Function::FromStart => {
+                if a < 0 {
+                    a + b
+                } else {
+                    a
+                }
+            }
+            Function::Where
+            | Function::ToFloat
+            | Function::ToInt(_)
+            | Function::ToBool
+            | Function::FloatFmod => a,
         }
     }
 }
 
-/// Adds a function of integers to the network.
+/// Adds a function of integers to the network. The integers of its result have the type of the first operand of integers.
 pub(crate) fn add(
     cx: &mut Expansion<'_>,
     function: Function,
     inputs: &[&Value],
 ) -> blocktensor_graph::Result<Value> {
-    let mut results = cx.operator(Arc::new(Integers(function)), inputs)?;
-    results.pop().ok_or_else(|| cx.unsupported("no result"))
+    let mut types = inputs.iter().filter_map(|v| match v.element_type() {
+        ElementType::Int(of) => Some(of),
+        _ => None,
+    });
+    let of = match function {
+        Function::ToInt(of) => of,
+        _ => types.next().unwrap_or(Integer::I64),
+    };
+    // An index may have another type than the size that it is compared with.
+    if function != Function::FromStart
+        && !matches!(function, Function::ToInt(_))
+        && let Some(other) = types.find(|other| *other != of)
+    {
+        return Err(cx.invalid(
+            "operands",
+            format!("{of} and {other}"),
+            "they have one type",
+            "cast one of them",
+        ));
+    }
+    let mut results = cx.operator(Arc::new(Integers { function, of }), inputs)?;
+    let result = results.pop().ok_or_else(|| cx.unsupported("no result"))?;
+    Ok(result.with_integers(of))
 }
+
+const PLAIN: &str = "they are strided tensors";
 
 /// A function of integers as an operator.
 #[derive(Clone, Copy, Debug)]
-struct Integers(Function);
+struct Integers {
+    function: Function,
+    /// The type of the result, if that is of integers.
+    of: Integer,
+}
 
 impl Integers {
     fn complaint(&self, got: impl Into<String>, rule: &'static str) -> Box<Complaint> {
-        Complaint::new(self.0.name(), "operands", got, rule, "pass other operands")
+        Complaint::new(self.function.name(), "operands", got, rule, "pass other operands")
     }
 
     /// The sizes of the result.
@@ -150,7 +196,7 @@ impl Integers {
             };
             (dims, count) = (both, count + 1);
         }
-        if count != self.0.inputs().len() {
+        if count != self.function.inputs().len() {
             return Err(Error::InvalidArgument(
                 self.complaint(format!("{count} operands"), "one for each input"),
             ));
@@ -161,7 +207,7 @@ impl Integers {
     /// The elements of an operand, repeated to these sizes.
     fn elements(&self, operand: &TensorRef<'_>, dims: &[usize]) -> Result<Vec<f64>> {
         let TensorRef::Strided(x) = operand else {
-            return Err(Error::InvalidArgument(self.complaint(operand.describe(), "they are plain tensors")));
+            return Err(Error::InvalidArgument(self.complaint(operand.describe(), PLAIN)));
         };
         let x = x.expand(dims)?;
         Ok(match x.dtype() {
@@ -171,19 +217,32 @@ impl Integers {
         })
     }
 
+    /// A result as a tensor of s32 holds it.
+    fn narrow(&self, value: f64) -> Result<i32> {
+        let value = self.of.wrap(value as i64);
+        i32::try_from(value).map_err(|_| {
+            let rule = "tensors hold integers of 32 bits, and this result does not fit";
+            let remedy = "pass smaller values, or compute it outside the model";
+            let got = format!("a result of {value} ({})", self.of);
+            Error::InvalidArgument(Complaint::new(self.function.name(), "operands", got, rule, remedy))
+        })
+    }
+
     fn compute(&self, inputs: &[TensorRef<'_>]) -> Result<StridedTensor> {
         let dims = self.sizes(inputs.iter().map(|t| t.dims()))?;
         let lists = inputs.iter().map(|t| self.elements(t, &dims)).collect::<Result<Vec<_>>>()?;
         let values: Vec<f64> = match &lists[..] {
             [x] => x.clone(),
+            // The remainder of two f32 numbers is one.
+            [a, b] if self.function == Function::FloatFmod => a.iter().zip(b).map(|(a, b)| a % b).collect(),
             [a, b] => {
                 // 32-bit integers are exact in f64; products are computed with 64 bits.
-                a.iter().zip(b).map(|(&a, &b)| self.0.apply(a as i64, b as i64) as f64).collect()
+                a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, b as i64) as f64).collect()
             }
             [c, a, b] => (0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }).collect(),
             _ => Vec::new(),
         };
-        match self.0.dtype() {
+        match self.function.dtype() {
             DType::F32 => {
                 StridedTensor::from_slice(&values.iter().map(|&v| v as f32).collect::<Vec<_>>(), &dims)
             }
@@ -191,12 +250,9 @@ impl Integers {
                 &values.iter().map(|&v| u8::from(v != 0.0)).collect::<Vec<_>>(),
                 &dims,
             ),
-            // Integers wrap as they do in other runtimes; numbers that are too large become the largest.
-            _ if self.0 == Function::ToInt => {
-                StridedTensor::from_slice(&values.iter().map(|&v| v as i32).collect::<Vec<_>>(), &dims)
-            }
             _ => {
-                StridedTensor::from_slice(&values.iter().map(|&v| v as i64 as i32).collect::<Vec<_>>(), &dims)
+                let narrow = values.iter().map(|&v| self.narrow(v)).collect::<Result<Vec<i32>>>()?;
+                StridedTensor::from_slice(&narrow, &dims)
             }
         }
     }
@@ -204,16 +260,19 @@ impl Integers {
 
 impl Operator for Integers {
     fn op(&self) -> &'static str {
-        self.0.name()
+        self.function.name()
     }
 
     fn inputs(&self) -> &[&'static str] {
-        self.0.inputs()
+        self.function.inputs()
     }
 
     fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
+        if let Some(other) = inputs.iter().find(|t| t.key() != DispatchKey::STRIDED) {
+            return Err(Error::InvalidArgument(self.complaint(other.to_string(), PLAIN)));
+        }
         let dims = self.sizes(inputs.iter().map(|t| t.dims()))?;
-        Ok(vec![TensorDesc::strided(&dims, self.0.dtype(), MemoryFormat::Contiguous)?])
+        Ok(vec![TensorDesc::strided(&dims, self.function.dtype(), MemoryFormat::Contiguous)?])
     }
 
     fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {

@@ -1,6 +1,6 @@
 //! Reads ONNX models into [`blocktensor_graph::Graph`]s.
 //!
-//! [`from_path`] and [`from_bytes`] read operator sets 11 to 23. Sizes that the model leaves open stay names. Each ONNX node is a
+//! [`from_path`] and [`from_bytes`] read operator sets 11 to 25. Sizes that the model leaves open stay names. Each ONNX node is a
 //! node of the graph, and becomes operators of blocktensor when the graph gets its sizes
 //! ([`Graph::with_sizes`](blocktensor_graph::Graph::with_sizes)). Shape arithmetic (`Shape`, `Gather`, `Concat`, ...) is computed
 //! at that moment and leaves no operators.
@@ -21,6 +21,7 @@
 //! ```
 
 mod adopt;
+mod declared;
 mod error;
 mod external;
 mod fold;

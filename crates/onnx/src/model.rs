@@ -6,10 +6,8 @@ use std::io::{BufReader, Cursor, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
-use blocktensor_graph::{Constant, Dim, ElementType, Graph, ValueId};
-use rten_onnx::onnx::{
-    AttributeProto, AttributeType, DataType, GraphProto, ModelProto, NodeProto, ValueInfoProto,
-};
+use blocktensor_graph::{Constant, Graph, ValueId};
+use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
 use crate::adopt::Maps;
 use crate::error::{Error, Result};
@@ -17,7 +15,10 @@ use crate::external::External;
 use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::node::{Attribute, OnnxNode};
 use crate::subgraph::{Step, Subgraph};
-use crate::{ops, scan, sort, tensor};
+use crate::{declared, ops, scan, sort, tensor};
+
+/// The newest version of ONNX's file format that is read.
+const NEWEST_FORMAT: i64 = 14;
 
 /// What nodes need to know about the model around them.
 struct Model<'a> {
@@ -36,11 +37,21 @@ pub(crate) fn read_bytes(importer: &Importer, bytes: &[u8]) -> Result<Graph> {
 /// Reads a model from a file. The data of its tensors is read once, into the memory where it stays.
 pub(crate) fn read_path(importer: &Importer, path: &Path, maps: Option<Maps>) -> Result<Graph> {
     let io = |source: std::io::Error| Error::Io { path: path.to_path_buf(), source: Arc::new(source) };
-    let mut file = File::open(path).map_err(io)?;
-    let metadata = file.metadata().map_err(io)?;
+    // A pipe would wait for its other end, and is read twice here.
+    let metadata = std::fs::metadata(path).map_err(io)?;
     if metadata.is_dir() {
         return Err(io(std::io::ErrorKind::IsADirectory.into()));
     }
+    if !metadata.is_file() {
+        let rule = "models are read from files on a disk";
+        return Err(Error::invalid(
+            path.display().to_string(),
+            "a pipe or a device",
+            rule,
+            "copy it into a file",
+        ));
+    }
+    let mut file = File::open(path).map_err(io)?;
     scan::check(&mut BufReader::new(&mut file), metadata.len())?;
     file.rewind().map_err(io)?;
     let parsed = ModelProto::parse_file(file).map_err(malformed)?;
@@ -55,11 +66,22 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
     let Some(graph) = parsed.graph else {
         return Err(Error::Malformed { reason: "it has no graph".to_string() });
     };
-    let opsets = parsed.opset_import.iter().map(|set| {
+    if let Some(version) = parsed.ir_version.filter(|v| *v > NEWEST_FORMAT) {
+        let remedy = format!("export it with a version of at most {NEWEST_FORMAT}");
+        return Err(Error::unsupported(
+            "the model",
+            format!("version {version} of ONNX's file format"),
+            remedy,
+        ));
+    }
+    let mut opsets: HashMap<String, i64> = HashMap::new();
+    for set in &parsed.opset_import {
         let domain = canonical(set.domain.as_deref().unwrap_or_default());
-        (domain.to_string(), set.version.unwrap_or(1))
-    });
-    let opsets: HashMap<String, i64> = opsets.collect();
+        if opsets.insert(domain.to_string(), set.version.unwrap_or(1)).is_some() {
+            let rule = format!("it imports the operator set `{domain}` once");
+            return Err(Error::invalid("the model", "two versions", rule, "export the model again"));
+        }
+    }
     if let Some(version) = opsets.get("")
         && !(OLDEST_OPSET..=NEWEST_OPSET).contains(version)
     {
@@ -86,11 +108,12 @@ impl Model<'_> {
         }
         for input in &proto.input {
             let name = input.name.as_deref().unwrap_or_default();
+            let (of, dims) = declared::input_type(name, input)?;
             // Before version 4 of the format, initializers were inputs as well.
-            if known.contains_key(name) && !graph.inputs().any(|(other, ..)| other == name) {
+            if let Some(constant) = known.get(name).and_then(|id| graph.constant_of(*id)) {
+                declared::check_initializer(name, constant, of, &dims)?;
                 continue;
             }
-            let (of, dims) = input_type(name, input)?;
             known.insert(name.to_string(), graph.input_of(name, of, &dims)?);
         }
         let outer: HashSet<&str> = known.keys().map(String::as_str).collect();
@@ -114,6 +137,13 @@ impl Model<'_> {
             };
             graph.output(name, *id)?;
         }
+        for value in proto.value_info.iter().chain(&proto.output) {
+            if let Some(id) = value.name.as_deref().and_then(|name| known.get(name))
+                && let Some(of) = declared::element_type(value)
+            {
+                graph.declare(*id, &of)?;
+            }
+        }
         if proto.output.is_empty() {
             return Err(Error::Malformed { reason: "the graph has no outputs".to_string() });
         }
@@ -133,6 +163,7 @@ impl Model<'_> {
                     "export the model again",
                 ));
             }
+            check_name(&name)?;
             list.push((name, tensor::constant(&what, &mut tensor, self.external)?));
         }
         Ok(list)
@@ -152,6 +183,9 @@ impl Model<'_> {
                 Some(name) if !name.is_empty() => name.to_string(),
                 _ => format!("{op}_{i}"),
             };
+            for text in node.output.iter().chain([&name]) {
+                check_name(text)?;
+            }
             let step = self.step(&name, node)?;
             steps.push((name, step));
         }
@@ -217,22 +251,9 @@ impl Model<'_> {
             }
             attributes.push((key, self.attribute(&what, attribute)?));
         }
-        if domain.is_empty() {
-            let (inputs, outputs) = ops::most(&op_type);
-            for (what, list, most) in [("inputs", &proto.input, inputs), ("outputs", &proto.output, outputs)]
-            {
-                let count = list.iter().rposition(|name| !name.is_empty()).map_or(0, |last| last + 1);
-                if count > most {
-                    let rule = format!("{op_type} has at most {most}");
-                    let node = format!("node `{name}` ({op_type})");
-                    return Err(Error::invalid(
-                        node,
-                        format!("{count} {what}"),
-                        rule,
-                        "export the model again",
-                    ));
-                }
-            }
+        if !self.importer.is_registered(&domain, &op_type) && domain.is_empty() {
+            let what = format!("node `{name}` ({op_type})");
+            ops::schema::check(&what, &op_type, version, &proto.input, &proto.output, &attributes)?;
         }
         let mut inputs: Vec<Option<String>> =
             proto.input.into_iter().map(|n| Some(n).filter(|n| !n.is_empty())).collect();
@@ -241,7 +262,7 @@ impl Model<'_> {
                 inputs.extend(graph.captured.iter().cloned().map(Some));
             }
         }
-        let import = self.importer.find(&domain, &op_type, &attributes);
+        let import = self.importer.find(&domain, &op_type, version, &attributes);
         let outputs: Vec<bool> = proto.output.iter().map(|n| !n.is_empty()).collect();
         let node = OnnxNode { domain, op_type, version, attributes, outputs, import };
         Ok(Step { node, inputs, outputs: proto.output })
@@ -250,6 +271,15 @@ impl Model<'_> {
     fn attribute(&self, what: &str, mut proto: AttributeProto) -> Result<Attribute> {
         let lacking = || Error::invalid(what, "no value", "an attribute has one", "export the model again");
         let of = proto.r#type.unwrap_or(AttributeType::UNDEFINED);
+        if let Some(other) = other_value(&proto, of) {
+            let rule = format!("it is said to be of the type {}", of.0);
+            return Err(Error::invalid(
+                what,
+                format!("a value of the type {other}"),
+                rule,
+                "export the model again",
+            ));
+        }
         Ok(match of {
             AttributeType::FLOAT => Attribute::Float(proto.f.unwrap_or(0.0)),
             AttributeType::INT => Attribute::Int(proto.i.unwrap_or(0)),
@@ -299,48 +329,30 @@ impl Model<'_> {
     }
 }
 
-/// The type and the sizes of a graph's input.
-fn input_type(name: &str, input: &ValueInfoProto) -> Result<(ElementType, Vec<Dim>)> {
-    let what = format!("input `{name}`");
-    let Some(tensor) = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref()) else {
-        return Err(Error::unsupported(
-            what,
-            "an input that is not a tensor",
-            "export the model with tensors",
-        ));
-    };
-    let of = match tensor.elem_type.unwrap_or(DataType(0)) {
-        DataType::FLOAT => ElementType::F32,
-        DataType::INT64 | DataType::INT32 | DataType::INT16 | DataType::INT8 | DataType::UINT8 => {
-            ElementType::I64
-        }
-        DataType::BOOL => ElementType::Bool,
-        other => {
-            let remedy = "export the model with f32 numbers";
-            return Err(Error::unsupported(what, format!("the data type {other}"), remedy));
-        }
-    };
-    let Some(shape) = &tensor.shape else {
-        return Err(Error::unsupported(
-            what,
-            "an input of unknown rank",
-            "export the model with a shape for it",
-        ));
-    };
-    if shape.dim.len() > blocktensor::MAX_RANK {
-        let rule = format!("tensors have at most {} axes", blocktensor::MAX_RANK);
-        return Err(Error::invalid(
-            what,
-            format!("{} axes", shape.dim.len()),
-            rule,
-            "reshape it before the model",
-        ));
+/// A type, as ONNX numbers it, of which the attribute has a value though it is said to be of another one.
+fn other_value(proto: &AttributeProto, of: AttributeType) -> Option<i32> {
+    let values = [
+        (AttributeType::FLOAT, proto.f.is_some()),
+        (AttributeType::INT, proto.i.is_some()),
+        (AttributeType::STRING, proto.s.is_some()),
+        (AttributeType::TENSOR, proto.t.is_some()),
+        (AttributeType::GRAPH, proto.g.is_some()),
+        (AttributeType::FLOATS, !proto.floats.is_empty()),
+        (AttributeType::INTS, !proto.ints.is_empty()),
+        (AttributeType::STRINGS, !proto.strings.is_empty()),
+    ];
+    values.into_iter().find(|(other, is_there)| *is_there && *other != of).map(|(other, _)| other.0)
+}
+
+/// Names stand in errors of one line, in lists and in plans.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    if !name.contains(char::is_control) {
+        return Ok(());
     }
-    let dims =
-        shape.dim.iter().enumerate().map(|(axis, dim)| match (dim.dim_value, dim.dim_param.as_deref()) {
-            (Some(size), _) if size >= 0 => Dim::Size(size as usize),
-            (_, Some(name)) if !name.is_empty() => Dim::Named(name.to_string()),
-            _ => Dim::Named(format!("{name}_{axis}")),
-        });
-    Ok((of, dims.collect()))
+    Err(Error::invalid(
+        format!("the name {name:?}"),
+        "a control character",
+        "names have none",
+        "rename it, or export the model again",
+    ))
 }

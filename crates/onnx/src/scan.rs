@@ -100,6 +100,7 @@ impl<R: BufRead + Seek> Scan<'_, R> {
         if depth > MAX_DEPTH {
             return Err(malformed(format!("messages are nested more than {MAX_DEPTH} deep")));
         }
+        let mut has_graph = false;
         while self.position < end {
             let tag = self.varint(end)?;
             let (number, wire) = (tag >> 3, tag & 7);
@@ -123,7 +124,11 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                 return Err(malformed(reason));
             }
             match field_of(of, number) {
+                FieldOf::Message(Message::Graph) if has_graph => {
+                    return Err(malformed(format!("{} has two graphs in one field", of.name())));
+                }
                 FieldOf::Message(inner) if wire == 2 => {
+                    has_graph |= inner == Message::Graph;
                     self.message(self.position + length, inner, depth + 1)?
                 }
                 FieldOf::Integers if wire == 2 => {

@@ -1,7 +1,7 @@
 //! Tensors of a model as constants.
 
 use blocktensor::StridedTensor;
-use blocktensor_graph::Constant;
+use blocktensor_graph::{Constant, Integer};
 use rten_onnx::onnx::{DataLocation, DataType, TensorProto};
 
 use crate::adopt;
@@ -81,7 +81,17 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
     }
     let bytes = bytes.as_deref();
     let listed = |got: usize| if got == count { Ok(()) } else { Err(wrong(got, "values")) };
-    let ints = |values: Vec<i64>| Constant::I64 { dims: dims.clone(), values };
+    let integer = match of {
+        DataType::INT8 => Integer::I8,
+        DataType::INT16 => Integer::I16,
+        DataType::INT32 => Integer::I32,
+        DataType::UINT8 => Integer::U8,
+        DataType::UINT16 => Integer::U16,
+        DataType::UINT32 => Integer::U32,
+        DataType::UINT64 => Integer::U64,
+        _ => Integer::I64,
+    };
+    let ints = |values: Vec<i64>| Constant::Int { of: integer, dims: dims.clone(), values };
     Ok(match of {
         DataType::FLOAT => {
             let values = std::mem::take(&mut tensor.float_data);
@@ -132,6 +142,10 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
                 (_, Some(b)) => words(b, |w| i64::from(u8::from_le_bytes(w))),
             };
             listed(values.len())?;
+            if let Some(v) = values.iter().find(|v| integer.wrap(**v) != **v) {
+                let rule = format!("{integer} does not hold it");
+                return Err(Error::invalid(what, v, rule, "the file is damaged: export the model again"));
+            }
             ints(values)
         }
     })

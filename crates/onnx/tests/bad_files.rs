@@ -108,9 +108,9 @@ fn names_are_unique_and_known() {
 
 #[test]
 fn versions_are_checked() {
-    for version in [10, 24] {
+    for version in [10, 26] {
         let error = message(relu().opset(version));
-        assert!(error.contains(&format!("version {version}")) && error.contains("11 to 23"), "{error}");
+        assert!(error.contains(&format!("version {version}")) && error.contains("11 to 25"), "{error}");
     }
     let mut proto = relu().proto();
     proto.opset_import = vec![OperatorSetIdProto { domain: Some("other".into()), version: Some(1) }];
@@ -138,18 +138,6 @@ fn nodes_that_cannot_run_are_listed_together() {
     {
         assert!(error.contains(part), "{part}: {error}");
     }
-}
-
-#[test]
-fn inputs_and_outputs_that_an_op_does_not_know_are_not_ignored() {
-    let model = || Model::new().input("x", &[1, 4]).input("z", &[1, 4]);
-    let extra = model().node("Relu", &["x", "z"], &["y"]).output("y");
-    assert!(message(extra).contains("got 2 inputs; Relu has at most 1"), "inputs");
-    let extra = model().node("Relu", &["x"], &["y", "z2"]).output("y");
-    assert!(message(extra).contains("got 2 outputs; Relu has at most 1"), "outputs");
-    // Names that are left out are not there.
-    let none = model().node("Relu", &["x", "", ""], &["y", ""]).output("y");
-    assert!(none.read().is_ok());
 }
 
 #[test]
@@ -188,7 +176,7 @@ fn selections_of_constants_have_a_limit() {
 
 #[test]
 fn bad_arguments_of_ops_are_errors() {
-    let sized = |model: Model| model.read().expect("a graph").with_sizes(&Sizes::new());
+    let sized = |model: Model| -> Result<_, Error> { Ok(model.read()?.with_sizes(&Sizes::new())?) };
     let x = || Model::new().input("x", &[1, 4, 6, 6]);
     let window = |op: &str, attributes| x().node_with(op, &["x"], &["y"], attributes).output("y");
     let cases = vec![

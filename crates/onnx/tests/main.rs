@@ -1,8 +1,10 @@
 //! Tests of the importer. `onnx_nodes` runs ONNX's own tests of single nodes; the others build models with the parser's writer.
 
 mod bad_files;
+mod definitions;
 mod exported;
 mod external;
+mod integers;
 mod models;
 mod onnx_nodes;
 mod ops;

@@ -177,24 +177,87 @@ fn operands_for_channels_become_channel_ops() {
 }
 
 #[test]
-fn integers_of_a_run() {
-    let x = [1.0, 5.0, 2.0, 7.0, 0.0, 3.0];
-    let y = Model::new()
-        .input("x", &[2, 3])
-        .ints("ten", &[10])
-        .int("four", 4)
-        .node_with("ArgMax", &["x"], &["i"], vec![int("axis", 1), int("keepdims", 0)])
-        .node("Add", &["i", "ten"], &["j"])
-        .node("Mod", &["j", "four"], &["k"])
-        .node("Greater", &["i", "four"], &["g"])
-        .node("Where", &["g", "four", "k"], &["w"])
-        .node_with("Cast", &["w"], &["f"], vec![int("to", 1)])
-        .node("Gather", &["x", "i"], &["row"])
-        .output("j")
-        .output("f")
-        .output("row")
-        .run(&[("x", &[2, 3], &x)]);
-    assert_eq!(y[0].1, [11.0, 10.0]);
-    assert_eq!(y[1].1, [3.0, 2.0]);
-    assert_eq!(y[2].1, [7.0, 0.0, 3.0, 1.0, 5.0, 2.0]);
+fn scales_of_a_resize_are_f32() {
+    let run = |size: i64, scale: f32, words: &[(&str, &str)], roi: &[f32]| {
+        let x = ramp(size as usize);
+        let model = Model::new().input("x", &[1, 1, size]).floats("s", &[3], &[1.0, 1.0, scale]);
+        let model = model.floats("r", &[roi.len() as i64], roi);
+        let words = words.iter().map(|(name, value)| word(name, value)).collect();
+        let dims = [1, 1, size as usize];
+        model.node_with("Resize", &["x", "r", "s"], &["y"], words).output("y").run(&[("x", &dims, &x)])[0]
+            .clone()
+    };
+    // Exactly, 10 times the f32 nearest to 0.7 is a little less than 7.
+    assert_eq!(run(10, 0.7, &[("mode", "linear")], &[]).0, [1, 1, 7]);
+    // 2 / 0.4 is 5 in f32, and a little less in f64.
+    let floor = [("coordinate_transformation_mode", "asymmetric"), ("nearest_mode", "floor")];
+    let (x, y) = (ramp(50), run(50, 0.4, &floor, &[]).1);
+    let want: Vec<f32> = (0..20).map(|i| x[(i as f32 / 0.4) as usize]).collect();
+    assert_eq!(y, want);
+    assert_eq!(want[2], x[5]);
+    // The region of interest is for `tf_crop_and_resize` only, and does not change the size there either.
+    let region = [0.0, 0.0, 0.25, 1.0, 1.0, 0.75];
+    assert_eq!(run(4, 2.0, &[("mode", "linear")], &region), run(4, 2.0, &[("mode", "linear")], &[]));
+    let crop = [("mode", "linear"), ("coordinate_transformation_mode", "tf_crop_and_resize")];
+    let (dims, y) = run(4, 2.0, &crop, &region);
+    assert_eq!(dims, [1, 1, 8]);
+    // From 0.25 * 3 to 0.75 * 3, where the elements are 0.5, -1, 1.5, -2.
+    assert_close(&y[..1], &[0.5 * 0.25 - 0.75]);
+    assert_close(&y[7..], &[1.5 * 0.75 - 2.0 * 0.25]);
+}
+
+#[test]
+fn remainders_are_exact() {
+    let a = [1.0f32, 5.0, 1e20, 3e38, -7.5, 7.5, 1.0, -0.0];
+    let b = [0.1f32, f32::INFINITY, 3.0, 1e-3, 2.0, -2.0, 0.0, 5.0];
+    let model = Model::new().input("a", &[8]).input("b", &[8]);
+    let y = model.node_with("Mod", &["a", "b"], &["y"], vec![int("fmod", 1)]).output("y");
+    let y = y.run(&[("a", &[8], &a), ("b", &[8], &b)]);
+    // C's fmod, by hand: 1 = 9 * 0.1f32 + rest; 1e20f32 = 100000002004087734272, whose remainder by 3 is 2.
+    let rest = (1.0 - 9.0 * f64::from(0.1f32)) as f32;
+    assert_eq!(y[0].1[..3], [rest, 5.0, 2.0]);
+    assert_eq!(y[0].1[4..6], [-1.5, 1.5]);
+    assert!((0.0..1e-3).contains(&y[0].1[3]) && y[0].1[6].is_nan());
+    assert!(y[0].1[7] == 0.0 && y[0].1[7].is_sign_negative());
+}
+
+#[test]
+fn reductions_over_no_axes_still_apply_their_function() {
+    let x = [-3.0, 0.5];
+    let run = |op: &str| {
+        let model = Model::new().input("x", &[2]);
+        let noop = vec![int("noop_with_empty_axes", 1)];
+        model.node_with(op, &["x"], &["y"], noop).output("y").run(&[("x", &[2], &x)])[0].1.clone()
+    };
+    assert_eq!(run("ReduceL1"), [3.0, 0.5]);
+    assert_eq!(run("ReduceL2"), [3.0, 0.5]);
+    assert_eq!(run("ReduceSumSquare"), [9.0, 0.25]);
+    let log = run("ReduceLogSum");
+    assert!(log[0].is_nan() && (log[1] - 0.5f32.ln()).abs() < 1e-6);
+    for op in ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp"] {
+        assert_eq!(run(op), x);
+    }
+}
+
+#[test]
+fn slices_backwards_from_before_the_first_element() {
+    let run = |start: i64, end: i64| {
+        let model = Model::new().input("x", &[3]).ints("s", &[start]).ints("e", &[end]);
+        let model = model.ints("a", &[0]).ints("p", &[-1]);
+        let y = model.node("Slice", &["x", "s", "e", "a", "p"], &["y"]).output("y");
+        y.run(&[("x", &[3], &[1.0, 2.0, 3.0])])[0].1.clone()
+    };
+    // As the reference: a start in front of the axis is its first element.
+    assert_eq!(run(-5, -9), [1.0]);
+    assert!(run(-5, 0).is_empty());
+    assert_eq!(run(9, -9), [3.0, 2.0, 1.0]);
+    assert_eq!(run(1, -4), [2.0, 1.0]);
+}
+
+#[test]
+fn the_sign_of_nan_is_nan() {
+    let y = Model::new().input("x", &[4]).node("Sign", &["x"], &["y"]).output("y");
+    let y = y.run(&[("x", &[4], &[-2.0, 0.0, f32::NAN, f32::INFINITY])]);
+    assert_eq!((y[0].1[0], y[0].1[1], y[0].1[3]), (-1.0, 0.0, 1.0));
+    assert!(y[0].1[2].is_nan());
 }

@@ -2,6 +2,7 @@
 
 mod edit;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -22,8 +23,6 @@ pub struct Tensor {
     pub(crate) dims: Vec<usize>,
     pub(crate) dtype: DType,
     pub(crate) constant: Option<StridedTensor>,
-    /// The constant of the graph that it is, so that one constant is one tensor.
-    source: Option<Arc<Constant>>,
 }
 
 impl Tensor {
@@ -119,6 +118,33 @@ pub struct Network {
     pub(crate) nodes: Vec<Node>,
     pub(crate) inputs: Vec<TensorId>,
     pub(crate) outputs: Vec<(String, TensorId)>,
+    /// The tensors that constants of the graph became, by the constant's address: one constant is one tensor.
+    made: HashMap<usize, (Arc<Constant>, TensorId)>,
+    pub(crate) budget: Budget,
+}
+
+/// What the expansion of a graph may still take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Memory for constants that are computed, in **bytes**.
+    pub(crate) bytes: usize,
+    /// Nodes that loops write out.
+    pub(crate) nodes: usize,
+}
+
+impl Budget {
+    pub(crate) const NODES: usize = 100_000;
+
+    /// For a graph whose constants have so many bytes.
+    pub(crate) fn of(constants: usize) -> Budget {
+        Budget { bytes: (1usize << 30).saturating_add(constants.saturating_mul(4)), nodes: Budget::NODES }
+    }
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget::of(0)
+    }
 }
 
 impl Network {
@@ -149,7 +175,7 @@ impl Network {
         dtype: DType,
         constant: Option<StridedTensor>,
     ) -> TensorId {
-        self.tensors.push(Tensor { name, dims: dims.to_vec(), dtype, constant, source: None });
+        self.tensors.push(Tensor { name, dims: dims.to_vec(), dtype, constant });
         TensorId(self.tensors.len() - 1)
     }
 
@@ -159,13 +185,13 @@ impl Network {
             Kind::Tensor { id, .. } => return Ok(*id),
             Kind::Constant(constant) => constant,
         };
-        let is_it = |t: &Tensor| t.source.as_ref().is_some_and(|c| Arc::ptr_eq(c, constant));
-        if let Some(i) = self.tensors.iter().position(is_it) {
-            return Ok(TensorId(i));
+        let address = Arc::as_ptr(constant) as usize;
+        if let Some((_, id)) = self.made.get(&address) {
+            return Ok(*id);
         }
         let tensor = constant.to_tensor()?;
         let id = self.add_tensor(String::new(), constant.dims(), tensor.dtype(), Some(tensor));
-        self.tensors[id.0].source = Some(Arc::clone(constant));
+        self.made.insert(address, (Arc::clone(constant), id));
         Ok(id)
     }
 

@@ -75,7 +75,7 @@ pub(super) const DENSE: [&str; 20] = [
 ];
 
 /// Ops whose results share their operand's storage.
-pub(super) const VIEWS: [&str; 12] = [
+pub(crate) const VIEWS: [&str; 12] = [
     "view",
     "permute",
     "transpose",

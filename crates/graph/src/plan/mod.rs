@@ -28,6 +28,7 @@ use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
 use build::Packs;
 use forms::Target;
+pub(crate) use forms::VIEWS;
 
 /// Which layouts a plan uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,34 +1,50 @@
 //! Integers and Booleans that are known: what shape arithmetic computes with.
 
-use blocktensor_graph::{Constant, Value};
+use blocktensor_graph::{Constant, ElementType, Integer, Value};
 
 /// A constant of integers or Booleans, row-major; Booleans are 0 and 1.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Data {
     pub dims: Vec<usize>,
     pub values: Vec<i64>,
-    pub is_bool: bool,
+    /// Integers or Booleans.
+    pub of: ElementType,
 }
 
 impl Data {
     /// The data of a constant, unless it holds f32 numbers.
     pub fn of(constant: &Constant) -> Option<Data> {
         Some(match constant {
-            Constant::I64 { dims, values } => {
-                Data { dims: dims.clone(), values: values.clone(), is_bool: false }
+            Constant::Int { of, dims, values } => {
+                Data { dims: dims.clone(), values: values.clone(), of: ElementType::Int(*of) }
             }
             Constant::Bool { dims, values } => Data {
                 dims: dims.clone(),
                 values: values.iter().map(|&b| i64::from(b)).collect(),
-                is_bool: true,
+                of: ElementType::Bool,
             },
             Constant::F32(_) => return None,
         })
     }
 
+    /// Integers of 64 bits: sizes and indices.
+    pub fn of_sizes(dims: Vec<usize>, values: Vec<i64>) -> Data {
+        Data { dims, values, of: ElementType::I64 }
+    }
+
     /// The same type with other elements.
     pub fn with(&self, dims: Vec<usize>, values: Vec<i64>) -> Data {
-        Data { dims, values, is_bool: self.is_bool }
+        Data { dims, values, of: self.of }
+    }
+
+    /// What remains of results that do not fit into the type.
+    pub fn wrapped(mut self) -> Data {
+        if let ElementType::Int(of) = self.of
+            && of != Integer::I64
+        {
+            self.values.iter_mut().for_each(|v| *v = of.wrap(*v));
+        }
+        self
     }
 
     /// Elements between neighbours along each axis.
@@ -149,11 +165,10 @@ impl Data {
 
 impl From<Data> for Value {
     fn from(data: Data) -> Value {
-        let Data { dims, values, is_bool } = data;
-        if is_bool {
-            Constant::Bool { dims, values: values.into_iter().map(|v| v != 0).collect() }.into()
-        } else {
-            Constant::I64 { dims, values }.into()
+        let Data { dims, values, of } = data;
+        match of {
+            ElementType::Int(of) => Constant::Int { of, dims, values }.into(),
+            _ => Constant::Bool { dims, values: values.into_iter().map(|v| v != 0).collect() }.into(),
         }
     }
 }
@@ -163,7 +178,7 @@ mod tests {
     use super::Data;
 
     fn data(dims: &[usize], values: &[i64]) -> Data {
-        Data { dims: dims.to_vec(), values: values.to_vec(), is_bool: false }
+        Data::of_sizes(dims.to_vec(), values.to_vec())
     }
 
     #[test]

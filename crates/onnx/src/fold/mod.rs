@@ -4,7 +4,7 @@
 
 pub(crate) mod data;
 
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
 use crate::node::OnnxNode;
 use crate::ops;
@@ -31,9 +31,10 @@ pub(crate) fn evaluate(
         return Ok(None);
     };
     let (first, second) = (&all[0], all.get(1));
-    let one = |data: Data| Ok(Some(vec![data.into()]));
+    let one = |data: Data| Ok(Some(vec![data.wrapped().into()]));
     match (node.op_type(), second) {
         ("Where", Some(a)) if all.len() == 3 => {
+            same_type(&all[1..], cx)?;
             let both = zip(a, &all[2], cx, |x, _| x)?;
             let dims = zip(first, &both, cx, |x, _| x)?.dims;
             let (c, a, b) = (first.expand(&dims), a.expand(&dims), all[2].expand(&dims));
@@ -67,6 +68,7 @@ pub(crate) fn evaluate(
         }
         ("Concat", _) => {
             let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
+            same_type(&all, cx)?;
             check_count(&[all.iter().map(|data| data.values.len()).sum()], cx)?;
             match Data::concat(&all, axis) {
                 Some(y) => one(y),
@@ -132,18 +134,19 @@ pub(crate) fn evaluate(
                 list.get(i).and_then(Option::as_ref).and_then(|d| d.values.first().copied()).unwrap_or(none)
             };
             let (min, max) = (bound(1, i64::MIN), bound(2, i64::MAX));
-            one(map(first, false, |v| v.max(min).min(max)))
+            one(map(first, |v| v.max(min).min(max)))
         }
-        ("Neg", None) => one(map(first, false, i64::wrapping_neg)),
-        ("Abs", None) => one(map(first, false, i64::wrapping_abs)),
-        ("Sign", None) => one(map(first, false, i64::signum)),
-        ("Not", None) => one(map(first, true, |v| i64::from(v == 0))),
+        ("Neg", None) => one(map(first, i64::wrapping_neg)),
+        ("Abs", None) => one(map(first, i64::wrapping_abs)),
+        ("Sign", None) => one(map(first, i64::signum)),
+        ("Not", None) => one(map(first, |v| i64::from(v == 0))),
         ("Min" | "Max" | "Sum", _) => {
             let combine = match node.op_type() {
                 "Min" => i64::min,
                 "Max" => i64::max,
                 _ => i64::wrapping_add,
             };
+            same_type(&all, cx)?;
             let mut y = first.clone();
             for next in &all[1..] {
                 y = zip(&y, next, cx, combine)?;
@@ -170,7 +173,7 @@ fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<O
         // The remainder has the sign of the divisor, or with `fmod` that of the dividend.
         "Mod" if by_sign => |x, y| x.wrapping_rem(y).wrapping_add(y).wrapping_rem(y),
         "Mod" => i64::wrapping_rem,
-        "Pow" => |x, y| u32::try_from(y).map_or(0, |y| x.wrapping_pow(y)),
+        "Pow" => power,
         "Equal" => |x, y| i64::from(x == y),
         "Greater" => |x, y| i64::from(x > y),
         "GreaterOrEqual" => |x, y| i64::from(x >= y),
@@ -181,13 +184,45 @@ fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<O
         "Xor" => |x, y| x ^ y,
         _ => return Ok(None),
     };
+    if op != "Pow" {
+        same_type(&[a.clone(), b.clone()], cx)?;
+    }
     let mut y = zip(a, b, cx, function)?;
-    y.is_bool = !matches!(op, "Add" | "Sub" | "Mul" | "Div" | "Mod" | "Pow");
-    Ok(Some(vec![y.into()]))
+    if !matches!(op, "Add" | "Sub" | "Mul" | "Div" | "Mod" | "Pow") {
+        y.of = ElementType::Bool;
+    }
+    Ok(Some(vec![y.wrapped().into()]))
 }
 
-fn map(x: &Data, is_bool: bool, function: impl Fn(i64) -> i64) -> Data {
-    Data { dims: x.dims.clone(), values: x.values.iter().map(|&v| function(v)).collect(), is_bool }
+/// A power that wraps around. That of a negative exponent is a fraction, of which the whole part is left.
+fn power(x: i64, exponent: i64) -> i64 {
+    match x {
+        _ if exponent >= 0 => {
+            let (mut result, mut square, mut bits) = (1i64, x, exponent);
+            while bits > 0 {
+                if bits & 1 == 1 {
+                    result = result.wrapping_mul(square);
+                }
+                square = square.wrapping_mul(square);
+                bits >>= 1;
+            }
+            result
+        }
+        1 => 1,
+        -1 if exponent % 2 == 0 => 1,
+        -1 => -1,
+        _ => 0,
+    }
+}
+
+fn same_type(operands: &[Data], cx: &Expansion<'_>) -> Result<()> {
+    let Some(other) = operands.iter().find(|d| d.of != operands[0].of) else { return Ok(()) };
+    let got = format!("{} and {}", operands[0].of, other.of);
+    Err(cx.invalid("operands", got, "they have one type", "cast one of them"))
+}
+
+fn map(x: &Data, function: impl Fn(i64) -> i64) -> Data {
+    x.with(x.dims.clone(), x.values.iter().map(|&v| function(v)).collect())
 }
 
 fn zip(a: &Data, b: &Data, cx: &Expansion<'_>, function: impl Fn(i64, i64) -> i64) -> Result<Data> {
@@ -240,5 +275,5 @@ fn non_zero(x: &Value) -> Result<Vec<Value>> {
         let stride: usize = dims[axis + 1..].iter().product();
         values.extend(places.iter().map(|p| (p / stride % dims[axis]) as i64));
     }
-    Ok(vec![Data { dims: vec![dims.len(), places.len()], values, is_bool: false }.into()])
+    Ok(vec![Data::of_sizes(vec![dims.len(), places.len()], values).into()])
 }

@@ -93,9 +93,12 @@ fn same_rank(cx: &mut Expansion<'_>, x: &Value, rank: usize) -> Result<Value> {
     cx.reshape(x, &dims)
 }
 
+fn is_int(v: &Value) -> bool {
+    matches!(v.element_type(), ElementType::Int(_))
+}
+
 /// The result for integers that a run computes.
 fn of_integers(node: &OnnxNode, a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<Option<Value>> {
-    let is_int = |v: &Value| v.element_type() == ElementType::I64;
     match Function::of(node.op_type()) {
         Some(function) if is_int(a) && is_int(b) => integers::add(cx, function, &[a, b]).map(Some),
         _ => Ok(None),
@@ -211,7 +214,7 @@ fn not(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result
 /// The remainder with the sign of the dividend; ONNX has no other for f32.
 fn modulo(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let (a, b) = (input(inputs, 0, cx)?, input(inputs, 1, cx)?);
-    if a.element_type() == ElementType::I64 && b.element_type() == ElementType::I64 {
+    if is_int(a) && is_int(b) {
         let is_fmod = node.int("fmod") == Some(1);
         return Ok(vec![integers::add(cx, if is_fmod { Function::Fmod } else { Function::Mod }, &[a, b])?]);
     }
@@ -219,14 +222,7 @@ fn modulo(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     if node.int("fmod") != Some(1) {
         return Err(cx.invalid("fmod", 0, "it is 1 for f32 numbers", "export the model again"));
     }
-    // |a| - |b| * floor(|a| / |b|), with the sign of a.
-    let (size_a, size_b) = (build::unary(cx, "abs", a)?, build::unary(cx, "abs", b)?);
-    let quotient = arithmetic(cx, "div", &size_a, &size_b)?;
-    let whole = build::unary(cx, "floor", &quotient)?;
-    let multiple = arithmetic(cx, "mul", &whole, &size_b)?;
-    let rest = arithmetic(cx, "sub", &size_a, &multiple)?;
-    let sign = build::unary(cx, "sign", a)?;
-    Ok(vec![arithmetic(cx, "mul", &rest, &sign)?])
+    Ok(vec![integers::add(cx, Function::FloatFmod, &[a, b])?])
 }
 
 fn select(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -241,7 +237,7 @@ fn select(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Res
         let y = cx.op("where", &[("condition", condition), ("a", &a), ("b", &b)], &[])?;
         return Ok(vec![build::with_number(cx, "ne_scalar", &y, 0.0)?]);
     }
-    if a.element_type() == ElementType::I64 && b.element_type() == ElementType::I64 {
+    if is_int(a) && is_int(b) {
         return Ok(vec![integers::add(cx, Function::Where, &[condition, a, b])?]);
     }
     let (a, b) = (floats(a, cx)?, floats(b, cx)?);

@@ -1,7 +1,7 @@
 //! Short forms for operators that many importers add.
 
 use blocktensor::StridedTensor;
-use blocktensor_graph::{Constant, ElementType, Expansion, Param, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Param, Result, Value};
 
 /// Sizes or axes as a parameter.
 pub(super) fn list(values: &[usize]) -> Param {
@@ -18,9 +18,9 @@ pub(super) fn constant(values: &[f32], dims: &[usize]) -> Result<Value> {
     Ok(Constant::F32(StridedTensor::from_slice(values, dims)?).into())
 }
 
-/// A constant of integers.
+/// A constant of 64-bit integers.
 pub(super) fn ints(values: Vec<i64>, dims: &[usize]) -> Value {
-    Constant::I64 { dims: dims.to_vec(), values }.into()
+    Constant::Int { of: Integer::I64, dims: dims.to_vec(), values }.into()
 }
 
 pub(super) fn unary(cx: &mut Expansion<'_>, op: &str, x: &Value) -> Result<Value> {

@@ -1,7 +1,7 @@
 //! Ops that make constants or change the type of elements.
 
 use blocktensor::{MemoryFormat, StridedTensor};
-use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Result, Value};
 
 use super::args::{dims_of, input, int_list, number};
 use super::{Op, build, op};
@@ -34,6 +34,7 @@ pub(super) const OPS: &[Op] = &[
 /// The most elements of a constant that a few bytes of a file describe.
 pub(crate) const MAX_GENERATED: usize = 1 << 24;
 
+/// Limits a list of numbers that a few bytes of a file describe.
 pub(crate) fn check_generated(count: Option<usize>, cx: &Expansion<'_>) -> Result<()> {
     if count.is_some_and(|count| count <= MAX_GENERATED) {
         return Ok(());
@@ -47,7 +48,14 @@ pub(crate) fn check_generated(count: Option<usize>, cx: &Expansion<'_>) -> Resul
 fn element_type(to: i64, cx: &Expansion<'_>) -> Result<ElementType> {
     match to {
         1 => Ok(ElementType::F32),
-        2..=7 | 12 | 13 => Ok(ElementType::I64),
+        2 => Ok(ElementType::Int(Integer::U8)),
+        3 => Ok(ElementType::Int(Integer::I8)),
+        4 => Ok(ElementType::Int(Integer::U16)),
+        5 => Ok(ElementType::Int(Integer::I16)),
+        6 => Ok(ElementType::Int(Integer::I32)),
+        7 => Ok(ElementType::I64),
+        12 => Ok(ElementType::Int(Integer::U32)),
+        13 => Ok(ElementType::Int(Integer::U64)),
         9 => Ok(ElementType::Bool),
         other => {
             let name = i32::try_from(other).map(|v| rten_onnx::onnx::DataType(v).to_string());
@@ -70,18 +78,24 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
             (ElementType::Bool, ElementType::F32) => build::as_numbers(cx, x)?,
             (ElementType::F32, ElementType::Bool) => build::with_number(cx, "ne_scalar", x, 0.0)?,
             (_, ElementType::F32) => integers::add(cx, Function::ToFloat, &[x])?,
-            (_, ElementType::I64) => integers::add(cx, Function::ToInt, &[x])?,
+            (_, ElementType::Int(of)) => integers::add(cx, Function::ToInt(of), &[x])?,
             (_, ElementType::Bool) => integers::add(cx, Function::ToBool, &[x])?,
         }]);
     };
     let dims = x.dims().to_vec();
+    if let (ElementType::Int(of), Some(values)) = (to, constant.as_ints()) {
+        let values = values.iter().map(|&v| of.wrap(v)).collect();
+        return Ok(vec![Constant::Int { of, dims, values }.into()]);
+    }
     let values = constant.to_f64()?;
     Ok(vec![match to {
         ElementType::F32 => {
             let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
             build::constant(&values, &dims)?
         }
-        ElementType::I64 => build::ints(values.into_iter().map(|v| v as i64).collect(), &dims),
+        ElementType::Int(of) => {
+            Constant::Int { of, dims, values: values.into_iter().map(|v| of.wrap(v as i64)).collect() }.into()
+        }
         ElementType::Bool => {
             Constant::Bool { dims, values: values.into_iter().map(|v| v != 0.0).collect() }.into()
         }
@@ -112,9 +126,12 @@ fn constant_of_shape(
     let dims = dims_of(&shape, cx)?;
     let count: usize = dims.iter().product();
     check_generated(Some(count), cx)?;
+    cx.computes(&dims, node.tensor("value").map_or(ElementType::F32, Constant::element_type))?;
     Ok(vec![match node.tensor("value") {
         None => filled(0.0, &dims)?,
-        Some(Constant::I64 { values, .. }) if values.len() == 1 => build::ints(vec![values[0]; count], &dims),
+        Some(Constant::Int { of, values, .. }) if values.len() == 1 => {
+            Constant::Int { of: *of, dims, values: vec![values[0]; count] }.into()
+        }
         Some(Constant::Bool { values, .. }) if values.len() == 1 => {
             Constant::Bool { dims, values: vec![values[0]; count] }.into()
         }
@@ -138,6 +155,7 @@ fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
         Some(to) => element_type(to, cx)?,
         None => x.element_type(),
     };
+    cx.computes(x.dims(), of)?;
     let k = node.int("k").unwrap_or(0);
     let is_one = |i: usize| (i % columns) as i64 - (i / columns) as i64 == k;
     let cells = 0..rows * columns;
@@ -147,7 +165,9 @@ fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
             let values: Vec<f32> = cells.map(|i| if is_one(i) { 1.0 } else { 0.0 }).collect();
             build::constant(&values, &dims)?
         }
-        ElementType::I64 => build::ints(cells.map(|i| i64::from(is_one(i))).collect(), &dims),
+        ElementType::Int(of) => {
+            Constant::Int { of, dims, values: cells.map(|i| i64::from(is_one(i))).collect() }.into()
+        }
         ElementType::Bool => Constant::Bool { dims, values: cells.map(is_one).collect() }.into(),
     }])
 }
@@ -172,15 +192,20 @@ fn range(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
     }
     let count = count as usize;
     check_generated(Some(count), cx)?;
+    cx.computes(&[count], start_value.element_type())?;
     Ok(vec![match start_value.element_type() {
         ElementType::F32 => {
             let values: Vec<f32> = (0..count).map(|i| (start + i as f64 * step) as f32).collect();
             build::constant(&values, &[count])?
         }
-        _ => {
+        of => {
             let values =
                 (0..count).map(|i| (start as i64).wrapping_add((i as i64).wrapping_mul(step as i64)));
-            build::ints(values.collect(), &[count])
+            let list = build::ints(values.collect(), &[count]);
+            match of {
+                ElementType::Int(of) => list.with_integers(of),
+                _ => list,
+            }
         }
     }])
 }

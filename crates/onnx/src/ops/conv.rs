@@ -92,6 +92,10 @@ impl Window {
             Some("SAME_LOWER") => AutoPad::SameLower,
             Some(other) => return Err(cx.unsupported(format!("auto_pad = {other:?}"))),
         };
+        if auto_pad != AutoPad::NotSet && pads.iter().any(|&p: &usize| p > 0) {
+            let rule = "pads are given by one of `auto_pad` and `pads`";
+            return Err(cx.invalid("pads", format!("{pads:?}"), rule, "export the model again"));
+        }
         Ok(Window {
             kernel: given,
             strides: sizes("strides", spatial, 1, Some(1))?,

@@ -1,6 +1,6 @@
 //! Activations with parameters, and other functions of one element.
 
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
 use super::args::{float_input, maybe, scalar};
 use super::{Op, broadcast, build, op};
@@ -10,7 +10,7 @@ const ALPHA: &[(&str, Kind)] = &[("alpha", Kind::Float)];
 
 pub(super) const OPS: &[Op] = &[
     op("Celu", with_alpha, ALPHA),
-    op("Clip", clip, &[("max", Kind::Float), ("min", Kind::Float)]),
+    op("Clip", clip, &[]),
     op("Dropout", dropout, &[("ratio", Kind::Float), ("seed", Kind::Int)]),
     op("Elu", with_alpha, ALPHA),
     op("Gelu", gelu, &[("approximate", Kind::Str)]),
@@ -36,13 +36,10 @@ fn with_alpha(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
     Ok(vec![cx.op(op, &[("x", x)], &[(param, alpha.into())])?])
 }
 
-fn clip(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
+fn clip(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
-    let bound = |i: usize, name: &str, none: f32| match maybe(inputs, i) {
-        Some(v) => scalar(v),
-        None => Some(node.float(name).unwrap_or(none)),
-    };
-    let (min, max) = (bound(1, "min", f32::NEG_INFINITY), bound(2, "max", f32::INFINITY));
+    let bound = |i: usize, none: f32| maybe(inputs, i).map_or(Some(none), scalar);
+    let (min, max) = (bound(1, f32::NEG_INFINITY), bound(2, f32::INFINITY));
     if let (Some(min), Some(max)) = (min, max) {
         return Ok(vec![match (min, max) {
             (f32::NEG_INFINITY, f32::INFINITY) => x.clone(),
@@ -74,6 +71,7 @@ fn dropout(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) ->
         return Ok(vec![x.clone()]);
     }
     super::check_generated(Some(x.numel()), cx)?;
+    cx.computes(x.dims(), ElementType::Bool)?;
     let mask = vec![true; x.numel()];
     let mask = blocktensor_graph::Constant::Bool { dims: x.dims().to_vec(), values: mask };
     Ok(vec![x.clone(), mask.into()])

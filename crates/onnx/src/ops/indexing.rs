@@ -1,9 +1,10 @@
 //! Selection of elements by indices.
 
-use blocktensor_graph::{ElementType, Expansion, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
 
 use super::args::{axis_of, float_input, input};
 use super::{Op, build, op};
+use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
 
 const AXIS: &[(&str, Kind)] = &[("axis", Kind::Int)];
@@ -14,13 +15,14 @@ pub(super) const OPS: &[Op] = &[
     op("GatherND", gather_nd, &[("batch_dims", Kind::Int)]),
 ];
 
-/// Constant indices counted from 0; negative ones count from the end. Indices that a run computes stay as they are.
-pub(crate) fn indices(x: &Value, size: usize, cx: &Expansion<'_>) -> Result<Value> {
-    if x.element_type() != ElementType::I64 {
+/// Indices counted from 0: negative ones count from the end.
+pub(crate) fn indices(x: &Value, size: usize, cx: &mut Expansion<'_>) -> Result<Value> {
+    if !matches!(x.element_type(), ElementType::Int(_)) {
         return Err(cx.invalid("indices", x.element_type(), "they are integers", "export the model again"));
     }
     let Some(list) = x.ints() else {
-        return Ok(x.clone());
+        let size = Constant::int(size as i64).into();
+        return integers::add(cx, Function::FromStart, &[x, &size]);
     };
     let n = size as i64;
     let wrapped = list.iter().map(|&i| {

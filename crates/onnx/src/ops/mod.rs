@@ -1,7 +1,6 @@
 //! ONNX's ops, by family. Each file has a table: op, function, attributes that the function understands.
 
 mod args;
-mod arity;
 mod broadcast;
 mod build;
 mod constant;
@@ -19,6 +18,7 @@ pub(crate) mod reduce;
 mod resize;
 mod roi_align;
 mod scatter;
+pub(crate) mod schema;
 pub(crate) mod shape;
 pub(crate) mod slice;
 mod softmax;
@@ -28,7 +28,6 @@ mod unary;
 use crate::node::{Import, Kind};
 
 pub(crate) use args::{axis_of, broadcast_dims, dims_of};
-pub(crate) use arity::most;
 pub(crate) use constant::{MAX_GENERATED, check_generated};
 
 /// An op of ONNX's own operator set.
@@ -72,17 +71,16 @@ pub(crate) fn find(name: &str) -> Option<&'static Op> {
     FAMILIES.iter().flat_map(|family| family.iter()).find(|op| op.name == name)
 }
 
-/// The names of all ops.
 #[cfg(test)]
-fn all() -> impl Iterator<Item = &'static str> {
-    FAMILIES.iter().flat_map(|family| family.iter()).map(|op| op.name)
+fn all() -> impl Iterator<Item = &'static Op> {
+    FAMILIES.iter().flat_map(|family| family.iter())
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
     fn each_op_is_listed_once() {
-        let mut names: Vec<&str> = super::all().collect();
+        let mut names: Vec<&str> = super::all().map(|op| op.name).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();

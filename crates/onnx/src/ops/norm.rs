@@ -2,7 +2,7 @@
 
 use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
 
-use super::args::{axes_of, axis_of, float_input, floats, maybe};
+use super::args::{axes_of, axis_of, broadcast_dims, float_input, floats, maybe};
 use super::{Op, broadcast, build, op};
 use crate::node::{Kind, OnnxNode};
 
@@ -161,6 +161,8 @@ fn layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
     let x = float_input(inputs, 0, cx)?;
     let axis = axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?;
     let shape = &x.dims()[axis..];
+    check_affine("Scale", maybe(inputs, 1), shape, cx)?;
+    check_affine("B", maybe(inputs, 2), shape, cx)?;
     let scale = floats_of(unless_all(maybe(inputs, 1), 1.0), cx)?;
     let bias = floats_of(unless_all(maybe(inputs, 2), 0.0), cx)?;
     let is_whole = |v: Option<&Value>| v.is_none_or(|v| v.dims() == shape);
@@ -196,6 +198,17 @@ fn layer_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
         results.extend([mean, inverse]);
     }
     Ok(results)
+}
+
+/// Checks the sizes of a scale or a bias, also of one that changes nothing.
+fn check_affine(name: &str, v: Option<&Value>, shape: &[usize], cx: &Expansion<'_>) -> Result<()> {
+    match v {
+        Some(v) if broadcast_dims(shape, v.dims()).is_none_or(|dims| dims != shape) => {
+            let rule = format!("it broadcasts to {shape:?}, the normalized axes");
+            Err(cx.invalid(name, format!("{:?}", v.dims()), &rule, "export the model again"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn floats_of<'a>(x: Option<&'a Value>, cx: &Expansion<'_>) -> Result<Option<&'a Value>> {
@@ -244,6 +257,7 @@ fn rms_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
     let x = float_input(inputs, 0, cx)?;
     let axis = axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?;
     let axes: Vec<usize> = (axis..x.rank()).collect();
+    check_affine("scale", maybe(inputs, 1), &x.dims()[axis..], cx)?;
     let square = build::unary(cx, "square", x)?;
     let mean = build::reduce(cx, "mean", &square, &axes, true)?;
     let shifted = build::with_number(cx, "add_scalar", &mean, epsilon(node))?;

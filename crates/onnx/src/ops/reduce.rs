@@ -46,7 +46,7 @@ fn reduce(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     let is_bool = source.element_type() == ElementType::Bool;
     let x = &build::as_numbers(cx, source)?;
     let Some(mut axes) = reduced_axes(node, inputs, x.rank(), cx)? else {
-        return Ok(vec![x.clone()]);
+        return Ok(vec![without_reduction(node, x, cx)?]);
     };
     axes.sort_unstable();
     let keep = node.int("keepdims").unwrap_or(1) != 0;
@@ -58,6 +58,16 @@ fn reduce(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     }
     let y = reduce_over(node, x, &axes, keep, cx)?;
     Ok(vec![if is_bool { build::with_number(cx, "ne_scalar", &y, 0.0)? } else { y }])
+}
+
+/// A reduction over no axes: what it does to each element.
+fn without_reduction(node: &OnnxNode, x: &Value, cx: &mut Expansion<'_>) -> Result<Value> {
+    match node.op_type() {
+        "ReduceL1" | "ReduceL2" => build::unary(cx, "abs", x),
+        "ReduceSumSquare" => build::unary(cx, "square", x),
+        "ReduceLogSum" => build::unary(cx, "log", x),
+        _ => Ok(x.clone()),
+    }
 }
 
 fn reduce_over(

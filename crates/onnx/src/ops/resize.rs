@@ -139,7 +139,8 @@ fn by_scales(
     }
     let list = axes.iter().enumerate().map(|(i, &axis)| {
         let (size, roi) = (x.dims()[axis], region(roi, i, axes.len()));
-        let output = (size as f64 * (roi.1 - roi.0) * scales[i]).floor();
+        // In f32, as ONNX infers shapes: 10 times 0.7 is 7. The region does not change the size.
+        let output = (size as f32 * scales[i] as f32).floor();
         Axis { axis, size, output: output.clamp(0.0, 1e12) as usize, scale: scales[i], roi }
     });
     Ok(list.collect())
@@ -268,7 +269,19 @@ fn exact_floor(plan: &[Axis]) -> bool {
             return false;
         }
         let step = a.size as f32 / a.output as f32;
-        (0..a.output).all(|i| (i as f32 * step) as usize == (i as f64 / a.scale).floor() as usize)
+        (0..a.output).all(|i| (i as f32 * step) as usize == (i as f32 / a.scale as f32).floor() as usize)
+    })
+}
+
+/// Where result index `i` is in the source, for the choice of the nearest element. Runtimes compute it with f32, whose
+/// rounding decides between two neighbours.
+fn nearest_coordinate(a: &Axis, rule: &Rule, i: usize, cx: &Expansion<'_>) -> Result<f64> {
+    let (i, scale) = (i as f32, a.scale as f32);
+    Ok(match rule.coordinates.as_str() {
+        "asymmetric" => f64::from(i / scale),
+        "half_pixel" => f64::from((i + 0.5) / scale - 0.5),
+        "pytorch_half_pixel" if a.output > 1 => f64::from((i + 0.5) / scale - 0.5),
+        _ => coordinate(a, rule, i as usize, cx)?,
     })
 }
 
@@ -306,7 +319,10 @@ fn taps(a: &Axis, rule: &Rule, cx: &Expansion<'_>) -> Result<Taps> {
     let last = a.size as i64 - 1;
     let (mut list, mut count) = (Vec::with_capacity(a.output), 0);
     for i in 0..a.output {
-        let x = coordinate(a, rule, i, cx)?;
+        let x = match rule.mode.as_str() {
+            "nearest" => nearest_coordinate(a, rule, i, cx)?,
+            _ => coordinate(a, rule, i, cx)?,
+        };
         if rule.coordinates == "tf_crop_and_resize" && !(0.0..=last as f64).contains(&x) {
             list.push((0, vec![]));
             continue;

@@ -65,6 +65,11 @@ fn scatter_nd(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>)
     let depth = index.dims().last().copied().unwrap_or(0);
     let (lead, tail) = x.dims().split_at(depth);
     let inner: usize = tail.iter().product();
+    let wanted = [&index.dims()[..index.rank() - 1], tail].concat();
+    if updates.dims() != wanted {
+        let rule = format!("for these indices they are {wanted:?}");
+        return Err(cx.invalid("updates", format!("{:?}", updates.dims()), &rule, "export the model again"));
+    }
     let flat = cx.reshape(x, &[lead.iter().product(), inner])?;
     let updates = cx.reshape(updates, &[places.len(), inner])?;
     let y = scatter(node, cx, &flat, &places, &updates)?;

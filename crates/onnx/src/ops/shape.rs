@@ -11,7 +11,7 @@ pub(super) const OPS: &[Op] = &[
     op("Expand", expand, &[]),
     op("Flatten", flatten, &[("axis", Kind::Int)]),
     op("Reshape", reshape, &[("allowzero", Kind::Int)]),
-    op("SpaceToDepth", space_to_depth, &[("blocksize", Kind::Int), ("mode", Kind::Str)]),
+    op("SpaceToDepth", space_to_depth, &[("blocksize", Kind::Int)]),
     op("Squeeze", squeeze, &[("axes", Kind::Ints)]),
     op("Tile", tile, &[]),
     op("Transpose", transpose, &[("perm", Kind::Ints)]),
@@ -234,11 +234,7 @@ fn space_to_depth(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<
     let x = float_input(inputs, 0, cx)?;
     let ([n, c, h, w], block) = image(node, x, cx)?;
     let y = cx.op("pixel_unshuffle", &[("x", x)], &[("factor", build::int(block))])?;
-    match node.str("mode").unwrap_or("DCR") {
-        "CRD" => return Ok(vec![y]),
-        "DCR" => {}
-        other => return Err(cx.unsupported(format!("mode = {other:?}"))),
-    }
+    // The place in the block comes before the channel.
     let (h, w, cells) = (h / block, w / block, block * block);
     let y = cx.reshape(&y, &[n, c, cells, h, w])?;
     let y = build::permute(cx, &y, &[0, 2, 1, 3, 4])?;

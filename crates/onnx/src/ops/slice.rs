@@ -63,9 +63,12 @@ pub(crate) fn ranges(inputs: &[Option<Value>], dims: &[usize], cx: &Expansion<'_
             return Err(cx.invalid("steps", 0, "a step is not 0", "export the model again"));
         }
         let from_end = |v: i64| if v < 0 { v.saturating_add(size) } else { v };
-        let (low, high) = if step > 0 { (0, size) } else { (-1, size - 1) };
-        let start = from_end(starts[i]).clamp(low, high);
-        let end = from_end(ends[i]).clamp(low, high);
+        // Backwards, the first index is one of the axis, and the end may lie in front of it.
+        let (start, end) = match step > 0 {
+            true => (from_end(starts[i]).clamp(0, size), from_end(ends[i]).clamp(0, size)),
+            false if size == 0 => (0, 0),
+            false => (from_end(starts[i]).clamp(0, size - 1), from_end(ends[i]).clamp(-1, size - 1)),
+        };
         let distance = if step > 0 { end - start } else { start - end };
         let count = if distance <= 0 { 0 } else { (distance as u64).div_ceil(step.unsigned_abs()) as usize };
         ranges.push(Range { axis: axes[i], start: start.max(0) as usize, count, step });
@@ -114,8 +117,8 @@ pub(crate) fn pieces(
     if let Some(given) = given {
         let pieces: Option<Vec<usize>> = given.iter().map(|&s| usize::try_from(s).ok()).collect();
         let sum = |p: &Vec<usize>| p.iter().try_fold(0usize, |n, &s| n.checked_add(s));
-        return pieces.filter(|p| sum(p) == Some(size)).ok_or_else(|| {
-            let rule = format!("their sum is {size}");
+        return pieces.filter(|p| sum(p) == Some(size) && p.len() == node.outputs()).ok_or_else(|| {
+            let rule = format!("there are {}, one for each output, and their sum is {size}", node.outputs());
             cx.invalid("split", format!("{given:?}"), &rule, "export the model again")
         });
     }
@@ -123,6 +126,10 @@ pub(crate) fn pieces(
         Some(n) => usize::try_from(n).unwrap_or(0),
         None => node.outputs(),
     };
+    if count != node.outputs() {
+        let rule = format!("it is the number of outputs, {}", node.outputs());
+        return Err(cx.invalid("num_outputs", count, &rule, "export the model again"));
+    }
     if count == 0 || (node.int("num_outputs").is_none() && !size.is_multiple_of(count)) {
         let rule = format!("equal pieces of {size} elements");
         return Err(cx.invalid("num_outputs", count, &rule, "export the model again"));

@@ -42,6 +42,12 @@ pub(super) const OPS: &[Op] = &{
 
 fn unary(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
+    if node.op_type() == "Sign" {
+        // The sign of NaN is NaN; the registered op, like PyTorch's, gives 0.
+        let is_number = build::binary(cx, "eq", x, x)?;
+        let sign = build::unary(cx, "sign", x)?;
+        return Ok(vec![cx.op("where", &[("condition", &is_number), ("a", &sign), ("b", x)], &[])?]);
+    }
     match NAMES.iter().find(|(onnx, _)| *onnx == node.op_type()) {
         Some((_, name)) => Ok(vec![build::unary(cx, name, x)?]),
         None => Err(cx.unsupported("no function of this name")),

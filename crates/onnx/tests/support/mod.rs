@@ -10,6 +10,9 @@ use rten_onnx::onnx::{
     OperatorSetIdProto, TensorProto, TensorShapeProto, TypeProto, TypeProtoTensor, ValueInfoProto,
 };
 
+/// The sizes of an output, and its elements as f32.
+pub type Numbers = (Vec<usize>, Vec<f32>);
+
 /// Builds a model: inputs, initializers, nodes, outputs.
 #[derive(Default)]
 pub struct Model {
@@ -103,14 +106,20 @@ impl Model {
 
     /// Reads the model and runs it. The outputs with their sizes.
     #[track_caller]
-    pub fn run(self, inputs: &[(&str, &[usize], &[f32])]) -> Vec<(Vec<usize>, Vec<f32>)> {
-        let graph = self.read().unwrap_or_else(|e| panic!("{e}"));
-        let network = graph.with_sizes(&Sizes::new()).unwrap_or_else(|e| panic!("{e}"));
-        let inputs = inputs.iter().map(|(name, dims, values)| {
-            (name.to_string(), StridedTensor::from_slice(values, dims).expect("an input"))
-        });
-        let results = run(&network, &inputs.collect()).unwrap_or_else(|e| panic!("{e}"));
-        results.into_iter().map(|(_, t)| (t.dims().to_vec(), numbers(&t))).collect()
+    pub fn run(self, inputs: &[(&str, &[usize], &[f32])]) -> Vec<Numbers> {
+        let inputs = inputs
+            .iter()
+            .map(|(name, dims, values)| (*name, StridedTensor::from_slice(values, dims).expect("an input")));
+        self.run_on(inputs.collect()).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// As [`run`](Self::run), on tensors of any type. The error is that of the first call that has one.
+    pub fn run_on(self, inputs: Vec<(&str, StridedTensor)>) -> Result<Vec<Numbers>, String> {
+        let graph = self.read().map_err(|e| e.to_string())?;
+        let network = graph.with_sizes(&Sizes::new()).map_err(|e| e.to_string())?;
+        let inputs = inputs.into_iter().map(|(name, t)| (name.to_string(), t)).collect();
+        let results = run(&network, &inputs).map_err(|e| e.to_string())?;
+        Ok(results.into_iter().map(|(_, t)| (t.dims().to_vec(), numbers(&t))).collect())
     }
 }
 

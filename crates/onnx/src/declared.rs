@@ -1,0 +1,96 @@
+//! What a model says about its values: types and sizes.
+
+use blocktensor_graph::{Constant, Dim, ElementType, Integer};
+use rten_onnx::onnx::{DataType, ValueInfoProto};
+
+use crate::error::{Error, Result};
+use crate::model::check_name;
+
+/// The type of the elements of a tensor, in the words of [`ElementType`].
+pub(crate) fn element_type(value: &ValueInfoProto) -> Option<String> {
+    let of = value.r#type.as_ref()?.tensor_type.as_ref()?.elem_type?;
+    Some(match of {
+        DataType(0) => return None,
+        DataType::FLOAT => ElementType::F32.to_string(),
+        DataType::BOOL => ElementType::Bool.to_string(),
+        DataType::INT8 => Integer::I8.to_string(),
+        DataType::INT16 => Integer::I16.to_string(),
+        DataType::INT32 => Integer::I32.to_string(),
+        DataType::INT64 => Integer::I64.to_string(),
+        DataType::UINT8 => Integer::U8.to_string(),
+        DataType::UINT16 => Integer::U16.to_string(),
+        DataType::UINT32 => Integer::U32.to_string(),
+        DataType::UINT64 => Integer::U64.to_string(),
+        other => other.to_string(),
+    })
+}
+
+/// Compares an initializer with the input of its name.
+pub(crate) fn check_initializer(
+    name: &str,
+    constant: &Constant,
+    of: ElementType,
+    dims: &[Dim],
+) -> Result<()> {
+    let agrees = constant.dims().len() == dims.len()
+        && dims.iter().zip(constant.dims()).all(|(dim, &size)| match dim {
+            Dim::Size(own) => *own == size,
+            Dim::Named(_) => true,
+        });
+    if agrees && of == constant.element_type() {
+        return Ok(());
+    }
+    let got = format!("{} {:?}", constant.element_type(), constant.dims());
+    let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
+    let rule = format!("the input of this name is {of} [{}]", dims.join(", "));
+    Err(Error::invalid(format!("initializer `{name}`"), got, rule, "export the model again"))
+}
+
+/// The type and the sizes of a graph's input.
+pub(crate) fn input_type(name: &str, input: &ValueInfoProto) -> Result<(ElementType, Vec<Dim>)> {
+    let what = format!("input `{name}`");
+    check_name(name)?;
+    let Some(tensor) = input.r#type.as_ref().and_then(|t| t.tensor_type.as_ref()) else {
+        return Err(Error::unsupported(
+            what,
+            "an input that is not a tensor",
+            "export the model with tensors",
+        ));
+    };
+    let of = match tensor.elem_type.unwrap_or(DataType(0)) {
+        DataType::FLOAT => ElementType::F32,
+        DataType::INT64 => ElementType::I64,
+        DataType::INT32 => ElementType::Int(Integer::I32),
+        DataType::INT16 => ElementType::Int(Integer::I16),
+        DataType::INT8 => ElementType::Int(Integer::I8),
+        DataType::UINT8 => ElementType::Int(Integer::U8),
+        DataType::BOOL => ElementType::Bool,
+        other => {
+            let remedy = "export the model with f32 numbers";
+            return Err(Error::unsupported(what, format!("the data type {other}"), remedy));
+        }
+    };
+    let Some(shape) = &tensor.shape else {
+        return Err(Error::unsupported(
+            what,
+            "an input of unknown rank",
+            "export the model with a shape for it",
+        ));
+    };
+    if shape.dim.len() > blocktensor::MAX_RANK {
+        let rule = format!("tensors have at most {} axes", blocktensor::MAX_RANK);
+        return Err(Error::invalid(
+            what,
+            format!("{} axes", shape.dim.len()),
+            rule,
+            "reshape it before the model",
+        ));
+    }
+    let dims =
+        shape.dim.iter().enumerate().map(|(axis, dim)| match (dim.dim_value, dim.dim_param.as_deref()) {
+            (Some(size), _) if size >= 0 => Dim::Size(size as usize),
+            (_, Some(name)) if !name.is_empty() => Dim::Named(name.to_string()),
+            _ => Dim::Named(format!("{name}_{axis}")),
+        });
+    Ok((of, dims.collect()))
+}

@@ -1,0 +1,173 @@
+//! Nodes and values against what ONNX, and the model itself, say about them.
+
+use blocktensor_graph::Sizes;
+use rten_onnx::onnx::{AttributeProto, DataType, OperatorSetIdProto};
+
+use crate::support::{Model, float, int, ints, value, word};
+
+/// The error of a model that is read and gets its sizes.
+#[track_caller]
+fn refused(model: Model) -> String {
+    match model.read() {
+        Err(error) => error.to_string(),
+        Ok(graph) => graph.with_sizes(&Sizes::new()).expect_err("an error").to_string(),
+    }
+}
+
+#[track_caller]
+fn assert_refused(model: Model, parts: &[&str]) {
+    let error = refused(model);
+    assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+}
+
+fn two() -> Model {
+    Model::new().input("x", &[1, 4]).input("z", &[1, 4])
+}
+
+#[test]
+fn inputs_and_outputs_that_an_op_does_not_know_are_not_ignored() {
+    assert_refused(
+        two().node("Relu", &["x", "z"], &["y"]).output("y"),
+        &["got 2 inputs; Relu has at most 1"],
+    );
+    assert_refused(
+        two().node("Relu", &["x"], &["y", "z2"]).output("y"),
+        &["got 2 outputs; Relu has at most 1"],
+    );
+    assert_refused(two().node("Add", &["x", "z", "x"], &["y"]).output("y"), &["got 3 inputs"]);
+    // Names that are left out are not there.
+    assert!(two().node("Relu", &["x", "", ""], &["y", ""]).output("y").read().is_ok());
+}
+
+#[test]
+fn inputs_that_every_node_has_are_there() {
+    for (op, inputs, place) in [
+        ("Unsqueeze", vec!["x"], "input 1"),
+        ("LayerNormalization", vec!["x"], "input 1"),
+        ("Add", vec!["", "x"], "input 0"),
+        ("Concat", vec!["x", "", "z"], "input 1"),
+        ("Sum", vec![], "input 0"),
+    ] {
+        let attributes = if op == "Concat" { vec![int("axis", 1)] } else { vec![] };
+        let model = two().node_with(op, &inputs, &["y"], attributes).output("y");
+        assert_refused(model, &["`n0`", op, place, "got nothing"]);
+    }
+}
+
+#[test]
+fn attributes_belong_to_the_version_of_the_operator_set() {
+    let x = || Model::new().input("x", &[1, 4]);
+    let clip = x().opset(13).node_with("Clip", &["x"], &["y"], vec![float("max", 6.0)]).output("y");
+    assert_refused(clip, &["`n0`", "`max`", "version 13"]);
+    let axes = vec![ints("axes", &[1])];
+    let squeeze = x().opset(13).ints("a", &[0]).node_with("Squeeze", &["x", "a"], &["y"], axes).output("y");
+    assert_refused(squeeze, &["`axes`", "version 13"]);
+    assert_refused(x().opset(17).node("Gelu", &["x"], &["y"]).output("y"), &["came with version 20"]);
+    assert_refused(x().opset(23).node("Swish", &["x"], &["y"]).output("y"), &["came with version 24"]);
+    assert!(x().opset(24).node("Swish", &["x"], &["y"]).output("y").read().is_ok());
+    assert_refused(
+        x().node("Concat", &["x"], &["y"]).output("y"),
+        &["attribute `axis`", "every Concat has it"],
+    );
+}
+
+#[test]
+fn attributes_have_the_value_of_their_type() {
+    let wrong = AttributeProto { i: Some(1), f: None, ..float("alpha", 0.0) };
+    let model = Model::new().input("x", &[4]).node_with("Elu", &["x"], &["y"], vec![wrong]).output("y");
+    assert_refused(model, &["`n0` (Elu)", "`alpha`"]);
+}
+
+#[test]
+fn declared_types_are_compared() {
+    let model = |of| {
+        let mut model = Model::new().input("x", &[2]).node("Relu", &["x"], &["y"]);
+        model.graph.output.push(value("y", of, &[2]));
+        model
+    };
+    assert!(model(DataType::FLOAT).read().is_ok_and(|g| g.with_sizes(&Sizes::new()).is_ok()));
+    assert_refused(model(DataType::DOUBLE), &["`n0` (Relu)", "output `y`", "got f32", "it is DOUBLE"]);
+    assert_refused(model(DataType::INT64), &["got f32", "it is i64"]);
+    let mut inner = Model::new().input("x", &[2]).node("Relu", &["x"], &["a"]).node("Relu", &["a"], &["y"]);
+    inner.graph.value_info.push(value("a", DataType::INT32, &[2]));
+    assert_refused(inner.output("y"), &["output `a`", "it is i32"]);
+}
+
+#[test]
+fn initializers_agree_with_the_inputs_of_their_name() {
+    let model = |of, dims: &[i64]| {
+        let model = Model::new().input("x", &[2]).floats("w", &[2], &[1.0, 2.0]).input_of("w", of, dims);
+        model.node("Add", &["x", "w"], &["y"]).output("y")
+    };
+    assert!(model(DataType::FLOAT, &[2]).read().is_ok());
+    assert!(model(DataType::FLOAT, &[-1]).read().is_ok());
+    assert_refused(model(DataType::FLOAT, &[3]), &["initializer `w`", "f32 [2]", "f32 [3]"]);
+    assert_refused(model(DataType::INT64, &[2]), &["initializer `w`", "i64 [2]"]);
+}
+
+#[test]
+fn sizes_of_operands_that_change_nothing_are_checked() {
+    let norm = Model::new().input("x", &[2, 4]).floats("s", &[5], &[1.0; 5]);
+    assert_refused(
+        norm.node("LayerNormalization", &["x", "s"], &["y"]).output("y"),
+        &["Scale", "[5]", "[4]"],
+    );
+    let split = Model::new().input("x", &[4]).ints("s", &[1, 2, 1]);
+    assert_refused(split.node("Split", &["x", "s"], &["a", "b"]).output("a"), &["[1, 2, 1]", "there are 2"]);
+    let scatter = Model::new().input("x", &[3, 2]).ints("i", &[0]).floats("u", &[2, 1], &[1.0, 2.0]);
+    assert_refused(
+        scatter.node("ScatterND", &["x", "i", "u"], &["y"]).output("y"),
+        &["updates", "[2, 1]", "[2]"],
+    );
+    let attributes = vec![word("auto_pad", "VALID"), ints("pads", &[1, 1, 1, 1])];
+    let conv = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);
+    assert_refused(
+        conv.node_with("Conv", &["x", "w"], &["y"], attributes).output("y"),
+        &["pads", "auto_pad"],
+    );
+}
+
+#[test]
+fn names_have_no_control_characters() {
+    assert_refused(
+        Model::new().input("a\nb", &[2]).node("Relu", &["a\nb"], &["y"]).output("y"),
+        &["a\\nb", "control"],
+    );
+    assert_refused(two().node("Relu", &["x"], &["\u{1b}[2J"]).output("\u{1b}[2J"), &["control"]);
+}
+
+#[test]
+fn versions_are_given_once_and_known() {
+    let model = || two().node("Relu", &["x"], &["y"]).output("y").proto();
+    let mut twice = model();
+    twice.opset_import.push(OperatorSetIdProto { domain: Some("ai.onnx".into()), version: Some(12) });
+    let mut new = model();
+    new.ir_version = Some(99);
+    for (proto, part) in [(twice, "two versions"), (new, "version 99 of ONNX's file format")] {
+        let bytes = proto.write_buf().expect("bytes");
+        let error = blocktensor_onnx::from_bytes(&bytes).expect_err("an error").to_string();
+        assert!(error.contains(part), "{error}");
+        // A second graph in the file would replace the first, or be merged with it.
+        let both = [&bytes[..], &model().write_buf().expect("bytes")[..]].concat();
+        let error = blocktensor_onnx::from_bytes(&both).expect_err("an error").to_string();
+        assert!(error.contains("two graphs"), "{error}");
+    }
+}
+
+#[test]
+fn computed_constants_have_a_limit_together() {
+    let mut model = Model::new().input("x", &[1]).ints("k0", &[1]);
+    for i in 0..40 {
+        let (from, to) = (format!("k{i}"), format!("k{}", i + 1));
+        model = model.node_with("Concat", &[&from, &from], &[&to], vec![int("axis", 0)]);
+    }
+    assert_refused(model.node("Size", &["k40"], &["y"]).output("y"), &["at most", "elements"]);
+    let mut model = Model::new().input("x", &[1]).ints("s", &[1 << 24]).output("x");
+    for i in 0..30 {
+        let (k, y) = (format!("k{i}"), format!("y{i}"));
+        model = model.node("ConstantOfShape", &["s"], &[&k]).node("Size", &[&k], &[&y]).output(&y);
+    }
+    assert_refused(model, &["`n32`", "1 GiB", "store it in the file"]);
+    let padded = Model::new().input("x", &[1]).floats("a", &[1], &[1.0]).ints("p", &[0, 1 << 30]);
+    assert_refused(padded.node("Pad", &["a", "p"], &["y"]).output("y"), &["`n0` (Pad)", "1 GiB"]);
+}

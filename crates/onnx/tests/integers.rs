@@ -1,0 +1,134 @@
+//! Integers of all widths, known and computed by a run.
+
+use blocktensor::StridedTensor;
+use rten_onnx::onnx::{DataType, TensorProto};
+
+use crate::support::{Model, int, tensor, tensor_attribute};
+
+fn s32(values: &[i32]) -> StridedTensor {
+    StridedTensor::from_slice(values, &[values.len()]).expect("a tensor")
+}
+
+#[test]
+fn integers_of_a_run() {
+    let x = [1.0, 5.0, 2.0, 7.0, 0.0, 3.0];
+    let y = Model::new()
+        .input("x", &[2, 3])
+        .ints("ten", &[10])
+        .int("four", 4)
+        .node_with("ArgMax", &["x"], &["i"], vec![int("axis", 1), int("keepdims", 0)])
+        .node("Add", &["i", "ten"], &["j"])
+        .node("Mod", &["j", "four"], &["k"])
+        .node("Greater", &["i", "four"], &["g"])
+        .node("Where", &["g", "four", "k"], &["w"])
+        .node_with("Cast", &["w"], &["f"], vec![int("to", 1)])
+        .node("Gather", &["x", "i"], &["row"])
+        .output("j")
+        .output("f")
+        .output("row")
+        .run(&[("x", &[2, 3], &x)]);
+    assert_eq!(y[0].1, [11.0, 10.0]);
+    assert_eq!(y[1].1, [3.0, 2.0]);
+    assert_eq!(y[2].1, [7.0, 0.0, 3.0, 1.0, 5.0, 2.0]);
+}
+
+/// A cast of integers, or of numbers, to the type of this number, by a run.
+fn cast(from: DataType, values: StridedTensor, to: i64) -> Result<Vec<f32>, String> {
+    let model = Model::new().input_of("x", from, &[values.numel() as i64]);
+    let model = model.node_with("Cast", &["x"], &["y"], vec![int("to", to)]).output("y");
+    Ok(model.run_on(vec![("x", values)])?.remove(0).1)
+}
+
+#[test]
+fn casts_of_a_run_keep_the_low_bits() {
+    // As ONNX says: 200 as i8 is -56.
+    assert_eq!(cast(DataType::INT32, s32(&[300, -1, 7]), 2), Ok(vec![44.0, 255.0, 7.0]));
+    assert_eq!(cast(DataType::INT32, s32(&[200, -129]), 3), Ok(vec![-56.0, 127.0]));
+    assert_eq!(cast(DataType::INT32, s32(&[70000]), 4), Ok(vec![4464.0]));
+    assert_eq!(cast(DataType::INT64, s32(&[40000]), 5), Ok(vec![-25536.0]));
+    let numbers = StridedTensor::from_slice(&[2.9f32, -2.9], &[2]).expect("a tensor");
+    assert_eq!(cast(DataType::FLOAT, numbers, 7), Ok(vec![2.0, -2.0]));
+}
+
+#[test]
+fn integers_that_do_not_fit_into_32_bits_are_errors() {
+    let numbers = StridedTensor::from_slice(&[3e9f32], &[1]).expect("a tensor");
+    let error = cast(DataType::FLOAT, numbers, 7).expect_err("3e9 has more than 32 bits");
+    assert!(error.contains("3000000000") && error.contains("32 bits"), "{error}");
+    let square = |of| {
+        let model = Model::new().input_of("x", of, &[1]).node("Mul", &["x", "x"], &["y"]).output("y");
+        model.run_on(vec![("x", s32(&[100_000]))])
+    };
+    let error = square(DataType::INT64).expect_err("10^10 has more than 32 bits");
+    assert!(error.contains("10000000000") && error.contains("integer_mul"), "{error}");
+    // 10^10 = 2 * 2^32 + 1410065408.
+    assert_eq!(square(DataType::INT32), Ok(vec![(vec![1], vec![1410065408.0])]));
+}
+
+#[test]
+fn arithmetic_of_narrow_types_wraps() {
+    let twice = |of, value| {
+        let model = Model::new().input_of("x", of, &[1]).node("Add", &["x", "x"], &["y"]).output("y");
+        model.run_on(vec![("x", s32(&[value]))]).map(|y| y[0].1[0])
+    };
+    assert_eq!(twice(DataType::UINT8, 200), Ok(144.0));
+    assert_eq!(twice(DataType::INT8, 100), Ok(-56.0));
+    assert_eq!(twice(DataType::INT16, 20000), Ok(-25536.0));
+}
+
+#[test]
+fn constants_of_narrow_types_wrap() {
+    let constant = |of, bytes: Vec<u8>| -> TensorProto { tensor("", of, &[], bytes) };
+    let run = |of, bytes: Vec<u8>, op: &str| {
+        Model::new()
+            .input("x", &[1])
+            .node_with("Constant", &[], &["a"], vec![tensor_attribute("value", constant(of, bytes))])
+            .node(op, &["a", "a"], &["b"])
+            .node_with("Cast", &["b"], &["f"], vec![int("to", 1)])
+            .node("Add", &["x", "f"], &["y"])
+            .output("y")
+            .run(&[("x", &[1], &[0.0])])[0]
+            .1[0]
+    };
+    assert_eq!(run(DataType::UINT8, vec![200], "Add"), 144.0);
+    assert_eq!(run(DataType::INT8, vec![100], "Mul"), 16.0);
+    // 3^40 is 12157665459056928801 modulo 2^64, as i64 and then as f32.
+    let power = |base: i64, exponent: i64| {
+        let model = Model::new().input("x", &[1]).int("a", base).int("b", exponent);
+        let model =
+            model.node("Pow", &["a", "b"], &["c"]).node_with("Cast", &["c"], &["f"], vec![int("to", 1)]);
+        model.node("Add", &["x", "f"], &["y"]).output("y").run(&[("x", &[1], &[0.0])])[0].1[0]
+    };
+    assert_eq!(power(3, 40), 12157665459056928801u64 as i64 as f32);
+    assert_eq!([power(1, -1), power(-1, -3), power(-1, -2), power(2, -1)], [1.0, -1.0, 1.0, 0.0]);
+}
+
+#[test]
+fn operands_of_several_types_are_refused() {
+    let model = || Model::new().input_of("x", DataType::INT32, &[1]).ints("one", &[1]);
+    let error = model().node("Add", &["x", "one"], &["y"]).output("y").run_on(vec![("x", s32(&[1]))]);
+    assert!(error.clone().is_err_and(|e| e.contains("i32 and i64") && e.contains("cast")), "{error:?}");
+    let error = model().node("Foo", &["x"], &["y"]).output("y").run_on(vec![("x", s32(&[1]))]);
+    assert!(error.is_err_and(|e| e.contains("ONNX has no op of this name")));
+}
+
+#[test]
+fn indices_of_a_run_count_from_the_end() {
+    let model = || Model::new().input("x", &[3, 2]).input_of("i", DataType::INT64, &[2]);
+    let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[3, 2]).expect("a tensor");
+    let rows = |i: &[i32]| {
+        model().node("Gather", &["x", "i"], &["y"]).output("y").run_on(vec![("x", x.clone()), ("i", s32(i))])
+    };
+    assert_eq!(rows(&[-1, 0]), Ok(vec![(vec![2, 2], vec![5.0, 6.0, 1.0, 2.0])]));
+    assert!(rows(&[-4, 0]).is_err() && rows(&[0, 3]).is_err());
+}
+
+#[test]
+fn a_constant_that_kernels_cannot_take_has_a_node() {
+    let model = Model::new().input_of("x", DataType::INT64, &[1]).ints("c", &[i64::MAX]);
+    let error = model.node("Less", &["x", "c"], &["y"]).output("y").run_on(vec![("x", s32(&[1]))]);
+    assert!(
+        error.clone().is_err_and(|e| e.contains("node `n0` (Less)") && e.contains("32-bit")),
+        "{error:?}"
+    );
+}
