@@ -145,7 +145,7 @@ pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
 #[doc(hidden)]
 pub use threads::check_process;
-pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, parallel_for, run};
+pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, max_threads, parallel_for, run};
 
 /// Compiles the programs in README.md and in docs/, and runs those that need no files: `cargo test --doc guides`.
 #[cfg(all(doctest, feature = "onednn"))]

@@ -34,6 +34,7 @@ mod stack;
 mod subnormals;
 mod team;
 
+pub use pool::max_threads;
 pub use process::check_process;
 pub(crate) use process::forked;
 pub use stack::MIN_STACK;

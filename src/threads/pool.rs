@@ -18,8 +18,13 @@ const MOST_PER_PROCESSOR: usize = 4;
 /// The lower limit of the bound, for machines with few processors.
 const LEAST_BOUND: usize = 16;
 
-/// The largest number of threads of a team, and of the shared pool.
-pub(super) fn bound() -> usize {
+/// The largest number of threads of a team, and of the shared pool: four for each processor that this process may use, and at
+/// least 16. A rayon pool of more threads works; the others stay idle.
+///
+/// ```
+/// assert!(blocktensor::current_threads() <= blocktensor::max_threads());
+/// ```
+pub fn max_threads() -> usize {
     // An atomic: a `OnceLock` that is being set while the process forks stays locked in the child.
     static BOUND: AtomicUsize = AtomicUsize::new(0);
     match BOUND.load(SeqCst) {
@@ -45,7 +50,7 @@ fn wanted() -> usize {
         // The old name, which rayon still reads.
         None => asked("RAYON_RS_NUM_CPUS").filter(|&n| n > 0),
     };
-    asked.unwrap_or_else(processors).min(bound())
+    asked.unwrap_or_else(processors).min(max_threads())
 }
 
 /// The pool of callers that run in no pool of their own.
@@ -106,7 +111,7 @@ fn start(threads: usize) -> Option<Shared> {
     }
     // There already is a global pool, or one that failed to start. In the second case rayon panics when it is queried.
     if let Ok(threads) = catch_unwind(rayon::current_num_threads) {
-        return Some(Shared { threads: threads.min(bound()), own: None, waiting });
+        return Some(Shared { threads: threads.min(max_threads()), own: None, waiting });
     }
     let own = ThreadPoolBuilder::new().num_threads(threads).build().ok()?;
     Some(Shared { threads, own: Some(own), waiting })
@@ -133,7 +138,7 @@ pub(super) fn size() -> usize {
         return 1;
     }
     if rayon::current_thread_index().is_some() {
-        return rayon::current_num_threads().min(bound());
+        return rayon::current_num_threads().min(max_threads());
     }
     shared().map_or_else(wanted, |s| s.threads)
 }
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_size_asked_for_is_bounded() {
-        assert!(bound() >= LEAST_BOUND && bound() >= MOST_PER_PROCESSOR * processors().min(1000));
-        assert!(wanted() <= bound());
+        assert!(max_threads() >= LEAST_BOUND && max_threads() >= MOST_PER_PROCESSOR * processors().min(1000));
+        assert!(wanted() <= max_threads());
     }
 }

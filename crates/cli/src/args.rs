@@ -42,7 +42,7 @@ pub struct Model {
     #[arg(long = "size", value_name = "NAME=N", value_parser = parse_size)]
     pub sizes: Vec<(String, usize)>,
     /// Values to compute instead of the model's outputs, by name. Nodes that only other outputs need do not run.
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,...")]
     pub outputs: Vec<String>,
     /// Print one JSON object instead of text.
     #[arg(long)]

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::array::Array;
 use crate::failure::{Failure, Result};
 use crate::files::{self, Kind};
+use crate::inputs;
 
 const OPTION: &str = "--check-outputs";
 
@@ -48,7 +49,7 @@ pub fn read(options: &[String], outputs: &[&str]) -> Result<Vec<Expected>> {
 
 fn read_one(text: &str, outputs: &[&str]) -> Result<Vec<Expected>> {
     let names = || outputs.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    let (name, path) = match text.split_once('=') {
+    let (name, path) = match inputs::split_name(text, |name| outputs.contains(&name)) {
         Some((name, path)) if outputs.contains(&name) => (Some(name), PathBuf::from(path)),
         Some((name, _)) if !Path::new(text).exists() => {
             return Err(Failure::usage(

@@ -48,21 +48,19 @@ impl From<GraphError> for Failure {
         let GraphError::Missing { nodes, computable } = &error else {
             return Failure::Model(one_line(&error));
         };
-        let mut ops: Vec<(&str, usize)> = Vec::new();
-        for node in nodes {
-            match ops.iter_mut().find(|(op, _)| *op == node.op) {
-                Some((_, count)) => *count += 1,
-                None => ops.push((&node.op, 1)),
-            }
+        let mut text = format!("{} of the model's nodes cannot run: ", nodes.len());
+        let shown: Vec<String> = nodes
+            .iter()
+            .take(SHOWN)
+            .map(|n| format!("`{}` ({}): {}", n.node, n.op, one_line(&n.reason)))
+            .collect();
+        text += &shown.join("; ");
+        if nodes.len() > SHOWN {
+            text += "; `blocktensor ops` lists the others";
         }
-        let ops: Vec<String> = ops.iter().map(|(op, count)| format!("{count} x {op}")).collect();
-        let mut text = format!(
-            "{} of the model's nodes cannot run ({}); `blocktensor ops` lists them with the reasons",
-            nodes.len(),
-            ops.join(", ")
-        );
-        if !computable.is_empty() {
-            text += &format!("; without them `--outputs {}` runs", computable.join(","));
+        match computable.is_empty() {
+            true => text += "; export the model without them",
+            false => text += &format!("; without them `--outputs {}` runs", word(&computable.join(","))),
         }
         Failure::Model(text)
     }
@@ -81,6 +79,18 @@ impl From<OnnxError> for Failure {
             OnnxError::Io { .. } => Failure::Usage(format!("{}; check the path", one_line(&error))),
             error => Failure::Model(one_line(&error)),
         }
+    }
+}
+
+/// How many of the nodes that cannot run an error names.
+const SHOWN: usize = 3;
+
+/// A word as a shell takes it: in quotes, if it has characters that mean something there.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./:,=+@%".contains(c);
+    match text.chars().all(is_plain) && !text.is_empty() {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
     }
 }
 

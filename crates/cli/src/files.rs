@@ -48,7 +48,25 @@ pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)
 }
 
 fn read(option: &str, path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|e| Failure::file(option, path, format!("{e}; check the path")))
+    check(path)
+        .and_then(|()| std::fs::read(path).map_err(|e| format!("{e}; check the path")))
+        .map_err(|text| Failure::file(option, path, text))
+}
+
+/// Refuses what is no file on a disk: a pipe waits for its other end, a device has none.
+pub fn check(path: &Path) -> Result<(), String> {
+    let metadata = std::fs::metadata(path).map_err(|e| format!("{e}; check the path"))?;
+    match (metadata.is_file(), metadata.is_dir()) {
+        (true, _) => Ok(()),
+        (_, true) => Err("it is a folder; check the path".to_string()),
+        _ => Err("it is a pipe or a device; copy it into a file".to_string()),
+    }
+}
+
+/// The text of a file.
+pub fn read_text(option: &str, path: &Path) -> Result<String> {
+    String::from_utf8(read(option, path)?)
+        .map_err(|_| Failure::file(option, path, "it is no text in UTF-8; write it again"))
 }
 
 fn of_view(view: &TensorView<'_>) -> Result<Array, String> {
@@ -88,7 +106,7 @@ pub fn check_save(path: &Path, outputs: usize) -> Result<()> {
 
 /// Writes the outputs.
 pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
-    let bad = |text: String| Failure::file("--save", path, text);
+    let bad = |text: String| Failure::file("--save", path, format!("{text}; choose another file"));
     let bytes = match (Kind::of(path), outputs) {
         (Some(Kind::Npy), [(_, array)]) => npy::encode(array),
         _ => {

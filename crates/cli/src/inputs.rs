@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use blocktensor::StridedTensor;
 use blocktensor_graph::{Dim, ElementType, Graph, Sizes};
 
 use crate::args::Run;
 use crate::array::{Array, Values};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, word};
 use crate::files::{self, Kind};
 use crate::preprocess::Preprocess;
 
@@ -16,10 +17,67 @@ const OPTION: &str = "--input";
 pub struct Input {
     pub name: String,
     pub of: ElementType,
-    pub array: Array,
-    /// The file, or how the values were made.
+    pub dims: Vec<usize>,
+    /// `None` for random numbers, which are made when the model is planned.
+    array: Option<Array>,
+    seed: u64,
+    /// The file, or how the values are made.
     pub from: String,
 }
+
+impl Input {
+    /// Whether a file's f64 numbers become f32.
+    pub fn is_rounded(&self) -> bool {
+        self.of == ElementType::F32 && matches!(&self.array, Some(Array { values: Values::F64(_), .. }))
+    }
+
+    /// The tensor that the model gets.
+    pub fn tensor(&self) -> Result<StridedTensor> {
+        let random;
+        let array = match &self.array {
+            Some(array) => array,
+            None => {
+                random = self.random()?;
+                &random
+            }
+        };
+        array.to_tensor(self.of).map_err(|text| Failure::usage(OPTION, format!("{}: {text}", self.from)))
+    }
+
+    /// Normally distributed numbers, or Booleans; the same ones for the same seed.
+    fn random(&self) -> Result<Array> {
+        let count = self.dims.iter().product();
+        // SplitMix64.
+        let mut state = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut next = || {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^ (z >> 31)
+        };
+        // In (0, 1].
+        let mut unit = || ((next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
+        let full =
+            |_| Failure::usage("--random", format!("no memory for {count} numbers; pass smaller sizes"));
+        let values = if self.of == ElementType::Bool {
+            let mut list = Vec::new();
+            list.try_reserve_exact(count).map_err(full)?;
+            list.extend((0..count).map(|_| unit() > 0.5));
+            Values::Bool(list)
+        } else {
+            let mut normal = || (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
+            let mut list = Vec::new();
+            list.try_reserve_exact(count).map_err(full)?;
+            list.extend((0..count).map(|_| normal() as f32));
+            Values::F32(list)
+        };
+        Ok(Array { dims: self.dims.clone(), values })
+    }
+}
+
+/// The most random numbers of an input.
+const MAX_RANDOM: usize = 1 << 28;
 
 /// An input of the model before it has a value.
 struct Slot<'a> {
@@ -88,23 +146,29 @@ pub fn gather(
             0
         }
     };
-    for (i, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| slot.value.is_none()) {
-        let dims = slot.dims.iter().map(|dim| number(dim, &sizes).ok_or_else(|| open_size(slot, dim)));
-        let dims = dims.collect::<Result<Vec<usize>>>()?;
-        slot.value =
-            Some((random(slot, &dims, seed.wrapping_add(i as u64))?, format!("random, seed {seed}")));
+    let mut inputs = Vec::with_capacity(slots.len());
+    for (i, slot) in slots.into_iter().enumerate() {
+        let (dims, array, from) = match slot.value {
+            Some((array, from)) => (array.dims.clone(), Some(array), from),
+            None => (random_dims(&slot, &sizes)?, None, format!("random, seed {seed}")),
+        };
+        let seed = seed.wrapping_add(i as u64);
+        inputs.push(Input { name: slot.name.to_string(), of: slot.of, dims, array, seed, from });
     }
-    let inputs = slots.into_iter().filter_map(|slot| {
-        let (array, from) = slot.value?;
-        Some(Input { name: slot.name.to_string(), of: slot.of, array, from })
-    });
-    Ok((inputs.collect(), sizes))
+    Ok((inputs, sizes))
+}
+
+/// The name and the file of `NAME=FILE`. Names and files may have `=` in them: the first split whose name is known counts,
+/// and without one the first of all.
+pub fn split_name(text: &str, is_known: impl Fn(&str) -> bool) -> Option<(&str, &str)> {
+    let splits = || text.match_indices('=').map(|(i, _)| (&text[..i], &text[i + 1..]));
+    splits().find(|(name, _)| is_known(name)).or_else(|| splits().next())
 }
 
 /// Takes the file of one `--input`.
 fn fill(slots: &mut [Slot<'_>], text: &str) -> Result<()> {
     let is_input = |name: &str| slots.iter().any(|slot| slot.name == name);
-    let (name, path) = match text.split_once('=') {
+    let (name, path) = match split_name(text, is_input) {
         Some((name, path)) if is_input(name) => (Some(name), PathBuf::from(path)),
         Some((name, _)) if !Path::new(text).exists() => {
             let all = names(slots);
@@ -139,8 +203,7 @@ fn fill(slots: &mut [Slot<'_>], text: &str) -> Result<()> {
     match kind {
         Kind::Picture => {
             // It is read when the sizes are known. A missing file is told before anything else happens.
-            std::fs::metadata(&path)
-                .map_err(|e| Failure::file(OPTION, &path, format!("{e}; check the path")))?;
+            files::check(&path).map_err(|text| Failure::file(OPTION, &path, text))?;
             set(slots, &name, None, Some(path))
         }
         _ => set(slots, &name, Some((files::read_npy(OPTION, &path)?, from)), None),
@@ -240,53 +303,39 @@ fn check_given(slots: &[Slot<'_>]) -> Result<()> {
     let text = format!(
         "no value for {}; pass `--input {}=FILE` (.npy, .safetensors, .png or .jpg), or `--random`",
         all.join(", "),
-        first.name
+        word(first.name)
     );
     Err(Failure::Usage(text))
 }
 
 fn open_size(slot: &Slot<'_>, dim: &Dim) -> Failure {
     Failure::Usage(format!(
-        "the model leaves the size `{dim}` of {} open; pass `--size {dim}=1`",
-        slot.text()
+        "the model leaves the size `{dim}` of {} open; pass `--size {}=1`",
+        slot.text(),
+        word(&dim.to_string())
     ))
 }
 
-/// Normally distributed numbers, or Booleans; the same ones for the same seed.
-fn random(slot: &Slot<'_>, dims: &[usize], seed: u64) -> Result<Array> {
-    let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n < 1 << 32);
-    let count = count.ok_or_else(|| {
-        Failure::usage(
-            "--random",
-            format!("{dims:?} are too many numbers for {}; pass smaller sizes", slot.text()),
-        )
-    })?;
-    // SplitMix64.
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    // In (0, 1].
-    let mut unit = || ((next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-    let values = match slot.of {
-        ElementType::F32 => {
-            let mut normal = || (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
-            Values::F32((0..count).map(|_| normal() as f32).collect())
-        }
-        ElementType::Bool => Values::Bool((0..count).map(|_| unit() > 0.5).collect()),
-        ElementType::Int(_) => {
+/// The sizes of an input that gets random numbers.
+fn random_dims(slot: &Slot<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
+    let dims = slot.dims.iter().map(|dim| number(dim, sizes).ok_or_else(|| open_size(slot, dim)));
+    let dims = dims.collect::<Result<Vec<usize>>>()?;
+    if let ElementType::Int(_) = slot.of {
+        let text =
+            format!("the {} takes integers, whose range the model does not tell; pass a file", slot.text());
+        return Err(Failure::usage("--random", text));
+    }
+    let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+    match count {
+        Some(count) if count <= MAX_RANDOM => Ok(dims),
+        _ => {
             let text = format!(
-                "the {} takes integers, whose range the model does not tell; pass a file",
+                "{dims:?} are too many numbers for the {}: at most {MAX_RANDOM}; pass smaller sizes, or a file",
                 slot.text()
             );
-            return Err(Failure::usage("--random", text));
+            Err(Failure::usage("--random", text))
         }
-    };
-    Ok(Array { dims: dims.to_vec(), values })
+    }
 }
 
 fn names(slots: &[Slot<'_>]) -> String {

@@ -3,13 +3,18 @@
 use blocktensor_graph::{Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::args::{Model, Planning};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, word};
 use crate::inputs::dims_text;
 use crate::progress::Progress;
 
 /// Runs `work` with the number of threads of `--threads`.
 pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let Some(threads) = planning.threads else { return work() };
+    let most = blocktensor::max_threads();
+    if usize::from(threads) > most {
+        let text = format!("{threads}: at most {most} work together on this machine; pass a smaller number");
+        return Err(Failure::usage("--threads", text));
+    }
     match rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build() {
         Ok(pool) => pool.install(work),
         Err(error) => Err(Failure::usage("--threads", format!("{error}; pass a smaller number"))),
@@ -30,11 +35,20 @@ pub fn read(model: &Model) -> Result<Graph> {
     if model.outputs.is_empty() {
         return Ok(graph);
     }
-    let names: Vec<&str> = model.outputs.iter().map(String::as_str).collect();
+    // A name may have commas in it.
+    let whole = |list: &'_ String| graph.find(list).is_some();
+    let names = model.outputs.iter().flat_map(|list| match whole(list) {
+        true => vec![list.as_str()],
+        false => list.split(',').collect(),
+    });
+    let names: Vec<&str> = names.collect();
     graph.with_outputs(&names).map_err(|error| {
         let Error::Invalid { got, rule, remedy, .. } = error else { return error.into() };
         let all: Vec<&str> = graph.outputs().collect();
-        Failure::usage("--outputs", format!("{got}: {rule}; {remedy}; the model's own are {}", all.join(",")))
+        Failure::usage(
+            "--outputs",
+            format!("{got}: {rule}; {remedy}; the model's own are {}", word(&all.join(","))),
+        )
     })
 }
 
@@ -51,6 +65,10 @@ pub fn sizes(model: &Model, graph: &Graph) -> Result<Sizes> {
             };
             return Err(Failure::usage("--size", format!("the model has no open size `{name}`; {known}")));
         }
+        if let Some((_, other)) = sizes.iter().find(|(known, other)| known == name && other != size) {
+            let text = format!("`{name}` is {other} and {size}; leave one out");
+            return Err(Failure::usage("--size", text));
+        }
         sizes = sizes.with(name, *size);
     }
     Ok(sizes)
@@ -65,7 +83,8 @@ pub fn check_sizes(graph: &Graph, sizes: &Sizes) -> Result<()> {
             {
                 let dims = dims_text(dims);
                 let text = format!(
-                    "the model leaves the size `{open}` of its input `{name}` {dims} open; pass `--size {open}=1`"
+                    "the model leaves the size `{open}` of its input `{name}` {dims} open; pass `--size {}=1`",
+                    word(open)
                 );
                 return Err(Failure::Usage(text));
             }

@@ -6,7 +6,7 @@ use blocktensor_graph::Outcome as Became;
 use serde::Serialize;
 
 use crate::args::Ops as Args;
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result, one_line, word};
 use crate::{Outcome, model, report};
 
 /// The JSON object of `ops`.
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
                 true => "export the model without them".to_string(),
                 false => format!(
                     "export it without them, or run it up to there with --outputs {}",
-                    report.computable.join(",")
+                    word(&report.computable.join(","))
                 ),
             };
             Err(Failure::Model(format!("{n} of the model's nodes cannot run; {remedy}")))

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use crate::args::Pictures;
 use crate::array::{Array, Values};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
+use crate::files;
 
 /// Mean and standard deviation of ImageNet's channels, for values from 0 to 1.
 const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
@@ -39,6 +40,20 @@ pub enum Size {
 
 /// The largest side of a resized or cropped picture.
 const MAX_SIDE: u32 = 1 << 14;
+/// The most numbers of an input that is made of a picture.
+const MAX_NUMBERS: usize = 1 << 28;
+/// The most pixels of a resized picture.
+const MAX_PIXELS: u64 = 1 << 26;
+
+/// The picture in exactly this size.
+fn resized(picture: &DynamicImage, height: u32, width: u32) -> Result<DynamicImage, String> {
+    if u64::from(height) * u64::from(width) > MAX_PIXELS {
+        return Err(format!(
+            "{height}x{width} pixels are too many: pictures are resized to at most {MAX_PIXELS}; pass smaller sizes"
+        ));
+    }
+    Ok(picture.resize_exact(width, height, FilterType::Triangle))
+}
 
 impl Size {
     fn is_usable(self) -> bool {
@@ -104,7 +119,7 @@ impl Preprocess {
 
     fn read(path: &Path) -> Result<Preprocess> {
         let bad = |text: String| Failure::file("--preprocess", path, text);
-        let text = std::fs::read_to_string(path).map_err(|e| bad(e.to_string()))?;
+        let text = files::read_text("--preprocess", path)?;
         let read: Preprocess = serde_json::from_str(&text).map_err(|e| {
             bad(format!(
                 "{e}; write an object such as {{\"resize\": 256, \"crop\": [224, 224], \"mean\": [0, 0, 0]}}"
@@ -165,7 +180,7 @@ impl Preprocess {
             true => vec![count, got[0], got[1], channels],
             false => vec![count, channels, got[0], got[1]],
         };
-        let total = values.len().checked_mul(count).filter(|&total| total < 1 << 32);
+        let total = values.len().checked_mul(count).filter(|&total| total <= MAX_NUMBERS);
         let total =
             total.ok_or_else(|| bad(format!("{count} copies of it are too many; pass a smaller --size")))?;
         let mut repeated = Vec::with_capacity(total);
@@ -205,15 +220,13 @@ impl Preprocess {
             return match sides
                 .map(|side| u32::try_from(side).ok().filter(|side| (1..=MAX_SIDE).contains(side)))
             {
-                [Some(height), Some(width)] => {
-                    Ok((picture.resize_exact(width, height, FilterType::Triangle), true))
-                }
+                [Some(height), Some(width)] => Ok((resized(&picture, height, width)?, true)),
                 _ => Err(format!("the model's size {sides:?} is not one of a picture; pass a .npy file")),
             };
         }
         let picture = match self.resize {
             None => picture,
-            Some(Size::Exact([height, width])) => picture.resize_exact(width, height, FilterType::Triangle),
+            Some(Size::Exact([height, width])) => resized(&picture, height, width)?,
             Some(Size::Side(side)) => {
                 let shorter = u64::from(picture.width().min(picture.height()));
                 let scaled = |length: u32| (u64::from(length) * u64::from(side) / shorter).max(1);
@@ -221,7 +234,7 @@ impl Preprocess {
                 if width.max(height) > 20 * u64::from(side) {
                     return Err("it is more than 20 times as long as wide; crop it first".to_string());
                 }
-                picture.resize_exact(width as u32, height as u32, FilterType::Triangle)
+                resized(&picture, height as u32, width as u32)?
             }
         };
         let [height, width] = match self.crop {
@@ -277,10 +290,11 @@ impl Preprocess {
 }
 
 fn decode(path: &Path) -> Result<DynamicImage, String> {
-    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    files::check(path)?;
+    let file = std::fs::File::open(path).map_err(|e| format!("{e}; check the path"))?;
     let reader = image::ImageReader::new(std::io::BufReader::new(file)).with_guessed_format();
-    let picture = reader.map_err(|e| e.to_string())?.decode();
-    let picture = picture.map_err(|e| format!("{e}; pass a whole PNG or JPEG file"))?;
+    let picture = reader.map_err(|e| format!("{e}; check the file"))?.decode();
+    let picture = picture.map_err(|e| format!("{}; pass a whole PNG or JPEG file", one_line(&e)))?;
     // The transparent part of a picture has colours that nobody sees: they are used as they are.
     Ok(DynamicImage::ImageRgb8(picture.to_rgb8()))
 }

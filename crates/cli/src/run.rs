@@ -26,12 +26,13 @@ pub fn run(args: &Run) -> Result<Outcome> {
     }
     let expected = check::read(&args.checks, &names)?;
     let (inputs, sizes) = inputs::gather(args, &graph, sizes, &mut note)?;
-    let tensors = tensors(&inputs)?;
 
     let start = Instant::now();
     let plan = model::plan(&graph, &args.planning, sizes)?;
     let plan_ms = milliseconds(start);
     let labels = labels(args, &plan)?;
+    // After the plan: a model that cannot run needs no gigabytes of random numbers.
+    let tensors = tensors(&inputs)?;
 
     let start = Instant::now();
     let outputs = first_run(&plan, &tensors)?;
@@ -52,16 +53,10 @@ pub fn run(args: &Run) -> Result<Outcome> {
 
 fn tensors(inputs: &[Input]) -> Result<Vec<StridedTensor>> {
     let tensor = |input: &Input| {
-        if matches!(
-            (&input.array.values, input.of),
-            (crate::array::Values::F64(_), blocktensor_graph::ElementType::F32)
-        ) {
+        if input.is_rounded() {
             note(format!("{}: the numbers are f64, and are rounded to f32", input.from));
         }
-        input
-            .array
-            .to_tensor(input.of)
-            .map_err(|text| Failure::usage("--input", format!("{}: {text}", input.from)))
+        input.tensor()
     };
     inputs.iter().map(tensor).collect()
 }
@@ -127,7 +122,7 @@ fn finish(
         build: build.to_string(),
         inputs: inputs
             .iter()
-            .map(|i| report::Input { name: i.name.clone(), dims: i.array.dims.clone(), from: i.from.clone() })
+            .map(|i| report::Input { name: i.name.clone(), dims: i.dims.clone(), from: i.from.clone() })
             .collect(),
         outputs: outputs
             .iter()

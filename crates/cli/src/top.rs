@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::array::Array;
 use crate::failure::{Failure, Result};
+use crate::files;
 
 /// The largest values of one row, largest first.
 pub type Row = Vec<Entry>;
@@ -41,7 +42,7 @@ pub fn classes(dims: &[usize]) -> Option<usize> {
 /// Reads labels, one a line, for outputs with this number of classes.
 pub fn read_labels(path: &Path, classes: &[usize]) -> Result<Vec<String>> {
     let bad = |text: String| Failure::file("--labels", path, text);
-    let text = std::fs::read_to_string(path).map_err(|e| bad(format!("{e}; pass a text file in UTF-8")))?;
+    let text = files::read_text("--labels", path)?;
     let labels: Vec<String> = text.lines().map(|line| line.trim().to_string()).collect();
     match classes.iter().find(|c| **c != labels.len()) {
         Some(c) => Err(bad(format!(

@@ -40,10 +40,12 @@ impl Subgraph {
         let lost = |name: &str, cx: &Expansion<'_>| {
             cx.invalid("a subgraph", format!("`{name}`"), "no value has this name", "export the model again")
         };
+        let missing = self.steps.iter().filter_map(|step| Some((step.node.op(), step.node.lacks()?)));
+        let missing: Vec<String> = missing.map(|(op, reason)| format!("{op}: {reason}")).collect();
+        if !missing.is_empty() {
+            return Err(cx.unsupported(format!("in its graph, {}", missing.join("; "))));
+        }
         for step in &self.steps {
-            if let Some(reason) = step.node.lacks() {
-                return Err(cx.unsupported(format!("in a subgraph, {}: {reason}", step.node.op())));
-            }
             let inputs = step.inputs.iter().map(|name| match name {
                 None => Ok(None),
                 Some(name) => values.get(name).cloned().map(Some).ok_or_else(|| lost(name, cx)),

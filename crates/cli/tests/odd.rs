@@ -1,0 +1,92 @@
+//! Odd names, files that are no files, and numbers beyond all measure.
+
+use rten_onnx::onnx::DataType;
+
+use crate::support::{data, model, run, text, unary};
+
+#[test]
+fn names_may_have_commas_and_equals_signs() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = DataType::FLOAT;
+    let nodes = [("Relu", &["a=b"][..], &["r,1"][..]), ("Frobnicate", &["r,1"][..], &["y"][..])];
+    let path = model(folder.path(), &[("a=b", of, &[2])], &[("y", of, &[2])], &nodes);
+    let remedy = "--outputs r,1";
+    run(&["run", text(&path), "--random"])
+        .fails(1, &["`the_Frobnicate` (Frobnicate): ONNX has no op", remedy]);
+    let saved = folder.path().join("y=1.npy");
+    let args = ["run", text(&path), "--outputs", "r,1", "--random", "--save", text(&saved)];
+    run(&args).succeeds();
+    let input = format!("a=b={}", text(&saved));
+    let check = format!("r,1={}", text(&saved));
+    run(&["run", text(&path), "--outputs", "r,1", "--input", &input, "--check-outputs", &check]).succeeds();
+
+    let nodes = [("Relu", &["my x"][..], &["r"][..]), ("Frobnicate", &["r"][..], &["y"][..])];
+    let path = model(folder.path(), &[("my x", of, &[2])], &[("y", of, &[2])], &nodes);
+    run(&["run", text(&path), "--outputs", "r"]).fails(2, &["--input 'my x'=FILE"]);
+}
+
+#[test]
+fn pipes_and_devices_are_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe.npy");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()), "mkfifo");
+    let (model, image) = (data("resnet.onnx"), data("resnet.image.npy"));
+    for file in [text(&pipe), "/dev/zero"] {
+        run(&["run", file]).fails(1, &[file, "copy it into a file"]);
+        run(&["run", &model, "--input", &image, "--top-k", "1", "--labels", file])
+            .fails(2, &["a pipe or a device"]);
+        run(&["run", &model, "--input", &image, "--preprocess", file]).fails(2, &["a pipe or a device"]);
+    }
+    run(&["run", &model, "--input", text(&pipe)]).fails(2, &["pipe.npy", "copy it into a file"]);
+    run(&["run", &model, "--input", &image, "--check-outputs", text(&pipe)]).fails(2, &["pipe.npy"]);
+    let picture = folder.path().join("pipe.png");
+    std::fs::rename(&pipe, &picture).unwrap();
+    run(&["run", &model, "--input", text(&picture)]).fails(2, &["pipe.png", "copy it into a file"]);
+}
+
+#[test]
+fn numbers_beyond_all_measure_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[1 << 31]);
+    run(&["run", text(&relu), "--random"]).fails(2, &["--random", "[2147483648]", "at most"]);
+    let open = unary(folder.path(), "Relu", &[0, 3]);
+    run(&["run", text(&open), "--random", "--size", "n=2", "--size", "n=3"]).fails(2, &["`n` is 2 and 3"]);
+    run(&["run", text(&open), "--random", "--size", "n=2", "--size", "n=2"]).succeeds();
+    let threads = (blocktensor::max_threads() + 1).to_string();
+    run(&["run", text(&open), "--random", "--size", "n=2", "--threads", &threads])
+        .fails(2, &["--threads", &threads, "at most"]);
+    run(&["run", text(&open), "--random", "--size", "n=2", "--save", "/proc/none.npy"])
+        .fails(2, &["--save", "choose another file"]);
+
+    let picture = folder.path().join("x.png");
+    image::RgbImage::new(2, 2).save(&picture).unwrap();
+    let any = unary(folder.path(), "Relu", &[0, 3, 16000, 16000]);
+    run(&["run", text(&any), "--input", text(&picture), "--size", "n=1"])
+        .fails(2, &["too many", "pass smaller sizes"]);
+    let small = unary(folder.path(), "Relu", &[0, 3, 2, 2]);
+    run(&["run", text(&small), "--input", text(&picture), "--size", "n=99999999"]).fails(2, &["too many"]);
+}
+
+#[test]
+fn integers_fit_into_the_type_of_the_input() {
+    let folder = tempfile::tempdir().unwrap();
+    let twice = model(
+        folder.path(),
+        &[("x", DataType::UINT8, &[1])],
+        &[("y", DataType::UINT8, &[1])],
+        &[("Add", &["x", "x"], &["y"])],
+    );
+    let file = folder.path().join("x.npy");
+    let mut header =
+        b"\x93NUMPY\x01\x00\x3e\x00{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }".to_vec();
+    header.resize(10 + 0x3e, b' ');
+    let write = |v: i64| std::fs::write(&file, [&header[..], &v.to_le_bytes()].concat()).unwrap();
+    write(300);
+    run(&["run", text(&twice), "--input", text(&file)]).fails(2, &["u8", "300"]);
+    write(200);
+    let saved = folder.path().join("y.npy");
+    run(&["run", text(&twice), "--input", text(&file), "--save", text(&saved)]).succeeds();
+    let bytes = std::fs::read(&saved).unwrap();
+    assert_eq!(bytes[bytes.len() - 8..], 144i64.to_le_bytes());
+}
