@@ -2,30 +2,13 @@
 
 use blocktensor::StridedTensor;
 
-use super::{Network, Node, TensorId};
+use super::{Network, TensorId};
 
 impl Network {
-    /// How often each tensor is used: by nodes, and as an output.
-    pub(crate) fn uses(&self) -> Vec<usize> {
-        let mut uses = vec![0; self.tensors.len()];
-        let inputs = self.nodes.iter().flat_map(|n| &n.inputs);
-        inputs.chain(self.outputs.iter().map(|(_, id)| id)).for_each(|id| uses[id.0] += 1);
-        uses
-    }
-
     /// Adds a constant that no value of the graph is.
     pub(crate) fn add_constant(&mut self, constant: StridedTensor) -> TensorId {
         let (dims, dtype) = (constant.dims().to_vec(), constant.dtype());
         self.add_tensor(String::new(), &dims, dtype, Some(constant))
-    }
-
-    /// Whoever used `old` uses `new`.
-    pub(crate) fn replace(&mut self, old: TensorId, new: TensorId) {
-        let inputs = self.nodes.iter_mut().flat_map(|n| &mut n.inputs);
-        inputs
-            .chain(self.outputs.iter_mut().map(|(_, id)| id))
-            .filter(|id| **id == old)
-            .for_each(|id| *id = new);
     }
 
     /// Removes nodes whose results nobody uses. Returns how many.
@@ -52,10 +35,9 @@ impl Network {
 
     /// Removes the nodes at these places.
     pub(crate) fn remove_nodes(&mut self, gone: &[usize]) {
-        let mut i = 0;
-        self.nodes.retain(|_: &Node| {
-            i += 1;
-            !gone.contains(&(i - 1))
-        });
+        let mut keep = vec![true; self.nodes.len()];
+        gone.iter().for_each(|&i| keep[i] = false);
+        let mut keep = keep.into_iter();
+        self.nodes.retain(|_| keep.next().unwrap_or(true));
     }
 }

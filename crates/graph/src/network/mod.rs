@@ -1,12 +1,15 @@
 //! `Network`: a graph at known sizes, made of operators.
 
 mod edit;
+mod links;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use blocktensor::{BoundOp, DType, Operator, ParamValue, StridedTensor};
+
+pub(crate) use links::Links;
 
 use crate::constant::Constant;
 use crate::error::Result;

@@ -1,13 +1,14 @@
 //! Activations that exporters write as several nodes.
 
 use crate::error::Result;
-use crate::network::{Network, TensorId};
+use crate::network::{Links, Network, TensorId};
 
 /// Returns how many activations were recognised.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
     let mut changes = 0;
+    let links = Links::of(network);
     for i in 0..network.nodes.len() {
-        let found = gated(network, i).or_else(|| gelu(network, i));
+        let found = gated(network, &links, i).or_else(|| gelu(network, &links, i));
         if let Some((op, x)) = found {
             network.nodes[i].rewrite(op, &[("x", x)], &[])?;
             changes += 1;
@@ -17,20 +18,24 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
 }
 
 /// The node that computes a tensor, by its op's name, with its inputs.
-fn computed(network: &Network, id: TensorId) -> Option<(&str, &[TensorId], usize)> {
-    let i = network.nodes.iter().position(|n| n.outputs.contains(&id))?;
+fn computed<'a>(
+    network: &'a Network,
+    links: &Links,
+    id: TensorId,
+) -> Option<(&'a str, &'a [TensorId], usize)> {
+    let i = links.producer(id)?;
     let node = &network.nodes[i];
     Some((node.op.op(), &node.inputs, i))
 }
 
 /// `x * sigmoid(x)` and `x * hardsigmoid(x)`.
-fn gated(network: &Network, i: usize) -> Option<(&'static str, TensorId)> {
+fn gated(network: &Network, links: &Links, i: usize) -> Option<(&'static str, TensorId)> {
     let node = &network.nodes[i];
     if node.op.op() != "mul" {
         return None;
     }
     let (a, b) = (*node.inputs.first()?, *node.inputs.get(1)?);
-    [(a, b), (b, a)].into_iter().find_map(|(x, gate)| match computed(network, gate)? {
+    [(a, b), (b, a)].into_iter().find_map(|(x, gate)| match computed(network, links, gate)? {
         ("sigmoid", [y], _) if *y == x => Some(("silu", x)),
         ("hardsigmoid", [y], _) if *y == x => Some(("hardswish", x)),
         _ => None,
@@ -38,26 +43,26 @@ fn gated(network: &Network, i: usize) -> Option<(&'static str, TensorId)> {
 }
 
 /// `x * 0.5 * (1 + erf(x / sqrt(2)))`, with the factors in any order.
-fn gelu(network: &Network, i: usize) -> Option<(&'static str, TensorId)> {
+fn gelu(network: &Network, links: &Links, i: usize) -> Option<(&'static str, TensorId)> {
     let (mut scale, mut factors) = (1.0, Vec::new());
     let node = &network.nodes[i];
     if !matches!(node.op.op(), "mul" | "mul_scalar") {
         return None;
     }
-    factors_of(network, node.outputs[0], &mut scale, &mut factors, 0)?;
+    factors_of(network, links, node.outputs[0], &mut scale, &mut factors, 0)?;
     if factors.len() != 2 || (scale - 0.5f64).abs() > 1e-6 {
         return None;
     }
     [(factors[0], factors[1]), (factors[1], factors[0])].into_iter().find_map(|(x, gate)| {
-        let (op, inputs, at) = computed(network, gate)?;
+        let (op, inputs, at) = computed(network, links, gate)?;
         if op != "add_scalar" || (number(network, at)? - 1.0).abs() > 1e-6 {
             return None;
         }
-        let (op, inputs, _) = computed(network, inputs[0])?;
+        let (op, inputs, _) = computed(network, links, inputs[0])?;
         if op != "erf" {
             return None;
         }
-        let (op, inputs, at) = computed(network, inputs[0])?;
+        let (op, inputs, at) = computed(network, links, inputs[0])?;
         let factor = match op {
             "mul_scalar" => number(network, at)?,
             "div_scalar" => 1.0 / number(network, at)?,
@@ -71,20 +76,21 @@ fn gelu(network: &Network, i: usize) -> Option<(&'static str, TensorId)> {
 /// The tensors whose product this is, and the number that multiplies it.
 fn factors_of(
     network: &Network,
+    links: &Links,
     id: TensorId,
     scale: &mut f64,
     factors: &mut Vec<TensorId>,
     depth: usize,
 ) -> Option<()> {
-    match computed(network, id) {
+    match computed(network, links, id) {
         Some(("mul", [a, b], _)) if depth < 4 => {
             let (a, b) = (*a, *b);
-            factors_of(network, a, scale, factors, depth + 1)?;
-            factors_of(network, b, scale, factors, depth + 1)
+            factors_of(network, links, a, scale, factors, depth + 1)?;
+            factors_of(network, links, b, scale, factors, depth + 1)
         }
         Some(("mul_scalar", [a], at)) if depth < 4 => {
             *scale *= number(network, at)?;
-            factors_of(network, *a, scale, factors, depth + 1)
+            factors_of(network, links, *a, scale, factors, depth + 1)
         }
         _ => {
             factors.push(id);

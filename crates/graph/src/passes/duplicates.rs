@@ -12,7 +12,10 @@ use crate::network::{Network, TensorId};
 pub(super) fn run(network: &mut Network) -> usize {
     let mut seen: HashMap<(BoundOp, Vec<TensorId>), Vec<TensorId>> = HashMap::new();
     let mut gone = Vec::new();
+    let mut same: HashMap<TensorId, TensorId> = HashMap::new();
     for i in 0..network.nodes.len() {
+        let rename = |id: &mut TensorId| *id = same.get(id).copied().unwrap_or(*id);
+        network.nodes[i].inputs.iter_mut().for_each(rename);
         let node = &network.nodes[i];
         let Some(op) = node.op.bound() else { continue };
         // Each run of a training-mode dropout draws other numbers.
@@ -23,7 +26,7 @@ pub(super) fn run(network: &mut Network) -> usize {
         let outputs = node.outputs.clone();
         match seen.get(&key).cloned() {
             Some(first) => {
-                outputs.iter().zip(first).for_each(|(old, new)| network.replace(*old, new));
+                same.extend(outputs.into_iter().zip(first));
                 gone.push(i);
             }
             None => {
@@ -31,6 +34,7 @@ pub(super) fn run(network: &mut Network) -> usize {
             }
         }
     }
+    network.outputs.iter_mut().for_each(|(_, id)| *id = same.get(id).copied().unwrap_or(*id));
     network.remove_nodes(&gone);
     gone.len()
 }

@@ -4,13 +4,14 @@ use blocktensor::{MemoryFormat, StridedTensor};
 
 use crate::Param;
 use crate::error::Result;
-use crate::network::{Network, Node, TensorId};
+use crate::network::{Links, Network, Node, TensorId};
 
 /// Returns how many nodes were changed.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
     let mut changes = 0;
+    let links = Links::of(network);
     for i in 0..network.nodes.len() {
-        changes += usize::from(simplify(network, i)?);
+        changes += usize::from(simplify(network, &links, i)?);
     }
     Ok(changes)
 }
@@ -28,7 +29,7 @@ fn to_linear(network: &mut Network, i: usize) -> Result<bool> {
     Ok(true)
 }
 
-fn simplify(network: &mut Network, i: usize) -> Result<bool> {
+fn simplify(network: &mut Network, links: &Links, i: usize) -> Result<bool> {
     let node = &network.nodes[i];
     let op = node.op.op();
     if op == "matmul" {
@@ -38,9 +39,9 @@ fn simplify(network: &mut Network, i: usize) -> Result<bool> {
     {
         return Ok(false);
     }
-    if let Some((place, narrow)) = expanded(network, node) {
+    if let Some((place, narrow)) = expanded(network, links, node) {
         network.nodes[i].inputs[place] = narrow;
-        simplify(network, i)?;
+        simplify(network, links, i)?;
         return Ok(true);
     }
     let (a, b) = (node.inputs[0], node.inputs[1]);
@@ -91,12 +92,12 @@ fn simplify(network: &mut Network, i: usize) -> Result<bool> {
 }
 
 /// An operand that an `expand` repeats, where the op would repeat it itself: its place, and what was expanded.
-fn expanded(network: &Network, node: &Node) -> Option<(usize, TensorId)> {
+fn expanded(network: &Network, links: &Links, node: &Node) -> Option<(usize, TensorId)> {
     let result = &network.tensor(node.outputs[0]).dims;
     (0..2).find_map(|place| {
         let id = node.inputs[place];
         let other = &network.tensor(node.inputs[1 - place]).dims;
-        let expand = network.nodes.iter().find(|n| n.outputs.contains(&id) && n.op.op() == "expand")?;
+        let expand = links.node(network, id).filter(|n| n.op.op() == "expand")?;
         let source = expand.inputs[0];
         let same_rank = network.tensor(source).dims.len() == result.len();
         (same_rank && other == result).then_some((place, source))

@@ -5,22 +5,23 @@ use blocktensor::ParamValue;
 use super::post_ops::convolution;
 use crate::Param;
 use crate::error::Result;
-use crate::network::{Network, Node};
+use crate::network::{Links, Network, Node};
 
 /// Returns how many pads were folded.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
     let mut changes = 0;
+    let links = Links::of(network);
     for i in 0..network.nodes.len() {
-        changes += usize::from(fold(network, i)?);
+        changes += usize::from(fold(network, &links, i)?);
     }
     Ok(changes)
 }
 
-fn fold(network: &mut Network, i: usize) -> Result<bool> {
+fn fold(network: &mut Network, links: &Links, i: usize) -> Result<bool> {
     let node = &network.nodes[i];
     let Some(padding_of) = rule(node) else { return Ok(false) };
     let x = node.inputs[0];
-    let Some(pad) = network.nodes.iter().find(|n| n.outputs.contains(&x)) else { return Ok(false) };
+    let Some(pad) = links.node(network, x) else { return Ok(false) };
     let Some(padded) = padded(pad, network.tensor(x).dims.len() - 2) else { return Ok(false) };
     let Some(params) = padding_of(node, &padded) else { return Ok(false) };
     let source = pad.inputs[0];

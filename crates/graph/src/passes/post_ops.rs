@@ -5,7 +5,7 @@ use blocktensor::{BoundOp, ParamValue, StridedTensor};
 use super::scales::{Affine, affine};
 use crate::Param;
 use crate::error::{Error, Result};
-use crate::network::{Network, Node, Operation, TensorId};
+use crate::network::{Links, Network, Node, Operation, TensorId};
 use crate::plan::value_of;
 
 /// The most post-ops that one kernel fuses.
@@ -13,13 +13,15 @@ const MOST: usize = 8;
 
 /// Returns how many nodes became post-ops.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
+    // A convolution moves to the place of what follows it, and computes that node's result there.
+    let links = Links::of(network);
     let mut gone = Vec::new();
     for i in 0..network.nodes.len() {
         let fused = match (activation(&network.nodes[i]), network.nodes[i].op.op()) {
-            (Some(word), _) => fuse_words(network, i, &[&word], vec![], &gone)?,
-            (None, "add") => fuse_residual(network, i, &gone)?,
-            (None, "prelu") => fuse_prelu(network, i, &gone)?,
-            (None, _) => fuse_affine(network, i, &gone)?,
+            (Some(word), _) => fuse_words(network, i, &[&word], vec![], &links)?,
+            (None, "add") => fuse_residual(network, i, &links)?,
+            (None, "prelu") => fuse_prelu(network, i, &links)?,
+            (None, _) => fuse_affine(network, i, &links)?,
         };
         gone.extend(fused);
     }
@@ -61,9 +63,11 @@ fn fuse_words(
     i: usize,
     words: &[&str],
     channel: Vec<Vec<f32>>,
-    gone: &[usize],
+    links: &Links,
 ) -> Result<Option<usize>> {
-    let Some(conv) = fusable(network, network.nodes[i].inputs[0], words.len(), gone) else { return Ok(None) };
+    let Some(conv) = fusable(network, network.nodes[i].inputs[0], words.len(), links) else {
+        return Ok(None);
+    };
     let mut all = post_ops(&network.nodes[conv]);
     all.extend(words.iter().map(|word| word.to_string()));
     let mut names = network.nodes[conv].op.inputs().to_vec();
@@ -80,7 +84,7 @@ fn fuse_words(
 }
 
 /// `prelu` with constant slopes.
-fn fuse_prelu(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<usize>> {
+fn fuse_prelu(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
     let node = &network.nodes[i];
     let Some(&channels) = network.tensor(node.outputs[0]).dims().get(1) else { return Ok(None) };
     let Some(slopes) = network.tensor(node.inputs[1]).constant() else { return Ok(None) };
@@ -90,15 +94,15 @@ fn fuse_prelu(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<
         _ if slopes.len() == channels => slopes,
         _ => return Ok(None),
     };
-    fuse_words(network, i, &["prelu"], vec![slopes], gone)
+    fuse_words(network, i, &["prelu"], vec![slopes], links)
 }
 
 /// Batch norms and per-channel numbers after a convolution that has other post-ops before them: without these, they are in
 /// its weights already.
-fn fuse_affine(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<usize>> {
+fn fuse_affine(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
     let node = &network.nodes[i];
     let (Some(&x), Some(&result)) = (node.inputs.first(), node.outputs.first()) else { return Ok(None) };
-    if fusable(network, x, 1, gone).is_none_or(|conv| post_ops(&network.nodes[conv]).is_empty()) {
+    if fusable(network, x, 1, links).is_none_or(|conv| post_ops(&network.nodes[conv]).is_empty()) {
         return Ok(None);
     }
     let Some(&channels) = network.tensor(result).dims().get(1) else { return Ok(None) };
@@ -113,17 +117,17 @@ fn fuse_affine(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option
         words.push("add_channel");
         channel.push(numbers(shift));
     }
-    fuse_words(network, i, &words, channel, gone)
+    fuse_words(network, i, &words, channel, links)
 }
 
 /// Makes an addition a post-op of the convolution that computes one of its operands.
-fn fuse_residual(network: &mut Network, i: usize, gone: &[usize]) -> Result<Option<usize>> {
+fn fuse_residual(network: &mut Network, i: usize, links: &Links) -> Result<Option<usize>> {
     let (a, b) = (network.nodes[i].inputs[0], network.nodes[i].inputs[1]);
     if network.tensor(a).dims != network.tensor(b).dims || a == b {
         return Ok(None);
     }
     let candidates = [(a, b), (b, a)].into_iter().filter_map(|(x, other)| {
-        let conv = fusable(network, x, 1, gone)?;
+        let conv = fusable(network, x, 1, links)?;
         let words = post_ops(&network.nodes[conv]);
         let free = !words.iter().any(|w| w == "residual") && network.tensor(other).constant.is_none();
         free.then_some((conv, other, words))
@@ -148,17 +152,15 @@ fn fuse_residual(network: &mut Network, i: usize, gone: &[usize]) -> Result<Opti
 }
 
 /// The convolution that computes this tensor, if nobody else uses it and it takes this many more post-ops.
-fn fusable(network: &Network, x: TensorId, more: usize, gone: &[usize]) -> Option<usize> {
-    let conv =
-        (0..network.nodes.len()).find(|i| !gone.contains(i) && network.nodes[*i].outputs.contains(&x))?;
+fn fusable(network: &Network, x: TensorId, more: usize, links: &Links) -> Option<usize> {
+    let conv = links.producer(x)?;
     let node = &network.nodes[conv];
     let constant = |name: &str| {
         let place = node.op.inputs().iter().position(|n| *n == name);
         place.is_none_or(|i| network.tensor(node.inputs[i]).constant.is_some())
     };
-    let used_once = network.uses()[x.0] == 1;
     let free = convolution(node) && constant("weights") && constant("bias");
-    (free && used_once && post_ops(node).len() + more <= MOST).then_some(conv)
+    (free && links.is_used_once(x) && post_ops(node).len() + more <= MOST).then_some(conv)
 }
 
 /// The words of a convolution's post-ops. Commas inside parentheses separate numbers.

@@ -3,20 +3,20 @@
 use blocktensor::{ParamValue, StridedTensor};
 
 use crate::error::Result;
-use crate::network::{Network, Node, TensorId};
+use crate::network::{Links, Network, Node, TensorId};
 
 /// Returns how many nodes were folded.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
-    let mut changes = 0;
-    let mut i = 0;
-    while i < network.nodes.len() {
-        match fold(network, i)? {
-            // The layer now stands where the folded node stood, which is gone.
-            true => changes += 1,
-            false => i += 1,
+    let mut links = Links::of(network);
+    let mut gone = Vec::new();
+    for i in 0..network.nodes.len() {
+        if let Some(layer) = fold(network, &links, i)? {
+            links.moved(&network.nodes[layer].outputs, layer);
+            gone.push(i);
         }
     }
-    Ok(changes)
+    network.remove_nodes(&gone);
+    Ok(gone.len())
 }
 
 /// Result = layer * scale + shift, for each output channel.
@@ -25,25 +25,26 @@ pub(super) struct Affine {
     pub(super) shift: Vec<f64>,
 }
 
-fn fold(network: &mut Network, i: usize) -> Result<bool> {
+/// Folds a node into the layer before it. Returns the layer, which computes the node's result now.
+fn fold(network: &mut Network, links: &Links, i: usize) -> Result<Option<usize>> {
     // The constant of an addition may come first.
     let computed = |id: &&TensorId| network.tensor(**id).constant.is_none();
-    let Some(&x) = network.nodes[i].inputs.iter().find(computed) else { return Ok(false) };
-    let Some(layer) = network.nodes.iter().position(|n| n.outputs.contains(&x)) else { return Ok(false) };
-    let Some(weights_at) = layer_weights(network, &network.nodes[layer]) else { return Ok(false) };
-    if network.uses()[x.0] != 1 {
-        return Ok(false);
+    let Some(&x) = network.nodes[i].inputs.iter().find(computed) else { return Ok(None) };
+    let Some(layer) = links.producer(x) else { return Ok(None) };
+    let Some(weights_at) = layer_weights(network, &network.nodes[layer]) else { return Ok(None) };
+    if !links.is_used_once(x) {
+        return Ok(None);
     }
     let channels = channels(&network.nodes[layer], network);
     let last = network.nodes[layer].op.op() == "linear";
-    let Some(affine) = affine(network, &network.nodes[i], channels, last)? else { return Ok(false) };
+    let Some(affine) = affine(network, &network.nodes[i], channels, last)? else { return Ok(None) };
     let node = &network.nodes[layer];
-    let Some(weights) = network.tensor(node.inputs[weights_at]).constant.clone() else { return Ok(false) };
+    let Some(weights) = network.tensor(node.inputs[weights_at]).constant.clone() else { return Ok(None) };
     let scaled = scaled(node, &weights, &affine.scale)?;
     let old_bias = match node.op.inputs().iter().position(|n| *n == "bias") {
         Some(at) => match &network.tensor(node.inputs[at]).constant {
             Some(bias) => bias.to_vec::<f32>()?,
-            None => return Ok(false),
+            None => return Ok(None),
         },
         None => vec![0.0; channels],
     };
@@ -56,10 +57,8 @@ fn fold(network: &mut Network, i: usize) -> Result<bool> {
     let bias = network.add_constant(StridedTensor::from_slice(&bias, &[channels])?);
     let source = network.nodes[layer].inputs[0];
     network.nodes[layer].set_inputs(&[("x", source), ("weights", weights), ("bias", bias)])?;
-    let outputs = network.nodes[i].outputs.clone();
-    network.nodes[layer].outputs = outputs;
-    network.remove_nodes(&[i]);
-    Ok(true)
+    network.nodes[layer].outputs = network.nodes[i].outputs.clone();
+    Ok(Some(layer))
 }
 
 /// Where a convolution or linear layer without post-ops has its constant weights.

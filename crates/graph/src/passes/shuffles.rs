@@ -4,13 +4,14 @@ use blocktensor::ParamValue;
 
 use crate::Param;
 use crate::error::Result;
-use crate::network::{Network, TensorId};
+use crate::network::{Links, Network, TensorId};
 
 /// Returns how many shuffles were recognised.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
     let mut changes = 0;
+    let links = Links::of(network);
     for i in 0..network.nodes.len() {
-        let Some((x, op, param)) = shuffle(network, i) else { continue };
+        let Some((x, op, param)) = shuffle(network, &links, i) else { continue };
         network.nodes[i].rewrite(op, &[("x", x)], &[param])?;
         changes += 1;
     }
@@ -18,12 +19,16 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
 }
 
 /// `[N, C, s...]` to `[N, groups, C / groups, s...]`, these two axes exchanged, and back: a channel shuffle.
-fn shuffle(network: &Network, i: usize) -> Option<(TensorId, &'static str, (&'static str, Param))> {
+fn shuffle(
+    network: &Network,
+    links: &Links,
+    i: usize,
+) -> Option<(TensorId, &'static str, (&'static str, Param))> {
     let node = &network.nodes[i];
     if node.op.op() != "view" {
         return None;
     }
-    let exchanged = computed_by(network, node.inputs[0])?;
+    let exchanged = links.producer(node.inputs[0])?;
     let swaps = match network.nodes[exchanged].op.op() {
         "transpose" => {
             let number = |name| match network.nodes[exchanged].op.param(name) {
@@ -44,7 +49,7 @@ fn shuffle(network: &Network, i: usize) -> Option<(TensorId, &'static str, (&'st
     if !swaps {
         return None;
     }
-    let parted = computed_by(network, network.nodes[exchanged].inputs[0])?;
+    let parted = links.producer(network.nodes[exchanged].inputs[0])?;
     if network.nodes[parted].op.op() != "view" {
         return None;
     }
@@ -58,8 +63,4 @@ fn shuffle(network: &Network, i: usize) -> Option<(TensorId, &'static str, (&'st
         && apart[1] * apart[2] == from[1]
         && apart[3..] == from[2..];
     fits.then(|| (x, "channel_shuffle", ("groups", Param::Int(apart[1] as i64))))
-}
-
-fn computed_by(network: &Network, id: TensorId) -> Option<usize> {
-    network.nodes.iter().position(|n| n.outputs.contains(&id))
 }

@@ -1,5 +1,7 @@
 //! Parts of a tensor that exporters take one by one.
 
+use std::collections::{BTreeSet, HashMap};
+
 use blocktensor::ParamValue;
 
 use crate::Param;
@@ -16,13 +18,16 @@ struct Part {
 
 /// Returns how many nodes became results of `split`.
 pub(super) fn run(network: &mut Network) -> Result<usize> {
-    let mut gone: Vec<usize> = Vec::new();
+    let mut all: HashMap<(TensorId, usize), Vec<Part>> = HashMap::new();
+    for (x, axis, part) in (0..network.nodes.len()).filter_map(|i| narrowed(network, i)) {
+        all.entry((x, axis)).or_default().push(part);
+    }
+    let mut gone: BTreeSet<usize> = BTreeSet::new();
     for i in 0..network.nodes.len() {
         let Some((x, axis, _)) = narrowed(network, i).filter(|_| !gone.contains(&i)) else { continue };
-        let mut parts: Vec<Part> = (i..network.nodes.len())
-            .filter(|k| !gone.contains(k))
-            .filter_map(|k| narrowed(network, k).filter(|(y, a, _)| (*y, *a) == (x, axis)).map(|(_, _, p)| p))
-            .collect();
+        let Some(parts) = all.get(&(x, axis)) else { continue };
+        let mut parts: Vec<Part> =
+            parts.iter().filter(|part| part.node >= i && !gone.contains(&part.node)).copied().collect();
         parts.sort_by_key(|part| part.start);
         let mut end = 0;
         let follows = parts.iter().all(|part| {
@@ -40,7 +45,7 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
         network.nodes[i].outputs = outputs;
         gone.extend(parts.iter().map(|part| part.node).filter(|node| *node != i));
     }
-    network.remove_nodes(&gone);
+    network.remove_nodes(&gone.iter().copied().collect::<Vec<_>>());
     Ok(gone.len())
 }
 
