@@ -15,12 +15,7 @@ pub(super) struct Piece {
 /// Pieces are placed one after another, each in the smallest gap between those that live at the same time. The order decides
 /// how much is lost in gaps: the best of several is taken.
 pub(super) fn assign(pieces: &[Piece]) -> (Vec<usize>, usize, usize) {
-    let steps = pieces.iter().map(|p| p.last + 1).max().unwrap_or(0);
-    let mut live = vec![0usize; steps];
-    for piece in pieces {
-        live[piece.first..=piece.last].iter_mut().for_each(|bytes| *bytes += size(piece));
-    }
-    let live = live.into_iter().max().unwrap_or(0);
+    let live = live_bytes(pieces).into_iter().max().unwrap_or(0);
     let mut best: Option<(Vec<usize>, usize)> = None;
     'search: for mut order in orders(pieces) {
         for _ in 0..TRIES {
@@ -41,6 +36,55 @@ pub(super) fn assign(pieces: &[Piece]) -> (Vec<usize>, usize, usize) {
     }
     let (offsets, end) = best.unwrap_or_default();
     (offsets, end, live)
+}
+
+/// The bytes that live at each step.
+fn live_bytes(pieces: &[Piece]) -> Vec<usize> {
+    let steps = pieces.iter().map(|p| p.last + 1).max().unwrap_or(0);
+    let (mut begins, mut ends) = (vec![0; steps], vec![0; steps]);
+    for piece in pieces {
+        begins[piece.first] += size(piece);
+        ends[piece.last] += size(piece);
+    }
+    let mut now = 0;
+    let at = |step: usize| {
+        let live = now + begins[step];
+        now = live - ends[step];
+        live
+    };
+    (0..steps).map(at).collect()
+}
+
+/// Pieces by the steps at which they live, in groups of steps: who lives at the same time is found without asking all.
+struct Groups(Vec<Vec<usize>>);
+
+impl Groups {
+    /// Steps of a group.
+    const STEPS: usize = 64;
+
+    fn new(pieces: &[Piece]) -> Groups {
+        let groups = pieces.iter().map(|p| p.last / Self::STEPS + 1).max().unwrap_or(0);
+        Groups(vec![Vec::new(); groups])
+    }
+
+    fn add(&mut self, pieces: &[Piece], i: usize) {
+        let groups = pieces[i].first / Self::STEPS..=pieces[i].last / Self::STEPS;
+        self.0[groups].iter_mut().for_each(|group| group.push(i));
+    }
+
+    /// The pieces that were added and live at the same time as this one, each once.
+    fn together<'a>(&'a self, pieces: &'a [Piece], piece: &'a Piece) -> impl Iterator<Item = usize> + 'a {
+        let groups = piece.first / Self::STEPS..=piece.last / Self::STEPS;
+        groups.flat_map(move |group| {
+            let here = move |&j: &usize| {
+                let other = &pieces[j];
+                // The first group that has both counts.
+                let first = piece.first.max(other.first) / Self::STEPS;
+                first == group && other.first <= piece.last && piece.first <= other.last
+            };
+            self.0[group].iter().copied().filter(here)
+        })
+    }
 }
 
 fn size(piece: &Piece) -> usize {
@@ -67,16 +111,17 @@ fn orders(pieces: &[Piece]) -> [Vec<usize>; 4] {
 
 /// The pieces of the step at which most bytes live, the largest first; then those of the next step.
 fn by_crowd(pieces: &[Piece]) -> Vec<usize> {
-    let steps = pieces.iter().map(|p| p.last + 1).max().unwrap_or(0);
     let lives = |p: &Piece, step: usize| p.first <= step && step <= p.last;
-    let bytes = |step: usize| pieces.iter().filter(|p| lives(p, step)).map(size).sum::<usize>();
-    let mut crowds: Vec<(usize, usize)> = (0..steps).map(|step| (bytes(step), step)).collect();
+    let mut groups = Groups::new(pieces);
+    (0..pieces.len()).for_each(|i| groups.add(pieces, i));
+    let mut crowds: Vec<(usize, usize)> = live_bytes(pieces).into_iter().zip(0..).collect();
     crowds.sort_unstable_by_key(|&(bytes, step)| (std::cmp::Reverse(bytes), step));
     let mut order = Vec::with_capacity(pieces.len());
     let mut taken = vec![false; pieces.len()];
     for (_, step) in crowds {
-        let mut here: Vec<usize> =
-            (0..pieces.len()).filter(|&i| !taken[i] && lives(&pieces[i], step)).collect();
+        let group = &mut groups.0[step / Groups::STEPS];
+        group.retain(|&i| !taken[i]);
+        let mut here: Vec<usize> = group.iter().copied().filter(|&i| lives(&pieces[i], step)).collect();
         here.sort_by_key(|&i| std::cmp::Reverse(size(&pieces[i])));
         here.iter().for_each(|&i| taken[i] = true);
         order.extend(here);
@@ -87,13 +132,13 @@ fn by_crowd(pieces: &[Piece]) -> Vec<usize> {
 /// Places the pieces in this order: their offsets, and where the last ends.
 fn place(pieces: &[Piece], order: &[usize]) -> (Vec<usize>, usize) {
     let mut offsets = vec![0; pieces.len()];
-    let mut placed: Vec<usize> = Vec::with_capacity(pieces.len());
+    let mut placed = Groups::new(pieces);
     let mut end = 0;
     for &i in order {
         let piece = &pieces[i];
-        let together = |j: &&usize| pieces[**j].first <= piece.last && piece.first <= pieces[**j].last;
+        let together = placed.together(pieces, piece);
         let mut taken: Vec<(usize, usize)> =
-            placed.iter().filter(together).map(|&j| (offsets[j], offsets[j] + size(&pieces[j]))).collect();
+            together.map(|j| (offsets[j], offsets[j] + size(&pieces[j]))).collect();
         taken.sort_unstable();
         let (mut best, mut free_from) = (None::<(usize, usize)>, 0);
         for (start, stop) in taken {
@@ -105,7 +150,7 @@ fn place(pieces: &[Piece], order: &[usize]) -> (Vec<usize>, usize) {
         }
         offsets[i] = best.map_or(free_from, |(_, offset)| offset);
         end = end.max(offsets[i] + size(piece));
-        placed.push(i);
+        placed.add(pieces, i);
     }
     (offsets, end)
 }
@@ -121,11 +166,13 @@ mod tests {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) as usize % below
         };
-        for _ in 0..200 {
+        for round in 0..200 {
+            // Some live through several groups of steps.
+            let (steps, longest) = if round % 4 == 0 { (300, 200) } else { (30, 8) };
             let pieces: Vec<Piece> = (0..40)
                 .map(|_| {
-                    let first = random(30);
-                    Piece { bytes: random(10_000), first, last: first + random(8) }
+                    let first = random(steps);
+                    Piece { bytes: random(10_000), first, last: first + random(longest) }
                 })
                 .collect();
             let (offsets, end, live) = assign(&pieces);
