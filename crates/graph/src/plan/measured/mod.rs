@@ -6,29 +6,27 @@
 mod cache;
 mod candidates;
 mod choose;
+mod costs;
 mod explain;
 mod profile;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
 
 use super::build::{self, Choice, Packs};
-use super::forms::{Target, VIEWS};
-use super::{Layouts, Plan, Profiles, join, run};
+use super::forms::Target;
+use super::{Layouts, Plan, Profiles};
 use crate::error::Result;
 use crate::network::Network;
 use crate::passes::PassReport;
 use cache::Cache;
 use candidates::data;
-use choose::Costs;
-use profile::{Input, Profile, Task, Work};
+use costs::{NodeProfiles, key};
+use profile::Profile;
 
 /// The largest table that the choice makes.
 const LARGEST_TABLE: usize = 1 << 22;
@@ -92,7 +90,7 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
     let candidates = candidates::candidates(network, &targets())?;
     let edges = choose::edges(network, &candidates)?;
     let mut cache = Cache::of(profiles);
-    let (costs, profiles) = measured_costs(network, &candidates, &edges, &packs, &mut cache)?;
+    let (costs, profiles) = costs::measured(network, &candidates, &edges, &packs, &mut cache)?;
     let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
     let build = |layouts: Layouts| {
         let target = match layouts {
@@ -108,22 +106,26 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
         Ok(build::uniform(network, target, &packs, layouts, passes.clone())?.0)
     };
     let name = name(network, &candidates, &solution.values);
-    let known =
-        name.as_ref().map(|name| TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten()));
-    let (seconds, plan) = match known {
-        Some([Some(a), Some(b), Some(c)]) => {
-            let seconds = [a, b, c].map(|profile| profile.median);
-            (seconds, build(TIMED[least(&seconds)])?)
+    let known = name.as_ref().and_then(|name| {
+        let seconds = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
+        let seconds: Option<Vec<f64>> = seconds.iter().map(|profile| profile.map(|p| p.median)).collect();
+        seconds
+    });
+    let (times, plan) = match known {
+        Some(seconds) => {
+            let plan = build(TIMED[least(&seconds)])?;
+            (TIMED.into_iter().zip(seconds).collect::<Vec<_>>(), plan)
         }
-        _ => {
-            let mut plans = TIMED.into_iter().map(build).collect::<Result<Vec<Plan>>>()?;
+        None => {
+            let (layouts, mut plans) = buildable(build)?;
             let seconds = race(&plans)?;
-            for (layouts, seconds) in TIMED.into_iter().zip(seconds) {
+            for (layouts, seconds) in layouts.iter().zip(&seconds) {
                 if let Some(name) = &name {
-                    cache.put(in_layouts(name, layouts), Some(Profile::once(seconds)));
+                    cache.put(in_layouts(name, *layouts), Some(Profile::once(*seconds)));
                 }
             }
-            (seconds, plans.swap_remove(least(&seconds)))
+            let plan = plans.swap_remove(least(&seconds));
+            (layouts.into_iter().zip(seconds).collect(), plan)
         }
     };
     cache.save();
@@ -132,10 +134,29 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
         cost: solution.cost,
         lower_bound: solution.lower_bound,
         proven: solution.proven,
-        plans: TIMED.into_iter().zip(seconds).collect(),
-        kept: TIMED[least(&seconds)],
+        kept: times[least(&times.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>())].0,
+        plans: times,
     };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
+}
+
+/// The plans that can be built, of those that are timed: a network may have a node that does not run in one layout.
+fn buildable(build: impl Fn(Layouts) -> Result<Plan>) -> Result<(Vec<Layouts>, Vec<Plan>)> {
+    let (mut layouts, mut plans, mut refused) = (Vec::new(), Vec::new(), None);
+    for one in TIMED {
+        match build(one) {
+            Ok(plan) => {
+                layouts.push(one);
+                plans.push(plan);
+            }
+            Err(error) if costs::is_lasting(&error) => refused = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    match (plans.is_empty(), refused) {
+        (true, Some(error)) => Err(error),
+        _ => Ok((layouts, plans)),
+    }
 }
 
 /// Which of them is the least.
@@ -155,157 +176,6 @@ fn name(network: &Network, candidates: &[Vec<Choice>], values: &[usize]) -> Opti
 
 fn in_layouts(name: &str, layouts: Layouts) -> String {
     format!("{name} with {} layouts", layouts.name())
-}
-
-/// Whether it is a view, or a concatenation in place. These are not measured.
-fn takes_no_time(network: &Network, choice: &Choice) -> bool {
-    let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.strides().is_some());
-    let is_view = strided && VIEWS.contains(&choice.op.op());
-    let inputs: Vec<&TensorDesc> = data(network, choice).map(|(_, desc)| desc).collect();
-    is_view || join::is_free(&*choice.op, &inputs, &choice.outputs)
-}
-
-/// What decides how long a candidate takes. `None` for an operator of somebody's own, of which nothing is known.
-fn key(network: &Network, node: usize, choice: &Choice) -> Option<String> {
-    let inputs: Vec<String> = choice
-        .inputs
-        .iter()
-        .map(|(id, desc)| {
-            format!("{}{desc}", if network.tensor(*id).constant.is_some() { "constant " } else { "" })
-        })
-        .collect();
-    let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
-    let op = network.nodes[node].op.bound()?;
-    let threads = blocktensor::build_info().threads;
-    Some(format!("{op}: {} -> {}, {threads} threads", inputs.join(", "), outputs.join(", ")))
-}
-
-type NodeProfiles = Vec<Vec<Option<Profile>>>;
-
-/// Times all candidates and reorders. Candidates that cannot be packed or run cost what is impossible.
-fn measured_costs(
-    network: &Network,
-    candidates: &[Vec<Choice>],
-    edges: &[choose::Edge],
-    packs: &Packs,
-    cache: &mut Cache,
-) -> Result<(Costs, NodeProfiles)> {
-    let mut tasks: Vec<Task> = Vec::new();
-    let mut known: HashMap<String, Place> = HashMap::new();
-    let mut places: Vec<Vec<Place>> = Vec::new();
-    let start = Instant::now();
-    for (node, list) in candidates.iter().enumerate() {
-        let mut own = Vec::new();
-        for choice in list {
-            if takes_no_time(network, choice) {
-                own.push(Place::Free);
-                continue;
-            }
-            let key = key(network, node, choice);
-            let place = match key.as_ref().and_then(|key| known.get(key)) {
-                Some(place) => *place,
-                None => match key.as_ref().and_then(|key| cache.get(key)) {
-                    Some(profile) => profile.map_or(Place::Impossible, Place::Known),
-                    None => match packs.packed(network, node, choice) {
-                        Ok(packed) => {
-                            let work = operator_work(network, node, &packed)?;
-                            tasks.push(Task::new(node, key.clone(), work));
-                            Place::Task(tasks.len() - 1)
-                        }
-                        Err(_) => {
-                            key.iter().for_each(|key| cache.put(key.clone(), None));
-                            Place::Impossible
-                        }
-                    },
-                },
-            };
-            key.into_iter().for_each(|key| {
-                known.insert(key, place);
-            });
-            own.push(place);
-        }
-        places.push(own);
-    }
-    let threads = blocktensor::build_info().threads;
-    let mut pairs: HashMap<(TensorDesc, TensorDesc), Place> = HashMap::new();
-    for pair in edges.iter().flat_map(choose::Edge::pairs) {
-        if let Entry::Vacant(entry) = pairs.entry(pair.clone()) {
-            let key = format!("reorder: {} -> {}, {threads} threads", pair.0, pair.1);
-            let place = match cache.get(&key) {
-                Some(profile) => profile.map_or(Place::Impossible, Place::Known),
-                None => {
-                    // A reorder has no alternative: a group of its own.
-                    let group = network.nodes.len() + tasks.len();
-                    tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair))));
-                    Place::Task(tasks.len() - 1)
-                }
-            };
-            entry.insert(place);
-        }
-    }
-    profile::measure(&mut tasks, Duration::from_millis(400).max(start.elapsed()))?;
-    for task in &tasks {
-        task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
-    }
-    let profile_of = |place: &Place| match place {
-        Place::Task(task) => tasks[*task].profile(),
-        Place::Known(profile) => Some(*profile),
-        Place::Free | Place::Impossible => None,
-    };
-    let profiles: NodeProfiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
-    let nodes = places
-        .iter()
-        .zip(&profiles)
-        .map(|(places, profiles)| {
-            let seconds = settle(profiles);
-            let cost = |(place, seconds): (&Place, &Option<f64>)| match place {
-                Place::Free => 0.0,
-                _ => seconds.unwrap_or(crate::minimise::IMPOSSIBLE),
-            };
-            places.iter().zip(&seconds).map(cost).collect()
-        })
-        .collect();
-    let reorders =
-        pairs.into_iter().filter_map(|(pair, place)| Some((pair, profile_of(&place)?.median))).collect();
-    Ok((Costs { nodes, reorders }, profiles))
-}
-
-/// How the cost of something is known.
-#[derive(Clone, Copy)]
-enum Place {
-    /// It is a view, or a concatenation in place.
-    Free,
-    Task(usize),
-    /// It was measured before.
-    Known(Profile),
-    Impossible,
-}
-
-/// The medians of alternatives. Those whose quartiles overlap with the best one's count as equal to it: they differ by noise.
-fn settle(profiles: &[Option<Profile>]) -> Vec<Option<f64>> {
-    let best = profiles.iter().flatten().min_by(|a, b| a.median.total_cmp(&b.median)).copied();
-    let settled = |p: &Profile| match best {
-        Some(best) if p.lower <= best.upper => best.median,
-        _ => p.median,
-    };
-    profiles.iter().map(|p| p.as_ref().map(settled)).collect()
-}
-
-fn operator_work(network: &Network, node: usize, choice: &Choice) -> Result<Work> {
-    let inputs = choice
-        .inputs
-        .iter()
-        .map(|(id, desc)| match &network.tensor(*id).constant {
-            Some(constant) => Ok(Input::Constant(run::reordered(constant, desc)?)),
-            None => Ok(Input::Data(desc.clone())),
-        })
-        .collect::<Result<Vec<_>>>()?;
-    let constants = network.nodes[node].inputs.iter().filter_map(|id| network.tensor(*id).constant.as_ref());
-    let weights: usize = constants.map(|c| 4 * c.numel()).sum();
-    let activations: usize =
-        data(network, choice).map(|(_, d)| d).chain(&choice.outputs).filter_map(|d| d.bytes().ok()).sum();
-    let (op, outputs) = (Arc::clone(&choice.op), choice.outputs.clone());
-    Ok(Work::Operator { op, inputs, outputs, cold: weights > activations })
 }
 
 fn report(
@@ -347,13 +217,13 @@ fn report(
 }
 
 /// Runs the plans by turns; the least time of each, in **seconds**.
-fn race(plans: &[Plan]) -> Result<[f64; TIMED.len()]> {
+fn race(plans: &[Plan]) -> Result<Vec<f64>> {
     let inputs = plans[0]
         .inputs()
         .map(|(_, desc)| Ok(StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous)?))
         .collect::<Result<Vec<_>>>()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
-    let mut least = [f64::INFINITY; TIMED.len()];
+    let mut least = vec![f64::INFINITY; plans.len()];
     for _ in 0..RACES {
         for (plan, least) in plans.iter().zip(&mut least) {
             let start = Instant::now();

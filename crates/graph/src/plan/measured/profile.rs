@@ -15,7 +15,8 @@ use blocktensor::{
 use super::super::run::{reorder, reordered};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use super::costs::is_lasting;
+use crate::error::{Error, Result};
 
 /// What a thing took, in **seconds**: the median of some runs, and their quartiles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,6 +50,8 @@ pub(super) struct Task {
     pub(super) work: Work,
     seconds: Vec<f64>,
     done: bool,
+    /// Why it did not run.
+    refused: Option<Error>,
 }
 
 pub(super) enum Work {
@@ -69,7 +72,12 @@ pub(super) enum Input {
 
 impl Task {
     pub(super) fn new(group: usize, key: Option<String>, work: Work) -> Task {
-        Task { group, key, work, seconds: Vec::new(), done: false }
+        Task { group, key, work, seconds: Vec::new(), done: false, refused: None }
+    }
+
+    /// Whether the next planning will find the same.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.refused.as_ref().is_none_or(is_lasting)
     }
 
     /// What it took; `None` if it could not run.
@@ -89,7 +97,8 @@ pub(super) fn measure(tasks: &mut [Task], limit: Duration) -> Result<()> {
     let mut tensors = Tensors::default();
     // Kernels are made in the first run, which does not count.
     for task in tasks.iter_mut() {
-        task.done = run(&task.work, &mut tensors).is_err();
+        task.refused = run(&task.work, &mut tensors).err();
+        task.done = task.refused.is_some();
     }
     let start = Instant::now();
     for round in 0..ROUNDS.0 {

@@ -3,6 +3,8 @@
 use blocktensor::ledger::ReorderBudget;
 use blocktensor::{MemoryFormat, StridedTensor};
 
+use super::choose::Costs;
+use super::costs::settle;
 use super::*;
 use crate::{Constant, Graph, Param, Sizes, ValueId};
 
@@ -197,4 +199,18 @@ fn alternatives_whose_quartiles_overlap_cost_the_same() {
     let profile = |lower, median, upper| Some(Profile { runs: 5, lower, median, upper });
     let list = [profile(1.0, 1.1, 1.3), profile(1.2, 1.4, 1.5), None, profile(1.31, 1.35, 1.4)];
     assert_eq!(settle(&list), [Some(1.1), Some(1.1), None, Some(1.35)]);
+}
+
+#[test]
+fn what_fails_for_want_of_memory_is_tried_again() {
+    let memory = StridedTensor::zeros(&[1 << 45], blocktensor::DType::F32, MemoryFormat::Contiguous);
+    assert!(!costs::is_lasting(&memory.unwrap_err().into()));
+    let rank = StridedTensor::zeros(&[2, 3], blocktensor::DType::F32, MemoryFormat::ChannelsLast);
+    let operator = |source| crate::Error::Operator { node: "n".into(), op: "op".into(), source };
+    assert!(!costs::is_lasting(&operator(rank.unwrap_err())));
+    let kernel = blocktensor::BoundOp::new("linear", &["x", "weights"], &[]).unwrap();
+    let shapes = [[2, 3], [5, 4]].map(|dims: [usize; 2]| {
+        TensorDesc::strided(&dims, blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap()
+    });
+    assert!(costs::is_lasting(&operator(blocktensor::Operator::infer(&kernel, &shapes).unwrap_err())));
 }

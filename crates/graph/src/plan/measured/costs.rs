@@ -1,0 +1,208 @@
+//! What the candidates and the reorders cost.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use blocktensor::TensorDesc;
+
+use super::super::build::{Choice, Packs};
+use super::super::forms::VIEWS;
+use super::super::{join, run};
+use super::cache::Cache;
+use super::candidates::data;
+use super::choose::{Costs, Edge};
+use super::profile::{self, Input, Profile, Task, Work};
+use crate::error::{Error, Result};
+use crate::minimise::IMPOSSIBLE;
+use crate::network::Network;
+
+/// For each node the profiles of its candidates: `None` for what cannot run, and for views.
+pub(super) type NodeProfiles = Vec<Vec<Option<Profile>>>;
+
+/// The least time for which candidates are measured; where packing takes longer, as long as that.
+const LEAST_TIME: Duration = Duration::from_millis(400);
+
+/// How the cost of something is known.
+#[derive(Clone, Copy)]
+enum Place {
+    /// It is a view, or a concatenation in place.
+    Free,
+    Task(usize),
+    /// It was measured before.
+    Known(Profile),
+    Impossible,
+}
+
+/// What is to be measured, and what is known.
+struct Measuring<'a> {
+    network: &'a Network,
+    packs: &'a Packs,
+    cache: &'a mut Cache,
+    tasks: Vec<Task>,
+    /// Candidates of other nodes may be the same.
+    known: HashMap<String, Place>,
+}
+
+/// Times all candidates and reorders. Candidates that cannot be packed or run cost what is impossible.
+pub(super) fn measured(
+    network: &Network,
+    candidates: &[Vec<Choice>],
+    edges: &[Edge],
+    packs: &Packs,
+    cache: &mut Cache,
+) -> Result<(Costs, NodeProfiles)> {
+    let start = Instant::now();
+    let mut measuring = Measuring { network, packs, cache, tasks: Vec::new(), known: HashMap::new() };
+    let mut places: Vec<Vec<Place>> = Vec::new();
+    for (node, list) in candidates.iter().enumerate() {
+        places.push(list.iter().map(|choice| measuring.candidate(node, choice)).collect::<Result<_>>()?);
+    }
+    let mut pairs: HashMap<(TensorDesc, TensorDesc), Place> = HashMap::new();
+    for pair in edges.iter().flat_map(Edge::pairs) {
+        if let Entry::Vacant(entry) = pairs.entry(pair) {
+            let place = measuring.reorder(entry.key());
+            entry.insert(place);
+        }
+    }
+    let Measuring { mut tasks, cache, .. } = measuring;
+    profile::measure(&mut tasks, LEAST_TIME.max(start.elapsed()))?;
+    for task in tasks.iter().filter(|task| task.is_lasting()) {
+        task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
+    }
+    let profile_of = |place: &Place| match place {
+        Place::Task(task) => tasks[*task].profile(),
+        Place::Known(profile) => Some(*profile),
+        Place::Free | Place::Impossible => None,
+    };
+    let profiles: NodeProfiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
+    let costs_of = |(places, profiles): (&Vec<Place>, &Vec<Option<Profile>>)| {
+        let cost = |(place, seconds): (&Place, &Option<f64>)| match place {
+            Place::Free => 0.0,
+            _ => seconds.unwrap_or(IMPOSSIBLE),
+        };
+        places.iter().zip(&settle(profiles)).map(cost).collect()
+    };
+    let nodes = places.iter().zip(&profiles).map(costs_of).collect();
+    let reorders =
+        pairs.iter().filter_map(|(pair, place)| Some((pair.clone(), profile_of(place)?.median))).collect();
+    Ok((Costs { nodes, reorders }, profiles))
+}
+
+impl Measuring<'_> {
+    fn candidate(&mut self, node: usize, choice: &Choice) -> Result<Place> {
+        if takes_no_time(self.network, choice) {
+            return Ok(Place::Free);
+        }
+        let Some(key) = key(self.network, node, choice) else {
+            return Ok(self.packed(node, choice, None)?.unwrap_or(Place::Impossible));
+        };
+        if let Some(place) = self.known.get(&key) {
+            return Ok(*place);
+        }
+        let place = match self.cache.get(&key) {
+            Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+            None => self.packed(node, choice, Some(&key))?.unwrap_or(Place::Impossible),
+        };
+        self.known.insert(key, place);
+        Ok(place)
+    }
+
+    /// A task for a candidate whose weights can be packed.
+    fn packed(&mut self, node: usize, choice: &Choice, key: Option<&String>) -> Result<Option<Place>> {
+        let packed = match self.packs.packed(self.network, node, choice) {
+            Ok(packed) => packed,
+            Err(error) => {
+                if let Some(key) = key.filter(|_| is_lasting(&error)) {
+                    self.cache.put(key.clone(), None);
+                }
+                return Ok(None);
+            }
+        };
+        let work = operator_work(self.network, node, &packed)?;
+        self.tasks.push(Task::new(node, key.cloned(), work));
+        Ok(Some(Place::Task(self.tasks.len() - 1)))
+    }
+
+    fn reorder(&mut self, pair: &(TensorDesc, TensorDesc)) -> Place {
+        let threads = blocktensor::build_info().threads;
+        let key = format!("reorder: {} -> {}, {threads} threads", pair.0, pair.1);
+        match self.cache.get(&key) {
+            Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+            None => {
+                // A reorder has no alternative: a group of its own.
+                let group = self.network.nodes.len() + self.tasks.len();
+                self.tasks.push(Task::new(group, Some(key), Work::Reorder(Box::new(pair.clone()))));
+                Place::Task(self.tasks.len() - 1)
+            }
+        }
+    }
+}
+
+/// Whether it will be refused the next time as well. Other errors, such as those of full memory, are of the moment.
+pub(super) fn is_lasting(error: &Error) -> bool {
+    use blocktensor::Error as E;
+    match error {
+        Error::Operator { source, .. } | Error::Engine(source) => matches!(
+            source,
+            E::UnsupportedOp(_)
+                | E::InvalidArgument(_)
+                | E::LayoutMismatch(_)
+                | E::ShapeMismatch(_)
+                | E::UnsupportedStride(_)
+        ),
+        Error::Invalid { .. } => true,
+        Error::Missing { .. } => false,
+    }
+}
+
+/// Whether it is a view, or a concatenation in place. These are not measured.
+fn takes_no_time(network: &Network, choice: &Choice) -> bool {
+    let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.strides().is_some());
+    let is_view = strided && VIEWS.contains(&choice.op.op());
+    let inputs: Vec<&TensorDesc> = data(network, choice).map(|(_, desc)| desc).collect();
+    is_view || join::is_free(&*choice.op, &inputs, &choice.outputs)
+}
+
+/// What decides how long a candidate takes. `None` for an operator of somebody's own, of which nothing is known.
+pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<String> {
+    let inputs: Vec<String> = choice
+        .inputs
+        .iter()
+        .map(|(id, desc)| {
+            format!("{}{desc}", if network.tensor(*id).constant.is_some() { "constant " } else { "" })
+        })
+        .collect();
+    let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
+    let op = network.nodes[node].op.bound()?;
+    let threads = blocktensor::build_info().threads;
+    Some(format!("{op}: {} -> {}, {threads} threads", inputs.join(", "), outputs.join(", ")))
+}
+
+/// The medians of alternatives. Those whose quartiles overlap with the best one's count as equal to it: they differ by noise.
+pub(super) fn settle(profiles: &[Option<Profile>]) -> Vec<Option<f64>> {
+    let best = profiles.iter().flatten().min_by(|a, b| a.median.total_cmp(&b.median)).copied();
+    let settled = |p: &Profile| match best {
+        Some(best) if p.lower <= best.upper => best.median,
+        _ => p.median,
+    };
+    profiles.iter().map(|p| p.as_ref().map(settled)).collect()
+}
+
+fn operator_work(network: &Network, node: usize, choice: &Choice) -> Result<Work> {
+    let inputs = choice
+        .inputs
+        .iter()
+        .map(|(id, desc)| match &network.tensor(*id).constant {
+            Some(constant) => Ok(Input::Constant(run::reordered(constant, desc)?)),
+            None => Ok(Input::Data(desc.clone())),
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let constants = network.nodes[node].inputs.iter().filter_map(|id| network.tensor(*id).constant.as_ref());
+    let weights: usize = constants.map(|c| 4 * c.numel()).sum();
+    let activations: usize =
+        data(network, choice).map(|(_, d)| d).chain(&choice.outputs).filter_map(|d| d.bytes().ok()).sum();
+    let (op, outputs) = (Arc::clone(&choice.op), choice.outputs.clone());
+    Ok(Work::Operator { op, inputs, outputs, cold: weights > activations })
+}
