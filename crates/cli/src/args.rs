@@ -31,6 +31,9 @@ pub enum Command {
     /// Prints the plan: every step with its layout, every reorder with its bytes.
     #[command(after_help = AFTER)]
     Plan(Plan),
+    /// Runs a model many times, and prints how long it takes.
+    #[command(after_help = AFTER)]
+    Bench(Bench),
 }
 
 /// Options of every command.
@@ -82,6 +85,38 @@ pub struct Plan {
     /// one layout. Measures the layouts unless --layout says otherwise.
     #[arg(long)]
     pub explain: bool,
+    /// Draw the plan, with the time of each step, as a picture for a browser.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the plan in Graphviz's language.
+    #[arg(long, value_name = "FILE")]
+    pub dot: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Bench {
+    #[command(flatten)]
+    pub model: Model,
+    #[command(flatten)]
+    pub planning: Planning,
+    /// Runs that do not count, before the others.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub warm_up: u32,
+    /// How often the model runs [default: for 3 seconds, at least 10 times].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub runs: Option<u32>,
+    /// Runs at a time, each on its part of the threads: for throughput instead of latency.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub streams: Option<u16>,
+    /// Print the time of each step, its share, and what it computes and moves in a second.
+    #[arg(long)]
+    pub layers: bool,
+    /// Compare the plans in all layouts, by turns.
+    #[arg(long, conflicts_with_all = ["layout", "layers", "trace"])]
+    pub compare_layouts: bool,
+    /// Write the steps of one run for chrome://tracing and Perfetto.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
 }
 
 #[derive(Args)]

@@ -118,7 +118,12 @@ pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
             safetensors::serialize(views, None).map_err(|e| bad(e.to_string()))?
         }
     };
-    std::fs::write(path, bytes).map_err(|e| bad(e.to_string()))
+    write("--save", path, &bytes)
+}
+
+/// Writes a file that an option names.
+pub fn write(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|e| Failure::file(option, path, format!("{e}; choose another file")))
 }
 
 fn bytes_of(array: &Array) -> (Dtype, Vec<u8>) {

@@ -2,6 +2,7 @@
 
 mod args;
 mod array;
+mod bench;
 mod check;
 mod failure;
 mod files;
@@ -15,6 +16,7 @@ mod progress;
 mod report;
 mod run;
 mod top;
+mod trace;
 
 use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,6 +68,7 @@ fn command(cli: &Cli) -> Outcome {
         Command::Run(args) => model::in_pool(&args.planning, || run::run(args)),
         Command::Plan(args) => model::in_pool(&args.planning, || plan::run(args)),
         Command::Ops(args) => ops::run(args),
+        Command::Bench(args) => bench::run(args),
     };
     result.unwrap_or_else(|failure| (String::new(), Err(failure)))
 }

@@ -1,11 +1,11 @@
 //! The command `plan`.
 
-use blocktensor_graph::{Layouts, Measurements};
+use blocktensor_graph::{Layouts, Measurements, StepInfo};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
 use crate::failure::Result;
-use crate::{Outcome, model, report};
+use crate::{Outcome, bench, files, model, report};
 
 /// The JSON object of `plan`.
 #[derive(Serialize)]
@@ -16,7 +16,7 @@ struct Plan {
     inputs: Vec<Tensor>,
     outputs: Vec<Tensor>,
     passes: Vec<Pass>,
-    steps: usize,
+    steps: Vec<Step>,
     reorders: Vec<Reorder>,
     arena_bytes: usize,
     live_bytes: usize,
@@ -28,6 +28,33 @@ struct Plan {
 struct Tensor {
     name: String,
     dims: Vec<usize>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    name: String,
+    op: String,
+    kind: &'static str,
+    /// What is fused into it.
+    fused: String,
+    implementation: Option<String>,
+    inputs: Vec<StepTensor>,
+    outputs: Vec<StepTensor>,
+    multiply_adds: u64,
+    /// Operands, results and weights.
+    bytes: usize,
+}
+
+/// A tensor in one layout: steps that make and take it have the same `id`.
+#[derive(Serialize)]
+struct StepTensor {
+    id: usize,
+    name: String,
+    dims: Vec<usize>,
+    #[serde(rename = "type")]
+    of: String,
+    layout: String,
+    constant: bool,
 }
 
 #[derive(Serialize)]
@@ -56,6 +83,12 @@ pub fn run(args: &Args) -> Result<Outcome> {
         planning.layout.get_or_insert(Layouts::Measured);
     }
     let plan = model::plan(&graph, &planning, sizes)?;
+    if let Some(path) = &args.dot {
+        files::write("--dot", path, plan.to_dot().as_bytes())?;
+    }
+    if let Some(path) = &args.svg {
+        files::write("--svg", path, plan.to_svg(Some(&bench::step_times(&plan)?)).as_bytes())?;
+    }
     let explanation = plan.measurements().filter(|_| args.explain).map(Measurements::to_string);
     let text = [Some(plan.to_string()), explanation].into_iter().flatten().collect::<Vec<_>>().join("");
     if !args.model.json {
@@ -80,11 +113,35 @@ pub fn run(args: &Args) -> Result<Outcome> {
         inputs: plan.inputs().map(tensor).collect(),
         outputs: plan.outputs().map(tensor).collect(),
         passes: plan.passes().iter().map(|r| Pass { name: r.pass.name(), changes: r.changes }).collect(),
-        steps: plan.len(),
+        steps: plan.steps().map(Step::of).collect(),
         reorders: reorders.collect(),
         arena_bytes: plan.arena_bytes(),
         live_bytes: plan.live_bytes(),
         text,
     };
     Ok((report::json(&object)?, Ok(())))
+}
+
+impl Step {
+    fn of(step: StepInfo<'_>) -> Step {
+        let tensor = |t: &blocktensor_graph::StepTensor<'_>| StepTensor {
+            id: t.id,
+            name: t.name.to_string(),
+            dims: t.desc.dims().to_vec(),
+            of: t.desc.dtype().to_string(),
+            layout: t.desc.layout_name(),
+            constant: t.is_constant,
+        };
+        Step {
+            name: step.name.to_string(),
+            op: step.op.to_string(),
+            kind: step.kind.name(),
+            fused: step.fused.to_string(),
+            implementation: step.implementation.map(str::to_string),
+            inputs: step.inputs.iter().map(tensor).collect(),
+            outputs: step.outputs.iter().map(tensor).collect(),
+            multiply_adds: step.multiply_adds,
+            bytes: step.bytes(),
+        }
+    }
 }

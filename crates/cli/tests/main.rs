@@ -1,5 +1,6 @@
 //! Runs the real binary on small files.
 
+mod bench;
 mod odd;
 mod ops;
 mod pictures;

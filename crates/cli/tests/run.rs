@@ -91,7 +91,7 @@ fn random_numbers_are_the_same_for_the_same_seed() {
 fn outputs_cut_the_graph_and_all_are_saved() {
     let model = data("mobilenet.onnx");
     let names = run(&["plan", &model, "--json"]).succeeds().json();
-    let steps = names["steps"].as_u64().unwrap();
+    let steps = names["steps"].as_array().unwrap().len();
     // A value in the middle: the name of a reorder-free step's output is the ONNX value.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("all.safetensors");
@@ -117,10 +117,10 @@ fn plan_prints_steps_reorders_and_memory() {
     assert_eq!(json["inputs"][0]["dims"], serde_json::json!([2, 3, 44, 60]));
     assert!(json["arena_bytes"].as_u64().unwrap() >= json["live_bytes"].as_u64().unwrap());
 
-    let fused = json["steps"].as_u64().unwrap();
+    let fused = json["steps"].as_array().unwrap().len();
     let plain =
         ["plan", &model, "--size", "batch=2", "--layout", "nhwc", "--json", "--without", "fuse_post_ops"];
-    assert!(run(&plain).succeeds().json()["steps"].as_u64().unwrap() > fused);
+    assert!(run(&plain).succeeds().json()["steps"].as_array().unwrap().len() > fused);
 
     let both = run(&["run", &model, "--random", "--size", "batch=2", "--layout", "nhwc", "--plan"]);
     assert!(both.succeeds().out.starts_with(plan.out.trim_end()), "{}", both.out);

@@ -28,6 +28,7 @@
 //! ```
 
 mod constant;
+mod draw;
 mod error;
 mod expand;
 mod graph;
@@ -46,5 +47,6 @@ pub use network::{Network, Node, Tensor, TensorId};
 pub use passes::{Pass, PassReport};
 pub use plan::{
     CandidateMeasurement, Layouts, Measurements, NodeMeasurement, Plan, PlanOptions, Profiles, Reorder,
+    StepInfo, StepKind, StepTensor,
 };
 pub use sizes::{Dim, Sizes};

@@ -2,4 +2,5 @@
 
 mod passes;
 mod plans;
+mod steps;
 mod support;

@@ -9,6 +9,7 @@ use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 use super::forms::{DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_sparse, kinds, same_order};
 use super::in_place::{self, Overwrite};
 use super::pack::{self, Packed};
+use super::steps::Effort;
 use super::{Layouts, Place, Plan, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, TensorId};
@@ -301,6 +302,9 @@ impl<'a> Builder<'a> {
         if let Some(last) = self.overwrites.last_mut() {
             *last = overwrite;
         }
+        if let Some(last) = self.steps.last_mut() {
+            last.effort = Effort::of(self.network, node);
+        }
         if let (Some(ParamValue::Int(axis)), "cat") = (node.op.param("axis"), node.op.op()) {
             let last = self.cat_axes.len() - 1;
             self.cat_axes[last] = usize::try_from(*axis).ok();
@@ -354,15 +358,23 @@ impl<'a> Builder<'a> {
         let name = name.into();
         self.cat_axes.push(None);
         self.overwrites.push(None);
-        self.steps.push(Step { name, work, inputs, outputs, scratchpad: (0, 0), last_use: vec![] });
+        self.steps.push(Step {
+            name,
+            work,
+            inputs,
+            outputs,
+            scratchpad: (0, 0),
+            last_use: vec![],
+            effort: Effort::default(),
+        });
     }
 
     /// The slot whose storage a slot uses.
-    fn root(&self, slot: SlotId) -> SlotId {
-        match self.slots[slot.0].place {
-            Place::View(of) => self.root(of),
-            _ => slot,
+    fn root(&self, mut slot: SlotId) -> SlotId {
+        while let Place::View(of) = self.slots[slot.0].place {
+            slot = of;
         }
+        slot
     }
 
     fn finish(mut self, layouts: Layouts, reports: Vec<PassReport>) -> Result<Plan> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Plan, Work};
+use super::{Plan, StepInfo, StepKind};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -10,34 +10,26 @@ impl fmt::Display for Plan {
         for report in self.reports.iter().filter(|r| r.changes > 0) {
             writeln!(f, "pass {}: {}", report.pass.name(), report.changes)?;
         }
-        for step in &self.steps {
-            let (op, note) = match &step.work {
-                Work::Operator { op, implementation, .. } => {
-                    (op.op(), implementation.as_deref().unwrap_or(""))
-                }
-                Work::View(op) => (op.op(), "view"),
-                Work::Restride => ("restride", "view"),
-                Work::Reorder => ("reorder", ""),
-                Work::InPlace { op, .. } => (*op, "in place"),
-                Work::Join => ("cat", "in place"),
-            };
+        for step in self.steps() {
             let results: Vec<String> = step
                 .outputs
                 .iter()
-                .map(|s| &self.slots[s.0])
-                .map(|slot| match &*slot.name {
+                .map(|t| match t.name {
                     // A node of a program has one result with its own name.
-                    name if name.is_empty() || *name == *step.name => slot.desc.to_string(),
-                    name => format!("{name} {}", slot.desc),
+                    name if name.is_empty() || name == step.name => t.desc.to_string(),
+                    name => format!("{name} {}", t.desc),
                 })
                 .collect();
             let sources: Vec<&str> =
-                step.inputs.iter().map(|s| &*self.slots[s.0].name).filter(|name| !name.is_empty()).collect();
-            let fused = match &step.work {
-                Work::Operator { fused, .. } if !fused.is_empty() => format!(" + {fused}"),
-                _ => String::new(),
+                step.inputs.iter().map(|t| t.name).filter(|name| !name.is_empty()).collect();
+            let fused = if step.fused.is_empty() { String::new() } else { format!(" + {}", step.fused) };
+            let StepInfo { name, op, .. } = step;
+            write!(f, "  {name}: {op}{fused} ({}) -> {}", sources.join(", "), results.join(", "))?;
+            let note = match step.kind {
+                StepKind::View => "view",
+                StepKind::InPlace | StepKind::Joined => "in place",
+                StepKind::Operator | StepKind::Reorder => step.implementation.unwrap_or(""),
             };
-            write!(f, "  {}: {op}{fused} ({}) -> {}", step.name, sources.join(", "), results.join(", "))?;
             match note {
                 "" => writeln!(f)?,
                 note => writeln!(f, "  ({note})")?,

@@ -11,9 +11,11 @@ mod memory;
 mod observe;
 mod pack;
 mod run;
+mod steps;
 
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
 pub(crate) use pack::value_of;
+pub use steps::{StepInfo, StepKind, StepTensor};
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -29,6 +31,7 @@ use crate::sizes::Sizes;
 use build::Packs;
 use forms::Target;
 pub(crate) use forms::VIEWS;
+use steps::Effort;
 
 /// Which layouts a plan uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -196,6 +199,7 @@ struct Step {
     scratchpad: (usize, usize),
     /// Slots that no later step uses.
     last_use: Vec<SlotId>,
+    effort: Effort,
 }
 
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Runs a plan.
 
 use std::sync::PoisonError;
+use std::time::Instant;
 
 use blocktensor::ledger::{self, Site};
 use blocktensor::ops::PostOps;
@@ -16,13 +17,39 @@ impl Plan {
     /// `Invalid` for another number of inputs, other sizes, another dtype or other strides; `Engine` and `Operator` for what
     /// operators return: `OutOfMemory`, `ReorderDenied`, `PackMismatch` on another number of threads than the plan's.
     pub fn run(&self, inputs: &[&StridedTensor]) -> Result<Vec<StridedTensor>> {
+        self.run_watched(inputs, &mut |_| {})
+    }
+
+    /// As [`run`](Self::run), with the time that each step took, in **seconds**, in the order of [`steps`](Self::steps).
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_timed(&self, inputs: &[&StridedTensor]) -> Result<(Vec<StridedTensor>, Vec<f64>)> {
+        let mut seconds = Vec::with_capacity(self.steps.len());
+        let mut last = None::<Instant>;
+        let results = self.run_watched(inputs, &mut |done| {
+            let now = Instant::now();
+            if let Some(last) = last.filter(|_| done > 0) {
+                seconds.push((now - last).as_secs_f64());
+            }
+            last = Some(now);
+        })?;
+        Ok((results, seconds))
+    }
+
+    /// Runs the plan. `watch` is called before the first step and after each one, with the number of steps so far.
+    fn run_watched(
+        &self,
+        inputs: &[&StridedTensor],
+        watch: &mut (dyn FnMut(usize) + Send),
+    ) -> Result<Vec<StridedTensor>> {
         self.check(inputs)?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = match idle {
             Some(memory) => memory,
             None => Memory { arena: Arena::new(self.arena_bytes)?, scratchpad: Scratchpad::new() },
         };
-        let results = blocktensor::run(|| self.run_steps(inputs, &mut memory));
+        let results = blocktensor::run(|| self.run_steps(inputs, &mut memory, watch));
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
         results
     }
@@ -51,7 +78,12 @@ impl Plan {
         Ok(())
     }
 
-    fn run_steps(&self, inputs: &[&StridedTensor], memory: &mut Memory) -> Result<Vec<StridedTensor>> {
+    fn run_steps(
+        &self,
+        inputs: &[&StridedTensor],
+        memory: &mut Memory,
+        watch: &mut dyn FnMut(usize),
+    ) -> Result<Vec<StridedTensor>> {
         let mut tensors: Vec<Option<Tensor>> = vec![None; self.slots.len()];
         for (slot, tensor) in self.slots.iter().zip(&mut tensors) {
             *tensor = match &slot.place {
@@ -60,11 +92,13 @@ impl Plan {
                 _ => None,
             };
         }
-        for step in &self.steps {
+        watch(0);
+        for (i, step) in self.steps.iter().enumerate() {
             ledger::at(Site::Node(step.name.clone()), || self.run_step(step, &mut tensors, memory))?;
             for slot in &step.last_use {
                 tensors[slot.0] = None;
             }
+            watch(i + 1);
         }
         self.outputs
             .iter()

@@ -1,0 +1,149 @@
+//! The steps of a plan, for those who show them.
+
+use blocktensor::TensorDesc;
+
+use super::{Plan, SlotId, Step, Work};
+use crate::network::{Network, Node};
+
+/// What kind of step it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StepKind {
+    /// A kernel that writes a new result.
+    Operator,
+    /// The result shares the operand's memory; nothing runs.
+    View,
+    /// A kernel that overwrites its first operand.
+    InPlace,
+    /// A concatenation whose operands were computed in their places; nothing runs.
+    Joined,
+    /// A change of layout.
+    Reorder,
+}
+
+impl StepKind {
+    /// `operator`, `view`, `in place`, `joined`, `reorder`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            StepKind::Operator => "operator",
+            StepKind::View => "view",
+            StepKind::InPlace => "in place",
+            StepKind::Joined => "joined",
+            StepKind::Reorder => "reorder",
+        }
+    }
+}
+
+/// A tensor that a step takes or makes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepTensor<'a> {
+    /// A number for this tensor in this layout: a step that makes it and those that take it have the same.
+    pub id: usize,
+    /// The name of the graph's value. Constants and parts of nodes may have none.
+    pub name: &'a str,
+    /// Sizes, dtype and layout.
+    pub desc: &'a TensorDesc,
+    /// Whether it is known before the run.
+    pub is_constant: bool,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepInfo<'a> {
+    /// The name of the graph's node; a number follows if that node became several operators.
+    pub name: &'a str,
+    /// The op.
+    pub op: &'a str,
+    /// What kind of step it is.
+    pub kind: StepKind,
+    /// The words of its post-ops: what is fused into it.
+    pub fused: &'a str,
+    /// What runs, where the weights are packed for it.
+    pub implementation: Option<&'a str>,
+    /// Its operands; packed weights are not among them.
+    pub inputs: Vec<StepTensor<'a>>,
+    /// Its results.
+    pub outputs: Vec<StepTensor<'a>>,
+    /// Multiplications of a convolution, a linear layer or a product of matrices, each with its addition; 0 for others.
+    pub multiply_adds: u64,
+    /// **Bytes** of weights that it reads.
+    pub weight_bytes: usize,
+}
+
+impl StepInfo<'_> {
+    /// **Bytes** that it has to read and write at least: operands, results, weights. 0 for views.
+    pub fn bytes(&self) -> usize {
+        if matches!(self.kind, StepKind::View | StepKind::Joined) {
+            return 0;
+        }
+        let tensors = self.inputs.iter().chain(&self.outputs);
+        tensors.filter_map(|t| t.desc.bytes().ok()).sum::<usize>() + self.weight_bytes
+    }
+}
+
+/// How much a node has to do: its multiply-adds, and the **bytes** of its weights.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Effort {
+    pub(super) multiply_adds: u64,
+    pub(super) weight_bytes: usize,
+}
+
+impl Effort {
+    pub(super) fn of(network: &Network, node: &Node) -> Effort {
+        let numel = |dims: &[usize]| dims.iter().map(|&d| d as u64).product::<u64>();
+        let dims = |i: usize| network.tensor(node.inputs[i]).dims();
+        let result = || numel(network.tensor(node.outputs[0]).dims());
+        let op = node.op.op();
+        let weights_at = node.op.inputs().iter().position(|name| matches!(*name, "weights" | "b"));
+        let Some(at) = weights_at else { return Effort::default() };
+        let multiply_adds = match op {
+            // [C, O / groups, k...]: each element of the source meets a row of the weights.
+            _ if op.starts_with("conv_transpose") => numel(dims(0)) * numel(&dims(at)[1..]),
+            // [O, C / groups, k...]
+            _ if op.starts_with("conv") => result() * numel(&dims(at)[1..]),
+            "linear" => result() * dims(at).last().map_or(0, |&d| d as u64),
+            "matmul" => result() * dims(0).last().map_or(0, |&d| d as u64),
+            _ => return Effort::default(),
+        };
+        let weights = network.tensor(node.inputs[at]).constant();
+        Effort { multiply_adds, weight_bytes: weights.map_or(0, |w| w.numel() * w.dtype().size_bytes()) }
+    }
+}
+
+impl Plan {
+    /// The steps of a run, in order.
+    pub fn steps(&self) -> impl ExactSizeIterator<Item = StepInfo<'_>> {
+        self.steps.iter().map(|step| self.step_info(step))
+    }
+
+    fn step_info<'a>(&'a self, step: &'a Step) -> StepInfo<'a> {
+        let (op, kind, fused, implementation): (_, _, &str, _) = match &step.work {
+            Work::Operator { op, implementation, fused } => {
+                (op.op(), StepKind::Operator, fused, implementation.as_deref())
+            }
+            Work::View(op) => (op.op(), StepKind::View, "", None),
+            Work::Restride => ("restride", StepKind::View, "", None),
+            Work::Reorder => ("reorder", StepKind::Reorder, "", None),
+            Work::InPlace { op, .. } => (*op, StepKind::InPlace, "", None),
+            Work::Join => ("cat", StepKind::Joined, "", None),
+        };
+        let tensors = |ids: &[SlotId]| ids.iter().map(|id| self.step_tensor(*id)).collect();
+        StepInfo {
+            name: &step.name,
+            op,
+            kind,
+            fused,
+            implementation,
+            inputs: tensors(&step.inputs),
+            outputs: tensors(&step.outputs),
+            multiply_adds: step.effort.multiply_adds,
+            weight_bytes: step.effort.weight_bytes,
+        }
+    }
+
+    fn step_tensor(&self, id: SlotId) -> StepTensor<'_> {
+        let slot = &self.slots[id.0];
+        let is_constant = matches!(slot.place, super::Place::Constant(_));
+        StepTensor { id: id.0, name: &slot.name, desc: &slot.desc, is_constant }
+    }
+}

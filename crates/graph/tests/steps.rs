@@ -1,0 +1,85 @@
+//! What a plan tells of its steps, and pictures of it.
+
+use blocktensor_graph::{Constant, Graph, Layouts, Plan, PlanOptions, StepKind};
+
+use crate::support::random;
+
+/// A convolution with an activation, a view, a linear layer.
+fn plan(layouts: Layouts) -> Plan {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[2.into(), 3.into(), 8.into(), 6.into()]).unwrap();
+    let w = graph.constant("w", Constant::F32(random(&[16, 3, 3, 3], 1))).unwrap();
+    let v = graph.constant("v", Constant::F32(random(&[10, 16], 2))).unwrap();
+    let y = graph.op("first", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    let y = graph.op("second", "relu", &[("x", y)], &[]).unwrap();
+    let y = graph.op("pool <all> & \"more\"", "global_avg_pool", &[("x", y)], &[]).unwrap();
+    let y = graph.op("flat", "view", &[("x", y)], &[("dims", vec![2i64, 16].into())]).unwrap();
+    let y = graph.op("last", "linear", &[("x", y), ("weights", v)], &[]).unwrap();
+    graph.output("scores", y).unwrap();
+    graph.plan(&PlanOptions::new(layouts)).unwrap()
+}
+
+#[test]
+fn steps_tell_what_they_do() {
+    let plan = plan(Layouts::Nhwc);
+    let steps: Vec<_> = plan.steps().collect();
+    assert_eq!(steps.len(), plan.len());
+    let of = |op: &str| steps.iter().find(|s| s.op == op).unwrap_or_else(|| panic!("{op}: {plan}"));
+    let conv = of("conv2d");
+    // The name is that of the node whose result the convolution computes.
+    assert_eq!((conv.kind, conv.fused), (StepKind::Operator, "relu"));
+    // [2, 16, 6, 4] elements, each of 3 x 3 x 3 products; weights and their sizes by hand.
+    assert_eq!((conv.multiply_adds, conv.weight_bytes), (2 * 16 * 6 * 4 * 27, 4 * 16 * 27));
+    assert!(conv.implementation.is_some());
+    assert_eq!(conv.bytes(), 4 * (2 * 3 * 8 * 6 + 2 * 16 * 6 * 4 + 16 * 27));
+    assert_eq!(of("linear").multiply_adds, 2 * 10 * 16);
+    let view = of("view");
+    assert_eq!((view.kind, view.multiply_adds, view.bytes()), (StepKind::View, 0, 0));
+    assert_eq!(of("reorder").kind, StepKind::Reorder);
+    // What a step takes, another one made, or the caller gave.
+    let mut made: Vec<usize> = Vec::new();
+    for step in &steps {
+        let known = |t: &blocktensor_graph::StepTensor<'_>| {
+            t.is_constant || t.name == "image" || made.contains(&t.id)
+        };
+        assert!(step.inputs.iter().all(known), "{}", step.name);
+        made.extend(step.outputs.iter().map(|t| t.id));
+    }
+}
+
+#[test]
+fn a_timed_run_gives_the_same_and_a_time_for_each_step() {
+    for layouts in Layouts::FIXED {
+        let plan = plan(layouts);
+        let x = random(&[2, 3, 8, 6], 3);
+        let (results, seconds) = plan.run_timed(&[&x]).unwrap();
+        assert_eq!(results[0].to_vec::<f32>().unwrap(), plan.run(&[&x]).unwrap()[0].to_vec::<f32>().unwrap());
+        assert_eq!(seconds.len(), plan.len());
+        assert!(seconds.iter().all(|s| *s >= 0.0) && seconds.iter().sum::<f64>() > 0.0);
+    }
+}
+
+#[test]
+fn pictures_show_each_step_and_escape_names() {
+    let plan = plan(Layouts::Blocked);
+    let (svg, dot) = (plan.to_svg(None), plan.to_dot());
+    assert_eq!(svg.matches("<g><title>").count(), plan.len());
+    assert_eq!(svg.matches("<svg").count() + svg.matches("</svg>").count(), 2);
+    assert!(svg.contains("pool &lt;all&gt; &amp; &quot;more&quot;"), "{svg}");
+    assert!(dot.contains("pool <all> & \\\"more\\\""), "{dot}");
+    // Edges go down: a path for each tensor that a step takes from another one.
+    let edges: usize = plan.steps().map(|s| s.inputs.iter().filter(|t| !t.is_constant).count()).sum();
+    let from_caller: usize =
+        plan.steps().map(|s| s.inputs.iter().filter(|t| t.name == "image").count()).sum();
+    assert_eq!(svg.matches("<path ").count(), edges - from_caller);
+    assert_eq!(dot.matches(" -> s").count(), edges);
+    // With times, a step that takes longer is higher.
+    let height = |svg: &str| -> f64 {
+        let from = svg.find("height=\"").unwrap() + 8;
+        svg[from..].split('"').next().unwrap().parse().unwrap()
+    };
+    let seconds: Vec<f64> = (0..plan.len()).map(|i| i as f64).collect();
+    assert!(height(&plan.to_svg(Some(&seconds))) > height(&svg));
+    // A list of another length is not believed.
+    assert_eq!(plan.to_svg(Some(&[1.0])), svg);
+}
