@@ -146,7 +146,7 @@ fn boxes(steps: &[StepInfo<'_>], edges: &[Edge], seconds: Option<&[f64]>) -> Vec
         let ends_with = |source: &usize| lanes.iter().position(|end| end == source);
         let free = |end: &usize| last_use[*end] < i;
         let lane = sources[i].iter().filter_map(ends_with).min();
-        let lane = lane.or_else(|| lanes.iter().position(|end| free(end))).unwrap_or(lanes.len());
+        let lane = lane.or_else(|| lanes.iter().position(free)).unwrap_or(lanes.len());
         match lanes.get_mut(lane) {
             Some(end) => *end = i,
             None => lanes.push(i),
