@@ -61,14 +61,32 @@ impl Problem {
     pub(crate) fn solve(&self, largest: usize) -> Solution {
         let (buckets, lower_bound) = eliminate::eliminate(&self.sizes, &self.tables, largest);
         let proven = buckets.iter().all(|b| b.messages.len() <= 1);
-        let values = self.search(&buckets, if proven { 1 } else { BEAM });
+        let values = if proven { self.read_back(&buckets) } else { self.search(&buckets) };
         let cost = self.cost(&values);
         Solution { values, cost, lower_bound: lower_bound.min(cost), proven }
     }
 
-    /// Gives the variables values, the last eliminated first. What the variable's tables cost at a value is what it costs
-    /// beyond what was expected of it before; where nothing was split, the first choice is the best.
-    fn search(&self, buckets: &[Bucket], beam: usize) -> Vec<usize> {
+    /// Gives the variables values, the last eliminated first. Where no table was split, the best value is the one at which its
+    /// tables cost least.
+    fn read_back(&self, buckets: &[Bucket]) -> Vec<usize> {
+        let mut values = vec![0usize; self.sizes.len()];
+        for bucket in buckets.iter().rev() {
+            let mut best = (f64::INFINITY, 0);
+            for value in 0..self.sizes[bucket.variable] {
+                values[bucket.variable] = value;
+                let own: f64 = bucket.tables.iter().map(|t| t.at(&values)).sum();
+                if own < best.0 {
+                    best = (own, value);
+                }
+            }
+            values[bucket.variable] = best.1;
+        }
+        values
+    }
+
+    /// The same where tables were split: the best few partial solutions stay. What a variable's tables cost at a value, less
+    /// what was expected of it before, is what the value costs.
+    fn search(&self, buckets: &[Bucket]) -> Vec<usize> {
         let mut states = vec![(0.0, vec![0usize; self.sizes.len()])];
         for bucket in buckets.iter().rev() {
             let mut next: Vec<(f64, usize, usize)> = Vec::new();
@@ -81,7 +99,7 @@ impl Problem {
                 }
             }
             next.sort_by(|a, b| a.0.total_cmp(&b.0));
-            next.truncate(beam);
+            next.truncate(BEAM);
             states = next
                 .into_iter()
                 .map(|(cost, i, value)| {

@@ -3,7 +3,7 @@
 //! A variable for each node says which candidate it takes. A tensor with several consumers has one more, the set of orders
 //! that it exists in: so a reorder is paid once, whoever uses its result.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use blocktensor::{MemoryFormat, TensorDesc};
 
@@ -11,7 +11,7 @@ use super::super::build::Choice;
 use super::candidates::{data, is_free};
 use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Problem, Solution};
-use crate::network::{Network, TensorId};
+use crate::network::{Links, Network, TensorId};
 
 /// What everything costs, in **seconds**. Costs are data: measured, computed, or made up by a test.
 #[derive(Clone, Debug, Default)]
@@ -48,16 +48,26 @@ pub(super) struct Edge {
 
 /// The tensors between nodes.
 pub(super) fn edges(network: &Network, candidates: &[Vec<Choice>]) -> Result<Vec<Edge>> {
+    let links = Links::of(network);
+    let mut consumers_of: Vec<Vec<usize>> = vec![Vec::new(); network.tensors.len()];
+    for (n, node) in network.nodes.iter().enumerate() {
+        for id in &node.inputs {
+            // A node that takes a tensor twice wants it once.
+            if consumers_of[id.0].last() != Some(&n) {
+                consumers_of[id.0].push(n);
+            }
+        }
+    }
+    let outputs: HashSet<TensorId> = network.outputs.iter().map(|(_, id)| *id).collect();
     let mut edges = Vec::new();
     for (t, tensor) in network.tensors.iter().enumerate() {
         let id = TensorId(t);
-        let consumers: Vec<usize> =
-            (0..network.nodes.len()).filter(|&n| network.nodes[n].inputs.contains(&id)).collect();
-        let is_output = network.outputs.iter().any(|(_, output)| *output == id);
+        let consumers = std::mem::take(&mut consumers_of[t]);
+        let is_output = outputs.contains(&id);
         if tensor.constant.is_some() || (consumers.is_empty() && !is_output) {
             continue;
         }
-        let producer = network.nodes.iter().position(|n| n.outputs.contains(&id));
+        let producer = links.producer(id);
         let produced = match producer {
             Some(n) => {
                 let at = network.nodes[n].outputs.iter().position(|o| *o == id).unwrap_or(0);
