@@ -15,5 +15,5 @@ export CARGO_TARGET_DIR=$CARGO_TARGET_DIR/miri
 miri() { cargo +nightly miri test --no-default-features "$@"; }
 
 miri --lib -- layout:: buffer:: dtype:: elementwise::plan elementwise::tile simd:: tensor::reorder a_dirty_tail_is_found
-miri --test main -- layout:: tensor::chains tensor::blocked dispatch::registry \
+miri --test main -- dlpack::dlpack layout:: tensor::chains tensor::blocked dispatch::registry \
     --skip calls_by_name_and_typed_calls_give_the_same_result

@@ -340,11 +340,12 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
     if ndim > 0 && t.shape.is_null() {
         return unsupported("shape", "null".into(), "there is a size for each dimension");
     }
+    // Copies: where the tensor is refused, the lists are gone with `owner` before `wrap` returns.
     let list = |p: *const i64| {
         // SAFETY: holds `ndim` values, as the caller promises.
-        (ndim > 0 && !p.is_null()).then(|| unsafe { std::slice::from_raw_parts(p, ndim) })
+        (ndim > 0 && !p.is_null()).then(|| unsafe { std::slice::from_raw_parts(p, ndim) }.to_vec())
     };
-    let (dims, strides) = (list(t.shape).unwrap_or(&[]), list(t.strides));
+    let (dims, strides) = (list(t.shape).unwrap_or_default(), list(t.strides));
     // No object is larger than `isize::MAX` bytes or wraps around the address space.
     let skip = usize::try_from(t.byte_offset).ok().filter(|&s| isize::try_from(s).is_ok());
     let Some(skip) = skip.filter(|&s| t.data.addr().checked_add(s).is_some()) else {
@@ -355,7 +356,7 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         );
     };
     let data = if t.data.is_null() { t.data.cast() } else { t.data.cast::<u8>().wrapping_add(skip) };
-    let memory = Foreign { data, dtype, dims, strides, writable };
+    let memory = Foreign { data, dtype, dims: &dims, strides: strides.as_deref(), writable };
     // SAFETY: the caller's promise; `skip` bytes of the same object precede `data`.
     unsafe { StridedTensor::wrap(op, memory, skip, owner) }
 }
