@@ -13,29 +13,16 @@ const DEFINED: &[(&str, &str)] = &[
     ("DNNL_GPU_VENDOR", "DNNL_VENDOR_INTEL"),
 ];
 
-/// `#cmakedefine01 NAME` entries that are 1: forward passes, all primitives except RNN and attention, AVX2 and AVX-512, no
-/// gemm kernels (no implementation based on them accepts a thread pool).
+/// `#cmakedefine01 NAME` entries that are 1: forward passes; the primitives that blocktensor creates, and those that their
+/// implementations create (a convolution that covers its source is an inner product); AVX2 and AVX-512; no gemm kernels (no
+/// implementation based on them accepts a thread pool).
 const ON: &[&str] = &[
     "BUILD_INFERENCE",
-    "BUILD_BATCH_NORMALIZATION",
-    "BUILD_BINARY",
-    "BUILD_CONCAT",
     "BUILD_CONVOLUTION",
     "BUILD_DECONVOLUTION",
-    "BUILD_ELTWISE",
-    "BUILD_GROUP_NORMALIZATION",
     "BUILD_INNER_PRODUCT",
-    "BUILD_LAYER_NORMALIZATION",
-    "BUILD_LRN",
     "BUILD_MATMUL",
-    "BUILD_POOLING",
-    "BUILD_PRELU",
-    "BUILD_REDUCTION",
     "BUILD_REORDER",
-    "BUILD_RESAMPLING",
-    "BUILD_SHUFFLE",
-    "BUILD_SOFTMAX",
-    "BUILD_SUM",
     "BUILD_AVX512",
     "BUILD_GEMM_KERNELS_NONE",
 ];
