@@ -13,7 +13,14 @@ HEADER = """\
 # of ONNX's operator set use: op, the version that it came with, inputs, outputs, attributes.
 # Inputs and outputs, one after another: s is required, o may be left out, v is a list of one or more, w one of any length.
 # Attributes: name:type, with ! if it is required.
+# Before them, the types of each input: a letter for each type that it may have. Inputs that have one type have one name for it,
+# and the letters stand where the name comes first. F f32, B bool, a b i l i8 to i64, A D I L u8 to u64; * is any.
 """
+
+LETTERS = {
+    "float": "F", "bool": "B", "int8": "a", "int16": "b", "int32": "i", "int64": "l",
+    "uint8": "A", "uint16": "D", "uint32": "I", "uint64": "L",
+}  # fmt: skip
 
 
 def parameters(formal, least):
@@ -27,6 +34,27 @@ def parameters(formal, least):
     return letters or "-"
 
 
+def letters(types):
+    names = [t.removeprefix("tensor(").removesuffix(")") for t in types if t.startswith("tensor(")]
+    chosen = "".join(letter for name, letter in LETTERS.items() if name in names)
+    return "*" if len(chosen) == len(LETTERS) else chosen
+
+
+def types(schema):
+    allowed = {c.type_param_str: letters(c.allowed_type_strs) for c in schema.type_constraints}
+    parts, seen = [], set()
+    for parameter in schema.inputs:
+        name = parameter.type_str
+        if name not in allowed:
+            parts.append("=" + (letters([name]) or "-"))
+        elif parameter.option.name == "Variadic" and not parameter.is_homogeneous:
+            parts.append("=" + allowed[name])
+        else:
+            parts.append(name if name in seen else f"{name}={allowed[name] or '-'}")
+            seen.add(name)
+    return ",".join(parts) or "-"
+
+
 def line(schema):
     inputs = parameters(schema.inputs, schema.min_input)
     # Only the first outputs of some ops are required, though all are listed as such.
@@ -34,7 +62,7 @@ def line(schema):
     attributes = sorted(
         f"{a.name}:{a.type.name}{'!' if a.required else ''}" for a in schema.attributes.values()
     )
-    return " ".join([inputs, outputs, *attributes])
+    return " ".join([inputs, outputs, types(schema), *attributes])
 
 
 def main():

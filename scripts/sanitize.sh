@@ -28,7 +28,9 @@ export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_
 export LSAN_OPTIONS=print_suppressions=0
 # Our own code is unoptimised: an optimised build took over 8 minutes of CPU time for the library alone.
 export CARGO_INCREMENTAL=0
-# Left out: a C program and Python. They load the shared library, and would have to load the sanitizer themselves.
-cargo test --config profile.test.package.blocktensor.opt-level=0 --target "$target" --workspace --no-default-features --features system -- \
+# Left out: a C program and Python. They load the shared library, and would have to load the sanitizer themselves. And a test
+# that compares addresses of locals with the stack: the sanitizer keeps locals elsewhere.
+cargo test --no-fail-fast --config profile.test.package.blocktensor.opt-level=0 --target "$target" --workspace --no-default-features --features system -- \
     --skip a_c_program_runs_a_chain_and_meets_five_errors \
-    --skip a_python_script_with_ctypes_runs_blocked_convolutions
+    --skip a_python_script_with_ctypes_runs_blocked_convolutions \
+    --skip what_is_left_is_what_a_thread_was_started_with_less_what_it_uses

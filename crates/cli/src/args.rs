@@ -100,7 +100,7 @@ pub struct Bench {
     #[command(flatten)]
     pub planning: Planning,
     /// Runs that do not count, before the others.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true)]
     pub warm_up: u32,
     /// How often the model runs [default: for 3 seconds, at least 10 times].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -144,7 +144,7 @@ pub struct Run {
     #[arg(long = "check-outputs", value_name = "[NAME=]FILE")]
     pub checks: Vec<String>,
     /// The largest relative L2 error that --check-outputs allows.
-    #[arg(long, value_name = "ERROR", default_value_t = 1e-5, value_parser = parse_tolerance, requires = "checks")]
+    #[arg(long, value_name = "ERROR", default_value_t = 1e-5, value_parser = parse_tolerance, allow_negative_numbers = true, requires = "checks")]
     pub tolerance: f64,
     /// Print the plan.
     #[arg(long)]

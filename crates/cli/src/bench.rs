@@ -68,6 +68,7 @@ struct Layer {
 
 /// Reads the model, plans it, runs it many times.
 pub fn run(args: &Args) -> Result<Outcome> {
+    files::check_targets(&args.model.model, &[("--trace", args.trace.as_ref())])?;
     let graph = model::read(&args.model)?;
     let sizes = model::sizes(&args.model, &graph)?;
     model::check_sizes(&graph, &sizes)?;

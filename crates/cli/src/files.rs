@@ -1,6 +1,7 @@
 //! Files of tensors: .npy with one, .safetensors with several by name.
 
-use std::path::Path;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
 
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
@@ -119,6 +120,28 @@ pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
         }
     };
     write("--save", path, &bytes)
+}
+
+/// Refuses files that cannot be written, or had better not be: a pipe, which waits for a reader; one that the program reads;
+/// one that it writes twice.
+pub fn check_targets(model: &Path, targets: &[(&str, Option<&PathBuf>)]) -> Result<()> {
+    let mut taken = vec![model.canonicalize().unwrap_or_else(|_| model.to_path_buf())];
+    for (option, path) in targets {
+        let Some(path) = path else { continue };
+        if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_fifo()) {
+            return Err(Failure::file(option, path, "it is a pipe; choose another file"));
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
+        let whole = path.file_name().map_or_else(|| path.to_path_buf(), |name| folder.join(name));
+        let whole = whole.canonicalize().unwrap_or(whole);
+        if taken.contains(&whole) {
+            let text = "it is the model, or another option writes it; choose another file";
+            return Err(Failure::file(option, path, text));
+        }
+        taken.push(whole);
+    }
+    Ok(())
 }
 
 /// Writes a file that an option names.

@@ -4,6 +4,7 @@ use blocktensor_graph::{Error, Graph, Layouts, Plan, PlanOptions, Profiles, Size
 
 use crate::args::{Model, Planning};
 use crate::failure::{Failure, Result, word};
+use crate::files;
 use crate::inputs::dims_text;
 use crate::progress::Progress;
 
@@ -24,9 +25,8 @@ pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + 
 /// Reads the model, with the outputs of `--outputs`.
 pub fn read(model: &Model) -> Result<Graph> {
     let _line = Progress::start("reading the model");
-    if model.model.is_dir() {
-        return Err(Failure::Usage(format!("{}: it is a folder; check the path", model.model.display())));
-    }
+    files::check(&model.model)
+        .map_err(|text| Failure::Usage(format!("{}: {text}", model.model.display())))?;
     let graph = blocktensor_onnx::from_path(&model.model).map_err(|error| match Failure::from(error) {
         // The file's name is part of errors of the system already.
         Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),

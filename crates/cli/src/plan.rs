@@ -75,6 +75,7 @@ struct Reorder {
 
 /// Reads the model, plans it, prints the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
+    files::check_targets(&args.model.model, &[("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref())])?;
     let graph = model::read(&args.model)?;
     let sizes = model::sizes(&args.model, &graph)?;
     model::check_sizes(&graph, &sizes)?;

@@ -17,6 +17,7 @@ use crate::{Outcome, files, model, note, top};
 /// Reads the model and its inputs, plans, runs, compares, writes.
 pub fn run(args: &Run) -> Result<Outcome> {
     let start = Instant::now();
+    files::check_targets(&args.model.model, &[("--save", args.save.as_ref())])?;
     let graph = model::read(&args.model)?;
     let read_ms = milliseconds(start);
     let sizes = model::sizes(&args.model, &graph)?;

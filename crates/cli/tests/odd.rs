@@ -33,11 +33,20 @@ fn pipes_and_devices_are_refused_at_once() {
     assert!(made.is_ok_and(|status| status.success()), "mkfifo");
     let (model, image) = (data("resnet.onnx"), data("resnet.image.npy"));
     for file in [text(&pipe), "/dev/zero"] {
-        run(&["run", file]).fails(1, &[file, "copy it into a file"]);
+        run(&["run", file]).fails(2, &[file, "copy it into a file"]);
         run(&["run", &model, "--input", &image, "--top-k", "1", "--labels", file])
             .fails(2, &["a pipe or a device"]);
         run(&["run", &model, "--input", &image, "--preprocess", file]).fails(2, &["a pipe or a device"]);
     }
+    let one = ["--size", "batch=1"];
+    run(&[&["run", &model, "--random", "--save", text(&pipe)][..], &one].concat())
+        .fails(2, &["--save", "a pipe"]);
+    run(&[&["plan", &model, "--svg", text(&pipe)][..], &one].concat()).fails(2, &["--svg", "a pipe"]);
+    run(&[&["bench", &model, "--trace", text(&pipe)][..], &one].concat()).fails(2, &["--trace", "a pipe"]);
+    run(&[&["plan", &model, "--svg", &model][..], &one].concat()).fails(2, &["--svg", "it is the model"]);
+    let twice = folder.path().join("plan.out");
+    run(&[&["plan", &model, "--svg", text(&twice), "--dot", text(&twice)][..], &one].concat())
+        .fails(2, &["--dot", "another option writes it"]);
     run(&["run", &model, "--input", text(&pipe)]).fails(2, &["pipe.npy", "copy it into a file"]);
     run(&["run", &model, "--input", &image, "--check-outputs", text(&pipe)]).fails(2, &["pipe.npy"]);
     let picture = folder.path().join("pipe.png");

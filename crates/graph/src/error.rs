@@ -45,6 +45,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// The same error with the output of the graph that it is about.
+    pub(crate) fn in_output(self, name: &str) -> Error {
+        match self {
+            Error::Invalid { what, got, rule, remedy } => {
+                Error::Invalid { what: format!("output `{name}`, {what}"), got, rule, remedy }
+            }
+            other => other,
+        }
+    }
+
     /// The same error with the node where it came up.
     pub(crate) fn within(self, node: &str, op: &str) -> Error {
         match self {

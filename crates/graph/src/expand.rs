@@ -300,8 +300,8 @@ impl Expansion<'_> {
             .collect::<Result<Vec<_>>>()?;
         let descs = descs_of(inputs)?;
         for result in operation.infer(&descs).map_err(|e| self.of_operator(e))? {
-            // Views cost nothing.
-            if !VIEWS.contains(&operation.op()) {
+            // Views cost nothing, but what is repeated is written out.
+            if !VIEWS.contains(&operation.op()) || operation.op() == "expand" {
                 self.computes(result.dims(), element_type(result.dtype(), Integer::I64))?;
             }
         }

@@ -291,7 +291,7 @@ impl Graph {
                     remedy: "choose another output".to_string(),
                 });
             };
-            let tensor = network.tensor_of(value)?;
+            let tensor = network.tensor_of(value).map_err(|e| e.in_output(name))?;
             network.outputs.push((name.clone(), tensor));
         }
         Ok(network)

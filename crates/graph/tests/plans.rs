@@ -284,3 +284,50 @@ fn many_threads_run_one_plan_at_the_same_time() {
         });
     }
 }
+
+/// A permuted view, an activation, numbers for each channel: the activation's result has the view's strides.
+#[test]
+fn channels_of_permuted_tensors_are_added_in_every_layout() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[2.into(), 16.into(), 8.into(), 6.into()]).unwrap();
+    let c = graph.constant("c", Constant::F32(random(&[8], 1))).unwrap();
+    let y = graph.op("turn", "permute", &[("x", x)], &[("axes", vec![0i64, 2, 1, 3].into())]).unwrap();
+    let y = graph.op("act", "sigmoid", &[("x", y)], &[]).unwrap();
+    let y = graph.op("add", "add_channel", &[("x", y), ("values", c)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let x = random(&[2, 16, 8, 6], 2);
+    let want = ops::add_channel(
+        &ops::sigmoid(&x.permute(&[0, 2, 1, 3]).unwrap().contiguous(MemoryFormat::Contiguous).unwrap())
+            .unwrap(),
+        &random(&[8], 1),
+    );
+    for layouts in Layouts::FIXED {
+        let got = graph.plan(&PlanOptions::new(layouts)).unwrap().run(&[&x]).unwrap();
+        let got = got[0].contiguous(MemoryFormat::Contiguous).unwrap();
+        assert!(relative_error(&got, want.as_ref().unwrap()) < 1e-6, "{layouts:?}");
+    }
+}
+
+/// One pixel has row-major and channels-last strides at once: what overwrites it must not change its mind.
+#[test]
+fn one_pixel_is_overwritten_and_then_padded_or_resized() {
+    for (op, params) in [
+        ("upsample_bilinear", vec![("output", vec![2i64, 2].into())]),
+        ("pad", vec![("padding", vec![1i64, 0, 1, 0].into())]),
+    ] {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2.into(), 16.into(), 8.into(), 8.into()]).unwrap();
+        let w = graph.constant("w", Constant::F32(random(&[16, 16, 1, 1], 1))).unwrap();
+        let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+        let y = graph.op("pool", "global_avg_pool", &[("x", y)], &[]).unwrap();
+        let y = graph.op("act", "sigmoid", &[("x", y)], &[]).unwrap();
+        let y = graph.op("last", op, &[("x", y)], &params).unwrap();
+        graph.output("y", y).unwrap();
+        let x = random(&[2, 16, 8, 8], 2);
+        let runs = Layouts::FIXED.map(|l| graph.plan(&PlanOptions::new(l)).unwrap().run(&[&x]).unwrap());
+        for run in &runs[1..] {
+            let got = run[0].contiguous(MemoryFormat::Contiguous).unwrap();
+            assert!(relative_error(&got, &runs[0][0]) < 1e-5, "{op}");
+        }
+    }
+}

@@ -8,7 +8,10 @@ use crate::model::check_name;
 
 /// The type of the elements of a tensor, in the words of [`ElementType`].
 pub(crate) fn element_type(value: &ValueInfoProto) -> Option<String> {
-    let of = value.r#type.as_ref()?.tensor_type.as_ref()?.elem_type?;
+    let Some(tensor) = value.r#type.as_ref()?.tensor_type.as_ref() else {
+        return Some("no tensor".to_string());
+    };
+    let of = tensor.elem_type?;
     Some(match of {
         DataType(0) => return None,
         DataType::FLOAT => ElementType::F32.to_string(),

@@ -220,9 +220,11 @@ impl Integers {
     /// A result as a tensor of s32 holds it.
     fn narrow(&self, value: f64) -> Result<i32> {
         let value = self.of.wrap(value as i64);
-        i32::try_from(value).map_err(|_| {
+        let is_lost = self.of == Integer::U64 && value < 0;
+        i32::try_from(value).ok().filter(|_| !is_lost).ok_or_else(|| {
             let rule = "tensors hold integers of 32 bits, and this result does not fit";
             let remedy = "pass smaller values, or compute it outside the model";
+            let value = if is_lost { value as u64 as i128 } else { i128::from(value) };
             let got = format!("a result of {value} ({})", self.of);
             Error::InvalidArgument(Complaint::new(self.function.name(), "operands", got, rule, remedy))
         })

@@ -77,8 +77,9 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
     let mut opsets: HashMap<String, i64> = HashMap::new();
     for set in &parsed.opset_import {
         let domain = canonical(set.domain.as_deref().unwrap_or_default());
-        if opsets.insert(domain.to_string(), set.version.unwrap_or(1)).is_some() {
-            let rule = format!("it imports the operator set `{domain}` once");
+        let version = set.version.unwrap_or(1);
+        if opsets.insert(domain.to_string(), version).is_some_and(|other| other != version) {
+            let rule = format!("it imports one version of the operator set `{domain}`");
             return Err(Error::invalid("the model", "two versions", rule, "export the model again"));
         }
     }
@@ -251,7 +252,8 @@ impl Model<'_> {
             }
             attributes.push((key, self.attribute(&what, attribute)?));
         }
-        if !self.importer.is_registered(&domain, &op_type) && domain.is_empty() {
+        let is_checked = domain.is_empty() && !self.importer.is_registered(&domain, &op_type);
+        if is_checked {
             let what = format!("node `{name}` ({op_type})");
             ops::schema::check(&what, &op_type, version, &proto.input, &proto.output, &attributes)?;
         }
@@ -264,7 +266,7 @@ impl Model<'_> {
         }
         let import = self.importer.find(&domain, &op_type, version, &attributes);
         let outputs: Vec<bool> = proto.output.iter().map(|n| !n.is_empty()).collect();
-        let node = OnnxNode { domain, op_type, version, attributes, outputs, import };
+        let node = OnnxNode { domain, op_type, version, attributes, outputs, import, is_checked };
         Ok(Step { node, inputs, outputs: proto.output })
     }
 
@@ -320,6 +322,7 @@ impl Model<'_> {
         captured.sort_unstable();
         captured.dedup();
         Ok(Subgraph {
+            declared: proto.output.iter().map(declared::element_type).collect(),
             constants: constants.into_iter().map(|(name, c)| (name, c.into())).collect(),
             steps: steps.into_iter().map(|(_, step)| step).collect(),
             inputs,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use blocktensor_graph::{Constant, Expand, Expansion, Result, Value};
 
-use crate::fold;
 use crate::subgraph::Subgraph;
+use crate::{fold, ops};
 
 /// How a node of one op becomes operators: its inputs at known sizes (`None` where the node leaves one out) to its outputs.
 ///
@@ -100,6 +100,8 @@ pub struct OnnxNode {
     /// Whether each output has a name, so that something may use it.
     pub(crate) outputs: Vec<bool>,
     pub(crate) import: Result<Import, String>,
+    /// Whether it is one of ONNX's own ops, whose definition is known.
+    pub(crate) is_checked: bool,
 }
 
 impl OnnxNode {
@@ -208,6 +210,9 @@ impl Expand for OnnxNode {
             Ok(import) => import,
             Err(reason) => return Err(cx.unsupported(reason)),
         };
+        if self.is_checked {
+            ops::schema::check_types(self, inputs, cx)?;
+        }
         if let Some(results) = fold::evaluate(self, inputs, cx)? {
             for value in &results {
                 cx.computes(value.dims(), value.element_type())?;

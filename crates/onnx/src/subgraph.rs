@@ -22,6 +22,8 @@ pub struct Subgraph {
     pub(crate) constants: Vec<(String, Value)>,
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
+    /// The types that the outputs are said to have.
+    pub(crate) declared: Vec<Option<String>>,
     /// Names that it takes from the graph around it.
     pub(crate) captured: Vec<String>,
 }
@@ -54,6 +56,16 @@ impl Subgraph {
             let results = step.node.expand(&inputs, cx)?;
             values.extend(step.outputs.iter().cloned().zip(results));
         }
-        self.outputs.iter().map(|name| values.get(name).cloned().ok_or_else(|| lost(name, cx))).collect()
+        let mut results = Vec::with_capacity(self.outputs.len());
+        for (name, declared) in self.outputs.iter().zip(&self.declared) {
+            let value = values.get(name).cloned().ok_or_else(|| lost(name, cx))?;
+            let of = value.element_type().to_string();
+            if declared.as_ref().is_some_and(|declared| *declared != of) {
+                let rule = format!("the graph says that it is {}", declared.as_deref().unwrap_or_default());
+                return Err(cx.invalid(&format!("output `{name}`"), of, &rule, "export the model again"));
+            }
+            results.push(value);
+        }
+        Ok(results)
     }
 }

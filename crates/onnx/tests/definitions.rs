@@ -1,9 +1,9 @@
 //! Nodes and values against what ONNX, and the model itself, say about them.
 
 use blocktensor_graph::Sizes;
-use rten_onnx::onnx::{AttributeProto, DataType, OperatorSetIdProto};
+use rten_onnx::onnx::{AttributeProto, DataType, GraphProto, OperatorSetIdProto};
 
-use crate::support::{Model, float, int, ints, value, word};
+use crate::support::{Model, float, graph, int, ints, tensor, value, word};
 
 /// The error of a model that is read and gets its sizes.
 #[track_caller]
@@ -141,6 +141,10 @@ fn versions_are_given_once_and_known() {
     let model = || two().node("Relu", &["x"], &["y"]).output("y").proto();
     let mut twice = model();
     twice.opset_import.push(OperatorSetIdProto { domain: Some("ai.onnx".into()), version: Some(12) });
+    // The same version under ONNX's two names is no contradiction.
+    let mut same = model();
+    same.opset_import.push(OperatorSetIdProto { domain: Some("ai.onnx".into()), version: Some(18) });
+    assert!(blocktensor_onnx::from_bytes(&same.write_buf().expect("bytes")).is_ok());
     let mut new = model();
     new.ir_version = Some(99);
     for (proto, part) in [(twice, "two versions"), (new, "version 99 of ONNX's file format")] {
@@ -170,4 +174,59 @@ fn computed_constants_have_a_limit_together() {
     assert_refused(model, &["`n32`", "1 GiB", "store it in the file"]);
     let padded = Model::new().input("x", &[1]).floats("a", &[1], &[1.0]).ints("p", &[0, 1 << 30]);
     assert_refused(padded.node("Pad", &["a", "p"], &["y"]).output("y"), &["`n0` (Pad)", "1 GiB"]);
+}
+
+#[test]
+fn operands_have_the_types_of_their_op() {
+    let ints = || Model::new().input_of("i", DataType::INT64, &[2]).input("x", &[2, 2]);
+    let cases = [
+        ints().node("And", &["i", "i"], &["y"]),
+        ints().node("Where", &["i", "x", "x"], &["y"]),
+        ints().node("Not", &["x"], &["y"]),
+        ints().node("Sum", &["i", "i"], &["y"]),
+        ints().node("Add", &["x", "i"], &["y"]),
+        ints().floats("a", &[], &[0.7]).node("CumSum", &["x", "a"], &["y"]),
+        ints().floats("a", &[], &[5.5]).int("b", 1).node("Range", &["b", "a", "b"], &["y"]),
+        ints().floats("s", &[2], &[2.0, 2.0]).node("Reshape", &["x", "s"], &["y"]),
+        ints().ints("s", &[1, 1]).node("Resize", &["x", "", "s"], &["y"]),
+    ];
+    for (i, model) in cases.into_iter().enumerate() {
+        let error = refused(model.output("y"));
+        assert!(error.contains("`n0`") && error.contains("cast"), "case {i}: {error}");
+    }
+}
+
+#[test]
+fn graphs_in_nodes_are_what_they_say() {
+    let branch = |of, outputs: &[&str]| {
+        let mut branch = Model::new();
+        for name in outputs {
+            branch = branch.node("Relu", &["x"], &[name]);
+            branch.graph.output.push(value(name, of, &[2]));
+        }
+        branch.graph
+    };
+    let model = |then: GraphProto, otherwise: GraphProto| {
+        let attributes = vec![graph("then_branch", then), graph("else_branch", otherwise)];
+        let model = Model::new().input("x", &[2]);
+        let condition = tensor("c", DataType::BOOL, &[], vec![1]);
+        let mut model = model.node_with("If", &["c"], &["y"], attributes).output("y");
+        model.graph.initializer.push(condition);
+        model
+    };
+    let float = || branch(DataType::FLOAT, &["a"]);
+    assert!(model(float(), float()).read().is_ok_and(|g| g.with_sizes(&Sizes::new()).is_ok()));
+    assert_refused(model(branch(DataType::INT64, &["a"]), float()), &["output `a`", "it is i64"]);
+    assert_refused(model(branch(DataType::FLOAT, &["a", "b"]), float()), &["then_branch", "2 outputs"]);
+    assert_refused(model(float(), branch(DataType::FLOAT, &["a", "b"])), &["else_branch", "2 outputs"]);
+}
+
+#[test]
+fn repeated_constants_count_too() {
+    let model = || Model::new().input("x", &[1]).floats("c", &[2], &[1.0, 2.0]).ints("s", &[1 << 23]);
+    let mut tiles = model();
+    for i in 0..40 {
+        tiles = tiles.node("Tile", &["c", "s"], &[&format!("t{i}")]).output(&format!("t{i}"));
+    }
+    assert_refused(tiles, &["(Tile)", "1 GiB"]);
 }

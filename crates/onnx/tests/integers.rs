@@ -132,3 +132,18 @@ fn a_constant_that_kernels_cannot_take_has_a_node() {
         "{error:?}"
     );
 }
+
+#[test]
+fn unsigned_integers_beyond_i64_are_errors() {
+    let error = cast(DataType::INT64, s32(&[-1]), 13).expect_err("2^64 - 1 has 64 bits");
+    assert!(error.contains("18446744073709551615"), "{error}");
+    assert_eq!(cast(DataType::INT64, s32(&[5]), 13), Ok(vec![5.0]));
+    let model = Model::new().input("x", &[1]).int("a", -1);
+    let folded =
+        model.node_with("Cast", &["a"], &["b"], vec![int("to", 13)]).output("b").read().expect("a graph");
+    let error = folded.with_sizes(&blocktensor_graph::Sizes::new()).expect_err("an error").to_string();
+    assert!(error.contains("u64 of 2^63 or more"), "{error}");
+    let wide = Model::new().input("x", &[1]).int("a", 1 << 40).node("Identity", &["a"], &["y"]).output("y");
+    let error = wide.run_on(vec![]).expect_err("an output of 41 bits");
+    assert!(error.contains("output `y`"), "{error}");
+}

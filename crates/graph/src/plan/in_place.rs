@@ -3,7 +3,7 @@
 use blocktensor::ops::PostOps;
 use blocktensor::{DType, TensorDesc};
 
-use super::forms::same_order;
+use super::forms::{is_sparse, same_order};
 use super::join::Part;
 use super::{Place, Slot, SlotId, Step, Work};
 use crate::network::Node;
@@ -38,6 +38,10 @@ pub(super) fn overwrite(node: &Node, inputs: &[&TensorDesc], output: &TensorDesc
         (None, "prelu") if inputs[1].dims() == [*output.dims().get(1)?] => (op, vec![0], Some(1)),
         _ => return None,
     };
+    // Numbers for each channel meet channels that lie in one of the usual orders.
+    if channel.is_some() && is_sparse(output) {
+        return None;
+    }
     let post_ops: PostOps = words.parse().ok()?;
     targets.iter().all(|&i| fits(i)).then_some(Overwrite { op, post_ops, targets, channel })
 }

@@ -1,5 +1,7 @@
 //! Where intermediate results lie in the arena.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use blocktensor::ALIGN;
 
 /// A piece of memory that is needed from one step to another, both included.
@@ -13,12 +15,19 @@ pub(super) struct Piece {
 /// Offsets of the pieces, in **bytes**; the size of the arena; the largest sum of pieces that live at the same time.
 ///
 /// Pieces are placed one after another, each in the smallest gap between those that live at the same time. The order decides
-/// how much is lost in gaps: the best of several is taken.
+/// how much is lost in gaps: the best of several is taken. Where so many pieces live at the same time that this would take
+/// long, memory is given and taken back step by step instead.
 pub(super) fn assign(pieces: &[Piece]) -> (Vec<usize>, usize, usize) {
     let live = live_bytes(pieces).into_iter().max().unwrap_or(0);
+    let once = meetings(pieces);
+    if once > MOST_MEETINGS {
+        let (offsets, end) = by_steps(pieces);
+        return (offsets, end, live);
+    }
+    let tries = TRIES.min(MOST_MEETINGS / once.max(1));
     let mut best: Option<(Vec<usize>, usize)> = None;
     'search: for mut order in orders(pieces) {
-        for _ in 0..TRIES {
+        for _ in 0..tries.max(1) {
             let (offsets, end) = place(pieces, &order);
             let highest = order.iter().position(|&i| offsets[i] + size(&pieces[i]) == end);
             if best.as_ref().is_none_or(|(_, smallest)| end < *smallest) {
@@ -36,6 +45,74 @@ pub(super) fn assign(pieces: &[Piece]) -> (Vec<usize>, usize, usize) {
     }
     let (offsets, end) = best.unwrap_or_default();
     (offsets, end, live)
+}
+
+/// How many pairs of pieces are looked at.
+const MOST_MEETINGS: usize = 1 << 24;
+
+/// How often two pieces live at the same time, counted from both.
+fn meetings(pieces: &[Piece]) -> usize {
+    let steps = pieces.iter().map(|p| p.last + 1).max().unwrap_or(0);
+    let (mut begun, mut ended) = (vec![0usize; steps + 1], vec![0usize; steps + 1]);
+    for piece in pieces {
+        begun[piece.first + 1..].first_mut().into_iter().for_each(|n| *n += 1);
+        ended[piece.last + 1..].first_mut().into_iter().for_each(|n| *n += 1);
+    }
+    for step in 0..steps {
+        begun[step + 1] += begun[step];
+        ended[step + 1] += ended[step];
+    }
+    // Those that begin before a piece ends, less those that end before it begins.
+    pieces.iter().map(|p| begun[p.last + 1] - ended[p.first]).sum()
+}
+
+/// Step by step: a piece takes the smallest free range that holds it when it is first needed, and gives it back after its last
+/// step.
+fn by_steps(pieces: &[Piece]) -> (Vec<usize>, usize) {
+    let mut offsets = vec![0; pieces.len()];
+    let mut begins: Vec<usize> = (0..pieces.len()).collect();
+    begins.sort_by_key(|&i| (pieces[i].first, std::cmp::Reverse(size(&pieces[i]))));
+    let mut ends: BTreeSet<(usize, usize)> = BTreeSet::new();
+    // Free ranges below `end`: by offset, and by size.
+    let (mut free, mut by_size, mut end) = (BTreeMap::<usize, usize>::new(), BTreeSet::new(), 0);
+    for i in begins {
+        let piece = &pieces[i];
+        while let Some(&(last, gone)) = ends.first().filter(|(last, _)| *last < piece.first) {
+            ends.remove(&(last, gone));
+            let (mut from, mut length) = (offsets[gone], size(&pieces[gone]));
+            if let Some((&before, &own)) =
+                free.range(..from).next_back().filter(|(b, own)| **b + **own == from)
+            {
+                by_size.remove(&(own, before));
+                free.remove(&before);
+                (from, length) = (before, own + length);
+            }
+            if let Some(own) = free.remove(&(from + length)) {
+                by_size.remove(&(own, from + length));
+                length += own;
+            }
+            free.insert(from, length);
+            by_size.insert((length, from));
+        }
+        ends.insert((piece.last, i));
+        let wanted = size(piece);
+        offsets[i] = match by_size.range((wanted, 0)..).next().copied() {
+            Some((length, from)) => {
+                by_size.remove(&(length, from));
+                free.remove(&from);
+                if length > wanted {
+                    free.insert(from + wanted, length - wanted);
+                    by_size.insert((length - wanted, from + wanted));
+                }
+                from
+            }
+            None => {
+                end += wanted;
+                end - wanted
+            }
+        };
+    }
+    (offsets, end)
 }
 
 /// The bytes that live at each step.
@@ -176,16 +253,39 @@ mod tests {
                 })
                 .collect();
             let (offsets, end, live) = assign(&pieces);
-            for (i, a) in pieces.iter().enumerate() {
-                assert!(offsets[i].is_multiple_of(ALIGN) && offsets[i] + a.bytes <= end);
-                for (j, b) in pieces.iter().enumerate().skip(i + 1) {
-                    let together = a.first <= b.last && b.first <= a.last;
-                    let apart = offsets[i] + a.bytes <= offsets[j] || offsets[j] + b.bytes <= offsets[i];
-                    assert!(!together || apart, "{a:?} at {} and {b:?} at {}", offsets[i], offsets[j]);
-                }
-            }
             assert!(live <= end && end <= 2 * live);
+            let pairs = check(&pieces, &offsets, end);
+            assert_eq!(meetings(&pieces), 2 * pairs + pieces.len());
+            let (offsets, end) = by_steps(&pieces);
+            check(&pieces, &offsets, end);
+            assert!(live <= end && end <= 3 * live);
         }
+    }
+
+    /// Checks that pieces lie inside the memory and apart; counts the pairs that live at the same time.
+    fn check(pieces: &[Piece], offsets: &[usize], end: usize) -> usize {
+        let mut pairs = 0;
+        for (i, a) in pieces.iter().enumerate() {
+            assert!(offsets[i].is_multiple_of(ALIGN) && offsets[i] + a.bytes <= end);
+            for (j, b) in pieces.iter().enumerate().skip(i + 1) {
+                let together = a.first <= b.last && b.first <= a.last;
+                let apart = offsets[i] + a.bytes <= offsets[j] || offsets[j] + b.bytes <= offsets[i];
+                assert!(!together || apart, "{a:?} at {} and {b:?} at {}", offsets[i], offsets[j]);
+                pairs += usize::from(together);
+            }
+        }
+        pairs
+    }
+
+    #[test]
+    fn many_pieces_that_live_long_are_placed_step_by_step() {
+        // Each lives until the end.
+        let pieces: Vec<Piece> =
+            (0..6000).map(|i| Piece { bytes: 64 * (1 + i % 3), first: i, last: 6000 }).collect();
+        assert!(meetings(&pieces) > MOST_MEETINGS);
+        let (offsets, end, live) = assign(&pieces);
+        assert_eq!(end, live);
+        check(&pieces, &offsets, end);
     }
 
     #[test]

@@ -124,7 +124,12 @@ impl Plan {
         };
         if let Work::InPlace { post_ops, .. } = &step.work {
             let result = self.overwrite(step, post_ops, tensors, memory)?.map_err(of)?;
-            tensors[step.outputs[0].0] = Some(result);
+            let slot = step.outputs[0].0;
+            // The operand's strides may differ where sizes are 1, and kernels go by strides.
+            tensors[slot] = Some(match &result {
+                Tensor::Strided(x) => restrided(x, &self.slots[slot].desc)?,
+                _ => result,
+            });
             return Ok(());
         }
         let results = {

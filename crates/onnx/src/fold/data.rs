@@ -37,14 +37,17 @@ impl Data {
         Data { dims, values, of: self.of }
     }
 
-    /// What remains of results that do not fit into the type.
-    pub fn wrapped(mut self) -> Data {
+    /// What remains of results that do not fit into the type. `None` if one is a u64 of 2^63 or more, which i64 cannot hold.
+    pub fn wrapped(mut self) -> Option<Data> {
         if let ElementType::Int(of) = self.of
             && of != Integer::I64
         {
             self.values.iter_mut().for_each(|v| *v = of.wrap(*v));
+            if of == Integer::U64 && self.values.iter().any(|v| *v < 0) {
+                return None;
+            }
         }
-        self
+        Some(self)
     }
 
     /// Elements between neighbours along each axis.

@@ -31,7 +31,7 @@ pub(crate) fn evaluate(
         return Ok(None);
     };
     let (first, second) = (&all[0], all.get(1));
-    let one = |data: Data| Ok(Some(vec![data.wrapped().into()]));
+    let one = |data: Data| Ok(Some(vec![fitting(data, cx)?]));
     match (node.op_type(), second) {
         ("Where", Some(a)) if all.len() == 3 => {
             same_type(&all[1..], cx)?;
@@ -191,7 +191,7 @@ fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<O
     if !matches!(op, "Add" | "Sub" | "Mul" | "Div" | "Mod" | "Pow") {
         y.of = ElementType::Bool;
     }
-    Ok(Some(vec![y.wrapped().into()]))
+    Ok(Some(vec![fitting(y, cx)?]))
 }
 
 /// A power that wraps around. That of a negative exponent is a fraction, of which the whole part is left.
@@ -213,6 +213,14 @@ fn power(x: i64, exponent: i64) -> i64 {
         -1 => -1,
         _ => 0,
     }
+}
+
+/// A result in its type.
+pub(crate) fn fitting(data: Data, cx: &Expansion<'_>) -> Result<Value> {
+    data.wrapped().map(Value::from).ok_or_else(|| {
+        let rule = "integers are read and computed as i64";
+        cx.invalid("result", "a u64 of 2^63 or more", rule, "use smaller numbers")
+    })
 }
 
 fn same_type(operands: &[Data], cx: &Expansion<'_>) -> Result<()> {

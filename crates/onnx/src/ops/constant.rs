@@ -5,6 +5,7 @@ use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Result, Value
 
 use super::args::{dims_of, input, int_list, number};
 use super::{Op, build, op};
+use crate::fold::{self, data::Data};
 use crate::integers::{self, Function};
 use crate::node::{Attribute, Kind, OnnxNode};
 
@@ -83,9 +84,8 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
         }]);
     };
     let dims = x.dims().to_vec();
-    if let (ElementType::Int(of), Some(values)) = (to, constant.as_ints()) {
-        let values = values.iter().map(|&v| of.wrap(v)).collect();
-        return Ok(vec![Constant::Int { of, dims, values }.into()]);
+    if let (ElementType::Int(_), Some(values)) = (to, constant.as_ints()) {
+        return Ok(vec![fold::fitting(Data { dims, values: values.to_vec(), of: to }, cx)?]);
     }
     let values = constant.to_f64()?;
     Ok(vec![match to {
@@ -93,8 +93,8 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
             let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
             build::constant(&values, &dims)?
         }
-        ElementType::Int(of) => {
-            Constant::Int { of, dims, values: values.into_iter().map(|v| of.wrap(v as i64)).collect() }.into()
+        ElementType::Int(_) => {
+            fold::fitting(Data { dims, values: values.into_iter().map(|v| v as i64).collect(), of: to }, cx)?
         }
         ElementType::Bool => {
             Constant::Bool { dims, values: values.into_iter().map(|v| v != 0.0).collect() }.into()

@@ -43,6 +43,13 @@ fn branch(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     let Some(condition) = flag(input(inputs, 0, cx)?) else {
         return Err(cx.unsupported("a condition that depends on the values of an input"));
     };
+    for name in ["then_branch", "else_branch"] {
+        let count = graph(node, name, cx)?.outputs.len();
+        if count != node.outputs() {
+            let rule = format!("the node has {}", node.outputs());
+            return Err(cx.invalid(name, format!("{count} outputs"), &rule, "export the model again"));
+        }
+    }
     let name = if condition { "then_branch" } else { "else_branch" };
     graph(node, name, cx)?.expand(&[], &outer(node, inputs), cx)
 }
@@ -69,6 +76,12 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     if state.len() != carried || body.outputs.len() < carried + 1 {
         let got = format!("{} values", state.len());
         return Err(cx.invalid("body", got, &format!("it carries {carried}"), "export the model again"));
+    }
+    if body.outputs.len() != node.outputs() + 1 {
+        let (got, rule) =
+            (format!("{} outputs", body.outputs.len()), format!("the node has {}", node.outputs()));
+        let rule = format!("{rule}, and the condition comes first");
+        return Err(cx.invalid("body", got, &rule, "export the model again"));
     }
     let mut stacked: Vec<Vec<Value>> = vec![Vec::new(); body.outputs.len() - 1 - carried];
     let mut round = 0;

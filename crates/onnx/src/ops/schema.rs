@@ -6,14 +6,18 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use blocktensor_graph::{ElementType, Expansion, Integer, Value};
+
 use crate::error::{Error, Result};
-use crate::node::{Attribute, Kind};
+use crate::node::{Attribute, Kind, OnnxNode};
 
 /// An op's definition, from one version of the operator set on.
 struct Schema {
     since: i64,
     inputs: &'static str,
     outputs: &'static str,
+    /// The types of the inputs, in the words of the file.
+    types: &'static str,
     /// Name, type, whether each node has it.
     attributes: Vec<(&'static str, &'static str, bool)>,
 }
@@ -22,9 +26,10 @@ static SCHEMAS: LazyLock<HashMap<&str, Vec<Schema>>> = LazyLock::new(|| {
     let mut schemas: HashMap<&str, Vec<Schema>> = HashMap::new();
     for line in include_str!("schemas.txt").lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split(' ');
-        let (Some(name), Some(since), Some(inputs), Some(outputs)) =
-            (words.next(), words.next().and_then(|v| v.parse().ok()), words.next(), words.next())
-        else {
+        let (Some(name), Some(since)) = (words.next(), words.next().and_then(|v| v.parse().ok())) else {
+            continue;
+        };
+        let (Some(inputs), Some(outputs), Some(types)) = (words.next(), words.next(), words.next()) else {
             continue;
         };
         let attributes = words.filter_map(|word| {
@@ -32,7 +37,7 @@ static SCHEMAS: LazyLock<HashMap<&str, Vec<Schema>>> = LazyLock::new(|| {
             Some((name, of.trim_end_matches('!'), of.ends_with('!')))
         });
         let attributes = attributes.collect();
-        schemas.entry(name).or_default().push(Schema { since, inputs, outputs, attributes });
+        schemas.entry(name).or_default().push(Schema { since, inputs, outputs, types, attributes });
     }
     schemas
 });
@@ -91,6 +96,63 @@ pub(crate) fn check(
         return Err(Error::invalid(format!("{what}, attribute `{name}`"), "nothing", rule, EXPORT));
     }
     Ok(())
+}
+
+/// Checks that the inputs of a node have types that its op takes, and one type where the op asks for that.
+pub(crate) fn check_types(
+    node: &OnnxNode,
+    inputs: &[Option<Value>],
+    cx: &Expansion<'_>,
+) -> blocktensor_graph::Result<()> {
+    let Ok(schema) = find(node.op_type(), node.version()) else { return Ok(()) };
+    let entries: Vec<&str> = schema.types.split(',').collect();
+    let letters_of = |name: &str| {
+        entries
+            .iter()
+            .find_map(|entry| entry.split_once('=').filter(|(n, _)| *n == name))
+            .map_or("*", |(_, l)| l)
+    };
+    let mut named: Vec<(&str, ElementType)> = Vec::new();
+    // What the graphs of a node take from outside follows its own inputs.
+    let own = if schema.inputs.ends_with(['v', 'w']) {
+        inputs.len()
+    } else {
+        schema.inputs.len().min(inputs.len())
+    };
+    for (i, value) in inputs[..own].iter().enumerate() {
+        let (Some(value), Some(entry)) = (value, entries.get(i).or(entries.last())) else { continue };
+        let (name, letters) = entry.split_once('=').unwrap_or((*entry, letters_of(entry)));
+        let of = value.element_type();
+        if letters != "*" && !letters.contains(letter(of)) {
+            let rule = format!("{} of this version does not take it", node.op_type());
+            return Err(cx.invalid(&format!("input {i}"), of, &rule, "cast it, or export the model again"));
+        }
+        match named.iter().find(|(other, _)| *other == name && !name.is_empty()) {
+            Some((_, other)) if *other != of => {
+                let got = format!("{other} and {of}");
+                return Err(cx.invalid("operands", got, "they have one type", "cast one of them"));
+            }
+            Some(_) => {}
+            None => named.push((name, of)),
+        }
+    }
+    Ok(())
+}
+
+/// The letter of a type in the file.
+fn letter(of: ElementType) -> char {
+    match of {
+        ElementType::F32 => 'F',
+        ElementType::Bool => 'B',
+        ElementType::Int(Integer::I8) => 'a',
+        ElementType::Int(Integer::I16) => 'b',
+        ElementType::Int(Integer::I32) => 'i',
+        ElementType::Int(Integer::I64) => 'l',
+        ElementType::Int(Integer::U8) => 'A',
+        ElementType::Int(Integer::U16) => 'D',
+        ElementType::Int(Integer::U32) => 'I',
+        ElementType::Int(Integer::U64) => 'L',
+    }
 }
 
 const EXPORT: &str = "export the model again";
