@@ -14,7 +14,7 @@ watch() {
         if [ -z "$said" ]; then
             said=yes
             last=$SECONDS
-            echo "oneDNN is being compiled, once for this machine: about 5 minutes on two cores." >&2
+            echo "oneDNN is being compiled, once for this machine: 3 to 4 minutes on two cores." >&2
             echo "(With an installed oneDNN 3: make demo ONEDNN_DIR=/its/prefix needs no compiling.)" >&2
         elif [ $((SECONDS - last)) -ge "$every" ]; then
             last=$SECONDS

@@ -69,8 +69,12 @@ fn pictures_show_each_step_and_escape_names() {
     assert!(dot.contains("pool <all> & \\\"more\\\""), "{dot}");
     // Edges go down: a path for each tensor that a step takes from another one.
     let edges: usize = plan.steps().map(|s| s.inputs.iter().filter(|t| !t.is_constant).count()).sum();
-    let from_caller: usize =
-        plan.steps().map(|s| s.inputs.iter().filter(|t| t.name == "image").count()).sum();
+    let mut made: Vec<usize> = Vec::new();
+    let mut from_caller = 0;
+    for step in plan.steps() {
+        from_caller += step.inputs.iter().filter(|t| !t.is_constant && !made.contains(&t.id)).count();
+        made.extend(step.outputs.iter().map(|t| t.id));
+    }
     assert_eq!(svg.matches("<path ").count(), edges - from_caller);
     assert_eq!(dot.matches(" -> s").count(), edges);
     // With times, a step that takes longer is higher.

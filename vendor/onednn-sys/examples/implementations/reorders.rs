@@ -1,10 +1,9 @@
-//! Reorders, concatenation and shuffle.
+//! Reorders.
 
-use super::{DTYPES, FORWARD, Printer, SIZES, TAGS};
+use super::{DTYPES, Printer, SIZES, TAGS};
 use onednn_sys::*;
-use std::ptr::null;
 
-/// Reorders, concatenation and shuffle.
+/// Reorders.
 pub fn reorders(printer: &mut Printer) {
     for size in SIZES {
         for (f, from) in DTYPES {
@@ -54,41 +53,6 @@ pub fn reorders(printer: &mut Printer) {
                         }
                     });
                 }
-            }
-            for (tag, layout) in &TAGS[1..] {
-                for axis in [1, 2] {
-                    printer.print(&format!("concat {axis} {size:?} {f} {tag}"), |pd, printer| {
-                        let x = printer.image(2, size, from, *layout);
-                        // SAFETY: live handles; two sources.
-                        unsafe {
-                            dnnl_concat_primitive_desc_create(
-                                pd,
-                                printer.engine,
-                                null(),
-                                2,
-                                axis,
-                                [x, x].as_ptr(),
-                                printer.attr,
-                            )
-                        }
-                    });
-                }
-                printer.print(&format!("shuffle {size:?} {f} {tag}"), |pd, printer| {
-                    let x = printer.image(2, size, from, *layout);
-                    // SAFETY: live handles.
-                    unsafe {
-                        dnnl_shuffle_forward_primitive_desc_create(
-                            pd,
-                            printer.engine,
-                            FORWARD,
-                            x,
-                            x,
-                            1,
-                            size[0],
-                            printer.attr,
-                        )
-                    }
-                });
             }
         }
     }

@@ -97,41 +97,36 @@ fn with_stream(engine: dnnl_engine_t, run: impl FnOnce(dnnl_stream_t)) {
 }
 
 #[test]
-fn relu() {
-    const N: usize = 1000;
-    let mut src: Vec<f32> = (0..N).map(|i| i as f32 - 500.0).collect();
-    let mut dst = vec![f32::NAN; N];
-    let dims: [dnnl_dim_t; 1] = [N as dnnl_dim_t];
+fn a_reorder_transposes_a_matrix() {
+    const ROWS: usize = 300;
+    const COLUMNS: usize = 500;
+    let mut src: Vec<f32> = (0..ROWS * COLUMNS).map(|i| i as f32).collect();
+    let mut dst = vec![f32::NAN; ROWS * COLUMNS];
+    let dims = [ROWS as dnnl_dim_t, COLUMNS as dnnl_dim_t];
 
     // SAFETY: every handle is made by the call before its use and destroyed once; the buffers outlive the execution
-    // and hold N floats, as the descriptor says.
+    // and hold as many floats as the descriptors say.
     unsafe {
         let mut engine = null_mut();
         ok(dnnl_engine_create(&mut engine, dnnl_cpu, 0));
-        let mut md = null_mut();
-        ok(dnnl_memory_desc_create_with_tag(&mut md, 1, dims.as_ptr(), dnnl_f32, dnnl_a));
-        assert_eq!(dnnl_memory_desc_get_size(md), N * 4);
+        let desc = |tag| {
+            let mut md = null_mut();
+            ok(dnnl_memory_desc_create_with_tag(&mut md, 2, dims.as_ptr(), dnnl_f32, tag));
+            assert_eq!(dnnl_memory_desc_get_size(md), ROWS * COLUMNS * 4);
+            md
+        };
+        let (rows, columns) = (desc(dnnl_ab), desc(dnnl_ba));
         with_stream(engine, |stream| {
             let mut pd = null_mut();
-            ok(dnnl_eltwise_forward_primitive_desc_create(
-                &mut pd,
-                engine,
-                dnnl_forward_inference,
-                dnnl_eltwise_relu,
-                md,
-                md,
-                0.0,
-                0.0,
-                null(),
-            ));
+            ok(dnnl_reorder_primitive_desc_create(&mut pd, rows, engine, columns, engine, null()));
             let mut primitive = null_mut();
             ok(dnnl_primitive_create(&mut primitive, pd));
-            let memory = |data: *mut f32| {
+            let memory = |md, data: *mut f32| {
                 let mut memory = null_mut();
                 ok(dnnl_memory_create(&mut memory, md, engine, data.cast::<c_void>()));
                 memory
             };
-            let (from, to) = (memory(src.as_mut_ptr()), memory(dst.as_mut_ptr()));
+            let (from, to) = (memory(rows, src.as_mut_ptr()), memory(columns, dst.as_mut_ptr()));
             let args = [
                 dnnl_exec_arg_t { arg: DNNL_ARG_SRC, memory: from },
                 dnnl_exec_arg_t { arg: DNNL_ARG_DST, memory: to },
@@ -143,12 +138,42 @@ fn relu() {
             ok(dnnl_primitive_destroy(primitive));
             ok(dnnl_primitive_desc_destroy(pd));
         });
-        ok(dnnl_memory_desc_destroy(md));
+        ok(dnnl_memory_desc_destroy(rows));
+        ok(dnnl_memory_desc_destroy(columns));
         ok(dnnl_engine_destroy(engine));
     }
 
     for (i, &value) in dst.iter().enumerate() {
-        assert_eq!(value, (i as f32 - 500.0).max(0.0), "at {i}");
+        let (column, row) = (i / ROWS, i % ROWS);
+        assert_eq!(value, (row * COLUMNS + column) as f32, "at {i}");
+    }
+}
+
+/// The bundled library has the primitives that blocktensor creates, and says so of others.
+#[test]
+#[cfg(feature = "bundled")]
+fn primitives_that_are_left_out_are_unimplemented() {
+    let dims: [dnnl_dim_t; 1] = [16];
+    // SAFETY: as above.
+    unsafe {
+        let (mut engine, mut md, mut pd) = (null_mut(), null_mut(), null_mut());
+        ok(dnnl_engine_create(&mut engine, dnnl_cpu, 0));
+        ok(dnnl_memory_desc_create_with_tag(&mut md, 1, dims.as_ptr(), dnnl_f32, dnnl_a));
+        let (forward, relu) = (dnnl_forward_inference, dnnl_eltwise_relu);
+        let status = dnnl_eltwise_forward_primitive_desc_create(
+            &mut pd,
+            engine,
+            forward,
+            relu,
+            md,
+            md,
+            0.0,
+            0.0,
+            null(),
+        );
+        assert_eq!(status, dnnl_unimplemented);
+        ok(dnnl_memory_desc_destroy(md));
+        ok(dnnl_engine_destroy(engine));
     }
 }
 
