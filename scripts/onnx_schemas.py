@@ -57,7 +57,6 @@ def types(schema):
 
 def line(schema):
     inputs = parameters(schema.inputs, schema.min_input)
-    # Only the first outputs of some ops are required, though all are listed as such.
     outputs = parameters(schema.outputs, schema.min_output)
     attributes = sorted(
         f"{a.name}:{a.type.name}{'!' if a.required else ''}" for a in schema.attributes.values()

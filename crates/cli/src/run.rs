@@ -7,6 +7,7 @@ use blocktensor_graph::Plan;
 
 use crate::args::Run;
 use crate::array::Array;
+use crate::bench::milliseconds;
 use crate::check::{self, Expected};
 use crate::failure::{Failure, Result};
 use crate::inputs::{self, Input};
@@ -19,7 +20,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
     let start = Instant::now();
     files::check_targets(&args.model.model, &[("--save", args.save.as_ref())])?;
     let graph = model::read(&args.model)?;
-    let read_ms = milliseconds(start);
+    let read_ms = milliseconds(start.elapsed());
     let sizes = model::sizes(&args.model, &graph)?;
     let names: Vec<&str> = graph.outputs().collect();
     if let Some(path) = &args.save {
@@ -30,7 +31,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
 
     let start = Instant::now();
     let plan = model::plan(&graph, &args.planning, sizes)?;
-    let plan_ms = milliseconds(start);
+    let plan_ms = milliseconds(start.elapsed());
     let labels = labels(args, &plan)?;
     // After the plan: a model that cannot run needs no gigabytes of random numbers.
     let tensors = tensors(&inputs)?;
@@ -40,7 +41,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
     let mut times = Times {
         read_ms,
         plan_ms,
-        first_run_ms: milliseconds(start),
+        first_run_ms: milliseconds(start.elapsed()),
         runs: args.repeat.unwrap_or(0),
         least_ms: None,
         median_ms: None,
@@ -93,7 +94,7 @@ fn repeat(plan: &Plan, tensors: &[StridedTensor], runs: u32) -> Result<(Option<f
     for _ in 0..runs {
         let start = Instant::now();
         plan.run(&inputs)?;
-        times.push(milliseconds(start));
+        times.push(milliseconds(start.elapsed()));
         line.step();
     }
     times.sort_by(f64::total_cmp);
@@ -163,8 +164,4 @@ fn finish(
         }
     };
     Ok((text, outcome))
-}
-
-fn milliseconds(start: Instant) -> f64 {
-    start.elapsed().as_secs_f64() * 1e3
 }

@@ -2,7 +2,7 @@
 
 use rten_onnx::onnx::DataType;
 
-use crate::support::{data, model, run, text, unary};
+use crate::support::{data, model, run, text, unary, write_i64s};
 
 #[test]
 fn names_may_have_commas_and_equals_signs() {
@@ -87,10 +87,7 @@ fn integers_fit_into_the_type_of_the_input() {
         &[("Add", &["x", "x"], &["y"])],
     );
     let file = folder.path().join("x.npy");
-    let mut header =
-        b"\x93NUMPY\x01\x00\x3e\x00{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }".to_vec();
-    header.resize(10 + 0x3e, b' ');
-    let write = |v: i64| std::fs::write(&file, [&header[..], &v.to_le_bytes()].concat()).unwrap();
+    let write = |v: i64| write_i64s(&file, &[v]);
     write(300);
     run(&["run", text(&twice), "--input", text(&file)]).fails(2, &["u8", "300"]);
     write(200);

@@ -111,6 +111,15 @@ fn port((name, of, dims): &Port<'_>) -> ValueInfoProto {
     }
 }
 
+/// Writes integers as a `.npy` file of one axis.
+pub fn write_i64s(file: &Path, values: &[i64]) {
+    let about = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", values.len());
+    let mut bytes = b"\x93NUMPY\x01\x00\x3e\x00".to_vec();
+    bytes.extend(format!("{about:<62}").bytes());
+    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    std::fs::write(file, bytes).unwrap();
+}
+
 /// A model with one f32 input `x` and one node with the output `y` of the same sizes.
 pub fn unary(folder: &Path, op: &str, dims: &[i64]) -> PathBuf {
     model(folder, &[("x", DataType::FLOAT, dims)], &[("y", DataType::FLOAT, dims)], &[(op, &["x"], &["y"])])

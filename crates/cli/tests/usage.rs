@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rten_onnx::onnx::DataType;
 
-use crate::support::{command, data, done, model, run, text, unary};
+use crate::support::{command, data, done, model, run, text, unary, write_i64s};
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
@@ -94,12 +94,7 @@ fn types_of_inputs_are_checked() {
     );
     let random = ["run", text(&cast), "--random"];
     run(&random).fails(2, &["--random", "input `i` (i64, [3])", "pass a file"]);
-    let mut header =
-        b"\x93NUMPY\x01\x00\x3e\x00{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }".to_vec();
-    header.resize(10 + 0x3e, b' ');
-    let file: Vec<u8> =
-        header.into_iter().chain([3i64, 0, 1].into_iter().flat_map(i64::to_le_bytes)).collect();
-    std::fs::write(&ints, file).unwrap();
+    write_i64s(&ints, &[3, 0, 1]);
     let args =
         ["run", text(&cast), "--random", "--input", &format!("i={}", text(&ints)), "--save", text(&floats)];
     run(&args).succeeds();

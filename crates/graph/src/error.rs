@@ -47,21 +47,23 @@ pub enum Error {
 impl Error {
     /// The same error with the output of the graph that it is about.
     pub(crate) fn in_output(self, name: &str) -> Error {
-        match self {
-            Error::Invalid { what, got, rule, remedy } => {
-                Error::Invalid { what: format!("output `{name}`, {what}"), got, rule, remedy }
-            }
-            other => other,
-        }
+        self.at(&format!("output `{name}`"))
     }
 
     /// The same error with the node where it came up.
     pub(crate) fn within(self, node: &str, op: &str) -> Error {
         match self {
-            Error::Invalid { what, got, rule, remedy } => {
-                Error::Invalid { what: format!("node `{node}` ({op}), {what}"), got, rule, remedy }
-            }
             Error::Engine(source) => Error::Operator { node: node.to_string(), op: op.to_string(), source },
+            other => other.at(&format!("node `{node}` ({op})")),
+        }
+    }
+
+    /// The same error with the place in front of what is wrong.
+    fn at(self, place: &str) -> Error {
+        match self {
+            Error::Invalid { what, got, rule, remedy } => {
+                Error::Invalid { what: format!("{place}, {what}"), got, rule, remedy }
+            }
             other => other,
         }
     }

@@ -12,20 +12,28 @@ pub(crate) fn element_type(value: &ValueInfoProto) -> Option<String> {
         return Some("no tensor".to_string());
     };
     let of = tensor.elem_type?;
-    Some(match of {
-        DataType(0) => return None,
-        DataType::FLOAT => ElementType::F32.to_string(),
-        DataType::BOOL => ElementType::Bool.to_string(),
-        DataType::INT8 => Integer::I8.to_string(),
-        DataType::INT16 => Integer::I16.to_string(),
-        DataType::INT32 => Integer::I32.to_string(),
-        DataType::INT64 => Integer::I64.to_string(),
-        DataType::UINT8 => Integer::U8.to_string(),
-        DataType::UINT16 => Integer::U16.to_string(),
-        DataType::UINT32 => Integer::U32.to_string(),
-        DataType::UINT64 => Integer::U64.to_string(),
-        other => other.to_string(),
-    })
+    match of {
+        DataType(0) => None,
+        of => Some(known(of).map_or_else(|| of.to_string(), |of| of.to_string())),
+    }
+}
+
+/// The element type that stands for one of ONNX's, where there is one.
+pub(crate) fn known(of: DataType) -> Option<ElementType> {
+    let integer = match of {
+        DataType::FLOAT => return Some(ElementType::F32),
+        DataType::BOOL => return Some(ElementType::Bool),
+        DataType::INT8 => Integer::I8,
+        DataType::INT16 => Integer::I16,
+        DataType::INT32 => Integer::I32,
+        DataType::INT64 => Integer::I64,
+        DataType::UINT8 => Integer::U8,
+        DataType::UINT16 => Integer::U16,
+        DataType::UINT32 => Integer::U32,
+        DataType::UINT64 => Integer::U64,
+        _ => return None,
+    };
+    Some(ElementType::Int(integer))
 }
 
 /// Compares an initializer with the input of its name.
@@ -60,18 +68,13 @@ pub(crate) fn input_type(name: &str, input: &ValueInfoProto) -> Result<(ElementT
             "export the model with tensors",
         ));
     };
-    let of = match tensor.elem_type.unwrap_or(DataType(0)) {
-        DataType::FLOAT => ElementType::F32,
-        DataType::INT64 => ElementType::I64,
-        DataType::INT32 => ElementType::Int(Integer::I32),
-        DataType::INT16 => ElementType::Int(Integer::I16),
-        DataType::INT8 => ElementType::Int(Integer::I8),
-        DataType::UINT8 => ElementType::Int(Integer::U8),
-        DataType::BOOL => ElementType::Bool,
-        other => {
-            let remedy = "export the model with f32 numbers";
-            return Err(Error::unsupported(what, format!("the data type {other}"), remedy));
-        }
+    let given = tensor.elem_type.unwrap_or(DataType(0));
+    // Runs hold integers as s32, and bytes as u8.
+    let is_held =
+        |of: &ElementType| !matches!(of, ElementType::Int(Integer::U16 | Integer::U32 | Integer::U64));
+    let Some(of) = known(given).filter(is_held) else {
+        let remedy = "export the model with f32 numbers";
+        return Err(Error::unsupported(what, format!("the data type {given}"), remedy));
     };
     let Some(shape) = &tensor.shape else {
         return Err(Error::unsupported(

@@ -154,18 +154,6 @@ pub(crate) fn add(
         Function::ToInt(of) => of,
         _ => types.next().unwrap_or(Integer::I64),
     };
-    // An index may have another type than the size that it is compared with.
-    if function != Function::FromStart
-        && !matches!(function, Function::ToInt(_))
-        && let Some(other) = types.find(|other| *other != of)
-    {
-        return Err(cx.invalid(
-            "operands",
-            format!("{of} and {other}"),
-            "they have one type",
-            "cast one of them",
-        ));
-    }
     let mut results = cx.operator(Arc::new(Integers { function, of }), inputs)?;
     let result = results.pop().ok_or_else(|| cx.unsupported("no result"))?;
     Ok(result.with_integers(of))

@@ -1,10 +1,11 @@
 //! Tensors of a model as constants.
 
 use blocktensor::StridedTensor;
-use blocktensor_graph::{Constant, Integer};
+use blocktensor_graph::{Constant, ElementType, Integer};
 use rten_onnx::onnx::{DataLocation, DataType, TensorProto};
 
 use crate::adopt;
+use crate::declared::known;
 use crate::error::{Error, Result};
 use crate::external::External;
 
@@ -81,14 +82,8 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
     }
     let bytes = bytes.as_deref();
     let listed = |got: usize| if got == count { Ok(()) } else { Err(wrong(got, "values")) };
-    let integer = match of {
-        DataType::INT8 => Integer::I8,
-        DataType::INT16 => Integer::I16,
-        DataType::INT32 => Integer::I32,
-        DataType::UINT8 => Integer::U8,
-        DataType::UINT16 => Integer::U16,
-        DataType::UINT32 => Integer::U32,
-        DataType::UINT64 => Integer::U64,
+    let integer = match known(of) {
+        Some(ElementType::Int(integer)) => integer,
         _ => Integer::I64,
     };
     let ints = |values: Vec<i64>| Constant::Int { of: integer, dims: dims.clone(), values };

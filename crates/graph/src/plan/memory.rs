@@ -55,8 +55,8 @@ fn meetings(pieces: &[Piece]) -> usize {
     let steps = pieces.iter().map(|p| p.last + 1).max().unwrap_or(0);
     let (mut begun, mut ended) = (vec![0usize; steps + 1], vec![0usize; steps + 1]);
     for piece in pieces {
-        begun[piece.first + 1..].first_mut().into_iter().for_each(|n| *n += 1);
-        ended[piece.last + 1..].first_mut().into_iter().for_each(|n| *n += 1);
+        begun[piece.first + 1] += 1;
+        ended[piece.last + 1] += 1;
     }
     for step in 0..steps {
         begun[step + 1] += begun[step];

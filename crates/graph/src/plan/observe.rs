@@ -1,18 +1,22 @@
 //! The reorders of a plan, as a run shows them.
 
 use blocktensor::ledger::{self, Site};
-use blocktensor::{MemoryFormat, StridedTensor};
+use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
 
 use super::{Plan, Reorder, Work};
 use crate::error::Result;
 
 impl Plan {
+    /// Inputs of zeros.
+    pub(super) fn zeros(&self) -> Result<Vec<StridedTensor>> {
+        let zeros =
+            |desc: &TensorDesc| StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous);
+        Ok(self.inputs().map(|(_, desc)| zeros(desc)).collect::<blocktensor::Result<Vec<_>>>()?)
+    }
+
     /// What one run reorders: measured by a run with inputs of zeros.
     pub(super) fn observed_reorders(&self) -> Result<Vec<Reorder>> {
-        let zeros = self
-            .inputs()
-            .map(|(_, desc)| StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous))
-            .collect::<blocktensor::Result<Vec<_>>>()?;
+        let zeros = self.zeros()?;
         let (result, ledger) = ledger::record(|| self.run(&zeros.iter().collect::<Vec<_>>()));
         result?;
         let of_step =

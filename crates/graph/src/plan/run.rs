@@ -113,15 +113,8 @@ impl Plan {
         if let Work::Join = step.work {
             return Ok(());
         }
-        let of = |source| Error::Operator {
-            node: step.name.to_string(),
-            op: match &step.work {
-                Work::Operator { op, .. } | Work::View(op) => op.op().to_string(),
-                Work::InPlace { op, .. } => op.to_string(),
-                Work::Restride | Work::Reorder | Work::Join => "reorder".to_string(),
-            },
-            source,
-        };
+        let of =
+            |source| Error::Operator { node: step.name.to_string(), op: step.work.op().to_string(), source };
         if let Work::InPlace { post_ops, .. } = &step.work {
             let result = self.overwrite(step, post_ops, tensors, memory)?.map_err(of)?;
             let slot = step.outputs[0].0;

@@ -110,6 +110,19 @@ impl Effort {
     }
 }
 
+impl Work {
+    /// What a step is called in errors and reports.
+    pub(super) fn op(&self) -> &str {
+        match self {
+            Work::Operator { op, .. } | Work::View(op) => op.op(),
+            Work::InPlace { op, .. } => op,
+            Work::Restride => "restride",
+            Work::Reorder => "reorder",
+            Work::Join => "cat",
+        }
+    }
+}
+
 impl Plan {
     /// The steps of a run, in order.
     pub fn steps(&self) -> impl ExactSizeIterator<Item = StepInfo<'_>> {
@@ -117,20 +130,19 @@ impl Plan {
     }
 
     fn step_info<'a>(&'a self, step: &'a Step) -> StepInfo<'a> {
-        let (op, kind, fused, implementation): (_, _, &str, _) = match &step.work {
-            Work::Operator { op, implementation, fused } => {
-                (op.op(), StepKind::Operator, fused, implementation.as_deref())
+        let (kind, fused, implementation): (_, &str, _) = match &step.work {
+            Work::Operator { implementation, fused, .. } => {
+                (StepKind::Operator, fused, implementation.as_deref())
             }
-            Work::View(op) => (op.op(), StepKind::View, "", None),
-            Work::Restride => ("restride", StepKind::View, "", None),
-            Work::Reorder => ("reorder", StepKind::Reorder, "", None),
-            Work::InPlace { op, .. } => (*op, StepKind::InPlace, "", None),
-            Work::Join => ("cat", StepKind::Joined, "", None),
+            Work::View(_) | Work::Restride => (StepKind::View, "", None),
+            Work::Reorder => (StepKind::Reorder, "", None),
+            Work::InPlace { .. } => (StepKind::InPlace, "", None),
+            Work::Join => (StepKind::Joined, "", None),
         };
         let tensors = |ids: &[SlotId]| ids.iter().map(|id| self.step_tensor(*id)).collect();
         StepInfo {
             name: &step.name,
-            op,
+            op: step.work.op(),
             kind,
             fused,
             implementation,

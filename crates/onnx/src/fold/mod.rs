@@ -34,7 +34,6 @@ pub(crate) fn evaluate(
     let one = |data: Data| Ok(Some(vec![fitting(data, cx)?]));
     match (node.op_type(), second) {
         ("Where", Some(a)) if all.len() == 3 => {
-            same_type(&all[1..], cx)?;
             let both = zip(a, &all[2], cx, |x, _| x)?;
             let dims = zip(first, &both, cx, |x, _| x)?.dims;
             let (c, a, b) = (first.expand(&dims), a.expand(&dims), all[2].expand(&dims));
@@ -68,7 +67,6 @@ pub(crate) fn evaluate(
         }
         ("Concat", _) => {
             let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
-            same_type(&all, cx)?;
             check_count(&[all.iter().map(|data| data.values.len()).sum()], cx)?;
             match Data::concat(&all, axis) {
                 Some(y) => one(y),
@@ -146,7 +144,6 @@ pub(crate) fn evaluate(
                 "Max" => i64::max,
                 _ => i64::wrapping_add,
             };
-            same_type(&all, cx)?;
             let mut y = first.clone();
             for next in &all[1..] {
                 y = zip(&y, next, cx, combine)?;
@@ -184,9 +181,6 @@ fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<O
         "Xor" => |x, y| x ^ y,
         _ => return Ok(None),
     };
-    if op != "Pow" {
-        same_type(&[a.clone(), b.clone()], cx)?;
-    }
     let mut y = zip(a, b, cx, function)?;
     if !matches!(op, "Add" | "Sub" | "Mul" | "Div" | "Mod" | "Pow") {
         y.of = ElementType::Bool;
@@ -221,12 +215,6 @@ pub(crate) fn fitting(data: Data, cx: &Expansion<'_>) -> Result<Value> {
         let rule = "integers are read and computed as i64";
         cx.invalid("result", "a u64 of 2^63 or more", rule, "use smaller numbers")
     })
-}
-
-fn same_type(operands: &[Data], cx: &Expansion<'_>) -> Result<()> {
-    let Some(other) = operands.iter().find(|d| d.of != operands[0].of) else { return Ok(()) };
-    let got = format!("{} and {}", operands[0].of, other.of);
-    Err(cx.invalid("operands", got, "they have one type", "cast one of them"))
 }
 
 fn map(x: &Data, function: impl Fn(i64) -> i64) -> Data {

@@ -2,9 +2,11 @@
 
 use blocktensor::{MemoryFormat, StridedTensor};
 use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Result, Value};
+use rten_onnx::onnx::DataType;
 
 use super::args::{dims_of, input, int_list, number};
 use super::{Op, build, op};
+use crate::declared;
 use crate::fold::{self, data::Data};
 use crate::integers::{self, Function};
 use crate::node::{Attribute, Kind, OnnxNode};
@@ -45,24 +47,19 @@ pub(crate) fn check_generated(count: Option<usize>, cx: &Expansion<'_>) -> Resul
     Err(cx.invalid("shape", format!("{count} elements"), &rule, "store the tensor in the file"))
 }
 
+/// Limits a constant that a few bytes of a file describe, and counts its bytes.
+pub(crate) fn check_constant(dims: &[usize], of: ElementType, cx: &mut Expansion<'_>) -> Result<()> {
+    check_generated(dims.iter().try_fold(1, |n: usize, &d| n.checked_mul(d)), cx)?;
+    cx.computes(dims, of)
+}
+
 /// The element type of a number in ONNX's list of types.
 fn element_type(to: i64, cx: &Expansion<'_>) -> Result<ElementType> {
-    match to {
-        1 => Ok(ElementType::F32),
-        2 => Ok(ElementType::Int(Integer::U8)),
-        3 => Ok(ElementType::Int(Integer::I8)),
-        4 => Ok(ElementType::Int(Integer::U16)),
-        5 => Ok(ElementType::Int(Integer::I16)),
-        6 => Ok(ElementType::Int(Integer::I32)),
-        7 => Ok(ElementType::I64),
-        12 => Ok(ElementType::Int(Integer::U32)),
-        13 => Ok(ElementType::Int(Integer::U64)),
-        9 => Ok(ElementType::Bool),
-        other => {
-            let name = i32::try_from(other).map(|v| rten_onnx::onnx::DataType(v).to_string());
-            Err(cx.unsupported(format!("a cast to {}", name.unwrap_or_default())))
-        }
-    }
+    let listed = i32::try_from(to).map(DataType);
+    listed.ok().and_then(declared::known).ok_or_else(|| {
+        let name = listed.map(|of| of.to_string()).unwrap_or_default();
+        cx.unsupported(format!("a cast to {name}"))
+    })
 }
 
 fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -124,9 +121,8 @@ fn constant_of_shape(
 ) -> Result<Vec<Value>> {
     let shape = int_list(input(inputs, 0, cx)?, "sizes", cx)?;
     let dims = dims_of(&shape, cx)?;
-    let count: usize = dims.iter().product();
-    check_generated(Some(count), cx)?;
-    cx.computes(&dims, node.tensor("value").map_or(ElementType::F32, Constant::element_type))?;
+    check_constant(&dims, node.tensor("value").map_or(ElementType::F32, Constant::element_type), cx)?;
+    let count = dims.iter().product();
     Ok(vec![match node.tensor("value") {
         None => filled(0.0, &dims)?,
         Some(Constant::Int { of, values, .. }) if values.len() == 1 => {
@@ -150,12 +146,11 @@ fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
     let &[rows, columns] = x.dims() else {
         return Err(cx.invalid("input", format!("{:?}", x.dims()), "it has two axes", "reshape it"));
     };
-    check_generated(rows.checked_mul(columns), cx)?;
     let of = match node.int("dtype") {
         Some(to) => element_type(to, cx)?,
         None => x.element_type(),
     };
-    cx.computes(x.dims(), of)?;
+    check_constant(x.dims(), of, cx)?;
     let k = node.int("k").unwrap_or(0);
     let is_one = |i: usize| (i % columns) as i64 - (i / columns) as i64 == k;
     let cells = 0..rows * columns;
@@ -191,21 +186,16 @@ fn range(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
         return Err(cx.invalid("delta", step, "it is not 0", "correct the range"));
     }
     let count = count as usize;
-    check_generated(Some(count), cx)?;
-    cx.computes(&[count], start_value.element_type())?;
+    check_constant(&[count], start_value.element_type(), cx)?;
     Ok(vec![match start_value.element_type() {
         ElementType::F32 => {
             let values: Vec<f32> = (0..count).map(|i| (start + i as f64 * step) as f32).collect();
             build::constant(&values, &[count])?
         }
         of => {
-            let values =
-                (0..count).map(|i| (start as i64).wrapping_add((i as i64).wrapping_mul(step as i64)));
-            let list = build::ints(values.collect(), &[count]);
-            match of {
-                ElementType::Int(of) => list.with_integers(of),
-                _ => list,
-            }
+            let value = |i: usize| (start as i64).wrapping_add((i as i64).wrapping_mul(step as i64));
+            let of = if let ElementType::Int(of) = of { of } else { Integer::I64 };
+            Constant::Int { of, dims: vec![count], values: (0..count).map(value).collect() }.into()
         }
     }])
 }

@@ -78,9 +78,8 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
         return Err(cx.invalid("body", got, &format!("it carries {carried}"), "export the model again"));
     }
     if body.outputs.len() != node.outputs() + 1 {
-        let (got, rule) =
-            (format!("{} outputs", body.outputs.len()), format!("the node has {}", node.outputs()));
-        let rule = format!("{rule}, and the condition comes first");
+        let got = format!("{} outputs", body.outputs.len());
+        let rule = format!("the node has {}, and the condition comes first", node.outputs());
         return Err(cx.invalid("body", got, &rule, "export the model again"));
     }
     let mut stacked: Vec<Vec<Value>> = vec![Vec::new(); body.outputs.len() - 1 - carried];

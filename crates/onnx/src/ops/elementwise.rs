@@ -57,7 +57,7 @@ fn clip(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resul
     Ok(vec![y])
 }
 
-/// In inference, dropout does nothing. Its mask is all true.
+/// In inference, dropout does nothing.
 fn dropout(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
     if let Some(training) = maybe(inputs, 2) {
@@ -70,8 +70,7 @@ fn dropout(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) ->
     if !node.has_output(1) {
         return Ok(vec![x.clone()]);
     }
-    super::check_generated(Some(x.numel()), cx)?;
-    cx.computes(x.dims(), ElementType::Bool)?;
+    super::check_constant(x.dims(), ElementType::Bool, cx)?;
     // Before version 12 the mask is that of training, and without training nothing is in it.
     let mask = vec![node.version() >= 12; x.numel()];
     let mask = blocktensor_graph::Constant::Bool { dims: x.dims().to_vec(), values: mask };

@@ -15,7 +15,7 @@ mod tests;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
-use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
+use blocktensor::{StridedTensor, TensorDesc};
 
 use super::build::{self, Choice, Packs};
 use super::forms::Target;
@@ -107,9 +107,8 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
     };
     let name = name(network, &candidates, &solution.values);
     let known = name.as_ref().and_then(|name| {
-        let seconds = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
-        let seconds: Option<Vec<f64>> = seconds.iter().map(|profile| profile.map(|p| p.median)).collect();
-        seconds
+        let profiles = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
+        profiles.iter().map(|profile| profile.map(|p| p.median)).collect::<Option<Vec<f64>>>()
     });
     let (times, plan) = match known {
         Some(seconds) => {
@@ -218,10 +217,7 @@ fn report(
 
 /// Runs the plans by turns; the least time of each, in **seconds**.
 fn race(plans: &[Plan]) -> Result<Vec<f64>> {
-    let inputs = plans[0]
-        .inputs()
-        .map(|(_, desc)| Ok(StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous)?))
-        .collect::<Result<Vec<_>>>()?;
+    let inputs = plans[0].zeros()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
     let mut least = vec![f64::INFINITY; plans.len()];
     for _ in 0..RACES {
