@@ -1,7 +1,7 @@
 //! Files: safetensors files, read, mapped, or written.
 //!
-//! `header` and `container` read and write the format, `state_dict` holds plain weights by name, `packed` holds packed
-//! weights.
+//! `header` and `container` read and write the format, `tensors` the tensors in it, `state_dict` holds plain weights by name,
+//! `packed` holds packed weights, and what belongs to them.
 //!
 //! Reading copies a file into memory. Mapping does not copy, and is unsafe: the memory is the file itself, and Rust assumes
 //! that nobody changes it.
@@ -12,6 +12,7 @@ mod header;
 mod mapping;
 mod packed;
 mod state_dict;
+mod tensors;
 
 pub use packed::{Loaded, Packable, PackedFile, PackedWriter, Saved};
 pub(crate) use packed::{entry, sealed};

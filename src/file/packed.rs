@@ -1,11 +1,12 @@
 //! Packed weights in a file: written once, then read or mapped, and refused if they do not fit the machine.
 //!
 //! It is a safetensors file. `NAME.packed` holds the weights in their kernel's layout, `NAME.bias` the bias, and `NAME.plain`
-//! the weights in row-major order, if the writer kept them. The metadata's `packed:NAME` says what they were packed for; the
-//! other entries describe the machine. Every tensor begins at a multiple of 64 bytes; the last one, `checksums`, holds XXH3
+//! the weights in row-major order, if the writer kept them. The metadata's `packed:NAME` says what they were packed for. What a
+//! program adds is `NAME.tensor`, and `text:NAME` in the metadata. The other entries describe the machine. Every tensor begins at a multiple of 64 bytes; the last one, `checksums`, holds XXH3
 //! of the header and of each tensor.
 
 pub(crate) mod entry;
+mod extra;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +17,7 @@ use safetensors::tensor::Dtype;
 
 use self::entry::{Entry, WeightsForm};
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
+use super::tensors::{file_dtype, row_major};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
 use crate::dtype::DType;
@@ -31,6 +33,10 @@ const FORMAT: (&str, &str) = ("format", "blocktensor-packed");
 const VERSION: (&str, &str) = ("format_version", "2");
 /// The prefix of the metadata's entries for packed ops.
 const ENTRY: &str = "packed:";
+/// The same for texts that a program adds.
+const TEXT: &str = "text:";
+/// The last part of the names of tensors that a program adds.
+const TENSOR: &str = "tensor";
 
 /// What packed weights depend on besides their source: they fit only machines with the same values.
 fn machine() -> [(&'static str, String); 4] {
@@ -97,6 +103,8 @@ pub struct Saved<'a> {
 #[derive(Default)]
 pub struct PackedWriter<'a> {
     items: BTreeMap<String, Saved<'a>>,
+    tensors: BTreeMap<String, StridedTensor>,
+    texts: BTreeMap<String, String>,
     keep_plain: bool,
 }
 
@@ -145,6 +153,7 @@ impl<'a> PackedWriter<'a> {
                 .map(|(key, value)| (key.into(), value.into()))
                 .into();
         metadata.extend(machine().map(|(key, value)| (key.into(), value)));
+        metadata.extend(self.texts.iter().map(|(name, text)| (format!("{TEXT}{name}"), text.clone())));
         let mut parts = Vec::new();
         let mut push = |name: &str, kind: &str, shape: Vec<usize>, bytes| {
             parts.push(NewTensor { name: format!("{name}.{kind}"), dtype: Dtype::F32, shape, bytes });
@@ -165,6 +174,11 @@ impl<'a> PackedWriter<'a> {
                 push(name, "plain", plain.dims().to_vec(), Cow::Owned(bytes));
             }
         }
+        for (name, tensor) in &self.tensors {
+            let (dtype, shape) = (file_dtype(tensor.dtype()), tensor.dims().to_vec());
+            let name = format!("{name}.{TENSOR}");
+            parts.push(NewTensor { name, dtype, shape, bytes: row_major(tensor)? });
+        }
         write(op, path.as_ref(), &metadata, parts, FileKind::Checked)
     }
 }
@@ -174,6 +188,7 @@ pub struct PackedFile {
     path: PathBuf,
     entries: BTreeMap<String, Entry>,
     parts: HashMap<String, StoredTensor>,
+    texts: HashMap<String, String>,
     /// Lanes per block on the machine that wrote it.
     block: usize,
     /// Why the weights do not fit this machine.
@@ -261,8 +276,11 @@ impl PackedFile {
         });
         let block = said("block").parse().unwrap_or(0);
         container.check_sums(op, path, check_data)?;
-        let mut entries = BTreeMap::new();
+        let (mut entries, mut texts) = (BTreeMap::new(), HashMap::new());
         for (key, json) in &container.metadata {
+            if let Some(name) = key.strip_prefix(TEXT) {
+                texts.insert(name.to_string(), json.clone());
+            }
             let Some(name) = key.strip_prefix(ENTRY) else { continue };
             let entry: Entry = serde_json::from_str(json).map_err(|e| {
                 let what = got(format!("entry `{}`: {}", shown(name), shown(&e.to_string())));
@@ -272,7 +290,7 @@ impl PackedFile {
             entries.insert(name.to_string(), entry);
         }
         let parts = container.parts.into_iter().map(|p| (p.name.clone(), p)).collect();
-        Ok(PackedFile { path: path.into(), entries, parts, block, misfit, repack })
+        Ok(PackedFile { path: path.into(), entries, parts, texts, block, misfit, repack })
     }
 
     /// The names of the packed ops, sorted.

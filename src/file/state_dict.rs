@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
-
-use safetensors::tensor::Dtype;
 
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::shown;
-use crate::dtype::{DType, Element};
+use super::tensors::{file_dtype, row_major, tensor};
 use crate::error::{Complaint, Error, Result, fail};
-use crate::layout::dims::{Dims, MAX_RANK};
+use crate::layout::dims::MAX_RANK;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::BatchNorm;
 use crate::tensor::strided::StridedTensor;
@@ -420,13 +417,6 @@ fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str
     ))
 }
 
-/// The stored tensor as a tensor; `None` if this crate does not support its type or rank.
-fn tensor(op: &'static str, part: &StoredTensor) -> Option<StridedTensor> {
-    let dtype = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype)?;
-    let dims = Dims::new(op, "dims", &part.shape).ok()?;
-    StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).ok()
-}
-
 /// The format to restore when the file is read. For rank 3 only this function infers channels-last from strides, because
 /// nothing else records it.
 fn format_of(t: &StridedTensor) -> MemoryFormat {
@@ -438,34 +428,5 @@ fn format_of(t: &StridedTensor) -> MemoryFormat {
             last
         }
         other => other,
-    }
-}
-
-fn file_dtype(dtype: DType) -> Dtype {
-    match dtype {
-        DType::F32 => Dtype::F32,
-        DType::BF16 => Dtype::BF16,
-        DType::F16 => Dtype::F16,
-        DType::U8 => Dtype::U8,
-        DType::S8 => Dtype::I8,
-        DType::S32 => Dtype::I32,
-    }
-}
-
-/// The bytes of a tensor in row-major order.
-fn row_major(t: &StridedTensor) -> Result<Cow<'_, [u8]>> {
-    fn of<E: Element>(t: &StridedTensor) -> Result<Cow<'_, [u8]>> {
-        if t.is_contiguous(MemoryFormat::Contiguous) {
-            return Ok(Cow::Borrowed(bytemuck::cast_slice(t.as_slice::<E>()?)));
-        }
-        Ok(Cow::Owned(bytemuck::cast_slice(&t.to_vec::<E>()?).to_vec()))
-    }
-    match t.dtype() {
-        DType::F32 => of::<f32>(t),
-        DType::BF16 => of::<half::bf16>(t),
-        DType::F16 => of::<half::f16>(t),
-        DType::U8 => of::<u8>(t),
-        DType::S8 => of::<i8>(t),
-        DType::S32 => of::<i32>(t),
     }
 }

@@ -76,6 +76,61 @@ impl TensorDesc {
         Ok(TensorDesc::of_strides(sizes, format.strides(op, dims)?, None, dtype))
     }
 
+    /// The descriptor of a strided tensor with strides of its own, in **elements**, such as that of a view.
+    ///
+    /// # Errors
+    /// `RankMismatch` unless there is a stride for each size; `Overflow`.
+    pub fn with_strides(dims: &[usize], dtype: DType, strides: &[usize]) -> Result<TensorDesc> {
+        let op = "TensorDesc::with_strides";
+        let sizes = Dims::new(op, "dims", dims)?;
+        if strides.len() != dims.len() {
+            fail!(
+                RankMismatch,
+                op,
+                "strides",
+                format!("{strides:?} for sizes {dims:?}"),
+                "there is a stride for each size",
+                format!("pass {}", dims.len())
+            );
+        }
+        let reach = dims
+            .iter()
+            .zip(strides)
+            .try_fold(1usize, |at, (&d, &s)| at.checked_add(d.saturating_sub(1).checked_mul(s)?));
+        if reach.and_then(|n| dtype.bytes_of(n)).is_none() {
+            fail!(
+                Overflow,
+                op,
+                "strides",
+                format!("{strides:?} for sizes {dims:?} of {dtype}"),
+                format!("the last element ends within {} bytes", isize::MAX),
+                "pass the strides in elements"
+            );
+        }
+        byte_count(op, element_count(op, &sizes)?, dtype)?;
+        Ok(TensorDesc::of_strides(sizes, Dims::from_slice(strides), None, dtype))
+    }
+
+    /// The same strided descriptor with a format tag, which its strides must fit.
+    pub(crate) fn tagged(self, format: MemoryFormat) -> Result<TensorDesc> {
+        let op = "TensorDesc::tagged";
+        let dense = format.strides(op, &self.dims)?;
+        let fits = |strides: &Dims| (0..dense.len()).all(|i| self.dims[i] <= 1 || strides[i] == dense[i]);
+        match self.order {
+            Order::Strided { strides, .. } if fits(&strides) => {
+                Ok(TensorDesc { order: Order::Strided { strides, tag: Some(format) }, ..self })
+            }
+            _ => fail!(
+                InvalidArgument,
+                op,
+                "format",
+                format.name(),
+                "the strides are those of the format",
+                "leave the tag out"
+            ),
+        }
+    }
+
     /// The descriptor of a blocked tensor.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ pub mod any;
 pub mod blocked;
 mod cast;
 pub mod desc;
+mod desc_text;
 mod display;
 mod factories;
 #[allow(unsafe_code)]

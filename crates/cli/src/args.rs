@@ -31,6 +31,9 @@ pub enum Command {
     /// Prints the plan: every step with its layout, every reorder with its bytes.
     #[command(after_help = AFTER)]
     Plan(Plan),
+    /// Writes a plan and its packed weights into one file, which the other commands take in place of the model.
+    #[command(after_help = AFTER)]
+    Pack(Pack),
     /// Runs a model many times, and prints how long it takes.
     #[command(after_help = AFTER)]
     Bench(Bench),
@@ -39,7 +42,7 @@ pub enum Command {
 /// Options of every command.
 #[derive(Args)]
 pub struct Model {
-    /// An ONNX file.
+    /// An ONNX file, or a plan that `blocktensor pack` wrote: that one is mapped, and must not change while the program runs.
     pub model: PathBuf,
     /// A number for a size that the model leaves open, such as `batch=1`. Sizes that an input file shows may be left out.
     #[arg(long = "size", value_name = "NAME=N", value_parser = parse_size)]
@@ -64,6 +67,10 @@ pub struct Planning {
     /// Measure the layouts again, and keep nothing for the next time.
     #[arg(long)]
     pub no_cache: bool,
+    /// For a file that `pack --keep-plain` wrote: where its weights do not fit this machine or its number of threads, plan
+    /// again from the plain ones.
+    #[arg(long)]
+    pub replan: bool,
     /// Threads [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
@@ -91,6 +98,20 @@ pub struct Plan {
     /// Write the plan in Graphviz's language.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
+}
+
+#[derive(Args)]
+pub struct Pack {
+    #[command(flatten)]
+    pub model: Model,
+    #[command(flatten)]
+    pub planning: Planning,
+    /// Where to write the plan.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Also write the plain weights, so that --replan can plan again on another machine. About doubles the file.
+    #[arg(long)]
+    pub keep_plain: bool,
 }
 
 #[derive(Args)]

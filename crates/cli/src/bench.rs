@@ -4,11 +4,12 @@ use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use blocktensor::{DType, MemoryFormat, StridedTensor};
-use blocktensor_graph::{Graph, Layouts, Plan, Sizes, StepInfo};
+use blocktensor_graph::{Layouts, Plan, Sizes, StepInfo};
 use serde::Serialize;
 
 use crate::args::Bench as Args;
 use crate::failure::{Failure, Result};
+use crate::model::Source;
 use crate::progress::Progress;
 use crate::{Outcome, files, model, report, trace};
 
@@ -69,9 +70,6 @@ struct Layer {
 /// Reads the model, plans it, runs it many times.
 pub fn run(args: &Args) -> Result<Outcome> {
     files::check_targets(&args.model.model, &[("--trace", args.trace.as_ref())])?;
-    let graph = model::read(&args.model)?;
-    let sizes = model::sizes(&args.model, &graph)?;
-    model::check_sizes(&graph, &sizes)?;
     let streams = usize::from(args.streams.unwrap_or(1));
     let all = args.planning.threads.map_or_else(blocktensor::current_threads, usize::from);
     if streams > all {
@@ -83,7 +81,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let mut planning = args.planning.clone();
     planning.threads = u16::try_from(all / streams).ok();
     let measured = model::in_pool(&planning, || {
-        let mut plans = plans(args, &graph, &sizes)?;
+        let source = model::source(&args.model, &planning)?;
+        let sizes = model::sizes(&args.model, &source.named_sizes())?;
+        model::check_sizes(&source.inputs(), &sizes)?;
+        let mut plans = plans(args, source, &sizes)?;
         let mut layers = Vec::new();
         if args.layers || args.trace.is_some() {
             let (plan, ..) = &plans[0];
@@ -123,12 +124,20 @@ pub fn run(args: &Args) -> Result<Outcome> {
 /// A plan with the time that planning took, in milliseconds.
 type Planned = (Plan, f64);
 
-fn plans(args: &Args, graph: &Graph, sizes: &Sizes) -> Result<Vec<Planned>> {
+fn plans(args: &Args, source: Source, sizes: &Sizes) -> Result<Vec<Planned>> {
+    let graph = match source {
+        Source::Onnx(graph) => graph,
+        Source::Packed(_) if args.compare_layouts => {
+            let text = "the file is a plan, whose layouts are chosen; pass the ONNX file";
+            return Err(Failure::usage("--compare-layouts", text));
+        }
+        Source::Packed(plan) => return Ok(vec![(*plan, 0.0)]),
+    };
     let one = |layouts: Option<Layouts>| {
         let mut planning = args.planning.clone();
         planning.layout = layouts.or(planning.layout);
         let start = Instant::now();
-        let plan = model::plan(graph, &planning, sizes.clone())?;
+        let plan = model::plan(&graph, &planning, sizes.clone())?;
         Ok((plan, milliseconds(start.elapsed())))
     };
     match args.compare_layouts {

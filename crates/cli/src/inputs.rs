@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use blocktensor::StridedTensor;
-use blocktensor_graph::{Dim, ElementType, Graph, Sizes};
+use blocktensor_graph::{Dim, ElementType, Sizes};
 
 use crate::args::Run;
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result, word};
 use crate::files::{self, Kind};
+use crate::model::Source;
 use crate::preprocess::Preprocess;
 
 const OPTION: &str = "--input";
@@ -83,7 +84,7 @@ const MAX_RANDOM: usize = 1 << 28;
 struct Slot<'a> {
     name: &'a str,
     of: ElementType,
-    dims: &'a [Dim],
+    dims: Vec<Dim>,
     value: Option<(Array, String)>,
     picture: Option<PathBuf>,
 }
@@ -94,7 +95,7 @@ impl Slot<'_> {
     }
 
     fn text(&self) -> String {
-        format!("input `{}` ({}, {})", self.name, self.of, dims_text(self.dims))
+        format!("input `{}` ({}, {})", self.name, self.of, dims_text(&self.dims))
     }
 }
 
@@ -102,12 +103,13 @@ impl Slot<'_> {
 /// the user should know.
 pub fn gather(
     run: &Run,
-    graph: &Graph,
+    source: &Source,
     sizes: Sizes,
     note: &mut dyn FnMut(String),
 ) -> Result<(Vec<Input>, Sizes)> {
-    let mut slots: Vec<Slot<'_>> =
-        graph.inputs().map(|(name, of, dims)| Slot { name, of, dims, value: None, picture: None }).collect();
+    let inputs = source.inputs();
+    let slot = |(name, of, dims)| Slot { name, of, dims, value: None, picture: None };
+    let mut slots: Vec<Slot<'_>> = inputs.into_iter().map(slot).collect();
     for text in &run.inputs {
         fill(&mut slots, text)?;
     }

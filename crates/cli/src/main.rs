@@ -1,4 +1,4 @@
-//! `blocktensor`: runs ONNX models, lists their ops, prints their plans.
+//! `blocktensor`: runs ONNX models, lists their ops, prints and saves their plans, measures.
 
 mod args;
 mod array;
@@ -10,6 +10,7 @@ mod inputs;
 mod model;
 mod npy;
 mod ops;
+mod pack;
 mod plan;
 mod preprocess;
 mod progress;
@@ -68,6 +69,7 @@ fn command(cli: &Cli) -> Outcome {
         Command::Run(args) => model::in_pool(&args.planning, || run::run(args)),
         Command::Plan(args) => model::in_pool(&args.planning, || plan::run(args)),
         Command::Ops(args) => ops::run(args),
+        Command::Pack(args) => model::in_pool(&args.planning, || pack::run(args)),
         Command::Bench(args) => bench::run(args),
     };
     result.unwrap_or_else(|failure| (String::new(), Err(failure)))

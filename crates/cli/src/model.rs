@@ -1,6 +1,10 @@
-//! Reading and planning a model, for every command.
+//! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
-use blocktensor_graph::{Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
+use std::fs::File;
+use std::io::Read as _;
+
+use blocktensor::PackedFile;
+use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::args::{Model, Planning};
 use crate::failure::{Failure, Result, word};
@@ -22,11 +26,150 @@ pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + 
     }
 }
 
-/// Reads the model, with the outputs of `--outputs`.
+/// The name of an input, its type and its sizes.
+pub type Input<'a> = (&'a str, ElementType, Vec<Dim>);
+
+/// The inputs of a model.
+pub fn inputs_of(graph: &Graph) -> Vec<Input<'_>> {
+    graph.inputs().map(|(name, of, dims)| (name, of, dims.to_vec())).collect()
+}
+
+/// What a command runs.
+pub enum Source {
+    Onnx(Graph),
+    /// A plan that `pack` wrote.
+    Packed(Box<Plan>),
+}
+
+impl Source {
+    /// The inputs: names, types, sizes.
+    pub fn inputs(&self) -> Vec<Input<'_>> {
+        match self {
+            Source::Onnx(graph) => inputs_of(graph),
+            Source::Packed(plan) => {
+                let dims = |dims: &[usize]| dims.iter().map(|&d| Dim::Size(d)).collect();
+                let types = plan.input_types().iter();
+                plan.inputs().zip(types).map(|((name, desc), of)| (name, *of, dims(desc.dims()))).collect()
+            }
+        }
+    }
+
+    /// The sizes that are open.
+    pub fn named_sizes(&self) -> Vec<&str> {
+        match self {
+            Source::Onnx(graph) => graph.named_sizes(),
+            Source::Packed(_) => vec![],
+        }
+    }
+
+    /// Names of the outputs.
+    pub fn outputs(&self) -> Vec<&str> {
+        match self {
+            Source::Onnx(graph) => graph.outputs().collect(),
+            Source::Packed(plan) => plan.outputs().map(|(name, _)| name).collect(),
+        }
+    }
+
+    /// The plan.
+    pub fn plan(self, planning: &Planning, sizes: Sizes) -> Result<Plan> {
+        match self {
+            Source::Onnx(graph) => plan(&graph, planning, sizes),
+            Source::Packed(plan) => Ok(*plan),
+        }
+    }
+}
+
+/// Reads what a command runs: an ONNX model, or a plan.
+pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
+    check_file(model)?;
+    if is_packed(model) {
+        return packed(model, planning).map(|plan| Source::Packed(Box::new(plan)));
+    }
+    if planning.replan {
+        return Err(Failure::usage(
+            "--replan",
+            "it is for files that `blocktensor pack` wrote; leave it out",
+        ));
+    }
+    read(model).map(Source::Onnx)
+}
+
+fn check_file(model: &Model) -> Result<()> {
+    let bad = |text| Failure::Usage(format!("{}: {text}", model.model.display()));
+    files::check(&model.model).map_err(bad)
+}
+
+/// Whether it is a file of packed weights: these begin with the length of a header in JSON, which no ONNX file does.
+fn is_packed(model: &Model) -> bool {
+    let mut start = [0; 9];
+    let Ok(mut file) = File::open(&model.model) else { return false };
+    let length = file.metadata().map_or(0, |m| m.len());
+    let [header @ .., brace] = &mut start;
+    let read = file.read_exact(header).and_then(|()| file.read_exact(std::slice::from_mut(brace)));
+    read.is_ok() && *brace == b'{' && u64::from_le_bytes(*header) < length
+}
+
+/// The plan in a file that `pack` wrote.
+fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
+    let _line = Progress::start("reading the plan");
+    let given = [
+        ("--layout", planning.layout.is_some()),
+        ("--without", !planning.without.is_empty()),
+        ("--size", !model.sizes.is_empty()),
+        ("--outputs", !model.outputs.is_empty()),
+        ("--no-cache", planning.no_cache && !planning.replan),
+    ];
+    if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
+        let text = "the file is a plan already; leave the option out, or pass it to `blocktensor pack`";
+        return Err(Failure::usage(option, text));
+    }
+    let file = map(model, planning.replan)?;
+    if !Plan::is_in(&file) {
+        let text = "a file of packed weights without a plan; `blocktensor pack` writes one";
+        return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
+    }
+    let plan = match planning.replan {
+        true => Plan::load_or_replan(&file, &profiles(planning)),
+        false => Plan::load(&file),
+    };
+    plan.map_err(|error| match error {
+        Error::Engine(error) if !planning.replan => misfit(error),
+        error => error.into(),
+    })
+}
+
+#[allow(unsafe_code)]
+fn map(model: &Model, replan: bool) -> Result<PackedFile> {
+    // SAFETY: the help of the program says that nobody may change the file while the program runs.
+    let file = unsafe {
+        match replan {
+            true => PackedFile::map_or_repack(&model.model),
+            false => PackedFile::map(&model.model),
+        }
+    };
+    file.map_err(misfit)
+}
+
+/// Names the option of this program as the remedy for packed weights that do not fit.
+fn misfit(error: blocktensor::Error) -> Failure {
+    let blocktensor::Error::PackMismatch(mut complaint) = error else { return error.into() };
+    complaint.remedy =
+        "pass --replan (for a file of `pack --keep-plain`), or pack the model again here".into();
+    blocktensor::Error::PackMismatch(complaint).into()
+}
+
+fn profiles(planning: &Planning) -> Profiles {
+    if planning.no_cache { Profiles::Measured } else { Profiles::Kept }
+}
+
+/// Reads an ONNX model, with the outputs of `--outputs`.
 pub fn read(model: &Model) -> Result<Graph> {
     let _line = Progress::start("reading the model");
-    files::check(&model.model)
-        .map_err(|text| Failure::Usage(format!("{}: {text}", model.model.display())))?;
+    check_file(model)?;
+    if is_packed(model) {
+        let text = "a plan that `blocktensor pack` wrote; pass the ONNX file";
+        return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
+    }
     let graph = blocktensor_onnx::from_path(&model.model).map_err(|error| match Failure::from(error) {
         // The file's name is part of errors of the system already.
         Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),
@@ -53,8 +196,7 @@ pub fn read(model: &Model) -> Result<Graph> {
 }
 
 /// The sizes of `--size`, all of which the model leaves open.
-pub fn sizes(model: &Model, graph: &Graph) -> Result<Sizes> {
-    let open = graph.named_sizes();
+pub fn sizes(model: &Model, open: &[&str]) -> Result<Sizes> {
     let mut sizes = Sizes::new();
     for (name, size) in &model.sizes {
         if !open.contains(&name.as_str()) {
@@ -75,10 +217,10 @@ pub fn sizes(model: &Model, graph: &Graph) -> Result<Sizes> {
 }
 
 /// Refuses sizes that are still open.
-pub fn check_sizes(graph: &Graph, sizes: &Sizes) -> Result<()> {
-    for (name, _, dims) in graph.inputs() {
+pub fn check_sizes(inputs: &[Input<'_>], sizes: &Sizes) -> Result<()> {
+    for (name, _, dims) in inputs {
         for dim in dims {
-            if let blocktensor_graph::Dim::Named(open) = dim
+            if let Dim::Named(open) = dim
                 && !sizes.iter().any(|(given, _)| given == open)
             {
                 let dims = dims_text(dims);
@@ -93,22 +235,18 @@ pub fn check_sizes(graph: &Graph, sizes: &Sizes) -> Result<()> {
     Ok(())
 }
 
-/// The layouts to plan with, and whether that was the user's choice.
-pub fn layouts(planning: &Planning) -> (Layouts, bool) {
-    match planning.layout {
-        Some(layouts) => (layouts, true),
-        None if blocktensor::build_info().engine.is_some() => (Layouts::Blocked, false),
-        None => (Layouts::Nchw, false),
-    }
+/// The layouts to plan with.
+fn layouts(planning: &Planning) -> Layouts {
+    planning.layout.unwrap_or(match blocktensor::build_info().engine {
+        Some(_) => Layouts::Blocked,
+        None => Layouts::Nchw,
+    })
 }
 
-/// Plans the model.
+/// Plans a model.
 pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     let _line = Progress::start("planning");
-    let mut options = PlanOptions::new(layouts(planning).0).sizes(sizes);
-    if planning.no_cache {
-        options = options.profiles(Profiles::Measured);
-    }
+    let mut options = PlanOptions::new(layouts(planning)).sizes(sizes).profiles(profiles(planning));
     for pass in &planning.without {
         options = options.without(*pass);
     }

@@ -51,8 +51,8 @@ struct Missing {
 /// Reads the model and tells what becomes of each node.
 pub fn run(args: &Args) -> Result<Outcome> {
     let graph = model::read(&args.model)?;
-    let sizes = model::sizes(&args.model, &graph)?;
-    model::check_sizes(&graph, &sizes)?;
+    let sizes = model::sizes(&args.model, &graph.named_sizes())?;
+    model::check_sizes(&model::inputs_of(&graph), &sizes)?;
     let (outcomes, computable) = graph.outcomes(&sizes)?;
     let mut ops: BTreeMap<&str, Op> = BTreeMap::new();
     let mut missing = Vec::new();

@@ -76,14 +76,14 @@ struct Reorder {
 /// Reads the model, plans it, prints the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
     files::check_targets(&args.model.model, &[("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref())])?;
-    let graph = model::read(&args.model)?;
-    let sizes = model::sizes(&args.model, &graph)?;
-    model::check_sizes(&graph, &sizes)?;
+    let source = model::source(&args.model, &args.planning)?;
+    let sizes = model::sizes(&args.model, &source.named_sizes())?;
+    model::check_sizes(&source.inputs(), &sizes)?;
     let mut planning = args.planning.clone();
     if args.explain {
         planning.layout.get_or_insert(Layouts::Measured);
     }
-    let plan = model::plan(&graph, &planning, sizes)?;
+    let plan = source.plan(&planning, sizes)?;
     if let Some(path) = &args.dot {
         files::write("--dot", path, plan.to_dot().as_bytes())?;
     }

@@ -19,18 +19,18 @@ use crate::{Outcome, files, model, note, top};
 pub fn run(args: &Run) -> Result<Outcome> {
     let start = Instant::now();
     files::check_targets(&args.model.model, &[("--save", args.save.as_ref())])?;
-    let graph = model::read(&args.model)?;
+    let source = model::source(&args.model, &args.planning)?;
     let read_ms = milliseconds(start.elapsed());
-    let sizes = model::sizes(&args.model, &graph)?;
-    let names: Vec<&str> = graph.outputs().collect();
+    let sizes = model::sizes(&args.model, &source.named_sizes())?;
+    let names = source.outputs();
     if let Some(path) = &args.save {
         files::check_save(path, names.len())?;
     }
     let expected = check::read(&args.checks, &names)?;
-    let (inputs, sizes) = inputs::gather(args, &graph, sizes, &mut note)?;
+    let (inputs, sizes) = inputs::gather(args, &source, sizes, &mut note)?;
 
     let start = Instant::now();
-    let plan = model::plan(&graph, &args.planning, sizes)?;
+    let plan = source.plan(&args.planning, sizes)?;
     let plan_ms = milliseconds(start.elapsed());
     let labels = labels(args, &plan)?;
     // After the plan: a model that cannot run needs no gigabytes of random numbers.
@@ -113,13 +113,12 @@ fn finish(
     let got = |name: &str| outputs.iter().find(|(output, _)| output == name).map(|(_, array)| array);
     let checks: Vec<_> =
         expected.iter().filter_map(|e| Some(e.compare(got(&e.output)?, args.tolerance))).collect();
-    let (layouts, chosen) = model::layouts(&args.planning);
     let build = blocktensor::build_info();
     let report = report::Run {
         version: report::VERSION,
         model: args.model.model.display().to_string(),
-        layout: layouts.name(),
-        layout_is_default: !chosen,
+        layout: plan.layouts().name(),
+        layout_is_default: args.planning.layout.is_none(),
         threads: build.threads,
         build: build.to_string(),
         inputs: inputs

@@ -3,6 +3,7 @@
 mod bench;
 mod odd;
 mod ops;
+mod pack;
 mod pictures;
 mod run;
 mod support;

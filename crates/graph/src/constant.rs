@@ -2,11 +2,14 @@
 
 use blocktensor::{DType, MemoryFormat, StridedTensor};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 
 /// The type of a graph's value. Kernels compute in f32; integers and Booleans are mostly sizes and indices, which are
 /// computed when the graph gets its sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ElementType {
     /// 32-bit floating point.
     F32,
@@ -31,7 +34,8 @@ impl ElementType {
 }
 
 /// The width and the sign of integers: what they wrap around at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum Integer {
     I8,

@@ -2,5 +2,6 @@
 
 mod passes;
 mod plans;
+mod saved;
 mod steps;
 mod support;

@@ -151,6 +151,16 @@ impl Default for Budget {
 }
 
 impl Network {
+    /// A network of these parts.
+    pub(crate) fn of(
+        tensors: Vec<Tensor>,
+        nodes: Vec<Node>,
+        inputs: Vec<TensorId>,
+        outputs: Vec<(String, TensorId)>,
+    ) -> Network {
+        Network { tensors, nodes, inputs, outputs, ..Network::default() }
+    }
+
     /// The nodes, in an order in which they can run.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

@@ -12,13 +12,15 @@ mod splits;
 
 pub(crate) use post_ops::activation;
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::network::Network;
 
 /// A rewrite of a network. Each can be switched off ([`PlanOptions::without`](crate::PlanOptions::without)).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Pass {
     /// Nodes with the same op, parameters and inputs become one.
@@ -81,7 +83,7 @@ impl Pass {
 }
 
 /// What a pass did.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PassReport {
     /// The pass.
     pub pass: Pass,

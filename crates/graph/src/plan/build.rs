@@ -8,9 +8,10 @@ use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 
 use super::forms::{DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_sparse, kinds, same_order};
 use super::in_place::{self, Overwrite};
-use super::pack::{self, Packed};
+use super::pack::{self, Packed, Weights};
+use super::recipe::Recipe;
 use super::steps::Effort;
-use super::{Layouts, Place, Plan, Slot, SlotId, Step, Work};
+use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, TensorId};
 use crate::passes::PassReport;
@@ -22,13 +23,12 @@ pub(super) fn uniform(
     packs: &Packs,
     layouts: Layouts,
     passes: Vec<PassReport>,
-) -> Result<(Plan, Vec<Choice>)> {
+) -> Result<Plan> {
     let mut builder = Builder::new(network, target, packs)?;
     for (i, node) in network.nodes.iter().enumerate() {
         builder.node(i, node)?;
     }
-    let choices = std::mem::take(&mut builder.choices);
-    Ok((builder.finish(layouts, passes)?, choices))
+    builder.finish(layouts, passes, None)
 }
 
 /// How the nodes could run in a plan for one target order. Weights are not packed, so some may turn out not to run.
@@ -59,9 +59,27 @@ pub(super) fn chosen(
     let mut builder = Builder::new(network, Target::RowMajor, packs)?;
     for (i, (node, choice)) in network.nodes.iter().zip(choices).enumerate() {
         let choice = packs.packed(network, i, choice)?;
+        builder.choices.push(choice.clone());
         builder.add_step(node, choice)?;
     }
-    builder.finish(layouts, passes)
+    builder.finish(layouts, passes, None)
+}
+
+/// A plan whose nodes run as they did when it was saved; its reorders are known.
+pub(super) fn again(
+    network: &Network,
+    choices: Vec<Choice>,
+    layouts: Layouts,
+    passes: Vec<PassReport>,
+    reorders: Vec<Reorder>,
+) -> Result<Plan> {
+    let packs = Packs::default();
+    let mut builder = Builder::new(network, Target::RowMajor, &packs)?;
+    for (node, choice) in network.nodes.iter().zip(&choices) {
+        builder.add_step(node, choice.clone())?;
+    }
+    builder.choices = choices;
+    builder.finish(layouts, passes, Some(reorders))
 }
 
 /// How a node will run.
@@ -69,6 +87,8 @@ pub(super) fn chosen(
 pub(super) struct Choice {
     pub(super) form: Form,
     pub(super) op: Arc<dyn Operator>,
+    /// The packed weights, for files.
+    pub(super) weights: Option<Arc<dyn Weights>>,
     /// What runs, if the weights are packed for it.
     pub(super) implementation: Option<String>,
     pub(super) inputs: Vec<(TensorId, TensorDesc)>,
@@ -247,7 +267,8 @@ impl<'a> Builder<'a> {
             }
             let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
             let (op, outputs) = (shared(&node.op), node.op.infer(&descs).map_err(of_operator)?);
-            return Ok(Choice { form, op, implementation: None, inputs, outputs, unpacked: false });
+            let (implementation, weights) = (None, None);
+            return Ok(Choice { form, op, weights, implementation, inputs, outputs, unpacked: false });
         }
         let result = self.network.tensor(node.outputs[0]);
         let order = match form {
@@ -257,7 +278,8 @@ impl<'a> Builder<'a> {
         let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
         let outputs = vec![order.desc(&result.dims, result.dtype).map_err(of_operator)?];
         let op = shared(&node.op);
-        let choice = Choice { form, op, implementation: None, inputs, outputs, unpacked: true };
+        let choice =
+            Choice { form, op, weights: None, implementation: None, inputs, outputs, unpacked: true };
         if self.packs.dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
     }
 
@@ -377,7 +399,13 @@ impl<'a> Builder<'a> {
         slot
     }
 
-    fn finish(mut self, layouts: Layouts, reports: Vec<PassReport>) -> Result<Plan> {
+    /// The plan. Its reorders are what one run with zeros shows, unless they are known.
+    fn finish(
+        mut self,
+        layouts: Layouts,
+        reports: Vec<PassReport>,
+        reorders: Option<Vec<Reorder>>,
+    ) -> Result<Plan> {
         let names = self.network.inputs.iter().map(|id| self.network.tensor(*id).name.clone());
         let inputs = names.enumerate().map(|(i, name)| (name, SlotId(i))).collect();
         let mut outputs = Vec::new();
@@ -393,6 +421,7 @@ impl<'a> Builder<'a> {
             }
         }
         let (arena_bytes, live_bytes) = self.assign_memory(&outputs)?;
+        let recipe = Recipe::new(self.network, std::mem::take(&mut self.choices))?;
         let mut plan = Plan {
             layouts,
             steps: self.steps,
@@ -404,9 +433,14 @@ impl<'a> Builder<'a> {
             reorders: vec![],
             reports,
             measurements: None,
+            recipe,
+            input_types: vec![],
             idle: Mutex::default(),
         };
-        plan.reorders = plan.observed_reorders()?;
+        plan.reorders = match reorders {
+            Some(reorders) => reorders,
+            None => plan.observed_reorders()?,
+        };
         Ok(plan)
     }
 }
@@ -449,7 +483,8 @@ impl Packs {
         let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
         let outputs = op.infer(&descs).map_err(of_operator)?;
         let implementation = Some(implementation);
-        Ok(Choice { form: choice.form, op, implementation, inputs, outputs, unpacked: false })
+        let weights = Some(Arc::clone(&op));
+        Ok(Choice { form: choice.form, op, weights, implementation, inputs, outputs, unpacked: false })
     }
 }
 

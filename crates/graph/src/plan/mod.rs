@@ -10,7 +10,9 @@ mod measured;
 mod memory;
 mod observe;
 mod pack;
+mod recipe;
 mod run;
+mod saved;
 mod steps;
 
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
@@ -23,18 +25,23 @@ use std::sync::{Arc, Mutex};
 
 use blocktensor::ops::PostOps;
 use blocktensor::{Arena, Operator, Scratchpad, TensorDesc};
+use serde::{Deserialize, Serialize};
 
+use crate::constant::ElementType;
 use crate::error::Result;
 use crate::graph::Graph;
+use crate::network::Network;
 use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
 use build::Packs;
 use forms::Target;
 pub(crate) use forms::VIEWS;
+use recipe::Recipe;
 use steps::Effort;
 
 /// Which layouts a plan uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layouts {
     /// Row-major everywhere.
@@ -122,7 +129,7 @@ impl PlanOptions {
 }
 
 /// A reorder in a plan: a step of the plan's own, or one that a kernel makes inside itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reorder {
     /// The step's name, or the node's whose kernel reorders.
     pub node: String,
@@ -145,6 +152,8 @@ pub struct Plan {
     steps: Vec<Step>,
     slots: Vec<Slot>,
     inputs: Vec<(String, SlotId)>,
+    /// The types of the graph's inputs, which name integers and Booleans more narrowly than dtypes do.
+    input_types: Vec<ElementType>,
     outputs: Vec<(String, SlotId)>,
     /// Size of the arena in **bytes**, and the largest sum of what lives at the same time.
     arena_bytes: usize,
@@ -152,6 +161,7 @@ pub struct Plan {
     reorders: Vec<Reorder>,
     reports: Vec<PassReport>,
     measurements: Option<Measurements>,
+    recipe: Recipe,
     idle: Mutex<Vec<Memory>>,
 }
 
@@ -232,14 +242,26 @@ impl Graph {
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let mut network = self.with_sizes(&options.sizes)?;
         let reports = passes::run(&mut network, &options.off)?;
-        let target = match options.layouts {
-            Layouts::Nchw => Target::RowMajor,
-            Layouts::Nhwc => Target::ChannelsLast,
-            Layouts::Blocked => Target::Native,
-            Layouts::Measured => return measured::plan(&network, &options.profiles, reports),
-        };
-        Ok(build::uniform(&network, target, &Packs::default(), options.layouts, reports)?.0)
+        let input_types = self.inputs().map(|(_, of, _)| of).collect();
+        let plan = planned(&network, options.layouts, &options.profiles, reports)?;
+        Ok(Plan { input_types, ..plan })
     }
+}
+
+/// Plans a network that has been through the passes.
+fn planned(
+    network: &Network,
+    layouts: Layouts,
+    profiles: &Profiles,
+    reports: Vec<PassReport>,
+) -> Result<Plan> {
+    let target = match layouts {
+        Layouts::Nchw => Target::RowMajor,
+        Layouts::Nhwc => Target::ChannelsLast,
+        Layouts::Blocked => Target::Native,
+        Layouts::Measured => return measured::plan(network, profiles, reports),
+    };
+    build::uniform(network, target, &Packs::default(), layouts, reports)
 }
 
 impl Plan {
@@ -251,6 +273,11 @@ impl Plan {
     /// Names of the inputs, and what each run takes for them.
     pub fn inputs(&self) -> impl Iterator<Item = (&str, &TensorDesc)> {
         self.inputs.iter().map(|(name, id)| (name.as_str(), &self.slots[id.0].desc))
+    }
+
+    /// The types of the inputs, in their order: a run takes integers of all widths as s32, and Booleans as u8.
+    pub fn input_types(&self) -> &[ElementType] {
+        &self.input_types
     }
 
     /// Names of the outputs, and what each run returns for them.

@@ -5,19 +5,43 @@ use std::sync::Arc;
 use blocktensor::dispatch::{DispatchKey, Value};
 use blocktensor::ops::{Conv, ConvTranspose};
 use blocktensor::{
-    ConvPacker, Layout, MemoryFormat, Operator, PackedConv, PackedConvTranspose, PackedLinear, ParamValue,
-    Result, Source, StridedTensor, TensorDesc,
+    ConvPacker, Layout, MemoryFormat, Operator, Packable, PackedConv, PackedConvTranspose, PackedLinear,
+    PackedWriter, ParamValue, Result, Source, StridedTensor, TensorDesc,
 };
 
 use crate::network::{Network, Node, TensorId};
 
 /// A node whose weights are packed.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Packed {
-    pub(super) op: Arc<dyn Operator>,
+    pub(super) op: Arc<dyn Weights>,
     pub(super) implementation: String,
     /// Which of the node's inputs a run still takes.
     pub(super) inputs: Vec<usize>,
+}
+
+/// Packed weights as an operator that a file can hold.
+pub(super) trait Weights: Operator {
+    /// Adds them to a file.
+    fn add_to<'a>(&'a self, writer: &mut PackedWriter<'a>, name: String) -> Result<()>;
+}
+
+impl<T: Operator + Packable> Weights for T {
+    fn add_to<'a>(&'a self, writer: &mut PackedWriter<'a>, name: String) -> Result<()> {
+        writer.add(name, self)
+    }
+}
+
+/// Which of the node's inputs a run still takes once the weights are packed.
+pub(super) fn kept(node: &Node) -> Vec<usize> {
+    let names = node.op.inputs();
+    (0..names.len()).filter(|&i| !matches!(names[i], "weights" | "bias" | "b")).collect()
+}
+
+/// The input that becomes packed weights.
+pub(super) fn weights_of(node: &Node) -> Option<TensorId> {
+    let at = node.op.inputs().iter().position(|name| matches!(*name, "weights" | "b"))?;
+    node.inputs.get(at).copied()
 }
 
 /// Whether the node has weights that are packed: constant ones, with a constant bias if any.
@@ -72,7 +96,7 @@ pub(super) fn pack(
         return Ok(None);
     }
     let conv = Convolution { node, weights, bias, x, stem };
-    let (op, implementation): (Arc<dyn Operator>, String) = match op {
+    let (op, implementation): (Arc<dyn Weights>, String) = match op {
         "linear" => {
             let packed = PackedLinear::new(weights, bias, rows())?;
             let text = packed.weights_layout();
@@ -91,8 +115,7 @@ pub(super) fn pack(
         "conv_transpose3d" => conv.pack_transposed::<3>()?,
         _ => return Ok(None),
     };
-    let kept = (0..names.len()).filter(|&i| !matches!(names[i], "weights" | "bias" | "b"));
-    Ok(Some(Packed { op, implementation, inputs: kept.collect() }))
+    Ok(Some(Packed { op, implementation, inputs: kept(node) }))
 }
 
 struct Convolution<'a> {
@@ -116,7 +139,7 @@ impl Convolution<'_> {
         params.map(|(name, value)| (name, value_of(value))).collect()
     }
 
-    fn pack<const N: usize>(&self) -> Result<(Arc<dyn Operator>, String)> {
+    fn pack<const N: usize>(&self) -> Result<(Arc<dyn Weights>, String)> {
         let packer: ConvPacker<N> =
             PackedConv::new(self.weights, self.bias, Conv::from_values(&self.params())?)?;
         if let Some(layout) = &self.stem {
@@ -129,7 +152,7 @@ impl Convolution<'_> {
         Ok((Arc::new(packed), text))
     }
 
-    fn pack_transposed<const N: usize>(&self) -> Result<(Arc<dyn Operator>, String)> {
+    fn pack_transposed<const N: usize>(&self) -> Result<(Arc<dyn Weights>, String)> {
         let params = ConvTranspose::from_values(&self.params())?;
         let packer = PackedConvTranspose::<N>::new(self.weights, self.bias, params)?;
         let packed = packer.pack_for(&self.source()?)?;

@@ -16,6 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;
 
 use blocktensor::{StridedTensor, TensorDesc};
+use serde::{Deserialize, Serialize};
 
 use super::build::{self, Choice, Packs};
 use super::forms::Target;
@@ -32,7 +33,7 @@ use profile::Profile;
 const LARGEST_TABLE: usize = 1 << 22;
 
 /// How the layouts of a plan were chosen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurements {
     /// For each node of the network, in order, what was known of it.
     pub nodes: Vec<NodeMeasurement>,
@@ -49,18 +50,18 @@ pub struct Measurements {
 }
 
 /// What was measured of a node.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeMeasurement {
     /// The node's name.
     pub name: String,
     /// Its op.
-    pub op: &'static str,
+    pub op: String,
     /// The candidates, the chosen one first.
     pub candidates: Vec<CandidateMeasurement>,
 }
 
 /// What was measured of one way in which a node could run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CandidateMeasurement {
     /// The orders of its data operands and of its results: `nchw -> nChw16c`.
     pub layouts: String,
@@ -103,7 +104,7 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
                 return build::chosen(network, &chosen, &packs, Layouts::Measured, passes.clone());
             }
         };
-        Ok(build::uniform(network, target, &packs, layouts, passes.clone())?.0)
+        build::uniform(network, target, &packs, layouts, passes.clone())
     };
     let name = name(network, &candidates, &solution.values);
     let known = name.as_ref().and_then(|name| {
@@ -208,7 +209,7 @@ fn report(
         });
         NodeMeasurement {
             name: network.nodes[node].name.clone(),
-            op: network.nodes[node].op.op(),
+            op: network.nodes[node].op.op().to_string(),
             candidates: order.into_iter().map(candidate).collect(),
         }
     };

@@ -1,0 +1,68 @@
+//! The command `pack`.
+
+use std::time::Instant;
+
+use blocktensor_graph::Layouts;
+use serde::Serialize;
+
+use crate::args::Pack as Args;
+use crate::bench::milliseconds;
+use crate::failure::{Failure, Result, one_line};
+use crate::{Outcome, files, model, report};
+
+/// The JSON object of `pack`.
+#[derive(Serialize)]
+struct Pack {
+    version: u32,
+    model: String,
+    output: String,
+    layout: &'static str,
+    threads: usize,
+    /// Of the file.
+    bytes: u64,
+    plan_ms: f64,
+    write_ms: f64,
+}
+
+/// Plans the model, writes the plan.
+pub fn run(args: &Args) -> Result<Outcome> {
+    files::check_targets(&args.model.model, &[("--output", Some(&args.output))])?;
+    let start = Instant::now();
+    let mut planning = args.planning.clone();
+    let source = model::source(&args.model, &planning)?;
+    planning.layout.get_or_insert(Layouts::Measured);
+    let sizes = model::sizes(&args.model, &source.named_sizes())?;
+    model::check_sizes(&source.inputs(), &sizes)?;
+    let plan = source.plan(&planning, sizes)?;
+    let plan_ms = milliseconds(start.elapsed());
+    let start = Instant::now();
+    plan.save(&args.output, args.keep_plain).map_err(|error| match error {
+        blocktensor_graph::Error::Engine(error @ blocktensor::Error::FileAccess(_)) => {
+            Failure::usage("--output", one_line(&error))
+        }
+        error => error.into(),
+    })?;
+    let report = Pack {
+        version: report::VERSION,
+        model: args.model.model.display().to_string(),
+        output: args.output.display().to_string(),
+        layout: plan.layouts().name(),
+        threads: blocktensor::current_threads(),
+        bytes: std::fs::metadata(&args.output).map_or(0, |m| m.len()),
+        plan_ms,
+        write_ms: milliseconds(start.elapsed()),
+    };
+    let text = match args.model.json {
+        true => report::json(&report)?,
+        false => format!(
+            "{}: {:.1} MB, {} layouts, for {} threads\nplanned in {:.1} ms, written in {:.1} ms\n",
+            report.output,
+            report.bytes as f64 / 1e6,
+            report.layout,
+            report.threads,
+            report.plan_ms,
+            report.write_ms
+        ),
+    };
+    Ok((text, Ok(())))
+}

@@ -1,0 +1,94 @@
+//! Plans in files.
+
+use crate::support::{data, run, text, unary};
+
+#[test]
+fn a_packed_plan_runs_like_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("resnet.plan");
+    let (model, image) = (data("resnet.onnx"), data("resnet.image.npy"));
+    let check = data("resnet.output.npy");
+    let packed = run(&["pack", &model, "--size", "batch=2", "-o", text(&plan), "--json"]);
+    let packed = packed.succeeds().json();
+    assert_eq!(packed["layout"], "measured");
+    assert_eq!(packed["bytes"], std::fs::metadata(&plan).unwrap().len());
+
+    let done = run(&["run", text(&plan), "--input", &image, "--check-outputs", &check, "--json"]);
+    let report = done.succeeds().json();
+    assert_eq!(report["layout"], "measured");
+    assert_eq!(report["checks"][0]["passed"], true);
+    // The same file gives the same bits, in each process.
+    let outputs = ["a.npy", "b.npy"].map(|name| folder.path().join(name));
+    for output in &outputs {
+        run(&["run", text(&plan), "--input", &image, "--save", text(output)]).succeeds();
+    }
+    let [a, b] = outputs.map(|output| std::fs::read(output).unwrap());
+    assert_eq!(a, b);
+
+    let explained = run(&["plan", text(&plan), "--explain"]);
+    let explained = &explained.succeeds().out;
+    assert!(explained.contains("sum of nodes and reorders") && explained.contains("kept"), "{explained}");
+    run(&["bench", text(&plan), "--runs", "2", "--layers"]).succeeds();
+    // A copy of the plan is the same plan.
+    let copy = folder.path().join("copy.plan");
+    run(&["pack", text(&plan), "-o", text(&copy)]).succeeds();
+    assert_eq!(std::fs::read(&plan).unwrap(), std::fs::read(&copy).unwrap());
+}
+
+#[test]
+fn what_a_packed_plan_has_decided_is_not_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("relu.plan");
+    let relu = unary(folder.path(), "Relu", &[1, 2, 3, 4]);
+    run(&["pack", text(&relu), "--output", text(&plan), "--layout", "nchw"]).succeeds();
+    for option in [&["--layout", "nhwc"][..], &["--without", "fuse_post_ops"], &["--outputs", "y"]] {
+        let args = [&["run", text(&plan), "--random"][..], option].concat();
+        run(&args).fails(2, &[option[0], "plan already", "blocktensor pack"]);
+    }
+    run(&["run", text(&plan), "--random", "--size", "n=1"]).fails(2, &["--size"]);
+    run(&["bench", text(&plan), "--compare-layouts"]).fails(2, &["--compare-layouts", "ONNX file"]);
+    run(&["ops", text(&plan)]).fails(2, &["a plan", "ONNX file"]);
+    run(&["run", text(&relu), "--random", "--replan"]).fails(2, &["--replan", "leave it out"]);
+    run(&["pack", text(&relu), "-o", text(&relu)]).fails(2, &["--output", "it is the model"]);
+    let nowhere = folder.path().join("no/where.plan");
+    run(&["pack", text(&relu), "-o", text(&nowhere)]).fails(2, &["--output", "folder"]);
+}
+
+#[cfg(feature = "onednn")]
+#[test]
+fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, plain) = (folder.path().join("one.plan"), folder.path().join("plain.plan"));
+    let (model, image, check) = (data("resnet.onnx"), data("resnet.image.npy"), data("resnet.output.npy"));
+    let args = ["pack", &model, "--size", "batch=2", "--threads", "1", "--layout", "blocked"];
+    run(&[&args[..], &["-o", text(&plan)]].concat()).succeeds();
+    run(&[&args[..], &["-o", text(&plain), "--keep-plain"]].concat()).succeeds();
+    let run_it = |plan, more: &[&str]| {
+        let args = ["run", plan, "--input", &image, "--check-outputs", &check, "--threads", "2"];
+        run(&[&args[..], more].concat())
+    };
+    run_it(text(&plan), &[]).fails(1, &["packed for 1 threads", "a run here has 2", "--replan"]);
+    run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "pack"]);
+    run_it(text(&plain), &["--replan"]).succeeds();
+}
+
+#[test]
+fn damaged_plans_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("a.plan");
+    let relu = unary(folder.path(), "Relu", &[1, 2, 3, 4]);
+    run(&["pack", text(&relu), "-o", text(&plan)]).succeeds();
+    let whole = std::fs::read(&plan).unwrap();
+    let mut flipped = whole.clone();
+    let at = whole.len() / 2;
+    flipped[at] ^= 1;
+    std::fs::write(&plan, flipped).unwrap();
+    run(&["run", text(&plan), "--random"]).fails(1, &["a.plan", "checksum"]);
+    std::fs::write(&plan, &whole[..whole.len() - 9]).unwrap();
+    run(&["run", text(&plan), "--random"]).fails(1, &["a.plan"]);
+    // Tensors of something else.
+    let tensors = folder.path().join("tensors.safetensors");
+    let (resnet, image) = (data("resnet.onnx"), data("resnet.image.npy"));
+    run(&["run", &resnet, "--input", &image, "--save", text(&tensors)]).succeeds();
+    run(&["run", text(&tensors), "--random"]).fails(1, &["tensors.safetensors", "without packed weights"]);
+}

@@ -1,0 +1,231 @@
+//! Plans in files.
+
+use std::path::{Path, PathBuf};
+
+use blocktensor::{MemoryFormat, PackedFile, PackedWriter, StateDict, StridedTensor, TensorDesc};
+use blocktensor_graph::{Constant, Error, Graph, Layouts, Plan, PlanOptions, Profiles, ValueId};
+
+use crate::support::random;
+
+/// Every kind of weights: a stem, convolutions of all dimensions, grouped, depthwise and transposed ones, a linear layer, a
+/// product with a constant matrix, weights that are an operand elsewhere too; views, constants, a residual, two outputs.
+fn graph() -> Graph {
+    let mut graph = Graph::new();
+    let mut seed = 0;
+    let mut weights = |graph: &mut Graph, dims: &[usize]| -> ValueId {
+        seed += 1;
+        graph.constant(&format!("w{seed}"), Constant::F32(random(dims, seed))).unwrap()
+    };
+    let x = graph.input("x", &[2.into(), 3.into(), 12.into(), 9.into()]).unwrap();
+    let (w, b) = (weights(&mut graph, &[33, 3, 3, 3]), weights(&mut graph, &[33]));
+    let padding = [("padding", 1i64.into())];
+    let y = graph.op("stem", "conv2d", &[("x", x), ("weights", w), ("bias", b)], &padding).unwrap();
+    let y = graph.op("act", "relu", &[("x", y)], &[]).unwrap();
+    let w = weights(&mut graph, &[33, 1, 3, 3]);
+    let depthwise = [("padding", 1i64.into()), ("groups", 33i64.into())];
+    let z = graph.op("depthwise", "conv2d", &[("x", y), ("weights", w)], &depthwise).unwrap();
+    let y = graph.op("residual", "add", &[("a", z), ("b", y)], &[]).unwrap();
+    let w = weights(&mut graph, &[33, 16, 2, 2]);
+    let stride = [("stride", 2i64.into())];
+    let grouped = [("groups", 3i64.into())];
+    let w2 = weights(&mut graph, &[33, 5, 2, 3]);
+    let other = graph.op("grouped up", "conv_transpose2d", &[("x", y), ("weights", w2)], &grouped).unwrap();
+    graph.output("other", other).unwrap();
+    let up = graph.op("up", "conv_transpose2d", &[("x", y), ("weights", w)], &stride).unwrap();
+    graph.output("up", up).unwrap();
+    let dims = [("dims", vec![2i64, 33, 108].into())];
+    let lines = graph.op("lines", "view", &[("x", y)], &dims).unwrap();
+    let w = weights(&mut graph, &[16, 33, 3]);
+    let lines = graph.op("conv over lines", "conv1d", &[("x", lines), ("weights", w)], &[]).unwrap();
+    let (w, b) = (weights(&mut graph, &[7, 106]), weights(&mut graph, &[7]));
+    let fc = graph.op("fc", "linear", &[("x", lines), ("weights", w), ("bias", b)], &[]).unwrap();
+    let m = weights(&mut graph, &[7, 5]);
+    let scale = graph.op("scale", "mul_scalar", &[("x", m)], &[("other", 0.5f64.into())]).unwrap();
+    let y = graph.op("product", "matmul", &[("a", fc), ("b", m)], &[]).unwrap();
+    let y = graph.op("again", "matmul", &[("a", fc), ("b", scale)], &[]).map(|z| (y, z)).unwrap();
+    let y = graph.op("sum", "add", &[("a", y.0), ("b", y.1)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    // Weights that are an operand, too.
+    let z = graph.input("z", &[7.into(), 5.into()]).unwrap();
+    let z = graph.op("beside", "add", &[("a", z), ("b", m)], &[]).unwrap();
+    graph.output("z + m", z).unwrap();
+    graph
+}
+
+fn run(plan: &Plan) -> Vec<StridedTensor> {
+    plan.run(&[&random(&[2, 3, 12, 9], 99), &random(&[7, 5], 98)]).unwrap()
+}
+
+fn bits(plan: &Plan) -> Vec<Vec<u32>> {
+    let results = run(plan);
+    results.iter().map(|t| t.to_vec::<f32>().unwrap().iter().map(|v| v.to_bits()).collect()).collect()
+}
+
+struct Saved {
+    plan: Plan,
+    path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+fn saved(layouts: Layouts, keep_plain: bool) -> Saved {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    let plan = graph().plan(&PlanOptions::new(layouts).profiles(Profiles::Measured)).unwrap();
+    plan.save(&path, keep_plain).unwrap();
+    Saved { plan, path, _folder: folder }
+}
+
+#[test]
+fn a_plan_comes_back_with_every_choice_and_the_same_bits() {
+    for layouts in Layouts::ALL {
+        let Saved { plan, path, .. } = &saved(layouts, false);
+        let file = PackedFile::read(path).unwrap();
+        assert!(Plan::is_in(&file));
+        let loaded = Plan::load(&file).unwrap();
+        drop(file);
+        assert_eq!(loaded.to_string(), plan.to_string());
+        assert_eq!(loaded.layouts(), layouts);
+        assert!(loaded.steps().eq(plan.steps()));
+        assert_eq!((loaded.reorders(), loaded.passes()), (plan.reorders(), plan.passes()));
+        assert_eq!(loaded.measurements(), plan.measurements());
+        assert_eq!(loaded.input_types(), plan.input_types());
+        assert_eq!(bits(&loaded), bits(plan));
+        assert_eq!(bits(&loaded), bits(&loaded));
+        // What was loaded can be saved: to the same file.
+        let folder = tempfile::tempdir().unwrap();
+        let second = folder.path().join("second.plan");
+        loaded.save(&second, false).unwrap();
+        assert_eq!(std::fs::read(path).unwrap(), std::fs::read(&second).unwrap());
+    }
+}
+
+/// Packed weights take the place of the plain ones: they are in the file once.
+#[test]
+fn a_file_has_packed_weights_once_and_plain_ones_if_asked() {
+    for keep_plain in [false, true] {
+        let dict = StateDict::read(&saved(Layouts::Nhwc, keep_plain).path).unwrap();
+        let count = |ending: &str| dict.names().filter(|name| name.ends_with(ending)).count();
+        assert_eq!((count(".packed"), count(".plain")), (8, if keep_plain { 8 } else { 0 }));
+        // Two biases, which are in the packed weights too, and the matrix that is an operand.
+        assert_eq!(count(".tensor"), 3);
+    }
+}
+
+#[cfg(feature = "onednn")]
+#[test]
+fn another_number_of_threads_is_refused_by_name_or_planned_again() {
+    let Saved { plan, path, .. } = &saved(Layouts::Blocked, true);
+    let alone = Saved { ..saved(Layouts::Blocked, false) };
+    let want = run(plan);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    pool.install(|| {
+        let error = Plan::load(&PackedFile::read(path).unwrap()).unwrap_err();
+        assert!(matches!(&error, Error::Engine(blocktensor::Error::PackMismatch(_))), "{error}");
+        assert!(error.to_string().contains("threads") && error.to_string().contains("node "), "{error}");
+        let again =
+            Plan::load_or_replan(&PackedFile::read_or_repack(path).unwrap(), &Profiles::Measured).unwrap();
+        assert_eq!(again.layouts(), Layouts::Blocked);
+        for (got, want) in run(&again).iter().zip(&want) {
+            assert!(crate::support::relative_error(got, want) < 1e-6);
+        }
+        let file = PackedFile::read_or_repack(&alone.path).unwrap();
+        let error = Plan::load_or_replan(&file, &Profiles::Measured).unwrap_err();
+        assert!(error.to_string().contains("keep_plain"), "{error}");
+    });
+    let same = Plan::load_or_replan(&PackedFile::read_or_repack(path).unwrap(), &Profiles::Measured).unwrap();
+    assert_eq!(bits(&same), bits(plan));
+}
+
+/// The plans that come of a file's plan when any part of it is something else. Packed weights are left out.
+fn changed(path: &Path) -> Vec<Result<Plan, Error>> {
+    let text = PackedFile::read(path).unwrap().text("plan").unwrap().to_string();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let other = path.with_extension("changed");
+    let mut results = Vec::new();
+    for place in &places(&value, String::new()) {
+        for new in ["0", "2", "97", "-1", "\"x\"", "null"] {
+            let mut changed = value.clone();
+            *changed.pointer_mut(place).unwrap() = serde_json::from_str(new).unwrap();
+            let mut writer = PackedWriter::new();
+            writer.add_text("plan", changed.to_string());
+            writer.save(&other).unwrap();
+            results.push(Plan::load(&PackedFile::read(&other).unwrap()));
+        }
+    }
+    results
+}
+
+#[test]
+fn a_plan_whose_weights_are_gone_is_refused() {
+    let results = changed(&saved(Layouts::Blocked, false).path);
+    assert!(results.len() > 2000 && results.iter().all(Result::is_err));
+}
+
+#[test]
+fn changed_plans_are_errors_or_run() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 17.into(), 5.into(), 4.into()]).unwrap();
+    let y = graph.op("act", "relu", &[("x", x)], &[]).unwrap();
+    let y = graph.op("pool", "max_pool2d", &[("x", y)], &[("kernel", 2i64.into())]).unwrap();
+    let y =
+        graph.op("flat", "flatten", &[("x", y)], &[("start", 1i64.into()), ("end", 3i64.into())]).unwrap();
+    let y = graph.op("last", "softmax", &[("x", y)], &[("axis", 1i64.into())]).unwrap();
+    graph.output("y", y).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    let (mut refused, mut ran) = (0, 0);
+    for layouts in Layouts::FIXED {
+        graph.plan(&PlanOptions::new(layouts)).unwrap().save(&path, false).unwrap();
+        for result in changed(&path) {
+            let Ok(plan) = result else {
+                refused += 1;
+                continue;
+            };
+            let zeros =
+                |desc: &TensorDesc| StridedTensor::zeros(desc.dims(), desc.dtype(), MemoryFormat::Contiguous);
+            let inputs: Vec<StridedTensor> = plan.inputs().map(|(_, desc)| zeros(desc).unwrap()).collect();
+            if let Ok(results) = plan.run(&inputs.iter().collect::<Vec<_>>()) {
+                assert!(
+                    results.iter().map(StridedTensor::dims).eq(plan.outputs().map(|(_, desc)| desc.dims()))
+                );
+                ran += 1;
+            }
+        }
+    }
+    assert!(refused > 500 && ran > 50, "{refused} refused, {ran} ran");
+}
+
+/// Pointers to the parts of a value that have no parts.
+fn places(value: &serde_json::Value, at: String) -> Vec<String> {
+    match value {
+        serde_json::Value::Array(list) => {
+            list.iter().enumerate().flat_map(|(i, v)| places(v, format!("{at}/{i}"))).collect()
+        }
+        serde_json::Value::Object(map) => {
+            map.iter().flat_map(|(k, v)| places(v, format!("{at}/{k}"))).collect()
+        }
+        _ => vec![at],
+    }
+}
+
+#[test]
+fn files_without_a_plan_and_of_other_versions_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.packed");
+    let mut writer = PackedWriter::new();
+    writer.add_tensor("mean", &StridedTensor::full(&[3], 1f32, MemoryFormat::Contiguous).unwrap()).unwrap();
+    writer.save(&path).unwrap();
+    let file = PackedFile::read(&path).unwrap();
+    assert!(!Plan::is_in(&file));
+    let error = Plan::load(&file).unwrap_err().to_string();
+    assert!(error.contains("without a plan") && error.contains("Plan::save"), "{error}");
+    for (text, part) in
+        [(r#"{"version":99,"other":1}"#, "version 99"), ("{", "EOF"), (r#"{"version":1}"#, "missing")]
+    {
+        let mut writer = PackedWriter::new();
+        writer.add_text("plan", text);
+        writer.save(&path).unwrap();
+        let error = Plan::load(&PackedFile::read(&path).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("pack the model again"), "{error}");
+    }
+}
