@@ -5,7 +5,7 @@
 //! dtypes and ranks of operands; they are checked before a kernel is asked. A key without a kernel is an error that names the keys that
 //! have one. Dispatch itself never reorders a tensor.
 
-pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
+pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS, Reorders};
 pub use crate::op::args::{Arg, Args, Value};
 pub use crate::op::fallback::{Fallback, FallbackNote, allow_fallback};
 pub use crate::op::kernel::{Engine, Kernel, KernelFn, Op, Outputs, PreferredFn};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, RwLock};
 
 use crate::error::{Result, fail};
-use crate::key::{DispatchKey, KeySpec};
+use crate::key::{DispatchKey, KeySpec, Registered, Reorders};
 use crate::op::args::{Arg, Value};
 use crate::op::kernel::{Kernel, Op};
 use crate::op::schema::Schema;
@@ -19,6 +19,16 @@ pub trait Registrar {
     /// # Errors
     /// `Registration` if the name is taken or there is no room.
     fn key(&mut self, spec: KeySpec) -> Result<DispatchKey>;
+
+    /// Adds the reorders of a key that this backend added, so that plans can move tensors to it and back. A backend without them
+    /// works, but no planner chooses it.
+    ///
+    /// # Errors
+    /// `Registration` if the key is not this backend's own, or has reorders.
+    fn reorders(&mut self, key: DispatchKey, reorders: Reorders) -> Result<()> {
+        let _ = (key, reorders);
+        Ok(())
+    }
 
     /// Adds an op. Adding the same schema again is not an error: several backends may bring the same op.
     ///
@@ -142,14 +152,14 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
 /// What one backend adds, checked against existing registrations and against itself.
 #[derive(Default)]
 struct Staged {
-    keys: Vec<KeySpec>,
+    keys: Vec<Registered>,
     ops: Vec<&'static Op>,
     kernels: Vec<(&'static Op, DispatchKey, Kernel)>,
 }
 
 impl Registrar for Staged {
     fn key(&mut self, spec: KeySpec) -> Result<DispatchKey> {
-        if DispatchKey::by_name(spec.name).is_some() || self.keys.iter().any(|k| k.name == spec.name) {
+        if DispatchKey::by_name(spec.name).is_some() || self.keys.iter().any(|k| k.spec.name == spec.name) {
             fail!(
                 Registration,
                 "register_backend",
@@ -161,7 +171,7 @@ impl Registrar for Staged {
         }
         match DispatchKey::next(self.keys.len()) {
             Some(key) => {
-                self.keys.push(spec);
+                self.keys.push(Registered { spec, reorders: None });
                 Ok(key)
             }
             None => fail!(
@@ -171,6 +181,28 @@ impl Registrar for Staged {
                 format!("`{}`", spec.name),
                 format!("there is room for {} keys", crate::key::MAX_KEYS),
                 "register fewer backends"
+            ),
+        }
+    }
+
+    fn reorders(&mut self, key: DispatchKey, reorders: Reorders) -> Result<()> {
+        let at = (0..self.keys.len()).find(|&i| DispatchKey::next(i) == Some(key));
+        match at.map(|i| &mut self.keys[i].reorders) {
+            Some(place @ None) => {
+                *place = Some(reorders);
+                Ok(())
+            }
+            taken => fail!(
+                Registration,
+                "register_backend",
+                "reorders",
+                if taken.is_some() {
+                    "reorders of one key again"
+                } else {
+                    "reorders of another backend's key"
+                },
+                "a backend brings the reorders of its own key, once",
+                "call `reorders` once for each key that `key` returned"
             ),
         }
     }

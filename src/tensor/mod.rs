@@ -11,6 +11,7 @@ mod factories;
 pub mod foreign;
 pub mod formats;
 mod reorder;
+mod reorder_any;
 pub mod reshape;
 pub mod result_format;
 pub mod strided;

@@ -1,7 +1,10 @@
 //! The backend of another crate, through the same registration and dispatch as ours.
 
-use blocktensor::dispatch::{self, Kernel, KeySpec, register_backend};
-use blocktensor::{DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, ops, testing};
+use blocktensor::dispatch::{self, DispatchKey, Kernel, KeySpec, register_backend};
+use blocktensor::{
+    DType, Error, Layout, MemoryFormat, OpaqueTensor, Operand, StridedTensor, Tensor, TensorDesc, ledger,
+    ops, testing,
+};
 use blocktensor_third_backend::{Reversed, key};
 
 fn reversed(values: &[f32]) -> Reversed {
@@ -17,6 +20,68 @@ fn typed_calls_and_calls_by_name_reach_the_kernels_of_another_backend() {
     let y = dispatch::call("reversed_shift", &[("x", t.into()), ("by", 0.5.into())]).unwrap();
     let y = Reversed::from_tensor(y[0].clone()).unwrap();
     assert_eq!(y.to_strided().unwrap().to_vec::<f32>().unwrap(), [-0.5, 2.5, -2.5]);
+}
+
+/// From every kind of tensor to every other, through the reorders that the backend registered; the ledger has each.
+#[test]
+fn tensors_are_reordered_to_another_backend_and_back() {
+    let dims = [1, 17, 3, 2];
+    let values: Vec<f32> = (0..102).map(|v| v as f32).collect();
+    let plain = StridedTensor::from_slice(&values, &dims).unwrap();
+    let descs = [
+        TensorDesc::strided(&dims, DType::F32, MemoryFormat::Contiguous).unwrap(),
+        TensorDesc::strided(&dims, DType::F32, MemoryFormat::ChannelsLast).unwrap(),
+        TensorDesc::blocked(&dims, DType::F32, &Layout::NCHW16C).unwrap(),
+        TensorDesc::opaque(&dims, DType::F32, key(), "back_to_front").unwrap(),
+    ];
+    for from in &descs {
+        let x = Tensor::from(plain.clone()).reorder(from).unwrap();
+        assert_eq!(TensorDesc::of(x.tensor_ref()), *from);
+        for to in &descs {
+            let (y, book) = ledger::record(|| x.reorder(to).unwrap());
+            assert_eq!(TensorDesc::of(y.tensor_ref()), *to);
+            let is_row_major = |desc: &TensorDesc| desc == &descs[0];
+            let foreign = |desc: &TensorDesc| desc.key() == key();
+            let twice =
+                (foreign(from) && !is_row_major(to)) || (foreign(to) && from.key() == DispatchKey::BLOCKED);
+            let want = if from == to { 0 } else { 1 + usize::from(twice) };
+            assert_eq!(book.reorders.len(), want, "{from} to {to}: {book}");
+            let Tensor::Strided(back) = y.reorder(&descs[0]).unwrap() else { panic!("row-major") };
+            assert_eq!(back.to_vec::<f32>().unwrap(), values, "{from} to {to}");
+        }
+    }
+    let foreign = Tensor::from(plain).reorder(&descs[3]).unwrap();
+    let denied = ledger::deny_reorders(|| foreign.reorder(&descs[0])).unwrap_err();
+    assert!(matches!(denied, Error::ReorderDenied(_)), "{denied}");
+    let other = TensorDesc::strided(&[102], DType::F32, MemoryFormat::Contiguous).unwrap();
+    assert!(matches!(foreign.reorder(&other), Err(Error::ShapeMismatch(_))));
+    let other = TensorDesc::strided(&dims, DType::S32, MemoryFormat::Contiguous).unwrap();
+    assert!(matches!(foreign.reorder(&other), Err(Error::DTypeMismatch(_))));
+}
+
+#[test]
+fn a_backend_brings_the_reorders_of_its_own_key_once() {
+    let reorders = key().reorders().unwrap();
+    let error = register_backend(|r| r.reorders(key(), reorders)).unwrap_err();
+    assert!(matches!(&error, Error::Registration(_)) && error.to_string().contains("own key"), "{error}");
+    let error = register_backend(|r| {
+        let own = r.key(KeySpec { name: "of reorders", to_strided: "-", from_strided: "-" })?;
+        r.reorders(own, reorders)?;
+        r.reorders(own, reorders)
+    });
+    assert!(error.unwrap_err().to_string().contains("again"));
+    assert!(DispatchKey::BLOCKED.reorders().is_none());
+    // A key without reorders.
+    let mut made = None;
+    register_backend(|r| {
+        made = Some(r.key(KeySpec { name: "without reorders", to_strided: "-", from_strided: "-" })?);
+        Ok(())
+    })
+    .unwrap();
+    let desc = TensorDesc::opaque(&[1], DType::F32, made.unwrap(), "any").unwrap();
+    let x: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
+    let error = x.reorder(&desc).unwrap_err().to_string();
+    assert!(error.contains("without reorders") && error.contains("Registrar::reorders"), "{error}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ impl Expansion<'_> {
             return self.fold(&operation, inputs);
         }
         let descs = descs_of(inputs)?;
-        let results = operation.infer(&descs).map_err(|e| self.of_operator(e))?;
+        let results = operation.results(&descs).map_err(|e| self.of_operator(e))?;
         let integers = integers_of(inputs);
         let inputs = inputs.iter().map(|v| self.tensor_of(v)).collect::<Result<Vec<_>>>()?;
         let mut outputs = Vec::with_capacity(results.len());

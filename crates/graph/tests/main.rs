@@ -5,3 +5,4 @@ mod plans;
 mod saved;
 mod steps;
 mod support;
+mod third;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use blocktensor::dispatch::schema::{data, float};
 use blocktensor::dispatch::{
-    Arg, Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Op, Registrar, Results, Schema,
+    Arg, Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Op, Registrar, Reorders, Results, Schema,
     register_backend,
 };
 use blocktensor::{
@@ -55,9 +55,13 @@ pub struct Reversed(Arc<dyn OpaqueTensor>);
 impl Reversed {
     /// A copy of a strided f32 tensor.
     pub fn from_strided(t: &StridedTensor) -> Result<Reversed> {
+        key();
+        Reversed::copy_of(t)
+    }
+
+    fn copy_of(t: &StridedTensor) -> Result<Reversed> {
         let mut data = t.to_vec::<f32>()?;
         data.reverse();
-        key();
         Ok(Reversed(Arc::new(Storage { dims: t.dims().to_vec(), data })))
     }
 
@@ -151,6 +155,13 @@ fn register() -> Result<DispatchKey> {
             to_strided: "Reversed::to_strided()",
             from_strided: "Reversed::from_strided(&t)",
         })?;
+        r.reorders(
+            key,
+            Reorders {
+                from_strided: |x, _| Reversed::copy_of(x).map(|x| Tensor::Opaque(x.0)),
+                to_strided: |x| Reversed(Arc::clone(x)).to_strided(),
+            },
+        )?;
         r.op(&SHIFT)?;
         r.kernel(
             "reversed_shift",
@@ -165,7 +176,9 @@ fn register() -> Result<DispatchKey> {
         r.kernel(
             "relu",
             key,
-            Kernel::rust(&|args, results| map(args, results, |v| v.max(0.0))).with_engine(Engine::Other),
+            Kernel::rust(&|args, results| map(args, results, |v| v.max(0.0)))
+                .with_engine(Engine::Other)
+                .with_preferred(&back_to_front),
         )?;
         made = Some(key);
         Ok(())

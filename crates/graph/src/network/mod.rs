@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, DType, Operator, ParamValue, StridedTensor};
+use blocktensor::dispatch::DispatchKey;
+use blocktensor::{BoundOp, DType, Operator, ParamValue, StridedTensor, TensorDesc};
 
 pub(crate) use links::Links;
 
@@ -106,6 +107,25 @@ impl Operation {
             Operation::Bound(op) => Some(op),
             Operation::Other(_) => None,
         }
+    }
+
+    /// The keys of other crates that have a kernel for the op, and reorders that lead to it.
+    pub(crate) fn foreign_keys(&self) -> Vec<DispatchKey> {
+        let Some(bound) = self.bound() else { return vec![] };
+        let all = DispatchKey::all().into_iter();
+        all.filter(|key| key.reorders().is_some() && bound.registered().kernel(*key).is_some()).collect()
+    }
+
+    /// What the results are for row-major operands. An op that only backends of other crates have is asked there.
+    pub(crate) fn results(&self, plain: &[TensorDesc]) -> blocktensor::Result<Vec<TensorDesc>> {
+        self.infer(plain).or_else(|error| {
+            let Some(key) = self.foreign_keys().first().copied() else { return Err(error) };
+            if !matches!(error, blocktensor::Error::UnsupportedOp(_)) {
+                return Err(error);
+            }
+            let preferred = self.preferred(key, plain)?.unwrap_or_else(|| plain.to_vec());
+            self.infer(&preferred)
+        })
     }
 
     /// A parameter of a registered op.

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 
-use super::forms::{DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_sparse, kinds, same_order};
+use super::forms::{
+    DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_foreign, is_sparse, kinds, same_order,
+};
 use super::in_place::{self, Overwrite};
 use super::pack::{self, Packed, Weights};
 use super::recipe::Recipe;
@@ -41,6 +43,8 @@ pub(super) fn choices(network: &Network, target: Target) -> Result<Vec<Vec<Choic
         if pack::packs(network, node) {
             own.extend(builder.forms_of(node).into_iter().filter_map(|f| builder.attempt(i, node, f).ok()));
         }
+        let foreign = node.op.foreign_keys().into_iter().map(Form::Key);
+        own.extend(foreign.filter_map(|f| builder.attempt(i, node, f).ok()));
         builder.node(i, node)?;
         own.extend(builder.choices.pop());
         all.push(own);
@@ -151,7 +155,9 @@ impl<'a> Builder<'a> {
 
     fn node(&mut self, i: usize, node: &Node) -> Result<()> {
         let mut refused = None;
-        for form in self.forms_of(node) {
+        // Backends of other crates run what nothing here can.
+        let foreign = node.op.foreign_keys().into_iter().map(Form::Key);
+        for form in self.forms_of(node).into_iter().chain(foreign) {
             match self.attempt(i, node, form) {
                 Ok(choice) => {
                     self.choices.push(choice.clone());
@@ -217,6 +223,9 @@ impl<'a> Builder<'a> {
             op: node.op.op().to_string(),
             source,
         };
+        if let Form::Key(key) = form {
+            return self.in_key(node, key).map_err(of_operator);
+        }
         let op_name = node.op.op();
         // Packed weights meet rows that lie one after another.
         let packs = op_name == "matmul" && self.network.tensor(node.inputs[1]).constant.is_some();
@@ -244,7 +253,7 @@ impl<'a> Builder<'a> {
                     };
                     Order::Strided(last)
                 }
-                Form::Contiguous | Form::Stem => Order::Strided(MemoryFormat::Contiguous),
+                Form::Contiguous | Form::Stem | Form::Key(_) => Order::Strided(MemoryFormat::Contiguous),
                 Form::Target => target.unwrap_or(Order::Strided(MemoryFormat::Contiguous)),
             };
             let own = self.forms[id.0].first().map(|slot| &self.slots[slot.0].desc);
@@ -283,11 +292,31 @@ impl<'a> Builder<'a> {
         if self.packs.dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
     }
 
+    /// The node as another crate's backend prefers it.
+    fn in_key(&self, node: &Node, key: DispatchKey) -> blocktensor::Result<Choice> {
+        let plain = |id: &TensorId| {
+            let tensor = self.network.tensor(*id);
+            TensorDesc::strided(&tensor.dims, tensor.dtype, MemoryFormat::Contiguous)
+        };
+        let plain = node.inputs.iter().map(plain).collect::<blocktensor::Result<Vec<_>>>()?;
+        let preferred = node.op.preferred(key, &plain)?.unwrap_or(plain);
+        let outputs = node.op.infer(&preferred)?;
+        Ok(Choice {
+            form: Form::Key(key),
+            op: shared(&node.op),
+            weights: None,
+            implementation: None,
+            inputs: node.inputs.iter().copied().zip(preferred).collect(),
+            outputs,
+            unpacked: false,
+        })
+    }
+
     fn add_step(&mut self, node: &Node, choice: Choice) -> Result<()> {
         if choice.unpacked {
             // Nothing will run: only what the result is counts.
             for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
-                let slot = self.add_slot(id, desc.clone(), Place::Arena(0));
+                let slot = self.add_slot(id, desc.clone(), place_of(desc));
                 self.forms[id.0].push(slot);
             }
             return Ok(());
@@ -298,7 +327,7 @@ impl<'a> Builder<'a> {
         let is_view = strided && VIEWS.contains(&choice.op.op());
         let mut outputs = Vec::with_capacity(choice.outputs.len());
         for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
-            let place = if is_view { Place::View(inputs[0]) } else { Place::Arena(0) };
+            let place = if is_view { Place::View(inputs[0]) } else { place_of(desc) };
             let slot = self.add_slot(id, desc.clone(), place);
             self.forms[id.0].push(slot);
             outputs.push(slot);
@@ -350,7 +379,7 @@ impl<'a> Builder<'a> {
                 let same = self.forms[id.0].iter().copied().find(|s| same_order(&self.slots[s.0].desc, desc));
                 let (from, place, work) = match same {
                     Some(slot) => (slot, Place::View(slot), Work::Restride),
-                    None => (first, Place::Arena(0), Work::Reorder),
+                    None => (first, place_of(desc), Work::Reorder),
                 };
                 let slot = self.add_slot(id, desc.clone(), place);
                 let name = format!("{} to {}", tensor.name, desc.layout_name());
@@ -486,6 +515,11 @@ impl Packs {
         let weights = Some(Arc::clone(&op));
         Ok(Choice { form: choice.form, op, weights, implementation, inputs, outputs, unpacked: false })
     }
+}
+
+/// Where a result goes.
+fn place_of(desc: &TensorDesc) -> Place {
+    if is_foreign(desc) { Place::Foreign } else { Place::Arena(0) }
 }
 
 fn shared(op: &Operation) -> Arc<dyn Operator> {

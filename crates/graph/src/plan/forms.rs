@@ -18,6 +18,8 @@ pub(super) enum Form {
     ChannelsLast,
     /// A convolution from a strided source of few channels to a blocked result.
     Stem,
+    /// As another crate's backend prefers it.
+    Key(DispatchKey),
 }
 
 /// The order that a plan is for, where an op has it.
@@ -104,6 +106,11 @@ impl Order {
             Order::Blocked(layout) => TensorDesc::blocked(dims, dtype, &layout),
         }
     }
+}
+
+/// Whether it is a tensor of another crate's backend.
+pub(super) fn is_foreign(desc: &TensorDesc) -> bool {
+    ![DispatchKey::STRIDED, DispatchKey::BLOCKED].contains(&desc.key())
 }
 
 /// For each input of an operator: whether its layout is that of the result (data), or always row-major (parameters).

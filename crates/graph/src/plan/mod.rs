@@ -195,6 +195,8 @@ enum Place {
     Arena(usize),
     /// New storage in each run: the caller gets it.
     Output,
+    /// A tensor of another crate's backend, which makes it in each run.
+    Foreign,
     /// A view of another slot.
     View(SlotId),
 }

@@ -7,6 +7,7 @@ use blocktensor::ledger::{self, Site};
 use blocktensor::ops::PostOps;
 use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc, TensorRef};
 
+use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 
@@ -150,6 +151,10 @@ impl Plan {
                     TensorRef::Strided(x) => vec![restrided(x, &self.slots[step.outputs[0].0].desc)?],
                     _ => return Err(broken(&step.name)),
                 },
+                Work::Reorder if self.is_foreign(step) => {
+                    vec![inputs[0].to_tensor().reorder(&self.slots[step.outputs[0].0].desc).map_err(of)?]
+                }
+                Work::Operator { op, .. } if self.is_foreign(step) => op.run(&inputs).map_err(of)?,
                 Work::Reorder => {
                     let mut dst = self.place(step.outputs[0], memory)?;
                     reorder(inputs[0], &mut dst).map_err(of)?;
@@ -177,6 +182,11 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    /// Whether a step's results are tensors of another crate's backend, which makes them itself.
+    fn is_foreign(&self, step: &Step) -> bool {
+        step.outputs.iter().all(|slot| is_foreign(&self.slots[slot.0].desc))
     }
 
     /// Takes the first input of a step, and gives it back overwritten.
@@ -238,13 +248,14 @@ pub(super) fn reorder(from: TensorRef<'_>, to: &mut Tensor) -> blocktensor::Resu
             let plain = x.to_strided(MemoryFormat::Contiguous)?;
             reorder(TensorRef::Strided(&plain), to)
         }
-        (from, to) => {
-            let to = to.tensor_ref();
-            unreachable!(
-                "a plan holds no tensors of other backends: {} and {}",
-                from.describe(),
-                to.describe()
-            )
+        // Backends of other crates make their tensors themselves, and ours of theirs by way of a row-major one.
+        (from, to @ Tensor::Opaque(_)) => {
+            *to = from.to_tensor().reorder(&TensorDesc::of(to.tensor_ref()))?;
+            Ok(())
+        }
+        (from @ TensorRef::Opaque(_), to) => {
+            let plain = TensorDesc::strided(from.dims(), from.dtype(), MemoryFormat::Contiguous)?;
+            reorder(from.to_tensor().reorder(&plain)?.tensor_ref(), to)
         }
     }
 }
@@ -253,6 +264,9 @@ pub(super) fn reorder(from: TensorRef<'_>, to: &mut Tensor) -> blocktensor::Resu
 pub(super) fn reordered(constant: &StridedTensor, desc: &TensorDesc) -> Result<Tensor> {
     if let Some(layout) = desc.layout() {
         return Ok(constant.to_blocked(layout)?.into());
+    }
+    if is_foreign(desc) {
+        return Ok(Tensor::from(constant.clone()).reorder(desc)?);
     }
     let mut to = Arena::new(desc.bytes()?)?.tensor(0, desc)?;
     reorder(TensorRef::Strided(constant), &mut to)?;

@@ -110,6 +110,8 @@ fn cost_of_plan(network: &Network, plan: &Plan, values: &[usize], costs: &Costs)
 
 #[test]
 fn the_choice_costs_what_its_plan_costs_and_no_other_choice_costs_less() {
+    // The backend of another crate takes part.
+    blocktensor_third_backend::key();
     let mut random = Random(11);
     let (mut mixed, mut rounds) = (0, 0);
     while rounds < 60 {
@@ -159,6 +161,7 @@ fn the_choice_costs_what_its_plan_costs_and_no_other_choice_costs_less() {
 
 #[test]
 fn plans_of_any_choice_agree_with_the_plan_without_passes_and_reorder_what_they_list() {
+    blocktensor_third_backend::key();
     let mut random = Random(12);
     for round in 0..80 {
         let graph = graph(&mut random, 4 + round % 9);
@@ -190,6 +193,45 @@ fn plans_of_any_choice_agree_with_the_plan_without_passes_and_reorder_what_they_
             let less = ReorderBudget::at_most(plan.reorders().len() - 1);
             assert!(less.run(|| plan.run(&[&x])).is_err(), "{plan}");
         }
+    }
+}
+
+/// Where another crate's backend is fastest by far, the plan goes through its layout, and says so.
+#[test]
+fn the_cheapest_way_may_go_through_another_backend() {
+    let key = blocktensor_third_backend::key();
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 5.into()]).unwrap();
+    let y = graph.op("tanh", "tanh", &[("x", x)], &[]).unwrap();
+    let z = graph.op("relu", "relu", &[("x", y)], &[]).unwrap();
+    let z = graph.op("relu again", "relu", &[("x", z)], &[]).unwrap();
+    let z = graph.op("sum", "add", &[("a", z), ("b", y)], &[]).unwrap();
+    graph.output("z", z).unwrap();
+    let network = graph.with_sizes(&Sizes::new()).unwrap();
+    let candidates = candidates::candidates(&network, &targets()).unwrap();
+    let edges = choose::edges(&network, &candidates).unwrap();
+    for (there, through) in [(0.1, true), (0.9, false)] {
+        let cost = |c: &Choice| if c.outputs[0].key() == key { there } else { 1.0 };
+        let costs = Costs {
+            nodes: candidates.iter().map(|list| list.iter().map(cost).collect()).collect(),
+            reorders: edges.iter().flat_map(choose::Edge::pairs).map(|pair| (pair, 0.4)).collect(),
+        };
+        let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
+        let chosen: Vec<Choice> =
+            candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
+        let plan = build::chosen(&network, &chosen, &Packs::default(), Layouts::Measured, vec![]).unwrap();
+        let ways: Vec<(&str, &str)> =
+            plan.reorders().iter().map(|r| (r.from.as_str(), r.to.as_str())).collect();
+        let both = [("contiguous", "back_to_front"), ("back_to_front", "contiguous")];
+        assert_eq!(ways, if through { &both[..] } else { &[] }, "{plan}");
+        assert_eq!(plan.to_string().contains("back_to_front"), through, "{plan}");
+        let x = StridedTensor::from_slice(&[-2.0f32, -0.5, 0.0, 0.5, 2.0], &[1, 5]).unwrap();
+        let (y, book) = blocktensor::ledger::record(|| plan.run(&[&x]).unwrap());
+        let want = [-2f32, -0.5, 0.0, 0.5, 2.0].map(|v| v.tanh().max(0.0) + v.tanh());
+        for (y, want) in y[0].to_vec::<f32>().unwrap().iter().zip(want) {
+            assert!((y - want).abs() < 1e-6, "{y} and {want}");
+        }
+        assert_eq!(book.reorders.len(), plan.reorders().len());
     }
 }
 

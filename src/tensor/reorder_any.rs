@@ -1,0 +1,155 @@
+//! Reorders from any key to any other, for planners.
+
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::any::{Tensor, TensorRef};
+use super::desc::TensorDesc;
+use super::strided::StridedTensor;
+use crate::buffer::Buffer;
+use crate::error::{Complaint, Error, Result, fail};
+use crate::key::{DispatchKey, Reorders};
+use crate::layout::memory_format::MemoryFormat;
+use crate::ledger::{self, Cause, Move, Moved};
+
+impl Moved for Tensor {
+    fn storage_id(&self) -> u64 {
+        match self {
+            Tensor::Strided(t) => Moved::storage_id(t),
+            Tensor::Blocked(t) => Moved::storage_id(t),
+            Tensor::Opaque(_) => 0,
+        }
+    }
+}
+
+const OP: &str = "Tensor::reorder";
+
+impl Tensor {
+    /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. The ledger records the reorder; from one blocked or
+    /// foreign layout to another it makes two, with a row-major tensor between them.
+    ///
+    /// ```
+    /// use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, TensorDesc};
+    /// let x: Tensor = StridedTensor::full(&[1, 17, 4, 4], 1f32, MemoryFormat::Contiguous)?.into();
+    /// let blocked = x.reorder(&TensorDesc::blocked(&[1, 17, 4, 4], DType::F32, &Layout::NCHW16C)?)?;
+    /// assert!(matches!(blocked, Tensor::Blocked(_)));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `DTypeMismatch`; `InvalidArgument` for a key whose backend registered no reorders
+    /// ([`Registrar::reorders`](crate::dispatch::Registrar::reorders)); `ReorderDenied`, `OutOfMemory`; what that backend returns.
+    #[track_caller]
+    pub fn reorder(&self, to: &TensorDesc) -> Result<Tensor> {
+        let location = Location::caller();
+        let from = TensorDesc::of(self.as_ref());
+        if from.dims() != to.dims() {
+            let got = format!("{:?} to {:?}", from.dims(), to.dims());
+            fail!(
+                ShapeMismatch,
+                OP,
+                "to",
+                got,
+                "a reorder keeps the sizes",
+                "pass a descriptor of the same sizes"
+            );
+        }
+        if from.dtype() != to.dtype() {
+            let got = format!("{} to {}", from.dtype(), to.dtype());
+            fail!(
+                DTypeMismatch,
+                OP,
+                "to",
+                got,
+                "a reorder keeps the dtype",
+                "pass a descriptor of the same dtype"
+            );
+        }
+        if from == *to {
+            return Ok(self.clone());
+        }
+        match (self, to.key()) {
+            (Tensor::Strided(x), DispatchKey::STRIDED) => {
+                let mut result = place(to)?;
+                x.copy_into(&mut result)?;
+                Ok(result.into())
+            }
+            (Tensor::Strided(x), DispatchKey::BLOCKED) => match to.layout() {
+                Some(layout) => Ok(x.to_blocked(layout)?.into()),
+                None => Err(unlike(&from, to)),
+            },
+            (Tensor::Strided(x), key) => {
+                let reorders = reorders_of(key)?;
+                recorded(&from, to, location, || (reorders.from_strided)(x, to))
+            }
+            (Tensor::Opaque(x), DispatchKey::STRIDED) => {
+                let reorders = reorders_of(x.key())?;
+                let plain = TensorDesc::strided(to.dims(), to.dtype(), MemoryFormat::Contiguous)?;
+                let plain = recorded(&from, &plain, location, || Ok((reorders.to_strided)(x)?.into()))?;
+                plain.reorder(to)
+            }
+            (Tensor::Blocked(x), DispatchKey::STRIDED) => {
+                let mut result = place(to)?;
+                x.to_strided_into(&mut result)?;
+                Ok(result.into())
+            }
+            _ => {
+                let plain = TensorDesc::strided(to.dims(), to.dtype(), MemoryFormat::Contiguous)?;
+                self.reorder(&plain)?.reorder(to)
+            }
+        }
+    }
+
+    fn as_ref(&self) -> TensorRef<'_> {
+        super::any::Operand::tensor_ref(self)
+    }
+}
+
+/// A strided tensor to write to.
+fn place(to: &TensorDesc) -> Result<StridedTensor> {
+    let storage = Arc::new(Buffer::for_result(to.bytes()?)?);
+    match to.clone().with_storage(storage) {
+        Tensor::Strided(t) => Ok(t),
+        other => Err(unlike(&TensorDesc::of(other.as_ref()), to)),
+    }
+}
+
+/// Runs a reorder of another backend, and checks what it made.
+fn recorded(
+    from: &TensorDesc,
+    to: &TensorDesc,
+    location: &'static Location<'static>,
+    work: impl FnOnce() -> Result<Tensor>,
+) -> Result<Tensor> {
+    let bytes = from.dims().iter().product::<usize>().saturating_mul(from.dtype().size_bytes());
+    let (old, new) = (from.layout_name(), to.layout_name());
+    let what = Move {
+        op: OP,
+        cause: Cause::Call,
+        from: &old,
+        to: &new,
+        dims: from.dims(),
+        bytes,
+        source: 0,
+        location,
+    };
+    ledger::reorder(what, || {
+        let made = work()?;
+        let is = TensorDesc::of(made.as_ref());
+        if is == *to { Ok(made) } else { Err(unlike(&is, to)) }
+    })
+}
+
+fn reorders_of(key: DispatchKey) -> Result<Reorders> {
+    key.reorders().ok_or_else(|| {
+        let got = format!("a tensor of the key `{key}`");
+        let rule = "the backend of that key registered no reorders";
+        let remedy = "register them with `Registrar::reorders`, or reorder with the backend's own calls";
+        Error::InvalidArgument(Complaint::new(OP, "to", got, rule, remedy))
+    })
+}
+
+fn unlike(is: &TensorDesc, to: &TensorDesc) -> Error {
+    let rule = format!("the reorder to `{to}` makes a tensor like that");
+    Error::InvalidArgument(Complaint::new(OP, "to", is.to_string(), rule, "correct the backend's reorders"))
+}
