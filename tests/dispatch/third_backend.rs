@@ -7,6 +7,8 @@ use blocktensor::{
 };
 use blocktensor_third_backend::{Reversed, key};
 
+use crate::support::alone;
+
 fn reversed(values: &[f32]) -> Reversed {
     Reversed::from_strided(&StridedTensor::from_slice(values, &[values.len()]).unwrap()).unwrap()
 }
@@ -61,27 +63,30 @@ fn tensors_are_reordered_to_another_backend_and_back() {
 
 #[test]
 fn a_backend_brings_the_reorders_of_its_own_key_once() {
-    let reorders = key().reorders().unwrap();
-    let error = register_backend(|r| r.reorders(key(), reorders)).unwrap_err();
-    assert!(matches!(&error, Error::Registration(_)) && error.to_string().contains("own key"), "{error}");
-    let error = register_backend(|r| {
-        let own = r.key(KeySpec { name: "of reorders", to_strided: "-", from_strided: "-" })?;
-        r.reorders(own, reorders)?;
-        r.reorders(own, reorders)
+    // In a process of its own: other tests do not know the key that stays.
+    alone("dispatch::third_backend::a_backend_brings_the_reorders_of_its_own_key_once", &[], || {
+        let reorders = key().reorders().unwrap();
+        let error = register_backend(|r| r.reorders(key(), reorders)).unwrap_err();
+        assert!(matches!(&error, Error::Registration(_)) && error.to_string().contains("own key"), "{error}");
+        let error = register_backend(|r| {
+            let own = r.key(KeySpec { name: "of reorders", to_strided: "-", from_strided: "-" })?;
+            r.reorders(own, reorders)?;
+            r.reorders(own, reorders)
+        });
+        assert!(error.unwrap_err().to_string().contains("again"));
+        assert!(DispatchKey::BLOCKED.reorders().is_none());
+        // A key without reorders.
+        let mut made = None;
+        register_backend(|r| {
+            made = Some(r.key(KeySpec { name: "without reorders", to_strided: "-", from_strided: "-" })?);
+            Ok(())
+        })
+        .unwrap();
+        let desc = TensorDesc::opaque(&[1], DType::F32, made.unwrap(), "any").unwrap();
+        let x: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
+        let error = x.reorder(&desc).unwrap_err().to_string();
+        assert!(error.contains("without reorders") && error.contains("Registrar::reorders"), "{error}");
     });
-    assert!(error.unwrap_err().to_string().contains("again"));
-    assert!(DispatchKey::BLOCKED.reorders().is_none());
-    // A key without reorders.
-    let mut made = None;
-    register_backend(|r| {
-        made = Some(r.key(KeySpec { name: "without reorders", to_strided: "-", from_strided: "-" })?);
-        Ok(())
-    })
-    .unwrap();
-    let desc = TensorDesc::opaque(&[1], DType::F32, made.unwrap(), "any").unwrap();
-    let x: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
-    let error = x.reorder(&desc).unwrap_err().to_string();
-    assert!(error.contains("without reorders") && error.contains("Registrar::reorders"), "{error}");
 }
 
 #[test]

@@ -67,6 +67,9 @@ pub struct Planning {
     /// Measure the layouts again, and keep nothing for the next time.
     #[arg(long)]
     pub no_cache: bool,
+    /// Choose the layouts by what bytes and multiply-adds would cost, and measure nothing.
+    #[arg(long, conflicts_with = "no_cache")]
+    pub offline: bool,
     /// For a file that `pack --keep-plain` wrote: where its weights do not fit this machine or its number of threads, plan
     /// again from the plain ones.
     #[arg(long)]

@@ -118,6 +118,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         ("--size", !model.sizes.is_empty()),
         ("--outputs", !model.outputs.is_empty()),
         ("--no-cache", planning.no_cache && !planning.replan),
+        ("--offline", planning.offline && !planning.replan),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
         let text = "the file is a plan already; leave the option out, or pass it to `blocktensor pack`";
@@ -159,7 +160,11 @@ fn misfit(error: blocktensor::Error) -> Failure {
 }
 
 fn profiles(planning: &Planning) -> Profiles {
-    if planning.no_cache { Profiles::Measured } else { Profiles::Kept }
+    match (planning.offline, planning.no_cache) {
+        (true, _) => Profiles::Estimated,
+        (false, true) => Profiles::Measured,
+        (false, false) => Profiles::Kept,
+    }
 }
 
 /// Reads an ONNX model, with the outputs of `--outputs`.
@@ -238,6 +243,7 @@ pub fn check_sizes(inputs: &[Input<'_>], sizes: &Sizes) -> Result<()> {
 /// The layouts to plan with.
 fn layouts(planning: &Planning) -> Layouts {
     planning.layout.unwrap_or(match blocktensor::build_info().engine {
+        _ if planning.offline => Layouts::Measured,
         Some(_) => Layouts::Blocked,
         None => Layouts::Nchw,
     })
@@ -245,6 +251,9 @@ fn layouts(planning: &Planning) -> Layouts {
 
 /// Plans a model.
 pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
+    if planning.offline && planning.layout.is_some_and(|layouts| layouts != Layouts::Measured) {
+        return Err(Failure::usage("--offline", "it is for measured layouts; leave it out"));
+    }
     let _line = Progress::start("planning");
     let mut options = PlanOptions::new(layouts(planning)).sizes(sizes).profiles(profiles(planning));
     for pass in &planning.without {

@@ -118,3 +118,12 @@ fn a_closed_pipe_ends_quietly() {
     let done = done(child.wait_with_output().unwrap());
     assert_eq!((done.code, done.err.as_str()), (0, ""));
 }
+
+#[test]
+fn offline_planning_measures_nothing() {
+    let model = data("resnet.onnx");
+    let plan = run(&["plan", &model, "--size", "batch=1", "--offline", "--explain"]);
+    let plan = &plan.succeeds().out;
+    assert!(plan.contains("layouts: measured") && plan.contains("nothing was measured"), "{plan}");
+    run(&["plan", &model, "--size", "batch=1", "--offline", "--layout", "nhwc"]).fails(2, &["--offline"]);
+}

@@ -109,6 +109,31 @@ fn a_measured_plan_gives_the_same_and_a_second_planning_takes_the_times_of_the_f
     assert_ne!(again.measurements().unwrap().cost, first.cost);
 }
 
+/// Without measuring, the same graph becomes the same plan: convolutions meet blocks, or channels last.
+#[test]
+fn an_estimated_plan_is_the_same_every_time_and_agrees_with_the_others() {
+    let graph = || {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2.into(), 3.into(), 40.into(), 40.into()]).unwrap();
+        let y = network(&mut graph, x);
+        graph.output("y", y).unwrap();
+        graph
+    };
+    let options = || PlanOptions::new(Layouts::Measured).profiles(Profiles::Estimated);
+    let (first, second) = (graph().plan(&options()).unwrap(), graph().plan(&options()).unwrap());
+    assert_eq!(first.to_string(), second.to_string());
+    assert_eq!(first.measurements(), second.measurements());
+    let measurements = first.measurements().unwrap();
+    assert!(measurements.estimated && measurements.plans.is_empty() && measurements.proven);
+    assert!(measurements.to_string().contains("nothing was measured"));
+    assert!(first.layouts() == Layouts::Measured);
+    let x = random(&[2, 3, 40, 40], 5);
+    let want = graph().plan(&PlanOptions::new(Layouts::Nchw)).unwrap().run(&[&x]).unwrap();
+    assert!(relative_error(&first.run(&[&x]).unwrap()[0], &want[0]) < 1e-5);
+    #[cfg(feature = "onednn")]
+    assert!(!first.to_string().lines().any(|l| l.contains("conv2d") && l.contains("contiguous")), "{first}");
+}
+
 #[test]
 fn inputs_that_do_not_fit_are_refused_with_a_remedy() {
     let mut graph = Graph::new();

@@ -86,6 +86,8 @@ pub enum Profiles {
     KeptIn(PathBuf),
     /// Everything is measured, nothing is kept.
     Measured,
+    /// Nothing is measured: times are computed from bytes and multiply-adds. Two plannings choose the same.
+    Estimated,
 }
 
 /// How to plan: layouts, sizes, passes.

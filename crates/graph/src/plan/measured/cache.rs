@@ -49,7 +49,7 @@ impl Cache {
         match profiles {
             Profiles::Kept => default_folder().map_or_else(Cache::none, |folder| Cache::open(&folder)),
             Profiles::KeptIn(folder) => Cache::open(folder),
-            Profiles::Measured => Cache::none(),
+            Profiles::Measured | Profiles::Estimated => Cache::none(),
         }
     }
 

@@ -158,7 +158,7 @@ pub(super) fn is_lasting(error: &Error) -> bool {
 }
 
 /// Whether it is a view, or a concatenation in place. These are not measured.
-fn takes_no_time(network: &Network, choice: &Choice) -> bool {
+pub(super) fn takes_no_time(network: &Network, choice: &Choice) -> bool {
     let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.strides().is_some());
     let is_view = strided && VIEWS.contains(&choice.op.op());
     let inputs: Vec<&TensorDesc> = data(network, choice).map(|(_, desc)| desc).collect();

@@ -11,6 +11,9 @@ fn micro(seconds: f64) -> String {
 
 impl fmt::Display for Measurements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.estimated {
+            writeln!(f, "times are computed from bytes and multiply-adds; nothing was measured")?;
+        }
         for node in &self.nodes {
             let Some((first, others)) = node.candidates.split_first() else { continue };
             write!(f, "  {}: {} {}", node.name, node.op, first.layouts)?;

@@ -7,6 +7,7 @@ mod cache;
 mod candidates;
 mod choose;
 mod costs;
+mod estimate;
 mod explain;
 mod profile;
 #[cfg(test)]
@@ -22,6 +23,7 @@ use super::build::{self, Choice, Packs};
 use super::forms::Target;
 use super::{Layouts, Plan, Profiles};
 use crate::error::Result;
+use crate::minimise::Solution;
 use crate::network::Network;
 use crate::passes::PassReport;
 use cache::Cache;
@@ -47,6 +49,21 @@ pub struct Measurements {
     pub plans: Vec<(Layouts, f64)>,
     /// The plan that stayed, the fastest.
     pub kept: Layouts,
+    /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`]), and no plan was timed.
+    pub estimated: bool,
+}
+
+impl Measurements {
+    fn of(
+        nodes: Vec<NodeMeasurement>,
+        solution: &Solution,
+        estimated: bool,
+        plans: Vec<(Layouts, f64)>,
+        kept: Layouts,
+    ) -> Measurements {
+        let Solution { cost, lower_bound, proven, .. } = *solution;
+        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated }
+    }
 }
 
 /// What was measured of a node.
@@ -91,7 +108,11 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
     let candidates = candidates::candidates(network, &targets())?;
     let edges = choose::edges(network, &candidates)?;
     let mut cache = Cache::of(profiles);
-    let (costs, profiles) = costs::measured(network, &candidates, &edges, &packs, &mut cache)?;
+    let estimated = *profiles == Profiles::Estimated;
+    let (costs, profiles) = match estimated {
+        true => estimate::estimated(network, &candidates, &edges, &packs)?,
+        false => costs::measured(network, &candidates, &edges, &packs, &mut cache)?,
+    };
     let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
     let build = |layouts: Layouts| {
         let target = match layouts {
@@ -106,6 +127,12 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
         };
         build::uniform(network, target, &packs, layouts, passes.clone())
     };
+    if estimated {
+        let plan = build(Layouts::Measured)?;
+        let nodes = report(network, &candidates, &solution.values, &packs, &profiles);
+        let measurements = Measurements::of(nodes, &solution, estimated, vec![], Layouts::Measured);
+        return Ok(Plan { measurements: Some(measurements), ..plan });
+    }
     let name = name(network, &candidates, &solution.values);
     let known = name.as_ref().and_then(|name| {
         let profiles = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
@@ -129,14 +156,9 @@ pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassRepor
         }
     };
     cache.save();
-    let measurements = Measurements {
-        nodes: report(network, &candidates, &solution.values, &packs, &profiles),
-        cost: solution.cost,
-        lower_bound: solution.lower_bound,
-        proven: solution.proven,
-        kept: times[least(&times.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>())].0,
-        plans: times,
-    };
+    let kept = times[least(&times.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>())].0;
+    let nodes = report(network, &candidates, &solution.values, &packs, &profiles);
+    let measurements = Measurements::of(nodes, &solution, estimated, times, kept);
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
 }
 

@@ -1,0 +1,90 @@
+//! Costs without measuring: from bytes and multiply-adds.
+//!
+//! A kernel takes as long as its multiplications or its memory traffic, whichever takes longer. The figures are those of one
+//! machine (Zen 4); only their ratios decide.
+
+use std::collections::HashMap;
+
+use blocktensor::dispatch::DispatchKey;
+use blocktensor::{Layout, MemoryFormat, TensorDesc};
+
+use super::super::build::{Choice, Packs};
+use super::super::steps::Effort;
+use super::candidates::data;
+use super::choose::{Costs, Edge};
+use super::costs::{NodeProfiles, is_lasting, takes_no_time};
+use super::profile::Profile;
+use crate::error::Result;
+use crate::minimise::IMPOSSIBLE;
+use crate::network::Network;
+
+/// Multiply-adds of one thread in a **second**.
+const MULTIPLY_ADDS: f64 = 40e9;
+/// **Bytes** that all threads together read or write in a **second**.
+const BYTES: f64 = 15e9;
+
+/// Convolutions with row-major images took twice as long as in other layouts, in all networks that were measured.
+const ROW_MAJOR: f64 = 2.0;
+
+/// Costs of all candidates and reorders. Candidates whose weights cannot be packed cost what is impossible.
+pub(super) fn estimated(
+    network: &Network,
+    candidates: &[Vec<Choice>],
+    edges: &[Edge],
+    packs: &Packs,
+) -> Result<(Costs, NodeProfiles)> {
+    let mut nodes = Vec::with_capacity(candidates.len());
+    for (node, list) in candidates.iter().enumerate() {
+        let mut own = Vec::with_capacity(list.len());
+        for choice in list {
+            own.push(match packs.packed(network, node, choice) {
+                Ok(_) => Some(seconds(network, node, choice)),
+                Err(error) if is_lasting(&error) => None,
+                Err(error) => return Err(error),
+            });
+        }
+        nodes.push(own);
+    }
+    let moved = |(from, to): &(TensorDesc, TensorDesc)| (bytes(from) + bytes(to)) / BYTES;
+    let reorders: HashMap<_, _> =
+        edges.iter().flat_map(Edge::pairs).map(|pair| (pair.clone(), moved(&pair))).collect();
+    let costs = nodes.iter().map(|list| list.iter().map(|s| s.unwrap_or(IMPOSSIBLE)).collect()).collect();
+    let profiles = nodes.iter().map(|list| list.iter().map(|s| s.map(Profile::once)).collect()).collect();
+    Ok((Costs { nodes: costs, reorders }, profiles))
+}
+
+fn bytes(desc: &TensorDesc) -> f64 {
+    desc.bytes().unwrap_or(0) as f64
+}
+
+fn seconds(network: &Network, node: usize, choice: &Choice) -> f64 {
+    if takes_no_time(network, choice) {
+        return 0.0;
+    }
+    let effort = Effort::of(network, &network.nodes[node]);
+    let moved: f64 = data(network, choice).map(|(_, desc)| desc).chain(&choice.outputs).map(bytes).sum();
+    let memory = (moved + effort.weight_bytes as f64) / BYTES;
+    let threads = blocktensor::current_threads() as f64;
+    let computing = effort.multiply_adds as f64 / (MULTIPLY_ADDS * threads) * slowdown(network, node, choice);
+    memory.max(computing)
+}
+
+/// How many times longer a convolution computes than in the best layout.
+fn slowdown(network: &Network, node: usize, choice: &Choice) -> f64 {
+    if !network.nodes[node].op.op().starts_with("conv") {
+        return 1.0;
+    }
+    let of = |desc: &TensorDesc| match (desc.layout(), desc.key()) {
+        // Blocks of half a vector's length fill half of a vector.
+        (Some(layout), _) => Layout::native().0.block_of(1) as f64 / layout.block_of(1).max(1) as f64,
+        (None, DispatchKey::STRIDED) if is_row_major(desc) => ROW_MAJOR,
+        _ => 1.0,
+    };
+    // A stem reads few channels: what it writes decides.
+    choice.outputs.iter().map(of).fold(1.0, f64::max)
+}
+
+fn is_row_major(desc: &TensorDesc) -> bool {
+    let dense = TensorDesc::strided(desc.dims(), desc.dtype(), MemoryFormat::Contiguous);
+    desc.dims().len() > 3 && dense.is_ok_and(|dense| super::candidates::is_free(&dense, desc))
+}
