@@ -58,7 +58,8 @@ pub struct Model {
 /// Options of commands that plan.
 #[derive(Args, Clone)]
 pub struct Planning {
-    /// The layout of images between the nodes [default: blocked with oneDNN, else nchw].
+    /// The layout of images between the nodes [default: blocked with oneDNN, else nchw; `pack`, --explain and --offline:
+    /// measured].
     #[arg(long, value_parser = layouts())]
     pub layout: Option<Layouts>,
     /// Switch a pass off.
@@ -98,6 +99,9 @@ pub struct Plan {
     /// Draw the plan, with the time of each step, as a picture for a browser.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Write the plan, with the time of each step, as an ONNX file that Netron draws. Its weights are not in it.
+    #[arg(long, value_name = "FILE")]
+    pub onnx: Option<PathBuf>,
     /// Write the plan in Graphviz's language.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,

@@ -75,7 +75,9 @@ struct Reorder {
 
 /// Reads the model, plans it, prints the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
-    files::check_targets(&args.model.model, &[("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref())])?;
+    let targets =
+        [("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref()), ("--onnx", args.onnx.as_ref())];
+    files::check_targets(&args.model.model, &targets)?;
     let source = model::source(&args.model, &args.planning)?;
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     model::check_sizes(&source.inputs(), &sizes)?;
@@ -87,8 +89,14 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if let Some(path) = &args.dot {
         files::write("--dot", path, plan.to_dot().as_bytes())?;
     }
-    if let Some(path) = &args.svg {
-        files::write("--svg", path, plan.to_svg(Some(&bench::step_times(&plan)?)).as_bytes())?;
+    if args.svg.is_some() || args.onnx.is_some() {
+        let times = bench::step_times(&plan)?;
+        if let Some(path) = &args.svg {
+            files::write("--svg", path, plan.to_svg(Some(&times)).as_bytes())?;
+        }
+        if let Some(path) = &args.onnx {
+            files::write("--onnx", path, &blocktensor_onnx::show(&plan, Some(&times))?)?;
+        }
     }
     let explanation = plan.measurements().filter(|_| args.explain).map(Measurements::to_string);
     let text = [Some(plan.to_string()), explanation].into_iter().flatten().collect::<Vec<_>>().join("");

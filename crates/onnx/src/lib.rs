@@ -1,4 +1,4 @@
-//! Reads ONNX models into [`blocktensor_graph::Graph`]s.
+//! Reads ONNX models into [`blocktensor_graph::Graph`]s, and shows plans as ONNX files.
 //!
 //! [`from_path`] and [`from_bytes`] read operator sets 11 to 25. Sizes that the model leaves open stay names. Each ONNX node is a
 //! node of the graph, and becomes operators of blocktensor when the graph gets its sizes
@@ -31,6 +31,7 @@ mod model;
 mod node;
 mod ops;
 mod scan;
+mod show;
 mod sort;
 mod subgraph;
 mod tensor;
@@ -38,6 +39,7 @@ mod tensor;
 pub use error::{Error, Result};
 pub use importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, from_bytes, from_path};
 pub use node::{Attribute, Import, OnnxNode};
+pub use show::show;
 pub use subgraph::Subgraph;
 
 /// Compiles the program in docs/models.md.

@@ -9,4 +9,5 @@ mod models;
 mod onnx_nodes;
 mod ops;
 mod shapes;
+mod show;
 mod support;

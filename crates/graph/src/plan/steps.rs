@@ -129,6 +129,16 @@ impl Plan {
         self.steps.iter().map(|step| self.step_info(step))
     }
 
+    /// The numbers ([`StepTensor::id`]) of the inputs, in their order.
+    pub fn input_ids(&self) -> impl Iterator<Item = usize> {
+        self.inputs.iter().map(|(_, id)| id.0)
+    }
+
+    /// The numbers of the outputs, in their order. Two outputs may be one tensor.
+    pub fn output_ids(&self) -> impl Iterator<Item = usize> {
+        self.outputs.iter().map(|(_, id)| id.0)
+    }
+
     fn step_info<'a>(&'a self, step: &'a Step) -> StepInfo<'a> {
         let (kind, fused, implementation): (_, &str, _) = match &step.work {
             Work::Operator { implementation, fused, .. } => {
