@@ -198,6 +198,7 @@ TORCHVISION = {
     f"tv/{name}": Model(torchvision_net(name, **options), shape)
     for name, shape, options in [
         ("alexnet", (1, 3, 224, 224), {}),
+        ("vgg16", (1, 3, 224, 224), {}),
         ("googlenet", (1, 3, 224, 224), {"init_weights": False, "aux_logits": False}),
         ("inception_v3", (1, 3, 299, 299), {"init_weights": False, "aux_logits": False}),
         ("mnasnet1_0", (1, 3, 224, 224), {}),

@@ -1,11 +1,6 @@
 //! Dispatch keys: which backend's kernels a tensor is for.
 
-use std::sync::{Arc, RwLock};
-
-use crate::error::Result;
-use crate::tensor::any::{OpaqueTensor, Tensor};
-use crate::tensor::desc::TensorDesc;
-use crate::tensor::strided::StridedTensor;
+use std::sync::RwLock;
 
 /// The largest number of keys: two of this crate, the rest for other crates.
 pub const MAX_KEYS: usize = 16;
@@ -35,26 +30,9 @@ const BLOCKED: KeySpec = KeySpec {
 /// The spec of a key whose registration was refused.
 const UNREGISTERED: KeySpec = KeySpec { name: "unregistered", to_strided: "", from_strided: "" };
 
-/// How a backend's tensors are made of strided tensors, and the way back: for those who insert reorders where they are needed,
-/// such as planners of graphs. [`Tensor::reorder`](crate::Tensor::reorder) calls them.
-#[derive(Clone, Copy, Debug)]
-pub struct Reorders {
-    /// A tensor like the descriptor, which names one of the backend's layouts, with the elements of a strided tensor of the same
-    /// sizes and dtype.
-    pub from_strided: fn(&StridedTensor, &TensorDesc) -> Result<Tensor>,
-    /// The elements of one of the backend's tensors, row-major.
-    pub to_strided: fn(&Arc<dyn OpaqueTensor>) -> Result<StridedTensor>,
-}
+static KEYS: RwLock<Vec<KeySpec>> = RwLock::new(Vec::new());
 
-/// A registered key of another crate.
-pub(crate) struct Registered {
-    pub spec: KeySpec,
-    pub reorders: Option<Reorders>,
-}
-
-static KEYS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
-
-fn keys() -> std::sync::RwLockReadGuard<'static, Vec<Registered>> {
+fn keys() -> std::sync::RwLockReadGuard<'static, Vec<KeySpec>> {
     KEYS.read().unwrap_or_else(|e| e.into_inner())
 }
 
@@ -69,13 +47,8 @@ impl DispatchKey {
         match self {
             DispatchKey::STRIDED => STRIDED,
             DispatchKey::BLOCKED => BLOCKED,
-            DispatchKey(i) => keys().get(i as usize - 2).map_or(UNREGISTERED, |key| key.spec),
+            DispatchKey(i) => keys().get(i as usize - 2).copied().unwrap_or(UNREGISTERED),
         }
-    }
-
-    /// The backend's own reorders, if it registered any. This crate's keys have none: their tensors have methods.
-    pub fn reorders(self) -> Option<Reorders> {
-        keys().get((self.0 as usize).checked_sub(2)?)?.reorders
     }
 
     /// The key's name.
@@ -117,8 +90,8 @@ impl DispatchKey {
         (index < MAX_KEYS).then_some(DispatchKey(index as u8))
     }
 
-    pub(crate) fn commit(key: Registered) {
-        KEYS.write().unwrap_or_else(|e| e.into_inner()).push(key);
+    pub(crate) fn commit(spec: KeySpec) {
+        KEYS.write().unwrap_or_else(|e| e.into_inner()).push(spec);
     }
 }
 

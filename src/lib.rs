@@ -110,6 +110,7 @@ pub mod ops;
 mod pack;
 mod post_ops;
 mod registry;
+mod reorders;
 mod scratchpad;
 #[allow(unsafe_code)]
 mod simd;

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, RwLock};
 
 use crate::error::{Result, fail};
-use crate::key::{DispatchKey, KeySpec, Registered, Reorders};
+use crate::key::{DispatchKey, KeySpec};
 use crate::op::args::{Arg, Value};
 use crate::op::kernel::{Kernel, Op};
 use crate::op::schema::Schema;
+use crate::reorders::{self, Reorders};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::threads::check_process;
 
@@ -139,6 +140,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
     let mut staged = Staged::default();
     backend(&mut staged)?;
     staged.keys.into_iter().for_each(DispatchKey::commit);
+    staged.reorders.into_iter().for_each(|(key, own)| reorders::commit(key, own));
     let mut ops = OPS.write().unwrap_or_else(|e| e.into_inner());
     for op in staged.ops {
         ops.entry(op.schema.name).or_insert(op);
@@ -152,14 +154,15 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
 /// What one backend adds, checked against existing registrations and against itself.
 #[derive(Default)]
 struct Staged {
-    keys: Vec<Registered>,
+    keys: Vec<KeySpec>,
+    reorders: Vec<(DispatchKey, Reorders)>,
     ops: Vec<&'static Op>,
     kernels: Vec<(&'static Op, DispatchKey, Kernel)>,
 }
 
 impl Registrar for Staged {
     fn key(&mut self, spec: KeySpec) -> Result<DispatchKey> {
-        if DispatchKey::by_name(spec.name).is_some() || self.keys.iter().any(|k| k.spec.name == spec.name) {
+        if DispatchKey::by_name(spec.name).is_some() || self.keys.iter().any(|k| k.name == spec.name) {
             fail!(
                 Registration,
                 "register_backend",
@@ -171,7 +174,7 @@ impl Registrar for Staged {
         }
         match DispatchKey::next(self.keys.len()) {
             Some(key) => {
-                self.keys.push(Registered { spec, reorders: None });
+                self.keys.push(spec);
                 Ok(key)
             }
             None => fail!(
@@ -186,25 +189,19 @@ impl Registrar for Staged {
     }
 
     fn reorders(&mut self, key: DispatchKey, reorders: Reorders) -> Result<()> {
-        let at = (0..self.keys.len()).find(|&i| DispatchKey::next(i) == Some(key));
-        match at.map(|i| &mut self.keys[i].reorders) {
-            Some(place @ None) => {
-                *place = Some(reorders);
-                Ok(())
-            }
-            taken => fail!(
+        let is_own = (0..self.keys.len()).any(|i| DispatchKey::next(i) == Some(key));
+        if !is_own || self.reorders.iter().any(|(other, _)| *other == key) {
+            fail!(
                 Registration,
                 "register_backend",
                 "reorders",
-                if taken.is_some() {
-                    "reorders of one key again"
-                } else {
-                    "reorders of another backend's key"
-                },
+                if is_own { "reorders of one key again" } else { "reorders of another backend's key" },
                 "a backend brings the reorders of its own key, once",
                 "call `reorders` once for each key that `key` returned"
-            ),
+            );
         }
+        self.reorders.push((key, reorders));
+        Ok(())
     }
 
     fn op(&mut self, op: &'static Op) -> Result<()> {

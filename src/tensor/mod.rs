@@ -11,7 +11,6 @@ mod factories;
 pub mod foreign;
 pub mod formats;
 mod reorder;
-mod reorder_any;
 pub mod reshape;
 pub mod result_format;
 pub mod strided;

@@ -1,16 +1,42 @@
-//! Reorders from any key to any other, for planners.
+//! Reorders from any key to any other, for planners, and those that backends of other crates bring.
 
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use super::any::{Tensor, TensorRef};
-use super::desc::TensorDesc;
-use super::strided::StridedTensor;
 use crate::buffer::Buffer;
 use crate::error::{Complaint, Error, Result, fail};
-use crate::key::{DispatchKey, Reorders};
+use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move, Moved};
+use crate::tensor::any::{OpaqueTensor, Operand, Tensor, TensorRef};
+use crate::tensor::desc::TensorDesc;
+use crate::tensor::strided::StridedTensor;
+
+/// How a backend's tensors are made of strided tensors, and the way back: for those who insert reorders where they are needed,
+/// such as planners of graphs. [`Tensor::reorder`] calls them.
+#[derive(Clone, Copy, Debug)]
+pub struct Reorders {
+    /// A tensor like the descriptor, which names one of the backend's layouts, with the elements of a strided tensor of the same
+    /// sizes and dtype.
+    pub from_strided: fn(&StridedTensor, &TensorDesc) -> Result<Tensor>,
+    /// The elements of one of the backend's tensors, row-major.
+    pub to_strided: fn(&Arc<dyn OpaqueTensor>) -> Result<StridedTensor>,
+}
+
+static REGISTERED: RwLock<Vec<(DispatchKey, Reorders)>> = RwLock::new(Vec::new());
+
+/// Keeps the reorders of a key that was just registered.
+pub(crate) fn commit(key: DispatchKey, reorders: Reorders) {
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push((key, reorders));
+}
+
+impl DispatchKey {
+    /// The backend's own reorders, if it registered any. This crate's keys have none: their tensors have methods.
+    pub fn reorders(self) -> Option<Reorders> {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+        registered.iter().find(|(key, _)| *key == self).map(|(_, reorders)| *reorders)
+    }
+}
 
 impl Moved for Tensor {
     fn storage_id(&self) -> u64 {
@@ -101,7 +127,7 @@ impl Tensor {
     }
 
     fn as_ref(&self) -> TensorRef<'_> {
-        super::any::Operand::tensor_ref(self)
+        Operand::tensor_ref(self)
     }
 }
 
