@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use blocktensor::PackedFile;
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
@@ -82,7 +83,7 @@ impl Source {
 /// Reads what a command runs: an ONNX model, or a plan.
 pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
     check_file(model)?;
-    if is_packed(model) {
+    if is_packed(&model.model) {
         return packed(model, planning).map(|plan| Source::Packed(Box::new(plan)));
     }
     if planning.replan {
@@ -100,13 +101,13 @@ fn check_file(model: &Model) -> Result<()> {
 }
 
 /// Whether it is a file of packed weights: these begin with the length of a header in JSON, which no ONNX file does.
-fn is_packed(model: &Model) -> bool {
+pub fn is_packed(path: &Path) -> bool {
+    /// Longer headers are not allowed.
+    const LONGEST: u64 = 100_000_000;
     let mut start = [0; 9];
-    let Ok(mut file) = File::open(&model.model) else { return false };
-    let length = file.metadata().map_or(0, |m| m.len());
-    let [header @ .., brace] = &mut start;
-    let read = file.read_exact(header).and_then(|()| file.read_exact(std::slice::from_mut(brace)));
-    read.is_ok() && *brace == b'{' && u64::from_le_bytes(*header) < length
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let [length @ .., brace] = start;
+    read.is_ok() && brace == b'{' && u64::from_le_bytes(length) <= LONGEST
 }
 
 /// The plan in a file that `pack` wrote.
@@ -134,7 +135,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         false => Plan::load(&file),
     };
     plan.map_err(|error| match error {
-        Error::Engine(error) if !planning.replan => misfit(error),
+        Error::Engine(error) => misfit(error, planning.replan),
         error => error.into(),
     })
 }
@@ -148,15 +149,27 @@ fn map(model: &Model, replan: bool) -> Result<PackedFile> {
             false => PackedFile::map(&model.model),
         }
     };
-    file.map_err(misfit)
+    file.map_err(|error| misfit(error, replan))
 }
 
-/// Names the option of this program as the remedy for packed weights that do not fit.
-fn misfit(error: blocktensor::Error) -> Failure {
-    let blocktensor::Error::PackMismatch(mut complaint) = error else { return error.into() };
-    complaint.remedy =
-        "pass --replan (for a file of `pack --keep-plain`), or pack the model again here".into();
-    blocktensor::Error::PackMismatch(complaint).into()
+/// The same error with a remedy of this program.
+fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
+    match error {
+        blocktensor::Error::PackMismatch(mut complaint) => {
+            complaint.remedy = match replan {
+                false => "pass the number of threads that it was packed for (--threads), pass --replan (for a file of \
+                          `pack --keep-plain`), or pack the model again here"
+                    .into(),
+                true => "pack the model again here, or with --keep-plain where it was packed".into(),
+            };
+            blocktensor::Error::PackMismatch(complaint).into()
+        }
+        blocktensor::Error::CorruptFile(mut complaint) => {
+            complaint.remedy = "copy the file again, or pack the model again".into();
+            blocktensor::Error::CorruptFile(complaint).into()
+        }
+        error => error.into(),
+    }
 }
 
 fn profiles(planning: &Planning) -> Profiles {
@@ -171,7 +184,7 @@ fn profiles(planning: &Planning) -> Profiles {
 pub fn read(model: &Model) -> Result<Graph> {
     let _line = Progress::start("reading the model");
     check_file(model)?;
-    if is_packed(model) {
+    if is_packed(&model.model) {
         let text = "a plan that `blocktensor pack` wrote; pass the ONNX file";
         return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
     }

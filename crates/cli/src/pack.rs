@@ -1,5 +1,6 @@
 //! The command `pack`.
 
+use std::path::Path;
 use std::time::Instant;
 
 use blocktensor_graph::Layouts;
@@ -24,9 +25,29 @@ struct Pack {
     write_ms: f64,
 }
 
+/// Refuses a file that could not be written after the planning, and one that is something else: the model's weights may lie in
+/// files of their own.
+fn check_output(path: &Path) -> Result<()> {
+    let bad = |text: &str| Err(Failure::file("--output", path, text));
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            return bad("the folder does not exist; make it first");
+        }
+        _ => {}
+    }
+    match std::fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => bad("it is no file; choose another name"),
+        Ok(_) if !model::is_packed(path) => {
+            bad("it exists, and is no plan; remove it, or choose another name")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Plans the model, writes the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
     files::check_targets(&args.model.model, &[("--output", Some(&args.output))])?;
+    check_output(&args.output)?;
     let start = Instant::now();
     let mut planning = args.planning.clone();
     let source = model::source(&args.model, &planning)?;

@@ -118,7 +118,7 @@ fn finish(
         version: report::VERSION,
         model: args.model.model.display().to_string(),
         layout: plan.layouts().name(),
-        layout_is_default: args.planning.layout.is_none(),
+        layout_is_default: args.planning.layout.is_none() && !model::is_packed(&args.model.model),
         threads: build.threads,
         build: build.to_string(),
         inputs: inputs

@@ -50,6 +50,16 @@ fn what_a_packed_plan_has_decided_is_not_asked_again() {
     run(&["ops", text(&plan)]).fails(2, &["a plan", "ONNX file"]);
     run(&["run", text(&relu), "--random", "--replan"]).fails(2, &["--replan", "leave it out"]);
     run(&["pack", text(&relu), "-o", text(&relu)]).fails(2, &["--output", "it is the model"]);
+    // A file of something else stays: it may hold the model's weights.
+    let weights = folder.path().join("weights.bin");
+    std::fs::write(&weights, [7; 100]).unwrap();
+    run(&["pack", text(&relu), "-o", text(&weights)]).fails(2, &["--output", "is no plan"]);
+    assert_eq!(std::fs::read(&weights).unwrap(), [7; 100]);
+    run(&["pack", text(&relu), "-o", text(folder.path())]).fails(2, &["--output", "no file"]);
+    assert_eq!(
+        run(&["run", text(&plan), "--random", "--json"]).succeeds().json()["layout_is_default"],
+        false
+    );
     let nowhere = folder.path().join("no/where.plan");
     run(&["pack", text(&relu), "-o", text(&nowhere)]).fails(2, &["--output", "folder"]);
 }
@@ -67,8 +77,8 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
         let args = ["run", plan, "--input", &image, "--check-outputs", &check, "--threads", "2"];
         run(&[&args[..], more].concat())
     };
-    run_it(text(&plan), &[]).fails(1, &["packed for 1 threads", "a run here has 2", "--replan"]);
-    run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "pack"]);
+    run_it(text(&plan), &[]).fails(1, &["packed for 1 threads", "a run here has 2", "--threads", "--replan"]);
+    run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);
     run_it(text(&plain), &["--replan"]).succeeds();
 }
 
@@ -86,6 +96,9 @@ fn damaged_plans_are_named() {
     run(&["run", text(&plan), "--random"]).fails(1, &["a.plan", "checksum"]);
     std::fs::write(&plan, &whole[..whole.len() - 9]).unwrap();
     run(&["run", text(&plan), "--random"]).fails(1, &["a.plan"]);
+    // Cut inside its header.
+    std::fs::write(&plan, &whole[..300]).unwrap();
+    run(&["run", text(&plan), "--random"]).fails(1, &["a.plan", "pack the model again"]);
     // Tensors of something else.
     let tensors = folder.path().join("tensors.safetensors");
     let (resnet, image) = (data("resnet.onnx"), data("resnet.image.npy"));

@@ -208,6 +208,40 @@ fn places(value: &serde_json::Value, at: String) -> Vec<String> {
     }
 }
 
+/// Found by an attack: parts that only a planning would miss.
+#[test]
+fn plans_without_results_and_with_one_name_for_two_outputs_are_refused() {
+    let Saved { path, .. } = &saved(Layouts::Nhwc, true);
+    let text = PackedFile::read(path).unwrap().text("plan").unwrap().to_string();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let other = path.with_extension("other");
+    for (place, new, part) in [
+        ("/nodes/0/outputs", serde_json::json!([]), "0 results"),
+        ("/nodes/0/makes", serde_json::json!([]), "results"),
+        ("/outputs/1/0", value["outputs"][0][0].clone(), "two outputs called"),
+        ("/outputs", serde_json::json!([]), "no outputs"),
+        ("/outputs/0/0", serde_json::json!("a\u{1b}b"), "control character"),
+        ("/input_types/0", serde_json::json!("bool"), "inputs"),
+        ("/inputs/1", value["inputs"][0].clone(), "inputs"),
+    ] {
+        let mut changed = value.clone();
+        *changed.pointer_mut(place).unwrap() = new;
+        let mut writer = PackedWriter::new();
+        writer.add_text("plan", changed.to_string());
+        // The constants are there, so that the plan itself is what is wrong.
+        for (i, tensor) in value["tensors"].as_array().unwrap().iter().enumerate() {
+            if tensor["elements"] == "constant" {
+                let name = format!("tensor {i}");
+                let constant = PackedFile::read(path).unwrap().tensor(&name).unwrap();
+                writer.add_tensor(name, &constant).unwrap();
+            }
+        }
+        writer.save(&other).unwrap();
+        let error = Plan::load(&PackedFile::read(&other).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(part), "{place}: {error}");
+    }
+}
+
 #[test]
 fn files_without_a_plan_and_of_other_versions_are_refused() {
     let folder = tempfile::tempdir().unwrap();

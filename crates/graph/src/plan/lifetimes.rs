@@ -1,6 +1,6 @@
 //! Gives every intermediate result of a plan its place in the arena.
 
-use blocktensor::TensorDesc;
+use blocktensor::{ALIGN, TensorDesc};
 
 use super::build::Builder;
 use super::memory::{self, Piece};
@@ -47,6 +47,15 @@ impl Builder<'_> {
                 scratchpads.push((i, pieces.len()));
                 pieces.push(Piece { bytes, first: i, last: i });
             }
+        }
+        let total = pieces.iter().try_fold(0usize, |total, piece| {
+            total
+                .checked_add(piece.bytes.checked_next_multiple_of(ALIGN)?)
+                .filter(|t| isize::try_from(*t).is_ok())
+        });
+        if total.is_none() {
+            let (bytes, call) = (usize::MAX, "the intermediate results of a plan");
+            return Err(blocktensor::Error::OutOfMemory { bytes, call }.into());
         }
         let (offsets, end, live) = memory::assign(&pieces);
         for (slot, (root, start)) in self.slots.iter_mut().zip(&places) {

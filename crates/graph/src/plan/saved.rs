@@ -3,6 +3,7 @@
 //! A saved plan is a packed file ([`PackedFile`]) with the text `plan`: JSON of [`Stored`]. The packed weights of node 7 are
 //! called `node 7`, the constant that is tensor 12 of the network `tensor 12`.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -145,6 +146,7 @@ impl Plan {
             passes: self.reports.clone(),
             measurements: self.measurements.clone(),
         };
+        stored.check_names()?;
         let text = serde_json::to_string(&stored).map_err(|e| bad(e.to_string(), "report this"))?;
         let mut writer = PackedWriter::new();
         if keep_plain {
@@ -171,14 +173,7 @@ impl Plan {
     /// `PackMismatch` if the weights do not fit this machine or its number of threads; [`Error::Invalid`] if the file holds no
     /// plan, or a damaged one.
     pub fn load(file: &PackedFile) -> Result<Plan> {
-        let stored = Stored::of(file)?;
-        let network = stored.network(file, false)?;
-        let nodes = network.nodes.iter().zip(&stored.nodes).enumerate();
-        let choices =
-            nodes.map(|(i, (node, s))| s.choice(i, node, &network, file)).collect::<Result<Vec<_>>>()?;
-        let Stored { layouts, input_types, reorders, passes, measurements, .. } = stored;
-        let plan = build::again(&network, choices, layouts, passes, reorders)?;
-        Ok(Plan { input_types, measurements, ..plan })
+        Stored::of(file)?.plan(file)
     }
 
     /// As [`load`](Self::load), but where the weights do not fit this machine or its number of threads, the network is planned
@@ -189,13 +184,13 @@ impl Plan {
     /// As [`load`](Self::load); `PackMismatch` if the file keeps no plain weights.
     pub fn load_or_replan(file: &PackedFile, profiles: &Profiles) -> Result<Plan> {
         let stored = Stored::of(file)?;
-        let Some(misfit) = stored.misfit(file) else { return Plan::load(file) };
+        let Some(misfit) = stored.misfit(file) else { return stored.plan(file) };
         let mut packed = (0..stored.nodes.len()).filter(|&i| stored.nodes[i].packed.is_some());
         if packed.any(|i| file.plain(&packed_name(i)).is_err()) {
             return Err(Error::Engine(misfit));
         }
         let network = stored.network(file, true)?;
-        let plan = planned(&network, stored.layouts, profiles, stored.passes)?;
+        let plan = planned(&network, stored.layouts, profiles, stored.passes).map_err(inconsistent)?;
         Ok(Plan { input_types: stored.input_types, ..plan })
     }
 
@@ -227,6 +222,14 @@ fn damaged(got: impl Into<String>) -> Error {
     bad(got, "pack the model again")
 }
 
+/// A network that no graph becomes is a damaged file.
+fn inconsistent(error: Error) -> Error {
+    match error {
+        Error::Invalid { what, got, .. } => damaged(format!("{what}: {got}")),
+        error => error,
+    }
+}
+
 impl StoredNode {
     fn of(node: &Node, choice: &Choice) -> Result<StoredNode> {
         let Operation::Bound(op) = &node.op else {
@@ -234,7 +237,7 @@ impl StoredNode {
                 what: format!("node `{}`", node.name),
                 got: format!("the operator {}", node.op.op()),
                 rule: "a file holds registered ops, by their names".to_string(),
-                remedy: "plan this model at each start, or register the op".to_string(),
+                remedy: "run the model itself, which plans it at each start".to_string(),
             });
         };
         let ids = |list: &[TensorId]| list.iter().map(|id| id.0).collect();
@@ -274,7 +277,10 @@ impl StoredNode {
         };
         let descs: Vec<TensorDesc> = self.takes.iter().map(|(_, desc)| desc.clone()).collect();
         let makes = op.infer(&descs).map_err(|e| wrong(e.to_string()))?;
-        let fits = |(desc, id): (&TensorDesc, &TensorId)| desc.dims() == network.tensor(*id).dims;
+        let fits = |(desc, id): (&TensorDesc, &TensorId)| {
+            let tensor = network.tensor(*id);
+            desc.dims() == tensor.dims && desc.dtype() == tensor.dtype
+        };
         if makes != self.makes
             || makes.len() != node.outputs.len()
             || !makes.iter().zip(&node.outputs).all(fits)
@@ -325,7 +331,36 @@ impl Stored {
         if head.version != VERSION {
             return Err(damaged(format!("version {}, and this build reads {VERSION}", head.version)));
         }
-        serde_json::from_str(text).map_err(|e| damaged(e.to_string()))
+        let stored: Stored = serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?;
+        stored.check_names()?;
+        Ok(stored)
+    }
+
+    /// Names are printed, and outputs are found by theirs.
+    fn check_names(&self) -> Result<()> {
+        let outputs = self.outputs.iter().map(|(name, _)| name);
+        let inner = self.nodes.iter().map(|n| &n.name).chain(self.tensors.iter().map(|t| &t.name));
+        if let Some(name) = outputs.clone().chain(inner).find(|name| name.contains(char::is_control)) {
+            let start: String = name.chars().take(80).collect();
+            return Err(bad(format!("the name {start:?}, with a control character"), "rename it"));
+        }
+        let mut known = HashSet::new();
+        match outputs.clone().find(|name| !known.insert(*name)) {
+            Some(name) => Err(bad(format!("two outputs called `{name}`"), "give each output its own name")),
+            None if known.is_empty() => Err(damaged("no outputs")),
+            None => Ok(()),
+        }
+    }
+
+    /// The plan, with its packed weights.
+    fn plan(self, file: &PackedFile) -> Result<Plan> {
+        let network = self.network(file, false)?;
+        let nodes = network.nodes.iter().zip(&self.nodes).enumerate();
+        let choices =
+            nodes.map(|(i, (node, s))| s.choice(i, node, &network, file)).collect::<Result<Vec<_>>>()?;
+        let Stored { layouts, input_types, reorders, passes, measurements, .. } = self;
+        let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
+        Ok(Plan { input_types, measurements, ..plan })
     }
 
     /// Why the packed weights do not fit here, for a file that keeps no plain ones.
@@ -361,6 +396,9 @@ impl Stored {
             if inputs.len() != s.op.inputs().len() {
                 return Err(damaged(format!("{} operands of node `{}`", inputs.len(), s.name)));
             }
+            if outputs.is_empty() || outputs.len() != s.makes.len() {
+                return Err(damaged(format!("{} results of node `{}`", outputs.len(), s.name)));
+            }
             Ok(Node { name: s.name.clone(), op: Operation::Bound(s.op.clone()), inputs, outputs })
         };
         let nodes = self.nodes.iter().map(node).collect::<Result<Vec<_>>>()?;
@@ -392,7 +430,13 @@ impl Stored {
             }
             tensors.push(tensor);
         }
-        if inputs.iter().any(|id| tensors[id.0].constant.is_some()) || self.input_types.len() != inputs.len()
+        let distinct: HashSet<&TensorId> = inputs.iter().collect();
+        let fits = |(id, of): (&TensorId, &ElementType)| {
+            tensors[id.0].constant.is_none() && tensors[id.0].dtype == of.dtype()
+        };
+        if self.input_types.len() != inputs.len()
+            || distinct.len() != inputs.len()
+            || !inputs.iter().zip(&self.input_types).all(fits)
         {
             return Err(damaged("inputs that are none"));
         }
