@@ -89,9 +89,9 @@ fn damaged_plans_are_named() {
     let relu = unary(folder.path(), "Relu", &[1, 2, 3, 4]);
     run(&["pack", text(&relu), "-o", text(&plan)]).succeeds();
     let whole = std::fs::read(&plan).unwrap();
+    // The last byte is one of the checksums: elsewhere it may hit the header's syntax.
     let mut flipped = whole.clone();
-    let at = whole.len() / 2;
-    flipped[at] ^= 1;
+    *flipped.last_mut().unwrap() ^= 1;
     std::fs::write(&plan, flipped).unwrap();
     run(&["run", text(&plan), "--random"]).fails(1, &["a.plan", "checksum"]);
     std::fs::write(&plan, &whole[..whole.len() - 9]).unwrap();
