@@ -2,6 +2,8 @@
 
 use half::{bf16, f16};
 
+use crate::error::{Complaint, Error, Result};
+
 /// The type of one element.
 ///
 /// Kernels compute in `F32`. The other dtypes are for storage: tensors of them can be reordered, copied and viewed. A kernel
@@ -54,6 +56,25 @@ impl DType {
     }
 }
 
+impl std::str::FromStr for DType {
+    type Err = Error;
+
+    /// # Errors
+    /// `InvalidArgument` for anything but a dtype's [`name`](DType::name).
+    fn from_str(name: &str) -> Result<DType> {
+        DType::ALL.into_iter().find(|dtype| dtype.name() == name).ok_or_else(|| {
+            let shown: String = name.chars().take(40).flat_map(char::escape_default).collect();
+            Error::InvalidArgument(Complaint::new(
+                "dtype",
+                "name",
+                format!("`{shown}`"),
+                "it is not the name of a dtype",
+                "use f32, bf16, f16, u8, s8 or s32",
+            ))
+        })
+    }
+}
+
 impl std::fmt::Display for DType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
@@ -83,6 +104,15 @@ elements!(f32 => F32, bf16 => BF16, f16 => F16, u8 => U8, i8 => S8, i32 => S32);
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dtypes_have_names() {
+        for dtype in DType::ALL {
+            assert_eq!(dtype.name().parse::<DType>().unwrap(), dtype);
+        }
+        let error = "int64".parse::<DType>().unwrap_err().to_string();
+        assert!(error.contains("`int64`") && error.contains("use f32"), "{error}");
+    }
 
     #[test]
     fn sizes_are_those_of_the_rust_types() {

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::buffer::Buffer;
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Complaint, Error, Result};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger::{self, Cause, Move, Moved};
@@ -51,8 +51,8 @@ impl Moved for Tensor {
 const OP: &str = "Tensor::reorder";
 
 impl Tensor {
-    /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. The ledger records the reorder; from one blocked or
-    /// foreign layout to another it makes two, with a row-major tensor between them.
+    /// A copy with the strides or the layout of a descriptor, of any key; the tensor itself if it is like that. The ledger
+    /// records the reorder; from one blocked or foreign layout to another it makes two, with a row-major tensor between them.
     ///
     /// ```
     /// use blocktensor::{DType, Layout, MemoryFormat, StridedTensor, Tensor, TensorDesc};
@@ -69,28 +69,7 @@ impl Tensor {
     pub fn reorder(&self, to: &TensorDesc) -> Result<Tensor> {
         let location = Location::caller();
         let from = TensorDesc::of(self.as_ref());
-        if from.dims() != to.dims() {
-            let got = format!("{:?} to {:?}", from.dims(), to.dims());
-            fail!(
-                ShapeMismatch,
-                OP,
-                "to",
-                got,
-                "a reorder keeps the sizes",
-                "pass a descriptor of the same sizes"
-            );
-        }
-        if from.dtype() != to.dtype() {
-            let got = format!("{} to {}", from.dtype(), to.dtype());
-            fail!(
-                DTypeMismatch,
-                OP,
-                "to",
-                got,
-                "a reorder keeps the dtype",
-                "pass a descriptor of the same dtype"
-            );
-        }
+        check_same(&from, to)?;
         if from == *to {
             return Ok(self.clone());
         }
@@ -129,6 +108,24 @@ impl Tensor {
     fn as_ref(&self) -> TensorRef<'_> {
         Operand::tensor_ref(self)
     }
+}
+
+/// Refuses what no reorder does.
+fn check_same(from: &TensorDesc, to: &TensorDesc) -> Result<()> {
+    let differs = |got: String, what: &str| {
+        let (rule, remedy) =
+            (format!("a reorder keeps the {what}"), format!("pass a descriptor of the same {what}"));
+        Complaint::new(OP, "to", got, rule, remedy)
+    };
+    if from.dims() != to.dims() {
+        let got = format!("{:?} to {:?}", from.dims(), to.dims());
+        return Err(Error::ShapeMismatch(differs(got, "sizes")));
+    }
+    if from.dtype() != to.dtype() {
+        let got = format!("{} to {}", from.dtype(), to.dtype());
+        return Err(Error::DTypeMismatch(differs(got, "dtype")));
+    }
+    Ok(())
 }
 
 /// A strided tensor to write to.

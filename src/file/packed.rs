@@ -2,8 +2,8 @@
 //!
 //! It is a safetensors file. `NAME.packed` holds the weights in their kernel's layout, `NAME.bias` the bias, and `NAME.plain`
 //! the weights in row-major order, if the writer kept them. The metadata's `packed:NAME` says what they were packed for. What a
-//! program adds is `NAME.tensor`, and `text:NAME` in the metadata. The other entries describe the machine. Every tensor begins at a multiple of 64 bytes; the last one, `checksums`, holds XXH3
-//! of the header and of each tensor.
+//! program adds is `NAME.tensor`, and `text:NAME` in the metadata. The other entries describe the machine. Every tensor begins
+//! at a multiple of 64 bytes; the last one, `checksums`, holds XXH3 of the header and of each tensor.
 
 pub(crate) mod entry;
 mod extra;
@@ -128,16 +128,7 @@ impl<'a> PackedWriter<'a> {
     pub fn add(&mut self, name: impl Into<String>, packed: &'a impl Packable) -> Result<()> {
         let name = name.into();
         let saved = packed.saved()?;
-        if self.items.contains_key(&name) {
-            fail!(
-                InvalidArgument,
-                "PackedWriter::add",
-                "name",
-                format!("`{}` again", shown(&name)),
-                "packed weights in a file need different names",
-                "pass another name"
-            );
-        }
+        check_new(&self.items, "PackedWriter::add", &name)?;
         self.items.insert(name, saved);
         Ok(())
     }
@@ -181,6 +172,15 @@ impl<'a> PackedWriter<'a> {
         }
         write(op, path.as_ref(), &metadata, parts, FileKind::Checked)
     }
+}
+
+/// Refuses a name that is taken.
+fn check_new<T>(taken: &BTreeMap<String, T>, op: &'static str, name: &str) -> Result<()> {
+    if taken.contains_key(name) {
+        let (got, rule) = (format!("`{}` again", shown(name)), "in a file, each has a name of its own");
+        fail!(InvalidArgument, op, "name", got, rule, "pass another name");
+    }
+    Ok(())
 }
 
 /// Packed weights in a file, read into memory or mapped.

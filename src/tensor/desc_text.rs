@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::desc::TensorDesc;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 
@@ -26,8 +26,7 @@ struct Stored {
 
 impl Stored {
     fn desc(&self) -> std::result::Result<TensorDesc, String> {
-        let dtype = DType::ALL.into_iter().find(|dtype| dtype.name() == self.dtype);
-        let dtype = dtype.ok_or_else(|| format!("no dtype is called {:?}", self.dtype))?;
+        let dtype: DType = self.dtype.parse().map_err(|e: Error| e.to_string())?;
         let text = |result: Result<TensorDesc>| result.map_err(|e| e.to_string());
         match (&self.strides, &self.layout, &self.key) {
             (Some(strides), None, None) => {
@@ -39,7 +38,7 @@ impl Stored {
                 }
             }
             (None, Some(layout), None) => {
-                let layout = layout.parse().map_err(|e: crate::Error| e.to_string())?;
+                let layout = layout.parse().map_err(|e: Error| e.to_string())?;
                 text(TensorDesc::blocked(&self.dims, dtype, &layout))
             }
             (None, Some(layout), Some(key)) => {

@@ -82,8 +82,7 @@ impl Source {
 
 /// Reads what a command runs: an ONNX model, or a plan.
 pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
-    check_file(model)?;
-    if is_packed(&model.model) {
+    if is_plan(model)? {
         return packed(model, planning).map(|plan| Source::Packed(Box::new(plan)));
     }
     if planning.replan {
@@ -92,12 +91,14 @@ pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
             "it is for files that `blocktensor pack` wrote; leave it out",
         ));
     }
-    read(model).map(Source::Onnx)
+    onnx(model).map(Source::Onnx)
 }
 
-fn check_file(model: &Model) -> Result<()> {
+/// Whether the model is not in ONNX, but a plan. Refuses what is no file.
+fn is_plan(model: &Model) -> Result<bool> {
     let bad = |text| Failure::Usage(format!("{}: {text}", model.model.display()));
-    files::check(&model.model).map_err(bad)
+    files::check(&model.model).map_err(bad)?;
+    Ok(is_packed(&model.model))
 }
 
 /// Whether it is a file of packed weights: these begin with the length of a header in JSON, which no ONNX file does.
@@ -180,14 +181,18 @@ fn profiles(planning: &Planning) -> Profiles {
     }
 }
 
-/// Reads an ONNX model, with the outputs of `--outputs`.
+/// Reads an ONNX model, for commands that take no plan.
 pub fn read(model: &Model) -> Result<Graph> {
-    let _line = Progress::start("reading the model");
-    check_file(model)?;
-    if is_packed(&model.model) {
+    if is_plan(model)? {
         let text = "a plan that `blocktensor pack` wrote; pass the ONNX file";
         return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
     }
+    onnx(model)
+}
+
+/// An ONNX model, with the outputs of `--outputs`.
+fn onnx(model: &Model) -> Result<Graph> {
+    let _line = Progress::start("reading the model");
     let graph = blocktensor_onnx::from_path(&model.model).map_err(|error| match Failure::from(error) {
         // The file's name is part of errors of the system already.
         Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),
@@ -256,7 +261,7 @@ pub fn check_sizes(inputs: &[Input<'_>], sizes: &Sizes) -> Result<()> {
 /// The layouts to plan with.
 fn layouts(planning: &Planning) -> Layouts {
     planning.layout.unwrap_or(match blocktensor::build_info().engine {
-        _ if planning.offline => Layouts::Measured,
+        Some(_) | None if planning.offline => Layouts::Measured,
         Some(_) => Layouts::Blocked,
         None => Layouts::Nchw,
     })

@@ -1,6 +1,6 @@
 //! What a file holds beside packed weights: tensors and texts of the program that writes it, and the plain weights.
 
-use super::{PackedFile, PackedWriter, TENSOR};
+use super::{PackedFile, PackedWriter, TENSOR, check_new};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::file::{shown, tensors};
 use crate::tensor::strided::StridedTensor;
@@ -12,16 +12,7 @@ impl PackedWriter<'_> {
     /// `InvalidArgument` if another tensor has the name.
     pub fn add_tensor(&mut self, name: impl Into<String>, tensor: &StridedTensor) -> Result<()> {
         let name = name.into();
-        if self.tensors.contains_key(&name) {
-            fail!(
-                InvalidArgument,
-                "PackedWriter::add_tensor",
-                "name",
-                format!("`{}` again", shown(&name)),
-                "tensors in a file need different names",
-                "pass another name"
-            );
-        }
+        check_new(&self.tensors, "PackedWriter::add_tensor", &name)?;
         self.tensors.insert(name, tensor.clone());
         Ok(())
     }

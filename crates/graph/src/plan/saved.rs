@@ -406,8 +406,8 @@ impl Stored {
         let (inputs, outputs) = (ids(&self.inputs)?, outputs.collect::<Result<Vec<_>>>()?);
         let mut tensors: Vec<Tensor> = Vec::with_capacity(self.tensors.len());
         for (i, stored) in self.tensors.iter().enumerate() {
-            let dtype = DType::ALL.into_iter().find(|dtype| dtype.name() == stored.dtype);
-            let dtype = dtype.ok_or_else(|| damaged(format!("the dtype {:?}", stored.dtype)))?;
+            let dtype: DType =
+                stored.dtype.parse().map_err(|e: blocktensor::Error| damaged(e.to_string()))?;
             let mut tensor =
                 Tensor { name: stored.name.clone(), dims: stored.dims.clone(), dtype, constant: None };
             tensor.constant = match stored.elements {
