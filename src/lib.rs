@@ -86,6 +86,7 @@ mod cause;
 pub mod dispatch;
 #[allow(unsafe_code)]
 pub mod dlpack;
+mod door;
 mod dtype;
 #[allow(unsafe_code)]
 pub mod elementwise;
@@ -93,6 +94,7 @@ mod error;
 #[allow(unsafe_code)]
 mod fault;
 mod file;
+mod int;
 mod kernels;
 mod key;
 mod layout;
@@ -125,9 +127,11 @@ pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
 pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
+pub use door::Door;
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
 pub use file::{Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedWriter, StateDict};
+pub use int::{ALL_AXES, Int};
 pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;

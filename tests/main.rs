@@ -22,6 +22,7 @@ mod pack;
 mod problems;
 mod random;
 mod readme;
+mod remedies;
 mod support;
 mod tensor;
 mod threads;

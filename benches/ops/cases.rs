@@ -192,7 +192,7 @@ fn by_hand(dims: [usize; 4]) -> Vec<Case> {
     pool("mean HW", 1.0, |x| ops::mean(x, &[2, 3], true));
     pool("sum C", 1.0, |x| ops::sum(x, &[1], true));
     pool("sum NHW", 1.0, |x| ops::sum(x, &[0, 2, 3], true));
-    pool("sum all", 1.0, |x| ops::sum(x, &[], true));
+    pool("sum all", 1.0, |x| ops::sum(x, blocktensor::ALL_AXES, true));
     pool("amax HW", 1.0, |x| ops::amax(x, &[2, 3], true));
     pool("amax C", 1.0, |x| ops::amax(x, &[1], true));
     pool("amin W", 1.0, |x| ops::amin(x, &[3], true));

@@ -37,19 +37,9 @@ pub(crate) mod same_shape;
 pub(crate) mod scale;
 pub(crate) mod spatial;
 
-use crate::error::{Result, fail};
 use crate::key::DispatchKey;
 use crate::ledger;
 use crate::op::Args;
-
-/// Checks that the sizes have an axis of this number.
-pub(crate) fn check_axis(op: &'static str, dims: &[usize], axis: usize) -> Result<()> {
-    if axis >= dims.len() {
-        let rule = format!("the sizes {dims:?} have {} axes", dims.len());
-        fail!(InvalidArgument, op, "axis", format!("axis {axis}"), rule, "name an axis that is there");
-    }
-    Ok(())
-}
 
 /// Runs a kernel of our own, and writes the run into the ledger when somebody records.
 pub(crate) fn timed<R>(

@@ -17,25 +17,16 @@ pub(crate) struct SpatialOperands<'a> {
     pub dst_view: Lanes,
 }
 
-const REMEDY: &str = "add a batch dimension with `unsqueeze(0)`, or use the op of that rank";
-
 /// The ranks of a batch of images with this many spatial dimensions.
 pub(crate) const fn image_ranks(spatial: usize) -> Ranks {
-    let rule = match spatial {
-        1 => "it has rank 3: N, C and the spatial dimensions",
-        2 => "it has rank 4: N, C and the spatial dimensions",
-        _ => "it has rank 5: N, C and the spatial dimensions",
-    };
-    Ranks::exactly(spatial + 2, rule, REMEDY)
+    Ranks::Images { min: spatial + 2, max: spatial + 2 }
 }
 
 /// The ranks of a batch of images with 1 to 3 spatial dimensions.
-pub(crate) const IMAGE_RANKS: Ranks =
-    Ranks::between(3, 5, "it has rank 3 or 4 or 5: N, C and the spatial dimensions", REMEDY);
+pub(crate) const IMAGE_RANKS: Ranks = Ranks::Images { min: 3, max: 5 };
 
 /// The ranks of a batch of images or volumes.
-pub(crate) const IMAGE_OR_VOLUME_RANKS: Ranks =
-    Ranks::between(4, 5, "it has rank 4 or 5: N, C and the spatial dimensions", REMEDY);
+pub(crate) const IMAGE_OR_VOLUME_RANKS: Ranks = Ranks::Images { min: 4, max: 5 };
 
 /// Checks argument 0, a batch of images. Returns its spatial sizes.
 pub(crate) fn check_input(args: &Args<'_>) -> Result<Dims> {

@@ -9,7 +9,7 @@ use crate::error::{Complaint, Error, Result, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::op::kernel::Op;
-use crate::op::rules::{Ranks, wrong_rank};
+use crate::op::rules::{Ranks, no_images, wrong_rank};
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
@@ -58,9 +58,9 @@ impl<'a> Args<'a> {
                 fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
             }
             match (spec.kind, value) {
-                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(schema, &mut first, spec, *t)?,
+                (kind, Arg::Tensor(t)) if kind.is_data() => same_key(op, values, &mut first, spec, *t)?,
                 (kind, Arg::Tensors(list)) if kind.is_data() => {
-                    list.iter().try_for_each(|&t| same_key(schema, &mut first, spec, t))?;
+                    list.iter().try_for_each(|&t| same_key(op, values, &mut first, spec, t))?;
                 }
                 (_, Arg::Tensor(t)) => check_strided(schema, spec.name, *t)?,
                 (_, Arg::Tensors(list)) => {
@@ -142,8 +142,12 @@ impl<'a> Args<'a> {
     pub(crate) fn check_ranks(&self) -> Result<()> {
         self.tensors_with_specs().try_for_each(|(spec, t)| {
             let rank = t.dims().len();
-            let Ranks::SameAs { arg, remedy } = spec.ranks else {
-                return spec.ranks.check(self.op(), spec.name, rank, || t.describe());
+            let (arg, remedy) = match spec.ranks {
+                Ranks::SameAs { arg, remedy } => (arg, remedy),
+                Ranks::Images { min, max } if rank < min || rank > max => {
+                    return Err(no_images(self.op(), spec.name, t, spec.ranks));
+                }
+                ranks => return ranks.check(self.op(), spec.name, rank, || t.describe()),
             };
             match self.tensors_with_specs().find(|(other, _)| other.name == arg) {
                 Some((_, other)) if other.dims().len() != rank => {
@@ -304,7 +308,7 @@ impl<'a> Args<'a> {
             self.name(i),
             format!("{given}"),
             format!("it has one value for each of the {rank} spatial dimensions, or one for all"),
-            format!("pass 1 or {rank} values")
+            format!("pass {} values", alternatives(&[1, rank]))
         )
     }
 
@@ -342,6 +346,18 @@ impl<'a> Args<'a> {
             Arg::Str(v) => Ok(v),
             _ => Err(self.wrong_kind(i)),
         }
+    }
+}
+
+/// Numbers to choose from, each once: `1`, `1 or 2`, `1, 2 or 4`.
+pub(crate) fn alternatives(numbers: &[usize]) -> String {
+    let mut different = numbers.to_vec();
+    different.dedup();
+    let texts: Vec<String> = different.iter().map(usize::to_string).collect();
+    match texts.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 
@@ -386,12 +402,13 @@ pub(crate) fn fits(kind: ArgKind, value: &Arg<'_>) -> bool {
 }
 
 fn same_key<'a>(
-    schema: &'static Schema,
+    op: &'static Op,
+    values: &[Arg<'_>],
     first: &mut Option<(&'static str, TensorRef<'a>)>,
     arg: &'static ArgSpec,
     t: TensorRef<'a>,
 ) -> Result<()> {
-    let name = arg.name;
+    let (schema, name) = (op.schema(), arg.name);
     check_opaque(schema.name, name, t)?;
     let Some((first_name, one)) = first else {
         *first = Some((name, t));
@@ -401,8 +418,12 @@ fn same_key<'a>(
         return Ok(());
     }
     let (a, b) = (one.key(), t.key());
+    // Where one of the keys has no kernel, that is what is wrong: a reorder to it would only lead there.
+    if let Some(key) = [a, b].into_iter().find(|key| op.kernel(*key).is_none()) {
+        return Err(op.unsupported(key, Unsupported::NoKernel, values, None));
+    }
     let remedy = if b == DispatchKey::STRIDED {
-        arg.way_to(a, t.dims().len())
+        arg.way_to(a, t.dims(), one.dims().len())
     } else {
         format!("reorder `{name}` with `{}`", b.spec().to_strided)
     };

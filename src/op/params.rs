@@ -18,6 +18,7 @@
 //! as `logit` does. An optional list is empty: `Option<[usize; N]>`.
 
 use crate::error::{Result, fail};
+use crate::int::{self, Int, Scalars};
 use crate::layout::dims::Dims;
 use crate::op::args::{Arg, ArgList, Args, Value};
 use crate::op::param_value::ParamValue;
@@ -90,7 +91,60 @@ impl Param for i64 {
     }
 }
 
-/// A count or an axis; not negative.
+/// The number of an axis; negative ones count from the last.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axis(i64);
+
+impl Axis {
+    pub(crate) fn of(axis: impl Int) -> Axis {
+        Axis(axis.to_i64())
+    }
+
+    /// Which one it is of `rank` axes.
+    pub(crate) fn among(self, op: &'static str, rank: usize, scalars: Scalars) -> Result<usize> {
+        int::axis(op, "axis", self.0, rank, scalars)
+    }
+}
+
+impl Param for Axis {
+    fn read(args: &Args<'_>, i: usize) -> Result<Axis> {
+        args.int(i).map(Axis)
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Int(self.0)
+    }
+}
+
+/// Numbers of axes; negative ones count from the last.
+#[derive(Clone, Debug)]
+pub(crate) struct AxisList(Vec<i64>);
+
+impl AxisList {
+    pub(crate) fn of(axes: &[impl Int]) -> AxisList {
+        AxisList(int::to_i64s(axes))
+    }
+
+    /// Which ones they are of `rank` axes, in the order given. A scalar has one.
+    pub(crate) fn among(&self, op: &'static str, argument: &'static str, rank: usize) -> Result<Dims> {
+        let axes = self.0.iter().map(|&axis| int::axis(op, argument, axis, rank, Scalars::HaveOneAxis));
+        Dims::new(op, argument, &axes.collect::<Result<Vec<usize>>>()?)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Param for AxisList {
+    fn read(args: &Args<'_>, i: usize) -> Result<AxisList> {
+        args.ints(i).map(AxisList)
+    }
+    fn arg(&self) -> Arg<'_> {
+        Arg::Ints(&self.0)
+    }
+}
+
+/// A count; not negative.
 impl Param for usize {
     fn read(args: &Args<'_>, i: usize) -> Result<usize> {
         args.count(i)
@@ -130,7 +184,7 @@ impl Param for NegativeIsNone {
     }
 }
 
-/// Any number of sizes or axes.
+/// Any number of sizes.
 impl Param for Dims {
     fn read(args: &Args<'_>, i: usize) -> Result<Dims> {
         args.sizes(i)

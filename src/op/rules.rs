@@ -2,6 +2,7 @@
 
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result};
+use crate::tensor::any::TensorRef;
 
 /// The dtypes that a schema allows for an argument. A kernel may be registered for others as well: see
 /// [`Kernel::with_operand_dtypes`](crate::dispatch::Kernel::with_operand_dtypes).
@@ -41,6 +42,13 @@ pub enum Ranks {
         rule: &'static str,
         /// What to do instead.
         remedy: &'static str,
+    },
+    /// A batch of images with `min - 2` to `max - 2` spatial dimensions. Another rank is a `RankMismatch`.
+    Images {
+        /// The lowest rank.
+        min: usize,
+        /// The highest rank.
+        max: usize,
     },
     /// The rank of another argument, which is a tensor of every call. Another rank is a `RankMismatch` with this remedy.
     SameAs {
@@ -82,6 +90,20 @@ impl Ranks {
             _ => Ok(()),
         }
     }
+}
+
+/// The error of a tensor that is no batch of images of this rank.
+pub(crate) fn no_images(op: &'static str, name: &'static str, t: TensorRef<'_>, ranks: Ranks) -> Error {
+    let rank = t.dims().len();
+    let remedy = match (ranks, t) {
+        (Ranks::Images { min, .. }, TensorRef::Strided(_)) if rank + 1 == min => {
+            "add a batch dimension with `unsqueeze(0)`"
+        }
+        _ if (3..=5).contains(&rank) => "use the op for that number of spatial dimensions",
+        _ => "pass [N, C, ...] with its spatial dimensions",
+    };
+    let rule = format!("it has {ranks}: N, C and the spatial dimensions");
+    wrong_rank(op, name, rank, t.describe(), rule, remedy)
 }
 
 /// The error of a tensor of another rank than the rule says.
@@ -152,9 +174,13 @@ impl std::fmt::Display for Ranks {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Ranks::Any => Ok(()),
-            Ranks::Between { min, max, .. } if min == max => write!(f, "rank {min}"),
+            Ranks::Between { min, max, .. } | Ranks::Images { min, max } if min == max => {
+                write!(f, "rank {min}")
+            }
             Ranks::Between { min, max: usize::MAX, .. } => write!(f, "rank {min} or more"),
-            Ranks::Between { min, max, .. } => write!(f, "rank {min} to {max}"),
+            Ranks::Between { min, max, .. } | Ranks::Images { min, max } => {
+                write!(f, "rank {min} to {max}")
+            }
             Ranks::SameAs { arg, .. } => write!(f, "the rank of {arg}"),
         }
     }

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use crate::dtype::DType;
 use crate::key::DispatchKey;
+use crate::layout::blocked::Layout;
+use crate::layout::native::WeightsKind;
 use crate::op::args::Arg;
 pub use crate::op::rules::{DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of};
 
@@ -101,8 +103,19 @@ pub struct ArgSpec {
     pub dtypes: DTypes,
     /// The ranks that a tensor may have here.
     pub ranks: Ranks,
+    /// Which axes its integers name, if they do.
+    pub axes: Option<AxesOf>,
     /// Prefix for the `to_blocked` hint, for operands that must be transposed first.
     pub(crate) before_blocking: Option<&'static str>,
+}
+
+/// The tensor whose axes an argument names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxesOf {
+    /// The first operand.
+    Operand,
+    /// The result, which has one more: `stack`, `unsqueeze`.
+    Result,
 }
 
 impl ArgSpec {
@@ -111,7 +124,7 @@ impl ArgSpec {
             ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList => ONE_DIMENSION,
             _ => Ranks::Any,
         };
-        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, before_blocking: None }
+        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, before_blocking: None }
     }
 
     /// The same argument, for tensors of one of these dtypes. Another dtype is an `UnsupportedDType`.
@@ -140,13 +153,39 @@ impl ArgSpec {
         ArgSpec { ranks, ..self }
     }
 
-    /// The remedy for a strided tensor of this rank that was passed for this argument together with data of `key`.
-    pub(crate) fn way_to(&self, key: DispatchKey, rank: usize) -> String {
-        let call = key.way_in(self.name, rank);
-        match self.before_blocking {
-            Some(first) if key == DispatchKey::BLOCKED => format!("{first} `{call}`"),
-            _ => format!("reorder `{}` with `{call}`", self.name),
+    /// The same argument, whose integers name axes: negative ones count from the last.
+    pub const fn axes_of(self, axes: AxesOf) -> ArgSpec {
+        ArgSpec { axes: Some(axes), ..self }
+    }
+
+    /// The remedy for a strided tensor of these sizes that was passed for this argument together with data of `key`, which have
+    /// this rank.
+    pub(crate) fn way_to(&self, key: DispatchKey, dims: &[usize], rank: usize) -> String {
+        let name = self.name;
+        if key != DispatchKey::BLOCKED {
+            return format!("reorder `{name}` with `{}`", key.way_in(name, dims.len()));
         }
+        let has_layout = match name {
+            "weights" => Layout::native_weights(dims.len(), WeightsKind::Dense).is_ok(),
+            _ => dims.len() < rank || Layout::native_activation(dims.len()).is_ok(),
+        };
+        if !has_layout {
+            let rule = format!("no blocked layout has rank {}", dims.len());
+            return format!("pass `{name}` with the rank that the op takes, blocked as the other is: {rule}");
+        }
+        if let Some(first) = self.before_blocking {
+            return format!("{first} `{}`", key.way_in(name, dims.len()));
+        }
+        if dims.len() < rank {
+            // It broadcasts as if it had leading dimensions of 1.
+            let mut all = vec![1; rank - dims.len()];
+            all.extend(dims);
+            let call = key.way_in(name, rank);
+            return format!(
+                "give `{name}` the rank of the other with `reshape(&{all:?})`, then reorder it with `{call}`"
+            );
+        }
+        format!("reorder `{name}` with `{}`", key.way_in(name, dims.len()))
     }
 }
 
@@ -263,6 +302,21 @@ pub const fn plain(name: &'static str) -> ArgSpec {
 /// An integer with a default.
 pub const fn int(name: &'static str, default: i64) -> ArgSpec {
     ArgSpec::new(name, ArgKind::Int(Some(default)))
+}
+
+/// An axis of the first operand, with a default.
+pub const fn axis(name: &'static str, default: i64) -> ArgSpec {
+    int(name, default).axes_of(AxesOf::Operand)
+}
+
+/// An axis of the first operand that must be given.
+pub const fn required_axis(name: &'static str) -> ArgSpec {
+    required_int(name).axes_of(AxesOf::Operand)
+}
+
+/// Axes of the first operand that must be given.
+pub const fn required_axes(name: &'static str) -> ArgSpec {
+    required_ints(name).axes_of(AxesOf::Operand)
 }
 
 /// An integer that must be given.

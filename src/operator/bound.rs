@@ -8,7 +8,7 @@ use super::Operator;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::key::DispatchKey;
 use crate::op::param_value::ParamValue;
-use crate::op::schema::ArgKind;
+use crate::op::schema::{ArgKind, AxesOf};
 use crate::op::{self, Arg, Op, Value};
 use crate::registry;
 use crate::scratchpad::Scratchpad;
@@ -147,6 +147,37 @@ impl BoundOp {
         let params: Vec<(&str, Value)> =
             values.iter().filter(|(name, _)| !is_tensor(name)).cloned().collect();
         Ok((BoundOp::new(op, &inputs, &params)?, tensors))
+    }
+
+    /// The same op for a first operand of this rank: parameters that name axes count them from the front, so that who reads them
+    /// need not know the rank. Axes that are not there stay as they are.
+    ///
+    /// ```
+    /// use blocktensor::{BoundOp, ParamValue};
+    /// let softmax = BoundOp::new("softmax", &["x"], &[("axis", (-1).into())])?.with_axes_from_front(4);
+    /// assert_eq!(softmax.params().next(), Some(("axis", &ParamValue::Int(3))));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn with_axes_from_front(&self, rank: usize) -> BoundOp {
+        let mut op = self.clone();
+        for (spec, bound) in self.op.schema().args.iter().zip(&mut op.args) {
+            let rank = match spec.axes {
+                Some(AxesOf::Operand) => rank as i64,
+                Some(AxesOf::Result) => rank as i64 + 1,
+                None => continue,
+            };
+            let from_front = |axis: &mut i64| {
+                if (-rank..0).contains(axis) {
+                    *axis += rank;
+                }
+            };
+            match bound {
+                Bound::Param(ParamValue::Int(axis)) => from_front(axis),
+                Bound::Param(ParamValue::Ints(axes)) => axes.iter_mut().for_each(from_front),
+                _ => {}
+            }
+        }
+        op
     }
 
     /// The op.

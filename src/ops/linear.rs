@@ -13,10 +13,16 @@ use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
 
 const X_RANKS: Ranks = Ranks::at_least(1, "it has a last dimension of inputs", "pass [..., inputs]");
-const WEIGHTS_RANKS: Ranks =
-    Ranks::exactly(2, "they are [outputs, inputs]", "reshape them to two dimensions");
+const WEIGHTS_RANKS: Ranks = Ranks::between(
+    1,
+    2,
+    "they are [outputs, inputs], or [inputs] of one output",
+    "reshape them to two dimensions",
+);
+/// Of packed layers, which come without a schema.
+const PACKED_RANKS: Ranks = Ranks::exactly(2, "they are [outputs, inputs]", "reshape them to two dimensions");
 const MATRIX_RANKS: Ranks =
-    Ranks::at_least(2, "a matrix has at least two dimensions", "unsqueeze a vector to one row or one column");
+    Ranks::at_least(1, "it is a vector, or one or more matrices", "add an axis with `unsqueeze(0)`");
 
 static LINEAR_SCHEMA: Schema = Schema::new(
     "linear",
@@ -43,7 +49,8 @@ pub(super) const OPS: &[&Op] = &[&LINEAR, &MATMUL];
 /// `x W^T + b`, as `torch.nn.functional.linear`.
 ///
 /// # Shapes
-/// `x` [..., K], `weights` [O, K], `bias` `[O]`; the result is [..., O], contiguous.
+/// `x` [..., K], `weights` [O, K], `bias` `[O]`; the result is [..., O], contiguous. `weights` `[K]` of one output come without a
+/// bias, and the result is [...].
 ///
 /// # Dtypes
 /// f32.
@@ -63,10 +70,19 @@ pub fn linear<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>) -> R
     ])
 }
 
-/// Matrix product with broadcast batch dimensions, as `torch.matmul` of two tensors of rank 2 or more.
+/// Matrix product with broadcast batch dimensions, as `torch.matmul`.
+///
+/// ```
+/// use blocktensor::{StridedTensor, ops};
+/// let a = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0], &[2, 2])?;
+/// let v = StridedTensor::from_slice(&[10f32, 1.0], &[2])?;
+/// assert_eq!(ops::matmul(&a, &v)?.to_vec::<f32>()?, [12.0, 34.0]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
 ///
 /// # Shapes
-/// `a` [..., M, K], `b` [..., K, N]; the result is [..., M, N] with the leading dimensions broadcast, contiguous.
+/// `a` [..., M, K], `b` [..., K, N]; the result is [..., M, N] with the leading dimensions broadcast, contiguous. A vector `a`
+/// `[K]` is one row, a vector `b` `[K]` one column; the result has no dimension for it.
 ///
 /// # Dtypes
 /// f32.
@@ -93,8 +109,7 @@ impl LinearShape {
     /// Checks `x` [..., K] against `weights` [O, K] and `bias` `[O]`.
     pub fn new(x: &[usize], weights: &[usize], bias: Option<&[usize]>) -> Result<LinearShape> {
         let op = "linear";
-        // Packed layers come here without a schema.
-        WEIGHTS_RANKS.check(op, "weights", weights.len(), || format!("{weights:?}"))?;
+        PACKED_RANKS.check(op, "weights", weights.len(), || format!("{weights:?}"))?;
         X_RANKS.check(op, "x", x.len(), || format!("{x:?}"))?;
         let (o, k) = (weights[0], weights[1]);
         let (last, leading) = (x[x.len() - 1], &x[..x.len() - 1]);
@@ -130,9 +145,26 @@ impl LinearShape {
 
 fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (x, w, bias) = (args.strided(0)?, args.strided(1)?, args.optional_strided(2)?);
+    let is_vector = w.rank() == 1;
+    if let (true, Some(bias)) = (is_vector, bias) {
+        let (got, rule) = (TensorRef::Strided(bias).describe(), "weights of one dimension have no bias");
+        fail!(
+            InvalidArgument,
+            args.op(),
+            "bias",
+            got,
+            rule,
+            "leave it out, or reshape the weights to [1, inputs]"
+        );
+    }
+    let w = if is_vector { &w.unsqueeze(0)? } else { w };
     let s = LinearShape::new(x.dims(), w.dims(), bias.map(StridedTensor::dims))?;
-    let strides = MemoryFormat::Contiguous.strides(args.op(), &s.dst)?;
-    let dst = results.strided(s.dst, strides, None, DType::F32)?;
+    let mut dims = s.dst;
+    if is_vector {
+        dims.remove(dims.len() - 1);
+    }
+    let strides = MemoryFormat::Contiguous.strides(args.op(), &dims)?;
+    let dst = results.strided(dims, strides, None, DType::F32)?;
     if dst.numel() == 0 {
         return Ok(());
     }
@@ -165,6 +197,10 @@ pub(crate) fn linear_gemm(s: &LinearShape, x: &[f32], w: Matrix<'_>, bias: Optio
 fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let (a, b) = (args.strided(0)?, args.strided(1)?);
+    // A vector is one row of the first matrix, or one column of the second; the result has no dimension for it.
+    let (is_row, is_column) = (a.rank() == 1, b.rank() == 1);
+    let a = if is_row { &a.unsqueeze(0)? } else { a };
+    let b = if is_column { &b.unsqueeze(1)? } else { b };
     let (ra, rb) = (a.rank() - 2, b.rank() - 2);
     let (m, k, n) = (a.dims()[ra], a.dims()[ra + 1], b.dims()[rb + 1]);
     if b.dims()[rb] != k {
@@ -185,8 +221,12 @@ fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         ],
     )?;
     let mut dims = batch;
-    dims.push(m);
-    dims.push(n);
+    if !is_row {
+        dims.push(m);
+    }
+    if !is_column {
+        dims.push(n);
+    }
     let strides = MemoryFormat::Contiguous.strides(op, &dims)?;
     let dst = results.strided(dims, strides, None, DType::F32)?;
     if dst.numel() == 0 {

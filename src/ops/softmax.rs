@@ -1,14 +1,15 @@
 //! Softmax and log-softmax over any axis.
 
-use crate::error::{Result, fail};
+use crate::error::Result;
+use crate::int::{Int, Scalars};
 use crate::kernels::along_axis::{
     AxisLines, MAX_COLUMNS, ResultColumns, SourceColumns, gather_channels, transpose, with_scratch,
 };
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, required_int};
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{data, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::simd::{self, Loop};
 use crate::tensor::any::Operand;
@@ -17,7 +18,7 @@ use crate::tensor::result_format::FormatRule;
 params! {
     /// The number among the arguments of softmax and log-softmax.
     pub(crate) struct SoftmaxOptions {
-        axis: usize => required_int("axis"),
+        axis: Axis => required_axis("axis"),
     }
 }
 
@@ -44,7 +45,7 @@ pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 /// ```
 ///
 /// # Shapes
-/// Any `x` with at least one axis; the result has its sizes.
+/// Any `x`; the result has its sizes. A negative `axis` counts from the last.
 ///
 /// # Dtypes
 /// f32.
@@ -57,14 +58,14 @@ pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 /// # Errors
 /// `InvalidArgument` for an axis that `x` does not have; `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
-pub fn softmax<T: Operand>(x: &T, axis: usize) -> Result<T> {
-    SOFTMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &SoftmaxOptions { axis })
+pub fn softmax<T: Operand>(x: &T, axis: impl Int) -> Result<T> {
+    SOFTMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &SoftmaxOptions { axis: Axis::of(axis) })
 }
 
 /// `x - log(sum(exp(x)))` along `axis`, as `torch.nn.functional.log_softmax`.
 ///
 /// # Shapes
-/// Any `x` with at least one axis; the result has its sizes.
+/// As [`softmax`].
 ///
 /// # Dtypes
 /// f32.
@@ -75,25 +76,15 @@ pub fn softmax<T: Operand>(x: &T, axis: usize) -> Result<T> {
 /// # Errors
 /// As [`softmax`].
 #[track_caller]
-pub fn log_softmax<T: Operand>(x: &T, axis: usize) -> Result<T> {
-    LOG_SOFTMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &SoftmaxOptions { axis })
+pub fn log_softmax<T: Operand>(x: &T, axis: impl Int) -> Result<T> {
+    LOG_SOFTMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &SoftmaxOptions { axis: Axis::of(axis) })
 }
 
 /// The kernel for both keys.
 fn run<const LOG: bool>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
     let x = args.tensor(0)?;
-    let SoftmaxOptions { axis } = SoftmaxOptions::read(args)?;
-    if axis >= x.dims().len() {
-        fail!(
-            InvalidArgument,
-            op,
-            "axis",
-            axis.to_string(),
-            format!("the tensor has rank {}", x.dims().len()),
-            "name an axis that is there, counted from 0"
-        );
-    }
+    let axis = SoftmaxOptions::read(args)?.axis.among(op, x.dims().len(), Scalars::HaveOneAxis)?;
     let mut tensors = OperandAndResult::new(args, results, FormatRule::Contiguous)?;
     let name = tensors.layout_name();
     if tensors.layout().is_some() {
@@ -107,7 +98,11 @@ fn run<const LOG: bool>(args: &Args<'_>, results: &mut Results<'_>) -> KernelRes
         );
     } else {
         let order = tensors.memory_order();
-        let sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
+        let mut sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
+        if sizes.is_empty() {
+            // A scalar is one line of one element.
+            sizes.push(1);
+        }
         let position = order.iter().position(|&d| d == axis).unwrap_or(0);
         let lines = AxisLines::new(&sizes, position);
         let (src, dst) = tensors.slices();

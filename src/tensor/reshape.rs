@@ -3,20 +3,22 @@
 use std::panic::Location;
 
 use super::strided::StridedTensor;
-use super::views::{check_axis, unused_stride};
+use super::views::unused_stride;
 use crate::error::{Result, fail};
+use crate::int::{self, Int, Scalars};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 
 impl StridedTensor {
-    /// The same elements in logical order with other sizes, without a copy. PyTorch's `view`.
+    /// The same elements in logical order with other sizes, without a copy. One size may be -1: it is found from the others.
+    /// PyTorch's `view`.
     ///
     /// # Errors
-    /// `ShapeMismatch` if the number of elements differs; `UnsupportedStride` if no strides express the view: then
-    /// [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
-    pub fn view(&self, dims: &[usize]) -> Result<StridedTensor> {
+    /// `ShapeMismatch` if the number of elements differs; `InvalidArgument` if -1 is there twice, or can be any number;
+    /// `UnsupportedStride` if no strides express the view: then [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
+    pub fn view(&self, dims: &[impl Int]) -> Result<StridedTensor> {
         let op = "view";
-        let to = self.check_reshape(op, dims)?;
+        let to = self.check_reshape(op, &int::inferred(op, &int::to_i64s(dims), self.numel())?)?;
         match view_strides(&self.dims, &self.strides, &to) {
             Some(strides) => Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to))),
             None => fail!(
@@ -28,7 +30,7 @@ impl StridedTensor {
                     "sizes {} with strides {} cannot be merged or split like that",
                     self.dims, self.strides
                 ),
-                "call reshape(), which copies if it must"
+                "make `x` dense with `contiguous(MemoryFormat::Contiguous)`; or call `reshape`, which copies where it must"
             ),
         }
     }
@@ -37,10 +39,11 @@ impl StridedTensor {
     /// PyTorch's `reshape`.
     ///
     /// # Errors
-    /// `ShapeMismatch` if the number of elements differs; `ReorderDenied`, `RankMismatch`, `Overflow`, `OutOfMemory`.
+    /// As [`view`](Self::view), without `UnsupportedStride`; `ReorderDenied`, `OutOfMemory`.
     #[track_caller]
-    pub fn reshape(&self, dims: &[usize]) -> Result<StridedTensor> {
-        self.reshaped("reshape", dims, Location::caller())
+    pub fn reshape(&self, dims: &[impl Int]) -> Result<StridedTensor> {
+        let op = "reshape";
+        self.reshaped(op, &int::inferred(op, &int::to_i64s(dims), self.numel())?, Location::caller())
     }
 
     #[track_caller]
@@ -65,11 +68,10 @@ impl StridedTensor {
     /// # Errors
     /// `InvalidArgument` for an axis out of range or `end` before `start`; as `reshape`.
     #[track_caller]
-    pub fn flatten(&self, start: usize, end: usize) -> Result<StridedTensor> {
+    pub fn flatten(&self, start: impl Int, end: impl Int) -> Result<StridedTensor> {
         let op = "flatten";
-        let rank = self.rank().max(1);
-        check_axis(op, "start", start, rank)?;
-        check_axis(op, "end", end, rank)?;
+        let start = int::axis(op, "start", start.to_i64(), self.rank(), Scalars::HaveOneAxis)?;
+        let end = int::axis(op, "end", end.to_i64(), self.rank(), Scalars::HaveOneAxis)?;
         if end < start {
             fail!(
                 InvalidArgument,

@@ -1,12 +1,13 @@
 //! Views: tensors that share storage. Sizes, strides and offset are those of PyTorch's functions of the same name.
 //!
-//! Axes count from 0 in logical order. A view keeps a format tag while its dimensions keep their meaning (`narrow`, `slice`,
+//! Axes count from 0 in logical order, and from -1 backwards from the last. A view keeps a format tag while its dimensions keep their meaning (`narrow`, `slice`,
 //! `chunk`, `split`, `expand` to the same rank); a view that reorders or regroups them drops the tag.
 
 use std::sync::Arc;
 
 use super::strided::StridedTensor;
 use crate::error::{Result, fail};
+use crate::int::{self, Int, Scalars};
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::{MemoryFormat, check_extent};
 
@@ -30,7 +31,7 @@ impl StridedTensor {
     ///
     /// # Errors
     /// `RankMismatch` unless `axes` has one entry per dimension; `InvalidArgument` if an axis is out of range or named twice.
-    pub fn permute(&self, axes: &[usize]) -> Result<StridedTensor> {
+    pub fn permute(&self, axes: &[impl Int]) -> Result<StridedTensor> {
         let op = "permute";
         let rank = self.rank();
         if axes.len() != rank {
@@ -43,9 +44,10 @@ impl StridedTensor {
                 "name every axis once"
             );
         }
+        let axes = axes.iter().map(|a| int::axis(op, "axes", a.to_i64(), rank, Scalars::HaveNone));
+        let axes = axes.collect::<Result<Vec<usize>>>()?;
         let mut seen = Dims::filled(0, rank);
-        for &a in axes {
-            check_axis(op, "axes", a, rank)?;
+        for &a in &axes {
             if std::mem::replace(&mut seen[a], 1) == 1 {
                 fail!(
                     InvalidArgument,
@@ -67,10 +69,10 @@ impl StridedTensor {
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range.
-    pub fn transpose(&self, a: usize, b: usize) -> Result<StridedTensor> {
+    pub fn transpose(&self, a: impl Int, b: impl Int) -> Result<StridedTensor> {
         let op = "transpose";
-        check_axis(op, "a", a, self.rank().max(1))?;
-        check_axis(op, "b", b, self.rank().max(1))?;
+        let a = int::axis(op, "a", a.to_i64(), self.rank(), Scalars::HaveOneAxis)?;
+        let b = int::axis(op, "b", b.to_i64(), self.rank(), Scalars::HaveOneAxis)?;
         if a == b {
             return Ok(self.clone());
         }
@@ -80,16 +82,18 @@ impl StridedTensor {
         Ok(self.with_geometry(dims, strides, self.offset, None))
     }
 
-    /// `length` indices of one axis, starting at `start`. PyTorch's `narrow`.
+    /// `length` indices of one axis, starting at `start`. A negative `start` counts from the end. PyTorch's `narrow`.
     ///
     /// # Errors
-    /// `InvalidArgument` for an axis out of range; `OutOfBounds` if `start + length` exceeds the size.
-    pub fn narrow(&self, axis: usize, start: usize, length: usize) -> Result<StridedTensor> {
+    /// `InvalidArgument` for an axis out of range; `OutOfBounds` if `start` is before the first index, or `start + length`
+    /// exceeds the size.
+    pub fn narrow(&self, axis: impl Int, start: impl Int, length: usize) -> Result<StridedTensor> {
         let op = "narrow";
-        check_axis(op, "axis", axis, self.rank())?;
-        let size = self.dims[axis];
-        match start.checked_add(length) {
-            Some(end) if end <= size => Ok(self.sliced(axis, start, length, 1)),
+        let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
+        let (size, start) = (self.dims[axis], start.to_i64());
+        let first = if start < 0 { start.saturating_add_unsigned(size as u64) } else { start };
+        match usize::try_from(first).ok().and_then(|first| Some((first, first.checked_add(length)?))) {
+            Some((first, end)) if end <= size => Ok(self.sliced(axis, first, length, 1)),
             _ => fail!(
                 OutOfBounds,
                 op,
@@ -101,14 +105,20 @@ impl StridedTensor {
         }
     }
 
-    /// Every `step`-th index of one axis from `start` up to, but not including, `end`. Both are clamped to the size; an `end`
-    /// before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
+    /// Every `step`-th index of one axis from `start` up to, but not including, `end`. Negative ones count from the end. Both are
+    /// clamped to the size; an `end` before `start` gives size 0. PyTorch's `slice`, the `x[start:end:step]` of one axis.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range or step 0.
-    pub fn slice(&self, axis: usize, start: usize, end: usize, step: usize) -> Result<StridedTensor> {
+    pub fn slice(
+        &self,
+        axis: impl Int,
+        start: impl Int,
+        end: impl Int,
+        step: usize,
+    ) -> Result<StridedTensor> {
         let op = "slice";
-        check_axis(op, "axis", axis, self.rank())?;
+        let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
         if step == 0 {
             fail!(
                 InvalidArgument,
@@ -119,8 +129,8 @@ impl StridedTensor {
                 "pass a step of 1 or more"
             );
         }
-        let start = start.min(self.dims[axis]);
-        let length = end.clamp(start, self.dims[axis]) - start;
+        let start = int::clamped(start.to_i64(), self.dims[axis]);
+        let length = int::clamped(end.to_i64(), self.dims[axis]).saturating_sub(start);
         Ok(self.sliced(axis, start, length.div_ceil(step), step))
     }
 
@@ -133,23 +143,20 @@ impl StridedTensor {
         self.with_geometry(dims, strides, offset, self.format_tag)
     }
 
-    /// Picks one index of an axis; the result does not have that axis. PyTorch's `select`.
+    /// Picks one index of an axis; the result does not have that axis. A negative index counts from the end. PyTorch's `select`.
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range; `OutOfBounds` for an index past the size.
-    pub fn select(&self, axis: usize, index: usize) -> Result<StridedTensor> {
+    pub fn select(&self, axis: impl Int, index: impl Int) -> Result<StridedTensor> {
         let op = "select";
-        check_axis(op, "axis", axis, self.rank())?;
-        if index >= self.dims[axis] {
-            fail!(
-                OutOfBounds,
-                op,
-                "index",
-                index.to_string(),
-                format!("axis {axis} has size {}", self.dims[axis]),
-                "pass an index below the size"
-            );
-        }
+        let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
+        let (size, index) = (self.dims[axis], index.to_i64());
+        let from_front = if index < 0 { index.saturating_add_unsigned(size as u64) } else { index };
+        let Some(index) = usize::try_from(from_front).ok().filter(|&i| i < size) else {
+            let rule = format!("axis {axis} has size {size}");
+            let remedy = "pass an index below the size, or a negative one from the end";
+            fail!(OutOfBounds, op, "index", index.to_string(), rule, remedy)
+        };
         let (mut dims, mut strides) = (self.dims, self.strides);
         dims.remove(axis);
         let stride = strides.remove(axis);
@@ -157,23 +164,44 @@ impl StridedTensor {
         Ok(self.with_geometry(dims, strides, offset, None))
     }
 
-    /// Sizes of 1 become those of `dims` with stride 0, and new dimensions are added in front. PyTorch's `expand`.
+    /// Sizes of 1 become those of `dims` with stride 0, and new dimensions are added in front; -1 keeps a size. PyTorch's
+    /// `expand`.
     ///
     /// # Errors
-    /// `RankMismatch` if `dims` is shorter than the rank; `ShapeMismatch` if a size other than 1 would change; `Overflow`.
-    pub fn expand(&self, dims: &[usize]) -> Result<StridedTensor> {
+    /// `RankMismatch` if `dims` is shorter than the rank; `ShapeMismatch` if a size other than 1 would change; `InvalidArgument`
+    /// for -1 as the size of a new dimension, and for other negative sizes; `Overflow`.
+    pub fn expand(&self, dims: &[impl Int]) -> Result<StridedTensor> {
         let op = "expand";
-        let to = Dims::new(op, "dims", dims)?;
-        let Some(new) = to.len().checked_sub(self.rank()) else {
+        let dims = int::to_i64s(dims);
+        let Some(new) = dims.len().checked_sub(self.rank()) else {
             fail!(
                 RankMismatch,
                 op,
                 "dims",
-                to.to_string(),
+                format!("{dims:?}"),
                 format!("the tensor has rank {}", self.rank()),
                 "pass a size for every dimension"
             )
         };
+        let kept = |(i, &d): (usize, &i64)| match d {
+            -1 => i.checked_sub(new).map(|i| self.dims[i]),
+            d => usize::try_from(d).ok(),
+        };
+        let Some(to) = dims.iter().enumerate().map(kept).collect::<Option<Vec<usize>>>() else {
+            let rule = format!(
+                "the tensor has rank {}, and -1 keeps the size of one of its dimensions",
+                self.rank()
+            );
+            fail!(
+                InvalidArgument,
+                op,
+                "dims",
+                format!("{dims:?}"),
+                rule,
+                "pass sizes of 0 or more for the others"
+            )
+        };
+        let to = Dims::new(op, "dims", &to)?;
         check_extent(op, &to)?;
         let mut strides = Dims::filled(0, to.len());
         for i in (0..to.len()).rev() {
@@ -204,14 +232,14 @@ impl StridedTensor {
         Ok(self.with_geometry(to, strides, self.offset, self.format_tag.filter(|_| new == 0)))
     }
 
-    /// Adds a dimension of size 1 before `axis`. PyTorch's `unsqueeze`.
+    /// Adds a dimension of size 1; `axis` is its number in the result. PyTorch's `unsqueeze`.
     ///
     /// # Errors
-    /// `InvalidArgument` if `axis` is greater than the rank; `RankMismatch` if the rank would exceed
+    /// `InvalidArgument` if the result has no such axis; `RankMismatch` if the rank would exceed
     /// [`MAX_RANK`](crate::MAX_RANK).
-    pub fn unsqueeze(&self, axis: usize) -> Result<StridedTensor> {
+    pub fn unsqueeze(&self, axis: impl Int) -> Result<StridedTensor> {
         let op = "unsqueeze";
-        check_axis(op, "axis", axis, self.rank() + 1)?;
+        let axis = int::axis(op, "axis", axis.to_i64(), self.rank() + 1, Scalars::HaveNone)?;
         if self.rank() == crate::MAX_RANK {
             fail!(
                 RankMismatch,
@@ -242,8 +270,8 @@ impl StridedTensor {
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range.
-    pub fn squeeze_axis(&self, axis: usize) -> Result<StridedTensor> {
-        check_axis("squeeze_axis", "axis", axis, self.rank().max(1))?;
+    pub fn squeeze_axis(&self, axis: impl Int) -> Result<StridedTensor> {
+        let axis = int::axis("squeeze_axis", "axis", axis.to_i64(), self.rank(), Scalars::HaveOneAxis)?;
         if self.rank() == 0 || self.dims[axis] != 1 {
             return Ok(self.clone());
         }
@@ -255,9 +283,9 @@ impl StridedTensor {
     ///
     /// # Errors
     /// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
-    pub fn chunk(&self, chunks: usize, axis: usize) -> Result<Vec<StridedTensor>> {
+    pub fn chunk(&self, chunks: usize, axis: impl Int) -> Result<Vec<StridedTensor>> {
         let op = "chunk";
-        check_axis(op, "axis", axis, self.rank())?;
+        let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
         if chunks == 0 {
             fail!(InvalidArgument, op, "chunks", "0", "there must be at least one piece", "pass 1 or more");
         }
@@ -273,9 +301,9 @@ impl StridedTensor {
     /// # Errors
     /// `InvalidArgument` for an axis out of range, size 0 of an axis that is not empty, or more than 2^20
     /// pieces.
-    pub fn split(&self, size: usize, axis: usize) -> Result<Vec<StridedTensor>> {
+    pub fn split(&self, size: usize, axis: impl Int) -> Result<Vec<StridedTensor>> {
         let op = "split";
-        check_axis(op, "axis", axis, self.rank())?;
+        let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
         let whole = self.dims[axis];
         if size == 0 && whole != 0 {
             fail!(
@@ -364,15 +392,4 @@ impl StridedTensor {
 /// The stride of a new dimension of size 1 in front of another. No element uses it, so it may saturate.
 pub(super) fn unused_stride(size: usize, stride: usize) -> usize {
     size.saturating_mul(stride).min(isize::MAX as usize)
-}
-
-pub(super) fn check_axis(op: &'static str, argument: &'static str, axis: usize, limit: usize) -> Result<()> {
-    if axis < limit {
-        return Ok(());
-    }
-    let rule = match limit {
-        0 => "the tensor has no axes".to_string(),
-        n => format!("it must be below {n}"),
-    };
-    fail!(InvalidArgument, op, argument, format!("axis {axis}"), rule, "name an existing axis")
 }

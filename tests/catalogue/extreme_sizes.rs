@@ -51,7 +51,7 @@ fn max_pool3d_of_a_window_of_one_takes_any_dilation() {
 
 #[test]
 fn ops_on_more_channels_than_memory_holds_are_errors_or_allocate_nothing() {
-    let wide = ones(&[1, 1, 1, 2]).expand(&[1, 1 << 50, 1, 2]).unwrap();
+    let wide = ones(&[1, 1, 1, 2]).expand(&[1, 1usize << 50, 1, 2]).unwrap();
     out_of_memory(ops::instance_norm(&wide, &NormParams::default()));
     out_of_memory(ops::group_norm(&wide, 1, &NormParams::default()));
     let none = StridedTensor::zeros(&[0, 1 << 58, 1, 2], DType::F32, Contiguous).unwrap();
@@ -112,7 +112,7 @@ fn offsets_and_strides_that_no_element_uses_do_no_harm() {
 
 #[test]
 fn index_select_takes_the_largest_i32_index() {
-    let x = StridedTensor::full(&[1], 7u8, Contiguous).unwrap().expand(&[1 << 31]).unwrap();
+    let x = StridedTensor::full(&[1], 7u8, Contiguous).unwrap().expand(&[1usize << 31]).unwrap();
     let index = StridedTensor::from_slice(&[i32::MAX, 0, i32::MAX], &[3]).unwrap();
     assert_eq!(ops::index_select(&x, 0, &index).unwrap().to_vec::<u8>().unwrap(), [7; 3]);
 }

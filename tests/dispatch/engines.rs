@@ -164,7 +164,7 @@ fn arguments(op: &Op, t: &Tensor, spatial: usize) -> Given {
             ("index_select", "index") => StridedTensor::from_slice(&[0i32, 3, 3], &[3]).unwrap().into(),
             // On blocked tensors the channels stay axis 1.
             ("stack", "axis") => 2i64.into(),
-            ("view", "dims") => vec![dims.iter().product::<i64>()].into(),
+            ("view" | "reshape", "dims") => vec![dims.iter().product::<i64>()].into(),
             ("expand", "dims") => [&[5], &dims[..]].concat().into(),
             ("permute", "axes") => (0..dims.len() as i64).rev().collect::<Vec<_>>().into(),
             ("split", "sizes") => vec![1i64, 1].into(),

@@ -6,6 +6,6 @@ mod operator;
 mod outside_of_views;
 mod preferred;
 mod registry;
-mod rules;
+pub mod rules;
 mod third_backend;
 mod unsupported;

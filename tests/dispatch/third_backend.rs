@@ -94,8 +94,9 @@ fn tensors_of_another_backend_do_not_mix_with_ours() {
     let x = reversed(&[1.0]).tensor_ref().to_tensor();
     let y: Tensor = StridedTensor::from_slice(&[1f32], &[1]).unwrap().into();
     let e = dispatch::call("add", &[("a", x.into()), ("b", y.into())]).unwrap_err();
-    assert!(matches!(e, Error::KeyMismatch(_)), "{e}");
-    for part in ["`add`", "`reversed`", "`strided`", "Reversed::from_strided(&t)"] {
+    // The other backend has no kernel for it, so a reorder to it would not help.
+    assert!(matches!(e, Error::UnsupportedOp(_)), "{e}");
+    for part in ["`add`", "`reversed`", "strided", "Reversed::to_strided()"] {
         assert!(e.to_string().contains(part), "{e} lacks {part}");
     }
 }

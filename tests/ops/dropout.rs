@@ -10,9 +10,9 @@ use crate::support::activation::{elements, forms, same_bits_for_all_threads, siz
 fn dropout_with_a_result_beyond_memory_is_a_typed_error() {
     let one = |dims: &[usize]| StridedTensor::full(dims, 1f32, MemoryFormat::Contiguous).unwrap();
     for e in [
-        ops::dropout(&one(&[1]).expand(&[1 << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
-        ops::dropout(&one(&[1, 1, 1]).expand(&[1, 1, 1 << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
-        ops::feature_dropout(&one(&[1, 1]).expand(&[1 << 45, 1]).unwrap(), 0.5, 1, true).unwrap_err(),
+        ops::dropout(&one(&[1]).expand(&[1usize << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
+        ops::dropout(&one(&[1, 1, 1]).expand(&[1, 1, 1usize << 45]).unwrap(), 0.5, 1, true).unwrap_err(),
+        ops::feature_dropout(&one(&[1, 1]).expand(&[1usize << 45, 1]).unwrap(), 0.5, 1, true).unwrap_err(),
     ] {
         assert!(matches!(e, Error::OutOfMemory { .. }), "{e}");
     }

@@ -357,7 +357,7 @@ fn every_rule_is_an_error_that_says_so() {
     let invalid = |e: &Error| matches!(e, Error::InvalidArgument(_));
     let dtype = |e: &Error| matches!(e, Error::UnsupportedDType(_));
     let key = |e: &Error| matches!(e, Error::KeyMismatch(_));
-    check(fails(&zeros(&[3, 4, 5]), &zeros(&[3, 4, 2])), rank, &["grid_sample", "`x`", "rank 4 or 5"]);
+    check(fails(&zeros(&[3, 4, 5]), &zeros(&[3, 4, 2])), rank, &["grid_sample", "`x`", "rank 4 to 5"]);
     check(fails(&x, &zeros(&[2, 2, 2])), rank, &["`grid`", "rank 3", "[N, OH, OW, 2]"]);
     check(fails(&x, &zeros(&[2, 2, 2, 2, 3])), rank, &["`grid`", "rank 5"]);
     check(fails(&x, &zeros(&[1, 2, 2, 2])), shape, &["`grid`", "the batch of x", "`expand`"]);

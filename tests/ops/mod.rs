@@ -1,5 +1,6 @@
 //! Mirrors src/ops.
 
+mod as_pytorch;
 mod binary;
 mod cat;
 mod conv;

@@ -141,7 +141,10 @@ fn group_and_instance_norm_agree_with_f64_loops_in_every_layout() {
         let params = NormParams { weight: weight.as_ref(), bias: bias.as_ref(), eps };
         for (form, x) in forms(&StridedTensor::from_slice(&x, &dims).unwrap()) {
             let what = format!("case {case} {dims:?} {groups} groups {form}");
-            check(&what, &ops::group_norm(&x, groups, &params).unwrap(), &want_groups);
+            match ops::group_norm(&x, groups, &params) {
+                Ok(y) => check(&what, &y, &want_groups),
+                Err(e) => assert!(dims[2..].contains(&0), "{what}: {e}"),
+            }
             match ops::instance_norm(&x, &params) {
                 Ok(y) => check(&what, &y, &want_alone),
                 Err(e) => assert_eq!(dims[2..].iter().product::<usize>(), 1, "{what}: {e}"),

@@ -277,7 +277,7 @@ fn avg_pool_params_print_compare_hash_and_serialise() {
         &[
             AvgPool::new(3).stride(2),
             base.clone().strides([2, 2, 1]),
-            base.clone().paddings([0, 1, 0]),
+            base.clone().paddings([0, 1, 0], [0, 1, 0]),
             base.clone().ceil_mode(),
             base.clone().count_include_pad(false),
         ],

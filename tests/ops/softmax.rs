@@ -103,5 +103,5 @@ fn softmax_refuses_an_axis_beyond_the_rank() {
     let e = softmax(&x.to_blocked(&Layout::native_activation(3).unwrap()).unwrap(), 3).unwrap_err();
     assert!(matches!(e, Error::InvalidArgument(_)), "{e}");
     let text = e.to_string();
-    assert!(["softmax", "`axis`", "got 3", "rank 3"].iter().all(|w| text.contains(w)), "{text}");
+    assert!(["softmax", "`axis`", "got axis 3", "rank 3"].iter().all(|w| text.contains(w)), "{text}");
 }

@@ -14,7 +14,9 @@ pub struct Pool {
     pub input: [usize; 3],
     pub kernel: [usize; 3],
     pub stride: [usize; 3],
+    /// Before each axis, and after it: PyTorch has one number for both.
     pub padding: [usize; 3],
+    pub padding_end: [usize; 3],
     pub dilation: [usize; 3],
     pub ceil_mode: bool,
     pub count_include_pad: bool,
@@ -26,7 +28,8 @@ impl Pool {
         let [n, k, s, p, d] =
             [self.input[a], self.kernel[a], self.stride[a], self.padding[a], self.dilation[a]]
                 .map(|v| v as f64);
-        let exact = (n + 2.0 * p - d * (k - 1.0) - 1.0) / s + 1.0;
+        let end = self.padding_end[a];
+        let exact = (n + p + end as f64 - d * (k - 1.0) - 1.0) / s + 1.0;
         let mut output = if self.ceil_mode { exact.ceil() } else { exact.floor() };
         if self.ceil_mode && (output - 1.0) * s >= n + p {
             output -= 1.0;
@@ -39,7 +42,7 @@ impl Pool {
             let from = o * s - p;
             let positions: Vec<usize> =
                 (0..k).map(|t| from + t * d).filter(|&i| 0 <= i && i < n).map(|i| i as usize).collect();
-            let padded = (from..from + k).filter(|&i| i < n + p).count();
+            let padded = (from..from + k).filter(|&i| i < n + end as isize).count();
             let count = if self.count_include_pad { padded } else { positions.len() };
             Window { positions, count }
         };

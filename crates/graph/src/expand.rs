@@ -218,6 +218,12 @@ impl Expansion<'_> {
         }
         let descs = descs_of(inputs)?;
         let results = operation.results(&descs).map_err(|e| self.of_operator(e))?;
+        let operation = match operation {
+            Operation::Bound(op) => {
+                Operation::Bound(op.with_axes_from_front(descs.first().map_or(0, |x| x.dims().len())))
+            }
+            other => other,
+        };
         let integers = integers_of(inputs);
         let inputs = inputs.iter().map(|v| self.tensor_of(v)).collect::<Result<Vec<_>>>()?;
         let mut outputs = Vec::with_capacity(results.len());

@@ -98,11 +98,11 @@ fn call<const N: usize>(
     let last = |all: [usize; 3]| -> [usize; N] { std::array::from_fn(|i| all[3 - N + i]) };
     let padding = last(p.pad_begin.map(|v| v as usize));
     if algorithm == "max" {
-        let m = MaxPool::window(last(p.kernel)).strides(last(p.stride)).paddings(padding);
+        let m = MaxPool::window(last(p.kernel)).strides(last(p.stride)).paddings(padding, padding);
         let m = m.dilations(last(p.dilation));
         return max(x, &if ceil_mode { m.ceil_mode() } else { m });
     }
-    let a = AvgPool::window(last(p.kernel)).strides(last(p.stride)).paddings(padding);
+    let a = AvgPool::window(last(p.kernel)).strides(last(p.stride)).paddings(padding, padding);
     let a = a.count_include_pad(algorithm == "avg_p");
     average(x, &if ceil_mode { a.ceil_mode() } else { a })
 }

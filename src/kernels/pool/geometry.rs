@@ -125,7 +125,8 @@ impl Windows {
 pub(crate) struct PoolWindow<'a, const N: usize> {
     pub kernel: &'a [usize; N],
     pub stride: Option<&'a [usize; N]>,
-    pub padding: &'a [usize; N],
+    /// Before and after each axis.
+    pub padding: (&'a [usize; N], &'a [usize; N]),
     pub dilation: &'a [usize; N],
     pub ceil_mode: bool,
 }
@@ -137,7 +138,7 @@ pub(crate) struct PoolGeometry {
     input: Dims,
     kernel: Dims,
     stride: Dims,
-    padding: Dims,
+    padding: (Dims, Dims),
     dilation: Dims,
     pub output: Dims,
 }
@@ -152,7 +153,7 @@ impl PoolGeometry {
         let rank = input.len();
         let kernel = Dims::from_slice(window.kernel);
         let stride = window.stride.map_or(kernel, |stride| Dims::from_slice(stride));
-        let padding = Dims::from_slice(window.padding);
+        let padding = (Dims::from_slice(window.padding.0), Dims::from_slice(window.padding.1));
         let dilation = Dims::from_slice(window.dilation);
         let ceil_mode = window.ceil_mode;
         let mut g = PoolGeometry { op, input, kernel, stride, padding, dilation, output: Dims::EMPTY };
@@ -162,11 +163,11 @@ impl PoolGeometry {
         Ok(g)
     }
 
-    /// `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`, or the same with `ceil`, where the last window
+    /// `floor((size + both paddings - dilation * (kernel - 1) - 1) / stride) + 1`, or the same with `ceil`, where the last window
     /// must begin inside the source or the padding before it.
     fn output_size(&self, axis: usize, ceil_mode: bool) -> Result<usize> {
-        let (size, kernel, pad, stride) =
-            (self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis]);
+        let (size, kernel, stride) = (self.input[axis], self.kernel[axis], self.stride[axis]);
+        let (before, after) = (self.padding.0[axis], self.padding.1[axis]);
         if kernel == 0 {
             fail!(
                 InvalidArgument,
@@ -187,12 +188,12 @@ impl PoolGeometry {
                 "pass 1 or more, or leave it out for the size of the window"
             );
         }
-        if pad > kernel / 2 {
+        if before.max(after) > kernel / 2 {
             fail!(
                 InvalidArgument,
                 self.op,
                 "padding",
-                format!("{pad} along spatial axis {axis}"),
+                format!("{} along spatial axis {axis}", before.max(after)),
                 format!("the window is {kernel} there, and padding is at most half of it"),
                 format!("pad by {} or less, or use a larger window", kernel / 2)
             );
@@ -205,14 +206,14 @@ impl PoolGeometry {
             kernel,
             stride,
             dilation: self.dilation[axis],
-            pad_begin: pad,
-            pad_end: pad,
+            pad_begin: before,
+            pad_end: after,
         };
         let (padded, reach) = window.reach()?;
         // Every value is below 2^31.
         let room = padded as i64 - reach as i64 + if ceil_mode { stride as i64 - 1 } else { 0 };
         let mut output = room.div_euclid(stride as i64) + 1;
-        if ceil_mode && (output - 1) * stride as i64 >= (size + pad) as i64 {
+        if ceil_mode && (output - 1) * stride as i64 >= (size + before) as i64 {
             output -= 1;
         }
         match usize::try_from(output) {
@@ -237,19 +238,19 @@ impl PoolGeometry {
     }
 
     fn spans(&self, axis: usize, count_padding: bool) -> Result<Spans> {
-        let [size, kernel, pad, stride, dilation] =
-            [self.input[axis], self.kernel[axis], self.padding[axis], self.stride[axis], self.dilation[axis]]
-                .map(|v| v as i64);
+        let [size, kernel, stride, dilation] =
+            [self.input[axis], self.kernel[axis], self.stride[axis], self.dilation[axis]].map(|v| v as i64);
+        let (before, after) = (self.padding.0[axis] as i64, self.padding.1[axis] as i64);
         // With a single tap, dilation means nothing and may be of any size.
         let dilation = if kernel == 1 { 1 } else { dilation };
         let mut list = try_with_capacity(self.op, self.output[axis])?;
         list.extend((0..self.output[axis] as i64).map(|i| {
-            let from = i * stride - pad;
+            let from = i * stride - before;
             let end = (from + dilation * (kernel - 1) + 1).min(size);
             // The first tap that is not in the padding before the source.
             let start = if from < 0 { from + (-from + dilation - 1) / dilation * dilation } else { from };
             let taps = if end > start { (end - start + dilation - 1) / dilation } else { 0 };
-            let count = if count_padding { (from + kernel).min(size + pad) - from } else { taps };
+            let count = if count_padding { (from + kernel).min(size + after) - from } else { taps };
             let first = from.clamp(0, size);
             Span {
                 start: start.min(size) as u32,

@@ -7,6 +7,7 @@ pub(crate) mod folds;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, MAX_RANK, ToDims};
 use crate::op::Args;
+use crate::op::params::AxisList;
 
 /// The axes of a reduction, checked.
 pub(crate) struct Axes {
@@ -18,29 +19,20 @@ pub(crate) struct Axes {
 }
 
 impl Axes {
-    /// Checks the axes that the argument names of the first tensor.
-    pub fn new(args: &Args<'_>, argument: &'static str, list: Dims) -> Result<Axes> {
+    /// The axes that the argument names of the first tensor, counted from the front.
+    pub fn new(args: &Args<'_>, argument: &'static str, list: &AxisList) -> Result<Axes> {
         let rank = args.tensor(0)?.dims().len();
+        let list = list.among(args.op(), argument, rank)?;
         let mut is_reduced = [false; MAX_RANK];
         is_reduced[..rank].fill(list.is_empty());
         for &axis in &list {
-            let rule = match is_reduced.get_mut(axis).filter(|_| axis < rank) {
-                Some(reduced) if !*reduced => {
-                    *reduced = true;
-                    continue;
-                }
-                Some(_) => format!("axis {axis} is there twice"),
-                None => format!("the tensor has rank {rank}"),
-            };
-            fail!(
-                InvalidArgument,
-                args.op(),
-                argument,
-                list.to_string(),
-                rule,
-                "name axes that are there, each once, or none for all"
-            );
+            if std::mem::replace(&mut is_reduced[axis], true) {
+                let rule = format!("axis {axis} is there twice");
+                fail!(InvalidArgument, args.op(), argument, list.to_string(), rule, "name each axis once");
+            }
         }
+        // The one axis of a scalar is no dimension.
+        let list = if rank == 0 { Dims::EMPTY } else { list };
         Ok(Axes { argument, list, is_reduced })
     }
 

@@ -26,7 +26,11 @@ pub(crate) struct AxisLines {
 impl AxisLines {
     pub fn new(x: &StridedTensor, axis: usize) -> AxisLines {
         let (mut outer_dims, mut outer_strides) = (x.dims, x.strides);
-        let (length, stride) = (outer_dims.remove(axis), outer_strides.remove(axis));
+        // A scalar is one line of one element.
+        let (length, stride) = match x.rank() {
+            0 => (1, 1),
+            _ => (outer_dims.remove(axis), outer_strides.remove(axis)),
+        };
         AxisLines { outer_dims, outer_strides, length, stride }
     }
 
@@ -72,6 +76,9 @@ pub(crate) fn copy_lines(
     axis: usize,
     dst: &mut StridedTensor,
 ) -> Result<()> {
+    if dst.rank() == 0 {
+        return crate::elementwise::copy_into(op, dst, &lines.select(0, 0)?);
+    }
     let last = lines.rank() - 1;
     let order: Vec<usize> = (0..last).take(axis).chain([last]).chain(axis..last).collect();
     crate::elementwise::copy_into(op, dst, &lines.permute(&order)?)

@@ -1,9 +1,9 @@
 //! Running sums.
 
 use crate::error::Result;
-use crate::kernels::check_axis;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, required_int};
+use crate::int::{Int, Scalars};
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{data, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
 use crate::tensor::any::Operand;
@@ -12,7 +12,7 @@ use crate::tensor::result_format::FormatRule;
 params! {
     /// Parameters of `cumsum`.
     pub(crate) struct Cumsum {
-        axis: usize => required_int("axis"),
+        axis: Axis => required_axis("axis"),
     }
 }
 
@@ -36,13 +36,13 @@ pub(crate) const OPS: &[&Op] = &[&CUMSUM];
 /// # Errors
 /// `InvalidArgument` for an axis out of range; `UnsupportedOp` on blocked tensors.
 #[track_caller]
-pub fn cumsum<T: Operand>(x: &T, axis: usize) -> Result<T> {
-    CUMSUM.call_with(&[Arg::Tensor(x.tensor_ref())], &Cumsum { axis })
+pub fn cumsum<T: Operand>(x: &T, axis: impl Int) -> Result<T> {
+    CUMSUM.call_with(&[Arg::Tensor(x.tensor_ref())], &Cumsum { axis: Axis::of(axis) })
 }
 
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, Cumsum { axis }) = (args.op(), args.strided(0)?, Cumsum::read(args)?);
-    check_axis(op, x.dims(), axis)?;
+    let axis = axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
     let (lines, data) = (AxisLines::new(x, axis), x.data::<f32>());
     let running_sums = |i: usize, line: &mut [f32]| {
         let offset = lines.offset(i);

@@ -2,12 +2,12 @@
 
 use crate::dtype::DType;
 use crate::error::{Result, fail};
+use crate::int::{Int, Scalars};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
-use crate::kernels::check_axis;
 use crate::layout::memory_format::check_extent;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{Ranks, data, param, required_int};
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{Ranks, data, param, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
@@ -18,7 +18,7 @@ use crate::tensor::strided::StridedTensor;
 params! {
     /// Parameters of `gather` and `index_select`.
     pub(crate) struct Gather {
-        axis: usize => required_int("axis"),
+        axis: Axis => required_axis("axis"),
     }
 }
 
@@ -68,8 +68,9 @@ pub(crate) const OPS: &[&Op] = &[&GATHER, &INDEX_SELECT];
 /// `InvalidArgument`, `RankMismatch`, `ShapeMismatch`, `DTypeMismatch`; `OutOfBounds` for an index past the size;
 /// `UnsupportedOp` on blocked tensors.
 #[track_caller]
-pub fn gather<T: Operand>(x: &T, axis: usize, index: &T) -> Result<T> {
-    GATHER.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(index.tensor_ref())], &Gather { axis })
+pub fn gather<T: Operand>(x: &T, axis: impl Int, index: &T) -> Result<T> {
+    let params = Gather { axis: Axis::of(axis) };
+    GATHER.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(index.tensor_ref())], &params)
 }
 
 /// Selects the given indices of an axis, in the order given, as `torch.index_select`.
@@ -87,9 +88,9 @@ pub fn gather<T: Operand>(x: &T, axis: usize, index: &T) -> Result<T> {
 /// `InvalidArgument` for an axis out of range; `DTypeMismatch`; `OutOfBounds` for an index past the size;
 /// `UnsupportedOp` on blocked tensors.
 #[track_caller]
-pub fn index_select<T: Operand>(x: &T, axis: usize, index: &StridedTensor) -> Result<T> {
-    let index = TensorRef::Strided(index);
-    INDEX_SELECT.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(index)], &Gather { axis })
+pub fn index_select<T: Operand>(x: &T, axis: impl Int, index: &StridedTensor) -> Result<T> {
+    let (index, params) = (TensorRef::Strided(index), Gather { axis: Axis::of(axis) });
+    INDEX_SELECT.call_with(&[Arg::Tensor(x.tensor_ref()), Arg::Tensor(index)], &params)
 }
 
 /// `OutOfBounds` for an index that is negative or past the size.
@@ -104,13 +105,13 @@ fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usi
 fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, index, Gather { axis }) =
         (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
-    check_axis(op, x.dims(), axis)?;
+    let axis = axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
     if (0..x.rank()).any(|d| d != axis && index.dims()[d] > x.dims()[d]) {
         let (got, rule) = (TensorRef::Strided(index).describe(), format!("x is {:?}", x.dims()));
         let remedy = format!("pass indices that are no larger except along axis {axis}");
         fail!(ShapeMismatch, op, "index", got, rule, remedy);
     }
-    check_indices(op, index, axis, x.dims()[axis])?;
+    check_indices(op, index, axis, x.dims().get(axis).copied().unwrap_or(1))?;
     let index_lines = AxisLines::new(index, axis);
     // Each line of the index selects from the line of x at the same position.
     let x_lines = AxisLines::new(x, axis).at_positions_of(&index_lines);
@@ -131,14 +132,21 @@ fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 fn run_index_select(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, index, Gather { axis }) =
         (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
-    check_axis(op, x.dims(), axis)?;
-    check_indices(op, index, axis, x.dims()[axis])?;
+    let axis = axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
+    check_indices(op, index, axis, x.dims().get(axis).copied().unwrap_or(1))?;
     let mut dims = x.dims;
-    dims[axis] = index.numel();
+    if let Some(size) = dims.get_mut(axis) {
+        *size = index.numel();
+    } else if index.numel() != 1 {
+        let rule = "x is a scalar, which stays one";
+        fail!(ShapeMismatch, op, "index", TensorRef::Strided(index).describe(), rule, "pass one index");
+    }
     check_extent(op, &dims)?;
     results.describe_with(|| FormatRule::Contiguous.desc(op, &[x], &dims, x.dtype()))?;
     let list = index.to_vec::<i32>()?;
     let mut maps: Vec<Option<AxisMap<'_>>> = x.dims().iter().map(|_| None).collect();
-    maps[axis] = Some(AxisMap::List(&list));
+    if let Some(map) = maps.get_mut(axis) {
+        *map = Some(AxisMap::List(&list));
+    }
     axis_copy::run(args, results, &maps, 0.0, FormatRule::Contiguous)
 }

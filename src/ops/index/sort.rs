@@ -2,9 +2,9 @@
 
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::kernels::check_axis;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{OutputSpec, data, flag, output_like, output_of, required_int};
+use crate::int::{Int, Scalars};
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{OutputSpec, data, flag, output_like, output_of, required_axis, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
 use crate::tensor::any::{Operand, TensorMut};
@@ -17,7 +17,7 @@ const MAX_STACK_KEYS: usize = 128;
 params! {
     /// Parameters of `sort`.
     pub(crate) struct Sort {
-        axis: usize => required_int("axis"),
+        axis: Axis => required_axis("axis"),
         descending: bool => flag("descending", false),
     }
 }
@@ -26,7 +26,7 @@ params! {
     /// Parameters of `topk`.
     pub(crate) struct TopK {
         k: usize => required_int("k"),
-        axis: usize => required_int("axis"),
+        axis: Axis => required_axis("axis"),
         largest: bool => flag("largest", true),
     }
 }
@@ -57,8 +57,9 @@ pub(crate) const OPS: &[&Op] = &[&SORT, &TOPK];
 /// `InvalidArgument` for an axis out of range; `Overflow` for an axis longer than s32 can index; `UnsupportedOp` on blocked
 /// tensors.
 #[track_caller]
-pub fn sort<T: Operand>(x: &T, axis: usize, descending: bool) -> Result<(T, T)> {
-    pair(SORT.call_many_with(&[Arg::Tensor(x.tensor_ref())], &Sort { axis, descending })?)
+pub fn sort<T: Operand>(x: &T, axis: impl Int, descending: bool) -> Result<(T, T)> {
+    let params = Sort { axis: Axis::of(axis), descending };
+    pair(SORT.call_many_with(&[Arg::Tensor(x.tensor_ref())], &params)?)
 }
 
 /// The `k` largest (or smallest) elements along an axis, in order, and the index in `x` of each, as `torch.topk`. Equal
@@ -85,8 +86,9 @@ pub fn sort<T: Operand>(x: &T, axis: usize, descending: bool) -> Result<(T, T)> 
 /// # Errors
 /// `InvalidArgument` for an axis out of range or a `k` past its size; `Overflow`; `UnsupportedOp` on blocked tensors.
 #[track_caller]
-pub fn topk<T: Operand>(x: &T, k: usize, axis: usize, largest: bool) -> Result<(T, T)> {
-    pair(TOPK.call_many_with(&[Arg::Tensor(x.tensor_ref())], &TopK { k, axis, largest })?)
+pub fn topk<T: Operand>(x: &T, k: usize, axis: impl Int, largest: bool) -> Result<(T, T)> {
+    let params = TopK { k, axis: Axis::of(axis), largest };
+    pair(TOPK.call_many_with(&[Arg::Tensor(x.tensor_ref())], &params)?)
 }
 
 /// The two results of a kernel: values and indices.
@@ -120,16 +122,21 @@ fn sort_key(x: f32, index: usize, descending: bool) -> u64 {
 
 fn run_sort(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (x, Sort { axis, descending }) = (args.tensor(0)?, Sort::read(args)?);
-    check_axis(args.op(), x.dims(), axis)?;
-    sort_lines(args, results, axis, x.dims()[axis], descending, FormatRule::Like)
+    let axis = axis.among(args.op(), x.dims().len(), Scalars::HaveOneAxis)?;
+    let length = x.dims().get(axis).copied().unwrap_or(1);
+    sort_lines(args, results, axis, length, descending, FormatRule::Like)
 }
 
 fn run_topk(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, TopK { k, axis, largest }) = (args.op(), args.tensor(0)?, TopK::read(args)?);
-    check_axis(op, x.dims(), axis)?;
-    if k > x.dims()[axis] {
-        let rule = format!("axis {axis} has size {} (x is {:?})", x.dims()[axis], x.dims());
+    let axis = axis.among(op, x.dims().len(), Scalars::HaveOneAxis)?;
+    let size = x.dims().get(axis).copied().unwrap_or(1);
+    if k > size {
+        let rule = format!("axis {axis} has size {size} (x is {:?})", x.dims());
         fail!(InvalidArgument, op, "k", k.to_string(), rule, "pass the size or less");
+    }
+    if k == 0 && x.dims().is_empty() {
+        fail!(InvalidArgument, op, "k", "0", "x is a scalar, which stays one", "pass 1");
     }
     sort_lines(args, results, axis, k, largest, FormatRule::Contiguous)
 }
@@ -150,7 +157,9 @@ fn sort_lines(
         fail!(Overflow, op, "x", got, "s32 indices cannot count that many elements", "split it first");
     }
     let mut dims = x.dims;
-    dims[axis] = k;
+    if let Some(size) = dims.get_mut(axis) {
+        *size = k;
+    }
     let of = |dtype| rule.desc(op, &[x], &dims, dtype);
     let mut results = results.all(&[of(DType::F32)?, of(DType::S32)?])?;
     let [TensorMut::Strided(values), TensorMut::Strided(indices)] = &mut results[..] else {

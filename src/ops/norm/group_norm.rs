@@ -87,7 +87,8 @@ pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
 /// counts the copy. Blocked: any layout that blocks only the channels; the result keeps it. A group may end inside a block.
 ///
 /// # Errors
-/// `InvalidArgument` for groups that are 0 or do not divide C, for an eps that is NaN or negative, and for C = 0;
+/// `InvalidArgument` for groups that are 0 or do not divide C, for an eps that is NaN or negative, for C = 0 and for images
+/// without pixels;
 /// `ShapeMismatch` for a parameter that does not have C values; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn group_norm<T: Operand>(x: &T, groups: usize, params: &NormParams<'_>) -> Result<T> {
@@ -110,7 +111,7 @@ pub fn group_norm<T: Operand>(x: &T, groups: usize, params: &NormParams<'_>) -> 
 /// copied; the ledger counts the copy. Blocked: any layout that blocks only the channels; the result keeps it.
 ///
 /// # Errors
-/// `InvalidArgument` for one pixel, for an eps that is NaN or negative, and for C = 0; `ShapeMismatch` for a parameter
+/// `InvalidArgument` for one pixel, and for an eps that is NaN or negative; `ShapeMismatch` for a parameter
 /// that does not have C values; `RankMismatch`, `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
 pub fn instance_norm<T: Operand>(x: &T, params: &NormParams<'_>) -> Result<T> {
@@ -122,7 +123,8 @@ pub fn instance_norm<T: Operand>(x: &T, params: &NormParams<'_>) -> Result<T> {
 /// The kernel of group norm for both keys.
 fn run_group_norm(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
-    let channels = channels_of(op, args.tensor(0)?)?;
+    let x = args.tensor(0)?;
+    let channels = channels_of(op, x)?;
     let GroupNormOptions { eps, groups } = GroupNormOptions::read(args)?;
     if groups == 0 || !channels.is_multiple_of(groups) {
         fail!(
@@ -134,13 +136,16 @@ fn run_group_norm(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "pass a divisor of the number of channels"
         );
     }
+    if x.dims()[2..].contains(&0) {
+        let rule = "an image has pixels";
+        fail!(InvalidArgument, op, "x", x.describe(), rule, "pass larger images, or leave out the norm");
+    }
     normalise_groups(args, results, FormatRule::Suggested, channels / groups, eps)
 }
 
 /// The kernel of instance norm for both keys.
 fn run_instance_norm(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
-    channels_of(op, x)?;
     if x.dims()[2..].iter().product::<usize>() == 1 {
         fail!(
             InvalidArgument,

@@ -204,7 +204,8 @@ pub(crate) fn run_with_channel_values(
     match x {
         TensorRef::Strided(x) => {
             // [C, 1, 1], which broadcasts against [N, C, H, W].
-            let mut along_channels = values.reshape(&[values.numel()])?;
+            let sizes = [values.numel()];
+            let mut along_channels = values.reshape(&sizes[..x.rank().min(1)])?;
             while along_channels.rank() + 1 < x.rank() {
                 along_channels = along_channels.unsqueeze(along_channels.rank())?;
             }

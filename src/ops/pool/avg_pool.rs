@@ -1,6 +1,6 @@
 //! Average pooling: the mean of each window.
 
-use super::window_parameters;
+use super::{SidePadding, window_parameters};
 use crate::error::Result;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::{pool, spatial};
@@ -15,7 +15,7 @@ params! {
     pub struct AvgPool<const N: usize> {
         kernel: [usize; N] => required_ints("kernel"),
         stride: Option<[usize; N]> => ints("stride", &[]),
-        padding: [usize; N] => ints("padding", &[0]),
+        padding: SidePadding<N> => ints("padding", &[0]),
         ceil_mode: bool => flag("ceil_mode", false),
         count_include_pad: bool => flag("count_include_pad", true),
     }
@@ -25,7 +25,13 @@ window_parameters!(AvgPool);
 impl<const N: usize> AvgPool<N> {
     /// A window with a size for each axis.
     pub fn window(kernel: [usize; N]) -> Self {
-        AvgPool { kernel, stride: None, padding: [0; N], ceil_mode: false, count_include_pad: true }
+        AvgPool {
+            kernel,
+            stride: None,
+            padding: SidePadding::of([0; N], [0; N]),
+            ceil_mode: false,
+            count_include_pad: true,
+        }
     }
 
     /// Whether padding counts in the average, as zeros. It does unless this says otherwise.
@@ -56,7 +62,7 @@ fn run_avg_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> K
     let window = PoolWindow {
         kernel: &p.kernel,
         stride: p.stride.as_ref(),
-        padding: &p.padding,
+        padding: (&p.padding.begin(), &p.padding.end()),
         dilation: &[1; N],
         ceil_mode: p.ceil_mode,
     };
@@ -93,7 +99,7 @@ pub fn avg_pool1d<T: Operand>(x: &T, params: &AvgPool<1>) -> Result<T> {
 ///
 /// # Shapes
 /// `x` [N, C, H, W]; inputs without a batch are not taken. Each spatial size becomes
-/// `floor((size + 2 * padding - kernel) / stride) + 1`.
+/// `floor((size + both paddings - kernel) / stride) + 1`.
 ///
 /// # Dtypes
 /// f32, summed in f32, from 65 elements on in f64.

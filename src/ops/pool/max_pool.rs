@@ -1,6 +1,6 @@
 //! Max pooling: the largest element of each window.
 
-use super::window_parameters;
+use super::{SidePadding, window_parameters};
 use crate::error::Result;
 use crate::kernels::pool::geometry::{PoolGeometry, PoolWindow};
 use crate::kernels::{pool, spatial};
@@ -14,7 +14,7 @@ params! {
     pub struct MaxPool<const N: usize> {
         kernel: [usize; N] => required_ints("kernel"),
         stride: Option<[usize; N]> => ints("stride", &[]),
-        padding: [usize; N] => ints("padding", &[0]),
+        padding: SidePadding<N> => ints("padding", &[0]),
         dilation: [usize; N] => ints("dilation", &[1]),
         ceil_mode: bool => flag("ceil_mode", false),
     }
@@ -24,7 +24,13 @@ window_parameters!(MaxPool);
 impl<const N: usize> MaxPool<N> {
     /// A window with a size for each axis.
     pub fn window(kernel: [usize; N]) -> Self {
-        MaxPool { kernel, stride: None, padding: [0; N], dilation: [1; N], ceil_mode: false }
+        MaxPool {
+            kernel,
+            stride: None,
+            padding: SidePadding::of([0; N], [0; N]),
+            dilation: [1; N],
+            ceil_mode: false,
+        }
     }
 
     /// The same dilation along every axis; 1 is dense.
@@ -57,6 +63,7 @@ pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 fn run_max_pool<const N: usize>(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let input = spatial::check_input(args)?;
     let MaxPool { kernel, stride, padding, dilation, ceil_mode } = &MaxPool::<N>::read(args)?;
+    let padding = (&padding.begin(), &padding.end());
     let window = PoolWindow { kernel, stride: stride.as_ref(), padding, dilation, ceil_mode: *ceil_mode };
     let g = PoolGeometry::new(args.op(), input, window)?;
     spatial::with_result(args, results, &g.output, "blocktensor:pool", |operands| {
@@ -93,7 +100,7 @@ pub fn max_pool1d<T: Operand>(x: &T, params: &MaxPool<1>) -> Result<T> {
 ///
 /// # Shapes
 /// `x` [N, C, H, W]; inputs without a batch are not taken. Each spatial size becomes
-/// `floor((size + 2 * padding - dilation * (kernel - 1) - 1) / stride) + 1`.
+/// `floor((size + both paddings - dilation * (kernel - 1) - 1) / stride) + 1`.
 ///
 /// # Dtypes
 /// f32.

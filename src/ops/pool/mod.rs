@@ -7,6 +7,51 @@ pub(crate) mod adaptive;
 pub(crate) mod avg_pool;
 pub(crate) mod max_pool;
 
+use crate::error::{Result, fail};
+use crate::layout::dims::{Dims, ToDims};
+use crate::op::params::Param;
+use crate::op::{Arg, Args, args};
+
+/// Padding before and after each axis. In the schema it is one value for all, one for each axis, or one for each side: all
+/// begins, then all ends.
+#[derive(Clone, Debug)]
+pub(crate) struct SidePadding<const N: usize>(Dims);
+
+impl<const N: usize> SidePadding<N> {
+    fn of(begin: [usize; N], end: [usize; N]) -> Self {
+        let both = if begin == end { &[][..] } else { &end };
+        SidePadding(begin.iter().chain(both).copied().to_dims())
+    }
+
+    fn begin(&self) -> [usize; N] {
+        std::array::from_fn(|axis| self.0[axis])
+    }
+
+    fn end(&self) -> [usize; N] {
+        std::array::from_fn(|axis| self.0[self.0.len() - N + axis])
+    }
+}
+
+impl<const N: usize> Param for SidePadding<N> {
+    fn read(args: &Args<'_>, i: usize) -> Result<Self> {
+        let given = args.sizes(i)?;
+        match given.len() {
+            1 => Ok(SidePadding(Dims::filled(given[0], N))),
+            n if n == N || n == 2 * N => Ok(SidePadding(given)),
+            _ => {
+                let rule =
+                    format!("it has one value for all sides, one for each of {N} axes, or one for each side");
+                let remedy = format!("pass {} values", args::alternatives(&[1, N, 2 * N]));
+                fail!(InvalidArgument, args.op(), args.name(i), given.to_string(), rule, remedy)
+            }
+        }
+    }
+
+    fn arg(&self) -> Arg<'_> {
+        Arg::Sizes(&self.0)
+    }
+}
+
 /// Parameters that max and average pooling share.
 macro_rules! window_parameters {
     ($name:ident) => {
@@ -29,12 +74,13 @@ macro_rules! window_parameters {
 
             /// The same padding on every side, in elements: at most half of the window.
             pub fn padding(self, padding: usize) -> Self {
-                self.paddings([padding; N])
+                self.paddings([padding; N], [padding; N])
             }
 
-            /// Padding on both sides of each axis, in elements.
-            pub fn paddings(mut self, padding: [usize; N]) -> Self {
-                self.padding = padding;
+            /// Padding before and after each axis, in elements: at most half of the window. PyTorch has one number for both
+            /// sides.
+            pub fn paddings(mut self, begin: [usize; N], end: [usize; N]) -> Self {
+                self.padding = SidePadding::of(begin, end);
                 self
             }
 

@@ -11,8 +11,8 @@ use crate::kernels::reduce::folds::{Amax, larger};
 use crate::kernels::timed;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, flag, ints, output_of};
+use crate::op::params::{AxisList, Params, params, with_params};
+use crate::op::schema::{AxesOf, data, flag, ints, output_of};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::simd::{self, Loop};
 use crate::tensor::any::{Operand, TensorRef};
@@ -24,7 +24,7 @@ use crate::threads::parallel_for;
 params! {
     /// Parameters of argmax. `axis` is a list because it may be empty, which means the whole tensor; it has one axis at most.
     struct Argmax {
-        axis: Dims => ints("axis", &[]),
+        axis: AxisList => ints("axis", &[]).axes_of(AxesOf::Operand),
         keepdim: bool => flag("keepdim", false),
     }
 }
@@ -46,7 +46,7 @@ pub(super) static ARGMAX: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 /// ```
 ///
 /// # Shapes
-/// Any `x` with elements. With `keepdim` the axis (without an axis: every axis) stays with size 1, else it is removed.
+/// Any `x` with elements; a negative `axis` counts from the last. With `keepdim` the axis (without an axis: every axis) stays with size 1, else it is removed.
 ///
 /// # Dtypes
 /// f32; the result is s32.
@@ -59,15 +59,15 @@ pub(super) static ARGMAX: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 /// `InvalidArgument` for an axis that does not exist, for several axes, and for a largest of no elements; `Overflow` if an
 /// index does not fit into s32; `OpaqueLayout` for a blocked `x` without `keepdim`; `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
-pub fn argmax<T: Operand>(x: &T, axis: Option<usize>, keepdim: bool) -> Result<T> {
-    let axis = Dims::from_slice(axis.as_slice());
+pub fn argmax<T: Operand>(x: &T, axis: Option<i64>, keepdim: bool) -> Result<T> {
+    let axis = AxisList::of(axis.as_slice());
     ARGMAX.call_with(&[Arg::Tensor(x.tensor_ref())], &Argmax { axis, keepdim })
 }
 
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x) = (args.op(), args.tensor(0)?);
     let Argmax { axis, keepdim } = Argmax::read(args)?;
-    let axes = Axes::new(args, "axis", axis)?;
+    let axes = Axes::new(args, "axis", &axis)?;
     if axes.list.len() > 1 {
         fail!(
             InvalidArgument,

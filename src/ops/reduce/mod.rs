@@ -7,14 +7,15 @@ pub use argmax::argmax;
 use crate::dtype::DType;
 use crate::elementwise::{self, Fold};
 use crate::error::Result;
+use crate::int::Int;
 use crate::kernels::lanes::Lanes;
 use crate::kernels::reduce::folds::{Amax, Amin, Mean, Prod, Sum};
 use crate::kernels::reduce::{Axes, blocked};
 use crate::kernels::timed;
-use crate::layout::dims::{Dims, ToDims};
+use crate::layout::dims::ToDims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, flag, ints};
+use crate::op::params::{AxisList, Params, params, with_params};
+use crate::op::schema::{AxesOf, data, flag, ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
@@ -22,7 +23,7 @@ use crate::tensor::result_format::FormatRule;
 params! {
     /// Parameters of a reduction. No axes means all of them.
     pub(crate) struct Reduction {
-        axes: Dims => ints("axes", &[]),
+        axes: AxisList => ints("axes", &[]).axes_of(AxesOf::Operand),
         keepdim: bool => flag("keepdim", false),
     }
 }
@@ -46,7 +47,7 @@ pub(super) const OPS: &[&Op] = &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &argmax::ARGM
 /// The kernel of a reduction to which empty axes are no error, for both keys.
 fn run<F: Fold<In = f32, Out = f32>>(args: &Args<'_>, results: &mut Results<'_>, fold: &F) -> KernelResult {
     let Reduction { axes, keepdim } = Reduction::read(args)?;
-    run_over(args, results, fold, &Axes::new(args, "axes", axes)?, keepdim)
+    run_over(args, results, fold, &Axes::new(args, "axes", &axes)?, keepdim)
 }
 
 /// The kernel of `amax` and `amin`, for both keys: no elements have no extreme.
@@ -56,7 +57,7 @@ fn run_extreme<F: Fold<In = f32, Out = f32>>(
     fold: &F,
 ) -> KernelResult {
     let Reduction { axes, keepdim } = Reduction::read(args)?;
-    let axes = Axes::new(args, "axes", axes)?;
+    let axes = Axes::new(args, "axes", &axes)?;
     axes.check_not_empty(args)?;
     run_over(args, results, fold, &axes, keepdim)
 }
@@ -108,24 +109,23 @@ pub(super) fn over_pixels<F: Fold<In = f32, Out = f32>>(
 }
 
 #[track_caller]
-fn call<T: Operand>(op: &'static Op, x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
-    let axes = Dims::new(op.schema().name, "axes", axes)?;
-    op.call_with(&[Arg::Tensor(x.tensor_ref())], &Reduction { axes, keepdim })
+fn call<T: Operand>(op: &'static Op, x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
+    op.call_with(&[Arg::Tensor(x.tensor_ref())], &Reduction { axes: AxisList::of(axes), keepdim })
 }
 
 /// The sum over `axes`, or over all axes if none are named, as `torch.sum`. The sum of no elements is 0.
 ///
 /// ```
-/// use blocktensor::{StridedTensor, ops};
+/// use blocktensor::{ALL_AXES, StridedTensor, ops};
 /// let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3])?;
 /// assert_eq!(ops::sum(&x, &[0], false)?.to_vec::<f32>()?, [5.0, 7.0, 9.0]);
 /// assert_eq!(ops::sum(&x, &[1], true)?.dims(), [2, 1]);
-/// assert_eq!(ops::sum(&x, &[], false)?.to_vec::<f32>()?, [21.0]);
+/// assert_eq!(ops::sum(&x, ALL_AXES, false)?.to_vec::<f32>()?, [21.0]);
 /// # Ok::<(), blocktensor::Error>(())
 /// ```
 ///
 /// # Shapes
-/// Any `x`, any axes, each at most once. With `keepdim` the reduced axes stay with size 1, else they are removed.
+/// Any `x`, any axes, each at most once; negative ones count from the last. With `keepdim` the reduced axes stay with size 1, else they are removed.
 ///
 /// # Dtypes
 /// f32; accumulated in f64 and rounded once.
@@ -139,7 +139,7 @@ fn call<T: Operand>(op: &'static Op, x: &T, axes: &[usize], keepdim: bool) -> Re
 /// `InvalidArgument` for an axis that does not exist or is named twice; `OpaqueLayout` for a blocked `x` without
 /// `keepdim`; `UnsupportedDType`, `LayoutMismatch`.
 #[track_caller]
-pub fn sum<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+pub fn sum<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
     call(&SUM, x, axes, keepdim)
 }
 
@@ -166,7 +166,7 @@ pub fn sum<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
 /// # Errors
 /// As [`sum`].
 #[track_caller]
-pub fn mean<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+pub fn mean<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
     call(&MEAN, x, axes, keepdim)
 }
 
@@ -184,7 +184,7 @@ pub fn mean<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
 /// # Errors
 /// As [`sum`].
 #[track_caller]
-pub fn prod<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+pub fn prod<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
     call(&PROD, x, axes, keepdim)
 }
 
@@ -202,7 +202,7 @@ pub fn prod<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
 /// # Errors
 /// As [`sum`], and `InvalidArgument` for a largest of no elements.
 #[track_caller]
-pub fn amax<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+pub fn amax<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
     call(&AMAX, x, axes, keepdim)
 }
 
@@ -220,6 +220,6 @@ pub fn amax<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
 /// # Errors
 /// As [`sum`], and `InvalidArgument` for a smallest of no elements.
 #[track_caller]
-pub fn amin<T: Operand>(x: &T, axes: &[usize], keepdim: bool) -> Result<T> {
+pub fn amin<T: Operand>(x: &T, axes: &[impl Int], keepdim: bool) -> Result<T> {
     call(&AMIN, x, axes, keepdim)
 }

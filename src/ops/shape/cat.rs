@@ -5,15 +5,15 @@
 
 use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::{Result, fail};
+use crate::int::{Int, Scalars};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
-use crate::kernels::check_axis;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::check_extent;
 use crate::ledger;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{OutputSpec, data_list, int, output_like};
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{AxesOf, OutputSpec, axis, data_list, int, output_like};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::pointwise::recorded;
@@ -24,9 +24,16 @@ use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 
 params! {
-    /// Parameters of `cat` and `stack`.
+    /// Parameters of `cat`.
     pub(crate) struct Cat {
-        axis: usize => int("axis", 0),
+        axis: Axis => axis("axis", 0),
+    }
+}
+
+params! {
+    /// Parameters of `stack`.
+    pub(crate) struct Stack {
+        axis: Axis => int("axis", 0).axes_of(AxesOf::Result),
     }
 }
 
@@ -34,7 +41,8 @@ const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
 static CAT_SCHEMA: Schema = Schema::new("cat", ARGS).with_outputs(DST);
 static CAT: Op = Op::new(&CAT_SCHEMA).on_both(Kernel::rust(&run_cat).with_dtypes(ALL_DTYPES));
-static STACK_SCHEMA: Schema = Schema::new("stack", ARGS).with_outputs(DST);
+const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
+static STACK_SCHEMA: Schema = Schema::new("stack", STACK_ARGS).with_outputs(DST);
 static STACK: Op = Op::new(&STACK_SCHEMA).on_both(Kernel::rust(&run_stack).with_dtypes(ALL_DTYPES));
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
@@ -65,9 +73,9 @@ pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
 /// `InvalidArgument` without tensors or for an axis out of range; `RankMismatch`, `ShapeMismatch`, `DTypeMismatch`,
 /// `LayoutMismatch` for operands that do not agree; `Overflow`.
 #[track_caller]
-pub fn cat<T: Operand>(tensors: &[&T], axis: usize) -> Result<T> {
+pub fn cat<T: Operand>(tensors: &[&T], axis: impl Int) -> Result<T> {
     let list: Vec<TensorRef<'_>> = tensors.iter().map(|t| t.tensor_ref()).collect();
-    CAT.call_with(&[Arg::Tensors(&list)], &Cat { axis })
+    CAT.call_with(&[Arg::Tensors(&list)], &Cat { axis: Axis::of(axis) })
 }
 
 /// Joins tensors of one shape along a new axis, as `torch.stack`.
@@ -86,9 +94,9 @@ pub fn cat<T: Operand>(tensors: &[&T], axis: usize) -> Result<T> {
 /// As [`cat`]; on blocked `InvalidArgument` for an axis before the spatial ones, which would move the channels, and
 /// `RankMismatch` for a result of rank 6.
 #[track_caller]
-pub fn stack<T: Operand>(tensors: &[&T], axis: usize) -> Result<T> {
+pub fn stack<T: Operand>(tensors: &[&T], axis: impl Int) -> Result<T> {
     let list: Vec<TensorRef<'_>> = tensors.iter().map(|t| t.tensor_ref()).collect();
-    STACK.call_with(&[Arg::Tensors(&list)], &Cat { axis })
+    STACK.call_with(&[Arg::Tensors(&list)], &Stack { axis: Axis::of(axis) })
 }
 
 /// Checks that every operand has the rank, dtype, layout and sizes of the first. Sizes along `axis` may differ.
@@ -132,7 +140,7 @@ fn blocked_list<'a>(list: &[TensorRef<'a>]) -> Vec<&'a BlockedTensor> {
 
 fn run_cat(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, list, Cat { axis }) = (args.op(), args.tensors(0)?, Cat::read(args)?);
-    check_axis(op, list[0].dims(), axis)?;
+    let axis = axis.among(op, list[0].dims().len(), Scalars::HaveNone)?;
     check_operands_agree(op, list, Some(axis))?;
     let mut dims = Dims::from_slice(list[0].dims());
     dims[axis] = list.iter().try_fold(0usize, |sum, t| sum.checked_add(t.dims()[axis])).unwrap_or(usize::MAX);
@@ -202,19 +210,9 @@ fn join_blocked(
 }
 
 fn run_stack(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
-    let (op, list, Cat { axis }) = (args.op(), args.tensors(0)?, Cat::read(args)?);
+    let (op, list, Stack { axis }) = (args.op(), args.tensors(0)?, Stack::read(args)?);
     let rank = list[0].dims().len();
-    if axis > rank {
-        let got = format!("axis {axis}");
-        fail!(
-            InvalidArgument,
-            op,
-            "axis",
-            got,
-            format!("the result has rank {}", rank + 1),
-            "name a place in it"
-        );
-    }
+    let axis = axis.among(op, rank + 1, Scalars::HaveNone)?;
     check_operands_agree(op, list, None)?;
     let strided = strided_list(list);
     if !strided.is_empty() {
@@ -229,16 +227,6 @@ fn run_stack(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         return Ok(recorded(args, || to, || join_strided(op, dst, &refs, axis))?);
     }
     let blocked = blocked_list(list);
-    if axis < 2 {
-        fail!(
-            InvalidArgument,
-            op,
-            "axis",
-            format!("axis {axis}"),
-            "on blocked tensors the channels stay axis 1, so that the new axis comes after them",
-            "stack along axis 2 or later, or reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
-        );
-    }
     if rank == 5 {
         fail!(
             RankMismatch,
@@ -247,6 +235,16 @@ fn run_stack(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             list[0].describe(),
             "the result would have rank 6, and blocked activations have rank 3 to 5",
             "reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
+        );
+    }
+    if axis < 2 {
+        fail!(
+            InvalidArgument,
+            op,
+            "axis",
+            format!("axis {axis}"),
+            "on blocked tensors the channels stay axis 1, so that the new axis comes after them",
+            "stack along axis 2 or later, or reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
         );
     }
     let mut dims = Dims::from_slice(list[0].dims());

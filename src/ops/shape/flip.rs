@@ -1,12 +1,12 @@
 //! `flip` and `roll`: the indices of some axes in reverse order, or rotated.
 
 use crate::error::{Result, fail};
+use crate::int::Int;
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
-use crate::kernels::check_axis;
-use crate::layout::dims::Dims;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, required_ints};
+use crate::layout::dims::MAX_RANK;
+use crate::op::params::{AxisList, Params, params, with_params};
+use crate::op::schema::{data, required_axes, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::tensor::any::Operand;
@@ -15,7 +15,7 @@ use crate::tensor::result_format::FormatRule;
 params! {
     /// Parameters of `flip`.
     pub(crate) struct Flip {
-        axes: Dims => required_ints("axes"),
+        axes: AxisList => required_axes("axes"),
     }
 }
 
@@ -23,7 +23,7 @@ params! {
     /// Parameters of `roll`: one shift for each axis.
     pub(crate) struct Roll {
         shifts: Vec<i64> => required_ints("shifts"),
-        axes: Dims => required_ints("axes"),
+        axes: AxisList => required_axes("axes"),
     }
 }
 
@@ -51,9 +51,8 @@ pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];
 /// # Errors
 /// `InvalidArgument` for an axis out of range or named twice.
 #[track_caller]
-pub fn flip<T: Operand>(x: &T, axes: &[usize]) -> Result<T> {
-    let params = Flip { axes: Dims::new("flip", "axes", axes)? };
-    FLIP.call_with(&[Arg::Tensor(x.tensor_ref())], &params)
+pub fn flip<T: Operand>(x: &T, axes: &[impl Int]) -> Result<T> {
+    FLIP.call_with(&[Arg::Tensor(x.tensor_ref())], &Flip { axes: AxisList::of(axes) })
 }
 
 /// Shifts the elements along some axes, as `torch.roll`. Elements that leave at one end enter at the other.
@@ -71,21 +70,23 @@ pub fn flip<T: Operand>(x: &T, axes: &[usize]) -> Result<T> {
 /// # Errors
 /// `InvalidArgument` for an axis out of range, or another number of shifts than of axes.
 #[track_caller]
-pub fn roll<T: Operand>(x: &T, shifts: &[i64], axes: &[usize]) -> Result<T> {
-    let params = Roll { shifts: shifts.to_vec(), axes: Dims::new("roll", "axes", axes)? };
+pub fn roll<T: Operand>(x: &T, shifts: &[i64], axes: &[impl Int]) -> Result<T> {
+    let params = Roll { shifts: shifts.to_vec(), axes: AxisList::of(axes) };
     ROLL.call_with(&[Arg::Tensor(x.tensor_ref())], &params)
 }
 
 fn run_flip(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, Flip { axes }) = (args.op(), args.tensor(0)?, Flip::read(args)?);
+    let axes = axes.among(op, "axes", x.dims().len())?;
     let mut maps: Vec<Option<AxisMap<'_>>> = x.dims().iter().map(|_| None).collect();
+    let mut named = [false; MAX_RANK];
     for &axis in &axes {
-        check_axis(op, x.dims(), axis)?;
-        if maps[axis].is_some() {
+        if std::mem::replace(&mut named[axis], true) {
             let rule = format!("axis {axis} is there twice");
             fail!(InvalidArgument, op, "axes", axes.to_string(), rule, "name every axis once");
         }
-        let size = x.dims()[axis];
+        // The one axis of a scalar has one index.
+        let Some(&size) = x.dims().get(axis) else { continue };
         maps[axis] = Some(AxisMap::new().indices(size.saturating_sub(1), -1, size));
     }
     axis_copy::run(args, results, &maps, 0.0, FormatRule::Like)
@@ -98,11 +99,11 @@ fn run_roll(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let rule = format!("there are {} axes", axes.len());
         fail!(InvalidArgument, op, "shifts", got, rule, "pass one for each axis");
     }
+    let axes = axes.among(op, "axes", x.dims().len())?;
     // The shift along each axis, from 0 up to the size.
     let mut total = vec![0usize; x.dims().len()];
     for (&axis, &shift) in axes.iter().zip(&shifts) {
-        check_axis(op, x.dims(), axis)?;
-        if let Ok(size @ 1..) = i64::try_from(x.dims()[axis]) {
+        if let Some(Ok(size @ 1..)) = x.dims().get(axis).map(|&d| i64::try_from(d)) {
             total[axis] = (total[axis] + shift.rem_euclid(size) as usize) % size as usize;
         }
     }

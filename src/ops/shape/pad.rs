@@ -1,13 +1,14 @@
-//! Padding: constant, reflect, replicate, with a number of its own for each side of each axis.
+//! Padding and cropping: constant, reflect, replicate, circular, with a number of its own for each side of each axis.
 
-use crate::error::{Result, fail};
+use crate::error::{Complaint, Error, Result, fail};
+use crate::int::{self, Int};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{data, float, required_ints, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
-use crate::tensor::any::Operand;
+use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 
 /// What [`pad`] puts around a tensor.
@@ -19,6 +20,8 @@ pub enum PadMode {
     Reflect,
     /// The element at the edge, repeated.
     Replicate,
+    /// The elements of the other end, as if the axis were a ring. The padding is at most the size.
+    Circular,
 }
 
 /// A [`PadMode`] as the schema has it: a word, without the value.
@@ -27,6 +30,7 @@ pub(crate) enum PadWord {
     Constant,
     Reflect,
     Replicate,
+    Circular,
 }
 
 impl Param for PadWord {
@@ -35,8 +39,9 @@ impl Param for PadWord {
             "constant" => PadWord::Constant,
             "reflect" => PadWord::Reflect,
             "replicate" => PadWord::Replicate,
+            "circular" => PadWord::Circular,
             other => {
-                let rule = "it is `constant`, `reflect` or `replicate`";
+                let rule = "it is `constant`, `reflect`, `replicate` or `circular`";
                 fail!(
                     InvalidArgument,
                     args.op(),
@@ -53,6 +58,7 @@ impl Param for PadWord {
             PadWord::Constant => "constant",
             PadWord::Reflect => "reflect",
             PadWord::Replicate => "replicate",
+            PadWord::Circular => "circular",
         })
     }
 }
@@ -60,7 +66,7 @@ impl Param for PadWord {
 params! {
     /// Parameters of `pad`.
     pub(crate) struct Pad {
-        padding: Vec<usize> => required_ints("padding"),
+        padding: Vec<i64> => required_ints("padding"),
         mode: PadWord => word("mode", "constant"),
         value: f64 => float("value", 0.0),
     }
@@ -72,7 +78,7 @@ static PAD: Op = Op::new(&PAD_SCHEMA).on_both(Kernel::rust(&run).with_dtypes(ALL
 
 pub(crate) const OPS: &[&Op] = &[&PAD];
 
-/// Adds elements before and after the last axes, as `torch.nn.functional.pad`.
+/// Adds elements before and after the last axes, or with negative numbers takes them away, as `torch.nn.functional.pad`.
 ///
 /// ```
 /// use blocktensor::StridedTensor;
@@ -83,6 +89,8 @@ pub(crate) const OPS: &[&Op] = &[&PAD];
 /// assert_eq!(y.to_vec::<f32>()?, [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]);
 /// let y = pad(&x, &[1, 2], PadMode::Reflect)?;
 /// assert_eq!(y.to_vec::<f32>()?, [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]);
+/// let y = pad(&x, &[-1, 1], PadMode::Circular)?;
+/// assert_eq!(y.to_vec::<f32>()?, [2.0, 3.0, 2.0]);
 /// # Ok::<(), blocktensor::Error>(())
 /// ```
 ///
@@ -98,17 +106,19 @@ pub(crate) const OPS: &[&Op] = &[&PAD];
 /// channels moves channels to other lanes.
 ///
 /// # Errors
-/// `InvalidArgument` for an odd number of values, more than two for each axis, a negative one (cut with `narrow` instead),
-/// and for a reflection as long as the size; `ShapeMismatch` when an empty axis is to be reflected or replicated;
-/// `Overflow`.
+/// `InvalidArgument` for an odd number of values, more than two for each axis, more taken away than is there, and for a
+/// reflection as long as the size or a ring that is gone through twice; `ShapeMismatch` when an empty axis is to be reflected or
+/// replicated; `Overflow`.
 #[track_caller]
-pub fn pad<T: Operand>(x: &T, padding: &[usize], mode: PadMode) -> Result<T> {
+pub fn pad<T: Operand>(x: &T, padding: &[impl Int], mode: PadMode) -> Result<T> {
     let (mode, value) = match mode {
         PadMode::Constant(value) => (PadWord::Constant, value),
         PadMode::Reflect => (PadWord::Reflect, 0.0),
         PadMode::Replicate => (PadWord::Replicate, 0.0),
+        PadMode::Circular => (PadWord::Circular, 0.0),
     };
-    PAD.call_with(&[Arg::Tensor(x.tensor_ref())], &Pad { padding: padding.to_vec(), mode, value })
+    let padding = int::to_i64s(padding);
+    PAD.call_with(&[Arg::Tensor(x.tensor_ref())], &Pad { padding, mode, value })
 }
 
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
@@ -127,39 +137,83 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let mut maps: Vec<Option<AxisMap<'_>>> = (0..rank).map(|_| None).collect();
     for (i, sides) in padding.chunks(2).enumerate() {
         let axis = rank - 1 - i;
-        let (size, before, after) = (x.dims()[axis], sides[0], sides[1]);
-        if before == 0 && after == 0 {
-            continue;
+        if sides != [0, 0] {
+            maps[axis] = Some(Sides { op, x, axis, before: sides[0], after: sides[1] }.map(mode)?);
         }
-        let total = before.checked_add(after).and_then(|p| p.checked_add(size));
-        if total.is_none_or(|t| t > i64::MAX as usize) {
-            let got = format!("{before} and {after} at axis {axis}");
-            fail!(Overflow, op, "padding", got, "the size does not fit", "pad by less");
-        }
-        let got = || format!("{before} and {after} at axis {axis}");
-        maps[axis] = Some(match mode {
-            PadWord::Reflect if before >= size || after >= size => fail!(
-                InvalidArgument,
-                op,
-                "padding",
-                got(),
-                format!("a reflection is shorter than the size, which is {size} (x is {:?})", x.dims()),
-                "pad by less, or pad twice"
-            ),
-            // The edge itself is not repeated.
-            PadWord::Reflect => {
-                let mirrored = AxisMap::new().indices(before, -1, before).indices(0, 1, size);
-                mirrored.indices(size.saturating_sub(2), -1, after)
-            }
-            PadWord::Replicate if size == 0 => {
-                let rule = format!("an empty axis has no edge (x is {:?})", x.dims());
-                fail!(ShapeMismatch, op, "padding", got(), rule, "pad with a constant");
-            }
-            PadWord::Replicate => {
-                AxisMap::new().indices(0, 0, before).indices(0, 1, size).indices(size - 1, 0, after)
-            }
-            PadWord::Constant => AxisMap::new().fill(before).indices(0, 1, size).fill(after),
-        });
     }
     axis_copy::run(args, results, &maps, value, FormatRule::Suggested)
+}
+
+/// The two sides of one axis.
+struct Sides<'a> {
+    op: &'static str,
+    x: TensorRef<'a>,
+    axis: usize,
+    before: i64,
+    after: i64,
+}
+
+impl Sides<'_> {
+    fn complain(&self, rule: impl Into<String>, remedy: &str) -> Box<Complaint> {
+        let got = format!("{} and {} at axis {} of {:?}", self.before, self.after, self.axis, self.x.dims());
+        Complaint::new(self.op, "padding", got, rule, remedy)
+    }
+
+    /// Where the elements of the padded axis come from.
+    fn map(&self, mode: PadWord) -> Result<AxisMap<'static>> {
+        let Sides { before, after, .. } = *self;
+        let size = self.x.dims()[self.axis] as i64;
+        let total = before.checked_add(after).and_then(|p| p.checked_add(size));
+        // What is added to a size is no larger than all sizes are.
+        let Some(total) = total.filter(|_| before.max(after) < i64::MAX / 2) else {
+            return Err(Error::Overflow(self.complain("the size does not fit", "pad by less")));
+        };
+        let edges = matches!(mode, PadWord::Reflect | PadWord::Replicate);
+        if total < i64::from(edges) || !edges && before.min(after) < -size {
+            let least = if edges { "one element is left" } else { "no more is taken away than is there" };
+            return Err(Error::InvalidArgument(self.complain(least, "take away less")));
+        }
+        if edges && size == 0 {
+            return Err(Error::ShapeMismatch(
+                self.complain("an empty axis has no edge", "pad with a constant"),
+            ));
+        }
+        let count = |n: i64| usize::try_from(n).unwrap_or(0);
+        match mode {
+            PadWord::Constant => {
+                let first = count(-before);
+                let kept = count(size - (-before).max(0) - (-after).max(0));
+                Ok(AxisMap::new().fill(count(before)).indices(first, 1, kept).fill(count(after)))
+            }
+            PadWord::Circular => {
+                let (first, kept) = ((-before).max(0), size - (-before).max(0) - (-after).max(0));
+                if before > kept || after > kept {
+                    let rule = format!("a ring of {kept} elements is gone through at most once");
+                    return Err(Error::InvalidArgument(self.complain(rule, "pad by less, or pad twice")));
+                }
+                let lead = AxisMap::new().indices(count(first + kept - before.max(0)), 1, count(before));
+                Ok(lead.indices(count(first), 1, count(kept)).indices(count(first), 1, count(after)))
+            }
+            // Both see an endless axis, from which the result is cut.
+            PadWord::Reflect | PadWord::Replicate => {
+                let lead = before.clamp(0, total);
+                let first = (-before).max(0);
+                let kept = (size - first).clamp(0, total - lead);
+                let tail = total - lead - kept;
+                let map = AxisMap::new();
+                if matches!(mode, PadWord::Replicate) {
+                    let map = map.indices(0, 0, count(lead)).indices(count(first), 1, count(kept));
+                    return Ok(map.indices(count(size - 1), 0, count(tail)));
+                }
+                // The edge itself is not repeated.
+                let mirrored = 2 * (size - 1) - (lead + kept - before);
+                if before >= size || after >= size || tail > 0 && tail - 1 > mirrored {
+                    let rule = format!("a reflection is shorter than the size, which is {size}");
+                    return Err(Error::InvalidArgument(self.complain(rule, "pad by less, or pad twice")));
+                }
+                let map = map.indices(count(before), -1, count(lead)).indices(count(first), 1, count(kept));
+                Ok(map.indices(count(mirrored), -1, count(tail)))
+            }
+        }
+    }
 }

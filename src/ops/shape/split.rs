@@ -5,12 +5,12 @@
 
 use crate::elementwise::{StridedRegion, copy_part};
 use crate::error::{Result, fail};
+use crate::int::{Int, Scalars};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
-use crate::kernels::check_axis;
 use crate::layout::dims::Dims;
-use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{OutputSpec, data, int, output_list, required_int, required_ints};
+use crate::op::params::{Axis, Params, params, with_params};
+use crate::op::schema::{OutputSpec, axis, data, output_list, required_int, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 use crate::ops::shape::LANES;
@@ -23,7 +23,7 @@ params! {
     /// Parameters of `chunk`.
     pub(crate) struct Chunk {
         chunks: usize => required_int("chunks"),
-        axis: usize => int("axis", 0),
+        axis: Axis => axis("axis", 0),
     }
 }
 
@@ -31,7 +31,7 @@ params! {
     /// Parameters of `split`.
     pub(crate) struct Split {
         sizes: Vec<usize> => required_ints("sizes"),
-        axis: usize => int("axis", 0),
+        axis: Axis => axis("axis", 0),
     }
 }
 
@@ -60,8 +60,8 @@ pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];
 /// # Errors
 /// `InvalidArgument` for an axis out of range, 0 chunks, or more than 2^20 pieces.
 #[track_caller]
-pub fn chunk<T: Operand>(x: &T, chunks: usize, axis: usize) -> Result<Vec<T>> {
-    CHUNK.call_many_with(&[Arg::Tensor(x.tensor_ref())], &Chunk { chunks, axis })
+pub fn chunk<T: Operand>(x: &T, chunks: usize, axis: impl Int) -> Result<Vec<T>> {
+    CHUNK.call_many_with(&[Arg::Tensor(x.tensor_ref())], &Chunk { chunks, axis: Axis::of(axis) })
 }
 
 /// Pieces of the given sizes along an axis, as `torch.split`.
@@ -92,16 +92,17 @@ pub fn chunk<T: Operand>(x: &T, chunks: usize, axis: usize) -> Result<Vec<T>> {
 /// `InvalidArgument` for an axis out of range, a single size of 0, or more than 2^20 pieces; `ShapeMismatch` for sizes
 /// with another sum.
 #[track_caller]
-pub fn split<T: Operand>(x: &T, sizes: &[usize], axis: usize) -> Result<Vec<T>> {
-    SPLIT.call_many_with(&[Arg::Tensor(x.tensor_ref())], &Split { sizes: sizes.to_vec(), axis })
+pub fn split<T: Operand>(x: &T, sizes: &[usize], axis: impl Int) -> Result<Vec<T>> {
+    let params = Split { sizes: sizes.to_vec(), axis: Axis::of(axis) };
+    SPLIT.call_many_with(&[Arg::Tensor(x.tensor_ref())], &params)
 }
 
 fn run_chunk(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, Chunk { chunks, axis }) = (args.op(), args.tensor(0)?, Chunk::read(args)?);
+    let axis = axis.among(op, x.dims().len(), Scalars::HaveNone)?;
     if let TensorRef::Strided(x) = x {
         return results.views(to_tensors(x.chunk(chunks, axis)?));
     }
-    check_axis(op, x.dims(), axis)?;
     if chunks == 0 {
         fail!(InvalidArgument, op, "chunks", "0", "there is at least one piece", "pass 1 or more");
     }
@@ -113,7 +114,7 @@ fn run_chunk(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 
 fn run_split(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, Split { sizes, axis }) = (args.op(), args.tensor(0)?, Split::read(args)?);
-    check_axis(op, x.dims(), axis)?;
+    let axis = axis.among(op, x.dims().len(), Scalars::HaveNone)?;
     let whole = x.dims()[axis];
     let sizes = if sizes.len() > 1 {
         sizes

@@ -2,9 +2,8 @@
 //!
 //! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel.
 
-use crate::layout::dims::Dims;
 use crate::op::params::{Params, params, with_params};
-use crate::op::schema::{data, int, required_int, required_ints};
+use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
 use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
 
@@ -39,22 +38,25 @@ macro_rules! view_ops {
 }
 
 view_ops! {
-    /// Parameters of `view`: the sizes of the result.
-    VIEW = "view", View { dims: Dims => required_ints("dims") }, |x| x.view(&dims);
+    /// Parameters of `view`: the sizes of the result, one of which may be -1.
+    VIEW = "view", View { dims: Vec<i64> => required_ints("dims") }, |x| x.view(&dims);
+
+    /// Parameters of `reshape`: those of `view`. The op copies where strides cannot express the result.
+    RESHAPE = "reshape", Reshape { dims: Vec<i64> => required_ints("dims") }, |x| x.reshape(&dims);
 
     /// Parameters of `permute`: for each axis of the result its axis of `x`.
-    PERMUTE = "permute", Permute { axes: Dims => required_ints("axes") }, |x| x.permute(&axes);
+    PERMUTE = "permute", Permute { axes: Vec<i64> => required_axes("axes") }, |x| x.permute(&axes);
 
     /// Parameters of `transpose`: the two axes that are swapped.
     TRANSPOSE = "transpose",
-        Transpose { a: usize => required_int("a"), b: usize => required_int("b") },
+        Transpose { a: i64 => required_axis("a"), b: i64 => required_axis("b") },
         |x| x.transpose(a, b);
 
     /// Parameters of `narrow`: `length` indices of an axis.
     NARROW = "narrow",
         Narrow {
-            axis: usize => required_int("axis"),
-            start: usize => required_int("start"),
+            axis: i64 => required_axis("axis"),
+            start: i64 => required_int("start"),
             length: usize => required_int("length")
         },
         |x| x.narrow(axis, start, length);
@@ -62,30 +64,32 @@ view_ops! {
     /// Parameters of `slice`: every `step`-th index of a range of an axis.
     SLICE = "slice",
         Slice {
-            axis: usize => required_int("axis"),
-            start: usize => int("start", 0),
-            end: usize => int("end", i64::MAX),
+            axis: i64 => required_axis("axis"),
+            start: i64 => int("start", 0),
+            end: i64 => int("end", i64::MAX),
             step: usize => int("step", 1)
         },
         |x| x.slice(axis, start, end, step);
 
     /// Parameters of `select`: one index of an axis, which the result has no more.
     SELECT = "select",
-        Select { axis: usize => required_int("axis"), index: usize => required_int("index") },
+        Select { axis: i64 => required_axis("axis"), index: i64 => required_int("index") },
         |x| x.select(axis, index);
 
-    /// Parameters of `expand`: the sizes of the result.
-    EXPAND = "expand", Expand { dims: Dims => required_ints("dims") }, |x| x.expand(&dims);
+    /// Parameters of `expand`: the sizes of the result; -1 keeps one.
+    EXPAND = "expand", Expand { dims: Vec<i64> => required_ints("dims") }, |x| x.expand(&dims);
 
     /// Parameters of `squeeze`: the axis of size 1 that is removed.
-    SQUEEZE = "squeeze", Squeeze { axis: usize => required_int("axis") }, |x| x.squeeze_axis(axis);
+    SQUEEZE = "squeeze", Squeeze { axis: i64 => required_axis("axis") }, |x| x.squeeze_axis(axis);
 
     /// Parameters of `unsqueeze`: the number of the new axis.
-    UNSQUEEZE = "unsqueeze", Unsqueeze { axis: usize => required_int("axis") }, |x| x.unsqueeze(axis);
+    UNSQUEEZE = "unsqueeze",
+        Unsqueeze { axis: i64 => required_int("axis").axes_of(AxesOf::Result) },
+        |x| x.unsqueeze(axis);
 
     /// Parameters of `flatten`: the first and the last of the axes that are merged. The op copies where strides cannot
     /// express the result, as the method does.
     FLATTEN = "flatten",
-        Flatten { start: usize => int("start", 0), end: usize => required_int("end") },
+        Flatten { start: i64 => axis("start", 0), end: i64 => required_axis("end") },
         |x| x.flatten(start, end);
 }

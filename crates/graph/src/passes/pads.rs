@@ -83,15 +83,16 @@ fn of_convolution(node: &Node, padded: &Padded) -> Option<Vec<(&'static str, Par
     (padded.value == 0.0).then(|| vec![("padding", Param::Ints(padding))])
 }
 
-/// A pool's padding is the same on both sides, at most half of its window.
+/// A pool's padding is at most half of its window.
 fn of_pool(node: &Node, padded: &Padded) -> Option<Vec<i64>> {
-    let spatial = padded.before.len();
-    let (own, kernel) = (numbers(node, "padding", spatial)?, numbers(node, "kernel", spatial)?);
-    let padding: Vec<i64> = own.iter().zip(&padded.before).map(|(a, b)| a + b).collect();
+    let sides = 2 * padded.before.len();
+    let (own, kernel) = (numbers(node, "padding", sides)?, numbers(node, "kernel", sides)?);
+    let added = padded.before.iter().chain(&padded.after);
+    let padding: Vec<i64> = own.iter().zip(added).map(|(a, b)| a + b).collect();
     let fits = padding.iter().zip(&kernel).all(|(pad, kernel)| *pad <= kernel / 2);
     // Rounded up, the last window may begin in the padding that was an operand of its own.
     let rounds_down = matches!(node.op.param("ceil_mode"), Some(ParamValue::Bool(false)));
-    (fits && rounds_down && padded.before == padded.after).then_some(padding)
+    (fits && rounds_down).then_some(padding)
 }
 
 fn of_max_pool(node: &Node, padded: &Padded) -> Option<Vec<(&'static str, Param)>> {

@@ -87,10 +87,11 @@ impl Pool {
         Ok(Pool { window, sizes, output, ceil })
     }
 
-    /// Whether the registered ops take these pads: the same on both sides, and at most half of the window.
+    /// Whether the registered ops take these pads: at most half of the window.
     fn is_plain(&self) -> bool {
         let w = &self.window;
-        w.before == w.after && w.before.iter().zip(&w.kernel).all(|(pad, kernel)| *pad <= kernel / 2)
+        let sides = w.before.iter().zip(&w.after).zip(&w.kernel);
+        sides.into_iter().all(|((before, after), kernel)| *before.max(after) <= kernel / 2)
     }
 
     /// Pads the source explicitly, as far as its windows reach.
@@ -107,7 +108,8 @@ impl Pool {
 
     fn run(&self, cx: &mut Expansion<'_>, op: &str, x: &Value, is_padded: bool) -> Result<Value> {
         let rank = self.sizes.len();
-        let padding = if is_padded { vec![0; rank] } else { self.window.before.clone() };
+        let w = &self.window;
+        let padding = if is_padded { vec![0] } else { [&w.before[..], &w.after].concat() };
         let mut params = vec![
             ("kernel", build::list(&self.window.kernel)),
             ("stride", build::list(&self.window.strides)),
@@ -246,7 +248,7 @@ fn average_pool(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_
         let params = [
             ("kernel", build::list(&pool.window.kernel)),
             ("stride", build::list(&pool.window.strides)),
-            ("padding", build::list(&pool.window.before)),
+            ("padding", build::list(&[&pool.window.before[..], &pool.window.after].concat())),
             ("ceil_mode", pool.ceil.into()),
             ("count_include_pad", with_pads.into()),
         ];

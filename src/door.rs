@@ -1,0 +1,162 @@
+//! How other languages spell the calls that errors name.
+//!
+//! Errors are written with the calls of Rust, in backticks. One table has the other spellings, so that a program in C reads of
+//! calls that it can make.
+
+use crate::error::Error;
+use crate::layout::blocked::Layout;
+use crate::layout::native::WeightsKind;
+
+/// A language from which the library is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Door {
+    /// Rust: errors as they print.
+    Rust,
+    /// C: the functions of `blocktensor.h`, where `t` is the tensor that the error is about.
+    C,
+}
+
+/// Calls in Rust, and what they are in C. `{}` stands for any text.
+const CALLS: &[(&str, &str)] = &[
+    ("to_strided(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)"),
+    ("to_strided", "bt_to_strided"),
+    ("to_blocked", "bt_to_blocked"),
+    ("to_blocked(&Layout::native().0)", "bt_to_blocked(t, NULL, &out)"),
+    ("to_blocked(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)"),
+    ("reorder_to(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)"),
+    ("reorder_to(\"{}\".parse()?)", "bt_to_blocked(t, \"{}\", &out)"),
+    ("reorder_to(&Layout)", "bt_to_blocked"),
+    ("Layout::native_activation({})?", "NULL"),
+    ("Layout::native_activation", "bt_to_blocked(t, NULL, &out)"),
+    ("contiguous(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)"),
+    ("contiguous", "bt_to_strided(t, \"contiguous\", &out)"),
+    ("copy(MemoryFormat::Preserve)", "bt_to_strided(t, \"contiguous\", &out)"),
+    ("to_dtype(DType::{})", "bt_cast(t, BT_{}, &out)"),
+    ("to_dtype", "bt_cast"),
+    ("reshape", "bt_reshape"),
+    ("unsqueeze({})", "bt_call(\"unsqueeze\", axis = {})"),
+    ("transpose({})", "bt_call(\"transpose\", a and b = {})"),
+    ("to_vec", "bt_tensor_read"),
+    ("to_dlpack", "bt_tensor_to_dlpack"),
+    ("as_blocked_dlpack", "bt_blocked_to_dlpack"),
+    ("empty_like", "bt_tensor_zeros"),
+    ("zeros", "bt_tensor_zeros"),
+    ("blocktensor::dispatch::ops()", "bt_schema"),
+    ("pack_for(&Source::of(&x)?)", "bt_pack_conv"),
+    ("pack_for", "bt_pack_conv"),
+    ("Source::strided", "bt_desc_new"),
+    ("TensorDesc::strided", "bt_desc_new"),
+    ("TensorDesc::blocked", "bt_desc_new"),
+    ("PackedConv2d", "bt_pack_conv"),
+    ("PackedConvTranspose", "bt_pack_conv_transpose"),
+    ("PackedStem", "bt_pack_stem"),
+    ("PackedLinear", "bt_pack_linear"),
+    ("PackedWriter::keep_plain", "keep_plain of bt_packed_writer_new"),
+    ("PackedWriter::save", "bt_packed_writer_save"),
+    ("PackedFile::read_or_repack", "repack of bt_packed_file_read"),
+    ("StateDict::read", "bt_dict_load"),
+    ("run_fused", "bt_packed_run"),
+    ("PlanOptions::size", "sizes of bt_plan_new"),
+    ("std::thread::Builder::stack_size", "pthread_attr_setstacksize"),
+    ("std::process::Command", "posix_spawn"),
+];
+
+impl Error {
+    /// The text of the error, with the calls of a language in its backticks.
+    ///
+    /// ```
+    /// use blocktensor::{Door, Layout, MemoryFormat, StridedTensor, ops};
+    /// let x = StridedTensor::full(&[1, 32, 4, 4], 1f32, MemoryFormat::Contiguous)?.to_blocked(&Layout::native().0)?;
+    /// let error = ops::cumsum(&x, 1).unwrap_err();
+    /// assert!(error.to_string().contains("`to_strided(MemoryFormat::Contiguous)`"));
+    /// assert!(error.text_for(Door::C).contains("`bt_to_strided(t, \"contiguous\", &out)`"));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn text_for(&self, door: Door) -> String {
+        door.spell(&self.to_string())
+    }
+}
+
+impl Door {
+    /// A text of this crate's errors, with the calls of this language in its backticks.
+    pub fn spell(self, text: &str) -> String {
+        if self == Door::Rust {
+            return text.to_string();
+        }
+        let spelled = |(i, part): (usize, &str)| match i % 2 {
+            1 => in_c(part).unwrap_or_else(|| part.to_string()),
+            _ => part.to_string(),
+        };
+        text.split('`').enumerate().map(spelled).collect::<Vec<_>>().join("`")
+    }
+
+    /// What the language calls a call of Rust.
+    pub fn call(self, rust: &str) -> Option<String> {
+        match self {
+            Door::Rust => Some(rust.to_string()),
+            Door::C => in_c(rust),
+        }
+    }
+}
+
+fn in_c(rust: &str) -> Option<String> {
+    if let Some(layout) = weights_layout(rust) {
+        return Some(format!("bt_to_blocked(t, \"{layout}\", &out)"));
+    }
+    if let Some(dims) = rust.strip_prefix("reshape(&[").and_then(|rest| rest.strip_suffix("])")) {
+        let rank = dims.split(',').count();
+        return Some(format!("bt_reshape(t, {rank}, (int64_t[]){{{dims}}}, &out)"));
+    }
+    CALLS.iter().find_map(|(pattern, c)| match pattern.split_once("{}") {
+        None => (*pattern == rust).then(|| c.to_string()),
+        Some((before, after)) => {
+            let hole = rust.strip_prefix(before)?.strip_suffix(after)?;
+            Some(c.replace("{}", hole))
+        }
+    })
+}
+
+/// The layout for weights that a call of `to_blocked` names: in C it has a name.
+fn weights_layout(rust: &str) -> Option<Layout> {
+    if rust == "to_blocked(&Layout::native().1)" {
+        return Some(Layout::native().1);
+    }
+    let arguments = rust.strip_prefix("to_blocked(&Layout::native_weights(")?.strip_suffix(")?)")?;
+    let (rank, kind) = arguments.split_once(", WeightsKind::")?;
+    let kind = match kind {
+        "Dense" => WeightsKind::Dense,
+        "Grouped" => WeightsKind::Grouped,
+        _ => WeightsKind::Depthwise,
+    };
+    Layout::native_weights(rank.parse().ok()?, kind).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_spelled_in_c() {
+        let text = Door::C
+            .spell("reorder `weights` with `to_blocked(&Layout::native().1)`, or `to_dtype(DType::F32)`");
+        let layout = Layout::native().1;
+        assert_eq!(
+            text,
+            format!(
+                "reorder `weights` with `bt_to_blocked(t, \"{layout}\", &out)`, or `bt_cast(t, BT_F32, &out)`"
+            )
+        );
+        let reshape = Door::C.call("reshape(&[1, 16, 1, 1])").unwrap();
+        assert_eq!(reshape, "bt_reshape(t, 4, (int64_t[]){1, 16, 1, 1}, &out)");
+        assert_eq!(
+            Door::C.call("to_blocked(&Layout::native_weights(3, WeightsKind::Dense)?)").unwrap().len(),
+            {
+                let layout = Layout::native_weights(3, WeightsKind::Dense).unwrap().to_string();
+                "bt_to_blocked(t, \"\", &out)".len() + layout.len()
+            }
+        );
+        assert_eq!(Door::C.call("softmax"), None);
+        assert_eq!(Door::Rust.spell("`to_vec`"), "`to_vec`");
+    }
+}
