@@ -72,6 +72,11 @@ fn network() -> Graph {
     let w = n.op("prelu", &[("x", w), ("weights", slopes)], &[]);
     let w = n.batch_norm(w, 18);
     let w = n.op("hardsigmoid", &[("x", w)], &[]);
+    // Uneven padding, which a pool takes up.
+    let pads = [("padding", Param::Ints(vec![0, 1, 1, 0])), ("value", f64::NEG_INFINITY.into())];
+    let p = n.op("pad", &[("x", y)], &pads);
+    let p = n.op("max_pool2d", &[("x", p)], &[("kernel", 3i64.into()), ("stride", vec![2i64, 2].into())]);
+    n.graph.output("pooled", p).unwrap();
     // A grouped transposed convolution and its batch norm.
     let params = [("groups", Param::Int(2)), ("stride", vec![2i64, 2].into())];
     let t = n.conv("conv_transpose2d", w, &[18, 7, 2, 2], &params);

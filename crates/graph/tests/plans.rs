@@ -216,7 +216,8 @@ fn dense_block(channels: usize, growth: usize) -> Graph {
         parts.push(graph.op(&format!("conv{i}"), "conv2d", &inputs, &[("padding", 1i64.into())]).unwrap());
     }
     let inputs: Vec<_> = parts.iter().map(|p| ("tensors", *p)).collect();
-    let all = graph.op("cat", "cat", &inputs, &[("axis", 1i64.into())]).unwrap();
+    // Axes may count from the last.
+    let all = graph.op("cat", "cat", &inputs, &[("axis", (-3i64).into())]).unwrap();
     // A step that takes the last result and a part of it, once the addition is fused.
     let weights = Constant::F32(random(&[channels, channels + 4 * growth, 1, 1], 11));
     let weights = graph.constant("w", weights).unwrap();
@@ -226,7 +227,7 @@ fn dense_block(channels: usize, growth: usize) -> Graph {
     // A step that takes one part twice.
     let square = graph.op("square", "mul", &[("a", parts[1]), ("b", parts[1])], &[]).unwrap();
     graph.output("square", square).unwrap();
-    let y = graph.op("mean", "mean", &[("x", all)], &[("axes", vec![2i64, 3].into())]).unwrap();
+    let y = graph.op("mean", "mean", &[("x", all)], &[("axes", vec![-2i64, -1].into())]).unwrap();
     graph.output("features", y).unwrap();
     graph
 }
