@@ -8,7 +8,6 @@ use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::shown;
 use super::tensors::{file_dtype, row_major, tensor};
 use crate::error::{Complaint, Error, Result, fail};
-use crate::layout::dims::MAX_RANK;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::BatchNorm;
 use crate::tensor::strided::StridedTensor;
@@ -177,9 +176,9 @@ impl StateDict {
         let mut dict = StateDict { metadata: metadata.into_iter().collect(), ..StateDict::default() };
         for part in parts {
             let name = part.name.clone();
-            let value = match tensor(op, &part) {
-                Some(tensor) => Value::Tensor(tensor),
-                None => Value::Other(part),
+            let value = match tensor(op, &name, &part) {
+                Ok(tensor) => Value::Tensor(tensor),
+                Err(_) => Value::Other(part),
             };
             dict.tensors.insert(name, value);
         }
@@ -257,22 +256,16 @@ impl StateDict {
     /// Takes the tensor of this name out of the dict, so that packing it frees it.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is none, `UnsupportedDType` if it has a type that tensors here cannot have.
+    /// `InvalidArgument` if there is none; `UnsupportedDType`, `RankMismatch` or `Overflow` if it has a type or sizes that tensors
+    /// here cannot have.
     pub fn take(&mut self, name: &str) -> Result<StridedTensor> {
         let op = "StateDict::take";
         match self.tensors.remove(name) {
             Some(Value::Tensor(t)) => Ok(t),
-            Some(other) => {
-                let got = other.describe();
-                self.tensors.insert(name.into(), other);
-                fail!(
-                    UnsupportedDType,
-                    op,
-                    shown(name),
-                    got,
-                    format!("tensors are f32, bf16, f16, u8, s8 or s32, of at most {MAX_RANK} dimensions"),
-                    "convert it before the file is written"
-                )
+            Some(Value::Other(part)) => {
+                let why = tensor(op, name, &part);
+                self.tensors.insert(name.into(), Value::Other(part));
+                why
             }
             None => fail!(
                 InvalidArgument,

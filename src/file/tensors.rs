@@ -6,17 +6,37 @@ use std::sync::Arc;
 use safetensors::tensor::Dtype;
 
 use super::container::StoredTensor;
+use super::shown;
 use crate::dtype::{DType, Element};
-use crate::error::Result;
-use crate::layout::dims::Dims;
+use crate::error::{Complaint, Error, Result};
+use crate::layout::dims::{Dims, MAX_RANK};
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 
-/// The stored tensor as a tensor; `None` if this crate does not support its type or rank.
-pub(super) fn tensor(op: &'static str, part: &StoredTensor) -> Option<StridedTensor> {
-    let dtype = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype)?;
-    let dims = Dims::new(op, "dims", &part.shape).ok()?;
-    StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).ok()
+/// The stored tensor as a tensor.
+///
+/// # Errors
+/// `UnsupportedDType` for a type that no tensor here has, `RankMismatch`, and `Overflow` for sizes whose product overflows, which
+/// a file may hold beside a size of 0.
+pub(super) fn tensor(op: &'static str, name: &str, part: &StoredTensor) -> Result<StridedTensor> {
+    let complaint = |rule: String, remedy: &str| {
+        let got = format!("{:?} {}", part.shape, part.dtype);
+        Complaint::new(op, shown(name), got, rule, remedy)
+    };
+    let Some(dtype) = DType::ALL.into_iter().find(|&d| file_dtype(d) == part.dtype) else {
+        let rule = "tensors are f32, bf16, f16, u8, s8 or s32".to_string();
+        return Err(Error::UnsupportedDType(complaint(rule, "convert it before the file is written")));
+    };
+    if part.shape.len() > MAX_RANK {
+        let rule = format!("a tensor has at most {MAX_RANK} dimensions");
+        return Err(Error::RankMismatch(complaint(rule, "merge dimensions before the file is written")));
+    }
+    let dims = Dims::from_slice(&part.shape);
+    let overflows = |_| {
+        let rule = "the product of the sizes overflows, even without the size of 0".to_string();
+        Error::Overflow(complaint(rule, "write it with smaller sizes"))
+    };
+    StridedTensor::of_storage(op, Arc::clone(&part.data), dims, dtype).map_err(overflows)
 }
 
 /// The file's name of a dtype.

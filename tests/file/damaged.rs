@@ -80,6 +80,15 @@ fn packed_file_headers_with_wrong_lengths_are_typed_errors() {
             assert!(e.to_string().len() < 600, "case {i} is long: {e}");
         }
     }
+    // A size of 0 beside sizes that no tensor can have: the other tensors can be read.
+    let text = r#"{"big":{"dtype":"F32","shape":[0,4611686018427387904,4611686018427387904],"data_offsets":[0,0]},
+        "long":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}"#;
+    file(text.len() as u64, text.as_bytes(), 8);
+    let mut dict = StateDict::read(&path).unwrap();
+    let e = dict.take("big").unwrap_err();
+    assert!(matches!(e, Error::Overflow(_)) && e.to_string().contains("product of the sizes"), "{e}");
+    let e = dict.take("long").unwrap_err();
+    assert!(matches!(e, Error::UnsupportedDType(_)) && e.to_string().contains("I64"), "{e}");
     // Control characters of a name do not reach a terminal.
     let text = r#"{"\u001b[31mred":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}"#;
     file(text.len() as u64, text.as_bytes(), 8);

@@ -1,7 +1,7 @@
 //! What a file holds beside packed weights: tensors and texts of the program that writes it, and the plain weights.
 
 use super::{PackedFile, PackedWriter, TENSOR, check_new};
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Error, Result, fail};
 use crate::file::{shown, tensors};
 use crate::tensor::strided::StridedTensor;
 
@@ -51,7 +51,8 @@ impl PackedFile {
     /// A tensor that [`PackedWriter::add_tensor`] added, row-major. It uses the file's memory; the `PackedFile` may be dropped.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is none; `UnsupportedDType` if it has a type that tensors here cannot have.
+    /// `InvalidArgument` if there is none; `UnsupportedDType`, `RankMismatch` or `Overflow` if it has a type or sizes that tensors
+    /// here cannot have.
     pub fn tensor(&self, name: &str) -> Result<StridedTensor> {
         self.stored("PackedFile::tensor", name, TENSOR, "one that `PackedWriter::add_tensor` added")
     }
@@ -70,17 +71,7 @@ impl PackedFile {
             let got = format!("`{}` of `{}`", shown(name), self.path.display());
             fail!(InvalidArgument, op, "name", got, rule, "write the file again with this tensor")
         };
-        tensors::tensor(op, part).ok_or_else(|| {
-            let got = format!("`{}`, {} {:?}", shown(name), part.dtype, part.shape);
-            let rule = "tensors are f32, bf16, f16, u8, s8 or s32, of few dimensions";
-            Error::UnsupportedDType(Complaint::new(
-                op,
-                "name",
-                got,
-                rule,
-                "convert it before the file is written",
-            ))
-        })
+        tensors::tensor(op, name, part)
     }
 
     /// Why its packed weights do not fit this machine, if they do not: a file that was opened to pack them again.
