@@ -269,6 +269,9 @@ pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     }
     let _line = Progress::start("planning");
     let mut options = PlanOptions::new(layouts(planning)).sizes(sizes).profiles(profiles(planning));
+    if planning.keep_constants {
+        options = options.keep_constants();
+    }
     for pass in &planning.without {
         options = options.without(*pass);
     }

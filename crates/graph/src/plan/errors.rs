@@ -1,5 +1,8 @@
 //! What the f32 kernels of a plan lose against f64.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -150,8 +153,8 @@ impl Plan {
     /// with folded batch norms. If every node has an f64 version, the network also runs in f64 as a whole, which gives the
     /// accumulated errors of the outputs.
     ///
-    /// The plan must have been made with [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants). This takes a few
-    /// thousand times as long as a run. It reads tensors in all layouts, so a [`ReorderBudget`](blocktensor::ledger::ReorderBudget)
+    /// The plan must have been made with [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants). This takes about a
+    /// hundred times as long as a run. It reads tensors in all layouts, so a [`ReorderBudget`](blocktensor::ledger::ReorderBudget)
     /// of the plan's own reorders is too small for it.
     ///
     /// ```
