@@ -78,7 +78,8 @@ pub fn of(plan: &Plan, inputs: &[Input]) -> Result<Errors> {
     let output = |output: &OutputError| Output { name: output.name.clone(), relative_l2: output.relative_l2 };
     let computing = || errors.steps.iter().filter(|step| !step.only_moves);
     let largest = errors.largest();
-    let input = |i: &Input| report::Input { name: i.name.clone(), dims: i.dims.clone(), from: i.from.clone() };
+    let input =
+        |i: &Input| report::Input { name: i.name.clone(), dims: i.dims.clone(), from: i.from.clone() };
     let lines = inputs.iter().map(|i| format!("input {} {:?}: {}\n", i.name, i.dims, i.from));
     Ok(Errors {
         inputs: inputs.iter().map(input).collect(),

@@ -101,11 +101,7 @@ impl Slot<'_> {
 }
 
 /// Values for all inputs, and numbers for all sizes that the inputs' files show or that `sizes` gives.
-pub fn gather(
-    given: &Inputs,
-    source: &Source,
-    sizes: Sizes,
-) -> Result<(Vec<Input>, Sizes)> {
+pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Input>, Sizes)> {
     let inputs = source.inputs();
     let slot = |(name, of, dims)| Slot { name, of, dims, value: None, picture: None };
     let mut slots: Vec<Slot<'_>> = inputs.into_iter().map(slot).collect();

@@ -1,6 +1,6 @@
 //! Errors of plans against f64.
 
-use blocktensor::{PackedFile, StridedTensor};
+use blocktensor::{MemoryFormat, PackedFile, StridedTensor};
 use blocktensor_graph::{Constant, Error, Errors, Graph, Layouts, Plan, PlanOptions, Profiles};
 
 use crate::support::random;
@@ -34,7 +34,7 @@ fn mixed() -> Graph {
     };
     let x = graph.input("x", &[2.into(), 8.into(), 6.into(), 6.into()]).unwrap();
     let mean = constant(&mut graph, "mean", &[8], 1);
-    let var = StridedTensor::full(&[8], 0.7f32, Default::default()).unwrap();
+    let var = StridedTensor::full(&[8], 0.7f32, MemoryFormat::Contiguous).unwrap();
     let var = graph.constant("var", Constant::F32(var)).unwrap();
     let y = graph.op("batch", "batch_norm", &[("x", x), ("mean", mean), ("var", var)], &[]).unwrap();
     let y = graph.op("lrelu", "leaky_relu", &[("x", y)], &[("slope", 0.1f64.into())]).unwrap();
@@ -120,7 +120,9 @@ fn an_op_without_an_f64_version_is_listed() {
     // The reorders to the other backend and back are compared.
     assert!(errors.steps.iter().all(|step| step.name == "shift" || step.relative_l2.unwrap() < 1e-6));
     let text = errors.to_string();
-    for part in ["compared 2 of 3 steps that compute", "no f64 version: shift (reversed_shift)", "outputs: not"] {
+    for part in
+        ["compared 2 of 3 steps that compute", "no f64 version: shift (reversed_shift)", "outputs: not"]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

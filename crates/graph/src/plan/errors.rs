@@ -286,7 +286,8 @@ impl Watch for Comparison<'_> {
 fn evaluated(network: &Network, node: &Node, inputs: &[Arc<Values>]) -> Result<Option<Vec<Arc<Values>>>> {
     let Some(op) = node.op.bound().filter(|op| reference::has(op)) else { return Ok(None) };
     let outputs: Vec<&[usize]> = node.outputs.iter().map(|id| network.tensor(*id).dims()).collect();
-    let results = reference::evaluate(op, inputs, &outputs).map_err(|e| e.within(&node.name, node.op.op()))?;
+    let results =
+        reference::evaluate(op, inputs, &outputs).map_err(|e| e.within(&node.name, node.op.op()))?;
     Ok(results.map(|list| list.into_iter().map(Arc::new).collect()))
 }
 

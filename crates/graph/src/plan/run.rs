@@ -82,7 +82,11 @@ impl Plan {
     }
 
     /// Runs the plan under the eyes of `watch`.
-    pub(super) fn run_watched(&self, inputs: &[&StridedTensor], watch: &mut dyn Watch) -> Result<Vec<StridedTensor>> {
+    pub(super) fn run_watched(
+        &self,
+        inputs: &[&StridedTensor],
+        watch: &mut dyn Watch,
+    ) -> Result<Vec<StridedTensor>> {
         self.check(inputs)?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = match idle {

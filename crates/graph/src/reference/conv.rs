@@ -157,9 +157,7 @@ fn run(call: &Call<'_>, transposed: bool) -> Result<Vec<f64>> {
         let source = |c: usize| &x.data[(n * channels + first + c) * plane..][..plane];
         let weight = |c: usize, tap: usize| match transposed {
             false => weights.data[(o * of_group + c) * taps + tap],
-            true => {
-                weights.data[((first + c) * results_of_group + o % results_of_group) * taps + tap]
-            }
+            true => weights.data[((first + c) * results_of_group + o % results_of_group) * taps + tap],
         };
         for (tap, at) in axes.taps() {
             if transposed {

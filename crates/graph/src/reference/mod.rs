@@ -26,7 +26,9 @@ mod tests;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, ParamValue, Tensor, TensorDesc, TensorRef};
+use blocktensor::{
+    BoundOp, DType, MemoryFormat, Operand, Operator, ParamValue, Tensor, TensorDesc, TensorRef,
+};
 
 use crate::error::{Error, Result};
 
@@ -76,7 +78,8 @@ fn unexpected(got: &str) -> Error {
     Error::Invalid {
         what: "a tensor of the plan".to_string(),
         got: got.to_string(),
-        rule: "errors are computed of f32, s32 and u8 tensors that can be reordered to strided ones".to_string(),
+        rule: "errors are computed of f32, s32 and u8 tensors that can be reordered to strided ones"
+            .to_string(),
         remedy: "leave this node out of the graph's outputs".to_string(),
     }
 }

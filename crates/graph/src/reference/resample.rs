@@ -26,7 +26,13 @@ pub(super) fn is_left_out(op: &BoundOp) -> bool {
 type Tap = (Option<usize>, f64);
 
 /// For each position of the result along an axis what it reads.
-fn taps(call: &Call<'_>, axis: usize, sizes: [usize; 3], outputs: [usize; 3], nearest: bool) -> Result<Vec<[Tap; 2]>> {
+fn taps(
+    call: &Call<'_>,
+    axis: usize,
+    sizes: [usize; 3],
+    outputs: [usize; 3],
+    nearest: bool,
+) -> Result<Vec<[Tap; 2]>> {
     let (size, output) = (sizes[axis], outputs[axis]);
     let by_scale = call.counts("output")?.is_empty() && !call.flag("recompute_scale_factor")?;
     let scale = call.double(["scale_d", "scale_h", "scale_w"][axis])?;

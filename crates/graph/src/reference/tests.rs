@@ -19,8 +19,7 @@ fn results(op: &str, operands: &[Operand<'_>], params: &[(&str, Value)]) -> Vec<
     };
     let inferred = op.infer(&operands.iter().map(desc).collect::<Vec<_>>()).unwrap();
     let dims: Vec<&[usize]> = inferred.iter().map(TensorDesc::dims).collect();
-    let value =
-        |(_, dims, data): &Operand<'_>| Arc::new(Values { dims: dims.to_vec(), data: data.to_vec() });
+    let value = |(_, dims, data): &Operand<'_>| Arc::new(Values { dims: dims.to_vec(), data: data.to_vec() });
     let inputs: Vec<Arc<Values>> = operands.iter().map(value).collect();
     evaluate(&op, &inputs, &dims).unwrap().unwrap()
 }
@@ -62,17 +61,25 @@ fn convolutions() {
     let operands: [Operand<'_>; 2] = [("x", &[1, 10, 1], &x), ("weights", &[2, 5, 1], &[1.0; 10])];
     gives("conv1d", &operands, &[("groups", Value::Int(2))], &[1, 2, 1], &[15.0, 40.0]);
     // Three spatial axes.
-    let operands: [Operand<'_>; 2] = [("x", &[1, 1, 2, 1, 2], &[1.0, 2.0, 3.0, 4.0]), ("weights", &[1, 1, 2, 1, 1], &[1.0, 10.0])];
+    let operands: [Operand<'_>; 2] =
+        [("x", &[1, 1, 2, 1, 2], &[1.0, 2.0, 3.0, 4.0]), ("weights", &[1, 1, 2, 1, 1], &[1.0, 10.0])];
     gives("conv3d", &operands, &[], &[1, 1, 1, 1, 2], &[31.0, 42.0]);
 }
 
 #[test]
 fn transposed_convolutions() {
-    let operands: [Operand<'_>; 2] = [("x", &[1, 1, 2], &[1.0, 2.0]), ("weights", &[1, 1, 3], &[1.0, 10.0, 100.0])];
+    let operands: [Operand<'_>; 2] =
+        [("x", &[1, 1, 2], &[1.0, 2.0]), ("weights", &[1, 1, 3], &[1.0, 10.0, 100.0])];
     let stride = ("stride", ints(&[2]));
     gives("conv_transpose1d", &operands, &[stride.clone()], &[1, 1, 5], &[1.0, 10.0, 102.0, 20.0, 200.0]);
     let padding = ("padding", ints(&[1]));
-    gives("conv_transpose1d", &operands, &[stride.clone(), padding.clone()], &[1, 1, 3], &[10.0, 102.0, 20.0]);
+    gives(
+        "conv_transpose1d",
+        &operands,
+        &[stride.clone(), padding.clone()],
+        &[1, 1, 3],
+        &[10.0, 102.0, 20.0],
+    );
     let more = ("output_padding", ints(&[1]));
     gives("conv_transpose1d", &operands, &[stride, padding, more], &[1, 1, 4], &[10.0, 102.0, 20.0, 200.0]);
     // Two groups: weights are [C, O / groups, k].
@@ -130,7 +137,12 @@ fn norms_and_softmax() {
     let deviation = 131.5f64.sqrt();
     let want = [-10.0, -8.0, -1.0, 19.0].map(|v| v / deviation);
     gives("group_norm", &[x], &[eps, ("groups", Value::Int(1))], &[1, 2, 2], &want);
-    let lrn = [("size", Value::Int(2)), ("alpha", Value::Float(2.0)), ("beta", Value::Float(0.5)), ("k", Value::Float(0.0))];
+    let lrn = [
+        ("size", Value::Int(2)),
+        ("alpha", Value::Float(2.0)),
+        ("beta", Value::Float(0.5)),
+        ("k", Value::Float(0.0)),
+    ];
     gives("local_response_norm", &[("x", &[1, 2, 1], &[3.0, 4.0])], &lrn, &[1, 2, 1], &[1.0, 0.8]);
     let x: [Operand<'_>; 1] = [("x", &[2, 2], &[0.0, 800.0, 3f64.ln(), 800.0])];
     let axis = [("axis", Value::Int(0))];
@@ -149,20 +161,40 @@ fn element_wise() {
     gives("sigmoid", &x, &[], &[4], &[a, b, c, d].map(|v| 1.0 / (1.0 + (-v).exp())));
     gives("clamp", &x, &[("min", Value::Float(-1.0))], &[4], &[-1.0, 0.0, 1.0, 7.0]);
     // A number among the parameters is f32, as the op takes it.
-    gives("add_scalar", &x, &[("other", Value::Float(0.1))], &[4], &[a, b, c, d].map(|v| v + f64::from(0.1f32)));
+    gives(
+        "add_scalar",
+        &x,
+        &[("other", Value::Float(0.1))],
+        &[4],
+        &[a, b, c, d].map(|v| v + f64::from(0.1f32)),
+    );
     gives("gt_scalar", &x, &[("other", Value::Float(0.5))], &[4], &[0.0, 0.0, 1.0, 1.0]);
     // Values of the error function from tables (DLMF 7.23).
-    gives("erf", &[("x", &[3], &[0.5, -1.0, 3.0])], &[], &[3], &[0.5204998778130465, -0.8427007929497149, 0.9999779095030014]);
-    gives("gelu", &[("x", &[2], &[std::f64::consts::SQRT_2, -std::f64::consts::SQRT_2])], &[], &[2], &[
-        std::f64::consts::SQRT_2 * (1.0 + 0.8427007929497149) / 2.0,
-        -std::f64::consts::SQRT_2 * 0.1572992070502851 / 2.0,
-    ]);
+    gives(
+        "erf",
+        &[("x", &[3], &[0.5, -1.0, 3.0])],
+        &[],
+        &[3],
+        &[0.5204998778130465, -0.8427007929497149, 0.9999779095030014],
+    );
+    gives(
+        "gelu",
+        &[("x", &[2], &[std::f64::consts::SQRT_2, -std::f64::consts::SQRT_2])],
+        &[],
+        &[2],
+        &[
+            std::f64::consts::SQRT_2 * (1.0 + 0.8427007929497149) / 2.0,
+            -std::f64::consts::SQRT_2 * 0.1572992070502851 / 2.0,
+        ],
+    );
     let two: [Operand<'_>; 2] = [("a", &[2, 1], &[1.0, 2.0]), ("b", &[3], &[10.0, 20.0, 40.0])];
     gives("sub", &two, &[], &[2, 3], &[-9.0, -19.0, -39.0, -8.0, -18.0, -38.0]);
     gives("div", &two, &[], &[2, 3], &[0.1, 0.05, 0.025, 0.2, 0.1, 0.05]);
-    let three: [Operand<'_>; 3] = [("condition", &[2], &[1.0, 0.0]), ("a", &[1], &[5.0]), ("b", &[2], &[6.0, 7.0])];
+    let three: [Operand<'_>; 3] =
+        [("condition", &[2], &[1.0, 0.0]), ("a", &[1], &[5.0]), ("b", &[2], &[6.0, 7.0])];
     gives("where", &three, &[], &[2], &[5.0, 7.0]);
-    let channels: [Operand<'_>; 2] = [("x", &[1, 2, 2], &[1.0, 2.0, -3.0, 4.0]), ("values", &[2], &[10.0, 100.0])];
+    let channels: [Operand<'_>; 2] =
+        [("x", &[1, 2, 2], &[1.0, 2.0, -3.0, 4.0]), ("values", &[2], &[10.0, 100.0])];
     gives("mul_channel", &channels, &[], &[1, 2, 2], &[10.0, 20.0, -300.0, 400.0]);
 }
 
@@ -180,7 +212,13 @@ fn erfc_has_no_jump_where_its_two_forms_meet() {
 fn reductions_and_order() {
     let x: [Operand<'_>; 1] = [("x", &[2, 3], &[1.0, 7.0, 3.0, 9.0, 2.0, 9.0])];
     gives("sum", &x, &[("axes", ints(&[0]))], &[3], &[10.0, 9.0, 12.0]);
-    gives("mean", &x, &[("axes", ints(&[1])), ("keepdim", Value::Bool(true))], &[2, 1], &[11.0 / 3.0, 20.0 / 3.0]);
+    gives(
+        "mean",
+        &x,
+        &[("axes", ints(&[1])), ("keepdim", Value::Bool(true))],
+        &[2, 1],
+        &[11.0 / 3.0, 20.0 / 3.0],
+    );
     gives("amax", &x, &[], &[], &[9.0]);
     gives("prod", &x, &[("axes", ints(&[1]))], &[2], &[21.0, 162.0]);
     gives("argmax", &x, &[("axis", ints(&[1]))], &[2], &[1.0, 0.0]);
