@@ -122,15 +122,14 @@ impl fmt::Display for Errors {
             _ => writeln!(f)?,
         }
         let moving = self.steps.len() - computing;
+        let moving =
+            if moving == 1 { "1 step only moves".to_string() } else { format!("{moving} steps only move") };
         let changed: Vec<&str> = self.changed().map(|step| step.name.as_str()).collect();
         match changed.is_empty() {
-            true => writeln!(f, "{moving} steps only move elements, and all are exact")?,
-            false => writeln!(
-                f,
-                "{moving} steps only move elements, and {} of them changed some: {}",
-                changed.len(),
-                changed.join(", ")
-            )?,
+            true => writeln!(f, "{moving} elements: exact")?,
+            false => {
+                writeln!(f, "{moving} elements, and {} changed some: {}", changed.len(), changed.join(", "))?
+            }
         }
         let without: Vec<String> =
             self.without_reference().map(|step| format!("{} ({})", step.name, step.op)).collect();

@@ -45,6 +45,26 @@ fn add_product(a: &[f64], b: &[f64], (k, n): (usize, usize), to: &mut [f64]) {
     });
 }
 
+/// Outputs that one thread computes together, and rows of the source that it reads for all of them before it goes on.
+const OUTPUTS: usize = 16;
+const TILE: usize = 64;
+
+/// The sums of the products of `weights` with four rows.
+fn dots(weights: &[f64], rows: [&[f64]; 4]) -> [f64; 4] {
+    let mut sums = [[0.0; 4]; 4];
+    let (chunks, rest) = weights.as_chunks::<4>();
+    let split = rows.map(|row| row.as_chunks::<4>());
+    for (i, w) in chunks.iter().enumerate() {
+        for (sum, (row, _)) in sums.iter_mut().zip(&split) {
+            (0..4).for_each(|l| sum[l] += w[l] * row[i][l]);
+        }
+    }
+    for (sum, (_, row)) in sums.iter_mut().zip(&split) {
+        sum.iter_mut().zip(rest).zip(*row).for_each(|((s, w), x)| *s += w * x);
+    }
+    sums.map(|sum| sum.iter().sum())
+}
+
 /// `x W^T + b` with W of [outputs, inputs].
 fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
     let (x, weights, bias) = (call.input("x")?, call.input("weights")?, call.optional("bias"));
@@ -52,16 +72,25 @@ fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
         [outputs, inputs] => (outputs, inputs),
         _ => return Err(call.lacks("weights")),
     };
-    let mut transposed = filled(weights.data.len(), 0.0)?;
-    in_parts(&mut transposed, outputs, |i, to| {
-        to.iter_mut().enumerate().for_each(|(o, v)| *v = weights.data[o * inputs + i]);
+    let rows = call.result().iter().product::<usize>() / outputs.max(1);
+    let row = |r: usize| &x.data[r.min(rows - 1) * inputs..][..inputs];
+    // By outputs first, as threads share neither outputs nor their weights.
+    let mut by_output = filled(outputs * rows, 0.0)?;
+    in_parts(&mut by_output, OUTPUTS * rows, |part, to| {
+        for tile in (0..rows).step_by(TILE) {
+            for (o, to) in to.chunks_exact_mut(rows).enumerate() {
+                let o = part * OUTPUTS + o;
+                let (weights, shift) =
+                    (&weights.data[o * inputs..][..inputs], bias.map_or(0.0, |b| b.data[o]));
+                for (i, to) in to[tile..(tile + TILE).min(rows)].chunks_mut(4).enumerate() {
+                    let first = tile + 4 * i;
+                    let sums = dots(weights, [row(first), row(first + 1), row(first + 2), row(first + 3)]);
+                    to.iter_mut().zip(sums).for_each(|(v, sum)| *v = sum + shift);
+                }
+            }
+        }
     });
-    let mut data = filled(call.result().iter().product(), 0.0)?;
-    if let Some(bias) = bias {
-        data.chunks_exact_mut(outputs.max(1)).for_each(|row| row.copy_from_slice(&bias.data));
-    }
-    add_product(&x.data, &transposed, (inputs, outputs), &mut data);
-    Ok(data)
+    super::each(by_output.len(), |i| by_output[i % outputs * rows + i / outputs])
 }
 
 /// The product over the last two axes; those before them broadcast.

@@ -262,9 +262,8 @@ fn what_fails_for_want_of_memory_is_tried_again() {
 fn estimates_do_without_a_candidate_whose_layout_is_refused() {
     let mut graph = Graph::new();
     let x = graph.input("x", &[2.into(), 16.into(), 12.into()]).unwrap();
-    let mut constant = |name: &str, dims: &[usize]| {
-        graph.constant(name, Constant::F32(Random(3).tensor(dims))).unwrap()
-    };
+    let mut constant =
+        |name: &str, dims: &[usize]| graph.constant(name, Constant::F32(Random(3).tensor(dims))).unwrap();
     let (w, v) = (constant("w", &[16, 16, 3]), constant("v", &[7, 10]));
     let y = graph.op("conv", "conv1d", &[("x", x), ("weights", w)], &[]).unwrap();
     let y = graph.op("fc", "linear", &[("x", y), ("weights", v)], &[]).unwrap();
