@@ -53,10 +53,6 @@ pub fn inputs(args: &Args, source: &Source, sizes: Sizes) -> Result<(Option<Vec<
             None => Ok((None, sizes)),
         };
     }
-    if let Source::Packed(_) = source {
-        let text = "the file is a plan, and errors need the model's plain weights; pass the ONNX file";
-        return Err(Failure::usage("--errors", text));
-    }
     let given = Inputs { random: Some(args.inputs.random.unwrap_or(0)), ..args.inputs.clone() };
     let (inputs, sizes) = inputs::gather(&given, source, sizes)?;
     Ok((Some(inputs), sizes))

@@ -4,7 +4,7 @@ use blocktensor_graph::{Layouts, Measurements, StepInfo};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::{Outcome, bench, errors, files, model, report};
 
 /// The JSON object of `plan`.
@@ -81,12 +81,17 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let targets =
         [("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref()), ("--onnx", args.onnx.as_ref())];
     files::check_targets(&args.model.model, &targets)?;
-    let source = model::source(&args.model, &args.planning)?;
+    let mut planning = args.planning.clone();
+    planning.keep_constants = args.errors;
+    if args.errors && args.planning.replan {
+        let text =
+            "--errors compares the packed weights of the file, which --replan replaces; pass the ONNX file";
+        return Err(Failure::usage("--replan", text));
+    }
+    let source = model::source(&args.model, &planning)?;
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     let (inputs, sizes) = errors::inputs(args, &source, sizes)?;
     model::check_sizes(&source.inputs(), &sizes)?;
-    let mut planning = args.planning.clone();
-    planning.keep_constants = args.errors;
     if args.explain {
         planning.layout.get_or_insert(Layouts::Measured);
     }

@@ -63,7 +63,12 @@ fn wrong_usage_says_what_to_do() {
     run(&["plan", &model, "--errors"]).fails(2, &["`batch`", "--size batch=1"]);
     let plan = folder.path().join("resnet.plan");
     run(&[&["pack", &model, "--offline", "-o", text(&plan)][..], &one].concat()).succeeds();
-    run(&["plan", text(&plan), "--errors"]).fails(2, &["--errors", "pass the ONNX file"]);
+    run(&["plan", text(&plan), "--errors"]).fails(2, &["--errors", "pass the ONNX file", "--keep-plain"]);
+    run(&["plan", text(&plan), "--errors", "--replan"]).fails(2, &["--replan", "pass the ONNX file"]);
+    run(&[&["pack", &model, "--offline", "--keep-plain", "-o", text(&plan)][..], &one].concat()).succeeds();
+    let errors = run(&["plan", text(&plan), "--errors", "--json"]).succeeds().json()["errors"].clone();
+    let planned = run(&[&["plan", &model, "--offline", "--errors", "--json"][..], &one].concat());
+    assert_eq!(errors, planned.succeeds().json()["errors"]);
 }
 
 #[test]

@@ -93,6 +93,13 @@ fn a_plan_without_plain_weights_says_what_to_do() {
         let Error::Invalid { remedy, .. } = &error else { panic!("{error}") };
         assert!(remedy.contains("keep_constants"), "{error}");
     }
+    let error = Plan::load_with_constants(&PackedFile::read(&path).unwrap()).unwrap_err();
+    assert!(error.to_string().contains("keep_plain"), "{error}");
+    plan.save(&path, true).unwrap();
+    let whole = Plan::load_with_constants(&PackedFile::read(&path).unwrap()).unwrap();
+    let errors = whole.errors(&inputs.each_ref()).unwrap();
+    check(&errors, &whole);
+    assert_eq!(errors, plan.errors(&inputs.each_ref()).unwrap());
     // Bad inputs are refused as in a run.
     assert!(matches!(plan.errors(&[&inputs[0]]), Err(Error::Invalid { .. })));
     // Without packed weights there is nothing to keep.

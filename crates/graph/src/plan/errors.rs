@@ -152,8 +152,8 @@ impl Plan {
     /// with folded batch norms. If every node has an f64 version, the network also runs in f64 as a whole, which gives the
     /// accumulated errors of the outputs.
     ///
-    /// The plan must have been made with [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants). This takes about a
-    /// hundred times as long as a run. It reads tensors in all layouts, so a [`ReorderBudget`](blocktensor::ledger::ReorderBudget)
+    /// The plan must have been made with [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants), or loaded
+    /// with [`load_with_constants`](Self::load_with_constants). This takes about a hundred times as long as a run. It reads tensors in all layouts, so a [`ReorderBudget`](blocktensor::ledger::ReorderBudget)
     /// of the plan's own reorders is too small for it.
     ///
     /// ```
@@ -185,7 +185,9 @@ impl Plan {
                 what: "plan".to_string(),
                 got: "packed weights without the plain ones".to_string(),
                 rule: "errors are those against plain weights".to_string(),
-                remedy: "plan the graph with `PlanOptions::keep_constants`".to_string(),
+                remedy: "plan the graph with `PlanOptions::keep_constants`, or load a file that keeps plain weights with \
+                         `Plan::load_with_constants`"
+                    .to_string(),
             });
         }
         let mut comparison = Comparison { network: &self.recipe.network, inputs: vec![], steps: vec![] };
