@@ -105,8 +105,6 @@ pub struct Plan {
     /// takes those with --keep-plain.
     #[arg(long)]
     pub errors: bool,
-    #[command(flatten)]
-    pub inputs: Inputs,
     /// Draw the plan, with the time of each step, as a picture for a browser.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -116,6 +114,8 @@ pub struct Plan {
     /// Write the plan in Graphviz's language.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
+    #[command(flatten)]
+    pub inputs: Inputs,
 }
 
 #[derive(Args)]
@@ -164,8 +164,6 @@ pub struct Run {
     pub model: Model,
     #[command(flatten)]
     pub planning: Planning,
-    #[command(flatten)]
-    pub inputs: Inputs,
     /// Where to write the outputs: .npy for a single output, .safetensors for all.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -187,10 +185,13 @@ pub struct Run {
     /// Run N more times, and print the least and the median time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
+    #[command(flatten)]
+    pub inputs: Inputs,
 }
 
 /// Options of commands that run a model on given values: `run`, and `plan --errors`.
 #[derive(Args, Clone)]
+#[command(next_help_heading = "Inputs")]
 pub struct Inputs {
     /// An input: .npy, .safetensors, or a picture (.png, .jpg). The name may be left out if the model has one input.
     #[arg(long = "input", value_name = "[NAME=]FILE")]
