@@ -78,6 +78,9 @@ pub struct Planning {
     /// Threads [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// Whether the plan keeps its plain weights: no option, set for --errors.
+    #[arg(skip)]
+    pub keep_constants: bool,
 }
 
 #[derive(Args)]
@@ -96,6 +99,12 @@ pub struct Plan {
     /// one layout. Measures the layouts unless --layout says otherwise.
     #[arg(long)]
     pub explain: bool,
+    /// Run the model once, and print the error of each step: the relative L2 error of its result against the same node in f64,
+    /// computed from the inputs that the step had. It is the step's own error, not what has added up. The error of each output
+    /// against the whole network in f64 follows. Inputs are random (seed 0), or given with --input. Of files that `pack` wrote, it
+    /// takes those with --keep-plain.
+    #[arg(long)]
+    pub errors: bool,
     /// Draw the plan, with the time of each step, as a picture for a browser.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -105,6 +114,8 @@ pub struct Plan {
     /// Write the plan in Graphviz's language.
     #[arg(long, value_name = "FILE")]
     pub dot: Option<PathBuf>,
+    #[command(flatten)]
+    pub inputs: Inputs,
 }
 
 #[derive(Args)]
@@ -153,12 +164,6 @@ pub struct Run {
     pub model: Model,
     #[command(flatten)]
     pub planning: Planning,
-    /// An input: .npy, .safetensors, or a picture (.png, .jpg). The name may be left out if the model has one input.
-    #[arg(long = "input", value_name = "[NAME=]FILE")]
-    pub inputs: Vec<String>,
-    /// Random numbers, normally distributed, for inputs without a file.
-    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
-    pub random: Option<u64>,
     /// Where to write the outputs: .npy for a single output, .safetensors for all.
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
@@ -181,12 +186,37 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: Option<u32>,
     #[command(flatten)]
+    pub inputs: Inputs,
+}
+
+/// Options of commands that run a model on given values: `run`, and `plan --errors`.
+#[derive(Args, Clone)]
+#[command(next_help_heading = "Inputs")]
+pub struct Inputs {
+    /// An input: .npy, .safetensors, or a picture (.png, .jpg). The name may be left out if the model has one input.
+    #[arg(long = "input", value_name = "[NAME=]FILE")]
+    pub files: Vec<String>,
+    /// Random numbers, normally distributed, for inputs without a file.
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    pub random: Option<u64>,
+    #[command(flatten)]
     pub pictures: Pictures,
+}
+
+impl Inputs {
+    /// The first of these options that was given.
+    pub fn first_used(&self) -> Option<&'static str> {
+        match self {
+            _ if !self.files.is_empty() => Some("--input"),
+            _ if self.random.is_some() => Some("--random"),
+            _ => self.pictures.is_used().then_some("options of pictures"),
+        }
+    }
 }
 
 /// How pictures become tensors. Without any of these options, a picture is stretched to the model's size, and its values
 /// are between 0 and 1.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Pictures")]
 pub struct Pictures {
     /// As ImageNet's models expect them: --resize 256 --crop 224 and ImageNet's mean and standard deviation.

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use blocktensor::StridedTensor;
 use blocktensor_graph::{Dim, ElementType, Sizes};
 
-use crate::args::Run;
+use crate::args::Inputs;
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result, word};
 use crate::files::{self, Kind};
 use crate::model::Source;
+use crate::note;
 use crate::preprocess::Preprocess;
 
 const OPTION: &str = "--input";
@@ -99,18 +100,12 @@ impl Slot<'_> {
     }
 }
 
-/// Values for all inputs, and numbers for all sizes that the inputs' files show or that `sizes` gives. `note` gets what
-/// the user should know.
-pub fn gather(
-    run: &Run,
-    source: &Source,
-    sizes: Sizes,
-    note: &mut dyn FnMut(String),
-) -> Result<(Vec<Input>, Sizes)> {
+/// Values for all inputs, and numbers for all sizes that the inputs' files show or that `sizes` gives.
+pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Input>, Sizes)> {
     let inputs = source.inputs();
     let slot = |(name, of, dims)| Slot { name, of, dims, value: None, picture: None };
     let mut slots: Vec<Slot<'_>> = inputs.into_iter().map(slot).collect();
-    for text in &run.inputs {
+    for text in &given.files {
         fill(&mut slots, text)?;
     }
     let mut sizes = sizes;
@@ -119,8 +114,8 @@ pub fn gather(
             sizes = unify(slot, &array.dims, from, sizes)?;
         }
     }
-    let preprocess = Preprocess::of(&run.pictures)?;
-    if run.pictures.is_used() && slots.iter().all(|slot| slot.picture.is_none()) {
+    let preprocess = Preprocess::of(&given.pictures)?;
+    if given.pictures.is_used() && slots.iter().all(|slot| slot.picture.is_none()) {
         let text = "they are for pictures, and no input is one; leave them out, or pass a .png or .jpg file";
         return Err(Failure::usage("options of pictures", text));
     }
@@ -138,10 +133,10 @@ pub fn gather(
             let from = path.display().to_string();
             sizes = unify(slot, &array.dims, &from, sizes)?;
             slot.value = Some((array, from));
-            told.into_iter().for_each(&mut *note);
+            told.into_iter().for_each(note);
         }
     }
-    let seed = match run.random {
+    let seed = match given.random {
         Some(seed) => seed,
         None => {
             check_given(&slots)?;
@@ -158,6 +153,17 @@ pub fn gather(
         inputs.push(Input { name: slot.name.to_string(), of: slot.of, dims, array, seed, from });
     }
     Ok((inputs, sizes))
+}
+
+/// The tensors that the model gets.
+pub fn tensors(inputs: &[Input]) -> Result<Vec<StridedTensor>> {
+    let tensor = |input: &Input| {
+        if input.is_rounded() {
+            note(format!("{}: the numbers are f64, and are rounded to f32", input.from));
+        }
+        input.tensor()
+    };
+    inputs.iter().map(tensor).collect()
 }
 
 /// The name and the file of `NAME=FILE`. Names and files may have `=` in them: the first split whose name is known counts,

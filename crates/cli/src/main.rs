@@ -4,6 +4,7 @@ mod args;
 mod array;
 mod bench;
 mod check;
+mod errors;
 mod failure;
 mod files;
 mod inputs;

@@ -133,10 +133,15 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
     }
     let plan = match planning.replan {
         true => Plan::load_or_replan(&file, &profiles(planning)),
+        false if planning.keep_constants => Plan::load_with_constants(&file),
         false => Plan::load(&file),
     };
     plan.map_err(|error| match error {
         Error::Engine(error) => misfit(error, planning.replan),
+        Error::Invalid { got, .. } if planning.keep_constants => {
+            let text = format!("the file has {got}; pass the ONNX file, or pack the model with --keep-plain");
+            Failure::usage("--errors", text)
+        }
         error => error.into(),
     })
 }
@@ -274,6 +279,9 @@ pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     }
     let _line = Progress::start("planning");
     let mut options = PlanOptions::new(layouts(planning)).sizes(sizes).profiles(profiles(planning));
+    if planning.keep_constants {
+        options = options.keep_constants();
+    }
     for pass in &planning.without {
         options = options.without(*pass);
     }

@@ -4,8 +4,8 @@ use blocktensor_graph::{Layouts, Measurements, StepInfo};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
-use crate::failure::Result;
-use crate::{Outcome, bench, files, model, report};
+use crate::failure::{Failure, Result};
+use crate::{Outcome, bench, errors, files, model, report};
 
 /// The JSON object of `plan`.
 #[derive(Serialize)]
@@ -20,6 +20,9 @@ struct Plan {
     reorders: Vec<Reorder>,
     arena_bytes: usize,
     live_bytes: usize,
+    /// With `--errors`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    errors: Option<errors::Errors>,
     /// What the command prints without `--json`.
     text: String,
 }
@@ -78,10 +81,17 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let targets =
         [("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref()), ("--onnx", args.onnx.as_ref())];
     files::check_targets(&args.model.model, &targets)?;
-    let source = model::source(&args.model, &args.planning)?;
-    let sizes = model::sizes(&args.model, &source.named_sizes())?;
-    model::check_sizes(&source.inputs(), &sizes)?;
     let mut planning = args.planning.clone();
+    planning.keep_constants = args.errors;
+    if args.errors && args.planning.replan {
+        let text =
+            "--errors compares the packed weights of the file, which --replan replaces; pass the ONNX file";
+        return Err(Failure::usage("--replan", text));
+    }
+    let source = model::source(&args.model, &planning)?;
+    let sizes = model::sizes(&args.model, &source.named_sizes())?;
+    let (inputs, sizes) = errors::inputs(args, &source, sizes)?;
+    model::check_sizes(&source.inputs(), &sizes)?;
     if args.explain {
         planning.layout.get_or_insert(Layouts::Measured);
     }
@@ -99,7 +109,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
         }
     }
     let explanation = plan.measurements().filter(|_| args.explain).map(Measurements::to_string);
-    let text = [Some(plan.to_string()), explanation].into_iter().flatten().collect::<Vec<_>>().join("");
+    let errors = inputs.map(|inputs| errors::of(&plan, &inputs)).transpose()?;
+    let parts = [Some(plan.to_string()), explanation, errors.as_ref().map(errors::Errors::text)];
+    let text = parts.into_iter().flatten().collect::<Vec<_>>().join("");
     if !args.model.json {
         return Ok((text, Ok(())));
     }
@@ -126,6 +138,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         reorders: reorders.collect(),
         arena_bytes: plan.arena_bytes(),
         live_bytes: plan.live_bytes(),
+        errors,
         text,
     };
     Ok((report::json(&object)?, Ok(())))

@@ -13,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::inputs::{self, Input};
 use crate::progress::Progress;
 use crate::report::{self, Reorders, Statistics, Times};
-use crate::{Outcome, files, model, note, top};
+use crate::{Outcome, files, model, top};
 
 /// Reads the model and its inputs, plans, runs, compares, writes.
 pub fn run(args: &Run) -> Result<Outcome> {
@@ -27,14 +27,14 @@ pub fn run(args: &Run) -> Result<Outcome> {
         files::check_save(path, names.len())?;
     }
     let expected = check::read(&args.checks, &names)?;
-    let (inputs, sizes) = inputs::gather(args, &source, sizes, &mut note)?;
+    let (inputs, sizes) = inputs::gather(&args.inputs, &source, sizes)?;
 
     let start = Instant::now();
     let plan = source.plan(&args.planning, sizes)?;
     let plan_ms = milliseconds(start.elapsed());
     let labels = labels(args, &plan)?;
     // After the plan: a model that cannot run needs no gigabytes of random numbers.
-    let tensors = tensors(&inputs)?;
+    let tensors = inputs::tensors(&inputs)?;
 
     let start = Instant::now();
     let outputs = first_run(&plan, &tensors)?;
@@ -51,16 +51,6 @@ pub fn run(args: &Run) -> Result<Outcome> {
         files::save(path, &outputs)?;
     }
     finish(args, &plan, &inputs, &outputs, &expected, times, labels.as_deref())
-}
-
-fn tensors(inputs: &[Input]) -> Result<Vec<StridedTensor>> {
-    let tensor = |input: &Input| {
-        if input.is_rounded() {
-            note(format!("{}: the numbers are f64, and are rounded to f32", input.from));
-        }
-        input.tensor()
-    };
-    inputs.iter().map(tensor).collect()
 }
 
 /// The labels, if every output that `--top-k` concerns has that many classes.

@@ -1,6 +1,7 @@
 //! Runs the real binary on small files.
 
 mod bench;
+mod errors;
 mod odd;
 mod ops;
 mod pack;

@@ -36,6 +36,7 @@ mod minimise;
 mod network;
 mod passes;
 mod plan;
+mod reference;
 mod sizes;
 
 pub use blocktensor::dispatch::Value as Param;
@@ -46,7 +47,7 @@ pub use graph::{Graph, Outcome, ValueId};
 pub use network::{Network, Node, Tensor, TensorId};
 pub use passes::{Pass, PassReport};
 pub use plan::{
-    CandidateMeasurement, Layouts, Measurements, NodeMeasurement, Plan, PlanOptions, Profiles, Reorder,
-    StepInfo, StepKind, StepTensor,
+    CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,
+    Profiles, Reorder, StepError, StepInfo, StepKind, StepTensor,
 };
 pub use sizes::{Dim, Sizes};

@@ -1,5 +1,6 @@
 //! Graphs, plans and runs.
 
+mod errors;
 mod faults;
 mod passes;
 mod plans;

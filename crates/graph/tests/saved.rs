@@ -9,7 +9,7 @@ use crate::support::random;
 
 /// Every kind of weights: a stem, convolutions of all dimensions, grouped, depthwise and transposed ones, a linear layer, a
 /// product with a constant matrix, weights that are an operand elsewhere too; views, constants, a residual, two outputs.
-fn graph() -> Graph {
+pub fn graph() -> Graph {
     let mut graph = Graph::new();
     let mut seed = 0;
     let mut weights = |graph: &mut Graph, dims: &[usize]| -> ValueId {

@@ -64,7 +64,7 @@ pub(super) fn chosen(
     for (i, (node, choice)) in network.nodes.iter().zip(choices).enumerate() {
         let choice = packs.packed(network, i, choice)?;
         builder.choices.push(choice.clone());
-        builder.add_step(node, choice)?;
+        builder.add_step(i, node, choice)?;
     }
     builder.finish(layouts, passes, None)
 }
@@ -79,8 +79,8 @@ pub(super) fn again(
 ) -> Result<Plan> {
     let packs = Packs::default();
     let mut builder = Builder::new(network, Target::RowMajor, &packs)?;
-    for (node, choice) in network.nodes.iter().zip(&choices) {
-        builder.add_step(node, choice.clone())?;
+    for (i, (node, choice)) in network.nodes.iter().zip(&choices).enumerate() {
+        builder.add_step(i, node, choice.clone())?;
     }
     builder.choices = choices;
     builder.finish(layouts, passes, Some(reorders))
@@ -161,7 +161,7 @@ impl<'a> Builder<'a> {
             match self.attempt(i, node, form) {
                 Ok(choice) => {
                     self.choices.push(choice.clone());
-                    return self.add_step(node, choice);
+                    return self.add_step(i, node, choice);
                 }
                 Err(error) => refused = Some(error),
             }
@@ -312,7 +312,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    fn add_step(&mut self, node: &Node, choice: Choice) -> Result<()> {
+    fn add_step(&mut self, i: usize, node: &Node, choice: Choice) -> Result<()> {
         if choice.unpacked {
             // Nothing will run: only what the result is counts.
             for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
@@ -355,6 +355,7 @@ impl<'a> Builder<'a> {
         }
         if let Some(last) = self.steps.last_mut() {
             last.effort = Effort::of(self.network, node);
+            last.node = Some(i);
         }
         if let (Some(ParamValue::Int(axis)), "cat") = (node.op.param("axis"), node.op.op()) {
             let last = self.cat_axes.len() - 1;
@@ -401,7 +402,7 @@ impl<'a> Builder<'a> {
 
     fn add_slot(&mut self, id: TensorId, desc: TensorDesc, place: Place) -> SlotId {
         let name = self.network.tensor(id).name.as_str().into();
-        self.slots.push(Slot { name, shared: false, desc, place });
+        self.slots.push(Slot { name, tensor: id, shared: false, desc, place });
         SlotId(self.slots.len() - 1)
     }
 
@@ -411,6 +412,7 @@ impl<'a> Builder<'a> {
         self.overwrites.push(None);
         self.steps.push(Step {
             name,
+            node: None,
             work,
             inputs,
             outputs,

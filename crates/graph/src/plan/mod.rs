@@ -2,6 +2,7 @@
 
 mod build;
 mod describe;
+mod errors;
 mod forms;
 mod in_place;
 mod join;
@@ -15,6 +16,7 @@ mod run;
 mod saved;
 mod steps;
 
+pub use errors::{Errors, OutputError, StepError};
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
 pub(crate) use pack::value_of;
 pub use steps::{StepInfo, StepKind, StepTensor};
@@ -30,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::constant::ElementType;
 use crate::error::Result;
 use crate::graph::Graph;
-use crate::network::Network;
+use crate::network::{Network, TensorId};
 use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
 use build::Packs;
@@ -97,12 +99,19 @@ pub struct PlanOptions {
     profiles: Profiles,
     sizes: Sizes,
     off: BTreeSet<Pass>,
+    keep_constants: bool,
 }
 
 impl PlanOptions {
     /// These layouts, all passes, no named sizes.
     pub fn new(layouts: Layouts) -> PlanOptions {
-        PlanOptions { layouts, profiles: Profiles::Kept, sizes: Sizes::new(), off: BTreeSet::new() }
+        PlanOptions {
+            layouts,
+            profiles: Profiles::Kept,
+            sizes: Sizes::new(),
+            off: BTreeSet::new(),
+            keep_constants: false,
+        }
     }
 
     /// A number for a named size.
@@ -126,6 +135,17 @@ impl PlanOptions {
     /// Switches a pass off.
     pub fn without(mut self, pass: Pass) -> PlanOptions {
         self.off.insert(pass);
+        self
+    }
+
+    /// Keeps the plain weights beside the packed ones, for [`Plan::errors`]. Without this option, a plan drops them.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Nchw).keep_constants();
+    /// ```
+    pub fn keep_constants(mut self) -> PlanOptions {
+        self.keep_constants = true;
         self
     }
 }
@@ -182,6 +202,8 @@ struct SlotId(usize);
 struct Slot {
     /// The name of the network's tensor.
     name: Arc<str>,
+    /// The network's tensor.
+    tensor: TensorId,
     /// Whether other slots have parts of the same memory. Then its tensor exists only during a step.
     shared: bool,
     desc: TensorDesc,
@@ -206,6 +228,8 @@ enum Place {
 #[derive(Clone, Debug)]
 struct Step {
     name: Arc<str>,
+    /// The number of the network's node that it runs. `None` for steps of the plan's own.
+    node: Option<usize>,
     work: Work,
     inputs: Vec<SlotId>,
     outputs: Vec<SlotId>,
@@ -248,7 +272,11 @@ impl Graph {
         let reports = passes::run(&mut network, &options.off)?;
         let input_types = self.inputs().map(|(_, of, _)| of).collect();
         let plan = planned(&network, options.layouts, &options.profiles, reports)?;
-        Ok(Plan { input_types, ..plan })
+        let recipe = match options.keep_constants {
+            true => Recipe { network, has_constants: true, ..plan.recipe },
+            false => plan.recipe,
+        };
+        Ok(Plan { input_types, recipe, ..plan })
     }
 }
 

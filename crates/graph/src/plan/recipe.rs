@@ -9,11 +9,14 @@ use super::pack;
 use crate::error::Result;
 use crate::network::{Network, Tensor, TensorId};
 
-/// The network of a plan, and how each node runs. Weights that are packed stand there without their elements.
+/// The network of a plan, and how each node runs. Weights that are packed stand there without their elements, unless
+/// [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants) asks for them.
 #[derive(Debug)]
 pub(super) struct Recipe {
     pub(super) network: Network,
     pub(super) choices: Vec<Choice>,
+    /// Whether all constants have their elements.
+    pub(super) has_constants: bool,
 }
 
 impl Recipe {
@@ -30,7 +33,7 @@ impl Recipe {
         let tensors = network.tensors.iter().enumerate().map(tensor).collect::<Result<Vec<_>>>()?;
         let Network { nodes, inputs, outputs, .. } = network;
         let network = Network::of(tensors, nodes.clone(), inputs.clone(), outputs.clone());
-        Ok(Recipe { network, choices })
+        Ok(Recipe { network, choices, has_constants: packed.is_empty() })
     }
 }
 

@@ -11,6 +11,56 @@ use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 
+/// Sees each step of a run before and after it runs. An error ends the run.
+pub(super) trait Watch {
+    fn before(&mut self, _step: usize, _state: &State<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn after(&mut self, _step: usize, _state: &State<'_>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Nobody looks.
+impl Watch for () {}
+
+/// The time that each step takes.
+struct Clock<'a> {
+    last: Instant,
+    seconds: &'a mut Vec<f64>,
+}
+
+impl Watch for Clock<'_> {
+    fn before(&mut self, _: usize, _: &State<'_>) -> Result<()> {
+        self.last = Instant::now();
+        Ok(())
+    }
+
+    fn after(&mut self, _: usize, _: &State<'_>) -> Result<()> {
+        self.seconds.push(self.last.elapsed().as_secs_f64());
+        Ok(())
+    }
+}
+
+/// The tensors of a run between two steps.
+pub(super) struct State<'a> {
+    pub(super) plan: &'a Plan,
+    tensors: &'a [Option<Tensor>],
+    memory: &'a Memory,
+}
+
+impl State<'_> {
+    /// The tensor in a slot. While it is held, no step may run.
+    pub(super) fn tensor(&self, slot: SlotId) -> Result<Tensor> {
+        let Slot { name, shared, .. } = &self.plan.slots[slot.0];
+        match shared {
+            true => self.plan.place(slot, self.memory),
+            false => self.tensors[slot.0].clone().ok_or_else(|| broken(name)),
+        }
+    }
+}
+
 impl Plan {
     /// Runs the plan on inputs in the order of [`inputs`](Self::inputs): contiguous, of the sizes it was made for.
     ///
@@ -18,7 +68,7 @@ impl Plan {
     /// `Invalid` for another number of inputs, other sizes, another dtype or other strides; `Engine` and `Operator` for what
     /// operators return: `OutOfMemory`, `ReorderDenied`, `PackMismatch` on another number of threads than the plan's.
     pub fn run(&self, inputs: &[&StridedTensor]) -> Result<Vec<StridedTensor>> {
-        self.run_watched(inputs, &mut |_| {})
+        self.run_watched(inputs, &mut ())
     }
 
     /// As [`run`](Self::run), with the time that each step took, in **seconds**, in the order of [`steps`](Self::steps).
@@ -27,22 +77,15 @@ impl Plan {
     /// As `run`.
     pub fn run_timed(&self, inputs: &[&StridedTensor]) -> Result<(Vec<StridedTensor>, Vec<f64>)> {
         let mut seconds = Vec::with_capacity(self.steps.len());
-        let mut last = None::<Instant>;
-        let results = self.run_watched(inputs, &mut |done| {
-            let now = Instant::now();
-            if let Some(last) = last.filter(|_| done > 0) {
-                seconds.push((now - last).as_secs_f64());
-            }
-            last = Some(now);
-        })?;
+        let results = self.run_watched(inputs, &mut Clock { last: Instant::now(), seconds: &mut seconds })?;
         Ok((results, seconds))
     }
 
-    /// Runs the plan. `watch` is called before the first step and after each one, with the number of steps so far.
-    fn run_watched(
+    /// Runs the plan under the eyes of `watch`.
+    pub(super) fn run_watched(
         &self,
         inputs: &[&StridedTensor],
-        watch: &mut (dyn FnMut(usize) + Send),
+        watch: &mut dyn Watch,
     ) -> Result<Vec<StridedTensor>> {
         self.check(inputs)?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
@@ -83,7 +126,7 @@ impl Plan {
         &self,
         inputs: &[&StridedTensor],
         memory: &mut Memory,
-        watch: &mut dyn FnMut(usize),
+        watch: &mut dyn Watch,
     ) -> Result<Vec<StridedTensor>> {
         let mut tensors: Vec<Option<Tensor>> = vec![None; self.slots.len()];
         for (slot, tensor) in self.slots.iter().zip(&mut tensors) {
@@ -93,13 +136,13 @@ impl Plan {
                 _ => None,
             };
         }
-        watch(0);
         for (i, step) in self.steps.iter().enumerate() {
+            watch.before(i, &State { plan: self, tensors: &tensors, memory })?;
             ledger::at(Site::Node(step.name.clone()), || self.run_step(step, &mut tensors, memory))?;
+            watch.after(i, &State { plan: self, tensors: &tensors, memory })?;
             for slot in &step.last_use {
                 tensors[slot.0] = None;
             }
-            watch(i + 1);
         }
         self.outputs
             .iter()
@@ -222,7 +265,7 @@ impl Plan {
     }
 }
 
-fn broken(name: &str) -> Error {
+pub(super) fn broken(name: &str) -> Error {
     Error::Invalid {
         what: format!("step `{name}`"),
         got: "a tensor that is not there".to_string(),

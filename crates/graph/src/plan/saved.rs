@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::build::{self, Choice};
 use super::forms::Form;
 use super::pack::{self, Weights};
-use super::recipe::{packed_only, without_elements};
+use super::recipe::{Recipe, packed_only, without_elements};
 use super::{Layouts, Measurements, Plan, Profiles, Reorder, planned};
 use crate::constant::ElementType;
 use crate::error::{Error, Result};
@@ -176,6 +176,27 @@ impl Plan {
         Stored::of(file)?.plan(file)
     }
 
+    /// As [`load`](Self::load), with the plain weights of a file that keeps them, for [`errors`](Self::errors).
+    ///
+    /// ```no_run
+    /// # use blocktensor_graph::Plan;
+    /// let plan = Plan::load_with_constants(&blocktensor::PackedFile::read("model.plan")?)?;
+    /// # Ok::<(), blocktensor_graph::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`load`](Self::load); [`Error::Invalid`] if the file keeps no plain weights.
+    pub fn load_with_constants(file: &PackedFile) -> Result<Plan> {
+        let stored = Stored::of(file)?;
+        if !stored.keeps_plain(file) {
+            let remedy = "save the plan with plain weights (`keep_plain`), or plan the graph itself";
+            return Err(bad("packed weights without the plain ones", remedy));
+        }
+        let network = stored.network(file, true)?;
+        let plan = stored.plan(file)?;
+        Ok(Plan { recipe: Recipe { network, has_constants: true, ..plan.recipe }, ..plan })
+    }
+
     /// As [`load`](Self::load), but where the weights do not fit this machine or its number of threads, the network is planned
     /// again, with the same [`Layouts`], from the plain weights in the file. The file must have been opened with
     /// [`PackedFile::read_or_repack`] or [`PackedFile::map_or_repack`].
@@ -185,8 +206,7 @@ impl Plan {
     pub fn load_or_replan(file: &PackedFile, profiles: &Profiles) -> Result<Plan> {
         let stored = Stored::of(file)?;
         let Some(misfit) = stored.misfit(file) else { return stored.plan(file) };
-        let mut packed = (0..stored.nodes.len()).filter(|&i| stored.nodes[i].packed.is_some());
-        if packed.any(|i| file.plain(&packed_name(i)).is_err()) {
+        if !stored.keeps_plain(file) {
             return Err(Error::Engine(misfit));
         }
         let network = stored.network(file, true)?;
@@ -350,6 +370,12 @@ impl Stored {
             None if known.is_empty() => Err(damaged("no outputs")),
             None => Ok(()),
         }
+    }
+
+    /// Whether the file has the plain weights of all nodes that are packed.
+    fn keeps_plain(&self, file: &PackedFile) -> bool {
+        let mut packed = (0..self.nodes.len()).filter(|&i| self.nodes[i].packed.is_some());
+        packed.all(|i| file.plain(&packed_name(i)).is_ok())
     }
 
     /// The plan, with its packed weights.

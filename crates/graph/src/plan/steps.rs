@@ -139,7 +139,7 @@ impl Plan {
         self.outputs.iter().map(|(_, id)| id.0)
     }
 
-    fn step_info<'a>(&'a self, step: &'a Step) -> StepInfo<'a> {
+    pub(super) fn step_info<'a>(&'a self, step: &'a Step) -> StepInfo<'a> {
         let (kind, fused, implementation): (_, &str, _) = match &step.work {
             Work::Operator { implementation, fused, .. } => {
                 (StepKind::Operator, fused, implementation.as_deref())

@@ -148,6 +148,7 @@ pub(super) fn is_lasting(error: &Error) -> bool {
             source,
             E::UnsupportedOp(_)
                 | E::InvalidArgument(_)
+                | E::KeyMismatch(_)
                 | E::LayoutMismatch(_)
                 | E::ShapeMismatch(_)
                 | E::UnsupportedStride(_)

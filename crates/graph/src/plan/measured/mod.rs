@@ -11,7 +11,7 @@ mod estimate;
 mod explain;
 mod profile;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Instant;

@@ -8,10 +8,10 @@ use super::costs::settle;
 use super::*;
 use crate::{Constant, Graph, Param, Sizes, ValueId};
 
-struct Random(u64);
+pub(in crate::plan) struct Random(pub(in crate::plan) u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub(in crate::plan) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (self.0 >> 33) as usize % n
     }
@@ -20,14 +20,14 @@ impl Random {
         self.below(1 << 20) as f64 / f64::from(1 << 20)
     }
 
-    fn tensor(&mut self, dims: &[usize]) -> StridedTensor {
+    pub(in crate::plan) fn tensor(&mut self, dims: &[usize]) -> StridedTensor {
         let values: Vec<f32> = (0..dims.iter().product()).map(|_| self.cost() as f32 - 0.5).collect();
         StridedTensor::from_slice(&values, dims).unwrap()
     }
 }
 
 /// A random network of images with sums, concatenations and several outputs.
-fn graph(random: &mut Random, nodes: usize) -> Graph {
+pub(in crate::plan) fn graph(random: &mut Random, nodes: usize) -> Graph {
     let mut graph = Graph::new();
     let channels = [3, 8, 17, 24][random.below(4)];
     let x = graph.input("image", &[1.into(), channels.into(), 6.into(), 5.into()]).unwrap();
@@ -255,4 +255,19 @@ fn what_fails_for_want_of_memory_is_tried_again() {
         TensorDesc::strided(&dims, blocktensor::DType::F32, MemoryFormat::Contiguous).unwrap()
     });
     assert!(costs::is_lasting(&operator(blocktensor::Operator::infer(&kernel, &shapes).unwrap_err())));
+}
+
+/// Packed linear layers take no blocked source, which dry candidates have: that candidate is impossible, and not the plan.
+#[test]
+fn estimates_do_without_a_candidate_whose_layout_is_refused() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[2.into(), 16.into(), 12.into()]).unwrap();
+    let mut constant =
+        |name: &str, dims: &[usize]| graph.constant(name, Constant::F32(Random(3).tensor(dims))).unwrap();
+    let (w, v) = (constant("w", &[16, 16, 3]), constant("v", &[7, 10]));
+    let y = graph.op("conv", "conv1d", &[("x", x), ("weights", w)], &[]).unwrap();
+    let y = graph.op("fc", "linear", &[("x", y), ("weights", v)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let options = crate::PlanOptions::new(Layouts::Measured).profiles(Profiles::Estimated);
+    assert_eq!(graph.plan(&options).unwrap().outputs().next().unwrap().1.dims(), [2, 16, 7]);
 }

@@ -1,0 +1,85 @@
+//! Element-wise ops of several operands, which broadcast, and of numbers for each channel.
+
+use super::{Call, Evaluate, Values, each, functions as f};
+use crate::error::Result;
+
+pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
+    Some(match op {
+        "add" => |call| binary(call, |a, b| a + b),
+        "sub" => |call| binary(call, |a, b| a - b),
+        "mul" => |call| binary(call, |a, b| a * b),
+        "div" => |call| binary(call, |a, b| a / b),
+        "pow" => |call| binary(call, f64::powf),
+        "maximum" => |call| binary(call, f::maximum),
+        "minimum" => |call| binary(call, f::minimum),
+        "eq" => |call| binary(call, |a, b| truth(a == b)),
+        "ne" => |call| binary(call, |a, b| truth(a != b)),
+        "lt" => |call| binary(call, |a, b| truth(a < b)),
+        "le" => |call| binary(call, |a, b| truth(a <= b)),
+        "gt" => |call| binary(call, |a, b| truth(a > b)),
+        "ge" => |call| binary(call, |a, b| truth(a >= b)),
+        "where" => choice,
+        "add_channel" => |call| of_channels(call, "values", |x, v| x + v),
+        "mul_channel" => |call| of_channels(call, "values", |x, v| x * v),
+        "prelu" => |call| of_channels(call, "weights", f::leaky_relu),
+        _ => return None,
+    })
+}
+
+/// 1 or 0, as comparisons give it.
+pub(super) fn truth(holds: bool) -> f64 {
+    if holds { 1.0 } else { 0.0 }
+}
+
+/// The element of an operand with the sizes `own` that is broadcast to element `i` of `dims`.
+pub(super) fn source(i: usize, dims: &[usize], own: &[usize]) -> usize {
+    let (mut rest, mut at, mut stride) = (i, 0, 1);
+    for (axis, &size) in dims.iter().enumerate().rev() {
+        let index = rest % size.max(1);
+        rest /= size.max(1);
+        let own_axis = (axis + own.len()).checked_sub(dims.len());
+        if let Some(&own_size) = own_axis.and_then(|axis| own.get(axis)) {
+            at += if own_size == 1 { 0 } else { index * stride };
+            stride *= own_size;
+        }
+    }
+    at
+}
+
+/// Element `i` of the result reads this element of an operand.
+fn broadcast<'a>(values: &'a Values, dims: &'a [usize]) -> impl Fn(usize) -> f64 + Sync + 'a {
+    move |i| match &values.data[..] {
+        data if values.dims == dims => data[i],
+        [one] => *one,
+        data => data[source(i, dims, &values.dims)],
+    }
+}
+
+fn binary(call: &Call<'_>, function: impl Fn(f64, f64) -> f64 + Sync) -> Result<Vec<Vec<f64>>> {
+    let dims = call.result();
+    let (a, b) = (broadcast(call.input("a")?, dims), broadcast(call.input("b")?, dims));
+    Ok(vec![each(dims.iter().product(), |i| function(a(i), b(i)))?])
+}
+
+fn choice(call: &Call<'_>) -> Result<Vec<Vec<f64>>> {
+    let dims = call.result();
+    let condition = broadcast(call.input("condition")?, dims);
+    let (a, b) = (broadcast(call.input("a")?, dims), broadcast(call.input("b")?, dims));
+    let chosen = |i| if condition(i) != 0.0 { a(i) } else { b(i) };
+    Ok(vec![each(dims.iter().product(), chosen)?])
+}
+
+/// Axis 1 holds the channels. There is a number for each, or one for all.
+fn of_channels(
+    call: &Call<'_>,
+    name: &str,
+    function: impl Fn(f64, f64) -> f64 + Sync,
+) -> Result<Vec<Vec<f64>>> {
+    let (x, numbers) = (call.input("x")?, call.input(name)?);
+    let (_, channels, pixels) = super::around(&x.dims, 1);
+    let number = |i: usize| match &numbers.data[..] {
+        [one] => *one,
+        list => list[i / pixels % channels],
+    };
+    Ok(vec![each(x.data.len(), |i| function(x.data[i], number(i)))?])
+}
