@@ -1,7 +1,6 @@
 //! Chooses a layout for every step, and adds the reorders that the choice needs.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
@@ -10,7 +9,8 @@ use super::forms::{
     DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_foreign, is_sparse, kinds, same_order,
 };
 use super::in_place::{self, Overwrite};
-use super::pack::{self, Packed, Weights};
+use super::pack::{self, Weights};
+use super::packs::{Packs, not_a_stem};
 use super::recipe::Recipe;
 use super::steps::Effort;
 use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
@@ -35,7 +35,7 @@ pub(super) fn uniform(
 
 /// How the nodes could run in a plan for one target order. Weights are not packed, so some may turn out not to run.
 pub(super) fn choices(network: &Network, target: Target) -> Result<Vec<Vec<Choice>>> {
-    let packs = Packs { dry: true, ..Packs::default() };
+    let packs = Packs::dry();
     let mut builder = Builder::new(network, target, &packs)?;
     let mut all = Vec::with_capacity(network.nodes.len());
     for (i, node) in network.nodes.iter().enumerate() {
@@ -99,21 +99,6 @@ pub(super) struct Choice {
     pub(super) outputs: Vec<TensorDesc>,
     /// Whether weights are still to be packed.
     pub(super) unpacked: bool,
-}
-
-/// A node, and the descriptors of its operands and of its results.
-type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>);
-
-fn pack_key(i: usize, choice: &Choice) -> PackKey {
-    (i, choice.inputs.iter().map(|(_, desc)| desc.clone()).collect(), choice.outputs.clone())
-}
-
-/// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
-#[derive(Default)]
-pub(super) struct Packs {
-    kept: Mutex<HashMap<PackKey, Packed>>,
-    /// Whether nothing is packed yet, and results are taken to be in the order of the form.
-    dry: bool,
 }
 
 pub(super) struct Builder<'a> {
@@ -289,7 +274,7 @@ impl<'a> Builder<'a> {
         let op = shared(&node.op);
         let choice =
             Choice { form, op, weights: None, implementation: None, inputs, outputs, unpacked: true };
-        if self.packs.dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
+        if self.packs.is_dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
     }
 
     /// The node as another crate's backend prefers it.
@@ -476,49 +461,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-impl Packs {
-    /// What runs this choice, if its weights are packed already.
-    pub(super) fn implementation(&self, i: usize, choice: &Choice) -> Option<String> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(kept.get(&pack_key(i, choice))?.implementation.clone())
-    }
-
-    /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.
-    pub(super) fn packed(&self, network: &Network, i: usize, choice: &Choice) -> Result<Choice> {
-        if !choice.unpacked {
-            return Ok(choice.clone());
-        }
-        let node = &network.nodes[i];
-        let of_operator = |source: blocktensor::Error| Error::Operator {
-            node: node.name.clone(),
-            op: node.op.op().to_string(),
-            source,
-        };
-        let key = pack_key(i, choice);
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
-        let packed = match kept {
-            Some(packed) => packed,
-            None => {
-                let stem = match choice.form {
-                    Form::Stem => choice.outputs[0].layout().copied(),
-                    _ => None,
-                };
-                let packed = pack::pack(network, node, &choice.inputs, stem).map_err(of_operator)?;
-                let packed = packed.ok_or_else(|| not_a_stem(node))?;
-                self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key, packed.clone());
-                packed
-            }
-        };
-        let Packed { op, implementation, inputs } = packed;
-        let inputs: Vec<_> = inputs.into_iter().map(|i| choice.inputs[i].clone()).collect();
-        let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
-        let outputs = op.infer(&descs).map_err(of_operator)?;
-        let implementation = Some(implementation);
-        let weights = Some(Arc::clone(&op));
-        Ok(Choice { form: choice.form, op, weights, implementation, inputs, outputs, unpacked: false })
-    }
-}
-
 /// Where a result goes.
 fn place_of(desc: &TensorDesc) -> Place {
     if is_foreign(desc) { Place::Foreign } else { Place::Arena(0) }
@@ -528,14 +470,5 @@ fn shared(op: &Operation) -> Arc<dyn Operator> {
     match op {
         Operation::Bound(op) => Arc::new(op.clone()),
         Operation::Other(op) => Arc::clone(op),
-    }
-}
-
-fn not_a_stem(node: &Node) -> Error {
-    Error::Invalid {
-        what: format!("node `{}`", node.name),
-        got: "a convolution that is no stem".to_string(),
-        rule: "a stem has constant weights".to_string(),
-        remedy: "it runs in another form".to_string(),
     }
 }

@@ -11,6 +11,7 @@ mod measured;
 mod memory;
 mod observe;
 mod pack;
+mod packs;
 mod recipe;
 mod run;
 mod saved;
@@ -35,9 +36,9 @@ use crate::graph::Graph;
 use crate::network::{Network, TensorId};
 use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
-use build::Packs;
 use forms::Target;
 pub(crate) use forms::VIEWS;
+use packs::Packs;
 use recipe::Recipe;
 use steps::Effort;
 

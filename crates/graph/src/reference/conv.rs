@@ -133,16 +133,15 @@ fn run(call: &Call<'_>, transposed: bool) -> Result<Vec<f64>> {
     let [_, channels, sizes @ ..] = image(&x.dims);
     let [_, results, result_sizes @ ..] = image(call.result());
     let [_, _, kernel @ ..] = image(&weights.dims);
-    let padding = call.counts("padding")?;
-    // Begins, then ends: the ends show in the sizes of the result alone.
-    let begins = if rank > 0 && padding.len() == 2 * rank { &padding[..rank] } else { &padding[..] };
+    // The padding after each axis shows in the sizes of the result alone.
+    let [padding, _] = call.sides("padding", rank)?;
     let (small, large) = if transposed { (sizes, result_sizes) } else { (result_sizes, sizes) };
     let axes = Axes {
         small,
         large,
         kernel,
         stride: call.spatial("stride", rank, 1)?,
-        padding: call.each_axis("padding", begins, rank, 0)?,
+        padding,
         dilation: call.spatial("dilation", rank, 1)?,
     };
     let fused = Fused::of(call)?;

@@ -70,6 +70,8 @@ fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
     let (x, weights, bias) = (call.input("x")?, call.input("weights")?, call.optional("bias"));
     let (outputs, inputs) = match weights.dims[..] {
         [outputs, inputs] => (outputs, inputs),
+        // One output, without an axis in the result.
+        [inputs] => (1, inputs),
         _ => return Err(call.lacks("weights")),
     };
     let rows = call.result().iter().product::<usize>() / outputs.max(1);
@@ -96,9 +98,13 @@ fn linear(call: &Call<'_>) -> Result<Vec<f64>> {
 /// The product over the last two axes; those before them broadcast.
 fn matmul(call: &Call<'_>) -> Result<Vec<f64>> {
     let (a, b, dims) = (call.input("a")?, call.input("b")?, call.result());
-    let ([.., m, k], [.., n]) = (&a.dims[..], &b.dims[..]) else { return Err(call.lacks("a")) };
+    // A vector is one row of `a`, or one column of `b`; the result has no axis for it.
+    let (is_row, is_column) = (a.dims.len() == 1, b.dims.len() == 1);
+    let of_a = if is_row { [&[1], &a.dims[..]].concat() } else { a.dims.clone() };
+    let of_b = if is_column { [&b.dims[..], &[1]].concat() } else { b.dims.clone() };
+    let ([.., m, k], [.., n]) = (&of_a[..], &of_b[..]) else { return Err(call.lacks("a")) };
     let (m, k, n) = (*m, *k, *n);
-    let batch = &dims[..dims.len().saturating_sub(2)];
+    let batch = &dims[..dims.len() - usize::from(!is_row) - usize::from(!is_column)];
     let mut data = filled(dims.iter().product(), 0.0)?;
     if m * n == 0 {
         return Ok(data);
@@ -108,7 +114,7 @@ fn matmul(call: &Call<'_>) -> Result<Vec<f64>> {
             let own = &own[..own.len() - 2];
             super::binary::source(i, batch, own) * size
         };
-        let (from_a, from_b) = (first(&a.dims, m * k), first(&b.dims, k * n));
+        let (from_a, from_b) = (first(&of_a, m * k), first(&of_b, k * n));
         add_product(&a.data[from_a..][..m * k], &b.data[from_b..][..k * n], (k, n), to);
     }
     Ok(data)

@@ -206,6 +206,16 @@ impl<'a> Call<'a> {
         self.each_axis(name, &list, rank, missing)
     }
 
+    /// The numbers before and after each axis: one list for both, or all before all.
+    fn sides(&self, name: &str, rank: usize) -> Result<[[usize; 3]; 2]> {
+        let list = self.counts(name)?;
+        let (before, after) = match list.len() {
+            n if n == 2 * rank && n > 1 => list.split_at(rank),
+            _ => (&list[..], &list[..]),
+        };
+        Ok([self.each_axis(name, before, rank, 0)?, self.each_axis(name, after, rank, 0)?])
+    }
+
     fn each_axis(&self, name: &str, list: &[usize], rank: usize, missing: usize) -> Result<[usize; 3]> {
         let mut all = [missing; 3];
         let axes = all.len().checked_sub(rank).and_then(|first| all.get_mut(first..));

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::plan::VIEWS;
 
 /// Ops besides [`VIEWS`] whose results have elements of their operands, or a constant, in another order.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     "cat",
     "channel_shuffle",
     "flip",
@@ -17,6 +17,7 @@ const OTHERS: [&str; 10] = [
     "pad",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "reshape",
     "roll",
     "stack",
 ];

@@ -51,16 +51,16 @@ fn run(call: &Call<'_>, kind: Kind, fold: Fold) -> Result<Vec<f64>> {
             let kernel = call.spatial("kernel", rank, 1)?;
             let stride =
                 if call.counts("stride")?.is_empty() { kernel } else { call.spatial("stride", rank, 1)? };
-            let padding = call.spatial("padding", rank, 0)?;
+            let [before, after] = call.sides("padding", rank)?;
             let dilation = if fold == Max { call.spatial("dilation", rank, 1)? } else { [1; 3] };
             let counts_padding = fold == Mean && call.flag("count_include_pad")?;
             let span = |axis: usize, i: usize| {
-                let (size, pad) = (sizes[axis] as isize, padding[axis] as isize);
+                let (size, pad) = (sizes[axis] as isize, before[axis] as isize);
                 let from = (i * stride[axis]) as isize - pad;
                 let taps = (0..kernel[axis]).map(|k| from + (k * dilation[axis]) as isize);
                 let taps: Vec<usize> = taps.filter(|t| (0..size).contains(t)).map(|t| t as usize).collect();
                 // The padding counts, but nothing behind it.
-                let whole = (from + kernel[axis] as isize).min(size + pad) - from;
+                let whole = (from + kernel[axis] as isize).min(size + after[axis] as isize) - from;
                 let count = if counts_padding { whole as usize } else { taps.len() };
                 Span { taps, count }
             };

@@ -37,6 +37,25 @@ fn ints(list: &[i64]) -> Value {
 }
 
 #[test]
+fn vectors_are_rows_and_columns() {
+    let (m, v) = ([0.0, 1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 10.0, 100.0]);
+    gives("matmul", &[("a", &[2, 3], &m), ("b", &[3], &v)], &[], &[2], &[210.0, 543.0]);
+    gives("matmul", &[("a", &[3], &v), ("b", &[3, 2], &m)], &[], &[2], &[420.0, 531.0]);
+    gives("matmul", &[("a", &[3], &v), ("b", &[3], &v)], &[], &[], &[10101.0]);
+    gives("linear", &[("x", &[2, 3], &m), ("weights", &[3], &v)], &[], &[2], &[210.0, 543.0]);
+}
+
+#[test]
+fn uneven_padding_of_pools() {
+    let x = [1.0, 2.0, 3.0, 4.0];
+    let params = [("kernel", ints(&[2])), ("stride", ints(&[2])), ("padding", ints(&[1, 0]))];
+    gives("max_pool1d", &[("x", &[1, 1, 4], &x)], &params, &[1, 1, 2], &[1.0, 3.0]);
+    gives("avg_pool1d", &[("x", &[1, 1, 4], &x)], &params, &[1, 1, 2], &[0.5, 2.5]);
+    let params = [("kernel", ints(&[2])), ("stride", ints(&[2])), ("padding", ints(&[0, 1]))];
+    gives("avg_pool1d", &[("x", &[1, 1, 3], &x[..3])], &params, &[1, 1, 2], &[1.5, 1.5]);
+}
+
+#[test]
 fn convolutions() {
     let x = [1.0, 2.0, 3.0, 4.0];
     // Taps 10 and 1 on a row; padding 1 before it and none after.

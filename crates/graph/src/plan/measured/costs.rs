@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use blocktensor::TensorDesc;
 
-use super::super::build::{Choice, Packs};
+use super::super::build::Choice;
 use super::super::forms::VIEWS;
+use super::super::packs::Packs;
 use super::super::{join, run};
 use super::cache::Cache;
 use super::candidates::data;

@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{Layout, MemoryFormat, TensorDesc};
 
-use super::super::build::{Choice, Packs};
+use super::super::build::Choice;
+use super::super::packs::Packs;
 use super::super::steps::Effort;
 use super::candidates::data;
 use super::choose::{Costs, Edge};

@@ -19,8 +19,9 @@ use std::time::Instant;
 use blocktensor::{StridedTensor, TensorDesc};
 use serde::{Deserialize, Serialize};
 
-use super::build::{self, Choice, Packs};
+use super::build::{self, Choice};
 use super::forms::Target;
+use super::packs::Packs;
 use super::{Layouts, Plan, Profiles};
 use crate::error::Result;
 use crate::minimise::Solution;

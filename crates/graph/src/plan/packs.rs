@@ -1,0 +1,84 @@
+//! The packed weights of one planning.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use blocktensor::TensorDesc;
+
+use super::build::Choice;
+use super::forms::Form;
+use super::pack::{self, Packed};
+use crate::error::{Error, Result};
+use crate::network::{Network, Node};
+
+/// A node, and the descriptors of its operands and of its results.
+type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>);
+
+fn pack_key(i: usize, choice: &Choice) -> PackKey {
+    (i, choice.inputs.iter().map(|(_, desc)| desc.clone()).collect(), choice.outputs.clone())
+}
+
+/// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
+#[derive(Default)]
+pub(super) struct Packs {
+    kept: Mutex<HashMap<PackKey, Packed>>,
+    /// Whether nothing is packed yet, and results are taken to be in the order of the form.
+    pub(super) is_dry: bool,
+}
+
+impl Packs {
+    /// For looking at what could be packed.
+    pub(super) fn dry() -> Packs {
+        Packs { is_dry: true, ..Packs::default() }
+    }
+
+    /// What runs this choice, if its weights are packed already.
+    pub(super) fn implementation(&self, i: usize, choice: &Choice) -> Option<String> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(kept.get(&pack_key(i, choice))?.implementation.clone())
+    }
+
+    /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.
+    pub(super) fn packed(&self, network: &Network, i: usize, choice: &Choice) -> Result<Choice> {
+        if !choice.unpacked {
+            return Ok(choice.clone());
+        }
+        let node = &network.nodes[i];
+        let of_operator = |source: blocktensor::Error| Error::Operator {
+            node: node.name.clone(),
+            op: node.op.op().to_string(),
+            source,
+        };
+        let key = pack_key(i, choice);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let packed = match kept {
+            Some(packed) => packed,
+            None => {
+                let stem = match choice.form {
+                    Form::Stem => choice.outputs[0].layout().copied(),
+                    _ => None,
+                };
+                let packed = pack::pack(network, node, &choice.inputs, stem).map_err(of_operator)?;
+                let packed = packed.ok_or_else(|| not_a_stem(node))?;
+                self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key, packed.clone());
+                packed
+            }
+        };
+        let Packed { op, implementation, inputs } = packed;
+        let inputs: Vec<_> = inputs.into_iter().map(|i| choice.inputs[i].clone()).collect();
+        let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
+        let outputs = op.infer(&descs).map_err(of_operator)?;
+        let implementation = Some(implementation);
+        let weights = Some(Arc::clone(&op));
+        Ok(Choice { form: choice.form, op, weights, implementation, inputs, outputs, unpacked: false })
+    }
+}
+
+pub(super) fn not_a_stem(node: &Node) -> Error {
+    Error::Invalid {
+        what: format!("node `{}`", node.name),
+        got: "a convolution that is no stem".to_string(),
+        rule: "a stem has constant weights".to_string(),
+        remedy: "it runs in another form".to_string(),
+    }
+}
