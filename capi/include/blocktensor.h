@@ -30,8 +30,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// The version of the ABI that the header describes. Another version is another ABI.
-#define BT_ABI_VERSION 1
+// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
+#define BT_ABI_VERSION 2
+
+// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
+#define BT_ABI_OLDEST 1
 
 // Kinds of errors. Their numbers never change.
 enum bt_code
@@ -1118,7 +1121,7 @@ bt_status bt_plan_run(bt_handle plan,
                       size_t room,
                       size_t *count);
 
-// The ABI version of the library; compare it with the header's `BT_ABI_VERSION`.
+// The ABI version of the library. `bt_get_api` tells whether it runs programs of the header's `BT_ABI_VERSION`.
 uint32_t bt_abi_version(void);
 
 // Versions of the library and of oneDNN, and the instruction set: `blocktensor 0.1.0, oneDNN 3.14.1 (...)`.
@@ -1134,7 +1137,8 @@ bt_status bt_build_info(char *text,
                         size_t *needed);
 
 // The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
-// error, if this library is older than the header.
+// error, if this library is older than the header, or no longer runs programs of that version. So every program can check that
+// it has the right library: with `bt_get_api(BT_ABI_VERSION, sizeof(bt_api))`.
 const struct bt_api *bt_get_api(uint32_t version,
                                 size_t struct_size);
 

@@ -56,7 +56,7 @@ pub use plan::{bt_named_size, bt_plan_inputs, bt_plan_new, bt_plan_outputs, bt_p
 pub use reorder::{bt_reorder_into, bt_to_blocked, bt_to_strided};
 pub use scopes::{bt_body, bt_deny_reorders, bt_record, bt_run, bt_run_with_threads, bt_thread_count};
 pub use status::{bt_code, bt_last_error_code, bt_last_error_message, bt_status};
-pub use table::{BT_ABI_VERSION, bt_abi_version, bt_build_info, bt_get_api, bt_version};
+pub use table::{BT_ABI_OLDEST, BT_ABI_VERSION, bt_abi_version, bt_build_info, bt_get_api, bt_version};
 pub use temporaries::{bt_keep, bt_scope};
 pub use tensor::{
     bt_cast, bt_dtype, bt_info, bt_release, bt_reshape, bt_tensor_data, bt_tensor_from_data, bt_tensor_info,

@@ -24,10 +24,13 @@ use crate::temporaries::*;
 use crate::tensor::*;
 use crate::text::*;
 
-/// The version of the ABI that the header describes. Another version is another ABI.
-pub const BT_ABI_VERSION: u32 = 1;
+/// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
+pub const BT_ABI_VERSION: u32 = 2;
 
-/// The ABI version of the library; compare it with the header's `BT_ABI_VERSION`.
+/// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
+pub const BT_ABI_OLDEST: u32 = 1;
+
+/// The ABI version of the library. `bt_get_api` tells whether it runs programs of the header's `BT_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_abi_version() -> u32 {
     BT_ABI_VERSION
@@ -141,15 +144,19 @@ static API: bt_api = bt_api {
 };
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
-/// error, if this library is older than the header.
+/// error, if this library is older than the header, or no longer runs programs of that version. So every program can check that
+/// it has the right library: with `bt_get_api(BT_ABI_VERSION, sizeof(bt_api))`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_get_api(version: u32, struct_size: usize) -> *const bt_api {
     let op = "bt_get_api";
     let status = guard(op, || {
         let (ours, least) = (size_of::<bt_api>(), std::mem::offset_of!(bt_api, abi_version));
-        if version != BT_ABI_VERSION || struct_size > ours || struct_size < least {
+        let known = (BT_ABI_OLDEST..=BT_ABI_VERSION).contains(&version);
+        if !known || struct_size > ours || struct_size < least {
             let got = format!("version {version}, {struct_size} bytes");
-            let rule = format!("this library's table has version {BT_ABI_VERSION} and {ours} bytes");
+            let rule = format!(
+                "this library has versions {BT_ABI_OLDEST} to {BT_ABI_VERSION}, and a table of {ours} bytes"
+            );
             let remedy = "load a library of the header's version, at least as new as the header";
             return Err(Error::AbiMismatch(Complaint::new(op, "version", got, rule, remedy)));
         }
