@@ -1,8 +1,14 @@
 //! Programs that tests compile and run.
 #![allow(dead_code)]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// Says what a test left out. Unlike `println!`, this is shown where a test succeeds, too.
+pub fn announce(what: &str) {
+    writeln!(std::io::stderr(), "{what}").unwrap();
+}
 
 /// The folder of the shared library that was compiled with this test.
 pub fn library() -> PathBuf {
@@ -41,7 +47,7 @@ pub fn compiled(example: &str, dir: &Path) -> PathBuf {
 /// What a program prints under valgrind, which supports no more than AVX2; `None` if it is not installed.
 pub fn under_valgrind(program: &Path, arguments: &[&Path]) -> Option<String> {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is not installed: the program ran without it");
+        announce("valgrind is not installed: the program ran without it");
         return None;
     }
     let mut valgrind = Command::new("valgrind");
