@@ -141,6 +141,74 @@ fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
+/// Random weights of the network in cnn.c, as a trained one might have them.
+fn network(path: &Path) {
+    let mut dict = StateDict::new();
+    let mut insert = |name: String, dims: &[usize], scale: f32, shift: f32, seed: u64| {
+        let values = support::calls::noise(dims.iter().product(), seed);
+        let values: Vec<f32> = values.iter().map(|v| v * scale + shift).collect();
+        dict.insert(name, StridedTensor::from_slice(&values, dims).unwrap());
+    };
+    for (i, (conv, norm, dims)) in [
+        ("conv1", "bn1", [16, 3, 7, 7]),
+        ("layer1.conv1", "layer1.bn1", [16, 16, 3, 3]),
+        ("layer1.conv2", "layer1.bn2", [16, 16, 3, 3]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let seed = 10 * i as u64;
+        insert(format!("{conv}.weight"), &dims, 0.2, 0.0, seed + 1);
+        for (part, scale, shift, seed) in [
+            ("weight", 0.3, 1.0, seed + 2),
+            ("bias", 0.2, 0.0, seed + 3),
+            ("running_mean", 0.2, 0.0, seed + 4),
+            ("running_var", 0.3, 1.0, seed + 5),
+        ] {
+            insert(format!("{norm}.{part}"), &[16], scale, shift, seed);
+        }
+    }
+    insert("fc.weight".into(), &[10, 16], 0.3, 0.0, 91);
+    insert("fc.bias".into(), &[10], 0.3, 0.0, 92);
+    dict.save(path).unwrap();
+}
+
+#[test]
+fn a_c_program_packs_a_network_saves_it_and_maps_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (weights, packed) = (folder.path().join("net.safetensors"), folder.path().join("net.packed"));
+    network(&weights);
+    let program = compiled("cnn", folder.path());
+    let mut command = Command::new(&program);
+    let command = command.args([&weights, &packed]).env("LD_LIBRARY_PATH", library());
+    if cfg!(not(feature = "onednn")) {
+        let out = command.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        // There is no stem without oneDNN, and the scope frees what was made before that.
+        assert!(
+            out.status.code() == Some(1) && said.contains("conv2d") && said.contains("live handles: 0"),
+            "{said}"
+        );
+        return;
+    }
+    let check = |said: &str| {
+        for part in ["packed and unpacked scores: ", "live handles: 0\n"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let line = said.lines().find_map(|l| l.strip_prefix("relative distance: ")).unwrap();
+        assert!(line.parse::<f64>().unwrap() < 1e-5, "{said}");
+    };
+    check(&run(command));
+    if let Some(said) = under_valgrind(&program, &[&weights, &packed]) {
+        check(&said);
+    }
+    // A damaged file of weights is an error with a text.
+    std::fs::write(&weights, "no weights").unwrap();
+    let out =
+        Command::new(&program).args([&weights, &packed]).env("LD_LIBRARY_PATH", library()).output().unwrap();
+    assert!(!out.status.success() && String::from_utf8_lossy(&out.stdout).contains("net.safetensors"));
+}
+
 const LOADS: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
