@@ -32,8 +32,8 @@ pub(crate) struct File {
 }
 
 impl File {
-    fn new(file: PackedFile) -> Object {
-        Object::File(Box::new(File { names: Names::new(file.names()), file }))
+    fn new(file: PackedFile) -> Box<File> {
+        Box::new(File { names: Names::new(file.names()), file })
     }
 
     pub(crate) fn names(&self) -> &Names {
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn bt_packed_file_read(
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         let file = if repack { PackedFile::read_or_repack(path)? } else { PackedFile::read(path)? };
-        *out = give(File::new(file));
+        *out = give(Object::File(File::new(file)));
         Ok(())
     })
 }
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn bt_packed_file_map(
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         // SAFETY: the caller's promise about the file.
         let file = unsafe { if repack { PackedFile::map_or_repack(path)? } else { PackedFile::map(path)? } };
-        *out = give(File::new(file));
+        *out = give(Object::File(File::new(file)));
         Ok(())
     })
 }

@@ -52,6 +52,17 @@ fn a_cpp_program_uses_every_class_of_the_header() {
     }
 }
 
+#[test]
+fn the_cpp_program_in_the_docs_compiles() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = include().join("../../docs/c.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let shown = page.split("```cpp\n").nth(1).unwrap().split("```").next().unwrap();
+    let source = folder.path().join("page.cpp");
+    std::fs::write(&source, shown).unwrap();
+    run(cxx().arg("-fsyntax-only").arg(&source));
+}
+
 /// Two files of one program may include it: it defines nothing twice.
 #[test]
 fn the_cpp_header_may_be_included_by_several_files() {

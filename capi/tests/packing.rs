@@ -232,13 +232,13 @@ fn packed_files_return_every_kind_to_the_bit() {
     let conv = pack(bt_pack_conv, random(&[16, 16, 3, 3], 3), random(&[16], 4), &params, xb).unwrap();
     let up = pack(bt_pack_conv_transpose, random(&[16, 8, 2, 2], 5), 0, &[ints(c"stride", &[2])], x).unwrap();
     let fc = pack_linear(random(&[10, 16], 6), 0, 2).unwrap();
-    let mut items = vec![(c"fc", fc, line), (c"layer.conv", conv, xb), (c"up\n", up, x)];
-    #[cfg(feature = "onednn")]
-    {
+    let stem = cfg!(feature = "onednn").then(|| {
         let image = random(&[1, 3, 9, 9], 7);
-        let stem = pack_stem(random(&[16, 3, 3, 3], 8), &params, image, None).unwrap();
-        items.insert(2, (c"stem", stem, image));
-    }
+        (c"stem", pack_stem(random(&[16, 3, 3, 3], 8), &params, image, None).unwrap(), image)
+    });
+    let mut items = vec![(c"fc", fc, line), (c"layer.conv", conv, xb)];
+    items.extend(stem);
+    items.push((c"up\n", up, x));
     for keep_plain in [false, true] {
         let writer = writer(keep_plain);
         items.iter().for_each(|(name, packed, _)| add(writer, name, *packed).unwrap());
