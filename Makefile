@@ -19,11 +19,12 @@ PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
 
-.PHONY: help demo test deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
+.PHONY: help demo test install deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
+	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
 	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
 	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
@@ -71,6 +72,18 @@ test:
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
 	scripts/msrv.sh
 	scripts/deny.sh
+
+# LIBRARY=/folder installs libraries that are compiled already, such as those of an earlier `make install`, and compiles nothing.
+PREFIX ?= /usr/local
+install: export PREFIX := $(PREFIX)
+install: export DESTDIR := $(DESTDIR)
+
+install:
+ifndef LIBRARY
+	@scripts/setup.sh $(SOURCE)
+	@$(CARGO) build --release $(FEATURES) --package blocktensor-capi
+endif
+	@scripts/install.sh "$(or $(LIBRARY),$(CARGO_TARGET_DIR)/release)"
 
 # Stricter than in `make test`: it is an error if advisories cannot be fetched.
 deny:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what the build needs and the machine lacks. On Debian and Ubuntu it installs; elsewhere it names what is missing
 # and stops. Arguments: "bundled" (to compile oneDNN), "bindgen" (to generate bindings), "lint" (rustfmt, clippy), "test"
-# (valgrind and Python, for the tests of the C interface).
+# (valgrind, Python, pkg-config and CMake, for the tests of the C interface).
 set -euo pipefail
 
 want() { case " $wants " in *" $1 "*) true ;; *) false ;; esac; }
@@ -18,7 +18,7 @@ names=()
 need() { names+=("$1"); packages+=("$2"); }
 have cc || need "a C compiler" gcc
 have c++ || need "a C++ compiler" g++
-if want system; then
+if want system && ! want test; then
     have pkg-config || need pkg-config pkg-config
 fi
 if want bindgen && [ -z "${LIBCLANG_PATH:-}" ] && ! ldconfig -p 2>/dev/null | grep -q libclang \
@@ -28,6 +28,8 @@ fi
 
 if want test; then
     have valgrind || need valgrind valgrind
+    have pkg-config || need pkg-config pkg-config
+    have cmake || need CMake cmake
     python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || need "Python 3 with venv" python3-venv
 fi
 

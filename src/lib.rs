@@ -130,7 +130,9 @@ pub use dispatch::register;
 pub use door::Door;
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
-pub use file::{Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedWriter, StateDict};
+pub use file::{
+    Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedKind, PackedWriter, StateDict,
+};
 pub use int::{ALL_AXES, Int};
 pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
@@ -150,7 +152,9 @@ pub use tensor::result_format::FormatRule;
 pub use tensor::strided::StridedTensor;
 #[doc(hidden)]
 pub use threads::check_process;
-pub use threads::{MIN_STACK, current_threads, flush_engine_subnormals, max_threads, parallel_for, run};
+pub use threads::{
+    MIN_STACK, current_threads, flush_engine_subnormals, max_threads, parallel_for, run, run_with_threads,
+};
 
 /// Compiles the programs in README.md and in docs/, and runs those that need no files: `cargo test --doc guides`.
 #[cfg(all(doctest, feature = "onednn"))]

@@ -4,9 +4,11 @@
  * last error. Objects are handles: numbers that only this library makes. A handle that is 0, was freed or never existed is an
  * error, never a crash. Pointers must be valid for what each function states. Objects may be used from any thread.
  *
- * Strings are UTF-8 and end with NUL. bt_schema lists ops and their arguments. Error texts are those of the Rust library, and
- * name its calls: to_blocked is bt_to_blocked here, to_strided is bt_to_strided, pack_for is bt_pack_conv, PlanOptions::size
- * is an element of bt_plan_new's sizes.
+ * Strings are UTF-8 and end with NUL. bt_schema lists ops and their arguments; bt_t, bt_i and the functions after it make
+ * arguments. Error texts are those of the Rust library, and name its calls: to_blocked is bt_to_blocked here, to_strided is
+ * bt_to_strided, reshape is bt_reshape, to_dtype is bt_cast, pack_for is bt_pack_conv, pack_stem is bt_pack_stem, Source::of is
+ * its `like`, PackedWriter::keep_plain is an argument of bt_packed_writer_new, PackedFile::read_or_repack is
+ * bt_packed_file_read with `repack`, PlanOptions::size is an element of bt_plan_new's sizes.
  *
  * Blocked convolutions take activations in nChw16c (nChw8c without AVX-512; nCw16c for 1-D, nCdhw16c for 3-D), which is
  * bt_to_blocked's default, and weights in OIhw16i16o (OIhw8i8o). Grouped weights have five dimensions,
@@ -28,8 +30,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// The version of the ABI that the header describes. Another version is another ABI.
-#define BT_ABI_VERSION 1
+// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
+#define BT_ABI_VERSION 2
+
+// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
+#define BT_ABI_OLDEST 1
 
 // Kinds of errors. Their numbers never change.
 enum bt_code
@@ -140,7 +145,7 @@ enum bt_arg_kind
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // One tensor: `tensors[0]`.
+  // One tensor: `tensors[0]`; if `tensors` is null, the handle is `number`.
   BT_ARG_TENSOR = 1,
   // `count` tensors.
   BT_ARG_TENSORS = 2,
@@ -194,7 +199,7 @@ typedef struct bt_arg {
   const char *name;
   // A `bt_arg_kind`.
   int32_t kind;
-  // An integer or a Boolean.
+  // An integer, a Boolean, or the handle of one tensor.
   int64_t number;
   // A floating-point number.
   double real;
@@ -211,6 +216,10 @@ typedef struct bt_arg {
 // A function of the caller. It gets the context, and returns a status, which the scope's function returns in turn. If it
 // returns a status that did not come from this library, there is no text for it.
 typedef bt_status (*bt_body)(void*);
+
+// Called with the context after the first fallback of each op, on the thread of the call. The text says which op it was, how many
+// **bytes** were reordered, and how long that took; it is valid during the call.
+typedef void (*bt_fallback_note)(void *context, const char *text);
 
 // The address of a `DLManagedTensorVersioned` or `DLManagedTensor` of `dlpack.h`.
 typedef void *bt_dlpack;
@@ -368,6 +377,110 @@ typedef struct bt_api {
                         bt_handle *outs,
                         size_t room,
                         size_t *count);
+  // `bt_cast`.
+  bt_status (*cast)(bt_handle t, int32_t dtype, bt_handle *out);
+  // `bt_reshape`.
+  bt_status (*reshape)(bt_handle t, size_t rank, const int64_t *dims, bt_handle *out);
+  // `bt_reorder_into`.
+  bt_status (*reorder_into)(bt_handle t, bt_handle dst);
+  // `bt_desc_new`.
+  bt_status (*desc_new)(int32_t dtype, size_t rank, const int64_t *dims, const char *layout, bt_handle *out);
+  // `bt_tensor_zeros`.
+  bt_status (*tensor_zeros)(bt_handle like, bt_handle *out);
+  // `bt_call_into`.
+  bt_status (*call_into)(const char *op,
+                         const struct bt_arg *args,
+                         size_t arg_count,
+                         const bt_handle *outs,
+                         size_t out_count);
+  // `bt_pack_conv_transpose`.
+  bt_status (*pack_conv_transpose)(bt_handle weights,
+                                   bt_handle bias,
+                                   const struct bt_arg *params,
+                                   size_t param_count,
+                                   bt_handle like,
+                                   bt_handle *out);
+  // `bt_pack_stem`.
+  bt_status (*pack_stem)(bt_handle weights,
+                         bt_handle bias,
+                         const struct bt_arg *params,
+                         size_t param_count,
+                         bt_handle like,
+                         const char *layout,
+                         bt_handle *out);
+  // `bt_packed_run_into`.
+  bt_status (*packed_run_into)(bt_handle packed, bt_handle x, bt_handle residual, bt_handle dst);
+  // `bt_packed_writer_new`.
+  bt_status (*packed_writer_new)(bool keep_plain, bt_handle *out);
+  // `bt_packed_writer_add`.
+  bt_status (*packed_writer_add)(bt_handle writer, const char *name, bt_handle packed);
+  // `bt_packed_writer_save`.
+  bt_status (*packed_writer_save)(bt_handle writer, const char *path);
+  // `bt_packed_file_read`.
+  bt_status (*packed_file_read)(const char *path, bool repack, bt_handle *out);
+  // `bt_packed_file_map`.
+  bt_status (*packed_file_map)(const char *path, bool repack, bt_handle *out);
+  // `bt_packed_file_get`.
+  bt_status (*packed_file_get)(bt_handle file, const char *name, bt_handle *out);
+  // `bt_dict_len`.
+  bt_status (*dict_len)(bt_handle dict, size_t *count);
+  // `bt_dict_name`.
+  bt_status (*dict_name)(bt_handle dict, size_t index, const char **name, size_t *length);
+  // `bt_dict_take_at`.
+  bt_status (*dict_take_at)(bt_handle dict, size_t index, bt_handle *out);
+  // `bt_op_new`.
+  bt_status (*op_new)(const char *name,
+                      const char *const *inputs,
+                      size_t input_count,
+                      const struct bt_arg *params,
+                      size_t param_count,
+                      bt_handle *out);
+  // `bt_op_infer`.
+  bt_status (*op_infer)(bt_handle handle,
+                        const bt_handle *inputs,
+                        size_t input_count,
+                        bt_handle *outs,
+                        size_t room,
+                        size_t *count);
+  // `bt_op_preferred`.
+  bt_status (*op_preferred)(bt_handle handle,
+                            const char *key,
+                            const bt_handle *inputs,
+                            size_t input_count,
+                            bt_handle *outs,
+                            size_t room,
+                            size_t *count);
+  // `bt_op_scratchpad_bytes`.
+  bt_status (*op_scratchpad_bytes)(bt_handle handle,
+                                   const bt_handle *inputs,
+                                   size_t input_count,
+                                   size_t *bytes);
+  // `bt_op_run`.
+  bt_status (*op_run)(bt_handle handle,
+                      const bt_handle *inputs,
+                      size_t input_count,
+                      bt_handle *outs,
+                      size_t room,
+                      size_t *count);
+  // `bt_op_run_into`.
+  bt_status (*op_run_into)(bt_handle handle,
+                           const bt_handle *inputs,
+                           size_t input_count,
+                           const bt_handle *outs,
+                           size_t out_count,
+                           bt_handle scratchpad);
+  // `bt_scratchpad_new`.
+  bt_status (*scratchpad_new)(size_t bytes, bt_handle *out);
+  // `bt_run_with_threads`.
+  bt_status (*run_with_threads)(size_t threads, bt_body body, void *context);
+  // `bt_thread_count`.
+  bt_status (*thread_count)(size_t *count);
+  // `bt_scope`.
+  bt_status (*scope)(bt_body body, void *context);
+  // `bt_keep`.
+  bt_status (*keep)(bt_handle handle);
+  // `bt_allow_fallback`.
+  bt_status (*allow_fallback)(const char *name, bt_fallback_note tell, void *context, bt_handle *out);
 } bt_api;
 
 #ifdef __cplusplus
@@ -419,7 +532,7 @@ bt_status bt_tensor_wrap(int32_t dtype,
                          bt_release release,
                          bt_handle *out);
 
-// Writes sizes, type, key and layout of a tensor to `info`.
+// Writes sizes, type, key and layout of a tensor, or of a description (`bt_desc_new`), to `info`.
 //
 // # Safety
 // `info` points to a structure of `info->struct_size` bytes.
@@ -441,6 +554,25 @@ bt_status bt_tensor_data(bt_handle t,
                          const void **data,
                          int64_t *strides);
 
+// The same numbers with another element type, in the same layout. Numbers are rounded or truncated as Rust's `as` does, and
+// limited to what the type can hold.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_cast(bt_handle t,
+                  int32_t dtype,
+                  bt_handle *out);
+
+// The same elements of a strided tensor in row-major order, with other sizes. One size may be -1: it becomes what the number of
+// elements leaves. It shares the tensor's memory where strides can express that, and otherwise copies.
+//
+// # Safety
+// `dims` holds `rank` sizes, `out` may be written.
+bt_status bt_reshape(bt_handle t,
+                     size_t rank,
+                     const int64_t *dims,
+                     bt_handle *out);
+
 // The same elements in a blocked layout, given by name. Null is this machine's native activation layout (never a weights
 // layout).
 //
@@ -459,6 +591,32 @@ bt_status bt_to_strided(bt_handle t,
                         const char *format,
                         bt_handle *out);
 
+// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides `dst` has:
+// also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may share the memory of
+// `dst`.
+bt_status bt_reorder_into(bt_handle t,
+                          bt_handle dst);
+
+// Describes a tensor that need not exist: to pack weights for it (`bt_pack_conv`), and to ask operators (`bt_op_infer`). `layout`
+// is a memory format (`contiguous`, `channels_last`, `channels_last_3d`, `channels_last_1d`), a blocked layout (`nChw16c`), or
+// `blocked`: this machine's native activation layout. Null is `contiguous`. `bt_tensor_info` reads a description.
+//
+// # Safety
+// `dims` holds `rank` sizes; `layout` is null or a string; `out` may be written.
+bt_status bt_desc_new(int32_t dtype,
+                      size_t rank,
+                      const int64_t *dims,
+                      const char *layout,
+                      bt_handle *out);
+
+// Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a tensor
+// of yours can write into it.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_tensor_zeros(bt_handle like,
+                          bt_handle *out);
+
 // Calls an op by name with named arguments; an argument that is left out takes its default. The results' handles are written
 // to `outs`, which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and
 // no handle is written.
@@ -473,8 +631,107 @@ bt_status bt_call(const char *op,
                   size_t room,
                   size_t *count);
 
-// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like` and
-// this process's number of threads. `params` are the op's `stride`, `padding`, `dilation`, `groups` and `post_ops`.
+// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts. Make them
+// with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an error they are
+// unchanged, unless a kernel had begun to write.
+//
+// # Safety
+// `op` is a string; `args` holds `arg_count` arguments, as `bt_call` asks; `outs` holds `out_count` handles.
+bt_status bt_call_into(const char *op,
+                       const struct bt_arg *args,
+                       size_t arg_count,
+                       const bt_handle *outs,
+                       size_t out_count);
+
+// Binds an op to its parameters, and to the tensors that it will get. `inputs` are the names of tensor arguments in the order of
+// the op's schema (`bt_schema`), a list's name once for each of its tensors. Parameters that are left out take their defaults.
+//
+// # Safety
+// `name` is a string; `inputs` holds `input_count` strings; `params` holds `param_count` arguments, as `bt_call` asks; `out` may
+// be written.
+bt_status bt_op_new(const char *name,
+                    const char *const *inputs,
+                    size_t input_count,
+                    const struct bt_arg *params,
+                    size_t param_count,
+                    bt_handle *out);
+
+// Describes the results of a run on such inputs, without running: `inputs` are tensors or descriptions. The handles of the
+// descriptions are written to `outs`, which has room for `room`, and their number to `count`. If there is too little room, it is
+// an error and no handle is written.
+//
+// `handle` is an operator or packed weights. Packed weights take `x`, then the `residual` if their post-ops have one, then a
+// vector for each post-op that takes numbers for each channel.
+//
+// # Safety
+// `inputs` holds `input_count` handles; `outs` may be written for `room` handles; `count` is null or may be written.
+bt_status bt_op_infer(bt_handle handle,
+                      const bt_handle *inputs,
+                      size_t input_count,
+                      bt_handle *outs,
+                      size_t room,
+                      size_t *count);
+
+// Describes the same inputs in the layouts that the kernels of a dispatch key (`strided`, `blocked`) prefer: as `bt_op_infer`, with
+// a description for each input. `count` receives 0 if the op has no kernel for the key.
+//
+// # Safety
+// As `bt_op_infer`; `key` is a string.
+bt_status bt_op_preferred(bt_handle handle,
+                          const char *key,
+                          const bt_handle *inputs,
+                          size_t input_count,
+                          bt_handle *outs,
+                          size_t room,
+                          size_t *count);
+
+// The **bytes** of scratchpad that a run on such inputs takes: `inputs` are tensors or descriptions.
+//
+// # Safety
+// `inputs` holds `input_count` handles; `bytes` may be written.
+bt_status bt_op_scratchpad_bytes(bt_handle handle,
+                                 const bt_handle *inputs,
+                                 size_t input_count,
+                                 size_t *bytes);
+
+// Makes a scratchpad of so many **bytes**, for `bt_op_run_into`. It grows when a run takes more.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_scratchpad_new(size_t bytes, bt_handle *out);
+
+// Runs an operator or packed weights. Inputs are those that `bt_op_infer` names; the handles of the results are written to `outs`,
+// which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and no handle is
+// written.
+//
+// # Safety
+// As `bt_op_infer`.
+bt_status bt_op_run(bt_handle handle,
+                    const bt_handle *inputs,
+                    size_t input_count,
+                    bt_handle *outs,
+                    size_t room,
+                    size_t *count);
+
+// As `bt_op_run`, into the `out_count` tensors `outs`, which are as `bt_op_infer` describes the results. No other tensor may share
+// their memory. `scratchpad` is memory for the run (`bt_scratchpad_new`) which one run uses at a time, so that others wait; 0
+// takes some for this run.
+//
+// # Safety
+// `inputs` holds `input_count` handles, `outs` holds `out_count`.
+bt_status bt_op_run_into(bt_handle handle,
+                         const bt_handle *inputs,
+                         size_t input_count,
+                         const bt_handle *outs,
+                         size_t out_count,
+                         bt_handle scratchpad);
+
+// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none). `like` is a tensor such as the
+// weights will meet, or the description of one (`bt_desc_new`); they run on any batch of it. They are for the number of threads
+// that a run here has. `params` are the op's `stride`, `padding`, `dilation`, `groups`, `post_ops` and `allow_reference`.
+//
+// A batch norm after the convolution is folded into weights and bias, before any post-op: pass the tensors `norm_mean` and
+// `norm_var`, `norm_weight` and `norm_bias` if it has them, and the number `norm_eps` if it is not 1e-5.
 //
 // # Safety
 // `params` holds `param_count` arguments, as `bt_call` asks; `out` may be written.
@@ -485,17 +742,104 @@ bt_status bt_pack_conv(bt_handle weights,
                        bt_handle like,
                        bt_handle *out);
 
+// As `bt_pack_conv`, for a transposed convolution: weights `[C, O/groups, k...]`, as PyTorch has them. `params` may also have
+// `output_padding`.
+//
+// # Safety
+// As `bt_pack_conv`.
+bt_status bt_pack_conv_transpose(bt_handle weights,
+                                 bt_handle bias,
+                                 const struct bt_arg *params,
+                                 size_t param_count,
+                                 bt_handle like,
+                                 bt_handle *out);
+
+// As `bt_pack_conv`, for a network's stem: a strided contiguous source of fewer channels than a block, and a blocked result. It
+// costs no reorder. `layout` is the result's; null is this machine's native activation layout.
+//
+// # Safety
+// As `bt_pack_conv`; `layout` is null or a string.
+bt_status bt_pack_stem(bt_handle weights,
+                       bt_handle bias,
+                       const struct bt_arg *params,
+                       size_t param_count,
+                       bt_handle like,
+                       const char *layout,
+                       bt_handle *out);
+
 // Packs the weights of a linear layer, `[O, K]`, and its bias (0 for none), for inputs of `rows` rows.
 //
 // # Safety
 // `out` may be written.
 bt_status bt_pack_linear(bt_handle weights, bt_handle bias, size_t rows, bt_handle *out);
 
-// Runs packed weights on `x`. `residual` is the operand of a `residual` post-op, 0 if there is none.
+// Runs packed weights on `x`. `residual` is the operand of a `residual` post-op, 0 if there is none. Packed weights whose
+// post-ops take numbers for each channel run with `bt_op_run`.
 //
 // # Safety
 // `out` may be written.
-bt_status bt_packed_run(bt_handle packed, bt_handle x, bt_handle residual, bt_handle *out);
+bt_status bt_packed_run(bt_handle packed,
+                        bt_handle x,
+                        bt_handle residual,
+                        bt_handle *out);
+
+// As `bt_packed_run`, into the tensor `dst`, which has the sizes and the layout of the result: `bt_op_infer` describes it,
+// `bt_tensor_zeros` makes it, `bt_tensor_wrap` makes it of your memory. No other tensor may share its memory.
+bt_status bt_packed_run_into(bt_handle packed,
+                             bt_handle x,
+                             bt_handle residual,
+                             bt_handle dst);
+
+// Creates a writer of a packed file. If `keep_plain`, the file also holds the plain weights, with batch norms folded in: about
+// twice as large, it can then be packed again on another machine.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_packed_writer_new(bool keep_plain,
+                               bt_handle *out);
+
+// Adds packed weights under a name. Their handle may be freed afterwards.
+//
+// # Safety
+// `name` is a string.
+bt_status bt_packed_writer_add(bt_handle writer, const char *name, bt_handle packed);
+
+// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. The writer may write again.
+//
+// # Safety
+// `path` is a string.
+bt_status bt_packed_writer_save(bt_handle writer,
+                                const char *path);
+
+// Reads a file of packed weights into memory, and checks all of it: checksums, and that it is for this machine, and this version
+// of oneDNN. If `repack`, weights that do not fit this machine or number of threads are packed again instead, from plain weights
+// that the file keeps.
+//
+// # Safety
+// `path` is a string, `out` may be written.
+bt_status bt_packed_file_read(const char *path,
+                              bool repack,
+                              bt_handle *out);
+
+// As `bt_packed_file_read`, without a copy: the file is mapped into memory, and processes that map it share its pages. Until the
+// handle and all packed weights from it are freed, neither this process nor another may write to the file or shorten it.
+// Another file may be renamed over it, as `bt_packed_writer_save` does, and it may be deleted.
+//
+// # Safety
+// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise running its weights may end the
+// process or be undefined behaviour.
+bt_status bt_packed_file_map(const char *path,
+                             bool repack,
+                             bt_handle *out);
+
+// The packed weights of a name, of whatever kind: a convolution, transposed or not, a stem or a linear layer. They use the
+// file's memory; the file's handle may be freed. `bt_dict_len` and `bt_dict_name` tell the names.
+//
+// # Safety
+// `name` is a string, `out` may be written.
+bt_status bt_packed_file_get(bt_handle file,
+                             const char *name,
+                             bt_handle *out);
 
 // Reads a safetensors file of plain weights into memory.
 //
@@ -513,11 +857,33 @@ bt_status bt_dict_load(const char *path, bt_handle *out);
 bt_status bt_dict_map(const char *path,
                       bt_handle *out);
 
-// Takes a tensor out of a state dict, by name: it is removed from the dict. `bt_describe` lists the names.
+// Takes a tensor out of a state dict, by name: it is removed from the dict. `bt_dict_name` tells the names.
 //
 // # Safety
 // `name` is a string, `out` may be written.
 bt_status bt_dict_take(bt_handle dict, const char *name, bt_handle *out);
+
+// As `bt_dict_take`, by the index of the name in `bt_dict_name`: also for names that contain NUL.
+//
+// # Safety
+// `out` may be written.
+bt_status bt_dict_take_at(bt_handle dict, size_t index, bt_handle *out);
+
+// The number of names in a state dict or a packed file, as it was opened: taking a tensor does not change it.
+//
+// # Safety
+// `count` may be written.
+bt_status bt_dict_len(bt_handle dict, size_t *count);
+
+// One of the names of a state dict or a packed file, which are sorted: its address, and its length in **bytes**. A name may
+// contain any character, newlines and NUL too; the NUL that ends it does not count. It is valid until the handle is freed.
+//
+// # Safety
+// `name` and `length` may be written.
+bt_status bt_dict_name(bt_handle dict,
+                       size_t index,
+                       const char **name,
+                       size_t *length);
 
 // Keeps the threads together as a team while `body` runs: parallel sections of its ops then need not wake threads.
 //
@@ -525,6 +891,22 @@ bt_status bt_dict_take(bt_handle dict, const char *name, bt_handle *out);
 // `body` may be called with `context`, and returns normally.
 bt_status bt_run(bt_body body,
                  void *context);
+
+// As `bt_run`, on a number of threads, the caller's included. Weights that are packed in `body` are packed for this number, and
+// run only with it. A process with fewer threads (`bt_thread_count`) uses those that it has, with the same results.
+//
+// # Safety
+// As `bt_run`.
+bt_status bt_run_with_threads(size_t threads,
+                              bt_body body,
+                              void *context);
+
+// The number of threads that a call here uses: that of the scope around it, otherwise the process's. The environment variable
+// `RAYON_NUM_THREADS` sets the process's, before its first call.
+//
+// # Safety
+// `count` may be written.
+bt_status bt_thread_count(size_t *count);
 
 // Makes every reorder an error while `body` runs.
 //
@@ -540,6 +922,31 @@ bt_status bt_deny_reorders(bt_body body, void *context);
 bt_status bt_record(bt_body body,
                     void *context,
                     bt_handle *out);
+
+// Frees the handles that this thread makes while `body` runs, in the reverse order, except those that `bt_keep` keeps. They
+// are freed whatever status `body` returns. Scopes nest.
+//
+// # Safety
+// As `bt_run`.
+bt_status bt_scope(bt_body body,
+                   void *context);
+
+// Keeps a handle that was made in this thread's innermost `bt_scope`: the scope does not free it. It then belongs to the scope
+// around that one, if there is one. A handle that the scope did not make stays as it is.
+bt_status bt_keep(bt_handle handle);
+
+// Lets blocked calls of an op that has no blocked kernel run on its strided kernel: operands are reordered, and results are
+// reordered back, at every call. `name` is an op, null for all. This holds for the whole process until the handle that `out`
+// receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`) show
+// these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
+//
+// # Safety
+// `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that began
+// before have returned, and returns normally; `out` may be written.
+bt_status bt_allow_fallback(const char *name,
+                            bt_fallback_note tell,
+                            void *context,
+                            bt_handle *out);
 
 // Writes a description of an object, or a text object's text, into `room` bytes. The text ends with NUL and is truncated if
 // necessary; `needed` receives the number of bytes of the full text.
@@ -714,7 +1121,7 @@ bt_status bt_plan_run(bt_handle plan,
                       size_t room,
                       size_t *count);
 
-// The ABI version of the library; compare it with the header's `BT_ABI_VERSION`.
+// The ABI version of the library. `bt_get_api` tells whether it runs programs of the header's `BT_ABI_VERSION`.
 uint32_t bt_abi_version(void);
 
 // Versions of the library and of oneDNN, and the instruction set: `blocktensor 0.1.0, oneDNN 3.14.1 (...)`.
@@ -730,12 +1137,67 @@ bt_status bt_build_info(char *text,
                         size_t *needed);
 
 // The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
-// error, if this library is older than the header.
+// error, if this library is older than the header, or no longer runs programs of that version. So every program can check that
+// it has the right library: with `bt_get_api(BT_ABI_VERSION, sizeof(bt_api))`.
 const struct bt_api *bt_get_api(uint32_t version,
                                 size_t struct_size);
 
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus
+
+
+// Constructors of arguments. They are inline, and no part of the library.
+
+// A tensor.
+static inline bt_arg bt_t(const char *name, bt_handle t) {
+  const bt_arg a = {name, BT_ARG_TENSOR, (int64_t)t, 0.0, NULL, NULL, NULL, 0};
+  return a;
+}
+
+// A list of tensors, which must live until the call.
+static inline bt_arg bt_ts(const char *name, const bt_handle *tensors, size_t count) {
+  const bt_arg a = {name, BT_ARG_TENSORS, 0, 0.0, NULL, NULL, tensors, count};
+  return a;
+}
+
+// An integer.
+static inline bt_arg bt_i(const char *name, int64_t value) {
+  const bt_arg a = {name, BT_ARG_INT, value, 0.0, NULL, NULL, NULL, 0};
+  return a;
+}
+
+// A list of integers, which must live until the call.
+static inline bt_arg bt_is(const char *name, const int64_t *values, size_t count) {
+  const bt_arg a = {name, BT_ARG_INTS, 0, 0.0, NULL, values, NULL, count};
+  return a;
+}
+
+// A floating-point number.
+static inline bt_arg bt_f(const char *name, double value) {
+  const bt_arg a = {name, BT_ARG_FLOAT, 0, value, NULL, NULL, NULL, 0};
+  return a;
+}
+
+// A Boolean.
+static inline bt_arg bt_b(const char *name, bool value) {
+  const bt_arg a = {name, BT_ARG_BOOL, value, 0.0, NULL, NULL, NULL, 0};
+  return a;
+}
+
+// A string, which must live until the call.
+static inline bt_arg bt_s(const char *name, const char *text) {
+  const bt_arg a = {name, BT_ARG_STRING, 0, 0.0, text, NULL, NULL, 0};
+  return a;
+}
+
+#ifndef __cplusplus
+// A list of integers as they are written: BT_INTS("stride", 2, 2). The list lives until the end of the block around it.
+#define BT_INTS(name, ...) \
+  bt_is(name, (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+
+// Two arguments of a function, a list of bt_arg and its length: bt_call("relu", BT_ARGS(bt_t("x", x)), &y, 1, NULL).
+#define BT_ARGS(...) (const bt_arg[]){__VA_ARGS__}, sizeof((const bt_arg[]){__VA_ARGS__}) / sizeof(bt_arg)
+#endif
 
 #endif  /* BLOCKTENSOR_H */

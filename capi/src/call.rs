@@ -3,17 +3,20 @@
 use std::ffi::c_char;
 
 use blocktensor::dispatch::{self, Value};
-use blocktensor::{Complaint, Error, Result, Tensor};
+use blocktensor::{BoundOp, Complaint, Error, Operand, Operator, Result, Scratchpad, Tensor};
 
-use crate::handles::{Object, bt_handle, give, tensor};
+use crate::handles::{bt_handle, tensor};
+use crate::lent::write_into;
 use crate::status::{array, bt_status, guard, place, string};
+use crate::text::registered;
+use crate::values::write_objects;
 
 /// The kind of an argument: which field of `bt_arg` holds its value.
 #[allow(non_camel_case_types)]
 #[repr(i32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum bt_arg_kind {
-    /// One tensor: `tensors[0]`.
+    /// One tensor: `tensors[0]`; if `tensors` is null, the handle is `number`.
     BT_ARG_TENSOR = 1,
     /// `count` tensors.
     BT_ARG_TENSORS = 2,
@@ -38,7 +41,7 @@ pub struct bt_arg {
     pub name: *const c_char,
     /// A `bt_arg_kind`.
     pub kind: i32,
-    /// An integer or a Boolean.
+    /// An integer, a Boolean, or the handle of one tensor.
     pub number: i64,
     /// A floating-point number.
     pub real: f64,
@@ -68,6 +71,7 @@ pub(crate) unsafe fn values<'a>(
             // SAFETY: as above, for the fields that the kind uses.
             let value = unsafe {
                 match a.kind {
+                    1 if a.tensors.is_null() => Value::Tensor(tensor(op, name, a.number.cast_unsigned())?),
                     1 => {
                         let one = array(op, "tensors", a.tensors, 1)?;
                         Value::Tensor(tensor(op, name, one[0])?)
@@ -119,26 +123,35 @@ pub unsafe extern "C" fn bt_call(
             // SAFETY: as above.
             unsafe { place(here, "outs", outs)? };
         }
-        let results = dispatch::call(name, &values)?;
-        if !count.is_null() {
-            // SAFETY: as above.
-            *unsafe { place(here, "count", count)? } = results.len();
-        }
-        if results.len() > room {
-            let (got, rule) =
-                (format!("room for {room}"), format!("`{name}` has {} results here", results.len()));
-            return Err(Error::InvalidArgument(Complaint::new(
-                here,
-                "room",
-                got,
-                rule,
-                "pass a longer array",
-            )));
-        }
-        for (i, t) in results.into_iter().enumerate() {
-            // SAFETY: `i` is below `room`.
-            unsafe { outs.add(i).write(give(Object::Tensor(t))) };
-        }
-        Ok(())
+        // SAFETY: as above.
+        unsafe { write_objects(here, dispatch::call(name, &values)?, outs, room, count) }
+    })
+}
+
+/// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts. Make them
+/// with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an error they are
+/// unchanged, unless a kernel had begun to write.
+///
+/// # Safety
+/// `op` is a string; `args` holds `arg_count` arguments, as `bt_call` asks; `outs` holds `out_count` handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_call_into(
+    op: *const c_char,
+    args: *const bt_arg,
+    arg_count: usize,
+    outs: *const bt_handle,
+    out_count: usize,
+) -> bt_status {
+    let here = "bt_call_into";
+    guard(here, || {
+        // SAFETY: the caller's promises.
+        let (name, values, outs) = unsafe {
+            (string(here, "op", op)?, values(here, args, arg_count)?, array(here, "outs", outs, out_count)?)
+        };
+        let (bound, inputs) = BoundOp::of_call(registered(here, name)?.schema().name, &values)?;
+        // Only the inputs remain: a tensor among them that is a result too is then shared, and refused.
+        drop(values);
+        let inputs: Vec<_> = inputs.iter().map(Operand::tensor_ref).collect();
+        write_into(here, "outs", outs, |outs| bound.run_into(&inputs, outs, &mut Scratchpad::new()))
     })
 }

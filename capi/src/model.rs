@@ -11,7 +11,7 @@ use blocktensor_graph::{Dim, Error as GraphError, Graph, Plan, PlanOptions, Size
 use crate::handles::{self, Object, bt_handle, give};
 use crate::plan::native_layouts;
 use crate::status::{Failure, array, bt_status, c_string, guard_model, place, string};
-use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_results};
+use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_objects};
 
 /// A model, with the plan of the last sizes that `bt_model_run` ran it with.
 pub(crate) struct Model {
@@ -218,9 +218,8 @@ pub unsafe extern "C" fn bt_model_run(
             };
             let inputs: Vec<&StridedTensor> = inputs.iter().collect();
             let results = model.plan_for(&inputs)?.run(&inputs)?;
-            // SAFETY: there is room for all outputs.
-            unsafe { write_results(results, outs) };
-            Ok(())
+            // SAFETY: as above.
+            unsafe { write_objects(op, results, outs, room, count) }.map_err(Failure::from)
         })
     })
 }

@@ -1,55 +1,205 @@
-//! Packed weights and state dicts.
-
-use std::ffi::c_char;
+//! Packed weights: packing them, and running them.
 
 use blocktensor::dispatch::Value;
-use blocktensor::ops::{Conv, Fusion, PostOps};
+use blocktensor::ops::{BatchNorm, Conv, Direction, Forward, Transposed};
 use blocktensor::{
-    Complaint, Error, Operand, PackedConv, PackedLinear, Result, Source, StateDict, StridedTensor, Tensor,
+    Complaint, ConvPacker, Error, Layout, Operand, Operator, PackedConv, PackedConvTranspose, PackedFile,
+    PackedKind, PackedLinear, PackedStem, PackedWriter, Result, Scratchpad, Source, StridedTensor, Tensor,
+    TensorRef,
 };
 
 use crate::call::{bt_arg, values};
-use crate::handles::{self, Object, Packed, bt_handle, give, optional, tensor};
+use crate::handles::{self, Object, bt_handle, description, give, optional, tensor};
+use crate::lent::write_into;
 use crate::status::{bt_status, guard, place, string};
+use std::ffi::c_char;
 
-fn plain(op: &'static str, argument: &'static str, t: Tensor) -> Result<StridedTensor> {
+/// Packed weights of any kind.
+pub(crate) enum Packed {
+    Conv1(PackedConv<1>),
+    Conv2(PackedConv<2>),
+    Conv3(PackedConv<3>),
+    ConvTranspose1(PackedConvTranspose<1>),
+    ConvTranspose2(PackedConvTranspose<2>),
+    ConvTranspose3(PackedConvTranspose<3>),
+    Stem1(PackedStem<1>),
+    Stem2(PackedStem<2>),
+    Stem3(PackedStem<3>),
+    Linear(PackedLinear),
+}
+
+/// The same expression for each kind.
+macro_rules! each {
+    ($packed:expr, $p:ident => $body:expr) => {
+        match $packed {
+            Packed::Conv1($p) => $body,
+            Packed::Conv2($p) => $body,
+            Packed::Conv3($p) => $body,
+            Packed::ConvTranspose1($p) => $body,
+            Packed::ConvTranspose2($p) => $body,
+            Packed::ConvTranspose3($p) => $body,
+            Packed::Stem1($p) => $body,
+            Packed::Stem2($p) => $body,
+            Packed::Stem3($p) => $body,
+            Packed::Linear($p) => $body,
+        }
+    };
+}
+
+impl Packed {
+    pub(crate) fn operator(&self) -> &dyn Operator {
+        each!(self, p => p)
+    }
+
+    /// Adds it to a file that will be written.
+    pub(crate) fn add_to<'a>(&'a self, writer: &mut PackedWriter<'a>, name: &str) -> Result<()> {
+        each!(self, p => writer.add(name, p))
+    }
+
+    /// The packed weights of a name, of whatever kind the file holds.
+    pub(crate) fn of_file(file: &PackedFile, name: &str) -> Result<Packed> {
+        match file.kind(name)? {
+            PackedKind::Linear => file.get(name).map(Packed::Linear),
+            PackedKind::Conv(2) => file.get(name).map(Packed::Conv2),
+            PackedKind::Conv(3) => file.get(name).map(Packed::Conv3),
+            PackedKind::ConvTranspose(1) => file.get(name).map(Packed::ConvTranspose1),
+            PackedKind::ConvTranspose(2) => file.get(name).map(Packed::ConvTranspose2),
+            PackedKind::ConvTranspose(3) => file.get(name).map(Packed::ConvTranspose3),
+            PackedKind::Stem(1) => file.get(name).map(Packed::Stem1),
+            PackedKind::Stem(2) => file.get(name).map(Packed::Stem2),
+            PackedKind::Stem(3) => file.get(name).map(Packed::Stem3),
+            // Also for a file that was changed: the core's error then says what the file holds.
+            _ => file.get(name).map(Packed::Conv1),
+        }
+    }
+}
+
+/// The strided tensor of a handle.
+fn plain(op: &'static str, argument: &'static str, handle: bt_handle) -> Result<StridedTensor> {
+    strided(op, argument, tensor(op, argument, handle)?)
+}
+
+fn strided(op: &'static str, argument: &str, t: Tensor) -> Result<StridedTensor> {
     StridedTensor::from_tensor(t).map_err(|t| {
         let got = t.tensor_ref().describe();
         let rule = "only plain weights can be packed";
-        Error::KeyMismatch(Complaint::new(op, argument, got, rule, "reorder it with `bt_to_strided`"))
+        let remedy = "reorder it with `bt_to_strided`";
+        Error::KeyMismatch(Complaint::new(op, argument.to_string(), got, rule, remedy))
     })
 }
 
-fn pack<const N: usize>(
-    op: &'static str,
-    weights: &StridedTensor,
-    bias: Option<&StridedTensor>,
-    params: &[(&str, Value)],
-    like: &Tensor,
-) -> Result<PackedConv<N>> {
-    let text = params.iter().find_map(|(name, value)| match value {
-        Value::Str(text) if *name == "post_ops" => Some(text),
-        _ => None,
-    });
-    if let Some(text) = text
-        && let Ok(list) = text.parse::<PostOps>()
-        && list.channel_operands() > 0
-    {
-        let rule = "packed weights take no per-channel vectors in C";
-        let remedy = "call `mul_channel` or `add_channel` on the result";
-        return Err(Error::InvalidArgument(Complaint::new(
-            op,
-            "post_ops",
-            format!("`{list}`"),
-            rule,
-            remedy,
-        )));
-    }
-    PackedConv::<N>::new(weights, bias, Conv::from_values(params)?)?.pack_for(&Source::of(like)?)
+/// The tensors and the number of a batch norm to fold.
+struct Norm {
+    mean: StridedTensor,
+    var: StridedTensor,
+    weight: Option<StridedTensor>,
+    bias: Option<StridedTensor>,
+    eps: f64,
 }
 
-/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none), for sources like `like` and
-/// this process's number of threads. `params` are the op's `stride`, `padding`, `dilation`, `groups` and `post_ops`.
+impl Norm {
+    /// Takes the batch norm out of the parameters, if there is one.
+    fn take(op: &'static str, params: &mut Vec<(&str, Value)>) -> Result<Option<Norm>> {
+        if !params.iter().any(|(name, _)| name.starts_with("norm_")) {
+            return Ok(None);
+        }
+        let mut value = |name: &str| {
+            params.iter().position(|(given, _)| *given == name).map(|at| params.swap_remove(at).1)
+        };
+        let invalid = |name: &str, got: String, rule: &str, remedy: &str| {
+            Error::InvalidArgument(Complaint::new(op, name.to_string(), got, rule, remedy))
+        };
+        let mut vector = |name: &'static str| match value(name) {
+            Some(Value::Tensor(t)) => strided(op, name, t).map(Some),
+            Some(other) => Err(invalid(name, format!("{other:?}"), "it is a tensor", "pass a BT_ARG_TENSOR")),
+            None => Ok(None),
+        };
+        let given = (vector("norm_mean")?, vector("norm_var")?, vector("norm_weight")?, vector("norm_bias")?);
+        let eps = match value("norm_eps") {
+            Some(Value::Float(eps)) => eps,
+            Some(other) => {
+                let (rule, remedy) = ("it is a floating-point number", "pass a BT_ARG_FLOAT");
+                return Err(invalid("norm_eps", format!("{other:?}"), rule, remedy));
+            }
+            None => 1e-5,
+        };
+        let (Some(mean), Some(var), weight, bias) = given else {
+            let rule = "a batch norm has a mean and a variance";
+            let remedy = "pass `norm_mean` and `norm_var`, or no argument whose name begins with `norm_`";
+            return Err(invalid("norm_mean", "a part of a batch norm".to_string(), rule, remedy));
+        };
+        Ok(Some(Norm { mean, var, weight, bias, eps }))
+    }
+
+    fn params(&self) -> BatchNorm<'_> {
+        let Norm { mean, var, weight, bias, eps } = self;
+        BatchNorm { mean, var, weight: weight.as_ref(), bias: bias.as_ref(), eps: *eps }
+    }
+}
+
+/// What a convolution is packed of, and for.
+struct Request<'a> {
+    weights: StridedTensor,
+    bias: Option<StridedTensor>,
+    norm: Option<Norm>,
+    params: Vec<(&'a str, Value)>,
+    source: Source,
+}
+
+impl Request<'_> {
+    /// # Safety
+    /// `params` holds `param_count` arguments, as `bt_call` asks.
+    unsafe fn read(
+        op: &'static str,
+        weights: bt_handle,
+        bias: bt_handle,
+        params: *const bt_arg,
+        param_count: usize,
+        like: bt_handle,
+    ) -> Result<Self> {
+        // SAFETY: the caller's promise.
+        let mut params = unsafe { values(op, params, param_count)? };
+        let weights = plain(op, "weights", weights)?;
+        let bias = optional(op, "bias", bias)?.map(|b| strided(op, "bias", b)).transpose()?;
+        let like = description(op, "like", like)?;
+        if !(3..=5).contains(&like.dims().len()) {
+            let got = format!("a tensor of rank {}", like.dims().len());
+            let rule = "convolutions have 1 to 3 spatial dimensions: rank 3 to 5";
+            let remedy = "pass a source of one of these ranks";
+            return Err(Error::RankMismatch(Complaint::new(op, "like", got, rule, remedy)));
+        }
+        let norm = Norm::take(op, &mut params)?;
+        Ok(Request { weights, bias, norm, params, source: Source::of_desc(&like)? })
+    }
+
+    fn packer<const N: usize, D: Direction>(&self) -> Result<ConvPacker<N, D>> {
+        let params = Conv::from_values(&self.params)?;
+        let packer = PackedConv::<N, D>::new(&self.weights, self.bias.as_ref(), params)?;
+        match &self.norm {
+            Some(norm) => packer.fold_batch_norm(&norm.params()),
+            None => Ok(packer),
+        }
+    }
+
+    fn conv<const N: usize>(&self) -> Result<PackedConv<N, Forward>> {
+        self.packer()?.pack_for(&self.source)
+    }
+
+    fn conv_transpose<const N: usize>(&self) -> Result<PackedConv<N, Transposed>> {
+        self.packer()?.pack_for(&self.source)
+    }
+
+    fn stem<const N: usize>(&self, to: &Layout) -> Result<PackedStem<N>> {
+        self.packer::<N, Forward>()?.pack_stem(&self.source, to)
+    }
+}
+
+/// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none). `like` is a tensor such as the
+/// weights will meet, or the description of one (`bt_desc_new`); they run on any batch of it. They are for the number of threads
+/// that a run here has. `params` are the op's `stride`, `padding`, `dilation`, `groups`, `post_ops` and `allow_reference`.
+///
+/// A batch norm after the convolution is folded into weights and bias, before any post-op: pass the tensors `norm_mean` and
+/// `norm_var`, `norm_weight` and `norm_bias` if it has them, and the number `norm_eps` if it is not 1e-5.
 ///
 /// # Safety
 /// `params` holds `param_count` arguments, as `bt_call` asks; `out` may be written.
@@ -65,25 +215,77 @@ pub unsafe extern "C" fn bt_pack_conv(
     let op = "bt_pack_conv";
     guard(op, || {
         // SAFETY: the caller's promises.
-        let (out, params) = unsafe { (place(op, "out", out)?, values(op, params, param_count)?) };
-        let weights = plain(op, "weights", tensor(op, "weights", weights)?)?;
-        let bias = optional(op, "bias", bias)?.map(|b| plain(op, "bias", b)).transpose()?;
-        let like = tensor(op, "like", like)?;
-        let (w, b) = (&weights, bias.as_ref());
-        let packed = match like.tensor_ref().dims().len() {
-            3 => Packed::Conv1(pack(op, w, b, &params, &like)?),
-            4 => Packed::Conv2(pack(op, w, b, &params, &like)?),
-            5 => Packed::Conv3(pack(op, w, b, &params, &like)?),
-            rank => {
-                let c = Complaint::new(
-                    op,
-                    "like",
-                    format!("a tensor of rank {rank}"),
-                    "convolutions have 1 to 3 spatial dimensions: rank 3 to 5",
-                    "pass a source of one of these ranks",
-                );
-                return Err(Error::RankMismatch(c));
-            }
+        let (out, request) =
+            unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
+        let packed = match request.source.dims().len() {
+            3 => Packed::Conv1(request.conv()?),
+            4 => Packed::Conv2(request.conv()?),
+            _ => Packed::Conv3(request.conv()?),
+        };
+        *out = give(Object::Packed(Box::new(packed)));
+        Ok(())
+    })
+}
+
+/// As `bt_pack_conv`, for a transposed convolution: weights `[C, O/groups, k...]`, as PyTorch has them. `params` may also have
+/// `output_padding`.
+///
+/// # Safety
+/// As `bt_pack_conv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_pack_conv_transpose(
+    weights: bt_handle,
+    bias: bt_handle,
+    params: *const bt_arg,
+    param_count: usize,
+    like: bt_handle,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_pack_conv_transpose";
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (out, request) =
+            unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
+        let packed = match request.source.dims().len() {
+            3 => Packed::ConvTranspose1(request.conv_transpose()?),
+            4 => Packed::ConvTranspose2(request.conv_transpose()?),
+            _ => Packed::ConvTranspose3(request.conv_transpose()?),
+        };
+        *out = give(Object::Packed(Box::new(packed)));
+        Ok(())
+    })
+}
+
+/// As `bt_pack_conv`, for a network's stem: a strided contiguous source of fewer channels than a block, and a blocked result. It
+/// costs no reorder. `layout` is the result's; null is this machine's native activation layout.
+///
+/// # Safety
+/// As `bt_pack_conv`; `layout` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_pack_stem(
+    weights: bt_handle,
+    bias: bt_handle,
+    params: *const bt_arg,
+    param_count: usize,
+    like: bt_handle,
+    layout: *const c_char,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_pack_stem";
+    guard(op, || {
+        // SAFETY: the caller's promises.
+        let (out, request) =
+            unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
+        let rank = request.source.dims().len();
+        let to = match layout.is_null() {
+            true => Layout::native_activation(rank)?,
+            // SAFETY: as above.
+            false => unsafe { string(op, "layout", layout)? }.parse()?,
+        };
+        let packed = match rank {
+            3 => Packed::Stem1(request.stem(&to)?),
+            4 => Packed::Stem2(request.stem(&to)?),
+            _ => Packed::Stem3(request.stem(&to)?),
         };
         *out = give(Object::Packed(Box::new(packed)));
         Ok(())
@@ -105,15 +307,48 @@ pub unsafe extern "C" fn bt_pack_linear(
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        let weights = plain(op, "weights", tensor(op, "weights", weights)?)?;
-        let bias = optional(op, "bias", bias)?.map(|b| plain(op, "bias", b)).transpose()?;
+        let weights = plain(op, "weights", weights)?;
+        let bias = optional(op, "bias", bias)?.map(|b| strided(op, "bias", b)).transpose()?;
         let packed = Packed::Linear(PackedLinear::new(&weights, bias.as_ref(), rows)?);
         *out = give(Object::Packed(Box::new(packed)));
         Ok(())
     })
 }
 
-/// Runs packed weights on `x`. `residual` is the operand of a `residual` post-op, 0 if there is none.
+/// Calls `run` with packed weights and the inputs of a run.
+fn with_inputs(
+    op: &'static str,
+    packed: bt_handle,
+    x: bt_handle,
+    residual: bt_handle,
+    run: impl FnOnce(&dyn Operator, &[TensorRef<'_>]) -> Result<()>,
+) -> Result<()> {
+    let (x, residual) = (tensor(op, "x", x)?, optional(op, "residual", residual)?);
+    handles::with(op, "packed", packed, "packed weights", |object| match object {
+        Object::Packed(packed) => Some((|| {
+            let operator = packed.operator();
+            let names = operator.inputs();
+            let remedy = match (names, &residual) {
+                (["x"], None) | (["x", "residual"], Some(_)) => None,
+                (["x"], Some(_)) => Some("pass 0, or pack with the post-op `residual`"),
+                (["x", "residual"], None) => Some("pass a tensor, or pack without the post-op `residual`"),
+                _ => Some("pass all of them to `bt_op_run` or `bt_op_run_into`"),
+            };
+            if let Some(remedy) = remedy {
+                let got = if residual.is_some() { "a tensor" } else { "nothing" };
+                let rule = format!("these packed weights take {}", names.join(", "));
+                return Err(Error::InvalidArgument(Complaint::new(op, "residual", got, rule, remedy)));
+            }
+            let inputs: Vec<TensorRef<'_>> =
+                [&x].into_iter().chain(&residual).map(Operand::tensor_ref).collect();
+            run(operator, &inputs)
+        })()),
+        _ => None,
+    })
+}
+
+/// Runs packed weights on `x`. `residual` is the operand of a `residual` post-op, 0 if there is none. Packed weights whose
+/// post-ops take numbers for each channel run with `bt_op_run`.
 ///
 /// # Safety
 /// `out` may be written.
@@ -128,81 +363,26 @@ pub unsafe extern "C" fn bt_packed_run(
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        let (x, residual) = (tensor(op, "x", x)?, optional(op, "residual", residual)?);
-        let fusion = || Fusion { residual: residual.as_ref(), channel: &[] };
-        let y = handles::with(op, "packed", packed, "packed weights", |o| match o {
-            Object::Packed(packed) => Some(match &**packed {
-                Packed::Conv1(c) => c.run_fused(&x, fusion()),
-                Packed::Conv2(c) => c.run_fused(&x, fusion()),
-                Packed::Conv3(c) => c.run_fused(&x, fusion()),
-                Packed::Linear(_) if residual.is_some() => {
-                    let rule = "a packed linear layer has no post-ops";
-                    let c =
-                        Complaint::new(op, "residual", "a tensor", rule, "pass 0, and add it to the result");
-                    Err(Error::InvalidArgument(c))
-                }
-                Packed::Linear(l) => plain(op, "x", x.clone()).and_then(|x| l.run(&x)).map(Tensor::from),
-            }),
-            _ => None,
-        })?;
-        *out = give(Object::Tensor(y));
-        Ok(())
+        with_inputs(op, packed, x, residual, |operator, inputs| {
+            operator.run(inputs)?.into_iter().for_each(|y| *out = give(Object::Tensor(y)));
+            Ok(())
+        })
     })
 }
 
-/// Reads a safetensors file of plain weights into memory.
-///
-/// # Safety
-/// `path` is a string, `out` may be written.
+/// As `bt_packed_run`, into the tensor `dst`, which has the sizes and the layout of the result: `bt_op_infer` describes it,
+/// `bt_tensor_zeros` makes it, `bt_tensor_wrap` makes it of your memory. No other tensor may share its memory.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) -> bt_status {
-    let op = "bt_dict_load";
-    guard(op, || {
-        // SAFETY: the caller's promises.
-        let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
-        *out = give(Object::Dict(StateDict::read(path)?.into()));
-        Ok(())
-    })
-}
-
-/// Maps a safetensors file of plain weights into memory: as `bt_dict_load`, without the copy. Until the state dict and all
-/// tensors taken from it are freed, neither this process nor another may write to the file or shorten it. Another file may be
-/// renamed over it, and it may be deleted.
-///
-/// # Safety
-/// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise reading a tensor may end the
-/// process or be undefined behaviour.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -> bt_status {
-    let op = "bt_dict_map";
-    guard(op, || {
-        // SAFETY: the caller's promises.
-        let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
-        // SAFETY: the caller's promise about the file.
-        *out = give(Object::Dict(unsafe { StateDict::map(path) }?.into()));
-        Ok(())
-    })
-}
-
-/// Takes a tensor out of a state dict, by name: it is removed from the dict. `bt_describe` lists the names.
-///
-/// # Safety
-/// `name` is a string, `out` may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn bt_dict_take(
-    dict: bt_handle,
-    name: *const c_char,
-    out: *mut bt_handle,
+pub extern "C" fn bt_packed_run_into(
+    packed: bt_handle,
+    x: bt_handle,
+    residual: bt_handle,
+    dst: bt_handle,
 ) -> bt_status {
-    let op = "bt_dict_take";
+    let op = "bt_packed_run_into";
     guard(op, || {
-        // SAFETY: the caller's promises.
-        let (name, out) = unsafe { (string(op, "name", name)?, place(op, "out", out)?) };
-        let t = handles::with(op, "dict", dict, "a state dict", |o| match o {
-            Object::Dict(d) => Some(d.lock().unwrap_or_else(|e| e.into_inner()).take(name)),
-            _ => None,
-        })?;
-        *out = give(Object::Tensor(t.into()));
-        Ok(())
+        with_inputs(op, packed, x, residual, |operator, inputs| {
+            write_into(op, "dst", &[dst], |dst| operator.run_into(inputs, dst, &mut Scratchpad::new()))
+        })
     })
 }

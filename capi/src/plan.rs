@@ -8,9 +8,9 @@ use blocktensor_graph::{Layouts, Plan, PlanOptions, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
 use crate::model::with_model;
-use crate::scopes::write_out;
 use crate::status::{Failure, array, bt_status, guard_model, place, string};
-use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_results};
+use crate::text::write_out;
+use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_objects};
 
 /// A plan, with what C is told of its inputs and outputs.
 pub(crate) struct Planned {
@@ -225,9 +225,8 @@ pub unsafe extern "C" fn bt_plan_run(
                 read_inputs(op, inputs, input_count)?
             };
             let results = plan.plan.run(&inputs.iter().collect::<Vec<&StridedTensor>>())?;
-            // SAFETY: there is room for all outputs.
-            unsafe { write_results(results, outs) };
-            Ok(())
+            // SAFETY: as above.
+            unsafe { write_objects(op, results, outs, room, count) }.map_err(Failure::from)
         })
     })
 }

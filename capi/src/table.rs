@@ -1,25 +1,36 @@
 //! Versions, and the function table for programs that load the library at run time.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CString, c_char};
 use std::sync::LazyLock;
 
 use blocktensor::{Complaint, Error};
 
-use crate::call::{bt_arg, bt_call};
+use crate::api::bt_api;
+use crate::call::*;
+use crate::desc::*;
+use crate::dict::*;
 use crate::dlpack::*;
-use crate::handles::{bt_clear_cache, bt_free, bt_handle, bt_live_handles};
+use crate::fallback::*;
+use crate::handles::{bt_clear_cache, bt_free, bt_live_handles};
 use crate::model::*;
+use crate::operator::*;
 use crate::packed::*;
+use crate::packed_file::*;
 use crate::plan::*;
+use crate::reorder::*;
 use crate::scopes::*;
 use crate::status::{bt_last_error_code, bt_last_error_message, bt_status, guard};
+use crate::temporaries::*;
 use crate::tensor::*;
-use crate::values::bt_value_info;
+use crate::text::*;
 
-/// The version of the ABI that the header describes. Another version is another ABI.
-pub const BT_ABI_VERSION: u32 = 1;
+/// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
+pub const BT_ABI_VERSION: u32 = 2;
 
-/// The ABI version of the library; compare it with the header's `BT_ABI_VERSION`.
+/// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
+pub const BT_ABI_OLDEST: u32 = 1;
+
+/// The ABI version of the library. `bt_get_api` tells whether it runs programs of the header's `BT_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_abi_version() -> u32 {
     BT_ABI_VERSION
@@ -53,206 +64,6 @@ pub unsafe extern "C" fn bt_build_info(text: *mut c_char, room: usize, needed: *
     let op = "bt_build_info";
     // SAFETY: the caller's promises.
     guard(op, || unsafe { write_out(op, &blocktensor::build_info().to_string(), text, room, needed) })
-}
-
-/// Every function, for programs that load the library with `dlopen`: they look up only `bt_get_api`. New functions are added
-/// only at the end.
-#[allow(non_camel_case_types)]
-#[repr(C)]
-pub struct bt_api {
-    /// Size of this structure in **bytes**.
-    pub struct_size: usize,
-    /// The ABI version of this table.
-    pub table_version: u32,
-    /// `bt_abi_version`.
-    pub abi_version: extern "C" fn() -> u32,
-    /// `bt_version`.
-    pub version: extern "C" fn() -> *const c_char,
-    /// `bt_last_error_code`.
-    pub last_error_code: extern "C" fn() -> bt_status,
-    /// `bt_last_error_message`.
-    pub last_error_message: extern "C" fn() -> *const c_char,
-    /// `bt_free`.
-    pub free: extern "C" fn(handle: bt_handle) -> bt_status,
-    /// `bt_live_handles`.
-    pub live_handles: extern "C" fn() -> usize,
-    /// `bt_tensor_from_data`.
-    pub tensor_from_data: unsafe extern "C" fn(
-        dtype: i32,
-        rank: usize,
-        dims: *const i64,
-        strides: *const i64,
-        data: *const c_void,
-        bytes: usize,
-        out: *mut bt_handle,
-    ) -> bt_status,
-    /// `bt_tensor_wrap`.
-    pub tensor_wrap: unsafe extern "C" fn(
-        dtype: i32,
-        rank: usize,
-        dims: *const i64,
-        strides: *const i64,
-        data: *mut c_void,
-        writable: bool,
-        context: *mut c_void,
-        release: bt_release,
-        out: *mut bt_handle,
-    ) -> bt_status,
-    /// `bt_tensor_info`.
-    pub tensor_info: unsafe extern "C" fn(t: bt_handle, info: *mut bt_info) -> bt_status,
-    /// `bt_tensor_read`.
-    pub tensor_read: unsafe extern "C" fn(t: bt_handle, data: *mut c_void, bytes: usize) -> bt_status,
-    /// `bt_tensor_data`.
-    pub tensor_data:
-        unsafe extern "C" fn(t: bt_handle, data: *mut *const c_void, strides: *mut i64) -> bt_status,
-    /// `bt_to_blocked`.
-    pub to_blocked:
-        unsafe extern "C" fn(t: bt_handle, layout: *const c_char, out: *mut bt_handle) -> bt_status,
-    /// `bt_to_strided`.
-    pub to_strided:
-        unsafe extern "C" fn(t: bt_handle, format: *const c_char, out: *mut bt_handle) -> bt_status,
-    /// `bt_call`.
-    pub call: unsafe extern "C" fn(
-        op: *const c_char,
-        args: *const bt_arg,
-        arg_count: usize,
-        outs: *mut bt_handle,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
-    /// `bt_pack_conv`.
-    pub pack_conv: unsafe extern "C" fn(
-        weights: bt_handle,
-        bias: bt_handle,
-        params: *const bt_arg,
-        param_count: usize,
-        like: bt_handle,
-        out: *mut bt_handle,
-    ) -> bt_status,
-    /// `bt_pack_linear`.
-    pub pack_linear: unsafe extern "C" fn(
-        weights: bt_handle,
-        bias: bt_handle,
-        rows: usize,
-        out: *mut bt_handle,
-    ) -> bt_status,
-    /// `bt_packed_run`.
-    pub packed_run: unsafe extern "C" fn(
-        packed: bt_handle,
-        x: bt_handle,
-        residual: bt_handle,
-        out: *mut bt_handle,
-    ) -> bt_status,
-    /// `bt_dict_load`.
-    pub dict_load: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
-    /// `bt_dict_take`.
-    pub dict_take:
-        unsafe extern "C" fn(dict: bt_handle, name: *const c_char, out: *mut bt_handle) -> bt_status,
-    /// `bt_run`.
-    pub run: unsafe extern "C" fn(body: bt_body, context: *mut c_void) -> bt_status,
-    /// `bt_deny_reorders`.
-    pub deny_reorders: unsafe extern "C" fn(body: bt_body, context: *mut c_void) -> bt_status,
-    /// `bt_record`.
-    pub record: unsafe extern "C" fn(body: bt_body, context: *mut c_void, out: *mut bt_handle) -> bt_status,
-    /// `bt_describe`.
-    pub describe: unsafe extern "C" fn(
-        handle: bt_handle,
-        text: *mut c_char,
-        room: usize,
-        needed: *mut usize,
-    ) -> bt_status,
-    /// `bt_tensor_from_dlpack`.
-    pub tensor_from_dlpack: unsafe extern "C" fn(managed: bt_dlpack, out: *mut bt_handle) -> bt_status,
-    /// `bt_tensor_from_dlpack_unversioned`.
-    pub tensor_from_dlpack_unversioned:
-        unsafe extern "C" fn(managed: bt_dlpack, out: *mut bt_handle) -> bt_status,
-    /// `bt_tensor_to_dlpack`.
-    pub tensor_to_dlpack: unsafe extern "C" fn(t: bt_handle, out: *mut bt_dlpack) -> bt_status,
-    /// `bt_tensor_into_dlpack_unversioned`.
-    pub tensor_into_dlpack_unversioned: unsafe extern "C" fn(t: bt_handle, out: *mut bt_dlpack) -> bt_status,
-    /// `bt_blocked_to_dlpack`.
-    pub blocked_to_dlpack: unsafe extern "C" fn(t: bt_handle, out: *mut bt_dlpack) -> bt_status,
-    /// `bt_schema`.
-    pub schema: unsafe extern "C" fn(
-        op: *const c_char,
-        text: *mut c_char,
-        room: usize,
-        needed: *mut usize,
-    ) -> bt_status,
-    /// `bt_clear_cache`.
-    pub clear_cache: extern "C" fn(),
-    /// `bt_build_info`.
-    pub build_info: unsafe extern "C" fn(text: *mut c_char, room: usize, needed: *mut usize) -> bt_status,
-    /// `bt_dict_map`.
-    pub dict_map: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
-    /// `bt_model_load`.
-    pub model_load: unsafe extern "C" fn(path: *const c_char, out: *mut bt_handle) -> bt_status,
-    /// `bt_model_from_data`.
-    pub model_from_data:
-        unsafe extern "C" fn(data: *const c_void, bytes: usize, out: *mut bt_handle) -> bt_status,
-    /// `bt_model_inputs`.
-    pub model_inputs: unsafe extern "C" fn(
-        model: bt_handle,
-        values: *mut bt_value_info,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
-    /// `bt_model_outputs`.
-    pub model_outputs: unsafe extern "C" fn(
-        model: bt_handle,
-        names: *mut *const c_char,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
-    /// `bt_model_run`.
-    pub model_run: unsafe extern "C" fn(
-        model: bt_handle,
-        inputs: *const bt_handle,
-        input_count: usize,
-        outs: *mut bt_handle,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
-    /// `bt_plan_new`.
-    pub plan_new: unsafe extern "C" fn(
-        model: bt_handle,
-        layout: *const c_char,
-        sizes: *const bt_named_size,
-        size_count: usize,
-        outputs: *const *const c_char,
-        output_count: usize,
-        out: *mut bt_handle,
-    ) -> bt_status,
-    /// `bt_plan_inputs`.
-    pub plan_inputs: unsafe extern "C" fn(
-        plan: bt_handle,
-        values: *mut bt_value_info,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
-    /// `bt_plan_outputs`.
-    pub plan_outputs: unsafe extern "C" fn(
-        plan: bt_handle,
-        values: *mut bt_value_info,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
-    /// `bt_plan_text`.
-    pub plan_text: unsafe extern "C" fn(
-        plan: bt_handle,
-        text: *mut c_char,
-        room: usize,
-        needed: *mut usize,
-    ) -> bt_status,
-    /// `bt_plan_run`.
-    pub plan_run: unsafe extern "C" fn(
-        plan: bt_handle,
-        inputs: *const bt_handle,
-        input_count: usize,
-        outs: *mut bt_handle,
-        room: usize,
-        count: *mut usize,
-    ) -> bt_status,
 }
 
 static API: bt_api = bt_api {
@@ -300,18 +111,52 @@ static API: bt_api = bt_api {
     plan_outputs: bt_plan_outputs,
     plan_text: bt_plan_text,
     plan_run: bt_plan_run,
+    cast: bt_cast,
+    reshape: bt_reshape,
+    reorder_into: bt_reorder_into,
+    desc_new: bt_desc_new,
+    tensor_zeros: bt_tensor_zeros,
+    call_into: bt_call_into,
+    pack_conv_transpose: bt_pack_conv_transpose,
+    pack_stem: bt_pack_stem,
+    packed_run_into: bt_packed_run_into,
+    packed_writer_new: bt_packed_writer_new,
+    packed_writer_add: bt_packed_writer_add,
+    packed_writer_save: bt_packed_writer_save,
+    packed_file_read: bt_packed_file_read,
+    packed_file_map: bt_packed_file_map,
+    packed_file_get: bt_packed_file_get,
+    dict_len: bt_dict_len,
+    dict_name: bt_dict_name,
+    dict_take_at: bt_dict_take_at,
+    op_new: bt_op_new,
+    op_infer: bt_op_infer,
+    op_preferred: bt_op_preferred,
+    op_scratchpad_bytes: bt_op_scratchpad_bytes,
+    op_run: bt_op_run,
+    op_run_into: bt_op_run_into,
+    scratchpad_new: bt_scratchpad_new,
+    run_with_threads: bt_run_with_threads,
+    thread_count: bt_thread_count,
+    scope: bt_scope,
+    keep: bt_keep,
+    allow_fallback: bt_allow_fallback,
 };
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
-/// error, if this library is older than the header.
+/// error, if this library is older than the header, or no longer runs programs of that version. So every program can check that
+/// it has the right library: with `bt_get_api(BT_ABI_VERSION, sizeof(bt_api))`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_get_api(version: u32, struct_size: usize) -> *const bt_api {
     let op = "bt_get_api";
     let status = guard(op, || {
         let (ours, least) = (size_of::<bt_api>(), std::mem::offset_of!(bt_api, abi_version));
-        if version != BT_ABI_VERSION || struct_size > ours || struct_size < least {
+        let known = (BT_ABI_OLDEST..=BT_ABI_VERSION).contains(&version);
+        if !known || struct_size > ours || struct_size < least {
             let got = format!("version {version}, {struct_size} bytes");
-            let rule = format!("this library's table has version {BT_ABI_VERSION} and {ours} bytes");
+            let rule = format!(
+                "this library has versions {BT_ABI_OLDEST} to {BT_ABI_VERSION}, and a table of {ours} bytes"
+            );
             let remedy = "load a library of the header's version, at least as new as the header";
             return Err(Error::AbiMismatch(Complaint::new(op, "version", got, rule, remedy)));
         }

@@ -1,15 +1,15 @@
-//! Tensors: creating, wrapping, describing, reading and reordering them.
+//! Tensors: creating, wrapping, describing and reading them, and with other types and sizes.
 
 use std::any::Any;
 use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use blocktensor::{
-    Complaint, DType, Error, Foreign, Layout, MAX_RANK, MemoryFormat, Operand, Result, StridedTensor, Tensor,
+    Complaint, DType, Error, Foreign, MAX_RANK, MemoryFormat, Operand, Result, StridedTensor, Tensor,
 };
 
-use crate::handles::{Object, bt_handle, give, tensor};
-use crate::status::{array, bt_status, guard, null, place, string};
+use crate::handles::{self, Object, bt_handle, give, tensor};
+use crate::status::{array, bt_status, guard, null, place};
 
 /// Element types.
 #[allow(non_camel_case_types)]
@@ -31,7 +31,7 @@ pub enum bt_dtype {
 }
 
 /// From its number; C may pass any number.
-fn dtype(op: &'static str, number: i32) -> Result<DType> {
+pub(crate) fn dtype(op: &'static str, number: i32) -> Result<DType> {
     usize::try_from(number).ok().and_then(|i| DType::ALL.get(i)).copied().ok_or_else(|| {
         let rule = "types must be BT_F32 to BT_S32, 0 to 5";
         let got = format!("type {number}");
@@ -127,7 +127,7 @@ fn copied(data: &[u8]) -> Result<Vec<u64>> {
 ///
 /// # Safety
 /// `values` is null or holds `rank` numbers, if rank is at most 12.
-unsafe fn numbers<'a>(
+pub(crate) unsafe fn numbers<'a>(
     op: &'static str,
     argument: &'static str,
     values: *const i64,
@@ -139,6 +139,27 @@ unsafe fn numbers<'a>(
     }
     // SAFETY: the caller's promise.
     unsafe { array(op, argument, values, rank) }
+}
+
+/// Sizes passed by the caller.
+///
+/// # Safety
+/// As `numbers`.
+pub(crate) unsafe fn sizes(
+    op: &'static str,
+    argument: &'static str,
+    values: *const i64,
+    rank: usize,
+) -> Result<Vec<usize>> {
+    // SAFETY: the caller's promise.
+    let values = unsafe { numbers(op, argument, values, rank)? };
+    let size = |&value: &i64| {
+        usize::try_from(value).map_err(|_| {
+            let (got, remedy) = (format!("{values:?}"), "pass the number of elements");
+            Error::InvalidArgument(Complaint::new(op, argument, got, "sizes are not negative", remedy))
+        })
+    };
+    values.iter().map(size).collect()
 }
 
 /// As `numbers`; `None` for null.
@@ -245,7 +266,7 @@ pub struct bt_info {
     pub layout: [c_char; 32],
 }
 
-/// Writes sizes, type, key and layout of a tensor to `info`.
+/// Writes sizes, type, key and layout of a tensor, or of a description (`bt_desc_new`), to `info`.
 ///
 /// # Safety
 /// `info` points to a structure of `info->struct_size` bytes.
@@ -266,14 +287,13 @@ pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_
         }
         // SAFETY: the caller's promise; the size shows that the structure is complete.
         let info = unsafe { place(op, "info", info)? };
-        let t = tensor(op, "t", t)?;
-        let r = t.tensor_ref();
-        info.dtype = number(r.dtype());
-        info.rank = r.dims().len();
+        let desc = handles::description(op, "t", t)?;
+        info.dtype = number(desc.dtype());
+        info.rank = desc.dims().len();
         info.dims = [0; 12];
-        info.dims.iter_mut().zip(r.dims()).for_each(|(to, &d)| *to = d as i64);
-        fill(&mut info.key, r.key().name());
-        fill(&mut info.layout, &r.layout_name());
+        info.dims.iter_mut().zip(desc.dims()).for_each(|(to, &d)| *to = d as i64);
+        fill(&mut info.key, desc.key().name());
+        fill(&mut info.layout, &desc.layout_name());
         Ok(())
     })
 }
@@ -345,62 +365,70 @@ pub unsafe extern "C" fn bt_tensor_data(
     })
 }
 
-/// The same elements in a blocked layout, given by name. Null is this machine's native activation layout (never a weights
-/// layout).
+/// The same numbers with another element type, in the same layout. Numbers are rounded or truncated as Rust's `as` does, and
+/// limited to what the type can hold.
 ///
 /// # Safety
-/// `layout` is null or a string.
+/// `out` may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bt_to_blocked(
-    t: bt_handle,
-    layout: *const c_char,
-    out: *mut bt_handle,
-) -> bt_status {
-    let op = "bt_to_blocked";
+pub unsafe extern "C" fn bt_cast(t: bt_handle, dtype: i32, out: *mut bt_handle) -> bt_status {
+    let op = "bt_cast";
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        let t = tensor(op, "t", t)?;
-        let layout = match layout.is_null() {
-            true => Layout::native_activation(t.tensor_ref().dims().len())?,
-            // SAFETY: as above.
-            false => unsafe { string(op, "layout", layout)? }.parse()?,
+        let (t, dtype) = (tensor(op, "t", t)?, self::dtype(op, dtype)?);
+        let cast: Tensor = match &t {
+            Tensor::Strided(s) => s.to_dtype(dtype)?.into(),
+            Tensor::Blocked(b) => b.to_dtype(dtype)?.into(),
+            Tensor::Opaque(_) => strided(op, "t", &t)?.into(),
         };
-        let made = match &t {
-            Tensor::Strided(s) => s.to_blocked(&layout)?,
-            Tensor::Blocked(b) => b.reorder_to(&layout)?,
-            Tensor::Opaque(_) => return Err(strided(op, "t", &t).err().unwrap_or_else(|| null(op, "t"))),
-        };
-        *out = give(Object::Tensor(made.into()));
+        *out = give(Object::Tensor(cast));
         Ok(())
     })
 }
 
-/// The same elements as a strided tensor in a memory format: `contiguous`, `channels_last`, `channels_last_3d` or
-/// `channels_last_1d`; null is `contiguous`.
+/// The same elements of a strided tensor in row-major order, with other sizes. One size may be -1: it becomes what the number of
+/// elements leaves. It shares the tensor's memory where strides can express that, and otherwise copies.
 ///
 /// # Safety
-/// `format` is null or a string.
+/// `dims` holds `rank` sizes, `out` may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn bt_to_strided(
+pub unsafe extern "C" fn bt_reshape(
     t: bt_handle,
-    format: *const c_char,
+    rank: usize,
+    dims: *const i64,
     out: *mut bt_handle,
 ) -> bt_status {
-    let op = "bt_to_strided";
+    let op = "bt_reshape";
     guard(op, || {
-        // SAFETY: the caller's promise.
-        let out = unsafe { place(op, "out", out)? };
-        let t = tensor(op, "t", t)?;
-        // SAFETY: as above.
-        let name = if format.is_null() { "contiguous" } else { unsafe { string(op, "format", format)? } };
-        let format: MemoryFormat = name.parse()?;
-        let made = match &t {
-            Tensor::Strided(s) => s.contiguous(format)?,
-            Tensor::Blocked(b) => b.to_strided(format)?,
-            Tensor::Opaque(_) => strided(op, "t", &t)?,
-        };
-        *out = give(Object::Tensor(made.into()));
+        // SAFETY: the caller's promises.
+        let (out, dims) = unsafe { (place(op, "out", out)?, numbers(op, "dims", dims, rank)?) };
+        let t = strided(op, "t", &tensor(op, "t", t)?)?;
+        let dims = with_open_size(op, dims, t.numel())?;
+        *out = give(Object::Tensor(t.reshape(&dims)?.into()));
         Ok(())
     })
+}
+
+/// Sizes, of which one may be -1: what the others leave of `elements`.
+fn with_open_size(op: &'static str, dims: &[i64], elements: usize) -> Result<Vec<usize>> {
+    let known: Option<Vec<usize>> =
+        dims.iter().filter(|&&d| d != -1).map(|&d| usize::try_from(d).ok()).collect();
+    let open = dims.iter().filter(|&&d| d == -1).count();
+    let refused = |rule: String, remedy| {
+        Error::InvalidArgument(Complaint::new(op, "dims", format!("{dims:?}"), rule, remedy))
+    };
+    let Some(known) = known.filter(|_| open <= 1) else {
+        let rule = "sizes are not negative, but for one that is -1".to_string();
+        return Err(refused(rule, "pass at most one -1"));
+    };
+    if open == 0 {
+        return Ok(known);
+    }
+    let product = known.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|&n| n > 0);
+    let Some(left) = product.filter(|n| elements.is_multiple_of(*n)).map(|n| elements / n) else {
+        let rule = format!("the tensor has {elements} elements, which these sizes do not divide");
+        return Err(refused(rule, "pass all sizes"));
+    };
+    Ok(dims.iter().map(|&d| usize::try_from(d).unwrap_or(left)).collect())
 }

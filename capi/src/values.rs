@@ -107,7 +107,7 @@ pub(crate) unsafe fn read_inputs(
     inputs.iter().map(|&handle| strided(op, "inputs", &tensor(op, "inputs", handle)?)).collect()
 }
 
-/// Refuses a run whose results have no room, before anything is computed. Writes the number of results to `count`.
+/// Refuses results that have no room. Writes their number to `count`.
 ///
 /// # Safety
 /// `outs` may be written for `room` handles; `count` is null or may be written.
@@ -134,13 +134,23 @@ pub(crate) unsafe fn check_room(
     Ok(())
 }
 
-/// Writes handles of the results.
+/// Gives handles of the results, and writes their number to `count`. If there is too little room, it is an error and no handle is
+/// given.
 ///
 /// # Safety
-/// `outs` may be written for as many handles as there are results.
-pub(crate) unsafe fn write_results(results: Vec<StridedTensor>, outs: *mut bt_handle) {
-    for (i, t) in results.into_iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { outs.add(i).write(give(Object::Tensor(t.into()))) };
+/// As `check_room`.
+pub(crate) unsafe fn write_objects(
+    op: &'static str,
+    results: Vec<impl Into<Object>>,
+    outs: *mut bt_handle,
+    room: usize,
+    count: *mut usize,
+) -> Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { check_room(op, results.len(), outs, room, count)? };
+    for (i, result) in results.into_iter().enumerate() {
+        // SAFETY: `i` is below `room`.
+        unsafe { outs.add(i).write(give(result.into())) };
     }
+    Ok(())
 }

@@ -291,14 +291,18 @@ fn bt_schema_lists_the_arguments_of_an_op() {
 #[test]
 fn bt_get_api_refuses_other_versions_and_sizes() {
     let size = size_of::<bt_api>();
-    for (version, bytes) in
-        [(BT_ABI_VERSION + 1, size), (0, size), (BT_ABI_VERSION, size + 8), (BT_ABI_VERSION, 0)]
-    {
+    for (version, bytes) in [
+        (BT_ABI_VERSION + 1, size),
+        (BT_ABI_OLDEST - 1, size),
+        (BT_ABI_VERSION, size + 8),
+        (BT_ABI_VERSION, 0),
+    ] {
         assert!(bt_get_api(version, bytes).is_null());
         assert_eq!(bt_last_error_code(), ABI);
     }
     assert_eq!(bt_code::BT_INVALID_HANDLE as i32, INVALID);
-    let api = bt_get_api(BT_ABI_VERSION, size - 8);
+    // A program with an older header knows fewer functions.
+    let api = bt_get_api(BT_ABI_OLDEST, size - 8);
     // SAFETY: not null, and static.
     let api = unsafe { &*api };
     assert_eq!(

@@ -1,54 +1,14 @@
 //! The C programs in examples are compiled with the system's compiler and run, also under valgrind. Their results agree with
 //! f64 loops, and with the stored answers of an exported network.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use blocktensor::{StateDict, StridedTensor};
 
 mod support;
 
-/// The folder of the shared library that was compiled with this test.
-fn library() -> PathBuf {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_path_buf();
-    assert!(deps.join("libblocktensor_c.so").exists(), "{}", deps.display());
-    deps
-}
-
-fn run(command: &mut Command) -> String {
-    let out = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    let (said, erred) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
-    assert!(out.status.success(), "{command:?}\n{said}\n{erred}");
-    format!("{said}{erred}")
-}
-
-/// Compiles an example into the folder.
-fn compiled(example: &str, dir: &Path) -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = dir.join(example);
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
-    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-g", "-I"]).arg(here.join("include"));
-    cc.arg(here.join(format!("examples/{example}.c"))).arg("-L").arg(library());
-    run(cc.args(["-lblocktensor_c", "-o"]).arg(&program));
-    program
-}
-
-/// What a program prints under valgrind, which supports no more than AVX2; `None` if it is not installed.
-fn under_valgrind(program: &Path, arguments: &[&Path]) -> Option<String> {
-    if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is not installed: the program ran without it");
-        return None;
-    }
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args([
-        "--error-exitcode=99",
-        "--leak-check=full",
-        "--errors-for-leak-kinds=definite",
-        "--quiet",
-    ]);
-    valgrind.arg(program).args(arguments).env("LD_LIBRARY_PATH", library());
-    Some(run(valgrind.env("ONEDNN_MAX_CPU_ISA", "AVX2").env("RAYON_NUM_THREADS", "2")))
-}
+use support::programs::{cc, compiled, library, run, under_valgrind};
 
 fn integers(n: usize, seed: usize) -> Vec<f32> {
     (0..n).map(|i| ((i * 7919 + seed * 104_729) % 9) as f32 - 4.0).collect()
@@ -123,9 +83,7 @@ fn a_c_program_runs_a_chain_and_meets_five_errors() {
     let loads = dir.join("loads.c");
     std::fs::write(&loads, LOADS).unwrap();
     let loader = dir.join("loads");
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
-    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-I"]).arg(here.join("include")).arg(&loads);
-    run(cc.args(["-ldl", "-o"]).arg(&loader));
+    run(cc().arg(&loads).args(["-ldl", "-o"]).arg(&loader));
     let said = run(Command::new(&loader).arg(library.join("libblocktensor_c.so")));
     assert!(said.contains("blocktensor 0.") && said.contains("handles 0"), "{said}");
 
@@ -145,9 +103,7 @@ fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
     let page = std::fs::read_to_string(here.join("../docs/c.md")).unwrap();
     let (source, shown) = (dir.join("page.c"), page.split("```c\n").nth(1).unwrap());
     std::fs::write(&source, shown.split("```").next().unwrap()).unwrap();
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or("cc".into()));
-    cc.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I"]).arg(here.join("include"));
-    run(cc.arg(&source));
+    run(cc().arg("-fsyntax-only").arg(&source));
     let (model, image) = (support::stored("resnet.onnx"), support::stored("resnet.image.npy"));
     let check = |text: &str| {
         for part in [
@@ -183,6 +139,74 @@ fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
         check(&said);
     }
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+/// Random weights of the network in cnn.c, as a trained one might have them.
+fn network(path: &Path) {
+    let mut dict = StateDict::new();
+    let mut insert = |name: String, dims: &[usize], scale: f32, shift: f32, seed: u64| {
+        let values = support::calls::noise(dims.iter().product(), seed);
+        let values: Vec<f32> = values.iter().map(|v| v * scale + shift).collect();
+        dict.insert(name, StridedTensor::from_slice(&values, dims).unwrap());
+    };
+    for (i, (conv, norm, dims)) in [
+        ("conv1", "bn1", [16, 3, 7, 7]),
+        ("layer1.conv1", "layer1.bn1", [16, 16, 3, 3]),
+        ("layer1.conv2", "layer1.bn2", [16, 16, 3, 3]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let seed = 10 * i as u64;
+        insert(format!("{conv}.weight"), &dims, 0.2, 0.0, seed + 1);
+        for (part, scale, shift, seed) in [
+            ("weight", 0.3, 1.0, seed + 2),
+            ("bias", 0.2, 0.0, seed + 3),
+            ("running_mean", 0.2, 0.0, seed + 4),
+            ("running_var", 0.3, 1.0, seed + 5),
+        ] {
+            insert(format!("{norm}.{part}"), &[16], scale, shift, seed);
+        }
+    }
+    insert("fc.weight".into(), &[10, 16], 0.3, 0.0, 91);
+    insert("fc.bias".into(), &[10], 0.3, 0.0, 92);
+    dict.save(path).unwrap();
+}
+
+#[test]
+fn a_c_program_packs_a_network_saves_it_and_maps_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (weights, packed) = (folder.path().join("net.safetensors"), folder.path().join("net.packed"));
+    network(&weights);
+    let program = compiled("cnn", folder.path());
+    let mut command = Command::new(&program);
+    let command = command.args([&weights, &packed]).env("LD_LIBRARY_PATH", library());
+    if cfg!(not(feature = "onednn")) {
+        let out = command.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        // There is no stem without oneDNN, and the scope frees what was made before that.
+        assert!(
+            out.status.code() == Some(1) && said.contains("conv2d") && said.contains("live handles: 0"),
+            "{said}"
+        );
+        return;
+    }
+    let check = |said: &str| {
+        for part in ["packed and unpacked scores: ", "live handles: 0\n"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let line = said.lines().find_map(|l| l.strip_prefix("relative distance: ")).unwrap();
+        assert!(line.parse::<f64>().unwrap() < 1e-5, "{said}");
+    };
+    check(&run(command));
+    if let Some(said) = under_valgrind(&program, &[&weights, &packed]) {
+        check(&said);
+    }
+    // A damaged file of weights is an error with a text.
+    std::fs::write(&weights, "no weights").unwrap();
+    let out =
+        Command::new(&program).args([&weights, &packed]).env("LD_LIBRARY_PATH", library()).output().unwrap();
+    assert!(!out.status.success() && String::from_utf8_lossy(&out.stdout).contains("net.safetensors"));
 }
 
 const LOADS: &str = r#"

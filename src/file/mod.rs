@@ -14,7 +14,7 @@ mod packed;
 mod state_dict;
 mod tensors;
 
-pub use packed::{Loaded, Packable, PackedFile, PackedWriter, Saved};
+pub use packed::{Loaded, Packable, PackedFile, PackedKind, PackedWriter, Saved};
 pub(crate) use packed::{entry, sealed};
 pub use state_dict::{Keys, LayerTensors, Module, NormTensors, StateDict};
 

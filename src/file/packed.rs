@@ -7,6 +7,9 @@
 
 pub(crate) mod entry;
 mod extra;
+mod kind;
+
+pub use kind::PackedKind;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -305,22 +308,23 @@ impl PackedFile {
     /// threads, or the engine wants another layout; `CorruptFile` if the entry is inconsistent.
     #[track_caller]
     pub fn get<T: Packable>(&self, name: &str) -> Result<T> {
-        let op = "PackedFile::get";
-        let Some(entry) = self.entries.get(name) else {
+        T::loaded(Loaded { file: self, name, entry: self.entry("PackedFile::get", name)? })
+    }
+
+    fn entry(&self, op: &'static str, name: &str) -> Result<&Entry> {
+        self.entries.get(name).ok_or_else(|| {
             let mut known: Vec<String> = self.entries.keys().take(8).map(|n| shown(n)).collect();
             if self.entries.len() > known.len() {
                 known.push("...".into());
             }
-            fail!(
-                InvalidArgument,
+            Error::InvalidArgument(Complaint::new(
                 op,
                 "name",
                 format!("`{}`", shown(name)),
                 format!("`{}` holds {} names: {}", self.path.display(), self.entries.len(), known.join(", ")),
-                "pass one of `names`"
-            )
-        };
-        T::loaded(Loaded { file: self, name, entry })
+                "pass one of `names`",
+            ))
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::any::{Operand, TensorRef};
+use crate::tensor::desc::TensorDesc;
 use crate::threads;
 
 /// The source that packed weights will meet: sizes, dtype, layout and number of threads. oneDNN's choice of weight
@@ -58,6 +59,22 @@ impl Source {
             ),
         };
         Ok(Source::new(Dims::from_slice(x.dims()), x.dtype(), layout))
+    }
+
+    /// A source like the tensor that is described, on the threads that a run here would have.
+    ///
+    /// ```
+    /// use blocktensor::{DType, MemoryFormat, Source, StridedTensor, TensorDesc};
+    /// let x = StridedTensor::full(&[1, 3, 8, 8], 1f32, MemoryFormat::ChannelsLast)?;
+    /// let described = TensorDesc::strided(&[1, 3, 8, 8], DType::F32, MemoryFormat::ChannelsLast)?;
+    /// assert_eq!(Source::of_desc(&described)?, Source::of(&x)?);
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`of`](Self::of).
+    pub fn of_desc(desc: &TensorDesc) -> Result<Source> {
+        Source::of(&desc.without_elements())
     }
 
     /// A dense f32 strided source.

@@ -45,7 +45,7 @@ pub use subnormals::flush_engine_subnormals;
 pub(crate) use subnormals::flushes;
 #[cfg(onednn_threadpool)]
 pub(crate) use team::in_task;
-pub use team::{current_threads, parallel_for, run};
+pub use team::{current_threads, parallel_for, run, run_with_threads};
 
 use crate::error::Result;
 

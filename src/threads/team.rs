@@ -198,20 +198,44 @@ fn leading<R>(look: impl FnOnce(&Arc<Team>) -> R) -> Option<R> {
 /// # Panics
 /// Only if `f` panics; the team is dissolved first.
 pub fn run<R>(f: impl FnOnce() -> R) -> R {
-    struct Leave;
+    if IN_TASK.get() || leading(|_| ()).is_some() {
+        return f();
+    }
+    lead(current_threads(), f)
+}
+
+/// As [`run`], with sections divided for this number of threads, the caller included: 1 to [`max_threads`](crate::max_threads),
+/// others become the nearest. [`current_threads`] returns it inside. Weights that are packed inside are packed for this number.
+/// A pool with fewer threads lends those that it has, which does not change results. Inside a run for another number this is a
+/// run of its own, and the outer run continues afterwards. Inside a task of a section it only calls `f`.
+///
+/// ```
+/// let inside = blocktensor::run_with_threads(1, blocktensor::current_threads);
+/// assert_eq!(inside, 1);
+/// ```
+///
+/// # Panics
+/// As [`run`].
+pub fn run_with_threads<R>(threads: usize, f: impl FnOnce() -> R) -> R {
+    let threads = threads.clamp(1, pool::max_threads());
+    if IN_TASK.get() || leading(|team| team.threads == threads) == Some(true) {
+        return f();
+    }
+    lead(threads, f)
+}
+
+/// Runs `f` as the leader of a new team. Afterwards the thread leads the team that it led before, if there was one.
+fn lead<R>(threads: usize, f: impl FnOnce() -> R) -> R {
+    struct Leave(Option<Arc<Team>>);
     impl Drop for Leave {
         fn drop(&mut self) {
-            if let Ok(Some(team)) = LEADING.try_with(RefCell::take) {
+            if let Ok(Some(team)) = LEADING.try_with(|l| l.replace(self.0.take())) {
                 team.close();
             }
         }
     }
-    if IN_TASK.get() || leading(|_| ()).is_some() {
-        return f();
-    }
-    let team = Arc::new(Team::new(current_threads()));
-    let leads = LEADING.try_with(|l| l.replace(Some(team))).is_ok();
-    let _leave = leads.then_some(Leave);
+    let team = Arc::new(Team::new(threads));
+    let _leave = LEADING.try_with(|l| l.replace(Some(team))).ok().map(Leave);
     f()
 }
 

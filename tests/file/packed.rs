@@ -6,7 +6,8 @@ use blocktensor::ledger;
 use blocktensor::ops::{BatchNorm, Conv, ConvTranspose, Fusion};
 use blocktensor::{
     BlockedTensor, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv2d,
-    PackedConvTranspose, PackedFile, PackedLinear, PackedStem, PackedWriter, Result, Source, StridedTensor,
+    PackedConvTranspose, PackedFile, PackedKind, PackedLinear, PackedStem, PackedWriter, Result, Source,
+    StridedTensor,
 };
 
 use super::{Folder, header};
@@ -31,7 +32,7 @@ fn bits<T: Operand>(y: &T) -> Vec<u32> {
 }
 
 /// Writes one packed op, with and without its plain weights, reads it back, and calls `same` on it.
-fn there_and_back<P: Packable>(folder: &Folder, packed: &P, same: impl Fn(&P)) {
+fn there_and_back<P: Packable>(folder: &Folder, kind: PackedKind, packed: &P, same: impl Fn(&P)) {
     for keep in [false, true] {
         let path = folder.file("one.packed");
         let mut writer = PackedWriter::new();
@@ -40,6 +41,7 @@ fn there_and_back<P: Packable>(folder: &Folder, packed: &P, same: impl Fn(&P)) {
         }
         writer.add("some.name", packed).unwrap();
         writer.save(&path).unwrap();
+        assert_eq!(PackedFile::read(&path).unwrap().kind("some.name").unwrap(), kind);
         let (read, book) = ledger::record(|| -> Result<P> { PackedFile::read(&path)?.get("some.name") });
         assert!(book.reorders.is_empty(), "{book}");
         same(&read.unwrap());
@@ -71,7 +73,7 @@ fn check_conv<const N: usize, T: Operand + Clone>(folder: &Folder, packed: &Pack
     let residual = packed_result_like(packed, x);
     let fusion = || Fusion { residual: Some(&residual), channel: &[] };
     let want = bits(&packed.run_fused(x, fusion()).unwrap());
-    there_and_back(folder, packed, |read| {
+    there_and_back(folder, PackedKind::Conv(N), packed, |read| {
         assert_eq!(bits(&read.run_fused(x, fusion()).unwrap()), want, "{packed:?}");
         assert_eq!(read.source(), packed.source());
         assert_eq!(read.weights_layout(), packed.weights_layout());
@@ -113,14 +115,16 @@ fn packed_file_returns_every_kind_of_packed_op_to_the_bit() {
         let x = x.to_blocked(&Layout::native_activation(4).unwrap()).unwrap();
         let packed = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
         let want = bits(&packed.run(&x).unwrap());
-        there_and_back(&folder, &packed, |read| assert_eq!(bits(&read.run(&x).unwrap()), want));
+        there_and_back(&folder, PackedKind::ConvTranspose(2), &packed, |read| {
+            assert_eq!(bits(&read.run(&x).unwrap()), want)
+        });
     }
     // Linear layers, also with one input and one output, and with no rows.
     for (k, o, rows) in [(64, 10, 3), (1, 1, 1), (17, 33, 0)] {
         let (x, w, b) = (noise(&[rows, k], 1), noise(&[o, k], 2), noise(&[o], 3));
         let packed = PackedLinear::new(&w, Some(&b), rows).unwrap();
         let want = bits(&packed.run(&x).unwrap());
-        there_and_back(&folder, &packed, |read| {
+        there_and_back(&folder, PackedKind::Linear, &packed, |read| {
             assert_eq!(bits(&read.run(&x).unwrap()), want);
             assert_eq!(bits(&read.unpack_weights().unwrap()), bits(&w));
             assert_eq!(read.weights_layout(), packed.weights_layout());
@@ -143,7 +147,9 @@ fn packed_file_returns_a_stem_to_the_bit() {
         Err(e) => panic!("{e}"),
     };
     let y: BlockedTensor = packed.run(&x).unwrap();
-    there_and_back(&folder, &packed, |read| assert_eq!(bits(&read.run(&x).unwrap()), bits(&y)));
+    there_and_back(&folder, PackedKind::Stem(2), &packed, |read| {
+        assert_eq!(bits(&read.run(&x).unwrap()), bits(&y))
+    });
     // Reading it as another kind is an error.
     let mut writer = PackedWriter::new();
     writer.add("stem", &packed).unwrap();
@@ -292,6 +298,9 @@ fn packed_file_refuses_unknown_names_and_other_kinds() {
     let mut writer = PackedWriter::new();
     writer.add("fc", &fc).unwrap();
     assert!(matches!(writer.add("fc", &fc), Err(Error::InvalidArgument(_))));
+    writer.save(&path).unwrap();
+    let unknown = PackedFile::read(&path).unwrap().kind("fc1").unwrap_err().to_string();
+    assert!(unknown.contains("`fc1`") && unknown.contains("1 names: fc"), "{unknown}");
 }
 
 #[test]

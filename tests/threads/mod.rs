@@ -77,3 +77,40 @@ fn conv_has_the_same_bits_in_thread_pools_of_every_size() {
         assert!(r.iter().zip(&results[0]).all(|(a, b)| (a - b).abs() < 1e-4));
     }
 }
+
+#[test]
+fn run_with_threads_counts_packs_and_computes_for_that_number() {
+    use blocktensor::{current_threads, max_threads, run, run_with_threads};
+    let outside = current_threads();
+    let counts = [0, 1, 3, max_threads(), usize::MAX].map(|n| run_with_threads(n, current_threads));
+    assert_eq!(counts, [1, 1, 3, max_threads(), max_threads()]);
+    // Nested runs, each with its own number; a plain `run` joins the one around it.
+    let nested = run_with_threads(3, || {
+        let inner = run_with_threads(1, || (current_threads(), run(current_threads)));
+        (inner, current_threads(), run(current_threads))
+    });
+    assert_eq!(nested, ((1, 1), 3, 3));
+    assert_eq!(run(|| run_with_threads(2, current_threads)), 2);
+    // The outer run continues after a panic, too.
+    let panicked =
+        std::panic::catch_unwind(|| run_with_threads(3, || run_with_threads(2, || panic!("on purpose"))));
+    assert!(panicked.is_err());
+    assert_eq!(current_threads(), outside);
+
+    let x = random(1, &[2, 32, 9, 7]).to_blocked(&Layout::native().0).unwrap();
+    let packer = PackedConv2d::new(&random(2, &[16, 32, 3, 3]), None, Conv2d::new()).unwrap();
+    let bits =
+        |y: blocktensor::BlockedTensor| y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>();
+    let of = |threads| {
+        run_with_threads(threads, || {
+            let conv = packer.pack_for(&Source::of(&x).unwrap()).unwrap();
+            (bits(conv.run(&x).unwrap()).unwrap(), conv)
+        })
+    };
+    let (alone, for_one) = of(1);
+    let (together, _) = of(3);
+    assert_eq!(alone, together);
+    // Weights are for the number that they were packed for.
+    let refused = run_with_threads(3, || for_one.run(&x)).unwrap_err();
+    assert!(refused.to_string().contains("on 1 thread ") && refused.code() == 15, "{refused}");
+}

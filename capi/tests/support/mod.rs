@@ -1,6 +1,9 @@
 //! What tests of models share: stored arrays, and the C functions with their errors as `Result`.
 #![allow(dead_code)]
 
+pub mod calls;
+pub mod programs;
+
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::ptr::{null, null_mut};

@@ -1,0 +1,94 @@
+//! Reorders: the calls that move data between layouts.
+
+use std::ffi::c_char;
+
+use blocktensor::{Complaint, Error, Layout, MemoryFormat, Operand, Tensor, TensorMut};
+
+use crate::handles::{Object, bt_handle, give, tensor};
+use crate::lent::write_into;
+use crate::status::{bt_status, guard, null, place, string};
+use crate::tensor::strided;
+
+/// The same elements in a blocked layout, given by name. Null is this machine's native activation layout (never a weights
+/// layout).
+///
+/// # Safety
+/// `layout` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_to_blocked(
+    t: bt_handle,
+    layout: *const c_char,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_to_blocked";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let t = tensor(op, "t", t)?;
+        let layout = match layout.is_null() {
+            true => Layout::native_activation(t.tensor_ref().dims().len())?,
+            // SAFETY: as above.
+            false => unsafe { string(op, "layout", layout)? }.parse()?,
+        };
+        let made = match &t {
+            Tensor::Strided(s) => s.to_blocked(&layout)?,
+            Tensor::Blocked(b) => b.reorder_to(&layout)?,
+            Tensor::Opaque(_) => return Err(strided(op, "t", &t).err().unwrap_or_else(|| null(op, "t"))),
+        };
+        *out = give(Object::Tensor(made.into()));
+        Ok(())
+    })
+}
+
+/// The same elements as a strided tensor in a memory format: `contiguous`, `channels_last`, `channels_last_3d` or
+/// `channels_last_1d`; null is `contiguous`.
+///
+/// # Safety
+/// `format` is null or a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_to_strided(
+    t: bt_handle,
+    format: *const c_char,
+    out: *mut bt_handle,
+) -> bt_status {
+    let op = "bt_to_strided";
+    guard(op, || {
+        // SAFETY: the caller's promise.
+        let out = unsafe { place(op, "out", out)? };
+        let t = tensor(op, "t", t)?;
+        // SAFETY: as above.
+        let name = if format.is_null() { "contiguous" } else { unsafe { string(op, "format", format)? } };
+        let format: MemoryFormat = name.parse()?;
+        let made = match &t {
+            Tensor::Strided(s) => s.contiguous(format)?,
+            Tensor::Blocked(b) => b.to_strided(format)?,
+            Tensor::Opaque(_) => strided(op, "t", &t)?,
+        };
+        *out = give(Object::Tensor(made.into()));
+        Ok(())
+    })
+}
+
+/// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides `dst` has:
+/// also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may share the memory of
+/// `dst`.
+#[unsafe(no_mangle)]
+pub extern "C" fn bt_reorder_into(t: bt_handle, dst: bt_handle) -> bt_status {
+    let op = "bt_reorder_into";
+    guard(op, || {
+        let t = tensor(op, "t", t)?;
+        write_into(op, "dst", &[dst], |dst| {
+            dst.into_iter().try_for_each(|dst| match (&t, dst) {
+                (Tensor::Strided(from), TensorMut::Strided(to)) => from.copy_into(to),
+                (Tensor::Strided(from), TensorMut::Blocked(to)) => from.to_blocked_into(to),
+                (Tensor::Blocked(from), TensorMut::Strided(to)) => from.to_strided_into(to),
+                (_, dst) => {
+                    let got = format!("{} into {}", t.tensor_ref().describe(), dst.as_ref().describe());
+                    let rule = "one of the two is strided";
+                    let remedy = "call `bt_to_blocked` with the layout's name, which makes a new tensor";
+                    Err(Error::LayoutMismatch(Complaint::new(op, "dst", got, rule, remedy)))
+                }
+            })
+        })
+    })
+}
