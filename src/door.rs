@@ -25,7 +25,7 @@ const CALLS: &[(&str, &str)] = &[
     ("to_blocked(&Layout::native().0)", "bt_to_blocked(t, NULL, &out)"),
     ("to_blocked(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)"),
     ("reorder_to(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)"),
-    ("reorder_to(\"{}\".parse()?)", "bt_to_blocked(t, \"{}\", &out)"),
+    ("reorder_to(&\"{}\".parse()?)", "bt_to_blocked(t, \"{}\", &out)"),
     ("reorder_to(&Layout)", "bt_to_blocked"),
     ("Layout::native_activation({})?", "NULL"),
     ("Layout::native_activation", "bt_to_blocked(t, NULL, &out)"),
@@ -58,6 +58,8 @@ const CALLS: &[(&str, &str)] = &[
     ("StateDict::read", "bt_dict_load"),
     ("run_fused", "bt_packed_run"),
     ("PlanOptions::size", "sizes of bt_plan_new"),
+    ("PlanOptions::size(\"{}\", 1)", "sizes of bt_plan_new"),
+    (".residual()", "the word residual in post_ops"),
     ("std::thread::Builder::stack_size", "pthread_attr_setstacksize"),
     ("std::process::Command", "posix_spawn"),
 ];

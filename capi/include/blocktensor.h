@@ -5,10 +5,8 @@
  * error, never a crash. Pointers must be valid for what each function states. Objects may be used from any thread.
  *
  * Strings are UTF-8 and end with NUL. bt_schema lists ops and their arguments; bt_t, bt_i and the functions after it make
- * arguments. Error texts are those of the Rust library, and name its calls: to_blocked is bt_to_blocked here, to_strided is
- * bt_to_strided, reshape is bt_reshape, to_dtype is bt_cast, pack_for is bt_pack_conv, pack_stem is bt_pack_stem, Source::of is
- * its `like`, PackedWriter::keep_plain is an argument of bt_packed_writer_new, PackedFile::read_or_repack is
- * bt_packed_file_read with `repack`, PlanOptions::size is an element of bt_plan_new's sizes.
+ * arguments. Error texts are those of the Rust library, with the calls of this
+ * header in backticks; `t` in them is the tensor that the error is about.
  *
  * Blocked convolutions take activations in nChw16c (nChw8c without AVX-512; nCw16c for 1-D, nCdhw16c for 3-D), which is
  * bt_to_blocked's default, and weights in OIhw16i16o (OIhw8i8o). Grouped weights have five dimensions,

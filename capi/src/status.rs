@@ -5,7 +5,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::ledger::{self, Site};
-use blocktensor::{Complaint, Error, Result, check_process};
+use blocktensor::{Complaint, Door, Error, Result, check_process};
 
 /// 0 is success; any other value is a `bt_code`.
 #[allow(non_camel_case_types)]
@@ -113,7 +113,7 @@ pub(crate) fn c_string(text: &str) -> CString {
 }
 
 fn keep(Failure { code, text }: Failure) -> bt_status {
-    let last = Last { code, text: c_string(&text) };
+    let last = Last { code, text: c_string(&Door::C.spell(&text)) };
     // A thread that runs its destructors keeps no text.
     let _ = LAST.try_with(|place| place.replace(Some(last)));
     code

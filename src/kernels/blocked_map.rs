@@ -108,7 +108,7 @@ pub(crate) fn common(
                 name,
                 TensorRef::Blocked(t).describe(),
                 format!("`{first_name}` is {}, and operands share one layout", first()),
-                format!("reorder `{name}` with `reorder_to(\"{}\".parse()?)`", operands[0].1.layout())
+                format!("reorder `{name}` with `reorder_to(&\"{}\".parse()?)`", operands[0].1.layout())
             );
         }
     }

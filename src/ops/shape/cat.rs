@@ -121,7 +121,7 @@ fn check_operands_agree(op: &'static str, list: &[TensorRef<'_>], axis: Option<u
         if let (TensorRef::Blocked(a), TensorRef::Blocked(b)) = (first, t)
             && a.layout() != b.layout()
         {
-            let remedy = format!("reorder it with `reorder_to(\"{}\".parse()?)`", a.layout());
+            let remedy = format!("reorder it with `reorder_to(&\"{}\".parse()?)`", a.layout());
             fail!(LayoutMismatch, op, "tensors", got(), rule(), remedy);
         }
     }
