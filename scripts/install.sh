@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the C and C++ headers, the shared and the static library, and the package files for pkg-config and CMake. `make install`
-# calls it. The argument is the folder of the compiled libraries. PREFIX is /usr/local by default; DESTDIR, if set, is put before it.
+# Installs the C and C++ headers, the shared and the static library, and the package files for pkg-config and CMake. `make
+# install` calls it. The argument is the folder of the compiled libraries. PREFIX is /usr/local by default; DESTDIR, if set,
+# is put before it.
 set -euo pipefail
 libraries=$(realpath "$1")
 cd "$(dirname "$0")/.."

@@ -215,8 +215,8 @@ typedef struct bt_arg {
 // returns a status that did not come from this library, there is no text for it.
 typedef bt_status (*bt_body)(void*);
 
-// Called with the context after the first fallback of each op, on the thread of the call. The text says which op it was, how many
-// **bytes** were reordered, and how long that took; it is valid during the call.
+// Called with the context after the first fallback of each op, on the thread of the call. The text says which op it was,
+// how many **bytes** were reordered, and how long that took; it is valid during the call.
 typedef void (*bt_fallback_note)(void *context, const char *text);
 
 // The address of a `DLManagedTensorVersioned` or `DLManagedTensor` of `dlpack.h`.
@@ -561,8 +561,8 @@ bt_status bt_cast(bt_handle t,
                   int32_t dtype,
                   bt_handle *out);
 
-// The same elements of a strided tensor in row-major order, with other sizes. One size may be -1: it becomes what the number of
-// elements leaves. It shares the tensor's memory where strides can express that, and otherwise copies.
+// The same elements of a strided tensor in row-major order, with other sizes. One size may be -1: it becomes what the
+// number of elements leaves. It shares the tensor's memory where strides can express that, and otherwise copies.
 //
 // # Safety
 // `dims` holds `rank` sizes, `out` may be written.
@@ -589,15 +589,16 @@ bt_status bt_to_strided(bt_handle t,
                         const char *format,
                         bt_handle *out);
 
-// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides `dst` has:
-// also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may share the memory of
-// `dst`.
+// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides
+// `dst` has: also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may
+// share the memory of `dst`.
 bt_status bt_reorder_into(bt_handle t,
                           bt_handle dst);
 
-// Describes a tensor that need not exist: to pack weights for it (`bt_pack_conv`), and to ask operators (`bt_op_infer`). `layout`
-// is a memory format (`contiguous`, `channels_last`, `channels_last_3d`, `channels_last_1d`), a blocked layout (`nChw16c`), or
-// `blocked`: this machine's native activation layout. Null is `contiguous`. `bt_tensor_info` reads a description.
+// Describes a tensor that need not exist: to pack weights for it (`bt_pack_conv`), and to ask operators (`bt_op_infer`).
+// `layout` is a memory format (`contiguous`, `channels_last`, `channels_last_3d`, `channels_last_1d`), a blocked layout
+// (`nChw16c`), or `blocked`: this machine's native activation layout. Null is `contiguous`. `bt_tensor_info` reads a
+// description.
 //
 // # Safety
 // `dims` holds `rank` sizes; `layout` is null or a string; `out` may be written.
@@ -607,8 +608,8 @@ bt_status bt_desc_new(int32_t dtype,
                       const char *layout,
                       bt_handle *out);
 
-// Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a tensor
-// of yours can write into it.
+// Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a
+// tensor of yours can write into it.
 //
 // # Safety
 // `out` may be written.
@@ -629,9 +630,9 @@ bt_status bt_call(const char *op,
                   size_t room,
                   size_t *count);
 
-// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts. Make them
-// with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an error they are
-// unchanged, unless a kernel had begun to write.
+// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts.
+// Make them with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an
+// error they are unchanged, unless a kernel had begun to write.
 //
 // # Safety
 // `op` is a string; `args` holds `arg_count` arguments, as `bt_call` asks; `outs` holds `out_count` handles.
@@ -641,12 +642,13 @@ bt_status bt_call_into(const char *op,
                        const bt_handle *outs,
                        size_t out_count);
 
-// Binds an op to its parameters, and to the tensors that it will get. `inputs` are the names of tensor arguments in the order of
-// the op's schema (`bt_schema`), a list's name once for each of its tensors. Parameters that are left out take their defaults.
+// Binds an op to its parameters, and to the tensors that it will get. `inputs` are the names of tensor arguments in the
+// order of the op's schema (`bt_schema`), a list's name once for each of its tensors. Parameters that are left out take
+// their defaults.
 //
 // # Safety
-// `name` is a string; `inputs` holds `input_count` strings; `params` holds `param_count` arguments, as `bt_call` asks; `out` may
-// be written.
+// `name` is a string; `inputs` holds `input_count` strings; `params` holds `param_count` arguments, as `bt_call` asks;
+// `out` may be written.
 bt_status bt_op_new(const char *name,
                     const char *const *inputs,
                     size_t input_count,
@@ -655,8 +657,8 @@ bt_status bt_op_new(const char *name,
                     bt_handle *out);
 
 // Describes the results of a run on such inputs, without running: `inputs` are tensors or descriptions. The handles of the
-// descriptions are written to `outs`, which has room for `room`, and their number to `count`. If there is too little room, it is
-// an error and no handle is written.
+// descriptions are written to `outs`, which has room for `room`, and their number to `count`. If there is too little room,
+// it is an error and no handle is written.
 //
 // `handle` is an operator or packed weights. Packed weights take `x`, then the `residual` if their post-ops have one, then a
 // vector for each post-op that takes numbers for each channel.
@@ -670,8 +672,8 @@ bt_status bt_op_infer(bt_handle handle,
                       size_t room,
                       size_t *count);
 
-// Describes the same inputs in the layouts that the kernels of a dispatch key (`strided`, `blocked`) prefer: as `bt_op_infer`, with
-// a description for each input. `count` receives 0 if the op has no kernel for the key.
+// Describes the same inputs in the layouts that the kernels of a dispatch key (`strided`, `blocked`) prefer: as
+// `bt_op_infer`, with a description for each input. `count` receives 0 if the op has no kernel for the key.
 //
 // # Safety
 // As `bt_op_infer`; `key` is a string.
@@ -698,9 +700,9 @@ bt_status bt_op_scratchpad_bytes(bt_handle handle,
 // `out` may be written.
 bt_status bt_scratchpad_new(size_t bytes, bt_handle *out);
 
-// Runs an operator or packed weights. Inputs are those that `bt_op_infer` names; the handles of the results are written to `outs`,
-// which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and no handle is
-// written.
+// Runs an operator or packed weights. Inputs are those that `bt_op_infer` names; the handles of the results are written to
+// `outs`, which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and
+// no handle is written.
 //
 // # Safety
 // As `bt_op_infer`.
@@ -711,9 +713,9 @@ bt_status bt_op_run(bt_handle handle,
                     size_t room,
                     size_t *count);
 
-// As `bt_op_run`, into the `out_count` tensors `outs`, which are as `bt_op_infer` describes the results. No other tensor may share
-// their memory. `scratchpad` is memory for the run (`bt_scratchpad_new`) which one run uses at a time, so that others wait; 0
-// takes some for this run.
+// As `bt_op_run`, into the `out_count` tensors `outs`, which are as `bt_op_infer` describes the results. No other tensor
+// may share their memory. `scratchpad` is memory for the run (`bt_scratchpad_new`) which one run uses at a time, so that
+// others wait; 0 takes some for this run.
 //
 // # Safety
 // `inputs` holds `input_count` handles, `outs` holds `out_count`.
@@ -725,8 +727,9 @@ bt_status bt_op_run_into(bt_handle handle,
                          bt_handle scratchpad);
 
 // Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none). `like` is a tensor such as the
-// weights will meet, or the description of one (`bt_desc_new`); they run on any batch of it. They are for the number of threads
-// that a run here has. `params` are the op's `stride`, `padding`, `dilation`, `groups`, `post_ops` and `allow_reference`.
+// weights will meet, or the description of one (`bt_desc_new`); they run on any batch of it. They are for the number of
+// threads that a run here has. `params` are the op's `stride`, `padding`, `dilation`, `groups`, `post_ops` and
+// `allow_reference`.
 //
 // A batch norm after the convolution is folded into weights and bias, before any post-op: pass the tensors `norm_mean` and
 // `norm_var`, `norm_weight` and `norm_bias` if it has them, and the number `norm_eps` if it is not 1e-5.
@@ -740,8 +743,8 @@ bt_status bt_pack_conv(bt_handle weights,
                        bt_handle like,
                        bt_handle *out);
 
-// As `bt_pack_conv`, for a transposed convolution: weights `[C, O/groups, k...]`, as PyTorch has them. `params` may also have
-// `output_padding`.
+// As `bt_pack_conv`, for a transposed convolution: weights `[C, O/groups, k...]`, as PyTorch has them. `params` may also
+// have `output_padding`.
 //
 // # Safety
 // As `bt_pack_conv`.
@@ -752,8 +755,8 @@ bt_status bt_pack_conv_transpose(bt_handle weights,
                                  bt_handle like,
                                  bt_handle *out);
 
-// As `bt_pack_conv`, for a network's stem: a strided contiguous source of fewer channels than a block, and a blocked result. It
-// costs no reorder. `layout` is the result's; null is this machine's native activation layout.
+// As `bt_pack_conv`, for a network's stem: a strided contiguous source of fewer channels than a block, and a blocked
+// result. It costs no reorder. `layout` is the result's; null is this machine's native activation layout.
 //
 // # Safety
 // As `bt_pack_conv`; `layout` is null or a string.
@@ -788,8 +791,8 @@ bt_status bt_packed_run_into(bt_handle packed,
                              bt_handle residual,
                              bt_handle dst);
 
-// Creates a writer of a packed file. If `keep_plain`, the file also holds the plain weights, with batch norms folded in: about
-// twice as large, it can then be packed again on another machine.
+// Creates a writer of a packed file. If `keep_plain`, the file also holds the plain weights, with batch norms folded in:
+// about twice as large, it can then be packed again on another machine.
 //
 // # Safety
 // `out` may be written.
@@ -809,9 +812,9 @@ bt_status bt_packed_writer_add(bt_handle writer, const char *name, bt_handle pac
 bt_status bt_packed_writer_save(bt_handle writer,
                                 const char *path);
 
-// Reads a file of packed weights into memory, and checks all of it: checksums, and that it is for this machine, and this version
-// of oneDNN. If `repack`, weights that do not fit this machine or number of threads are packed again instead, from plain weights
-// that the file keeps.
+// Reads a file of packed weights into memory, and checks all of it: checksums, and that it is for this machine, and this
+// version of oneDNN. If `repack`, weights that do not fit this machine or number of threads are packed again instead, from
+// plain weights that the file keeps.
 //
 // # Safety
 // `path` is a string, `out` may be written.
@@ -819,13 +822,13 @@ bt_status bt_packed_file_read(const char *path,
                               bool repack,
                               bt_handle *out);
 
-// As `bt_packed_file_read`, without a copy: the file is mapped into memory, and processes that map it share its pages. Until the
-// handle and all packed weights from it are freed, neither this process nor another may write to the file or shorten it.
-// Another file may be renamed over it, as `bt_packed_writer_save` does, and it may be deleted.
+// As `bt_packed_file_read`, without a copy: the file is mapped into memory, and processes that map it share its pages.
+// Until the handle and all packed weights from it are freed, neither this process nor another may write to the file or
+// shorten it. Another file may be renamed over it, as `bt_packed_writer_save` does, and it may be deleted.
 //
 // # Safety
-// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise running its weights may end the
-// process or be undefined behaviour.
+// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise running its weights may
+// end the process or be undefined behaviour.
 bt_status bt_packed_file_map(const char *path,
                              bool repack,
                              bt_handle *out);
@@ -890,8 +893,9 @@ bt_status bt_dict_name(bt_handle dict,
 bt_status bt_run(bt_body body,
                  void *context);
 
-// As `bt_run`, on a number of threads, the caller's included. Weights that are packed in `body` are packed for this number, and
-// run only with it. A process with fewer threads (`bt_thread_count`) uses those that it has, with the same results.
+// As `bt_run`, on a number of threads, the caller's included. Weights that are packed in `body` are packed for this
+// number, and run only with it. A process with fewer threads (`bt_thread_count`) uses those that it has, with the same
+// results.
 //
 // # Safety
 // As `bt_run`.
@@ -899,8 +903,8 @@ bt_status bt_run_with_threads(size_t threads,
                               bt_body body,
                               void *context);
 
-// The number of threads that a call here uses: that of the scope around it, otherwise the process's. The environment variable
-// `RAYON_NUM_THREADS` sets the process's, before its first call.
+// The number of threads that a call here uses: that of the scope around it, otherwise the process's. The environment
+// variable `RAYON_NUM_THREADS` sets the process's, before its first call.
 //
 // # Safety
 // `count` may be written.
@@ -935,12 +939,12 @@ bt_status bt_keep(bt_handle handle);
 
 // Lets blocked calls of an op that has no blocked kernel run on its strided kernel: operands are reordered, and results are
 // reordered back, at every call. `name` is an op, null for all. This holds for the whole process until the handle that `out`
-// receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`) show
-// these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
+// receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`)
+// show these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
 //
 // # Safety
-// `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that began
-// before have returned, and returns normally; `out` may be written.
+// `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that
+// began before have returned, and returns normally; `out` may be written.
 bt_status bt_allow_fallback(const char *name,
                             bt_fallback_note tell,
                             void *context,

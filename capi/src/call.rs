@@ -128,9 +128,9 @@ pub unsafe extern "C" fn bt_call(
     })
 }
 
-/// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts. Make them
-/// with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an error they are
-/// unchanged, unless a kernel had begun to write.
+/// As `bt_call`, into the `out_count` tensors `outs`: as many as the op has results, with their sizes, types and layouts.
+/// Make them with `bt_tensor_zeros`, or of your memory with `bt_tensor_wrap`. No other tensor may share their memory. On an
+/// error they are unchanged, unless a kernel had begun to write.
 ///
 /// # Safety
 /// `op` is a string; `args` holds `arg_count` arguments, as `bt_call` asks; `outs` holds `out_count` handles.

@@ -28,9 +28,10 @@ fn described(op: &'static str, dims: &[usize], dtype: DType, layout: &str) -> Re
     }
 }
 
-/// Describes a tensor that need not exist: to pack weights for it (`bt_pack_conv`), and to ask operators (`bt_op_infer`). `layout`
-/// is a memory format (`contiguous`, `channels_last`, `channels_last_3d`, `channels_last_1d`), a blocked layout (`nChw16c`), or
-/// `blocked`: this machine's native activation layout. Null is `contiguous`. `bt_tensor_info` reads a description.
+/// Describes a tensor that need not exist: to pack weights for it (`bt_pack_conv`), and to ask operators (`bt_op_infer`).
+/// `layout` is a memory format (`contiguous`, `channels_last`, `channels_last_3d`, `channels_last_1d`), a blocked layout
+/// (`nChw16c`), or `blocked`: this machine's native activation layout. Null is `contiguous`. `bt_tensor_info` reads a
+/// description.
 ///
 /// # Safety
 /// `dims` holds `rank` sizes; `layout` is null or a string; `out` may be written.
@@ -53,8 +54,8 @@ pub unsafe extern "C" fn bt_desc_new(
     })
 }
 
-/// Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a tensor
-/// of yours can write into it.
+/// Makes a tensor of zeros, strided or blocked, as described: `like` is a description or a tensor. Calls that write into a
+/// tensor of yours can write into it.
 ///
 /// # Safety
 /// `out` may be written.

@@ -8,8 +8,8 @@ use crate::handles::{Object, bt_handle, give};
 use crate::status::{bt_status, c_string, guard, place, string};
 use crate::text::registered;
 
-/// Called with the context after the first fallback of each op, on the thread of the call. The text says which op it was, how many
-/// **bytes** were reordered, and how long that took; it is valid during the call.
+/// Called with the context after the first fallback of each op, on the thread of the call. The text says which op it was,
+/// how many **bytes** were reordered, and how long that took; it is valid during the call.
 #[allow(non_camel_case_types)]
 pub type bt_fallback_note = Option<unsafe extern "C" fn(context: *mut c_void, text: *const c_char)>;
 
@@ -36,12 +36,12 @@ impl Listener {
 
 /// Lets blocked calls of an op that has no blocked kernel run on its strided kernel: operands are reordered, and results are
 /// reordered back, at every call. `name` is an op, null for all. This holds for the whole process until the handle that `out`
-/// receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`) show
-/// these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
+/// receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`)
+/// show these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
 ///
 /// # Safety
-/// `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that began
-/// before have returned, and returns normally; `out` may be written.
+/// `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that
+/// began before have returned, and returns normally; `out` may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_allow_fallback(
     name: *const c_char,

@@ -12,12 +12,13 @@ use crate::lent::write_into;
 use crate::status::{array, bt_status, guard, place, string};
 use crate::values::write_objects;
 
-/// Binds an op to its parameters, and to the tensors that it will get. `inputs` are the names of tensor arguments in the order of
-/// the op's schema (`bt_schema`), a list's name once for each of its tensors. Parameters that are left out take their defaults.
+/// Binds an op to its parameters, and to the tensors that it will get. `inputs` are the names of tensor arguments in the
+/// order of the op's schema (`bt_schema`), a list's name once for each of its tensors. Parameters that are left out take
+/// their defaults.
 ///
 /// # Safety
-/// `name` is a string; `inputs` holds `input_count` strings; `params` holds `param_count` arguments, as `bt_call` asks; `out` may
-/// be written.
+/// `name` is a string; `inputs` holds `input_count` strings; `params` holds `param_count` arguments, as `bt_call` asks;
+/// `out` may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_op_new(
     name: *const c_char,
@@ -62,8 +63,8 @@ unsafe fn tensors(op: &'static str, inputs: *const bt_handle, count: usize) -> R
 }
 
 /// Describes the results of a run on such inputs, without running: `inputs` are tensors or descriptions. The handles of the
-/// descriptions are written to `outs`, which has room for `room`, and their number to `count`. If there is too little room, it is
-/// an error and no handle is written.
+/// descriptions are written to `outs`, which has room for `room`, and their number to `count`. If there is too little room,
+/// it is an error and no handle is written.
 ///
 /// `handle` is an operator or packed weights. Packed weights take `x`, then the `residual` if their post-ops have one, then a
 /// vector for each post-op that takes numbers for each channel.
@@ -89,8 +90,8 @@ pub unsafe extern "C" fn bt_op_infer(
     })
 }
 
-/// Describes the same inputs in the layouts that the kernels of a dispatch key (`strided`, `blocked`) prefer: as `bt_op_infer`, with
-/// a description for each input. `count` receives 0 if the op has no kernel for the key.
+/// Describes the same inputs in the layouts that the kernels of a dispatch key (`strided`, `blocked`) prefer: as
+/// `bt_op_infer`, with a description for each input. `count` receives 0 if the op has no kernel for the key.
 ///
 /// # Safety
 /// As `bt_op_infer`; `key` is a string.
@@ -155,9 +156,9 @@ pub unsafe extern "C" fn bt_scratchpad_new(bytes: usize, out: *mut bt_handle) ->
     })
 }
 
-/// Runs an operator or packed weights. Inputs are those that `bt_op_infer` names; the handles of the results are written to `outs`,
-/// which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and no handle is
-/// written.
+/// Runs an operator or packed weights. Inputs are those that `bt_op_infer` names; the handles of the results are written to
+/// `outs`, which has room for `room` handles, and their number to `count`. If there is too little room, it is an error and
+/// no handle is written.
 ///
 /// # Safety
 /// As `bt_op_infer`.
@@ -181,9 +182,9 @@ pub unsafe extern "C" fn bt_op_run(
     })
 }
 
-/// As `bt_op_run`, into the `out_count` tensors `outs`, which are as `bt_op_infer` describes the results. No other tensor may share
-/// their memory. `scratchpad` is memory for the run (`bt_scratchpad_new`) which one run uses at a time, so that others wait; 0
-/// takes some for this run.
+/// As `bt_op_run`, into the `out_count` tensors `outs`, which are as `bt_op_infer` describes the results. No other tensor
+/// may share their memory. `scratchpad` is memory for the run (`bt_scratchpad_new`) which one run uses at a time, so that
+/// others wait; 0 takes some for this run.
 ///
 /// # Safety
 /// `inputs` holds `input_count` handles, `outs` holds `out_count`.

@@ -195,8 +195,9 @@ impl Request<'_> {
 }
 
 /// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none). `like` is a tensor such as the
-/// weights will meet, or the description of one (`bt_desc_new`); they run on any batch of it. They are for the number of threads
-/// that a run here has. `params` are the op's `stride`, `padding`, `dilation`, `groups`, `post_ops` and `allow_reference`.
+/// weights will meet, or the description of one (`bt_desc_new`); they run on any batch of it. They are for the number of
+/// threads that a run here has. `params` are the op's `stride`, `padding`, `dilation`, `groups`, `post_ops` and
+/// `allow_reference`.
 ///
 /// A batch norm after the convolution is folded into weights and bias, before any post-op: pass the tensors `norm_mean` and
 /// `norm_var`, `norm_weight` and `norm_bias` if it has them, and the number `norm_eps` if it is not 1e-5.
@@ -227,8 +228,8 @@ pub unsafe extern "C" fn bt_pack_conv(
     })
 }
 
-/// As `bt_pack_conv`, for a transposed convolution: weights `[C, O/groups, k...]`, as PyTorch has them. `params` may also have
-/// `output_padding`.
+/// As `bt_pack_conv`, for a transposed convolution: weights `[C, O/groups, k...]`, as PyTorch has them. `params` may also
+/// have `output_padding`.
 ///
 /// # Safety
 /// As `bt_pack_conv`.
@@ -256,8 +257,8 @@ pub unsafe extern "C" fn bt_pack_conv_transpose(
     })
 }
 
-/// As `bt_pack_conv`, for a network's stem: a strided contiguous source of fewer channels than a block, and a blocked result. It
-/// costs no reorder. `layout` is the result's; null is this machine's native activation layout.
+/// As `bt_pack_conv`, for a network's stem: a strided contiguous source of fewer channels than a block, and a blocked
+/// result. It costs no reorder. `layout` is the result's; null is this machine's native activation layout.
 ///
 /// # Safety
 /// As `bt_pack_conv`; `layout` is null or a string.

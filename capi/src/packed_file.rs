@@ -47,8 +47,8 @@ impl fmt::Display for File {
     }
 }
 
-/// Creates a writer of a packed file. If `keep_plain`, the file also holds the plain weights, with batch norms folded in: about
-/// twice as large, it can then be packed again on another machine.
+/// Creates a writer of a packed file. If `keep_plain`, the file also holds the plain weights, with batch norms folded in:
+/// about twice as large, it can then be packed again on another machine.
 ///
 /// # Safety
 /// `out` may be written.
@@ -130,9 +130,9 @@ pub unsafe extern "C" fn bt_packed_writer_save(writer: bt_handle, path: *const c
     })
 }
 
-/// Reads a file of packed weights into memory, and checks all of it: checksums, and that it is for this machine, and this version
-/// of oneDNN. If `repack`, weights that do not fit this machine or number of threads are packed again instead, from plain weights
-/// that the file keeps.
+/// Reads a file of packed weights into memory, and checks all of it: checksums, and that it is for this machine, and this
+/// version of oneDNN. If `repack`, weights that do not fit this machine or number of threads are packed again instead, from
+/// plain weights that the file keeps.
 ///
 /// # Safety
 /// `path` is a string, `out` may be written.
@@ -152,13 +152,13 @@ pub unsafe extern "C" fn bt_packed_file_read(
     })
 }
 
-/// As `bt_packed_file_read`, without a copy: the file is mapped into memory, and processes that map it share its pages. Until the
-/// handle and all packed weights from it are freed, neither this process nor another may write to the file or shorten it.
-/// Another file may be renamed over it, as `bt_packed_writer_save` does, and it may be deleted.
+/// As `bt_packed_file_read`, without a copy: the file is mapped into memory, and processes that map it share its pages.
+/// Until the handle and all packed weights from it are freed, neither this process nor another may write to the file or
+/// shorten it. Another file may be renamed over it, as `bt_packed_writer_save` does, and it may be deleted.
 ///
 /// # Safety
-/// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise running its weights may end the
-/// process or be undefined behaviour.
+/// `path` is a string, `out` may be written. The file is not changed, as stated above: otherwise running its weights may
+/// end the process or be undefined behaviour.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_packed_file_map(
     path: *const c_char,

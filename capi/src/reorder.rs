@@ -69,9 +69,9 @@ pub unsafe extern "C" fn bt_to_strided(
     })
 }
 
-/// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides `dst` has:
-/// also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may share the memory of
-/// `dst`.
+/// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides
+/// `dst` has: also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may
+/// share the memory of `dst`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_reorder_into(t: bt_handle, dst: bt_handle) -> bt_status {
     let op = "bt_reorder_into";

@@ -44,8 +44,9 @@ pub unsafe extern "C" fn bt_run(body: bt_body, context: *mut c_void) -> bt_statu
     })
 }
 
-/// As `bt_run`, on a number of threads, the caller's included. Weights that are packed in `body` are packed for this number, and
-/// run only with it. A process with fewer threads (`bt_thread_count`) uses those that it has, with the same results.
+/// As `bt_run`, on a number of threads, the caller's included. Weights that are packed in `body` are packed for this
+/// number, and run only with it. A process with fewer threads (`bt_thread_count`) uses those that it has, with the same
+/// results.
 ///
 /// # Safety
 /// As `bt_run`.
@@ -68,8 +69,8 @@ pub unsafe extern "C" fn bt_run_with_threads(
     })
 }
 
-/// The number of threads that a call here uses: that of the scope around it, otherwise the process's. The environment variable
-/// `RAYON_NUM_THREADS` sets the process's, before its first call.
+/// The number of threads that a call here uses: that of the scope around it, otherwise the process's. The environment
+/// variable `RAYON_NUM_THREADS` sets the process's, before its first call.
 ///
 /// # Safety
 /// `count` may be written.

@@ -387,8 +387,8 @@ pub unsafe extern "C" fn bt_cast(t: bt_handle, dtype: i32, out: *mut bt_handle) 
     })
 }
 
-/// The same elements of a strided tensor in row-major order, with other sizes. One size may be -1: it becomes what the number of
-/// elements leaves. It shares the tensor's memory where strides can express that, and otherwise copies.
+/// The same elements of a strided tensor in row-major order, with other sizes. One size may be -1: it becomes what the
+/// number of elements leaves. It shares the tensor's memory where strides can express that, and otherwise copies.
 ///
 /// # Safety
 /// `dims` holds `rank` sizes, `out` may be written.

@@ -134,8 +134,8 @@ pub(crate) unsafe fn check_room(
     Ok(())
 }
 
-/// Gives handles of the results, and writes their number to `count`. If there is too little room, it is an error and no handle is
-/// given.
+/// Gives handles of the results, and writes their number to `count`. If there is too little room, it is an error and no
+/// handle is given.
 ///
 /// # Safety
 /// As `check_room`.

@@ -53,8 +53,8 @@ fn function(declaration: &str) -> Option<&str> {
     (!is_type).then(|| before.rsplit([' ', '*']).next().unwrap())
 }
 
-/// Whether a program that was compiled with `old` works with `new`: it is the same, or an enum or the table of functions that grew
-/// at its end.
+/// Whether a program that was compiled with `old` works with `new`: it is the same, or an enum or the table of functions
+/// that grew at its end.
 fn still(old: &str, new: &str) -> bool {
     let members = |text: &str| text.rsplit_once('}').map(|(members, _)| members.trim_end().to_string());
     let grows = old.starts_with("enum ") || old.ends_with("} bt_api");
