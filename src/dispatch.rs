@@ -2,8 +2,8 @@
 //!
 //! The data operands of a call choose the key, and must agree on it. A call asks the op's kernels for that key in the order
 //! of their registration; the first that takes the dtypes of the operands and does not decline runs. The schema states the
-//! dtypes and ranks of operands; they are checked before a kernel is asked. A key without a kernel is an error that names the keys that
-//! have one. Dispatch itself never reorders a tensor.
+//! dtypes and ranks of operands; they are checked before a kernel is asked. A key without a kernel is an error that names the keys
+//! that have one. Dispatch itself never reorders a tensor.
 
 pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use crate::op::args::{Arg, Args, Value};

@@ -46,7 +46,8 @@ pub(super) static ARGMAX: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
 /// ```
 ///
 /// # Shapes
-/// Any `x` with elements; a negative `axis` counts from the last. With `keepdim` the axis (without an axis: every axis) stays with size 1, else it is removed.
+/// Any `x` with elements; a negative `axis` counts from the last. With `keepdim` the axis (without an axis: every axis) stays
+/// with size 1, else it is removed.
 ///
 /// # Dtypes
 /// f32; the result is s32.

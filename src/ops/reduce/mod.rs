@@ -125,7 +125,8 @@ fn call<T: Operand>(op: &'static Op, x: &T, axes: &[impl Int], keepdim: bool) ->
 /// ```
 ///
 /// # Shapes
-/// Any `x`, any axes, each at most once; negative ones count from the last. With `keepdim` the reduced axes stay with size 1, else they are removed.
+/// Any `x`, any axes, each at most once; negative ones count from the last. With `keepdim` the reduced axes stay with size 1,
+/// else they are removed.
 ///
 /// # Dtypes
 /// f32; accumulated in f64 and rounded once.

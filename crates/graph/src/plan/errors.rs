@@ -153,8 +153,9 @@ impl Plan {
     /// accumulated errors of the outputs.
     ///
     /// The plan must have been made with [`PlanOptions::keep_constants`](super::PlanOptions::keep_constants), or loaded
-    /// with [`load_with_constants`](Self::load_with_constants). This takes about a hundred times as long as a run. It reads tensors in all layouts, so a [`ReorderBudget`](blocktensor::ledger::ReorderBudget)
-    /// of the plan's own reorders is too small for it.
+    /// with [`load_with_constants`](Self::load_with_constants). This takes about a hundred times as long as a run. It reads
+    /// tensors in all layouts, so a [`ReorderBudget`](blocktensor::ledger::ReorderBudget) of the plan's own reorders is too small
+    /// for it.
     ///
     /// ```
     /// use blocktensor::{MemoryFormat, StridedTensor};
