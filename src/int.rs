@@ -88,7 +88,7 @@ pub(crate) fn inferred(op: &'static str, dims: &[i64], count: usize) -> Result<V
         0 => Ok(of(0)),
         1 => match whole {
             Some(0) => fail("beside a size of 0, -1 can be any number".into(), "pass every size"),
-            Some(whole) if count % whole == 0 => Ok(of(count / whole)),
+            Some(whole) if count.is_multiple_of(whole) => Ok(of(count / whole)),
             _ => Err(Error::ShapeMismatch(Complaint::new(
                 op,
                 "dims",
