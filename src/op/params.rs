@@ -124,9 +124,15 @@ impl AxisList {
         AxisList(int::to_i64s(axes))
     }
 
-    /// Which ones they are of `rank` axes, in the order given. A scalar has one.
-    pub(crate) fn among(&self, op: &'static str, argument: &'static str, rank: usize) -> Result<Dims> {
-        let axes = self.0.iter().map(|&axis| int::axis(op, argument, axis, rank, Scalars::HaveOneAxis));
+    /// Which ones they are of `rank` axes, in the order given.
+    pub(crate) fn among(
+        &self,
+        op: &'static str,
+        argument: &'static str,
+        rank: usize,
+        scalars: Scalars,
+    ) -> Result<Dims> {
+        let axes = self.0.iter().map(|&axis| int::axis(op, argument, axis, rank, scalars));
         Dims::new(op, argument, &axes.collect::<Result<Vec<usize>>>()?)
     }
 

@@ -141,6 +141,7 @@ fn scalars_have_one_axis_where_they_have_it_in_pytorch() {
         refused("cat", &[both(), ("axis", axis.into())]);
         refused("chunk", &[x(), ("chunks", 1.into()), ("axis", axis.into())]);
         refused("split", &[x(), ("sizes", ints(&[1])), ("axis", axis.into())]);
+        refused("roll", &[x(), ("shifts", ints(&[1])), ("axes", ints(&[axis]))]);
         refused("narrow", &[x(), ("axis", axis.into()), ("start", 0.into()), ("length", 1.into())]);
         refused("slice", &[x(), ("axis", axis.into())]);
         refused("select", &[x(), ("axis", axis.into()), ("index", 0.into())]);

@@ -5,6 +5,7 @@ mod channels;
 pub(crate) mod folds;
 
 use crate::error::{Result, fail};
+use crate::int::Scalars;
 use crate::layout::dims::{Dims, MAX_RANK, ToDims};
 use crate::op::Args;
 use crate::op::params::AxisList;
@@ -22,7 +23,7 @@ impl Axes {
     /// The axes that the argument names of the first tensor, counted from the front.
     pub fn new(args: &Args<'_>, argument: &'static str, list: &AxisList) -> Result<Axes> {
         let rank = args.tensor(0)?.dims().len();
-        let list = list.among(args.op(), argument, rank)?;
+        let list = list.among(args.op(), argument, rank, Scalars::HaveOneAxis)?;
         let mut is_reduced = [false; MAX_RANK];
         is_reduced[..rank].fill(list.is_empty());
         for &axis in &list {
@@ -56,12 +57,13 @@ impl Axes {
         if keepdim {
             return Ok(());
         }
+        let axes = if self.list.is_empty() { "all axes".into() } else { format!("axes {}", self.list) };
         fail!(
             OpaqueLayout,
             args.op(),
             "keepdim",
             format!("false for x {}", args.tensor(0)?.describe()),
-            format!("axes {} cannot be taken out of a blocked layout", self.list),
+            format!("{axes} cannot be taken out of a blocked layout"),
             "pass keepdim = true, or reorder with `to_strided` first"
         )
     }

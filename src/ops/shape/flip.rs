@@ -1,7 +1,7 @@
 //! `flip` and `roll`: the indices of some axes in reverse order, or rotated.
 
 use crate::error::{Result, fail};
-use crate::int::Int;
+use crate::int::{Int, Scalars};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
 use crate::layout::dims::MAX_RANK;
@@ -68,7 +68,7 @@ pub fn flip<T: Operand>(x: &T, axes: &[impl Int]) -> Result<T> {
 /// As [`flip`].
 ///
 /// # Errors
-/// `InvalidArgument` for an axis out of range, or another number of shifts than of axes.
+/// `InvalidArgument` for an axis out of range (a scalar has none), or another number of shifts than of axes.
 #[track_caller]
 pub fn roll<T: Operand>(x: &T, shifts: &[i64], axes: &[impl Int]) -> Result<T> {
     let params = Roll { shifts: shifts.to_vec(), axes: AxisList::of(axes) };
@@ -77,7 +77,7 @@ pub fn roll<T: Operand>(x: &T, shifts: &[i64], axes: &[impl Int]) -> Result<T> {
 
 fn run_flip(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, Flip { axes }) = (args.op(), args.tensor(0)?, Flip::read(args)?);
-    let axes = axes.among(op, "axes", x.dims().len())?;
+    let axes = axes.among(op, "axes", x.dims().len(), Scalars::HaveOneAxis)?;
     let mut maps: Vec<Option<AxisMap<'_>>> = x.dims().iter().map(|_| None).collect();
     let mut named = [false; MAX_RANK];
     for &axis in &axes {
@@ -99,7 +99,7 @@ fn run_roll(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let rule = format!("there are {} axes", axes.len());
         fail!(InvalidArgument, op, "shifts", got, rule, "pass one for each axis");
     }
-    let axes = axes.among(op, "axes", x.dims().len())?;
+    let axes = axes.among(op, "axes", x.dims().len(), Scalars::HaveNone)?;
     // The shift along each axis, from 0 up to the size.
     let mut total = vec![0usize; x.dims().len()];
     for (&axis, &shift) in axes.iter().zip(&shifts) {
