@@ -93,11 +93,14 @@ impl Door {
         if self == Door::Rust {
             return text.to_string();
         }
-        let spelled = |(i, part): (usize, &str)| match i % 2 {
-            1 => in_c(part).unwrap_or_else(|| part.to_string()),
-            _ => part.to_string(),
+        let parts: Vec<&str> = text.split('`').collect();
+        let spelled = |(i, part): (usize, &&str)| {
+            // Ops have the same names everywhere; methods and functions have not.
+            let is_op = i > 0 && parts[i - 1].ends_with("op ") && !part.contains("::");
+            let call = if i % 2 == 1 && !is_op { in_c(part) } else { None };
+            call.unwrap_or_else(|| part.to_string())
         };
-        text.split('`').enumerate().map(spelled).collect::<Vec<_>>().join("`")
+        parts.iter().enumerate().map(spelled).collect::<Vec<_>>().join("`")
     }
 
     /// What the language calls a call of Rust.
@@ -167,5 +170,7 @@ mod tests {
         );
         assert_eq!(Door::C.call("softmax"), None);
         assert_eq!(Door::Rust.spell("`to_vec`"), "`to_vec`");
+        let op = Door::C.spell("op `reshape`: call `reshape`; op `StateDict::take`");
+        assert_eq!(op, "op `reshape`: call `bt_reshape`; op `bt_dict_take`");
     }
 }

@@ -10,7 +10,7 @@ use blocktensor::dispatch::{self, Value};
 use blocktensor::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION};
 use blocktensor::ops::Conv2d;
 use blocktensor::{
-    DType, Error, Foreign, Layout, MemoryFormat, PackedConv2d, Result, Source, StateDict, StridedTensor,
+    DType, Door, Error, Foreign, Layout, MemoryFormat, PackedConv2d, Result, Source, StateDict, StridedTensor,
 };
 use blocktensor_c::*;
 
@@ -24,7 +24,7 @@ fn last() -> (i32, String) {
 #[track_caller]
 fn same<T>(row: u32, rust: Result<T>, c: bt_status, holds: &[&str]) {
     let e: Error = rust.map(|_| ()).expect_err("Rust refuses it");
-    assert_eq!((c, last()), (e.code(), (e.code(), e.to_string())), "row {row}");
+    assert_eq!((c, last()), (e.code(), (e.code(), e.text_for(Door::C))), "row {row}");
     for part in holds {
         assert!(e.to_string().contains(part), "row {row} lacks {part}: {e}");
     }
