@@ -229,5 +229,6 @@ def upsample_nearest(input, size=None, scale_factor=None):
 
 @maps("nn.functional.grid_sample")
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    refuse(mode == "bicubic" and input.dim() == 5, "bicubic grid_sample of volumes")
     params = {"mode": mode, "padding_mode": padding_mode, "align_corners": flag(align_corners)}
     return Call("grid_sample", {"x": input, "grid": grid}, params)
