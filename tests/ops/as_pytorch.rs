@@ -1,4 +1,4 @@
-//! Negative axes and bounds, scalars, crops, rings, vectors: calls by name, with PyTorch 2.13's answers.
+//! Negative axes and bounds, scalars, crops, rings, vectors: calls by name, with PyTorch 2.15's answers.
 
 use blocktensor::dispatch::{self, Value};
 use blocktensor::{Operand, Result, StridedTensor, Tensor};

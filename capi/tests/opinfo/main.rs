@@ -22,8 +22,8 @@ const OPAQUE_LAYOUT: i32 = bt_code::BT_OPAQUE_LAYOUT as i32;
 const RANK_MISMATCH: i32 = bt_code::BT_RANK_MISMATCH as i32;
 const INVALID_ARGUMENT: i32 = bt_code::BT_INVALID_ARGUMENT as i32;
 
-/// What errors about blocked operands tell to call: `bt_to_strided`, or the Rust name of it.
-const REMEDY: &str = "to_strided";
+/// What errors about blocked operands tell to call.
+const REMEDY: &str = "bt_to_strided";
 
 /// Handles of an argument's tensors.
 pub enum Tensors {
