@@ -22,7 +22,9 @@ impl Cause {
         match self {
             Cause::Call => "move the call out of the scope",
             Cause::Packing => "pack the weights once, before the scope (`PackedConv2d`, `PackedLinear`)",
-            Cause::DenseCopy => "pass a dense tensor: call `contiguous` before the scope",
+            Cause::DenseCopy => {
+                "pass a dense tensor: call `contiguous(MemoryFormat::Contiguous)` before the scope"
+            }
             Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing",
             Cause::Fallback => "reorder once and call the op on strided tensors, or switch the fallback off",
         }

@@ -155,6 +155,19 @@ class Object {
   bt_handle handle_ = 0;
 };
 
+namespace detail {
+
+// The handle of an object that a call cannot do without: to C, 0 would mean that there is none.
+inline bt_handle given(const Object &object, const char *what) {
+  if (!object) throw Error(BT_NULL_POINTER, std::string("`") + what + "`: an empty object, which was moved from; pass a full one");
+  return object.handle();
+}
+
+// The same of an object that may be left out.
+inline bt_handle optional(const Object *object, const char *what) { return object ? given(*object, what) : 0; }
+
+}  // namespace detail
+
 // What tensors and descriptions have in common: sizes, type and layout.
 class Described : public Object {
  public:
@@ -382,7 +395,7 @@ class Operator : public Object {
   Tensor run(const Tensors &inputs) const { return detail::only(run_all(inputs)); }
   void run_into(const Tensors &inputs, const Tensors &outs, const Scratchpad *scratchpad = nullptr) const {
     const auto list = detail::handles(inputs), results = detail::handles(outs);
-    const bt_handle pad = scratchpad ? scratchpad->handle() : 0;
+    const bt_handle pad = detail::optional(scratchpad, "scratchpad");
     check(bt_op_run_into(handle(), list.data(), list.size(), results.data(), results.size(), pad));
   }
 };
@@ -406,18 +419,18 @@ class Packed : public Operator {
     return packed(pack, weights, bias, params, like);
   }
   static Packed linear(const Tensor &weights, const Tensor *bias, size_t rows) {
-    const bt_handle b = bias ? bias->handle() : 0;
+    const bt_handle b = detail::optional(bias, "bias");
     return Packed(adopt, detail::made([&](bt_handle *out) { return bt_pack_linear(weights.handle(), b, rows, out); }));
   }
 
   Tensor operator()(const Tensor &x) const { return one(x, 0); }
-  Tensor operator()(const Tensor &x, const Tensor &residual) const { return one(x, residual.handle()); }
+  Tensor operator()(const Tensor &x, const Tensor &residual) const { return one(x, detail::given(residual, "residual")); }
 
  private:
   template <typename F>
   static Packed packed(F &&pack, const Tensor &weights, const Tensor *bias, const Args &params, const Described &like) {
     const auto list = detail::arguments(params);
-    const bt_handle b = bias ? bias->handle() : 0;
+    const bt_handle b = detail::optional(bias, "bias");
     return Packed(adopt, detail::made(
         [&](bt_handle *out) { return pack(weights.handle(), b, list.data(), list.size(), like.handle(), out); }));
   }

@@ -200,7 +200,18 @@ pub(crate) unsafe fn array<'a, T>(
         return Err(null(op, argument));
     }
     let fits = count.checked_mul(size_of::<T>()).is_some_and(|b| isize::try_from(b).is_ok());
-    if !fits || !data.is_aligned() {
+    if !fits {
+        let got = format!("{count} elements of {} bytes", size_of::<T>());
+        let rule = format!("no array is longer than {} bytes", isize::MAX);
+        return Err(Error::Overflow(Complaint::new(
+            op,
+            argument,
+            got,
+            rule,
+            "pass the number of elements of the array",
+        )));
+    }
+    if !data.is_aligned() {
         let got = format!("{count} elements at {data:p}");
         let rule =
             format!("its elements have {} bytes and must be aligned to {}", size_of::<T>(), align_of::<T>());

@@ -157,7 +157,7 @@ pub extern "C" fn bt_get_api(version: u32, struct_size: usize) -> *const bt_api 
             let rule = format!(
                 "this library has versions {BT_ABI_OLDEST} to {BT_ABI_VERSION}, and a table of {ours} bytes"
             );
-            let remedy = "load a library of the header's version, at least as new as the header";
+            let remedy = "pass `BT_ABI_VERSION` and `sizeof(bt_api)` of the header of this library, or of an older one";
             return Err(Error::AbiMismatch(Complaint::new(op, "version", got, rule, remedy)));
         }
         Ok(())

@@ -66,6 +66,9 @@ static void tensors() {
   x = std::move(y);
   EXPECT(x.handle() == handle && !y);
   EXPECT(throws(BT_NULL_POINTER, "`t`", [&] { y.dims(); }));
+  // To C, an empty object would mean that there is no bias.
+  const bt::Tensor rows(numbers(6), {2, 3});
+  EXPECT(throws(BT_NULL_POINTER, "`bias`", [&] { bt::Packed::linear(rows, &y, 2); }));
   bt_handle given = bt::Tensor(std::vector<float>{1}, {1}).release();
   EXPECT(bt_free(given) == 0);
 

@@ -57,7 +57,7 @@ fn spans(source: &str) -> BTreeSet<String> {
 /// Whether it reads like a call or a name of Rust.
 fn is_rust(span: &str) -> bool {
     let call = span.contains('(') && span.ends_with(')');
-    let method = ["to_strided", "to_blocked", "to_dtype", "contiguous", "reshape", "reorder_to", "pack_for"];
+    let method = ["to_strided", "to_blocked", "to_dtype", "reshape", "reorder_to", "pack_for"];
     call || span.contains("::") || method.contains(&span)
 }
 

@@ -313,7 +313,8 @@ impl PackedFile {
 
     fn entry(&self, op: &'static str, name: &str) -> Result<&Entry> {
         self.entries.get(name).ok_or_else(|| {
-            let mut known: Vec<String> = self.entries.keys().take(8).map(|n| shown(n)).collect();
+            let quoted = |n: &String| format!("\"{}\"", shown(n));
+            let mut known: Vec<String> = self.entries.keys().take(8).map(quoted).collect();
             if self.entries.len() > known.len() {
                 known.push("...".into());
             }
@@ -322,7 +323,7 @@ impl PackedFile {
                 "name",
                 format!("`{}`", shown(name)),
                 format!("`{}` holds {} names: {}", self.path.display(), self.entries.len(), known.join(", ")),
-                "pass one of `names`",
+                "pass one of these names",
             ))
         })
     }

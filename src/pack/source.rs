@@ -44,7 +44,7 @@ impl Source {
                         "x",
                         x.describe(),
                         "weights are packed for a dense source",
-                        "call `contiguous` with the memory format that you mean, or name the source with `Source::strided`"
+                        "call `contiguous(MemoryFormat::Contiguous)`, or with the memory format that you mean, or name the source with `Source::strided`"
                     );
                 };
                 SourceLayout::Strided(format)

@@ -300,7 +300,7 @@ fn packed_file_refuses_unknown_names_and_other_kinds() {
     assert!(matches!(writer.add("fc", &fc), Err(Error::InvalidArgument(_))));
     writer.save(&path).unwrap();
     let unknown = PackedFile::read(&path).unwrap().kind("fc1").unwrap_err().to_string();
-    assert!(unknown.contains("`fc1`") && unknown.contains("1 names: fc"), "{unknown}");
+    assert!(unknown.contains("`fc1`") && unknown.contains("1 names: \"fc\""), "{unknown}");
 }
 
 #[test]
