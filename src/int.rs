@@ -1,6 +1,7 @@
 //! Integers of callers: axes, indices and sizes of any integer type, where negative numbers count from the end.
 
 use crate::error::{Complaint, Error, Result};
+use crate::layout::dims::Dims;
 
 mod sealed {
     pub trait Sealed {}
@@ -67,38 +68,44 @@ pub(crate) enum Scalars {
     HaveNone,
 }
 
+/// An index counted from the front: a negative one counts from the end of `size`. It may lie outside.
+pub(crate) fn from_front(index: i64, size: usize) -> i64 {
+    if index < 0 { index.saturating_add_unsigned(size as u64) } else { index }
+}
+
 /// A place among `size` indices, clamped to it; a negative one counts from the end.
 pub(crate) fn clamped(place: i64, size: usize) -> usize {
-    let from_end = if place < 0 { place.saturating_add_unsigned(size as u64) } else { place };
-    usize::try_from(from_end).unwrap_or(0).min(size)
+    usize::try_from(from_front(place, size)).unwrap_or(0).min(size)
 }
 
 /// The sizes of a view of `count` elements: at most one of them is -1, which stands for what is left over.
-pub(crate) fn inferred(op: &'static str, dims: &[i64], count: usize) -> Result<Vec<usize>> {
-    let fail = |rule: String, remedy: &str| {
-        Err(Error::InvalidArgument(Complaint::new(op, "dims", format!("{dims:?}"), rule, remedy)))
+pub(crate) fn inferred(op: &'static str, dims: &[impl Int], count: usize) -> Result<Dims> {
+    let complaint =
+        |rule: &str, remedy: &str| Complaint::new(op, "dims", format!("{:?}", to_i64s(dims)), rule, remedy);
+    let invalid = |rule: &str, remedy: &str| Err(Error::InvalidArgument(complaint(rule, remedy)));
+    let (mut known, mut open) = (Some(1usize), None);
+    let mut to = Dims::zeros(op, "dims", dims.len())?;
+    for (i, dim) in dims.iter().enumerate() {
+        match dim.to_i64() {
+            -1 if open.is_some() => return invalid("only one size can be left to be found", "pass -1 once"),
+            -1 => open = Some(i),
+            dim @ 0.. => {
+                to[i] = dim as usize;
+                known = known.and_then(|product| product.checked_mul(to[i]));
+            }
+            _ => return invalid("sizes are 0 or more, and -1 stands for what is left", "pass such sizes"),
+        }
+    }
+    let Some(open) = open else { return Ok(to) };
+    to[open] = match known {
+        Some(0) => return invalid("beside a size of 0, -1 can be any number", "pass every size"),
+        Some(known) if count.is_multiple_of(known) => count / known,
+        _ => {
+            let rule = format!("the tensor has {count} elements, no multiple of the other sizes' product");
+            return Err(Error::ShapeMismatch(complaint(&rule, "pass sizes with that product")));
+        }
     };
-    if dims.iter().any(|&d| d < -1) {
-        return fail("sizes are 0 or more, and -1 stands for what is left".into(), "pass such sizes");
-    }
-    let known = dims.iter().filter(|&&d| d != -1).map(|&d| d as usize);
-    let whole = known.clone().try_fold(1usize, |product, d| product.checked_mul(d));
-    let of = |open: usize| dims.iter().map(|&d| if d == -1 { open } else { d as usize }).collect();
-    match dims.iter().filter(|&&d| d == -1).count() {
-        0 => Ok(of(0)),
-        1 => match whole {
-            Some(0) => fail("beside a size of 0, -1 can be any number".into(), "pass every size"),
-            Some(whole) if count.is_multiple_of(whole) => Ok(of(count / whole)),
-            _ => Err(Error::ShapeMismatch(Complaint::new(
-                op,
-                "dims",
-                format!("{dims:?}"),
-                format!("the tensor has {count} elements, no multiple of the other sizes' product"),
-                "pass sizes with that product",
-            ))),
-        },
-        _ => fail("only one size can be left to be found".into(), "pass -1 once"),
-    }
+    Ok(to)
 }
 
 #[cfg(test)]
@@ -136,7 +143,7 @@ mod tests {
     /// PyTorch's `view` of these.
     #[test]
     fn an_open_size_is_found() {
-        let of = |dims: &[i64], count| inferred("view", dims, count).ok();
+        let of = |dims: &[i64], count| inferred("view", dims, count).ok().map(|d| d.to_vec());
         assert_eq!(of(&[-1], 6), Some(vec![6]));
         assert_eq!(of(&[2, -1], 6), Some(vec![2, 3]));
         assert_eq!(of(&[-1, 3], 0), Some(vec![0, 3]));

@@ -11,7 +11,8 @@ use blocktensor::{
 use crate::call::{bt_arg, values};
 use crate::handles::{self, Object, bt_handle, description, give, optional, tensor};
 use crate::lent::write_into;
-use crate::status::{bt_status, guard, place, string};
+use crate::reorder::activation_layout;
+use crate::status::{bt_status, guard, place};
 use std::ffi::c_char;
 
 /// Packed weights of any kind.
@@ -278,11 +279,8 @@ pub unsafe extern "C" fn bt_pack_stem(
         let (out, request) =
             unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
         let rank = request.source.dims().len();
-        let to = match layout.is_null() {
-            true => Layout::native_activation(rank)?,
-            // SAFETY: as above.
-            false => unsafe { string(op, "layout", layout)? }.parse()?,
-        };
+        // SAFETY: as above.
+        let to = unsafe { activation_layout(op, layout, rank)? };
         let packed = match rank {
             3 => Packed::Stem1(request.stem(&to)?),
             4 => Packed::Stem2(request.stem(&to)?),

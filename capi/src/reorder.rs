@@ -2,12 +2,24 @@
 
 use std::ffi::c_char;
 
-use blocktensor::{Complaint, Error, Layout, MemoryFormat, Operand, Tensor, TensorMut};
+use blocktensor::{Complaint, Error, Layout, MemoryFormat, Operand, Result, Tensor, TensorMut};
 
 use crate::handles::{Object, bt_handle, give, tensor};
 use crate::lent::write_into;
 use crate::status::{bt_status, guard, null, place, string};
 use crate::tensor::strided;
+
+/// The layout of a name. Null is this machine's native activation layout of the rank.
+///
+/// # Safety
+/// `name` is null or a string.
+pub(crate) unsafe fn activation_layout(op: &'static str, name: *const c_char, rank: usize) -> Result<Layout> {
+    match name.is_null() {
+        true => Layout::native_activation(rank),
+        // SAFETY: the caller's promise.
+        false => unsafe { string(op, "layout", name)? }.parse(),
+    }
+}
 
 /// The same elements in a blocked layout, given by name. Null is this machine's native activation layout (never a weights
 /// layout).
@@ -25,11 +37,8 @@ pub unsafe extern "C" fn bt_to_blocked(
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
         let t = tensor(op, "t", t)?;
-        let layout = match layout.is_null() {
-            true => Layout::native_activation(t.tensor_ref().dims().len())?,
-            // SAFETY: as above.
-            false => unsafe { string(op, "layout", layout)? }.parse()?,
-        };
+        // SAFETY: as above.
+        let layout = unsafe { activation_layout(op, layout, t.tensor_ref().dims().len())? };
         let made = match &t {
             Tensor::Strided(s) => s.to_blocked(&layout)?,
             Tensor::Blocked(b) => b.reorder_to(&layout)?,

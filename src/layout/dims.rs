@@ -15,22 +15,33 @@ pub struct Dims {
     len: u8,
 }
 
+fn check_rank(op: &'static str, argument: &'static str, rank: usize) -> Result<()> {
+    if rank <= MAX_RANK {
+        return Ok(());
+    }
+    Err(Error::RankMismatch(Complaint::new(
+        op,
+        argument,
+        format!("rank {rank}"),
+        format!("a tensor has at most {MAX_RANK} dimensions"),
+        "merge dimensions that no operation treats differently",
+    )))
+}
+
 impl Dims {
     /// The empty list: the sizes of a scalar.
     pub const EMPTY: Dims = Dims { values: [0; MAX_RANK], len: 0 };
 
     /// A list of `values`; more than [`MAX_RANK`] of them is [`Error::RankMismatch`].
     pub fn new(op: &'static str, argument: &'static str, values: &[usize]) -> Result<Dims> {
-        if values.len() > MAX_RANK {
-            return Err(Error::RankMismatch(Complaint::new(
-                op,
-                argument,
-                format!("rank {}", values.len()),
-                format!("a tensor has at most {MAX_RANK} dimensions"),
-                "merge dimensions that no operation treats differently",
-            )));
-        }
+        check_rank(op, argument, values.len())?;
         Ok(Dims::from_slice(values))
+    }
+
+    /// `len` zeros; more than [`MAX_RANK`] of them is [`Error::RankMismatch`].
+    pub(crate) fn zeros(op: &'static str, argument: &'static str, len: usize) -> Result<Dims> {
+        check_rank(op, argument, len)?;
+        Ok(Dims::filled(0, len))
     }
 
     /// As [`Dims::new`], for lists from a tensor or a literal, which are short enough.

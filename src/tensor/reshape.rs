@@ -18,7 +18,7 @@ impl StridedTensor {
     /// `UnsupportedStride` if no strides express the view: then [`reshape`](Self::reshape) copies. `RankMismatch`, `Overflow`.
     pub fn view(&self, dims: &[impl Int]) -> Result<StridedTensor> {
         let op = "view";
-        let to = self.check_reshape(op, &int::inferred(op, &int::to_i64s(dims), self.numel())?)?;
+        let to = self.check_reshape(op, &int::inferred(op, dims, self.numel())?)?;
         match view_strides(&self.dims, &self.strides, &to) {
             Some(strides) => Ok(self.with_geometry(to, strides, self.offset, self.tag_for(&to))),
             None => fail!(
@@ -43,7 +43,7 @@ impl StridedTensor {
     #[track_caller]
     pub fn reshape(&self, dims: &[impl Int]) -> Result<StridedTensor> {
         let op = "reshape";
-        self.reshaped(op, &int::inferred(op, &int::to_i64s(dims), self.numel())?, Location::caller())
+        self.reshaped(op, &int::inferred(op, dims, self.numel())?, Location::caller())
     }
 
     #[track_caller]

@@ -91,7 +91,7 @@ impl StridedTensor {
         let op = "narrow";
         let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
         let (size, start) = (self.dims[axis], start.to_i64());
-        let first = if start < 0 { start.saturating_add_unsigned(size as u64) } else { start };
+        let first = int::from_front(start, size);
         match usize::try_from(first).ok().and_then(|first| Some((first, first.checked_add(length)?))) {
             Some((first, end)) if end <= size => Ok(self.sliced(axis, first, length, 1)),
             _ => fail!(
@@ -151,8 +151,7 @@ impl StridedTensor {
         let op = "select";
         let axis = int::axis(op, "axis", axis.to_i64(), self.rank(), Scalars::HaveNone)?;
         let (size, index) = (self.dims[axis], index.to_i64());
-        let from_front = if index < 0 { index.saturating_add_unsigned(size as u64) } else { index };
-        let Some(index) = usize::try_from(from_front).ok().filter(|&i| i < size) else {
+        let Some(index) = usize::try_from(int::from_front(index, size)).ok().filter(|&i| i < size) else {
             let rule = format!("axis {axis} has size {size}");
             let remedy = "pass an index below the size, or a negative one from the end";
             fail!(OutOfBounds, op, "index", index.to_string(), rule, remedy)

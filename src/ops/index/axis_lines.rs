@@ -69,6 +69,11 @@ impl AxisLines {
     }
 }
 
+/// The size of an axis. The one axis of a scalar has one index.
+pub(crate) fn axis_size(dims: &[usize], axis: usize) -> usize {
+    dims.get(axis).copied().unwrap_or(1)
+}
+
 /// Copies lines, whose axis is the last of `lines`, to axis `axis` of `dst`.
 pub(crate) fn copy_lines(
     op: &'static str,

@@ -10,7 +10,7 @@ use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{Ranks, data, param, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::ALL_DTYPES;
-use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
+use crate::ops::index::axis_lines::{self, AxisLines, axis_size, copy_lines};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
@@ -111,7 +111,7 @@ fn run_gather(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let remedy = format!("pass indices that are no larger except along axis {axis}");
         fail!(ShapeMismatch, op, "index", got, rule, remedy);
     }
-    check_indices(op, index, axis, x.dims().get(axis).copied().unwrap_or(1))?;
+    check_indices(op, index, axis, axis_size(x.dims(), axis))?;
     let index_lines = AxisLines::new(index, axis);
     // Each line of the index selects from the line of x at the same position.
     let x_lines = AxisLines::new(x, axis).at_positions_of(&index_lines);
@@ -133,7 +133,7 @@ fn run_index_select(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult 
     let (op, x, index, Gather { axis }) =
         (args.op(), args.strided(0)?, args.strided(1)?, Gather::read(args)?);
     let axis = axis.among(op, x.rank(), Scalars::HaveOneAxis)?;
-    check_indices(op, index, axis, x.dims().get(axis).copied().unwrap_or(1))?;
+    check_indices(op, index, axis, axis_size(x.dims(), axis))?;
     let mut dims = x.dims;
     if let Some(size) = dims.get_mut(axis) {
         *size = index.numel();

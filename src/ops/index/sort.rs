@@ -6,7 +6,7 @@ use crate::int::{Int, Scalars};
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, flag, output_like, output_of, required_axis, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::index::axis_lines::{self, AxisLines, copy_lines};
+use crate::ops::index::axis_lines::{self, AxisLines, axis_size, copy_lines};
 use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
 use crate::try_vec::try_with_capacity;
@@ -123,14 +123,14 @@ fn sort_key(x: f32, index: usize, descending: bool) -> u64 {
 fn run_sort(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (x, Sort { axis, descending }) = (args.tensor(0)?, Sort::read(args)?);
     let axis = axis.among(args.op(), x.dims().len(), Scalars::HaveOneAxis)?;
-    let length = x.dims().get(axis).copied().unwrap_or(1);
+    let length = axis_size(x.dims(), axis);
     sort_lines(args, results, axis, length, descending, FormatRule::Like)
 }
 
 fn run_topk(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, x, TopK { k, axis, largest }) = (args.op(), args.tensor(0)?, TopK::read(args)?);
     let axis = axis.among(op, x.dims().len(), Scalars::HaveOneAxis)?;
-    let size = x.dims().get(axis).copied().unwrap_or(1);
+    let size = axis_size(x.dims(), axis);
     if k > size {
         let rule = format!("axis {axis} has size {size} (x is {:?})", x.dims());
         fail!(InvalidArgument, op, "k", k.to_string(), rule, "pass the size or less");

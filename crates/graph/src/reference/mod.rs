@@ -240,24 +240,26 @@ impl<'a> Call<'a> {
 /// The f64 version of an op: its results, row-major.
 type Evaluate = fn(&Call<'_>) -> Result<Vec<Vec<f64>>>;
 
+/// The f64 versions by the name of the op, a file for each family.
+const FAMILIES: [fn(&str) -> Option<Evaluate>; 10] = [
+    binary::evaluator,
+    conv::evaluator,
+    linear::evaluator,
+    norm::evaluator,
+    order::evaluator,
+    pool::evaluator,
+    reduce::evaluator,
+    resample::evaluator,
+    softmax::evaluator,
+    unary::evaluator,
+];
+
 fn evaluator(op: &BoundOp) -> Option<Evaluate> {
     let name = op.registered().schema().name;
-    let families = [
-        binary::evaluator,
-        conv::evaluator,
-        linear::evaluator,
-        norm::evaluator,
-        order::evaluator,
-        pool::evaluator,
-        reduce::evaluator,
-        resample::evaluator,
-        softmax::evaluator,
-        unary::evaluator,
-    ];
     if only_moves(name) {
         return Some(movement::run);
     }
-    families.iter().find_map(|family| family(name)).filter(|_| !resample::is_left_out(op))
+    FAMILIES.iter().find_map(|family| family(name)).filter(|_| !resample::is_left_out(op))
 }
 
 /// Whether the op has an f64 version.

@@ -289,21 +289,7 @@ fn most_ops_have_an_f64_version() {
     let missing: Vec<&str> = blocktensor::dispatch::ops()
         .iter()
         .map(|op| op.schema().name)
-        .filter(|name| {
-            let families = [
-                binary::evaluator,
-                conv::evaluator,
-                linear::evaluator,
-                norm::evaluator,
-                order::evaluator,
-                pool::evaluator,
-                reduce::evaluator,
-                resample::evaluator,
-                softmax::evaluator,
-                unary::evaluator,
-            ];
-            !only_moves(name) && families.iter().all(|family| family(name).is_none())
-        })
+        .filter(|name| !only_moves(name) && FAMILIES.iter().all(|family| family(name).is_none()))
         .filter(|name| !name.starts_with("reversed"))
         .collect();
     assert_eq!(missing, ["batch_norm_train", "dropout", "feature_dropout"]);
