@@ -57,6 +57,22 @@ impl Avx2 {
     }
 }
 
+/// Asks for the memory `bytes` behind the start of a slice, whoever has it: a hint, which accesses nothing.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let mut at = slice.as_ptr().cast::<i8>().wrapping_add(bytes);
+        for _ in 0..size_of_val(slice).div_ceil(64) {
+            // SAFETY: every x86-64 machine has it, and it faults at no address.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at) };
+            at = at.wrapping_add(64);
+        }
+    }
+    let _ = (slice, bytes);
+}
+
 /// Marks the end of the body of a loop over short arrays (the lanes of a block) whose inner loops must become vectors. The
 /// compiler unrolls the inner loops first, and would otherwise vectorise the outer loop with gathers and scatters. Emits no
 /// code.

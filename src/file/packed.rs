@@ -400,7 +400,10 @@ impl Loaded<'_> {
         let held = part.data.len() / 4;
         let fits = match form {
             WeightsForm::Dense => needed == Some(held),
-            WeightsForm::Engine | WeightsForm::Direct => needed.is_some_and(|n| n <= held),
+            WeightsForm::Engine
+            | WeightsForm::Direct
+            | WeightsForm::Winograd
+            | WeightsForm::WinogradEachRun => needed.is_some_and(|n| n <= held),
         };
         if part.dtype != Dtype::F32 || !fits {
             return Err(self.corrupt(format!("{held} packed values for weights {dims:?}")));

@@ -13,6 +13,7 @@ use crate::kernels::conv::blocked::{elements, other_layout};
 use crate::kernels::conv::direct::{self, DirectPlan};
 use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::weights::unpack_direct;
+use crate::kernels::conv::winograd::WinogradPlan;
 use crate::kernels::conv::{ConvGeometry, GemmConv, check_fusion, gemm_conv, strided};
 use crate::kernels::timed_as;
 use crate::key::DispatchKey;
@@ -81,12 +82,20 @@ enum Weights {
     Plain(Box<StridedTensor>),
     /// For the blocked kernel in Rust.
     Direct(Box<DirectWeights>),
+    /// For Winograd's algorithm.
+    Winograd(Box<WinogradWeights>),
 }
 
 struct DirectWeights {
     data: Arc<Buffer>,
     /// For the batch that was packed for.
     plan: DirectPlan,
+}
+
+struct WinogradWeights {
+    data: Arc<Buffer>,
+    /// For the batch that was packed for.
+    plan: WinogradPlan,
 }
 
 impl<const N: usize, D: Direction> PackedConv<N, D> {
@@ -96,13 +105,15 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     }
 
     /// Name of the weights' layout: oneDNN's letters where it chose; `dense` for the strided kernel in Rust; for the
-    /// blocked one a layout's name, or `direct` where it lies in an order of its own.
+    /// blocked one a layout's name, or `direct` where it lies in an order of its own; `winograd2` or `winograd4` for weights
+    /// that were transformed ahead.
     pub fn weights_layout(&self) -> String {
         match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.layout_name().into(),
             Weights::Plain(_) => "dense".into(),
             Weights::Direct(d) => d.plan.weights_name(&self.g),
+            Weights::Winograd(w) => w.plan.weights_name(&self.g),
         }
     }
 
@@ -113,6 +124,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             Weights::Packed(p) => p.bytes(),
             Weights::Plain(t) => t.numel() * t.dtype().size_bytes(),
             Weights::Direct(d) => d.data.len(),
+            Weights::Winograd(w) => w.data.len(),
         };
         weights + self.bias.as_ref().map_or(0, |b| b.len() * 4)
     }
@@ -135,6 +147,10 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             Weights::Packed(p) => p.unpack(&self.g, Location::caller()),
             Weights::Plain(t) => t.reshape(&self.g.weight_dims()),
             Weights::Direct(d) => unpack_direct(&self.g, &d.plan, d.data.as_slice(), Location::caller()),
+            Weights::Winograd(w) => {
+                let plain = w.plan.plain(w.data.as_slice());
+                unpack_direct(&self.g, &w.plan.direct, plain, Location::caller())
+            }
         }
     }
 
@@ -145,6 +161,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             Weights::Packed(p) => p.implementation().to_string(),
             Weights::Plain(_) => "blocktensor:gemm".into(),
             Weights::Direct(_) => direct::NAME.into(),
+            Weights::Winograd(w) => w.plan.name().into(),
         }
     }
 
@@ -329,12 +346,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             }
             Weights::Direct(d) => {
                 let channel = channel_values(channel)?;
-                let operands = direct::Operands {
-                    src: elements(x).unwrap_or(&[]),
-                    weights: d.data.as_slice(),
-                    finish: self.finish(&channel),
-                    residual: residual.and_then(elements),
-                };
+                let operands = self.operands(x, d.data.as_slice(), &channel, residual);
                 let other = if g.n == self.g.n { None } else { self.plan_for(g)? };
                 let plan = other.as_ref().unwrap_or(&d.plan);
                 let layouts = || format!("{} -> {}", self.source.layout, self.to);
@@ -342,6 +354,42 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                     plan.run(&operands, bytemuck::cast_slice_mut(bytes))
                 })
             }
+            Weights::Winograd(w) => {
+                let channel = channel_values(channel)?;
+                let operands = self.operands(x, w.data.as_slice(), &channel, residual);
+                let other = if g.n == self.g.n { None } else { self.winograd_for(g, &w.plan)? };
+                let plan = other.as_ref().unwrap_or(&w.plan);
+                let layouts = || format!("{} -> {}", self.source.layout, self.to);
+                timed_as(g.op, x.key(), plan.name(), layouts, || {
+                    plan.run(&operands, bytemuck::cast_slice_mut(bytes), scratchpad)
+                })
+            }
+        }
+    }
+
+    /// What a blocked kernel in Rust reads.
+    fn operands<'a>(
+        &'a self,
+        x: TensorRef<'a>,
+        weights: &'a [f32],
+        channel: &'a [Cow<'a, [f32]>],
+        residual: Option<TensorRef<'a>>,
+    ) -> direct::Operands<'a> {
+        direct::Operands {
+            src: elements(x).unwrap_or(&[]),
+            weights,
+            finish: self.finish(channel),
+            residual: residual.and_then(elements),
+        }
+    }
+
+    /// The plan of Winograd's algorithm for another batch, with the weights as they are.
+    fn winograd_for(&self, g: &ConvGeometry, plan: &WinogradPlan) -> Result<Option<WinogradPlan>> {
+        match &self.source.layout {
+            SourceLayout::Blocked(layout) => {
+                WinogradPlan::new(g, layout, plan.outputs, plan.transform, self.source.threads)
+            }
+            SourceLayout::Strided(_) => Ok(None),
         }
     }
 

@@ -16,6 +16,11 @@ pub(crate) trait Vector<const B: usize>: Copy {
     fn store(self, to: &mut [f32; B]);
     /// `self + a * b`, rounded once if the machine has fused multiply-add.
     fn add_product(self, a: Self, b: Self) -> Self;
+    /// `self - a * b`, rounded once if the machine has fused multiply-add.
+    fn sub_product(self, a: Self, b: Self) -> Self;
+    fn add(self, b: Self) -> Self;
+    fn sub(self, b: Self) -> Self;
+    fn mul(self, b: Self) -> Self;
     /// Lane l of the result is lane `index[l]` of `src`, or of `self` if `index[l]` is [`KEEP`].
     fn pick(self, src: Self, index: &[i32; B]) -> Self;
 }
@@ -74,6 +79,22 @@ impl<const B: usize> Vector<B> for [f32; B] {
     #[inline(always)]
     fn add_product(self, a: Self, b: Self) -> Self {
         std::array::from_fn(|l| self[l] + a[l] * b[l])
+    }
+    #[inline(always)]
+    fn sub_product(self, a: Self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] - a[l] * b[l])
+    }
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] + b[l])
+    }
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] - b[l])
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] * b[l])
     }
     #[inline(always)]
     fn pick(self, src: Self, index: &[i32; B]) -> Self {
@@ -157,6 +178,26 @@ mod x86 {
             V512(unsafe { _mm512_fmadd_ps(a.0, b.0, self.0) })
         }
         #[inline(always)]
+        fn sub_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: as above.
+            V512(unsafe { _mm512_fnmadd_ps(a.0, b.0, self.0) })
+        }
+        #[inline(always)]
+        fn add(self, b: Self) -> Self {
+            // SAFETY: as above.
+            V512(unsafe { _mm512_add_ps(self.0, b.0) })
+        }
+        #[inline(always)]
+        fn sub(self, b: Self) -> Self {
+            // SAFETY: as above.
+            V512(unsafe { _mm512_sub_ps(self.0, b.0) })
+        }
+        #[inline(always)]
+        fn mul(self, b: Self) -> Self {
+            // SAFETY: as above.
+            V512(unsafe { _mm512_mul_ps(self.0, b.0) })
+        }
+        #[inline(always)]
         fn pick(self, src: Self, index: &[i32; 16]) -> Self {
             // SAFETY: `self` was made from the proof; 16 indices.
             V512(unsafe {
@@ -188,6 +229,26 @@ mod x86 {
         fn add_product(self, a: Self, b: Self) -> Self {
             // SAFETY: `self` was made from the proof, which includes FMA.
             V256(unsafe { _mm256_fmadd_ps(a.0, b.0, self.0) })
+        }
+        #[inline(always)]
+        fn sub_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: as above.
+            V256(unsafe { _mm256_fnmadd_ps(a.0, b.0, self.0) })
+        }
+        #[inline(always)]
+        fn add(self, b: Self) -> Self {
+            // SAFETY: as above.
+            V256(unsafe { _mm256_add_ps(self.0, b.0) })
+        }
+        #[inline(always)]
+        fn sub(self, b: Self) -> Self {
+            // SAFETY: as above.
+            V256(unsafe { _mm256_sub_ps(self.0, b.0) })
+        }
+        #[inline(always)]
+        fn mul(self, b: Self) -> Self {
+            // SAFETY: as above.
+            V256(unsafe { _mm256_mul_ps(self.0, b.0) })
         }
         #[inline(always)]
         fn pick(self, src: Self, index: &[i32; 8]) -> Self {
@@ -228,6 +289,22 @@ mod x86 {
                 #[inline(always)]
                 fn add_product(self, a: Self, b: Self) -> Self {
                     $name(std::array::from_fn(|i| self.0[i].add_product(a.0[i], b.0[i])))
+                }
+                #[inline(always)]
+                fn sub_product(self, a: Self, b: Self) -> Self {
+                    $name(std::array::from_fn(|i| self.0[i].sub_product(a.0[i], b.0[i])))
+                }
+                #[inline(always)]
+                fn add(self, b: Self) -> Self {
+                    $name(std::array::from_fn(|i| self.0[i].add(b.0[i])))
+                }
+                #[inline(always)]
+                fn sub(self, b: Self) -> Self {
+                    $name(std::array::from_fn(|i| self.0[i].sub(b.0[i])))
+                }
+                #[inline(always)]
+                fn mul(self, b: Self) -> Self {
+                    $name(std::array::from_fn(|i| self.0[i].mul(b.0[i])))
                 }
                 #[inline(always)]
                 fn pick(self, src: Self, index: &[i32; $b]) -> Self {
@@ -277,6 +354,26 @@ mod x86 {
         fn add_product(self, a: Self, b: Self) -> Self {
             // SAFETY: as above.
             unsafe { _mm_add_ps(self, _mm_mul_ps(a, b)) }
+        }
+        #[inline(always)]
+        fn sub_product(self, a: Self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm_sub_ps(self, _mm_mul_ps(a, b)) }
+        }
+        #[inline(always)]
+        fn add(self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm_add_ps(self, b) }
+        }
+        #[inline(always)]
+        fn sub(self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm_sub_ps(self, b) }
+        }
+        #[inline(always)]
+        fn mul(self, b: Self) -> Self {
+            // SAFETY: as above.
+            unsafe { _mm_mul_ps(self, b) }
         }
         #[inline(always)]
         fn pick(self, src: Self, index: &[i32; 4]) -> Self {
@@ -334,6 +431,15 @@ mod x86 {
                 assert_eq!(got, want);
                 V::load(proof, &a).add_product(V::splat(proof, 2.0), V::load(proof, &b)).store(&mut got);
                 assert_eq!(got, std::array::from_fn(|l| a[l] + 2.0 * b[l]));
+                let mut check = |vector: V, want: [f32; B]| {
+                    vector.store(&mut got);
+                    assert_eq!(got, want);
+                };
+                let (x, y, two) = (V::load(proof, &a), V::load(proof, &b), V::splat(proof, 2.0));
+                check(x.sub_product(two, y), std::array::from_fn(|l| a[l] - 2.0 * b[l]));
+                check(x.add(y), std::array::from_fn(|l| a[l] + b[l]));
+                check(x.sub(y), std::array::from_fn(|l| a[l] - b[l]));
+                check(x.mul(y), std::array::from_fn(|l| a[l] * b[l]));
             }
         }
 

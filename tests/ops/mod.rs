@@ -21,3 +21,4 @@ mod resample;
 mod softmax;
 mod sort_index_view;
 mod unary;
+mod winograd;

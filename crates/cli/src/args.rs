@@ -71,6 +71,13 @@ pub struct Planning {
     /// Choose the layouts by what bytes and multiply-adds would cost, and measure nothing.
     #[arg(long, conflicts_with = "no_cache")]
     pub offline: bool,
+    /// Keep convolutions to the direct algorithm. Without it, measured layouts also measure Winograd's, which rounds otherwise.
+    #[arg(long)]
+    pub exact: bool,
+    /// How large packed weights may become, as a multiple of the plain ones: measured layouts may transform weights ahead
+    /// [default: 1.25].
+    #[arg(long, value_name = "TIMES", value_parser = growth)]
+    pub weight_growth: Option<f64>,
     /// For a file that `pack --keep-plain` wrote: where its weights do not fit this machine or its number of threads, plan
     /// again from the plain ones.
     #[arg(long)]
@@ -81,6 +88,14 @@ pub struct Planning {
     /// Whether the plan keeps its plain weights: no option, set for --errors.
     #[arg(skip)]
     pub keep_constants: bool,
+}
+
+/// A number that is at least 1.
+fn growth(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(times) if times >= 1.0 && times.is_finite() => Ok(times),
+        _ => Err("it is a number of 1 or more, such as 1.25".to_string()),
+    }
 }
 
 #[derive(Args)]

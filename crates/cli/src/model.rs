@@ -119,6 +119,8 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         ("--without", !planning.without.is_empty()),
         ("--size", !model.sizes.is_empty()),
         ("--outputs", !model.outputs.is_empty()),
+        ("--exact", planning.exact),
+        ("--weight-growth", planning.weight_growth.is_some()),
         ("--no-cache", planning.no_cache && !planning.replan),
         ("--offline", planning.offline && !planning.replan),
     ];
@@ -279,6 +281,12 @@ pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
     }
     let _line = Progress::start("planning");
     let mut options = PlanOptions::new(layouts(planning)).sizes(sizes).profiles(profiles(planning));
+    if planning.exact {
+        options = options.exact();
+    }
+    if let Some(times) = planning.weight_growth {
+        options = options.weight_growth(times);
+    }
     if planning.keep_constants {
         options = options.keep_constants();
     }

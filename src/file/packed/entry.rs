@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::kernels::conv::ConvParams;
+use crate::kernels::conv::{ConvParams, WeightTransform};
 
 /// One packed op.
 #[derive(Debug, Serialize, Deserialize)]
@@ -68,6 +68,28 @@ pub enum WeightsForm {
     Direct,
     /// Row-major.
     Dense,
+    /// Transformed ahead for Winograd's algorithm, and behind that as `Direct`.
+    Winograd,
+    /// As `Direct`, for Winograd's algorithm.
+    WinogradEachRun,
+}
+
+impl WeightsForm {
+    pub fn of_transform(transform: WeightTransform) -> WeightsForm {
+        match transform {
+            WeightTransform::Ahead => WeightsForm::Winograd,
+            WeightTransform::EachRun => WeightsForm::WinogradEachRun,
+        }
+    }
+
+    /// When Winograd's algorithm transforms them.
+    pub fn transform(self) -> Option<WeightTransform> {
+        match self {
+            WeightsForm::Winograd => Some(WeightTransform::Ahead),
+            WeightsForm::WinogradEachRun => Some(WeightTransform::EachRun),
+            WeightsForm::Engine | WeightsForm::Direct | WeightsForm::Dense => None,
+        }
+    }
 }
 
 /// The parts of oneDNN's memory descriptor, in elements.

@@ -1,15 +1,18 @@
 //! Convolution on blocked tensors: oneDNN's kernels where it has fast ones, else our own.
 
-use crate::error::{Result, Unsupported, fail};
+use crate::error::{Error, Result, Unsupported, fail};
 use crate::kernels::conv::direct::{self, DirectPlan};
 use crate::kernels::conv::finish::{Finish, channel_values};
-use crate::kernels::conv::{Call, ConvGeometry, ConvParams, weights};
+use crate::kernels::conv::winograd::{self, WinogradPlan};
+use crate::kernels::conv::{Algorithm, Call, ConvGeometry, ConvParams, WeightTransform, weights};
 use crate::layout::blocked::Layout;
 use crate::op::params::Params;
 use crate::op::{Args, KernelResult, Results};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
+use crate::threads::current_threads;
 
 /// The way out for layouts that no kernel takes.
 pub(crate) fn other_layout(rank: usize) -> String {
@@ -76,10 +79,13 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
     Ok((call, x, w))
 }
 
-/// The kernel in Rust, for blocks of 8 or 16 channels.
-pub(crate) fn direct_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+/// The kernels in Rust, for blocks of 8 or 16 channels: direct, and by Winograd's algorithm where that is asked for.
+pub(crate) fn rust_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (call, x, w) = checked(args)?;
     let g = &call.g;
+    if let Algorithm::Winograd(outputs) = call.algorithm {
+        return winograd(args, results, &call, x, w, outputs);
+    }
     let dims = g.dst_dims();
     let plan = if dims.contains(&0) { None } else { Some(plan_of(args, g, x)?) };
     let dst = results.blocked(&dims, x.layout(), x.dtype())?;
@@ -105,14 +111,56 @@ pub(crate) fn direct_kernel(args: &Args<'_>, results: &mut Results<'_>) -> Kerne
     })?)
 }
 
+/// Winograd's algorithm, with weights that are transformed in this call.
+fn winograd(
+    args: &Args<'_>,
+    results: &mut Results<'_>,
+    call: &Call<'_>,
+    x: &BlockedTensor,
+    w: &BlockedTensor,
+    outputs: usize,
+) -> KernelResult {
+    let g = &call.g;
+    winograd::check(g, outputs, x.layout().block_of(1))?;
+    let (transform, threads) = (WeightTransform::EachRun, current_threads());
+    let plan = WinogradPlan::new(g, x.layout(), outputs, transform, threads)?;
+    let plan = plan.ok_or_else(|| no_kernel(args, x))?;
+    let dims = g.dst_dims();
+    results.describe(&TensorDesc::of_layout(dims, x.layout(), x.dtype()))?;
+    let scratchpad = results.scratchpad(plan.scratch_bytes())?;
+    let dst = results.blocked(&dims, x.layout(), x.dtype())?;
+    if dims.contains(&0) {
+        return Ok(());
+    }
+    let packed = match plan.direct.takes(g, w.layout()) {
+        true => None,
+        false => Some(weights::pack_blocked(g, &plan.direct, w, args.location())?),
+    };
+    let bias = call.bias.map(StridedTensor::values).transpose()?;
+    let operands = direct::Operands {
+        src: x.data(),
+        weights: packed.as_ref().map_or(w.data(), |p| p.as_slice()),
+        finish: Finish {
+            bias: bias.as_deref(),
+            post_ops: &call.post_ops,
+            channel: &channel_values(call.channel)?,
+        },
+        residual: call.residual.and_then(elements),
+    };
+    let layouts = || format!("{} -> {}", x.layout(), x.layout());
+    Ok(crate::kernels::timed(args, plan.name(), layouts, || {
+        plan.run(&operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()), scratchpad)
+    })?)
+}
+
 /// How the kernel in Rust goes over these sizes.
 fn plan_of(args: &Args<'_>, g: &ConvGeometry, x: &BlockedTensor) -> Result<DirectPlan> {
-    if let Some(plan) = DirectPlan::new(g, x.layout())? {
-        return Ok(plan);
-    }
+    DirectPlan::new(g, x.layout())?.ok_or_else(|| no_kernel(args, x))
+}
+
+fn no_kernel(args: &Args<'_>, x: &BlockedTensor) -> Error {
     let reason = Unsupported::Layout { layout: x.layout().to_string() };
-    let remedy = Some(other_layout(x.rank()));
-    Err(args.unsupported(reason, remedy))
+    args.unsupported(reason, Some(other_layout(x.rank())))
 }
 
 /// Every element of a blocked tensor, its padding too.
@@ -130,15 +178,13 @@ pub(crate) mod engine {
     use crate::key::DispatchKey;
     use crate::onednn::{Refused, Spec};
     use crate::op::results::Stop;
-    use crate::tensor::desc::TensorDesc;
-    use crate::threads::current_threads;
 
     /// The kernel on oneDNN. It declines where the engine has nothing fast.
     pub(crate) fn onednn_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         let (call, x, w) = checked(args)?;
         let g = &call.g;
         let dst_dims = g.dst_dims();
-        if dst_dims.contains(&0) {
+        if dst_dims.contains(&0) || call.algorithm != Algorithm::Direct {
             return Err(Stop::Declined);
         }
         results.describe(&TensorDesc::of_layout(dst_dims, x.layout(), x.dtype()))?;

@@ -1,5 +1,6 @@
 //! The kernels of convolution, transposed or not: oneDNN's, and our own on strided and on blocked tensors.
 
+mod algorithm;
 mod apply;
 pub(crate) mod blocked;
 pub(crate) mod direct;
@@ -13,7 +14,9 @@ pub(crate) mod phases;
 pub(crate) mod preferred;
 pub(crate) mod strided;
 pub(crate) mod weights;
+pub(crate) mod winograd;
 
+pub use algorithm::{Algorithm, WeightTransform};
 pub(crate) use gemm::{GemmConv, gemm_conv};
 pub(crate) use geometry::{ConvGeometry, ConvNumbers};
 pub(crate) use params::ConvParams;
@@ -37,6 +40,7 @@ struct Call<'a> {
     residual: Option<TensorRef<'a>>,
     channel: &'a [TensorRef<'a>],
     post_ops: PostOps,
+    algorithm: Algorithm,
     #[cfg(feature = "onednn")]
     allow_reference: bool,
 }
@@ -78,6 +82,7 @@ impl<'a> Call<'a> {
             residual,
             channel,
             post_ops,
+            algorithm: params.algorithm.chosen(args.op())?,
             #[cfg(feature = "onednn")]
             allow_reference: params.allow_reference,
         })

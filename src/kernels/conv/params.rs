@@ -1,6 +1,6 @@
 //! `ConvParams`: the parameters of a convolution, transposed or not, of any number of spatial dimensions.
 
-use super::ConvNumbers;
+use super::{Algorithm, ConvNumbers};
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::params::{Param, Params, read_values};
@@ -18,6 +18,7 @@ pub(crate) struct ConvParams {
     pub groups: usize,
     pub post_ops: PostOps,
     pub allow_reference: bool,
+    pub algorithm: Algorithm,
     /// Of a transposed convolution.
     pub output_padding: Dims,
 }
@@ -31,12 +32,13 @@ impl Params for ConvParams {
         int("groups", 1),
         word("post_ops", ""),
         flag("allow_reference", false),
+        word("algorithm", "direct"),
         ints("output_padding", &[0]),
     ];
 
     fn read(args: &Args<'_>) -> Result<ConvParams> {
         let i = Self::first(args);
-        let has_output_padding = args.values().len() > i + 6;
+        let has_output_padding = args.values().len() > i + 7;
         Ok(ConvParams {
             stride: Dims::read(args, i)?,
             padding: Dims::read(args, i + 1)?,
@@ -44,7 +46,8 @@ impl Params for ConvParams {
             groups: usize::read(args, i + 3)?,
             post_ops: PostOps::read(args, i + 4)?,
             allow_reference: bool::read(args, i + 5)?,
-            output_padding: if has_output_padding { Dims::read(args, i + 6)? } else { Dims::filled(0, 1) },
+            algorithm: Algorithm::read(args, i + 6)?,
+            output_padding: if has_output_padding { Dims::read(args, i + 7)? } else { Dims::filled(0, 1) },
         })
     }
 
@@ -54,6 +57,7 @@ impl Params for ConvParams {
         to.push(self.groups.arg());
         to.push(self.post_ops.arg());
         to.push(self.allow_reference.arg());
+        to.push(self.algorithm.arg());
         to.push(self.output_padding.arg());
     }
 }

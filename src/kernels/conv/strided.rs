@@ -30,6 +30,7 @@ impl<'a> Checked<'a> {
             (spatial, true) => output_first(args.op(), given, spatial, params.groups)?,
         };
         let call = Call::new(args, &params, w.dims())?;
+        super::winograd::check_strided(&call.g, call.algorithm)?;
         let dst = FormatRule::AnySuggests.desc(
             args.op(),
             &format_operands(x, given),

@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::{DirectPlan, Plain};
+use crate::kernels::conv::winograd::WinogradPlan;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
@@ -42,7 +43,22 @@ impl<'a> PlainWeights<'a> {
         location: &'static Location<'static>,
     ) -> Result<Buffer> {
         let from = self.tensor.format_name();
-        packed(g, plan, &from, &self.dims, location, || {
+        let what = (plan.weights_name(g), plan.weight_vectors * plan.block);
+        packed(g, what, &from, &self.dims, location, || {
+            plan.pack(&Plain::new(g, self.tensor.data::<f32>(), &self.strides))
+        })
+    }
+
+    /// A copy as Winograd's algorithm reads them; in the ledger as packing.
+    pub(crate) fn pack_winograd(
+        &self,
+        g: &ConvGeometry,
+        plan: &WinogradPlan,
+        location: &'static Location<'static>,
+    ) -> Result<Buffer> {
+        let from = self.tensor.format_name();
+        let what = (plan.weights_name(g), plan.weight_vectors() * plan.direct.block);
+        packed(g, what, &from, &self.dims, location, || {
             plan.pack(&Plain::new(g, self.tensor.data::<f32>(), &self.strides))
         })
     }
@@ -88,7 +104,8 @@ pub(crate) fn pack_blocked(
     w: &BlockedTensor,
     location: &'static Location<'static>,
 ) -> Result<Buffer> {
-    packed(g, plan, w.layout(), w.dims(), location, || {
+    let what = (plan.weights_name(g), plan.weight_vectors * plan.block);
+    packed(g, what, w.layout(), w.dims(), location, || {
         let dims = g.weight_dims();
         let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
         let mut plain = Buffer::for_result(w.numel() * size_of::<f32>())?;
@@ -126,16 +143,16 @@ pub(crate) fn unpack_direct(
     Ok(plain)
 }
 
+/// Runs `work`, with an entry in the ledger: packing into a layout of this name, of so many elements.
 fn packed(
     g: &ConvGeometry,
-    plan: &DirectPlan,
+    (to, elements): (String, usize),
     from: &dyn std::fmt::Display,
     dims: &[usize],
     location: &'static Location<'static>,
     work: impl FnOnce() -> Result<Buffer>,
 ) -> Result<Buffer> {
-    let to = plan.weights_name(g);
-    let bytes = plan.weight_vectors * plan.block * size_of::<f32>();
+    let bytes = elements * size_of::<f32>();
     let what = Move { op: g.op, cause: Cause::Packing, from, to: &to, dims, bytes, source: 0, location };
     ledger::reorder(what, work)
 }

@@ -7,6 +7,8 @@ pub use params::{
     Direction, Forward, Transposed,
 };
 
+pub use crate::kernels::conv::{Algorithm, WeightTransform};
+
 use crate::error::Result;
 use crate::kernels::conv::{ConvParams, geometry};
 use crate::op::args::ArgList;
@@ -65,16 +67,16 @@ const INPUT_FIRST: ArgSpec = ArgSpec {
     ..data("weights")
 };
 
-const fn args(spatial: usize) -> [ArgSpec; 11] {
-    with_params(&tensors(spatial, data("weights")), ConvParams::SPECS.split_at(6).0)
+const fn args(spatial: usize) -> [ArgSpec; 12] {
+    with_params(&tensors(spatial, data("weights")), ConvParams::SPECS.split_at(7).0)
 }
 
-const fn transposed_args(spatial: usize) -> [ArgSpec; 12] {
+const fn transposed_args(spatial: usize) -> [ArgSpec; 13] {
     with_params(&tensors(spatial, INPUT_FIRST), ConvParams::SPECS)
 }
 
-static ARGS: [[ArgSpec; 11]; 3] = [args(1), args(2), args(3)];
-static TRANSPOSED_ARGS: [[ArgSpec; 12]; 3] = [transposed_args(1), transposed_args(2), transposed_args(3)];
+static ARGS: [[ArgSpec; 12]; 3] = [args(1), args(2), args(3)];
+static TRANSPOSED_ARGS: [[ArgSpec; 13]; 3] = [transposed_args(1), transposed_args(2), transposed_args(3)];
 
 static SCHEMAS: [Schema; 6] = [
     Schema::new("conv1d", &ARGS[0]).dst_like_x(),
@@ -102,12 +104,12 @@ const STRIDED: Kernels = [
 #[cfg(feature = "onednn")]
 const BLOCKED: Kernels = [
     Some(kernel(&crate::kernels::conv::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(kernel(&crate::kernels::conv::blocked::direct_kernel)),
+    Some(kernel(&crate::kernels::conv::blocked::rust_kernel)),
 ];
 #[cfg(not(feature = "onednn"))]
 const STRIDED: Kernels = [Some(kernel(&crate::kernels::conv::strided::gemm_kernel)), None];
 #[cfg(not(feature = "onednn"))]
-const BLOCKED: Kernels = [Some(kernel(&crate::kernels::conv::blocked::direct_kernel)), None];
+const BLOCKED: Kernels = [Some(kernel(&crate::kernels::conv::blocked::rust_kernel)), None];
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
     Kernel::rust(run).with_preferred(&crate::kernels::conv::preferred::preferred)

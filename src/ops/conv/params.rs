@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::error::{Result, fail};
-use crate::kernels::conv::{ConvNumbers, ConvParams};
+use crate::kernels::conv::{Algorithm, ConvNumbers, ConvParams};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::Value;
 use crate::post_ops::{Activation, PostOp, PostOps};
@@ -69,6 +69,7 @@ impl<const N: usize, D: Direction> Default for Conv<N, D> {
             groups: 1,
             post_ops: PostOps::new(),
             allow_reference: false,
+            algorithm: Algorithm::Direct,
             output_padding: Dims::filled(0, N),
         };
         Conv { params, direction: PhantomData }
@@ -183,6 +184,12 @@ impl<const N: usize, D: Direction> Conv<N, D> {
     /// ledger by its name `ref`.
     pub fn allow_reference(mut self) -> Self {
         self.params.allow_reference = true;
+        self
+    }
+
+    /// How it is computed. The default is [`Algorithm::Direct`].
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.params.algorithm = algorithm;
         self
     }
 

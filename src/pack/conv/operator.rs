@@ -2,9 +2,7 @@
 
 use std::panic::Location;
 
-#[cfg(feature = "onednn")]
-use super::Weights;
-use super::{PackedConv, PackedStem};
+use super::{PackedConv, PackedStem, Weights};
 use crate::error::{Result, fail};
 use crate::kernels::conv::ConvGeometry;
 use crate::key::DispatchKey;
@@ -102,6 +100,10 @@ impl<const N: usize, D: Direction> Operator for PackedConv<N, D> {
         match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(packed) => packed.scratchpad_bytes(self, &g),
+            Weights::Winograd(w) => {
+                let other = if g.n == self.g.n { None } else { self.winograd_for(&g, &w.plan)? };
+                Ok(other.as_ref().unwrap_or(&w.plan).scratch_bytes())
+            }
             _ => Ok(0),
         }
     }

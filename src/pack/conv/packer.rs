@@ -5,12 +5,13 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{DirectWeights, PackedConv, PackedStem, Weights, no_kernel};
+use super::{DirectWeights, PackedConv, PackedStem, Weights, WinogradWeights, no_kernel};
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::DirectPlan;
 use crate::kernels::conv::weights::{PlainWeights, output_first};
+use crate::kernels::conv::winograd::{self, WinogradPlan};
+use crate::kernels::conv::{Algorithm, ConvGeometry, WeightTransform};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
@@ -30,6 +31,7 @@ pub struct ConvPacker<const N: usize, D: Direction = Forward> {
     pub(super) bias: Option<Vec<f32>>,
     pub(super) params: Conv<N, D>,
     pub(super) post_ops: PostOps,
+    pub(super) transform: Option<WeightTransform>,
 }
 
 impl<const N: usize, D: Direction> PackedConv<N, D> {
@@ -69,7 +71,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         }
         ConvGeometry::new(op, N, &probe, weights.dims(), bias.map(StridedTensor::dims), &numbers)?;
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-        Ok(ConvPacker { weights, bias, post_ops: params.post_ops()?, params })
+        Ok(ConvPacker { weights, bias, post_ops: params.post_ops()?, transform: None, params })
     }
 }
 
@@ -152,6 +154,13 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         Ok(self)
     }
 
+    /// When the weights are transformed for [`Algorithm::Winograd`]. Unless it is said, ahead for groups of up to 128 input
+    /// channels: above these the transformed weights take longer to read than the plain ones to transform.
+    pub fn weight_transform(mut self, transform: WeightTransform) -> Self {
+        self.transform = Some(transform);
+        self
+    }
+
     /// Packs for a source; the result of a run has the source's layout.
     ///
     /// # Errors
@@ -189,7 +198,10 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             bias_dims.as_ref().map(|d| &d[..]),
             &self.params.numbers(),
         )?;
-        let weights = self.packed_weights(&g, source, to, location)?;
+        let weights = match self.params.params().algorithm.chosen(op)? {
+            Algorithm::Winograd(outputs) => self.winograd_weights(&g, source, to, outputs, location)?,
+            _ => self.packed_weights(&g, source, to, location)?,
+        };
         Ok(PackedConv {
             g,
             source: source.clone(),
@@ -231,6 +243,29 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             }
             _ => Ok(None),
         }
+    }
+
+    fn winograd_weights(
+        &self,
+        g: &ConvGeometry,
+        source: &Source,
+        to: SourceLayout,
+        outputs: usize,
+        location: &'static Location<'static>,
+    ) -> Result<Weights> {
+        let (SourceLayout::Blocked(layout), true) = (source.layout, source.layout == to) else {
+            winograd::check_strided(g, Algorithm::Winograd(outputs))?;
+            return Err(no_kernel(g, source, &Layout::native_activation(N + 2)?));
+        };
+        winograd::check(g, outputs, layout.block_of(1))?;
+        let transform = self.transform.unwrap_or(match g.c / g.groups {
+            0..=128 => WeightTransform::Ahead,
+            _ => WeightTransform::EachRun,
+        });
+        let plan = WinogradPlan::new(g, &layout, outputs, transform, source.threads)?;
+        let plan = plan.ok_or_else(|| no_kernel(g, source, &layout))?;
+        let data = PlainWeights::new(g, &self.weights).pack_winograd(g, &plan, location)?;
+        Ok(Weights::Winograd(Box::new(WinogradWeights { data: Arc::new(data), plan })))
     }
 
     fn plain_weights(&self, g: &ConvGeometry, location: &'static Location<'static>) -> Result<Weights> {

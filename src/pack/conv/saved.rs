@@ -5,13 +5,14 @@ use std::panic::Location;
 
 #[cfg(feature = "onednn")]
 use super::engine::{Packed, Unpacked};
-use super::{ConvPacker, DirectWeights, PackedConv, PackedStem, Weights};
+use super::{ConvPacker, DirectWeights, PackedConv, PackedStem, Weights, WinogradWeights};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::file::entry::{ConvEntry, Entry, SourceEntry, WeightsEntry, WeightsForm};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::kernels::conv::direct::DirectPlan;
-use crate::kernels::conv::{ConvGeometry, ConvParams};
+use crate::kernels::conv::winograd::{self, WinogradPlan};
+use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams};
 use crate::layout::dims::{Dims, ToDims};
 use crate::ops::conv::{Conv, Direction, op_of};
 use crate::pack::source::{Source, SourceLayout};
@@ -30,6 +31,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
             Weights::Packed(p) => (WeightsForm::Engine, Some(p.identity()?)),
             Weights::Plain(_) => (WeightsForm::Dense, None),
             Weights::Direct(_) => (WeightsForm::Direct, None),
+            Weights::Winograd(w) => (WeightsForm::of_transform(w.plan.transform), None),
         };
         Ok(ConvEntry {
             spatial: N,
@@ -46,6 +48,10 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                 dilation: g.dilation,
                 groups: g.groups,
                 post_ops: self.post_ops,
+                algorithm: match &self.weights {
+                    Weights::Winograd(w) => Algorithm::Winograd(w.plan.outputs),
+                    _ => Algorithm::Direct,
+                },
                 allow_reference: self.allow_reference,
                 output_padding: g.output_padding,
             },
@@ -97,6 +103,9 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
                 let weights = match e.weights.form {
                     WeightsForm::Dense => dense(from, &g, &source, to, &data),
                     WeightsForm::Direct => direct(from, &g, &source, to, &data),
+                    WeightsForm::Winograd | WeightsForm::WinogradEachRun => {
+                        winograd(from, e, &g, &source, to, &data)
+                    }
                     WeightsForm::Engine => {
                         let Some(identity) = &e.weights.identity else {
                             return Err(from.corrupt("no identity of the engine's layout"));
@@ -139,7 +148,8 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         let weights = from.plain(misfit, &e.weights.dims)?;
         source = self::source(from, e, true)?.threads(threads::current_threads());
         to = from.layout(&e.result, rank, true)?;
-        ConvPacker { weights, bias, params, post_ops }.pack(&source, to, location)
+        let transform = e.weights.form.transform();
+        ConvPacker { weights, bias, params, post_ops, transform }.pack(&source, to, location)
     }
 }
 
@@ -200,6 +210,37 @@ fn direct(
     Ok(Weights::Direct(Box::new(DirectWeights { data: Held::clone(data), plan })))
 }
 
+/// Weights for Winograd's algorithm.
+fn winograd(
+    from: &Loaded<'_>,
+    e: &ConvEntry,
+    g: &ConvGeometry,
+    source: &Source,
+    to: SourceLayout,
+    data: &Held,
+) -> Result<Weights, Why> {
+    let corrupt = |what: String| Why::Corrupt(from.corrupt(what));
+    let layout = match (source.layout, to) {
+        (SourceLayout::Blocked(a), SourceLayout::Blocked(b)) if a == b => a,
+        _ => return Err(corrupt("weights for blocked sources, with another".into())),
+    };
+    let (Ok(Algorithm::Winograd(outputs)), Some(transform)) =
+        (e.params.algorithm.chosen(g.op), e.weights.form.transform())
+    else {
+        return Err(corrupt(format!(
+            "weights for Winograd's algorithm, and algorithm {}",
+            e.params.algorithm
+        )));
+    };
+    winograd::check(g, outputs, layout.block_of(1)).map_err(|e| corrupt(e.to_string()))?;
+    let plan = WinogradPlan::new(g, &layout, outputs, transform, source.threads).map_err(Why::Corrupt)?;
+    let Some(plan) = plan else { return Err(corrupt(format!("no kernel reads {layout}"))) };
+    if plan.weight_vectors() * plan.direct.block * 4 != data.len() {
+        return Err(corrupt(format!("{} bytes of packed weights", data.len())));
+    }
+    Ok(Weights::Winograd(Box::new(WinogradWeights { data: Held::clone(data), plan })))
+}
+
 impl<const N: usize, D: Direction> sealed::Sealed for PackedConv<N, D> {}
 
 impl<const N: usize, D: Direction> Packable for PackedConv<N, D> {
@@ -209,6 +250,7 @@ impl<const N: usize, D: Direction> Packable for PackedConv<N, D> {
             Weights::Packed(p) => p.as_bytes(),
             Weights::Plain(t) => bytemuck::cast_slice(t.as_slice::<f32>()?),
             Weights::Direct(d) => d.data.as_bytes(),
+            Weights::Winograd(w) => w.data.as_bytes(),
         };
         Ok(Saved {
             entry: Entry::Conv(Box::new(self.entry()?)),

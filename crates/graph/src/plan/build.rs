@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 
+use super::algorithms::Computes;
 use super::forms::{
     DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_foreign, is_sparse, kinds, same_order,
 };
@@ -97,6 +98,8 @@ pub(super) struct Choice {
     pub(super) implementation: Option<String>,
     pub(super) inputs: Vec<(TensorId, TensorDesc)>,
     pub(super) outputs: Vec<TensorDesc>,
+    /// How it computes, where the plan decides that.
+    pub(super) computes: Option<Computes>,
     /// Whether weights are still to be packed.
     pub(super) unpacked: bool,
 }
@@ -262,7 +265,17 @@ impl<'a> Builder<'a> {
             let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
             let (op, outputs) = (shared(&node.op), node.op.infer(&descs).map_err(of_operator)?);
             let (implementation, weights) = (None, None);
-            return Ok(Choice { form, op, weights, implementation, inputs, outputs, unpacked: false });
+            let computes = None;
+            return Ok(Choice {
+                form,
+                op,
+                weights,
+                implementation,
+                inputs,
+                outputs,
+                computes,
+                unpacked: false,
+            });
         }
         let result = self.network.tensor(node.outputs[0]);
         let order = match form {
@@ -272,8 +285,8 @@ impl<'a> Builder<'a> {
         let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
         let outputs = vec![order.desc(&result.dims, result.dtype).map_err(of_operator)?];
         let op = shared(&node.op);
-        let choice =
-            Choice { form, op, weights: None, implementation: None, inputs, outputs, unpacked: true };
+        let (weights, implementation, computes) = (None, None, None);
+        let choice = Choice { form, op, weights, implementation, inputs, outputs, computes, unpacked: true };
         if self.packs.is_dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
     }
 
@@ -293,6 +306,7 @@ impl<'a> Builder<'a> {
             implementation: None,
             inputs: node.inputs.iter().copied().zip(preferred).collect(),
             outputs,
+            computes: None,
             unpacked: false,
         })
     }

@@ -1,5 +1,6 @@
 //! `Plan`: a network with a layout for every tensor, packed weights, and a place in memory for every intermediate result.
 
+mod algorithms;
 mod build;
 mod describe;
 mod errors;
@@ -36,6 +37,7 @@ use crate::graph::Graph;
 use crate::network::{Network, TensorId};
 use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
+use algorithms::Limits;
 use forms::Target;
 pub(crate) use forms::VIEWS;
 use packs::Packs;
@@ -101,6 +103,7 @@ pub struct PlanOptions {
     sizes: Sizes,
     off: BTreeSet<Pass>,
     keep_constants: bool,
+    limits: Limits,
 }
 
 impl PlanOptions {
@@ -112,6 +115,7 @@ impl PlanOptions {
             sizes: Sizes::new(),
             off: BTreeSet::new(),
             keep_constants: false,
+            limits: Limits::default(),
         }
     }
 
@@ -136,6 +140,31 @@ impl PlanOptions {
     /// Switches a pass off.
     pub fn without(mut self, pass: Pass) -> PlanOptions {
         self.off.insert(pass);
+        self
+    }
+
+    /// Keeps convolutions to the direct algorithm, unless a node asks for another one. Without this option, a plan with measured
+    /// layouts also measures Winograd's ([`Algorithm`](blocktensor::ops::Algorithm)), which rounds otherwise.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Measured).exact();
+    /// ```
+    pub fn exact(mut self) -> PlanOptions {
+        self.limits.exact = true;
+        self
+    }
+
+    /// How large packed weights may become, as a multiple of the plain ones: 1.25 unless it is said. Weights that are
+    /// transformed ahead for Winograd's algorithm are 5 times as large as plain ones; those that save the most time for their
+    /// bytes come first. Below 1 counts as 1.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Measured).weight_growth(2.0);
+    /// ```
+    pub fn weight_growth(mut self, times: f64) -> PlanOptions {
+        self.limits.weight_growth = if times > 1.0 { times } else { 1.0 };
         self
     }
 
@@ -272,27 +301,24 @@ impl Graph {
         let mut network = self.with_sizes(&options.sizes)?;
         let reports = passes::run(&mut network, &options.off)?;
         let input_types = self.inputs().map(|(_, of, _)| of).collect();
-        let plan = planned(&network, options.layouts, &options.profiles, reports)?;
+        let plan = planned(&network, options, reports)?;
         let recipe = match options.keep_constants {
             true => Recipe { network, has_constants: true, ..plan.recipe },
             false => plan.recipe,
         };
+        let recipe = Recipe { limits: options.limits, ..recipe };
         Ok(Plan { input_types, recipe, ..plan })
     }
 }
 
 /// Plans a network that has been through the passes.
-fn planned(
-    network: &Network,
-    layouts: Layouts,
-    profiles: &Profiles,
-    reports: Vec<PassReport>,
-) -> Result<Plan> {
+fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -> Result<Plan> {
+    let layouts = options.layouts;
     let target = match layouts {
         Layouts::Nchw => Target::RowMajor,
         Layouts::Nhwc => Target::ChannelsLast,
         Layouts::Blocked => Target::Native,
-        Layouts::Measured => return measured::plan(network, profiles, reports),
+        Layouts::Measured => return measured::plan(network, options, reports),
     };
     build::uniform(network, target, &Packs::default(), layouts, reports)
 }

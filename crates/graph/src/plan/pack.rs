@@ -9,6 +9,7 @@ use blocktensor::{
     PackedWriter, ParamValue, Result, Source, StridedTensor, TensorDesc,
 };
 
+use super::algorithms::Computes;
 use crate::network::{Network, Node, TensorId};
 
 /// A node whose weights are packed.
@@ -64,12 +65,13 @@ pub(super) fn packs(network: &Network, node: &Node) -> bool {
 }
 
 /// Packs the weights of a convolution or linear layer for its source. `None` for other ops, and for weights that are not
-/// constant. With `stem`, packs for a result in that layout.
+/// constant. With `stem`, packs for a result in that layout. Without `computes`, it computes as the node says.
 pub(super) fn pack(
     network: &Network,
     node: &Node,
     inputs: &[(TensorId, TensorDesc)],
     stem: Option<Layout>,
+    computes: Option<Computes>,
 ) -> Result<Option<Packed>> {
     let names = node.op.inputs();
     let find = |name: &str| names.iter().position(|n| *n == name);
@@ -95,7 +97,7 @@ pub(super) fn pack(
     if stem.is_some() && !matches!(op, "conv1d" | "conv2d" | "conv3d") {
         return Ok(None);
     }
-    let conv = Convolution { node, weights, bias, x, stem };
+    let conv = Convolution { node, weights, bias, x, stem, computes };
     let (op, implementation): (Arc<dyn Weights>, String) = match op {
         "linear" => {
             let packed = PackedLinear::new(weights, bias, rows())?;
@@ -124,6 +126,7 @@ struct Convolution<'a> {
     bias: Option<&'a StridedTensor>,
     x: &'a TensorDesc,
     stem: Option<Layout>,
+    computes: Option<Computes>,
 }
 
 impl Convolution<'_> {
@@ -140,8 +143,14 @@ impl Convolution<'_> {
     }
 
     fn pack<const N: usize>(&self) -> Result<(Arc<dyn Weights>, String)> {
-        let packer: ConvPacker<N> =
-            PackedConv::new(self.weights, self.bias, Conv::from_values(&self.params())?)?;
+        let mut params = Conv::from_values(&self.params())?;
+        if let Some(computes) = self.computes {
+            params = params.algorithm(computes.algorithm);
+        }
+        let mut packer: ConvPacker<N> = PackedConv::new(self.weights, self.bias, params)?;
+        if let Some(computes) = self.computes {
+            packer = packer.weight_transform(computes.transform);
+        }
         if let Some(layout) = &self.stem {
             let packed = packer.pack_stem(&self.source()?, layout)?;
             let text = packed.packed().implementation();

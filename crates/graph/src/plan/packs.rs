@@ -5,17 +5,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::TensorDesc;
 
+use super::algorithms::Computes;
 use super::build::Choice;
 use super::forms::Form;
 use super::pack::{self, Packed};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node};
 
-/// A node, and the descriptors of its operands and of its results.
-type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>);
+/// A node, the descriptors of its operands and of its results, and how it computes.
+type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>, Option<Computes>);
 
 fn pack_key(i: usize, choice: &Choice) -> PackKey {
-    (i, choice.inputs.iter().map(|(_, desc)| desc.clone()).collect(), choice.outputs.clone())
+    let inputs = choice.inputs.iter().map(|(_, desc)| desc.clone()).collect();
+    (i, inputs, choice.outputs.clone(), choice.computes)
 }
 
 /// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
@@ -58,7 +60,8 @@ impl Packs {
                     Form::Stem => choice.outputs[0].layout().copied(),
                     _ => None,
                 };
-                let packed = pack::pack(network, node, &choice.inputs, stem).map_err(of_operator)?;
+                let packed =
+                    pack::pack(network, node, &choice.inputs, stem, choice.computes).map_err(of_operator)?;
                 let packed = packed.ok_or_else(|| not_a_stem(node))?;
                 self.kept.lock().unwrap_or_else(PoisonError::into_inner).insert(key, packed.clone());
                 packed
@@ -70,7 +73,8 @@ impl Packs {
         let outputs = op.infer(&descs).map_err(of_operator)?;
         let implementation = Some(implementation);
         let weights = Some(Arc::clone(&op));
-        Ok(Choice { form: choice.form, op, weights, implementation, inputs, outputs, unpacked: false })
+        let (form, computes) = (choice.form, choice.computes);
+        Ok(Choice { form, op, weights, implementation, inputs, outputs, computes, unpacked: false })
     }
 }
 

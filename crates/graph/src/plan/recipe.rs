@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use blocktensor::{MemoryFormat, StridedTensor};
 
+use super::algorithms::Limits;
 use super::build::Choice;
 use super::pack;
 use crate::error::Result;
@@ -17,6 +18,7 @@ pub(super) struct Recipe {
     pub(super) choices: Vec<Choice>,
     /// Whether all constants have their elements.
     pub(super) has_constants: bool,
+    pub(super) limits: Limits,
 }
 
 impl Recipe {
@@ -33,7 +35,7 @@ impl Recipe {
         let tensors = network.tensors.iter().enumerate().map(tensor).collect::<Result<Vec<_>>>()?;
         let Network { nodes, inputs, outputs, .. } = network;
         let network = Network::of(tensors, nodes.clone(), inputs.clone(), outputs.clone());
-        Ok(Recipe { network, choices, has_constants: packed.is_empty() })
+        Ok(Recipe { network, choices, has_constants: packed.is_empty(), limits: Limits::default() })
     }
 }
 

@@ -13,11 +13,12 @@ use blocktensor::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::algorithms::Limits;
 use super::build::{self, Choice};
 use super::forms::Form;
 use super::pack::{self, Weights};
 use super::recipe::{Recipe, packed_only, without_elements};
-use super::{Layouts, Measurements, Plan, Profiles, Reorder, planned};
+use super::{Layouts, Measurements, Plan, PlanOptions, Profiles, Reorder, planned};
 use crate::constant::ElementType;
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, Tensor, TensorId};
@@ -33,6 +34,8 @@ const VERSION: u32 = 1;
 struct Stored {
     version: u32,
     layouts: Layouts,
+    #[serde(default)]
+    limits: Limits,
     threads: usize,
     input_types: Vec<ElementType>,
     tensors: Vec<StoredTensor>,
@@ -131,6 +134,7 @@ impl Plan {
         let stored = Stored {
             version: VERSION,
             layouts: self.layouts,
+            limits: self.recipe.limits,
             threads: blocktensor::current_threads(),
             input_types: self.input_types.clone(),
             tensors: network.tensors.iter().enumerate().map(tensor).collect(),
@@ -210,8 +214,11 @@ impl Plan {
             return Err(Error::Engine(misfit));
         }
         let network = stored.network(file, true)?;
-        let plan = planned(&network, stored.layouts, profiles, stored.passes).map_err(inconsistent)?;
-        Ok(Plan { input_types: stored.input_types, ..plan })
+        let options = PlanOptions { limits: stored.limits, ..PlanOptions::new(stored.layouts) };
+        let options = options.profiles(profiles.clone());
+        let plan = planned(&network, &options, stored.passes).map_err(inconsistent)?;
+        let recipe = Recipe { limits: stored.limits, ..plan.recipe };
+        Ok(Plan { input_types: stored.input_types, recipe, ..plan })
     }
 
     /// Whether the file holds a plan.
@@ -314,6 +321,7 @@ impl StoredNode {
             implementation: self.packed.clone(),
             inputs: self.takes.iter().map(|(id, desc)| (TensorId(*id), desc.clone())).collect(),
             outputs: makes,
+            computes: None,
             unpacked: false,
         })
     }
@@ -384,9 +392,10 @@ impl Stored {
         let nodes = network.nodes.iter().zip(&self.nodes).enumerate();
         let choices =
             nodes.map(|(i, (node, s))| s.choice(i, node, &network, file)).collect::<Result<Vec<_>>>()?;
-        let Stored { layouts, input_types, reorders, passes, measurements, .. } = self;
+        let Stored { layouts, limits, input_types, reorders, passes, measurements, .. } = self;
         let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
-        Ok(Plan { input_types, measurements, ..plan })
+        let recipe = Recipe { limits, ..plan.recipe };
+        Ok(Plan { input_types, measurements, recipe, ..plan })
     }
 
     /// Why the packed weights do not fit here, for a file that keeps no plain ones.

@@ -15,12 +15,13 @@ mod plan;
 mod weights;
 mod window;
 
+pub(crate) use self::kernel::Out;
 pub(crate) use plan::DirectPlan;
 pub(crate) use weights::Plain;
 
 use std::sync::OnceLock;
 
-use self::kernel::{Out, Target, Tile, TileGrid};
+use self::kernel::{Target, Tile, TileGrid};
 use self::plan::BlockForm;
 use self::window::{Fill, TilePosition, WindowShape, WindowSizes};
 use crate::buffer::Buffer;

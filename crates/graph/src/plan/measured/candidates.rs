@@ -2,17 +2,21 @@
 
 use blocktensor::TensorDesc;
 
+use super::super::algorithms::{self, Limits};
 use super::super::build::{self, Choice};
 use super::super::forms::{Target, same_order};
 use crate::error::Result;
 use crate::network::{Network, TensorId};
 
-/// For each node the ways in which it could run: as the plans for each target order could run it.
-pub(super) fn candidates(network: &Network, targets: &[Target]) -> Result<Vec<Vec<Choice>>> {
+/// For each node the ways in which it could run: as the plans for each target order could run it, and with each algorithm that
+/// the limits leave open.
+pub(super) fn candidates(network: &Network, targets: &[Target], limits: Limits) -> Result<Vec<Vec<Choice>>> {
     let mut all: Vec<Vec<Choice>> = vec![Vec::new(); network.nodes.len()];
     for &target in targets {
-        for (list, choices) in all.iter_mut().zip(build::choices(network, target)?) {
-            for choice in choices {
+        let nodes = all.iter_mut().zip(&network.nodes);
+        for ((list, node), choices) in nodes.zip(build::choices(network, target)?) {
+            let variants = |choice| algorithms::variants(network, node, choice, limits);
+            for choice in choices.into_iter().flat_map(variants) {
                 if !list.iter().any(|other| is_same(network, other, &choice)) {
                     list.push(choice);
                 }
@@ -33,6 +37,7 @@ pub(super) fn data<'a>(
 
 fn is_same(network: &Network, a: &Choice, b: &Choice) -> bool {
     a.outputs == b.outputs
+        && a.computes == b.computes
         && data(network, a).map(|(_, desc)| desc).eq(data(network, b).map(|(_, desc)| desc))
 }
 

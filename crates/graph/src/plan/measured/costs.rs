@@ -179,7 +179,8 @@ pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<Str
     let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
     let op = network.nodes[node].op.bound()?;
     let threads = blocktensor::build_info().threads;
-    Some(format!("{op}: {} -> {}, {threads} threads", inputs.join(", "), outputs.join(", ")))
+    let computes = choice.computes.map_or(String::new(), |c| format!(", {}", c.name()));
+    Some(format!("{op}: {} -> {}{computes}, {threads} threads", inputs.join(", "), outputs.join(", ")))
 }
 
 /// The medians of alternatives. Those whose quartiles overlap with the best one's count as equal to it: they differ by noise.

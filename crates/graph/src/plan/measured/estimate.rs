@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{Layout, MemoryFormat, TensorDesc};
 
+use super::super::algorithms;
 use super::super::build::Choice;
 use super::super::packs::Packs;
 use super::super::steps::Effort;
@@ -64,9 +65,12 @@ fn seconds(network: &Network, node: usize, choice: &Choice) -> f64 {
     }
     let effort = Effort::of(network, &network.nodes[node]);
     let moved: f64 = data(network, choice).map(|(_, desc)| desc).chain(&choice.outputs).map(bytes).sum();
-    let memory = (moved + effort.weight_bytes as f64) / BYTES;
+    let grown = algorithms::growth_bytes(network, &network.nodes[node], choice);
+    let memory = (moved + (effort.weight_bytes as f64).max(grown)) / BYTES;
     let threads = blocktensor::current_threads() as f64;
-    let computing = effort.multiply_adds as f64 / (MULTIPLY_ADDS * threads) * slowdown(network, node, choice);
+    let multiply_adds =
+        algorithms::multiply_adds(network, &network.nodes[node], choice, effort.multiply_adds as f64);
+    let computing = multiply_adds / (MULTIPLY_ADDS * threads) * slowdown(network, node, choice);
     memory.max(computing)
 }
 

@@ -29,7 +29,8 @@ impl fmt::Display for Measurements {
                 Some(second) => {
                     let other = second.seconds.unwrap_or(seconds);
                     let percent = (other / seconds - 1.0) * 100.0;
-                    writeln!(f, "; {}: {} ({percent:+.0} %)", second.layouts, micro(other))?;
+                    let algorithm = second.algorithm.as_ref().map_or(String::new(), |a| format!(", {a}"));
+                    writeln!(f, "; {}{algorithm}: {} ({percent:+.0} %)", second.layouts, micro(other))?;
                 }
                 None => writeln!(f, "; nothing else runs")?,
             }

@@ -19,12 +19,13 @@ use std::time::Instant;
 use blocktensor::{StridedTensor, TensorDesc};
 use serde::{Deserialize, Serialize};
 
+use super::algorithms::{self, Computes};
 use super::build::{self, Choice};
 use super::forms::Target;
 use super::packs::Packs;
-use super::{Layouts, Plan, Profiles};
+use super::{Layouts, Plan, PlanOptions, Profiles};
 use crate::error::Result;
-use crate::minimise::Solution;
+use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
 use crate::passes::PassReport;
 use cache::Cache;
@@ -83,6 +84,9 @@ pub struct NodeMeasurement {
 pub struct CandidateMeasurement {
     /// The orders of its data operands and of its results: `nchw -> nChw16c`.
     pub layouts: String,
+    /// How it computes, where the plan decides that: `winograd4, weights transformed ahead`.
+    #[serde(default)]
+    pub algorithm: Option<String>,
     /// What runs, of the chosen candidate, if its weights are packed.
     pub implementation: Option<String>,
     /// The median of its times, in **seconds**. `None` if it cannot run, or is a view.
@@ -104,16 +108,20 @@ fn targets() -> Vec<Target> {
 const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked];
 
 /// Plans the network with measured layouts.
-pub(super) fn plan(network: &Network, profiles: &Profiles, passes: Vec<PassReport>) -> Result<Plan> {
+pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
+    let PlanOptions { profiles, limits, .. } = options;
     let packs = Packs::default();
-    let candidates = candidates::candidates(network, &targets())?;
+    let candidates = candidates::candidates(network, &targets(), *limits)?;
     let edges = choose::edges(network, &candidates)?;
     let mut cache = Cache::of(profiles);
     let estimated = *profiles == Profiles::Estimated;
-    let (costs, profiles) = match estimated {
+    let (mut costs, profiles) = match estimated {
         true => estimate::estimated(network, &candidates, &edges, &packs)?,
         false => costs::measured(network, &candidates, &edges, &packs, &mut cache)?,
     };
+    for (node, candidate) in algorithms::beyond(network, &candidates, &costs.nodes, *limits) {
+        costs.nodes[node][candidate] = IMPOSSIBLE;
+    }
     let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
     let build = |layouts: Layouts| {
         let target = match layouts {
@@ -220,6 +228,7 @@ fn report(
                     name(data(network, choice).map(|(_, d)| d).collect()),
                     name(choice.outputs.iter().collect())
                 ),
+                algorithm: choice.computes.map(Computes::name),
                 implementation: packs.implementation(node, choice).filter(|_| k == values[node]),
                 seconds: profiles[node][k].map(|p| p.median),
             }

@@ -1,0 +1,359 @@
+//! Winograd's convolution of blocked activations in Rust: 3x3 kernels, stride 1, with fewer multiplications.
+//!
+//! A tile of 4 by 4 outputs takes 36 multiplications for each pair of channels instead of 144, one of 2 by 2 takes 16 instead
+//! of 36 (`points.rs`). A task takes some tiles through all three steps while they are in its caches: the source of the tiles is
+//! transformed; at each point a matrix product gives the sums of two output blocks; these are transformed back, and bias and
+//! post-ops are applied.
+//!
+//! Rounding differs from a direct convolution's: see [`Algorithm`](crate::ops::Algorithm). The bits of a result do not depend on
+//! the number of threads: each sum has one order.
+
+mod input;
+mod output;
+mod plan;
+mod points;
+mod product;
+mod tiles;
+mod weights;
+
+use std::marker::PhantomData;
+
+use self::input::InputTransform;
+use self::output::OutputTransform;
+pub(crate) use self::plan::WinogradPlan;
+use self::plan::{Part, Unit};
+use self::points::{Four, Points, Two};
+use self::product::Product;
+use self::tiles::TileRun;
+use self::weights::{WeightTransform as TransformedWeights, transformed};
+use super::direct::{Operands, Out, Plain};
+use super::finish::Finish;
+use super::{Algorithm, ConvGeometry, WeightTransform};
+use crate::buffer::Buffer;
+use crate::elementwise;
+use crate::error::{Result, fail};
+use crate::scratchpad::Scratchpad;
+use crate::simd::vectors::{VectorWidth, Width};
+use crate::threads::{SyncPtr, parallel_for};
+
+/// Checks that a convolution can be computed by Winograd's algorithm, in blocks of so many channels.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn check(g: &ConvGeometry, outputs: usize, block: usize) -> Result<()> {
+    match refusal(g, block) {
+        None => Ok(()),
+        Some(rule) => fail!(
+            InvalidArgument,
+            g.op,
+            "algorithm",
+            format!("`{}`", Algorithm::Winograd(outputs)),
+            rule,
+            "pass `direct`"
+        ),
+    }
+}
+
+/// Checks that a strided convolution is computed directly.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn check_strided(g: &ConvGeometry, algorithm: Algorithm) -> Result<()> {
+    let Algorithm::Winograd(outputs) = algorithm else { return Ok(()) };
+    check(g, outputs, 1)?;
+    fail!(
+        InvalidArgument,
+        g.op,
+        "algorithm",
+        format!("`{algorithm}`"),
+        "it is for blocked tensors, and x is strided",
+        "reorder x and the weights with `to_blocked`, or pass `direct`"
+    )
+}
+
+/// Why a convolution cannot be computed by Winograd's algorithm; `None` if it can.
+pub(crate) fn refusal(g: &ConvGeometry, block: usize) -> Option<&'static str> {
+    let each = |list: &[usize], value: usize| list.iter().all(|&v| v == value);
+    if g.transposed || g.input.len() != 2 {
+        return Some("it is for 2-D convolutions that are not transposed");
+    }
+    if !each(&g.kernel, 3) || !each(&g.stride, 1) || !each(&g.dilation, 1) {
+        return Some("it is for 3x3 kernels with stride 1 and dilation 1");
+    }
+    if g.groups > 1 && (g.c / g.groups < block || g.o / g.groups < block) {
+        return Some("each group has at least a block of input channels, and of output channels");
+    }
+    None
+}
+
+impl WinogradPlan {
+    /// The name of the kernel in the ledger.
+    pub(crate) fn name(&self) -> &'static str {
+        match (self.outputs, self.transform) {
+            (2, WeightTransform::Ahead) => "blocktensor:winograd2",
+            (2, WeightTransform::EachRun) => "blocktensor:winograd2:each_run",
+            (_, WeightTransform::Ahead) => "blocktensor:winograd4",
+            (_, WeightTransform::EachRun) => "blocktensor:winograd4:each_run",
+        }
+    }
+
+    /// Plain weights as a run reads them. Those that are transformed ahead have the plain ones behind them.
+    pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
+        let plain = self.direct.pack(w)?;
+        if self.transform == WeightTransform::EachRun {
+            return Ok(plain);
+        }
+        let block = self.direct.block;
+        let mut all = Buffer::for_result(self.weight_vectors() * block * size_of::<f32>())?;
+        let (to, rest) = all.as_mut_slice::<f32>().split_at_mut(self.transformed * block);
+        rest.copy_from_slice(plain.as_slice());
+        let out = SyncPtr::new(to);
+        parallel_for(self.units.len(), |i| {
+            for part in &self.units[i].parts {
+                let vectors = self.points() * part.source.len() * block * self.units[i].count;
+                // SAFETY: the parts of all units follow each other in the buffer; each task has those of one unit.
+                let to = unsafe {
+                    let start = out.get().add(part.transformed * block);
+                    std::slice::from_raw_parts_mut(start, vectors * block)
+                };
+                self.transform_part(&self.units[i], part, plain.as_slice(), to);
+            }
+        });
+        Ok(all)
+    }
+
+    fn transform_part(&self, unit: &Unit, part: &Part, plain: &[f32], to: &mut [f32]) {
+        let block = self.direct.block;
+        let channels = part.source.len() * block;
+        for output in 0..unit.count * block {
+            let (o, lane) = (output / block, output % block);
+            for c in 0..channels {
+                let first = part.plain[o] + c / block * 9 * block + c % block;
+                let taps = std::array::from_fn(|tap| plain[(first + tap * block) * block + lane]);
+                let values = match self.outputs {
+                    2 => transformed::<Two>(&taps),
+                    _ => transformed::<Four>(&taps),
+                };
+                for (point, value) in values[..self.points()].iter().enumerate() {
+                    to[((point * channels + c) * unit.count + o) * block + lane] = *value;
+                }
+            }
+        }
+    }
+
+    /// What packed weights are called.
+    pub(crate) fn weights_name(&self, g: &ConvGeometry) -> String {
+        match self.transform {
+            WeightTransform::Ahead => format!("winograd{}", self.outputs),
+            WeightTransform::EachRun => self.direct.weights_name(g),
+        }
+    }
+
+    /// The packed weights as they lie for a direct convolution.
+    pub(crate) fn plain<'a>(&self, packed: &'a [f32]) -> &'a [f32] {
+        &packed[(self.weight_vectors() - self.direct.weight_vectors) * self.direct.block..]
+    }
+
+    /// Writes every element of the result, its padding lanes too.
+    pub(crate) fn run(
+        &self,
+        operands: &Operands<'_>,
+        dst: &mut [f32],
+        scratchpad: Option<&mut Scratchpad>,
+    ) -> Result<()> {
+        let mut own = Scratchpad::new();
+        let scratch = scratchpad.unwrap_or(&mut own).reserve(self.scratch_bytes())?;
+        let scratch = bytemuck::cast_slice_mut(scratch);
+        match (self.direct.block, self.outputs) {
+            (16, 2) => Run::<Two, 16>::new(self, operands, dst.len()).all(dst, scratch),
+            (16, _) => Run::<Four, 16>::new(self, operands, dst.len()).all(dst, scratch),
+            (_, 2) => Run::<Two, 8>::new(self, operands, dst.len()).all(dst, scratch),
+            (_, _) => Run::<Four, 8>::new(self, operands, dst.len()).all(dst, scratch),
+        }
+        Ok(())
+    }
+}
+
+/// One run.
+struct Run<'a, T, const B: usize> {
+    plan: &'a WinogradPlan,
+    operands: &'a Operands<'a>,
+    points: PhantomData<T>,
+    bias: Vec<[f32; B]>,
+    len: usize,
+}
+
+/// One task's memory.
+struct Memory<'a, const B: usize> {
+    zeros: &'a [[f32; B]],
+    columns: &'a mut [[f32; B]],
+    values: &'a mut [[f32; B]],
+    sums: &'a mut [[f32; B]],
+    weights: &'a mut [[f32; B]],
+}
+
+impl<'a, T: Points, const B: usize> Run<'a, T, B>
+where
+    Width<B>: VectorWidth<B>,
+{
+    fn new(plan: &'a WinogradPlan, operands: &'a Operands<'a>, len: usize) -> Self {
+        let mut bias = vec![[0.0; B]; plan.direct.dst.blocks];
+        if let Some(values) = operands.finish.bias {
+            bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
+        }
+        let len = plan.direct.dst.len().min(len);
+        Run { plan, operands, points: PhantomData, bias, len }
+    }
+
+    fn all(&self, dst: &mut [f32], scratch: &mut [f32]) {
+        let plan = self.plan;
+        let vectors = plan.task_vectors();
+        let (dst, scratch) = (SyncPtr::new(&mut dst[..self.len]), SyncPtr::new(scratch));
+        let out = Out { data: &dst, len: self.len };
+        let unit_parts = plan.scheme.unit_parts;
+        parallel_for(plan.tasks(), |task| {
+            // SAFETY: each task has its own part of the memory, which has room for all of them (`scratch_bytes`).
+            let memory = unsafe {
+                let start = scratch.get().add(task * vectors * B).cast::<[f32; B]>();
+                std::slice::from_raw_parts_mut(start, vectors)
+            };
+            self.task(task / unit_parts, task % unit_parts, self.memory(memory), out);
+        });
+    }
+
+    fn memory<'m>(&self, all: &'m mut [[f32; B]]) -> Memory<'m, B> {
+        let room = self.plan.room();
+        let (zeros, rest) = all.split_at_mut(self.plan.direct.src.spatial[2]);
+        zeros.fill([0.0; B]);
+        let (columns, rest) = rest.split_at_mut(room.columns);
+        let (values, rest) = rest.split_at_mut(room.values);
+        let (sums, weights) = rest.split_at_mut(room.sums);
+        Memory { zeros, columns, values, sums, weights }
+    }
+
+    /// Some tiles, for some units.
+    fn task(&self, tile_part: usize, unit_part: usize, mut memory: Memory<'_, B>, out: Out<'_>) {
+        let (plan, scheme) = (self.plan, &self.plan.scheme);
+        let share = |all: usize, part: usize, parts: usize| all * part / parts..all * (part + 1) / parts;
+        let tiles = share(plan.tiles.count, tile_part, scheme.tile_parts);
+        let units = &plan.units[share(plan.units.len(), unit_part, scheme.unit_parts)];
+        let parts = || units.iter().flat_map(|u| &u.parts);
+        let source = parts().map(|p| p.source.start).min().unwrap_or(0)
+            ..parts().map(|p| p.source.end).max().unwrap_or(0);
+        let room = plan.room();
+        let mut runs = Vec::new();
+        let steps = tiles.len().div_ceil(scheme.tiles);
+        for step in 0..steps {
+            let own = share(tiles.len(), step, steps);
+            let own = tiles.start + own.start..tiles.start + own.end;
+            plan.tiles.runs(own.clone(), &mut runs);
+            Width::<B>::dispatch(InputTransform {
+                points: PhantomData::<T>,
+                tiles: &plan.tiles,
+                runs: &runs,
+                src: self.operands.src.as_chunks::<B>().0,
+                view: &plan.direct.src,
+                blocks: (source.start, source.len()),
+                zeros: memory.zeros,
+                columns: memory.columns,
+                to: memory.values,
+                point: room.value_point,
+                block: own.len(),
+            });
+            for unit in units {
+                for (i, part) in unit.parts.iter().enumerate() {
+                    let at = (part.source.start - source.start) * own.len();
+                    self.products(unit, part, own.len(), at, i > 0, &mut memory);
+                }
+                for block in 0..unit.count {
+                    for run in &runs {
+                        let sums = &memory.sums[block * own.len() + run.at..];
+                        self.output(unit.first + block, *run, sums, out);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The sums of a unit at each point, over the source blocks of a part. The transformed source of the first of these is `at`
+    /// vectors behind a point's first.
+    fn products(
+        &self,
+        unit: &Unit,
+        part: &Part,
+        tiles: usize,
+        at: usize,
+        accumulate: bool,
+        memory: &mut Memory<'_, B>,
+    ) {
+        let (plan, room) = (self.plan, self.plan.room());
+        let all_weights = self.operands.weights.as_chunks::<B>().0;
+        let blocks = part.source.len();
+        let chunk = match plan.transform {
+            WeightTransform::Ahead => blocks,
+            WeightTransform::EachRun => plan.scheme.chunk,
+        };
+        for first in (0..blocks).step_by(chunk.max(1)) {
+            let source_blocks = chunk.min(blocks - first);
+            let (weights, point) = match plan.transform {
+                WeightTransform::Ahead => (&all_weights[part.transformed..], blocks * B * unit.count),
+                WeightTransform::EachRun => {
+                    Width::<B>::dispatch(TransformedWeights {
+                        points: PhantomData::<T>,
+                        from: part.plain.map(|plain| &all_weights[plain + first * 9 * B..]),
+                        output_blocks: unit.count,
+                        source_blocks,
+                        to: memory.weights,
+                        point: room.weight_point,
+                    });
+                    (&*memory.weights, room.weight_point)
+                }
+            };
+            for i in 0..plan.points() {
+                let product = Product {
+                    tiles: &memory.values[i * room.value_point + at + first * tiles..],
+                    block: tiles,
+                    source_blocks,
+                    weights: &weights[i * point..],
+                    sum_block: tiles,
+                    accumulate: accumulate || first > 0,
+                };
+                product.run(tiles, unit.count, &mut memory.sums[i * room.sum_point..]);
+            }
+        }
+    }
+
+    /// The pixels of one output block and one run of tiles.
+    fn output(&self, block: usize, run: TileRun, sums: &[[f32; B]], out: Out<'_>) {
+        let (plan, view) = (self.plan, &self.plan.direct.dst);
+        let at = run.image * view.stride_n + block * view.stride_block;
+        Width::<B>::dispatch(OutputTransform {
+            points: PhantomData::<T>,
+            run,
+            sums,
+            point: plan.room().sum_point,
+            bias: &self.bias[block],
+            view,
+            at,
+            out,
+        });
+        // The sums have the bias already.
+        let finish = Finish { bias: None, ..self.operands.finish };
+        let lanes = view.lanes_in(block);
+        if lanes == B && finish.post_ops.is_empty() {
+            return;
+        }
+        let (top, left) = (run.row * T::OUTPUTS, run.column * T::OUTPUTS);
+        let width = (run.count * T::OUTPUTS).min(view.spatial[2] - left);
+        for row in top..(top + T::OUTPUTS).min(view.spatial[1]) {
+            let at = at + row * view.stride_h + left * B;
+            // SAFETY: pixels of these tiles, which one task has; the reference ends with this round.
+            let values = unsafe { out.pixels(at, width * B) };
+            let residual = self.operands.residual.map(|r| &r[at..at + width * B]);
+            finish.pixels(B, block * B..block * B + lanes, residual, values);
+            if lanes < B {
+                elementwise::clear_tail(values, B, lanes);
+            }
+        }
+    }
+}
