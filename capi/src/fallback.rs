@@ -56,7 +56,7 @@ pub unsafe extern "C" fn bt_allow_fallback(
         let name = match name.is_null() {
             true => None,
             // SAFETY: as above.
-            false => Some(registered(op, unsafe { string(op, "name", name)? })?.schema().name),
+            false => Some(registered(op, "name", unsafe { string(op, "name", name)? })?.schema().name),
         };
         let listener = Listener { tell, context };
         let fallback = dispatch::allow_fallback(name, move |note| listener.hear(&note.to_string()));

@@ -280,7 +280,7 @@ pub unsafe extern "C" fn bt_pack_stem(
             unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
         let rank = request.source.dims().len();
         // SAFETY: as above.
-        let to = unsafe { activation_layout(op, layout, rank)? };
+        let to = unsafe { activation_layout(op, "like", layout, rank)? };
         let packed = match rank {
             3 => Packed::Stem1(request.stem(&to)?),
             4 => Packed::Stem2(request.stem(&to)?),

@@ -9,13 +9,29 @@ use crate::lent::write_into;
 use crate::status::{bt_status, guard, null, place, string};
 use crate::tensor::strided;
 
-/// The layout of a name. Null is this machine's native activation layout of the rank.
+/// The layout of a name. Null is this machine's native activation layout for tensors of this rank, such as `argument`.
 ///
 /// # Safety
 /// `name` is null or a string.
-pub(crate) unsafe fn activation_layout(op: &'static str, name: *const c_char, rank: usize) -> Result<Layout> {
+pub(crate) unsafe fn activation_layout(
+    op: &'static str,
+    argument: &'static str,
+    name: *const c_char,
+    rank: usize,
+) -> Result<Layout> {
     match name.is_null() {
-        true => Layout::native_activation(rank),
+        true => Layout::native_activation(rank).map_err(|e| match e {
+            Error::RankMismatch(c) => {
+                let got = format!("a tensor of rank {rank}");
+                Error::RankMismatch(Box::new(Complaint {
+                    op: op.into(),
+                    argument: argument.into(),
+                    got,
+                    ..*c
+                }))
+            }
+            other => other,
+        }),
         // SAFETY: the caller's promise.
         false => unsafe { string(op, "layout", name)? }.parse(),
     }
@@ -38,7 +54,7 @@ pub unsafe extern "C" fn bt_to_blocked(
         let out = unsafe { place(op, "out", out)? };
         let t = tensor(op, "t", t)?;
         // SAFETY: as above.
-        let layout = unsafe { activation_layout(op, layout, t.tensor_ref().dims().len())? };
+        let layout = unsafe { activation_layout(op, "t", layout, t.tensor_ref().dims().len())? };
         let made = match &t {
             Tensor::Strided(s) => s.to_blocked(&layout)?,
             Tensor::Blocked(b) => b.reorder_to(&layout)?,

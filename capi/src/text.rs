@@ -64,19 +64,19 @@ pub unsafe extern "C" fn bt_schema(
             dispatch::ops().iter().map(|op| op.schema().name).collect::<Vec<_>>().join("\n")
         } else {
             // SAFETY: the caller's promise.
-            registered(here, unsafe { string(here, "op", op)? })?.schema().to_string()
+            registered(here, "op", unsafe { string(here, "op", op)? })?.schema().to_string()
         };
         // SAFETY: the caller's promises.
         unsafe { write_out(here, &said, text, room, needed) }
     })
 }
 
-/// The op of a name.
-pub(crate) fn registered(here: &'static str, name: &str) -> Result<&'static Op> {
+/// The op of a name, which was passed as `argument`.
+pub(crate) fn registered(here: &'static str, argument: &'static str, name: &str) -> Result<&'static Op> {
     dispatch::op(name).ok_or_else(|| {
         let (rule, remedy) = ("no op has this name", "`bt_schema` without a name lists all");
         let got = format!("`{}`", name.escape_debug());
-        Error::InvalidArgument(Complaint::new(here, "op", got, rule, remedy))
+        Error::InvalidArgument(Complaint::new(here, argument, got, rule, remedy))
     })
 }
 

@@ -316,5 +316,7 @@ pub fn blocked_as(t: bt_handle, layout: &CStr) -> bt_handle {
 
 /// The text of this thread's last error.
 pub fn last() -> String {
-    super::text(bt_last_error_message())
+    let text = super::text(bt_last_error_message());
+    super::words::check(&text);
+    text
 }
