@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use blocktensor::dispatch::{self, Op};
 use blocktensor::{Complaint, Error, Operand, Result};
 
-use crate::handles::{Object, bt_handle, object};
+use crate::handles::{Object, bt_handle, description, object};
 use crate::status::{bt_status, guard, null, place, string};
 
 /// Writes a description of an object, or a text object's text, into `room` bytes. The text ends with NUL and is truncated if
@@ -43,6 +43,27 @@ pub unsafe extern "C" fn bt_describe(
         };
         // SAFETY: the caller's promises.
         unsafe { write_out(op, &said, text, room, needed) }
+    })
+}
+
+/// Writes the name of the layout of a tensor or a description into `room` bytes, as `bt_describe` does: a layout (`nChw16c`), a
+/// memory format (`contiguous`), or the strides of a tensor that has none. `bt_to_blocked` and `bt_desc_new` take the names of
+/// layouts.
+///
+/// # Safety
+/// `text` may be written for `room` bytes; `needed` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_layout_name(
+    t: bt_handle,
+    text: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> bt_status {
+    let op = "bt_layout_name";
+    guard(op, || {
+        let name = description(op, "t", t)?.layout_name();
+        // SAFETY: the caller's promises.
+        unsafe { write_out(op, &name, text, room, needed) }
     })
 }
 
