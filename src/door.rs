@@ -6,6 +6,7 @@
 use crate::error::Error;
 use crate::layout::blocked::Layout;
 use crate::layout::native::WeightsKind;
+use crate::registry;
 
 /// A language from which the library is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +64,23 @@ const CALLS: &[(&str, &str)] = &[
     ("StateDict::read", "bt_dict_load"),
     ("StateDict::map", "bt_dict_map"),
     ("StateDict::take", "bt_dict_take"),
+    ("StateDict::names", "bt_dict_name"),
     ("run_fused", "bt_packed_run"),
     ("PlanOptions::size", "sizes of bt_plan_new"),
     ("PlanOptions::size(\"{}\", 1)", "sizes of bt_plan_new"),
     (".residual()", "the word residual in post_ops"),
     ("std::thread::Builder::stack_size", "pthread_attr_setstacksize"),
     ("std::process::Command", "posix_spawn"),
+    ("deny_reorders", "bt_deny_reorders"),
+];
+
+/// Arguments of calls in Rust whose parameters have other names in C.
+const ARGUMENTS: &[(&str, &str, &str)] = &[
+    ("layout", "name", "layout"),
+    ("memory_format", "name", "format"),
+    ("contiguous", "memory_format", "format"),
+    ("to_strided", "memory_format", "format"),
+    ("TensorDesc::strided", "memory_format", "layout"),
 ];
 
 impl Error {
@@ -90,10 +102,49 @@ impl Error {
 impl Door {
     /// A text of this crate's errors, with the calls of this language in its backticks.
     pub fn spell(self, text: &str) -> String {
+        self.spell_parts(&text.split('`').collect::<Vec<_>>())
+    }
+
+    /// As [`spell`](Self::spell), for an error that a function of this language returned. Where the error names a method of Rust as
+    /// the op that was called, it names the function instead; registered ops keep their names.
+    ///
+    /// ```
+    /// use blocktensor::{Door, Layout, MemoryFormat, StridedTensor};
+    /// let x = StridedTensor::full(&[1, 32, 4, 4], 1f32, MemoryFormat::Contiguous)?.to_blocked(&Layout::native().0)?;
+    /// let text = x.to_dlpack().unwrap_err().to_string();
+    /// assert!(text.starts_with("op `to_dlpack`: argument `self`: "));
+    /// let text = Door::C.spell_from("bt_tensor_to_dlpack", &text);
+    /// assert!(text.starts_with("op `bt_tensor_to_dlpack`: argument `t`: "));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn spell_from(self, function: &str, text: &str) -> String {
+        let mut parts: Vec<&str> = text.split('`').collect();
         if self == Door::Rust {
             return text.to_string();
         }
-        let parts: Vec<&str> = text.split('`').collect();
+        for i in (1..parts.len()).step_by(2) {
+            let (before, name) = (parts[i - 1], parts[i]);
+            let is_subject = before == "op " || before.ends_with(": op ") || before.ends_with(" bytes for ");
+            if !is_subject || name.starts_with("bt_") || registry::op(name).is_some() {
+                continue;
+            }
+            parts[i] = function;
+            if let [": argument ", argument] = parts.get_mut(i + 1..i + 3).unwrap_or_default() {
+                let known = ARGUMENTS.iter().find(|(op, rust, _)| (*op, *rust) == (name, *argument));
+                *argument = match (known, *argument) {
+                    (Some((_, _, c)), _) => c,
+                    (None, "self") => "t",
+                    (None, other) => other,
+                };
+            }
+        }
+        self.spell_parts(&parts)
+    }
+
+    fn spell_parts(self, parts: &[&str]) -> String {
+        if self == Door::Rust {
+            return parts.join("`");
+        }
         let spelled = |(i, part): (usize, &&str)| {
             // Ops have the same names everywhere; methods and functions have not.
             let is_op = i > 0 && parts[i - 1].ends_with("op ") && !part.contains("::");

@@ -35,8 +35,8 @@ impl Complaint {
         remedy: impl Into<String>,
     ) -> Box<Complaint> {
         Box::new(Complaint {
-            op: op.into(),
-            argument: argument.into(),
+            op: on_one_line(op.into()),
+            argument: on_one_line(argument.into()),
             got: got.into(),
             rule: rule.into(),
             remedy: remedy.into(),
@@ -49,6 +49,11 @@ impl std::fmt::Display for Complaint {
         let Complaint { op, argument, got, rule, remedy } = self;
         write!(f, "op `{op}`: argument `{argument}`: got {got}, but {rule}; {remedy}")
     }
+}
+
+/// A name as errors show it. Names come from callers, who may write anything.
+fn on_one_line(name: Cow<'static, str>) -> Cow<'static, str> {
+    if name.chars().any(char::is_control) { name.escape_debug().to_string().into() } else { name }
 }
 
 /// Why a call of an op cannot run. A closed list, so that tests can match on it.
@@ -386,5 +391,7 @@ mod tests {
             Error::ShapeMismatch(Complaint::new("conv2d", "bias", "[3]", "it must have 4 values", "pass 4"));
         assert_eq!(e.to_string(), "op `conv2d`: argument `bias`: got [3], but it must have 4 values; pass 4");
         assert_eq!(e.op(), Some("conv2d"));
+        let e = Complaint::new("a\nb".to_string(), "c\0d".to_string(), "1", "2", "3").to_string();
+        assert_eq!(e, "op `a\\nb`: argument `c\\0d`: got 1, but 2; 3");
     }
 }

@@ -104,6 +104,8 @@ thread_local! {
     static FALLBACK: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
     /// How many more reorders are allowed; `None` for no limit.
     static ALLOWED: Cell<Option<usize>> = const { Cell::new(None) };
+    /// Whether a scope allows none at all. Errors then do not speak of a budget.
+    static DENIED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `f`, and returns its reorders and kernel runs on this thread. Scopes nest: each records everything inside it.
@@ -167,18 +169,22 @@ impl ReorderBudget {
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
         struct Restore {
             outer: Option<usize>,
+            denied: bool,
             given: usize,
         }
         impl Drop for Restore {
             fn drop(&mut self) {
                 let spent = self.given - ALLOWED.get().unwrap_or(0).min(self.given);
                 ALLOWED.set(self.outer.map(|o| o.saturating_sub(spent)));
+                DENIED.set(self.denied);
             }
         }
         let outer = ALLOWED.get();
         let given = outer.map_or(self.0, |o| o.min(self.0));
         ALLOWED.set(Some(given));
-        let _restore = Restore { outer, given };
+        let denied = DENIED.get();
+        DENIED.set(denied || self.0 == 0);
+        let _restore = Restore { outer, denied, given };
         f()
     }
 }
@@ -259,7 +265,10 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             bytes: m.bytes,
             location: site::current(m.location).to_string(),
             cause: m.cause,
-            rule: "a deny_reorders scope is open, or a ReorderBudget is used up".into(),
+            rule: match DENIED.get() {
+                true => "a `deny_reorders` scope is open".into(),
+                false => "a `ReorderBudget` is used up".into(),
+            },
         })));
     }
     let start = is_recording().then(Instant::now);

@@ -121,6 +121,20 @@ const TWO_RESIDUALS: &str = "there is one residual operand";
 const BOUNDS: &str = "the lower bound of a clip comes first";
 const TOO_MANY: &str = "a kernel fuses at most 8 post-ops";
 const NOT_A_NUMBER: &str = "a number in it cannot be read";
+const WITHOUT_NUMBERS: [&str; 12] = [
+    "residual",
+    "mul_channel",
+    "add_channel",
+    "prelu",
+    "relu",
+    "relu6",
+    "silu",
+    "hardswish",
+    "hardsigmoid",
+    "gelu",
+    "sigmoid",
+    "tanh",
+];
 
 /// A list of post-ops, inline.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -196,7 +210,7 @@ impl PostOps {
         Error::InvalidArgument(Complaint::new(
             "post_ops",
             "post_ops",
-            format!("`{got}`"),
+            format!("`{}`", got.escape_debug()),
             rule,
             "write words of residual, mul_channel, add_channel, relu, relu6, leaky_relu(slope), clip(low,high), silu, \
              hardswish, hardsigmoid, gelu, prelu, sigmoid, tanh, with commas between",
@@ -274,7 +288,15 @@ impl FromStr for PostOps {
                 ("gelu", 0) => PostOp::Activation(Activation::Gelu),
                 ("sigmoid", 0) => PostOp::Activation(Activation::Sigmoid),
                 ("tanh", 0) => PostOp::Activation(Activation::Tanh),
-                _ => return Err(PostOps::bad(text, "a word in it is not known, or has the wrong numbers")),
+                _ => {
+                    let rule = match word {
+                        "leaky_relu" => "takes one number",
+                        "clip" => "takes two numbers",
+                        word if WITHOUT_NUMBERS.contains(&word) => "takes no number",
+                        _ => "is not a post-op",
+                    };
+                    return Err(PostOps::bad(text, &format!("`{}` {rule}", word.escape_debug())));
+                }
             };
             if ops.len == MAX_POST_OPS {
                 return Err(PostOps::bad(text, TOO_MANY));
@@ -297,6 +319,20 @@ mod tests {
             assert_eq!(text.parse::<PostOps>().unwrap().to_string(), text);
         }
         assert_eq!(" relu6 , silu ".parse::<PostOps>().unwrap().to_string(), "clip(0,6),silu");
+    }
+
+    #[test]
+    fn the_word_at_fault_is_quoted() {
+        for (text, part) in [
+            ("relu,gleu", "`gleu` is not a post-op"),
+            ("re\nlu", "`re\\nlu` is not a post-op"),
+            ("clip(1)", "`clip` takes two numbers"),
+            ("relu(1)", "`relu` takes no number"),
+            ("leaky_relu", "`leaky_relu` takes one number"),
+        ] {
+            let e = text.parse::<PostOps>().unwrap_err().to_string();
+            assert!(e.contains(part) && !e.contains('\n'), "{e}");
+        }
     }
 
     #[test]

@@ -296,7 +296,7 @@ pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
             InvalidArgument,
             name.to_string(),
             "op",
-            format!("`{name}`"),
+            format!("`{}`", name.escape_debug()),
             "no op has this name",
             "`blocktensor::dispatch::ops()` lists them"
         );

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 // The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-#define BT_ABI_VERSION 2
+#define BT_ABI_VERSION 3
 
 // The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 #define BT_ABI_OLDEST 1
@@ -187,7 +187,8 @@ typedef struct bt_info {
   int64_t dims[12];
   // Name of the dispatch key: `strided`, `blocked`.
   char key[32];
-  // Name of the layout or memory format: `nChw16c`, `contiguous`.
+  // Name of the layout or memory format: `nChw16c`, `contiguous`. A longer name is cut after 31 **bytes**;
+  // `bt_layout_name` writes all of it.
   char layout[32];
 } bt_info;
 
@@ -479,6 +480,8 @@ typedef struct bt_api {
   bt_status (*keep)(bt_handle handle);
   // `bt_allow_fallback`.
   bt_status (*allow_fallback)(const char *name, bt_fallback_note tell, void *context, bt_handle *out);
+  // `bt_layout_name`.
+  bt_status (*layout_name)(bt_handle t, char *text, size_t room, size_t *needed);
 } bt_api;
 
 #ifdef __cplusplus
@@ -590,8 +593,8 @@ bt_status bt_to_strided(bt_handle t,
                         bt_handle *out);
 
 // Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides
-// `dst` has: also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may
-// share the memory of `dst`.
+// `dst` has: also into your memory (`bt_tensor_wrap`). Between different layouts, strided or blocked, this is one reorder;
+// between tensors of one layout it is a copy. No other tensor may share the memory of `dst`.
 bt_status bt_reorder_into(bt_handle t,
                           bt_handle dst);
 
@@ -942,6 +945,9 @@ bt_status bt_keep(bt_handle handle);
 // receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`)
 // show these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
 //
+// Several handles may be live at once, also for the same op, and may be freed in any order: an op falls back while one of
+// them allows it, and each handle's `tell` hears of each op once.
+//
 // # Safety
 // `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that
 // began before have returned, and returns normally; `out` may be written.
@@ -959,6 +965,17 @@ bt_status bt_describe(bt_handle handle,
                       char *text,
                       size_t room,
                       size_t *needed);
+
+// Writes the name of the layout of a tensor or a description into `room` bytes, as `bt_describe` does: a layout (`nChw16c`), a
+// memory format (`contiguous`), or the strides of a tensor that has none. `bt_to_blocked` and `bt_desc_new` take the names of
+// layouts.
+//
+// # Safety
+// `text` may be written for `room` bytes; `needed` is null or may be written.
+bt_status bt_layout_name(bt_handle t,
+                         char *text,
+                         size_t room,
+                         size_t *needed);
 
 // Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments, in
 // brackets the dtypes and ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.

@@ -185,7 +185,9 @@ class Described : public Object {
   }
   bt_dtype dtype() const { return static_cast<bt_dtype>(info().dtype); }
   std::string key() const { return info().key; }
-  std::string layout() const { return info().layout; }
+  std::string layout() const {
+    return detail::text([this](char *to, size_t room, size_t *needed) { return bt_layout_name(handle(), to, room, needed); });
+  }
 };
 
 // A tensor without its elements (bt_desc_new).

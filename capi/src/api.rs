@@ -355,4 +355,7 @@ pub struct bt_api {
         context: *mut c_void,
         out: *mut bt_handle,
     ) -> bt_status,
+    /// `bt_layout_name`.
+    pub layout_name:
+        unsafe extern "C" fn(t: bt_handle, text: *mut c_char, room: usize, needed: *mut usize) -> bt_status,
 }

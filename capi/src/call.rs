@@ -148,7 +148,7 @@ pub unsafe extern "C" fn bt_call_into(
         let (name, values, outs) = unsafe {
             (string(here, "op", op)?, values(here, args, arg_count)?, array(here, "outs", outs, out_count)?)
         };
-        let (bound, inputs) = BoundOp::of_call(registered(here, name)?.schema().name, &values)?;
+        let (bound, inputs) = BoundOp::of_call(registered(here, "op", name)?.schema().name, &values)?;
         // Only the inputs remain: a tensor among them that is a result too is then shared, and refused.
         drop(values);
         let inputs: Vec<_> = inputs.iter().map(Operand::tensor_ref).collect();

@@ -39,6 +39,9 @@ impl Listener {
 /// receives is freed. Without it, such a call is an error that names the reorder. `tell` may be null. Ledgers (`bt_record`)
 /// show these reorders, and `bt_deny_reorders` forbids them. Calls that write into a tensor of the caller never fall back.
 ///
+/// Several handles may be live at once, also for the same op, and may be freed in any order: an op falls back while one of
+/// them allows it, and each handle's `tell` hears of each op once.
+///
 /// # Safety
 /// `name` is null or a string; `tell` may be called with `context`, on any thread, until the handle is freed and calls that
 /// began before have returned, and returns normally; `out` may be written.
@@ -56,7 +59,7 @@ pub unsafe extern "C" fn bt_allow_fallback(
         let name = match name.is_null() {
             true => None,
             // SAFETY: as above.
-            false => Some(registered(op, unsafe { string(op, "name", name)? })?.schema().name),
+            false => Some(registered(op, "name", unsafe { string(op, "name", name)? })?.schema().name),
         };
         let listener = Listener { tell, context };
         let fallback = dispatch::allow_fallback(name, move |note| listener.hear(&note.to_string()));

@@ -62,5 +62,5 @@ pub use tensor::{
     bt_cast, bt_dtype, bt_info, bt_release, bt_reshape, bt_tensor_data, bt_tensor_from_data, bt_tensor_info,
     bt_tensor_read, bt_tensor_wrap,
 };
-pub use text::{bt_describe, bt_schema};
+pub use text::{bt_describe, bt_layout_name, bt_schema};
 pub use values::bt_value_info;

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn bt_op_new(
             let inputs = inputs.map(|&input| string(op, "inputs", input)).collect::<Result<Vec<_>>>()?;
             (place(op, "out", out)?, string(op, "name", name)?, inputs, values(op, params, param_count)?)
         };
-        let bound = BoundOp::of(crate::text::registered(op, name)?, &inputs, &params)?;
+        let bound = BoundOp::of(crate::text::registered(op, "name", name)?, &inputs, &params)?;
         *out = give(Object::Operator(Box::new(bound)));
         Ok(())
     })

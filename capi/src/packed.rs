@@ -112,7 +112,7 @@ impl Norm {
         };
         let mut vector = |name: &'static str| match value(name) {
             Some(Value::Tensor(t)) => strided(op, name, t).map(Some),
-            Some(other) => Err(invalid(name, format!("{other:?}"), "it is a tensor", "pass a BT_ARG_TENSOR")),
+            Some(other) => Err(invalid(name, other.to_string(), "it is a tensor", "pass a BT_ARG_TENSOR")),
             None => Ok(None),
         };
         let given = (vector("norm_mean")?, vector("norm_var")?, vector("norm_weight")?, vector("norm_bias")?);
@@ -120,7 +120,7 @@ impl Norm {
             Some(Value::Float(eps)) => eps,
             Some(other) => {
                 let (rule, remedy) = ("it is a floating-point number", "pass a BT_ARG_FLOAT");
-                return Err(invalid("norm_eps", format!("{other:?}"), rule, remedy));
+                return Err(invalid("norm_eps", other.to_string(), rule, remedy));
             }
             None => 1e-5,
         };
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn bt_pack_stem(
             unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
         let rank = request.source.dims().len();
         // SAFETY: as above.
-        let to = unsafe { activation_layout(op, layout, rank)? };
+        let to = unsafe { activation_layout(op, "like", layout, rank)? };
         let packed = match rank {
             3 => Packed::Stem1(request.stem(&to)?),
             4 => Packed::Stem2(request.stem(&to)?),

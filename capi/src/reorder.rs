@@ -9,13 +9,29 @@ use crate::lent::write_into;
 use crate::status::{bt_status, guard, null, place, string};
 use crate::tensor::strided;
 
-/// The layout of a name. Null is this machine's native activation layout of the rank.
+/// The layout of a name. Null is this machine's native activation layout for tensors of this rank, such as `argument`.
 ///
 /// # Safety
 /// `name` is null or a string.
-pub(crate) unsafe fn activation_layout(op: &'static str, name: *const c_char, rank: usize) -> Result<Layout> {
+pub(crate) unsafe fn activation_layout(
+    op: &'static str,
+    argument: &'static str,
+    name: *const c_char,
+    rank: usize,
+) -> Result<Layout> {
     match name.is_null() {
-        true => Layout::native_activation(rank),
+        true => Layout::native_activation(rank).map_err(|e| match e {
+            Error::RankMismatch(c) => {
+                let got = format!("a tensor of rank {rank}");
+                Error::RankMismatch(Box::new(Complaint {
+                    op: op.into(),
+                    argument: argument.into(),
+                    got,
+                    ..*c
+                }))
+            }
+            other => other,
+        }),
         // SAFETY: the caller's promise.
         false => unsafe { string(op, "layout", name)? }.parse(),
     }
@@ -38,7 +54,7 @@ pub unsafe extern "C" fn bt_to_blocked(
         let out = unsafe { place(op, "out", out)? };
         let t = tensor(op, "t", t)?;
         // SAFETY: as above.
-        let layout = unsafe { activation_layout(op, layout, t.tensor_ref().dims().len())? };
+        let layout = unsafe { activation_layout(op, "t", layout, t.tensor_ref().dims().len())? };
         let made = match &t {
             Tensor::Strided(s) => s.to_blocked(&layout)?,
             Tensor::Blocked(b) => b.reorder_to(&layout)?,
@@ -79,8 +95,8 @@ pub unsafe extern "C" fn bt_to_strided(
 }
 
 /// Copies the elements of `t` into the tensor `dst`, which has the same sizes and type, in whatever layout and strides
-/// `dst` has: also into your memory (`bt_tensor_wrap`). Between different layouts this is a reorder. No other tensor may
-/// share the memory of `dst`.
+/// `dst` has: also into your memory (`bt_tensor_wrap`). Between different layouts, strided or blocked, this is one reorder;
+/// between tensors of one layout it is a copy. No other tensor may share the memory of `dst`.
 #[unsafe(no_mangle)]
 pub extern "C" fn bt_reorder_into(t: bt_handle, dst: bt_handle) -> bt_status {
     let op = "bt_reorder_into";
@@ -91,12 +107,8 @@ pub extern "C" fn bt_reorder_into(t: bt_handle, dst: bt_handle) -> bt_status {
                 (Tensor::Strided(from), TensorMut::Strided(to)) => from.copy_into(to),
                 (Tensor::Strided(from), TensorMut::Blocked(to)) => from.to_blocked_into(to),
                 (Tensor::Blocked(from), TensorMut::Strided(to)) => from.to_strided_into(to),
-                (_, dst) => {
-                    let got = format!("{} into {}", t.tensor_ref().describe(), dst.as_ref().describe());
-                    let rule = "one of the two is strided";
-                    let remedy = "call `bt_to_blocked` with the layout's name, which makes a new tensor";
-                    Err(Error::LayoutMismatch(Complaint::new(op, "dst", got, rule, remedy)))
-                }
+                (Tensor::Blocked(from), TensorMut::Blocked(to)) => from.reorder_into(to),
+                (Tensor::Opaque(_), _) | (_, TensorMut::Opaque(_)) => strided(op, "t", &t).map(|_| ()),
             })
         })
     })

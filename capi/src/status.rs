@@ -112,8 +112,9 @@ pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "\\0")).unwrap_or_default()
 }
 
-fn keep(Failure { code, text }: Failure) -> bt_status {
-    let last = Last { code, text: c_string(&Door::C.spell(&text)) };
+/// Keeps the failure of a function as the thread's last error, in the words of C.
+fn keep(function: &str, Failure { code, text }: Failure) -> bt_status {
+    let last = Last { code, text: c_string(&Door::C.spell_from(function, &text)) };
     // A thread that runs its destructors keeps no text.
     let _ = LAST.try_with(|place| place.replace(Some(last)));
     code
@@ -132,12 +133,12 @@ pub(crate) fn guard_model(op: &'static str, body: impl FnOnce() -> Result<(), Fa
         ledger::at(Site::Foreign(op), body)
     })) {
         Ok(Ok(())) => 0,
-        Ok(Err(e)) => keep(e),
+        Ok(Err(e)) => keep(op, e),
         Err(panic) => {
             let said = panic.downcast_ref::<&str>().map(ToString::to_string);
             let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
             let remedy = "please report this with the call that led to it";
-            keep(Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)).into())
+            keep(op, Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)).into())
         }
     }
 }

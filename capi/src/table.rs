@@ -25,7 +25,7 @@ use crate::tensor::*;
 use crate::text::*;
 
 /// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-pub const BT_ABI_VERSION: u32 = 2;
+pub const BT_ABI_VERSION: u32 = 3;
 
 /// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 pub const BT_ABI_OLDEST: u32 = 1;
@@ -141,6 +141,7 @@ static API: bt_api = bt_api {
     scope: bt_scope,
     keep: bt_keep,
     allow_fallback: bt_allow_fallback,
+    layout_name: bt_layout_name,
 };
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

@@ -262,7 +262,8 @@ pub struct bt_info {
     pub dims: [i64; 12],
     /// Name of the dispatch key: `strided`, `blocked`.
     pub key: [c_char; 32],
-    /// Name of the layout or memory format: `nChw16c`, `contiguous`.
+    /// Name of the layout or memory format: `nChw16c`, `contiguous`. A longer name is cut after 31 **bytes**;
+    /// `bt_layout_name` writes all of it.
     pub layout: [c_char; 32],
 }
 

@@ -6,7 +6,7 @@ use std::sync::PoisonError;
 use blocktensor::dispatch::{self, Op};
 use blocktensor::{Complaint, Error, Operand, Result};
 
-use crate::handles::{Object, bt_handle, object};
+use crate::handles::{Object, bt_handle, description, object};
 use crate::status::{bt_status, guard, null, place, string};
 
 /// Writes a description of an object, or a text object's text, into `room` bytes. The text ends with NUL and is truncated if
@@ -46,6 +46,27 @@ pub unsafe extern "C" fn bt_describe(
     })
 }
 
+/// Writes the name of the layout of a tensor or a description into `room` bytes, as `bt_describe` does: a layout (`nChw16c`), a
+/// memory format (`contiguous`), or the strides of a tensor that has none. `bt_to_blocked` and `bt_desc_new` take the names of
+/// layouts.
+///
+/// # Safety
+/// `text` may be written for `room` bytes; `needed` is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_layout_name(
+    t: bt_handle,
+    text: *mut c_char,
+    room: usize,
+    needed: *mut usize,
+) -> bt_status {
+    let op = "bt_layout_name";
+    guard(op, || {
+        let name = description(op, "t", t)?.layout_name();
+        // SAFETY: the caller's promises.
+        unsafe { write_out(op, &name, text, room, needed) }
+    })
+}
+
 /// Writes the signature of an op into `room` bytes, as `bt_describe` does: the names, kinds and defaults of its arguments, in
 /// brackets the dtypes and ranks of tensors, and the results. If `op` is null, it writes the names of all ops, one per line.
 ///
@@ -64,19 +85,19 @@ pub unsafe extern "C" fn bt_schema(
             dispatch::ops().iter().map(|op| op.schema().name).collect::<Vec<_>>().join("\n")
         } else {
             // SAFETY: the caller's promise.
-            registered(here, unsafe { string(here, "op", op)? })?.schema().to_string()
+            registered(here, "op", unsafe { string(here, "op", op)? })?.schema().to_string()
         };
         // SAFETY: the caller's promises.
         unsafe { write_out(here, &said, text, room, needed) }
     })
 }
 
-/// The op of a name.
-pub(crate) fn registered(here: &'static str, name: &str) -> Result<&'static Op> {
+/// The op of a name, which was passed as `argument`.
+pub(crate) fn registered(here: &'static str, argument: &'static str, name: &str) -> Result<&'static Op> {
     dispatch::op(name).ok_or_else(|| {
         let (rule, remedy) = ("no op has this name", "`bt_schema` without a name lists all");
         let got = format!("`{}`", name.escape_debug());
-        Error::InvalidArgument(Complaint::new(here, "op", got, rule, remedy))
+        Error::InvalidArgument(Complaint::new(here, argument, got, rule, remedy))
     })
 }
 

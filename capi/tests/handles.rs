@@ -6,13 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use blocktensor_c::*;
 
+mod support;
+
 const NULL: i32 = 25;
 const INVALID: i32 = 26;
 const ABI: i32 = 27;
 
 fn text() -> String {
     // SAFETY: this thread's, until its next failing call.
-    unsafe { CStr::from_ptr(bt_last_error_message()) }.to_str().unwrap().to_string()
+    let text = unsafe { CStr::from_ptr(bt_last_error_message()) }.to_str().unwrap();
+    support::words::check(text);
+    text.to_string()
 }
 
 fn tensor(dims: &[i64]) -> bt_handle {

@@ -21,8 +21,16 @@ fn refused<T: std::fmt::Debug>(got: Outcome<T>, code: bt_code, parts: &[&str]) -
 
 #[test]
 fn files_that_are_no_models_are_errors() {
-    refused(load("/no/such/model.onnx".as_ref()), BT_FILE_ACCESS, &["/no/such/model.onnx: "]);
-    refused(load(&stored("")), BT_FILE_ACCESS, &["is a directory"]);
+    refused(
+        load("/no/such/model.onnx".as_ref()),
+        BT_FILE_ACCESS,
+        &["/no/such/model.onnx: ", "pass the path of an existing file"],
+    );
+    refused(
+        load(&stored("")),
+        BT_FILE_ACCESS,
+        &["is a directory", "pass the path of the model's file in it"],
+    );
     refused(load(&stored("resnet.image.npy")), BT_CORRUPT_FILE, &["not an ONNX model"]);
     refused(load(&stored("index.json")), BT_CORRUPT_FILE, &["not an ONNX model"]);
     refused(from_data(b""), BT_CORRUPT_FILE, &["not an ONNX model"]);

@@ -107,15 +107,65 @@ fn results_go_into_tensors_and_memory_of_the_caller() {
     );
     refused(call_into(c"nosuch", &[t(c"x", x)], &[small]), bt_code::BT_INVALID_ARGUMENT, &["`nosuch`"]);
     assert_eq!(bt_packed_run_into(conv, xb, 0, small), bt_code::BT_SHAPE_MISMATCH as i32);
-    let eight = blocked_as(x, c"nChw4c");
-    assert_eq!(bt_reorder_into(xb, eight), bt_code::BT_LAYOUT_MISMATCH as i32);
-    assert!(last().contains("bt_to_blocked"), "{}", last());
     refused(run_into(neg, &[x], &[small], conv), bt_code::BT_INVALID_HANDLE, &["a scratchpad was asked for"]);
     // After all of these the tensors are as they were, and in their handles.
     for (tensor, count) in [(x, 960), (dst, 960), (small, 768)] {
         assert_eq!(numbers(tensor).len(), count);
     }
     free(&[x, dst, small, locked, pad]);
+}
+
+#[test]
+fn bt_reorder_into_goes_between_any_two_layouts_in_one_step() {
+    let x = random(&[2, 19, 6, 5], 1);
+    let from = blocked_as(x, c"nChw8c");
+    for layout in [c"nChw16c", c"nChw4c", c"nChw8c", c"contiguous", c"channels_last"] {
+        let to = zeros(desc(&[2, 19, 6, 5], Some(layout)).unwrap()).unwrap();
+        let (status, book) = recorded(|| bt_reorder_into(from, to));
+        assert_eq!(status, 0, "{layout:?}");
+        let told = described(bt_describe, book).unwrap();
+        let same = layout == c"nChw8c";
+        assert!(
+            told.starts_with(if same { "0 reorders" } else { "1 reorder (call 1)" }),
+            "{layout:?}: {told}"
+        );
+        assert_eq!(numbers(to), numbers(x), "{layout:?}");
+        assert_eq!(info(to).2, layout.to_str().unwrap());
+        let denied = inside(bt_deny_reorders, || bt_reorder_into(from, to));
+        assert_eq!(denied, if same { 0 } else { bt_code::BT_REORDER_DENIED as i32 });
+        if !same {
+            assert!(
+                last().contains("`bt_reorder_into`") && last().contains("`bt_deny_reorders` scope"),
+                "{}",
+                last()
+            );
+        }
+        free(&[to, book]);
+    }
+    let other = zeros(desc(&[2, 19, 6, 4], Some(c"nChw16c")).unwrap()).unwrap();
+    assert_eq!(bt_reorder_into(from, other), bt_code::BT_SHAPE_MISMATCH as i32);
+    let bytes = zeros(cast(from, bt_dtype::BT_U8 as i32).unwrap()).unwrap();
+    assert_eq!(bt_reorder_into(from, bytes), bt_code::BT_DTYPE_MISMATCH as i32);
+    assert_eq!(bt_reorder_into(from, from), bt_code::BT_ALIASING as i32);
+    free(&[x, from, other, bytes]);
+}
+
+#[test]
+fn bt_layout_name_writes_names_that_bt_info_cuts() {
+    let long = c"ABcdefghijkl64b64a32b32a16b16a8b8a";
+    let d = desc(&[1; 12], Some(long)).unwrap();
+    let name = described(bt_layout_name, d).unwrap();
+    assert_eq!(name, long.to_str().unwrap());
+    assert_eq!(info(d).2, name[..31]);
+    let x = random(&[2, 3], 1);
+    assert_eq!(described(bt_layout_name, x).unwrap(), "contiguous");
+    let op = operator(c"relu", &[c"x"], &[]).unwrap();
+    refused(
+        described(bt_layout_name, op),
+        bt_code::BT_INVALID_HANDLE,
+        &["a tensor or a description was asked"],
+    );
+    free(&[d, x, op]);
 }
 
 #[test]

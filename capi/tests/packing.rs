@@ -111,7 +111,7 @@ fn packed_convolutions_fold_a_batch_norm() {
         &["`bt_pack_conv`", "a mean and a variance", "`norm_var`"],
     );
     let number = [norm[0], norm[1], float(c"norm_weight", 1.0)];
-    refused(pack(bt_pack_conv, w, b, &number, x), invalid, &["norm_weight", "Float(1.0)", "BT_ARG_TENSOR"]);
+    refused(pack(bt_pack_conv, w, b, &number, x), invalid, &["norm_weight", "got 1.0", "BT_ARG_TENSOR"]);
     let eps = [norm[0], norm[1], ints(c"norm_eps", &[1])];
     refused(pack(bt_pack_conv, w, b, &eps, x), invalid, &["norm_eps", "BT_ARG_FLOAT"]);
     let unknown = [norm[0], norm[1], float(c"norm_esp", 1.0)];

@@ -103,7 +103,7 @@ fn the_functions_that_errors_name_are_in_the_header() {
     let door = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../src/door.rs")).unwrap();
     let names: BTreeSet<&str> = door
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-        .filter(|word| word.starts_with("bt_"))
+        .filter(|word| word.starts_with("bt_") && *word != "bt_")
         .collect();
     assert!(names.len() > 15, "{names:?}");
     for name in names {

@@ -181,6 +181,15 @@ fn bt_allow_fallback_lasts_until_its_handle_is_freed() {
     free(&[on]);
     unsupported(sums().unwrap_err());
 
+    // Handles of one op overlap: it falls back until the last is freed, in whatever order, and each is told once.
+    let (mut first, mut second) = (0, 0);
+    assert_eq!(allow(c"cumsum".as_ptr(), Some(tell), &mut first), 0);
+    assert_eq!(allow(null(), Some(tell), &mut second), 0);
+    free(&[sums().unwrap(), sums().unwrap()]);
+    assert_eq!(NOTES.load(SeqCst), 15, "told once each");
+    free(&[first, sums().unwrap(), second]);
+    unsupported(sums().unwrap_err());
+
     // For every op, and without anybody to tell; a scope switches it off.
     let status = inside(bt_scope, || {
         assert_eq!(allow(null(), None, &mut on), 0);

@@ -14,17 +14,22 @@ use blocktensor::{
 };
 use blocktensor_c::*;
 
+mod support;
+
 fn last() -> (i32, String) {
     // SAFETY: this thread's, until its next failing call.
-    let text = unsafe { CStr::from_ptr(bt_last_error_message()) };
-    (bt_last_error_code(), text.to_str().unwrap().to_string())
+    let text = unsafe { CStr::from_ptr(bt_last_error_message()) }.to_str().unwrap();
+    support::words::check(text);
+    (bt_last_error_code(), text.to_string())
 }
 
-/// Fails unless both give the same code and text, and the text contains all parts of `holds`.
+/// Fails unless both give the same code and, but for the C function's name, the same text, and the text contains all parts of
+/// `holds`.
 #[track_caller]
-fn same<T>(row: u32, rust: Result<T>, c: bt_status, holds: &[&str]) {
+fn same<T>(row: u32, function: &str, rust: Result<T>, c: bt_status, holds: &[&str]) {
     let e: Error = rust.map(|_| ()).expect_err("Rust refuses it");
-    assert_eq!((c, last()), (e.code(), (e.code(), e.text_for(Door::C))), "row {row}");
+    let text = Door::C.spell_from(function, &e.to_string());
+    assert_eq!((c, last()), (e.code(), (e.code(), text)), "row {row}");
     for part in holds {
         assert!(e.to_string().contains(part), "row {row} lacks {part}: {e}");
     }
@@ -59,7 +64,13 @@ fn blocked_tensors_have_no_strides_and_no_views() {
     let h = given(&[1, 20, 3, 3], Some(c"nChw16c"));
     let mut out = null_mut();
     // SAFETY: a place for the result.
-    same(5, b.to_dlpack(), unsafe { bt_tensor_to_dlpack(h, &mut out) }, &["nChw16c", "to_strided"]);
+    same(
+        5,
+        "bt_tensor_to_dlpack",
+        b.to_dlpack(),
+        unsafe { bt_tensor_to_dlpack(h, &mut out) },
+        &["nChw16c", "to_strided"],
+    );
     let named = [("x", Value::from(b)), ("axes", Value::from(&[0i64, 2, 3, 1][..]))];
     let axes = [0i64, 2, 3, 1];
     let arg = |name: &'static CStr, kind, tensors: *const bt_handle, integers: *const i64, count| bt_arg {
@@ -76,7 +87,7 @@ fn blocked_tensors_have_no_strides_and_no_views() {
     let mut y = 0;
     // SAFETY: two arguments, room for one result.
     let status = unsafe { bt_call(c"permute".as_ptr(), args.as_ptr(), 2, &mut y, 1, null_mut()) };
-    same(6, dispatch::call("permute", &named), status, &["permute", "nChw16c", "to_strided"]);
+    same(6, "bt_call", dispatch::call("permute", &named), status, &["permute", "nChw16c", "to_strided"]);
     assert_eq!(bt_free(h), 0);
 }
 
@@ -92,7 +103,13 @@ fn packed_weights_refuse_another_source() {
     unsafe {
         assert_eq!(bt_pack_conv(hw, 0, null(), 0, hx, &mut p), 0, "{:?}", last());
         let status = bt_packed_run(p, other, 0, &mut y);
-        same(9, packed.run(&plain(&[1, 16, 6, 5])), status, &["[1, 16, 6, 5]", "[1, 16, 5, 5]"]);
+        same(
+            9,
+            "bt_packed_run",
+            packed.run(&plain(&[1, 16, 6, 5])),
+            status,
+            &["[1, 16, 6, 5]", "[1, 16, 5, 5]"],
+        );
     }
     for h in [hx, hw, other, p] {
         assert_eq!(bt_free(h), 0);
@@ -126,11 +143,11 @@ fn bad_foreign_memory_is_an_error() {
         (rust, c, h)
     };
     let (rust, c, _) = wrap(&[2, 3], &[3, -1], 0);
-    same(34, rust, c, &["axis 1", "copy"]);
+    same(34, "bt_tensor_wrap", rust, c, &["axis 1", "copy"]);
     let (rust, c, _) = wrap(&[2, 3], &[3, 1], 2);
-    same(38, rust, c, &["address 0x", "4 bytes"]);
+    same(38, "bt_tensor_wrap", rust, c, &["address 0x", "4 bytes"]);
     let (rust, c, _) = wrap(&[1 << 40, 1 << 40], &[1, 1], 0);
-    same(31, rust, c, &["dims"]);
+    same(31, "bt_tensor_wrap", rust, c, &["dims"]);
     // One element with stride 0 along 2^60: the tensor is valid, and its blocked form overflows.
     let dims = [1, 1, 1 << 30, 1 << 30];
     let (rust, c, h) = wrap(&dims, &[0; 4], 0);
@@ -138,7 +155,7 @@ fn bad_foreign_memory_is_an_error() {
     let mut b = 0;
     // SAFETY: a place for the result.
     let status = unsafe { bt_to_blocked(h, c"nChw16c".as_ptr(), &mut b) };
-    same(32, rust.unwrap().to_blocked(&Layout::NCHW16C), status, &["1073741824"]);
+    same(32, "bt_to_blocked", rust.unwrap().to_blocked(&Layout::NCHW16C), status, &["1073741824"]);
     assert_eq!(bt_free(h), 0);
 }
 
@@ -182,7 +199,7 @@ fn dlpack_of_other_devices_dtypes_and_versions_is_refused() {
         let mut h = 0;
         // SAFETY: as above.
         let c = unsafe { bt_tensor_from_dlpack(managed(version, device, dtype).as_ptr().cast(), &mut h) };
-        same(row, rust, c, &[part]);
+        same(row, "bt_tensor_from_dlpack", rust, c, &[part]);
         assert_eq!(GIVEN_BACK.load(SeqCst) - before, 2, "each once");
     }
     // With a null pointer for the handle the deleter is called too.
@@ -210,17 +227,23 @@ fn files_with_wrong_headers_are_errors() {
         std::fs::write(&path, bytes).unwrap();
         let mut h = 0;
         // SAFETY: a string and a place for the result.
-        same(row, StateDict::read(&path), unsafe { bt_dict_load(c_path.as_ptr(), &mut h) }, &[part]);
+        same(
+            row,
+            "bt_dict_load",
+            StateDict::read(&path),
+            unsafe { bt_dict_load(c_path.as_ptr(), &mut h) },
+            &[part],
+        );
         // SAFETY: as above; nobody else has the file.
         let (rust, c) = unsafe { (StateDict::map(&path), bt_dict_map(c_path.as_ptr(), &mut h)) };
-        same(row, rust, c, &[part]);
+        same(row, "bt_dict_map", rust, c, &[part]);
     }
     std::fs::remove_file(&path).unwrap();
     let mut h = 0;
     // SAFETY: as above.
     let status = unsafe { bt_dict_load(c_path.as_ptr(), &mut h) };
-    same(0, StateDict::read(&path), status, &["could not be opened"]);
+    same(0, "bt_dict_load", StateDict::read(&path), status, &["could not be opened"]);
     // SAFETY: as above.
     let (rust, c) = unsafe { (StateDict::map(&path), bt_dict_map(c_path.as_ptr(), &mut h)) };
-    same(0, rust, c, &["could not be opened"]);
+    same(0, "bt_dict_map", rust, c, &["could not be opened"]);
 }

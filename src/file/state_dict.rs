@@ -270,10 +270,10 @@ impl StateDict {
             None => fail!(
                 InvalidArgument,
                 op,
-                shown(name),
-                format!("no tensor of that name among {} tensors", self.tensors.len()),
-                "it must be in the state dict",
-                "see `names`, or adapt the dict's names with `rename`"
+                "name",
+                format!("`{}`", shown(name)),
+                format!("no tensor among the {} of the state dict has this name", self.tensors.len()),
+                "pass one of `StateDict::names`"
             ),
         }
     }

@@ -1,7 +1,9 @@
 //! `Arg`, one borrowed argument on its way to a kernel, and `Value`, an owned one for calls by name.
 
+use std::fmt;
+
 use crate::post_ops::PostOps;
-use crate::tensor::any::{Tensor, TensorRef};
+use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 
@@ -28,6 +30,30 @@ pub enum Arg<'a> {
     Str(&'a str),
     /// A list of post-ops, for a string argument that names them.
     PostOps(&'a PostOps),
+}
+
+/// As errors show it: a number as it is written, a tensor by its sizes, dtype and layout.
+impl fmt::Display for Arg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Arg::Absent => f.write_str("nothing"),
+            Arg::Tensor(t) => f.write_str(&t.describe()),
+            Arg::Tensors(list) => write_list(f, list.iter().copied()),
+            Arg::Int(v) => write!(f, "{v}"),
+            Arg::Ints(v) => write!(f, "{v:?}"),
+            Arg::Sizes(v) => write!(f, "{v:?}"),
+            // With a point, which tells it from an integer.
+            Arg::Float(v) => write!(f, "{v:?}"),
+            Arg::Bool(v) => write!(f, "{v}"),
+            Arg::Str(v) => write!(f, "{v:?}"),
+            Arg::PostOps(v) => write!(f, "\"{v}\""),
+        }
+    }
+}
+
+fn write_list<'a>(f: &mut fmt::Formatter<'_>, list: impl Iterator<Item = TensorRef<'a>>) -> fmt::Result {
+    let all: Vec<String> = list.map(TensorRef::describe).collect();
+    write!(f, "a list of {} tensors: {}", all.len(), all.join("; "))
 }
 
 /// The largest number of arguments of any op of this crate.
@@ -79,6 +105,21 @@ pub enum Value {
     Bool(bool),
     /// A string.
     Str(String),
+}
+
+/// As errors show it, like [`Arg`].
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Tensor(t) => Arg::Tensor(t.tensor_ref()).fmt(f),
+            Value::Tensors(list) => write_list(f, list.iter().map(Operand::tensor_ref)),
+            Value::Int(v) => Arg::Int(*v).fmt(f),
+            Value::Ints(v) => Arg::Ints(v).fmt(f),
+            Value::Float(v) => Arg::Float(*v).fmt(f),
+            Value::Bool(v) => Arg::Bool(*v).fmt(f),
+            Value::Str(v) => Arg::Str(v).fmt(f),
+        }
+    }
 }
 
 macro_rules! value_from {

@@ -49,11 +49,7 @@ impl<'a> Args<'a> {
         let mut first: Option<(&'static str, TensorRef<'_>)> = None;
         for (spec, value) in schema.args.iter().zip(values) {
             if !fits(spec.kind, value) {
-                let got = match value {
-                    Arg::Absent => "nothing".to_string(),
-                    Arg::Tensor(t) => t.describe(),
-                    other => format!("{other:?}"),
-                };
+                let got = value.to_string();
                 let rule = format!("it is {}", spec.kind.describe());
                 fail!(InvalidArgument, schema.name, spec.name, got, rule, "pass what the schema asks for");
             }
@@ -165,11 +161,7 @@ impl<'a> Args<'a> {
     }
 
     fn wrong_kind(&self, i: usize) -> Error {
-        let got = match self.values.get(i) {
-            Some(Arg::Tensor(t)) => t.describe(),
-            Some(Arg::Absent) | None => "nothing".into(),
-            Some(other) => format!("{other:?}"),
-        };
+        let got = self.values.get(i).unwrap_or(&Arg::Absent).to_string();
         let rule = format!("it is {}", self.schema.args[i].kind.describe());
         Error::InvalidArgument(Complaint::new(
             self.op(),

@@ -75,7 +75,8 @@ impl Drop for Fallback {
 /// Lets blocked calls of one op, or of every op, that have no blocked kernel run on the strided kernel. Operands are
 /// reordered, and results are reordered back to the first operand's layout. This holds for the whole process, until the
 /// returned value is dropped. `tell` is called once for each op, after its first fallback. The ledger records every reorder
-/// as [`Cause::Fallback`](ledger::Cause::Fallback), and `deny_reorders` forbids it.
+/// as [`Cause::Fallback`](ledger::Cause::Fallback), and `deny_reorders` forbids it. Several values may live at once, also for the
+/// same op, and may be dropped in any order: an op falls back while one of them allows it, and each hears of each op once.
 ///
 /// A process starts with the fallback off; such a call is then an [`UnsupportedOp`](crate::Error::UnsupportedOp).
 pub fn allow_fallback(op: Option<&str>, tell: impl Fn(&FallbackNote) + Send + Sync + 'static) -> Fallback {

@@ -359,7 +359,7 @@ pub(crate) fn read_values<P: Params>(op: &'static str, values: &[(&str, Value)])
                 InvalidArgument,
                 op,
                 name.to_string(),
-                format!("{value:?}"),
+                value.to_string(),
                 "it is no tensor",
                 "pass a number"
             )

@@ -55,7 +55,7 @@ impl BoundOp {
                 InvalidArgument,
                 op.to_string(),
                 "op",
-                format!("`{op}`"),
+                format!("`{}`", op.escape_debug()),
                 "no op has this name",
                 "`blocktensor::dispatch::ops()` lists them"
             )
@@ -82,6 +82,24 @@ impl BoundOp {
                 return Err(complain(name, "two values", "it takes one".into()));
             }
         }
+        // By argument, not by input: a list's name stands once for each of its tensors.
+        let place = |name: &str| schema.args.iter().position(|a| a.name == name && a.kind.is_tensor());
+        let order = || {
+            let names = schema.args.iter().filter(|a| a.kind.is_tensor()).map(|a| a.name);
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let came = || match inputs {
+            [] => "no inputs".to_string(),
+            _ => format!("`{}`", inputs.join("`, `")),
+        };
+        if let Some(name) = inputs.iter().find(|name| place(name).is_none()) {
+            let got = format!("`{}`", name.escape_debug());
+            return Err(complain("inputs", &got, format!("the op has no such input; it takes {}", order())));
+        }
+        if !inputs.is_sorted_by_key(|name| place(name)) {
+            let rule = format!("inputs are in the schema's order: {}", order());
+            return Err(complain("inputs", &came(), rule));
+        }
         let mut left = inputs;
         let (mut args, mut names) = (Vec::new(), Vec::new());
         for spec in schema.args {
@@ -95,7 +113,8 @@ impl BoundOp {
                     return Err(complain(spec.name, "two inputs", "it is one tensor".into()));
                 }
                 if count == 0 && matches!(spec.kind, ArgKind::Data | ArgKind::Param | ArgKind::Plain) {
-                    return Err(complain(spec.name, "nothing", "it is an input of every call".into()));
+                    let rule = format!("`{}` is an input of every call", spec.name);
+                    return Err(complain("inputs", &came(), rule));
                 }
                 names.extend(std::iter::repeat_n(spec.name, count));
                 if count == 1 { Bound::Tensor } else { Bound::Absent }
@@ -112,16 +131,12 @@ impl BoundOp {
                 match ParamValue::of(arg).filter(|_| op::args::fits(spec.kind, &arg)) {
                     Some(value) => Bound::Param(value),
                     None => {
-                        let got = given.map_or("nothing".to_string(), |v| format!("{v:?}"));
+                        let got = given.map_or("nothing".to_string(), |v| v.to_string());
                         return Err(complain(spec.name, &got, format!("it is {}", spec.kind.describe())));
                     }
                 }
             });
             left = &left[count..];
-        }
-        if let Some(name) = left.first() {
-            let rule = "inputs are tensor arguments in the schema's order".to_string();
-            return Err(complain(name, &format!("{inputs:?}"), rule));
         }
         Ok(BoundOp { op, inputs: names, args })
     }

@@ -120,7 +120,7 @@ impl LinearShape {
                 "x",
                 format!("{x:?}"),
                 format!("the weights {weights:?} take {k} inputs"),
-                "flatten it so that its last dimension has as many"
+                format!("pass rows of {k} numbers, for example flattened ones")
             );
         }
         if let Some(b) = bias

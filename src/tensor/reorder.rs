@@ -97,6 +97,31 @@ impl BlockedTensor {
         })
     }
 
+    /// As [`reorder_to`](BlockedTensor::reorder_to), into an existing tensor, in its layout. Between tensors of one layout it is
+    /// a copy, which is no reorder.
+    ///
+    /// # Errors
+    /// `ShapeMismatch`, `DTypeMismatch`; `Aliasing` while another tensor shares the storage of `dst`; `ReorderDenied`. On an
+    /// error `dst` is unchanged.
+    #[track_caller]
+    pub fn reorder_into(&self, dst: &mut BlockedTensor) -> Result<()> {
+        let op = "reorder_into";
+        same_shape(op, &dst.dims, &self.dims)?;
+        same_dtype(op, "dst", dst.dtype, self.dtype)?;
+        let layout = dst.layout;
+        let (_, bytes) = checked(op, &self.dims, &layout, self.dtype)?;
+        let out = unshared(op, &mut dst.storage)?.as_bytes_mut();
+        if layout == self.layout {
+            out[..bytes].copy_from_slice(&self.storage.as_bytes()[..bytes]);
+            return Ok(());
+        }
+        ledger::reorder(self.moving(op, &layout, bytes, Location::caller()), || {
+            let elem = self.dtype.size_bytes();
+            pack::reorder(elem, self.storage.as_bytes(), &self.layout, &self.dims, &layout, out);
+            Ok(())
+        })
+    }
+
     fn moving<'a>(
         &'a self,
         op: &'static str,

@@ -7,6 +7,7 @@
 
 pub mod cases;
 mod extreme_sizes;
+mod followed;
 mod tensors_and_files;
 
 use blocktensor::dispatch::{self, Value};

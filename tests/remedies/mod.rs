@@ -1,7 +1,7 @@
 //! Remedies are followed: the call that an error names is made, and the first call is made again with what it gave. It then
 //! succeeds, or meets the next true limit. No error comes back, and every call that a remedy names can be made.
 
-mod calls;
+pub mod calls;
 
 use std::collections::BTreeSet;
 

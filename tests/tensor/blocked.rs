@@ -193,3 +193,24 @@ fn blocked_clones_share_storage_across_threads() {
     shared(&b);
     assert_eq!(format!("{:?}", b.clone()), "BlockedTensor { f32 [1, 20, 3, 5] nChw16c }");
 }
+
+#[test]
+fn reorder_into_another_blocked_layout_writes_every_element_and_the_padding() {
+    let values: Vec<f32> = (0..2 * 19 * 3 * 4).map(|i| i as f32).collect();
+    let x = StridedTensor::from_slice(&values, &[2, 19, 3, 4]).unwrap();
+    let of_block = |block| Layout::blocked_activation(4, block).unwrap();
+    let from = x.to_blocked(&of_block(8)).unwrap();
+    for block in [4, 8, 16, 32] {
+        let mut to = BlockedTensor::full(&[2, 19, 3, 4], -1f32, &of_block(block)).unwrap();
+        let (result, book) = record(|| from.reorder_into(&mut to));
+        result.unwrap();
+        assert_eq!(book.reorders.len(), usize::from(block != 8), "{block}");
+        to.check_tail().unwrap();
+        assert_eq!(to.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap(), values);
+        let shared = to.clone();
+        assert!(matches!(from.reorder_into(&mut to), Err(Error::Aliasing(_))));
+        drop(shared);
+        let denied = deny_reorders(|| from.reorder_into(&mut to));
+        assert_eq!(denied.is_err(), block != 8);
+    }
+}

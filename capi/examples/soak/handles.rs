@@ -7,7 +7,7 @@ use blocktensor_c::*;
 
 use crate::shapes::{dims, integers};
 
-fn ok(call: &str, status: i32) -> Result<(), String> {
+pub fn ok(call: &str, status: i32) -> Result<(), String> {
     if status == 0 {
         return Ok(());
     }
@@ -16,7 +16,7 @@ fn ok(call: &str, status: i32) -> Result<(), String> {
     Err(format!("{call}: status {status}, {}", text.to_string_lossy()))
 }
 
-fn tensor(seed: usize, dims: &[usize]) -> Result<bt_handle, String> {
+pub fn tensor(seed: usize, dims: &[usize]) -> Result<bt_handle, String> {
     let data = integers(seed, dims.iter().product());
     let dims: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
     let mut out = 0;

@@ -7,6 +7,7 @@
 mod handles;
 mod memory;
 mod models;
+mod scoped;
 mod shapes;
 
 use std::process::ExitCode;
@@ -109,7 +110,8 @@ fn round(first: usize, models: &models::Models) -> Result<(), String> {
             let shape = i * 1237 % SHAPES;
             let one = || {
                 shapes::run(shape).map_err(|e| format!("shape {shape}: {e}"))?;
-                handles::run(shape).map_err(|e| format!("C interface, shape {shape}: {e}"))
+                handles::run(shape).map_err(|e| format!("C interface, shape {shape}: {e}"))?;
+                scoped::run(shape).map_err(|e| format!("C scope, shape {shape}: {e}"))
             };
             // With a team, and without.
             note(if i.is_multiple_of(2) { blocktensor::run(one) } else { one() });

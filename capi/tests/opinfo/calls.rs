@@ -23,7 +23,9 @@ impl Drop for Held {
 fn failure(status: bt_status) -> Failure {
     assert_eq!(bt_last_error_code(), status);
     // SAFETY: this thread's, until its next failing call.
-    (status, unsafe { CStr::from_ptr(bt_last_error_message()) }.to_str().unwrap().to_string())
+    let text = unsafe { CStr::from_ptr(bt_last_error_message()) }.to_str().unwrap();
+    crate::support::words::check(text);
+    (status, text.to_string())
 }
 
 fn held(status: bt_status, out: bt_handle) -> Result<Held, Failure> {

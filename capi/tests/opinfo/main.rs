@@ -11,6 +11,8 @@ mod calls;
 mod compare;
 mod forms;
 mod samples;
+#[path = "../support/mod.rs"]
+mod support;
 
 use calls::{Failure, Given, Held, call, schema, tensor};
 use compare::differences;

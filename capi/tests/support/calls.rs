@@ -300,6 +300,18 @@ pub fn inside<F: FnMut() -> bt_status>(scope: Scope, mut f: F) -> bt_status {
     unsafe { scope(Some(body::<F>), (&raw mut f).cast()) }
 }
 
+/// Runs a closure inside `bt_record`: its status, and the ledger's text.
+pub fn recorded<F: FnMut() -> bt_status>(mut f: F) -> (bt_status, bt_handle) {
+    unsafe extern "C" fn body<F: FnMut() -> bt_status>(context: *mut c_void) -> bt_status {
+        // SAFETY: the closure of `recorded`, which is not used elsewhere meanwhile.
+        unsafe { (*context.cast::<F>())() }
+    }
+    let mut book = 0;
+    // SAFETY: the body gets its closure, which outlives the call; a place for the result.
+    let status = unsafe { bt_record(Some(body::<F>), (&raw mut f).cast(), &mut book) };
+    (status, book)
+}
+
 /// Frees them all.
 pub fn free(handles: &[bt_handle]) {
     handles.iter().for_each(|&h| assert_eq!(bt_free(h), 0));
@@ -316,5 +328,7 @@ pub fn blocked_as(t: bt_handle, layout: &CStr) -> bt_handle {
 
 /// The text of this thread's last error.
 pub fn last() -> String {
-    super::text(bt_last_error_message())
+    let text = super::text(bt_last_error_message());
+    super::words::check(&text);
+    text
 }

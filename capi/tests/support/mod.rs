@@ -3,6 +3,7 @@
 
 pub mod calls;
 pub mod programs;
+pub mod words;
 
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
@@ -53,6 +54,7 @@ pub fn outcome<T>(status: bt_status, value: T) -> Outcome<T> {
     assert_eq!(bt_last_error_code(), status);
     // SAFETY: this thread's, until its next failing call.
     let text = unsafe { CStr::from_ptr(bt_last_error_message()) }.to_str().unwrap().to_string();
+    words::check(&text);
     Err((status, text))
 }
 

@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}; {}", path.display(), remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -57,6 +57,15 @@ pub enum Error {
     /// A tensor could not be made.
     #[error(transparent)]
     Engine(#[from] blocktensor::Error),
+}
+
+fn remedy(why: &std::io::Error) -> &'static str {
+    match why.kind() {
+        std::io::ErrorKind::NotFound => "pass the path of an existing file",
+        std::io::ErrorKind::IsADirectory => "pass the path of the model's file in it",
+        std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
+        _ => "check the path and the disk",
+    }
 }
 
 impl Error {

@@ -2,6 +2,7 @@
 //! the live handles and the elements of tensors. At the end all is freed.
 #![no_main]
 
+mod into;
 mod ops;
 mod rest;
 mod tensors;
@@ -36,6 +37,9 @@ const SIZES: [usize; 6] = [4, 2, 2, 1, 1, 4];
 enum Kind {
     Tensor { dtype: i32, dims: Vec<usize>, blocked: bool, bytes: Option<Vec<u8>> },
     Packed,
+    Description,
+    Operator,
+    Writer,
     Dict(Vec<String>),
     Text,
 }
@@ -149,7 +153,7 @@ impl State<'_> {
     }
 
     fn step(&mut self) {
-        match self.input.below(20) {
+        match self.input.below(24) {
             0 | 1 => self.make(),
             2 => self.wrap(),
             3 => self.info(),
@@ -164,6 +168,10 @@ impl State<'_> {
             14 => self.describe(),
             15 => self.dlpack(),
             16 => self.others(),
+            17 => self.description(),
+            18 => self.operator(),
+            19 => self.run_into(),
+            20 => self.writer(),
             _ => self.free(),
         }
     }

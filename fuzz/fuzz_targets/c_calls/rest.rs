@@ -11,7 +11,8 @@ impl State<'_> {
         if self.depth == 2 {
             return;
         }
-        let (which, null) = (self.input.below(3), self.input.one_in(8));
+        let (which, null) = (self.input.below(4), self.input.one_in(8));
+        let known = self.known.len();
         self.depth += 1;
         self.denied += usize::from(which == 1);
         let mut out = UNTOUCHED;
@@ -22,12 +23,20 @@ impl State<'_> {
             match which {
                 0 => bt_run(f, context),
                 1 => bt_deny_reorders(f, context),
-                _ => bt_record(f, context, &mut out),
+                2 => bt_record(f, context, &mut out),
+                _ => bt_scope(f, context),
             }
         };
         self.depth -= 1;
         self.denied -= usize::from(which == 1);
         assert_eq!(null, status == NULL_POINTER, "{status}");
+        if which == 3 {
+            // The scope freed what was made in it and is not freed yet.
+            for k in self.known[known..].iter_mut().filter(|k| k.live) {
+                k.live = false;
+                self.live -= 1;
+            }
+        }
         if which == 2 && status == 0 {
             self.add(out, Kind::Text);
         } else {
@@ -65,9 +74,10 @@ impl State<'_> {
             0 => bt_clear_cache(),
             1 => {
                 let (version, size) =
-                    (self.input.below(3) as u32, self.input.pick(&[0, 8, 24, size_of::<bt_api>(), 1 << 20]));
+                    (self.input.below(5) as u32, self.input.pick(&[0, 8, 24, size_of::<bt_api>(), 1 << 20]));
                 let table = bt_get_api(version, size);
-                let good = version == BT_ABI_VERSION && (size == 24 || size == size_of::<bt_api>());
+                let runs = (BT_ABI_OLDEST..=BT_ABI_VERSION).contains(&version);
+                let good = runs && (size == 24 || size == size_of::<bt_api>());
                 assert_eq!(!table.is_null(), good, "{version} {size}");
             }
             2 => assert_eq!(bt_abi_version(), BT_ABI_VERSION),

@@ -119,13 +119,22 @@ fn run_split(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let sizes = if sizes.len() > 1 {
         sizes
     } else {
-        let size = sizes.first().copied().unwrap_or(0);
-        if let TensorRef::Strided(x) = x {
-            return results.views(to_tensors(x.split(size, axis)?));
-        }
+        let Some(&size) = sizes.first() else {
+            fail!(
+                InvalidArgument,
+                op,
+                "sizes",
+                "[]",
+                "it has a size at least",
+                "pass the sizes of the pieces"
+            )
+        };
         if size == 0 && whole != 0 {
             let rule = format!("axis {axis} has size {whole}, which no number of empty pieces makes up");
-            fail!(InvalidArgument, op, "sizes", "0", rule, "pass 1 or more");
+            fail!(InvalidArgument, op, "sizes", "[0]", rule, "pass 1 or more");
+        }
+        if let TensorRef::Strided(x) = x {
+            return results.views(to_tensors(x.split(size, axis)?));
         }
         equal_sizes(op, whole, size, if size == 0 { 1 } else { whole.div_ceil(size).max(1) })?
     };
