@@ -96,12 +96,11 @@ fn fits_winograd(network: &Network, node: &Node, choice: &Choice) -> bool {
     };
     let Ok(native) = Layout::native_activation(4) else { return false };
     let in_native = |desc: &blocktensor::TensorDesc| desc.layout() == Some(&native);
-    let weights = network.tensor(node.inputs[1]).dims();
     node.op.op() == "conv2d"
         && choice.unpacked
         && in_native(&choice.inputs[0].1)
         && in_native(&choice.outputs[0])
-        && weights.ends_with(&[3, 3])
+        && super::pack::weights_of(node).is_some_and(|id| network.tensor(id).dims().ends_with(&[3, 3]))
         && ones("stride")
         && ones("dilation")
 }

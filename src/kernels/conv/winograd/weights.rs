@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use super::points::{MAX_POINTS, Points};
+use crate::simd::prefetch;
 use crate::simd::vectors::{Vector, VectorLoop};
 
 /// Transforms the weights of some input channels and one or two output blocks, in f32.
@@ -25,6 +26,9 @@ impl<T: Points, const B: usize> VectorLoop<B> for WeightTransform<'_, T, B> {
             for (o, from) in self.from.iter().enumerate().take(self.output_blocks) {
                 let from = &from[block * 9 * B..][..9 * B];
                 for lane in 0..B {
+                    for tap in 0..9 {
+                        prefetch(&from[tap * B + lane..][..1], 9 * B * size_of::<[f32; B]>());
+                    }
                     // No closures: one that the compiler does not inline is compiled for the baseline.
                     let down = [
                         T::taps::<V, B>(proof, column(proof, from, lane, 0)),
