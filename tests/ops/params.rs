@@ -152,6 +152,14 @@ fn assert_refused(result: Result<BoundOp, Error>, op: &str, argument: &str) {
     assert!([&*c.got, &*c.rule, &*c.remedy].iter().all(|text| !text.is_empty()), "{c:?}");
 }
 
+/// Fails unless the error is about the inputs, and names this one.
+#[track_caller]
+fn assert_inputs_refused(result: Result<BoundOp, Error>, op: &str, input: &str) {
+    let text = result.as_ref().err().map(Error::to_string).unwrap_or_default();
+    assert_refused(result, op, "inputs");
+    assert!(text.contains(&format!("`{input}`")), "{text}");
+}
+
 #[test]
 fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
     let (mut tensors, mut missing) = (0, 0);
@@ -160,7 +168,11 @@ fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
         let (inputs, params) = required(op);
         let bind = |inputs: &[&str], params: &Params| BoundOp::new(name, inputs, params);
 
-        assert_refused(bind(&[&inputs[..], &["no_such_input"]].concat(), &params), name, "no_such_input");
+        assert_inputs_refused(
+            bind(&[&inputs[..], &["no_such_input"]].concat(), &params),
+            name,
+            "no_such_input",
+        );
         assert_refused(
             bind(&inputs, &with(&params, "no_such_parameter", 1.into())),
             name,
@@ -175,15 +187,15 @@ fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
                 continue;
             }
             let rest: Vec<&str> = inputs.iter().copied().filter(|other| other != input).collect();
-            assert_refused(bind(&rest, &params), name, input);
+            assert_inputs_refused(bind(&rest, &params), name, input);
             let twice: Vec<&str> = [&inputs[..=i], &inputs[i..]].concat();
-            assert_refused(bind(&twice, &params), name, input);
+            assert_inputs_refused(bind(&twice, &params), name, input);
             tensors += 1;
             // Inputs in another order than the schema: the first of the two is missing at its place.
             if i + 1 < inputs.len() {
                 let mut swapped = inputs.clone();
                 swapped.swap(i, i + 1);
-                assert_refused(bind(&swapped, &params), name, input);
+                assert_inputs_refused(bind(&swapped, &params), name, input);
             }
         }
 
@@ -206,7 +218,7 @@ fn bad_inputs_and_parameters_are_errors_that_name_op_and_argument() {
     assert!(tensors > 100 && missing > 20, "{tensors} {missing}");
     assert_refused(BoundOp::new("no_such_op", &["x"], &[]), "no_such_op", "op");
     // `bias` comes after `weights` in the schema.
-    assert_refused(BoundOp::new("conv2d", &["x", "bias", "weights"], &[]), "conv2d", "weights");
+    assert_inputs_refused(BoundOp::new("conv2d", &["x", "bias", "weights"], &[]), "conv2d", "weights");
 }
 
 #[test]

@@ -285,3 +285,61 @@ fn what_winograd_cannot_compute_is_refused_with_the_reason() {
     let error = "winograd6".parse::<Algorithm>().unwrap_err().to_string();
     assert!(error.contains("winograd2, winograd4"), "{error}");
 }
+
+/// Data that is hard on rounding: the error stays within a few units of what was added, as of a direct convolution; where sums
+/// cancel (an offset of 1000), little of the result is left in both.
+#[test]
+fn hostile_data_keeps_its_error_beside_what_was_added() {
+    let mut rng = Rng(29);
+    let problem = Problem::new([1, 64, 32], [1, 12, 12], [1, 3, 3]).padded([0, 1, 1]);
+    let layout = Layout::native_activation(4).unwrap();
+    type Change = fn(usize, f32) -> f32;
+    let kinds: [(&str, Change); 5] = [
+        ("offset", |_, v| v + 1000.0),
+        ("alternating", |i, v| if i % 2 == 0 { v.abs() } else { -v.abs() }),
+        ("large", |_, v| v * 1e20),
+        ("small", |_, v| v * 1e-20),
+        ("outlier", |i, v| if i == 777 { 1e6 } else { v }),
+    ];
+    for (kind, change) in kinds {
+        let mut case = Case::new(&mut rng, problem.clone());
+        let x: Vec<f32> = case.x.to_vec::<f32>().unwrap();
+        let x: Vec<f32> = x.into_iter().enumerate().map(|(i, v)| change(i, v)).collect();
+        let (w, b) = (case.w.to_vec::<f32>().unwrap(), case.b.to_vec::<f32>().unwrap());
+        (case.want, case.magnitude) = problem.solve(&x, &w, Some(&b));
+        case.x = StridedTensor::from_slice(&x, case.x.dims()).unwrap();
+        let blocked = case.x.to_blocked(&layout).unwrap();
+        for way in WAYS {
+            case.check(
+                &format!("{kind} {way:?}"),
+                &case.packed(way, case.params(way.0), &blocked).run(&blocked).unwrap(),
+            );
+        }
+    }
+}
+
+/// An infinity or NaN reaches the tiles that read it, and no pixel beyond.
+#[test]
+fn an_infinity_reaches_its_tiles_and_no_farther() {
+    let mut rng = Rng(31);
+    let problem = Problem::new([1, 16, 16], [1, 24, 24], [1, 3, 3]).padded([0, 1, 1]);
+    let layout = Layout::native_activation(4).unwrap();
+    for value in [f32::INFINITY, f32::NAN] {
+        let case = Case::new(&mut rng, problem.clone());
+        let mut x = case.x.to_vec::<f32>().unwrap();
+        x[11 * 24 + 13] = value;
+        let x = StridedTensor::from_slice(&x, &[1, 16, 24, 24]).unwrap().to_blocked(&layout).unwrap();
+        for way in WAYS {
+            let y = case.packed(way, case.params(way.0), &x).run(&x).unwrap();
+            y.check_tail().unwrap();
+            let y = y.to_strided(MemoryFormat::Contiguous).unwrap().to_vec::<f32>().unwrap();
+            for (i, v) in y.iter().enumerate() {
+                let (row, column) = (i / 24 % 24, i % 24);
+                let reads = row.abs_diff(11) <= 1 && column.abs_diff(13) <= 1;
+                let near = row.abs_diff(11) <= way.0 && column.abs_diff(13) <= way.0;
+                assert!(!reads || !v.is_finite(), "{way:?} {value} {i}");
+                assert!(near || v.is_finite(), "{way:?} {value} {i}");
+            }
+        }
+    }
+}

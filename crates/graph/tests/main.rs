@@ -1,5 +1,6 @@
 //! Graphs, plans and runs.
 
+mod algorithms;
 mod errors;
 mod faults;
 mod passes;

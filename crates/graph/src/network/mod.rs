@@ -15,6 +15,8 @@ pub(crate) use links::Links;
 use crate::constant::Constant;
 use crate::error::Result;
 use crate::expand::{Kind, Value};
+use crate::plan::value_of;
+use blocktensor::ops::Algorithm;
 
 /// A tensor of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -116,8 +118,17 @@ impl Operation {
         all.filter(|key| key.reorders().is_some() && bound.registered().kernel(*key).is_some()).collect()
     }
 
-    /// What the results are for row-major operands. An op that only backends of other crates have is asked there.
+    /// What the results are for row-major operands. An op that only backends of other crates have is asked there; a convolution
+    /// whose algorithm needs a layout of its own, or a planner, as a direct one.
     pub(crate) fn results(&self, plain: &[TensorDesc]) -> blocktensor::Result<Vec<TensorDesc>> {
+        if let (Some(op), Some(ParamValue::Str(word))) = (self.bound(), self.param("algorithm"))
+            && word != "direct"
+        {
+            word.parse::<Algorithm>()?;
+            let others = op.params().filter(|(name, _)| *name != "algorithm");
+            let params: Vec<_> = others.map(|(name, value)| (name, value_of(value))).collect();
+            return BoundOp::of(op.registered(), op.inputs(), &params)?.infer(plain);
+        }
         self.infer(plain).or_else(|error| {
             let Some(key) = self.foreign_keys().first().copied() else { return Err(error) };
             if !matches!(error, blocktensor::Error::UnsupportedOp(_)) {
