@@ -31,6 +31,8 @@ use clap::Parser as _;
 use args::{Cli, Command};
 use failure::{Failure, one_line};
 
+pub use progress::Progress;
+
 /// What a command prints on the standard output, and why it failed if it did.
 type Outcome = (String, Result<(), Failure>);
 
