@@ -3,7 +3,7 @@
 #
 #   scripts/python.sh wheel    the wheel alone, in dist/ of the target folder, with its tag and its size
 #   scripts/python.sh test     the wheel, installed and tested with numpy
-#   scripts/python.sh torch    the same, and the PyTorch part (an environment of its own, about 2 GB)
+#   scripts/python.sh torch    the same, and the PyTorch part (an environment of its own, about 6 GB)
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -69,8 +69,16 @@ checked "$tools"
 
 free=$(df -Pk "$cache" | awk 'NR == 2 {print $4}')
 [ "$free" -gt 10485760 ] || fail "the torch part needs 10 GB of disk; $((free / 1048576)) GB are free in $cache"
+# PYTHON_TORCH_ENV names an environment that has torch already; the package is not installed into it.
 peers="${PYTHON_TORCH_ENV:-$cache/python-torch-env}"
-[ -n "${PYTHON_TORCH_ENV:-}" ] ||
-    environment "$peers" 'numpy>=2' pytest torch torchvision
-checked "$peers"
-(cd crates/python && "$peers/bin/python" -m pytest -q tests_torch)
+[ -n "${PYTHON_TORCH_ENV:-}" ] || environment "$peers" 'numpy>=2' torch torchvision timm
+beside="$CARGO_TARGET_DIR/python-torch"
+rm -rf "$beside"
+"$peers/bin/pip" install --quiet --disable-pip-version-check --target "$beside" --no-deps "$wheel"
+"$peers/bin/pip" install --quiet --disable-pip-version-check --target "$beside" pytest
+export PYTHONPATH="$beside"
+(
+    cd crates/python
+    "$tools/bin/basedpyright" --pythonpath "$peers/bin/python" python/blocktensor/torch
+    "$peers/bin/python" -m pytest -q -p no:cacheprovider tests_torch
+)
