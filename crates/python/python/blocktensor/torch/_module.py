@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import fx
 from torch.utils import _pytree as pytree
+from torch.utils.dlpack import to_dlpack
 
 from .._errors import InvalidArgument, PackMismatch, ReorderDenied, UnsupportedOp
-from .._native import Plan, load_plan
+from .._native import Plan, Tensor, load_plan
 from ._export import Program, error, export, module_of
 from ._lower import Lowering, Missing
 
@@ -220,6 +221,23 @@ def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
     return {name: digest(x) for name, x in state.items()}
 
 
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, torch.Tensor)
+
+
+def _shared(t: Tensor) -> torch.Tensor:
+    return torch.from_dlpack(t.__dlpack__(max_version=(1, 1)))
+
+
+def _direct(program: Program | None, plan: ModelPlan | Plan) -> tuple[Plan, int] | None:
+    """The plan and its number of inputs, where the module takes its inputs and returns its only output."""
+    if program is None or isinstance(plan, Plan) or len(plan.regions) != 1:
+        return None
+    region = plan.regions[0]
+    is_plain = region.inputs == program.inputs and region.outputs == program.outputs and program.spec.is_leaf()
+    return (region.plan, len(region.inputs)) if region.plan is not None and is_plain else None
+
+
 class BlockedModule(torch.nn.Module):
     """A model whose weights are packed. It is for inference, and for inputs of the sizes that it was made for."""
 
@@ -237,15 +255,18 @@ class BlockedModule(torch.nn.Module):
         self._program = program
         self._options, self._reorders, self._partial = options, reorders, partial
         self._packed = _digests(program.exported.state_dict) if program is not None else {}
+        self._direct = _direct(program, plan)
 
     def forward(self, *args: Any) -> Any:
         """Runs the plan."""
         if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in args):
             text = "argument `input`: got a tensor that requires a gradient, but packed modules are for inference"
             raise error(InvalidArgument, text, "call it under `torch.no_grad()`")
+        if self._direct is not None and len(args) == self._direct[1] and all(map(_is_tensor, args)):
+            return _shared(self._direct[0].run(*map(to_dlpack, args))[0])
         leaves = pytree.tree_leaves(args)
         if isinstance(self.plan, Plan):
-            results = [torch.from_dlpack(t) for t in self.plan.run(*leaves)]
+            results = [_shared(t) for t in self.plan.run(*leaves)]
             return results[0] if len(results) == 1 else tuple(results)
         assert self._program is not None
         program = self._program
@@ -260,7 +281,7 @@ class BlockedModule(torch.nn.Module):
             # Rows of PyTorch's own calls may lie in any order; a model's inputs are checked by the plan.
             inputs = [values[x] if x in program.inputs else values[x].contiguous() for x in region.inputs]
             results = region.plan.run(*inputs)
-            values.update(zip(region.outputs, map(torch.from_dlpack, results), strict=True))
+            values.update(zip(region.outputs, map(_shared, results), strict=True))
         returned = [self._value(x, values) if isinstance(x, fx.Node) else x for x in program.outputs]
         return pytree.tree_unflatten(returned, program.spec)
 
@@ -311,6 +332,7 @@ class BlockedModule(torch.nn.Module):
         own.clear()
         own.update(replaced)
         self.plan = _checked(_plan(self._program, self._options), self._reorders, self._partial)
+        self._direct = _direct(self._program, self.plan)
         self._packed = _digests(replaced)
         return torch.nn.modules.module._IncompatibleKeys([], [])
 
