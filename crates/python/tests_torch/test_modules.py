@@ -238,6 +238,7 @@ CALLS = {
     "softmax": lambda x: x.softmax(-1),
     "attention": lambda x: F.scaled_dot_product_attention(x, x, x),
     "einsum": lambda x: torch.einsum("b c i d, b d c j -> c b j i", x, x.permute(0, 3, 1, 2)),
+    "normalize": lambda x: F.normalize(x, dim=1).clamp_min(-0.5),
     "nearest": lambda x: F.interpolate(x, scale_factor=2),
     "bilinear": lambda x: F.interpolate(x, (40, 50), mode="bilinear", align_corners=True),
     "pad": lambda x: F.pad(x, (1, 2, 3, 4), mode="reflect"),

@@ -15,6 +15,13 @@ from ._values import Unsupported, Value
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
+#: Ops of tensors alone, which need none of the table: the number of their tensors.
+_PLAIN = {
+    schema["name"]: len(schema["args"])
+    for schema in _native.schemas()
+    if schema["name"] in TABLE and len(schema["args"]) <= 2 and all(a["kind"] == "tensor" for a in schema["args"])
+}
+
 #: What PyTorch calls functions that the table has under aten's name.
 _NAMES = {"concat": "cat", "concatenate": "cat"}
 
@@ -76,8 +83,10 @@ class EagerTensor:
     no kernel raises `UnsupportedOp`: nothing is reordered or computed elsewhere.
     """
 
+    __slots__ = ("data",)
+
     def __init__(self, data: Tensor | torch.Tensor) -> None:
-        self.data = data if isinstance(data, Tensor) else _native.from_dlpack(data.detach())
+        self.data: Tensor = data if isinstance(data, Tensor) else _native.from_dlpack(data.detach())
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
@@ -185,7 +194,10 @@ class EagerTensor:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return _call(getattr(func, "__name__", str(func)), args, dict(kwargs or {}))
+        name = getattr(func, "__name__", "")
+        if not kwargs and len(args) == _PLAIN.get(name) and all(type(x) is EagerTensor for x in args):
+            return EagerTensor(_native.call(name, None, *[x.data for x in args]))
+        return _call(name or str(func), args, dict(kwargs or {}))
 
 
 def _call(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:

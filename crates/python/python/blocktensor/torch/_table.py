@@ -297,6 +297,19 @@ def clamp(b: Builder, x: Value, low: float | None = None, high: float | None = N
     return b.op("clamp", x=x, min=low, max=high)
 
 
+@aten("clamp_min", "clamp_max")
+def clamp_one(b: Builder, x: Value, bound: float) -> Value:
+    return b.op("clamp", x=x, **{b.name.removeprefix("clamp_"): bound})
+
+
+@aten("linalg_vector_norm")
+def vector_norm(b: Builder, x: Value, ord: float = 2, dim: Any = (), keepdim: bool = False, *, dtype: Any = None) -> Value:
+    if ord != 2:
+        raise Unsupported(f"the norm of order {ord}; write it with powers and sums")
+    axes = [dim] if isinstance(dim, int) else list(dim or ())
+    return b.op("sqrt", x=b.op("sum", x=b.op("square", x=x), axes=axes, keepdim=keepdim))
+
+
 @aten("gelu")
 def gelu(b: Builder, x: Value, approximate: str = "none") -> Value:
     return b.op("gelu" if approximate == "none" else "gelu_tanh", x=x)
@@ -360,7 +373,8 @@ def reduce(b: Builder, x: Value, dim: Any = (), keepdim: bool = False, *, dtype:
 
 @aten("flatten", "view", "reshape", "unflatten", "_unsafe_view", "view_as", "squeeze")
 def reshape(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
-    return b.op("reshape", x=x, dims=b.result_shape())
+    # In a plan a view of what is no view is a copy of its own, and passes look for views.
+    return b.op("view", x=x, dims=b.result_shape())
 
 
 @aten("unsqueeze")
