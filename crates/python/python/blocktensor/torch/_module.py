@@ -120,8 +120,9 @@ class ModelPlan:
     def __repr__(self) -> str:
         planned = [region for region in self.regions if region.plan is not None]
         calls, steps = len(self.program.nodes), sum(len(r.plan.steps) for r in planned if r.plan is not None)
-        s = "" if len(planned) == 1 else "s"
-        lines = [f"{self.program.name}: {calls} calls, {len(planned)} region{s}, {steps} steps, {len(self.reorders)} reorders"]
+        counts = [(calls, "call"), (len(planned), "region"), (steps, "step"), (len(self.reorders), "reorder")]
+        counted = ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)
+        lines = [f"{self.program.name}: {counted}"]
         for region in planned:
             assert region.plan is not None
             lines += ["", region.plan.explain().rstrip()]
