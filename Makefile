@@ -19,12 +19,13 @@ PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
 
-.PHONY: help demo test install deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
+.PHONY: help demo test install wheel python python-torch deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
 	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
 	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
+	@echo "make wheel         the Python package; make python also tests it, make python-torch the PyTorch part too"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
 	@echo "make soak          MINUTES=20 of shapes, models and C handles in turn: memory stays flat, or it fails"
 	@echo "make sanitize      all tests under AddressSanitizer and LeakSanitizer"
@@ -84,6 +85,16 @@ ifndef LIBRARY
 	@$(CARGO) build --release $(FEATURES) --package blocktensor-capi
 endif
 	@scripts/install.sh "$(or $(LIBRARY),$(CARGO_TARGET_DIR)/release)"
+
+# Environments of their own in the cache folder.
+wheel: setup
+	@scripts/python.sh wheel
+
+python: setup
+	@scripts/python.sh test
+
+python-torch: setup
+	@scripts/python.sh torch
 
 # Stricter than in `make test`: it is an error if advisories cannot be fetched.
 deny:

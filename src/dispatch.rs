@@ -11,5 +11,5 @@ pub use crate::op::fallback::{Fallback, FallbackNote, allow_fallback};
 pub use crate::op::kernel::{Engine, Kernel, KernelFn, Op, Outputs, PreferredFn};
 pub use crate::op::results::{KernelResult, Results, Stop};
 pub use crate::op::schema::{self, ArgKind, ArgSpec, Schema};
-pub use crate::registry::{Registrar, call, op, ops, register, register_backend};
+pub use crate::registry::{Registrar, call, call_in_order, op, ops, register, register_backend};
 pub use crate::reorders::Reorders;

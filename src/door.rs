@@ -16,62 +16,65 @@ pub enum Door {
     Rust,
     /// C: the functions of `blocktensor.h`, where `t` is the tensor that the error is about.
     C,
+    /// Python: the functions and methods of the package `blocktensor`.
+    Python,
 }
 
-/// Calls in Rust, and what they are in C. `{}` stands for any text.
-const CALLS: &[(&str, &str)] = &[
-    ("to_strided(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)"),
-    ("to_strided", "bt_to_strided"),
-    ("to_blocked", "bt_to_blocked"),
-    ("to_blocked(&Layout::native().0)", "bt_to_blocked(t, NULL, &out)"),
-    ("to_blocked(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)"),
-    ("reorder_to(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)"),
-    ("reorder_to(&\"{}\".parse()?)", "bt_to_blocked(t, \"{}\", &out)"),
-    ("reorder_to(&Layout)", "bt_to_blocked"),
-    ("Layout::native_activation({})?", "NULL"),
-    ("Layout::native_activation", "bt_to_blocked(t, NULL, &out)"),
-    ("contiguous(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)"),
-    ("copy(MemoryFormat::Preserve)", "bt_to_strided(t, \"contiguous\", &out)"),
-    ("to_dtype(DType::{})", "bt_cast(t, BT_{}, &out)"),
-    ("to_dtype", "bt_cast"),
-    ("reshape", "bt_reshape"),
-    ("unsqueeze({})", "bt_call(\"unsqueeze\", axis = {})"),
-    ("transpose({})", "bt_call(\"transpose\", a and b = {})"),
-    ("to_vec", "bt_tensor_read"),
-    ("to_dlpack", "bt_tensor_to_dlpack"),
-    ("as_blocked_dlpack", "bt_blocked_to_dlpack"),
-    ("empty_like", "bt_tensor_zeros"),
-    ("zeros", "bt_tensor_zeros"),
-    ("blocktensor::dispatch::ops()", "bt_schema"),
-    ("pack_for(&Source::of(&x)?)", "bt_pack_conv"),
-    ("pack_for", "bt_pack_conv"),
-    ("Source::strided", "bt_desc_new"),
-    ("TensorDesc::strided", "bt_desc_new"),
-    ("TensorDesc::blocked", "bt_desc_new"),
-    ("PackedConv2d", "bt_pack_conv"),
-    ("PackedConvTranspose", "bt_pack_conv_transpose"),
-    ("PackedStem", "bt_pack_stem"),
-    ("PackedLinear", "bt_pack_linear"),
-    ("PackedWriter::keep_plain", "keep_plain of bt_packed_writer_new"),
-    ("PackedWriter::save", "bt_packed_writer_save"),
-    ("PackedFile::read_or_repack", "repack of bt_packed_file_read"),
-    ("PackedFile::map_or_repack", "repack of bt_packed_file_map"),
-    ("PackedFile::read", "bt_packed_file_read"),
-    ("PackedFile::map", "bt_packed_file_map"),
-    ("PackedFile::get", "bt_packed_file_get"),
-    ("PackedFile::kind", "bt_packed_file_get"),
-    ("PackedWriter::add", "bt_packed_writer_add"),
-    ("StateDict::read", "bt_dict_load"),
-    ("StateDict::map", "bt_dict_map"),
-    ("StateDict::take", "bt_dict_take"),
-    ("StateDict::names", "bt_dict_name"),
-    ("run_fused", "bt_packed_run"),
-    ("PlanOptions::size", "sizes of bt_plan_new"),
-    ("PlanOptions::size(\"{}\", 1)", "sizes of bt_plan_new"),
-    (".residual()", "the word residual in post_ops"),
-    ("std::thread::Builder::stack_size", "pthread_attr_setstacksize"),
-    ("std::process::Command", "posix_spawn"),
-    ("deny_reorders", "bt_deny_reorders"),
+/// Calls in Rust, and what they are in C and in Python; empty where no call of Python leads to an error that names it. `{}` stands
+/// for any text.
+const CALLS: &[[&str; 3]] = &[
+    ["to_strided(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)", ".to_strided()"],
+    ["to_strided", "bt_to_strided", ".to_strided()"],
+    ["to_blocked", "bt_to_blocked", ".to_blocked()"],
+    ["to_blocked(&Layout::native().0)", "bt_to_blocked(t, NULL, &out)", ".to_blocked()"],
+    ["to_blocked(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)", ".to_blocked()"],
+    ["reorder_to(&Layout::native_activation({})?)", "bt_to_blocked(t, NULL, &out)", ".to_blocked()"],
+    ["reorder_to(&\"{}\".parse()?)", "bt_to_blocked(t, \"{}\", &out)", ".to_blocked(\"{}\")"],
+    ["reorder_to(&Layout)", "bt_to_blocked", ".to_blocked(layout)"],
+    ["Layout::native_activation({})?", "NULL", "None"],
+    ["Layout::native_activation", "bt_to_blocked(t, NULL, &out)", ".to_blocked()"],
+    ["contiguous(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)", ".contiguous()"],
+    ["copy(MemoryFormat::Preserve)", "bt_to_strided(t, \"contiguous\", &out)", "copy.deepcopy"],
+    ["to_dtype(DType::{})", "bt_cast(t, BT_{}, &out)", ".to_dtype(\"{}\")"],
+    ["to_dtype", "bt_cast", ".to_dtype()"],
+    ["reshape", "bt_reshape", ".reshape()"],
+    ["unsqueeze({})", "bt_call(\"unsqueeze\", axis = {})", "blocktensor.ops.unsqueeze(x, {})"],
+    ["transpose({})", "bt_call(\"transpose\", a and b = {})", "blocktensor.ops.transpose(x, {})"],
+    ["to_vec", "bt_tensor_read", ".numpy()"],
+    ["to_dlpack", "bt_tensor_to_dlpack", ".__dlpack__()"],
+    ["as_blocked_dlpack", "bt_blocked_to_dlpack", ".as_blocks()"],
+    ["empty_like", "bt_tensor_zeros", "blocktensor.zeros"],
+    ["zeros", "bt_tensor_zeros", "blocktensor.zeros"],
+    ["blocktensor::dispatch::ops()", "bt_schema", "blocktensor.ops.__all__"],
+    ["pack_for(&Source::of(&x)?)", "bt_pack_conv", "blocktensor.pack_conv(..., like=x)"],
+    ["pack_for", "bt_pack_conv", "blocktensor.pack_conv"],
+    ["Source::strided", "bt_desc_new", "like of blocktensor.pack_conv"],
+    ["TensorDesc::strided", "bt_desc_new", "blocktensor.zeros"],
+    ["TensorDesc::blocked", "bt_desc_new", "blocktensor.zeros"],
+    ["PackedConv2d", "bt_pack_conv", "blocktensor.pack_conv"],
+    ["PackedConvTranspose", "bt_pack_conv_transpose", "blocktensor.pack_conv_transpose"],
+    ["PackedStem", "bt_pack_stem", "blocktensor.pack_stem"],
+    ["PackedLinear", "bt_pack_linear", "blocktensor.pack_linear"],
+    ["PackedWriter::keep_plain", "keep_plain of bt_packed_writer_new", "keep_plain of Plan.save"],
+    ["PackedWriter::save", "bt_packed_writer_save", "Plan.save"],
+    ["PackedFile::read_or_repack", "repack of bt_packed_file_read", "replan of blocktensor.load_plan"],
+    ["PackedFile::map_or_repack", "repack of bt_packed_file_map", "replan of blocktensor.load_plan"],
+    ["PackedFile::read", "bt_packed_file_read", "blocktensor.load_plan"],
+    ["PackedFile::map", "bt_packed_file_map", "blocktensor.load_plan"],
+    ["PackedFile::get", "bt_packed_file_get", "blocktensor.load_plan"],
+    ["PackedFile::kind", "bt_packed_file_get", "blocktensor.load_plan"],
+    ["PackedWriter::add", "bt_packed_writer_add", "Plan.save"],
+    ["StateDict::read", "bt_dict_load", ""],
+    ["StateDict::map", "bt_dict_map", ""],
+    ["StateDict::take", "bt_dict_take", ""],
+    ["StateDict::names", "bt_dict_name", ""],
+    ["run_fused", "bt_packed_run", "residual of PackedWeights"],
+    ["PlanOptions::size", "sizes of bt_plan_new", "sizes of Model.plan"],
+    ["PlanOptions::size(\"{}\", 1)", "sizes of bt_plan_new", "Model.plan(sizes={\"{}\": 1})"],
+    [".residual()", "the word residual in post_ops", "the word residual in post_ops"],
+    ["std::thread::Builder::stack_size", "pthread_attr_setstacksize", "threading.stack_size"],
+    ["std::process::Command", "posix_spawn", "subprocess.Popen"],
+    ["deny_reorders", "bt_deny_reorders", "blocktensor.deny_reorders"],
 ];
 
 /// Arguments of calls in Rust whose parameters have other names in C.
@@ -148,7 +151,7 @@ impl Door {
         let spelled = |(i, part): (usize, &&str)| {
             // Ops have the same names everywhere; methods and functions have not.
             let is_op = i > 0 && parts[i - 1].ends_with("op ") && !part.contains("::");
-            let call = if i % 2 == 1 && !is_op { in_c(part) } else { None };
+            let call = if i % 2 == 1 && !is_op { self.call(part) } else { None };
             call.unwrap_or_else(|| part.to_string())
         };
         parts.iter().enumerate().map(spelled).collect::<Vec<_>>().join("`")
@@ -156,28 +159,35 @@ impl Door {
 
     /// What the language calls a call of Rust.
     pub fn call(self, rust: &str) -> Option<String> {
-        match self {
-            Door::Rust => Some(rust.to_string()),
-            Door::C => in_c(rust),
+        let column = match self {
+            Door::Rust => return Some(rust.to_string()),
+            Door::C => 1,
+            Door::Python => 2,
+        };
+        if let Some(layout) = weights_layout(rust) {
+            return Some(match self {
+                Door::Python => format!(".to_blocked(\"{layout}\")"),
+                _ => format!("bt_to_blocked(t, \"{layout}\", &out)"),
+            });
         }
-    }
-}
-
-fn in_c(rust: &str) -> Option<String> {
-    if let Some(layout) = weights_layout(rust) {
-        return Some(format!("bt_to_blocked(t, \"{layout}\", &out)"));
-    }
-    if let Some(dims) = rust.strip_prefix("reshape(&[").and_then(|rest| rest.strip_suffix("])")) {
-        let rank = dims.split(',').count();
-        return Some(format!("bt_reshape(t, {rank}, (int64_t[]){{{dims}}}, &out)"));
-    }
-    CALLS.iter().find_map(|(pattern, c)| match pattern.split_once("{}") {
-        None => (*pattern == rust).then(|| c.to_string()),
-        Some((before, after)) => {
-            let hole = rust.strip_prefix(before)?.strip_suffix(after)?;
-            Some(c.replace("{}", hole))
+        if let Some(dims) = rust.strip_prefix("reshape(&[").and_then(|rest| rest.strip_suffix("])")) {
+            let rank = dims.split(',').count();
+            return Some(match self {
+                Door::Python => format!(".reshape([{dims}])"),
+                _ => format!("bt_reshape(t, {rank}, (int64_t[]){{{dims}}}, &out)"),
+            });
         }
-    })
+        CALLS.iter().find_map(|row| match row[0].split_once("{}") {
+            None => (row[0] == rust && !row[column].is_empty()).then(|| row[column].to_string()),
+            Some((before, after)) => {
+                let hole = rust.strip_prefix(before)?.strip_suffix(after)?;
+                // Python names dtypes as errors print them.
+                let is_dtype = self == Door::Python && before.ends_with("DType::");
+                let hole = if is_dtype { hole.to_lowercase() } else { hole.to_string() };
+                Some(row[column].replace("{}", &hole))
+            }
+        })
+    }
 }
 
 /// The layout for weights that a call of `to_blocked` names: in C it has a name.
@@ -200,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_are_spelled_in_c() {
+    fn calls_are_spelled_in_other_languages() {
         let text = Door::C
             .spell("reorder `weights` with `to_blocked(&Layout::native().1)`, or `to_dtype(DType::F32)`");
         let layout = Layout::native().1;
@@ -219,6 +229,13 @@ mod tests {
                 "bt_to_blocked(t, \"\", &out)".len() + layout.len()
             }
         );
+        assert_eq!(Door::Python.call("reshape(&[1, 16, 1, 1])").unwrap(), ".reshape([1, 16, 1, 1])");
+        assert_eq!(Door::Python.call("to_dtype(DType::BF16)").unwrap(), ".to_dtype(\"bf16\")");
+        assert_eq!(
+            Door::Python.spell("`to_blocked(&Layout::native().1)`"),
+            format!("`.to_blocked(\"{layout}\")`")
+        );
+        assert_eq!(Door::Python.call("StateDict::read"), None);
         assert_eq!(Door::C.call("softmax"), None);
         assert_eq!(Door::Rust.spell("`to_vec`"), "`to_vec`");
         let op = Door::C.spell("op `reshape`: call `reshape`; op `StateDict::take`");

@@ -355,6 +355,15 @@ impl Error {
         }
     }
 
+    /// What to do instead: the last part of the text. Empty where the text has none of its own.
+    pub fn remedy(&self) -> &str {
+        match self {
+            Error::UnsupportedOp(u) => &u.remedy,
+            Error::ReorderDenied(r) => r.cause.remedy(),
+            other => other.complaint().map_or("", |c| &c.remedy),
+        }
+    }
+
     /// The op that was called, if the error knows it.
     pub fn op(&self) -> Option<&str> {
         match self {
@@ -390,7 +399,7 @@ mod tests {
         let e =
             Error::ShapeMismatch(Complaint::new("conv2d", "bias", "[3]", "it must have 4 values", "pass 4"));
         assert_eq!(e.to_string(), "op `conv2d`: argument `bias`: got [3], but it must have 4 values; pass 4");
-        assert_eq!(e.op(), Some("conv2d"));
+        assert_eq!((e.op(), e.remedy()), (Some("conv2d"), "pass 4"));
         let e = Complaint::new("a\nb".to_string(), "c\0d".to_string(), "1", "2", "3").to_string();
         assert_eq!(e, "op `a\\nb`: argument `c\\0d`: got 1, but 2; 3");
     }

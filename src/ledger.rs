@@ -5,13 +5,15 @@
 //! one thread-local read.
 
 mod report;
+mod scope;
 mod site;
 
 pub use report::{Redundant, RedundantKind};
+pub use scope::{Scope, ScopeError};
 pub use site::{Site, at};
 
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,7 @@ use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
+use scope::{Within, note};
 
 /// One reorder: a copy of data into another layout.
 #[derive(Clone, Debug)]
@@ -98,44 +101,15 @@ pub struct Ledger {
 }
 
 thread_local! {
-    static RECORDING: RefCell<Vec<Ledger>> = const { RefCell::new(Vec::new()) };
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
     /// The call for which a fallback is running: reorders inside it are attributed to the fallback.
     static FALLBACK: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
-    /// How many more reorders are allowed; `None` for no limit.
-    static ALLOWED: Cell<Option<usize>> = const { Cell::new(None) };
-    /// Whether a scope allows none at all. Errors then do not speak of a budget.
-    static DENIED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `f`, and returns its reorders and kernel runs on this thread. Scopes nest: each records everything inside it.
 pub fn record<R>(f: impl FnOnce() -> R) -> (R, Ledger) {
-    struct Scope;
-    impl Scope {
-        fn close() -> Ledger {
-            RECORDING.with_borrow_mut(|stack| {
-                let inner = stack.pop().unwrap_or_default();
-                WATCHED.set(!stack.is_empty());
-                if let Some(outer) = stack.last_mut() {
-                    outer.reorders.extend(inner.reorders.iter().cloned());
-                    outer.runs.extend(inner.runs.iter().cloned());
-                    outer.layout_changes.extend(inner.layout_changes.iter().cloned());
-                }
-                inner
-            })
-        }
-    }
-    impl Drop for Scope {
-        fn drop(&mut self) {
-            Scope::close();
-        }
-    }
-    RECORDING.with_borrow_mut(|stack| stack.push(Ledger::default()));
-    WATCHED.set(true);
-    let scope = Scope;
+    let scope = Within::record();
     let result = f();
-    std::mem::forget(scope);
-    (result, Scope::close())
+    (result, scope.leave())
 }
 
 /// Runs `f` and makes every reorder on this thread an error: [`Error::ReorderDenied`] says what would have been reordered,
@@ -167,24 +141,7 @@ impl ReorderBudget {
 
     /// Runs `f`; every reorder on this thread beyond the budget is an [`Error::ReorderDenied`], and copies nothing.
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        struct Restore {
-            outer: Option<usize>,
-            denied: bool,
-            given: usize,
-        }
-        impl Drop for Restore {
-            fn drop(&mut self) {
-                let spent = self.given - ALLOWED.get().unwrap_or(0).min(self.given);
-                ALLOWED.set(self.outer.map(|o| o.saturating_sub(spent)));
-                DENIED.set(self.denied);
-            }
-        }
-        let outer = ALLOWED.get();
-        let given = outer.map_or(self.0, |o| o.min(self.0));
-        ALLOWED.set(Some(given));
-        let denied = DENIED.get();
-        DENIED.set(denied || self.0 == 0);
-        let _restore = Restore { outer, denied, given };
+        let _scope = Within::budget(self.0);
         f()
     }
 }
@@ -192,7 +149,14 @@ impl ReorderBudget {
 /// Whether a record scope is open on this thread. It lets backends of other crates skip the cost of preparing records.
 #[inline]
 pub fn is_recording() -> bool {
-    WATCHED.get()
+    scope::is_recording()
+}
+
+/// Whether any scope is open on this thread: one that records, or one that limits reorders. Bindings need to find out where a
+/// call was made ([`at`]) only then.
+#[inline]
+pub fn is_watching() -> bool {
+    scope::is_watching()
 }
 
 /// A reorder that is about to run. Its names are made only if they are needed.
@@ -256,7 +220,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
     if let (Cause::Call, Some(location)) = (m.cause, FALLBACK.get()) {
         (m.cause, m.location) = (Cause::Fallback, location);
     }
-    if ALLOWED.get() == Some(0) {
+    if scope::allowed() == Some(0) {
         return Err(Error::ReorderDenied(Box::new(ReorderDenied {
             op: m.op.into(),
             from: m.from.to_string(),
@@ -265,7 +229,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             bytes: m.bytes,
             location: site::current(m.location).to_string(),
             cause: m.cause,
-            rule: match DENIED.get() {
+            rule: match scope::denied() {
                 true => "a `deny_reorders` scope is open".into(),
                 false => "a `ReorderBudget` is used up".into(),
             },
@@ -273,7 +237,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
     }
     let start = is_recording().then(Instant::now);
     let result = work()?;
-    ALLOWED.set(ALLOWED.get().map(|n| n.saturating_sub(1)));
+    scope::spend();
     let Some(start) = start else { return Ok(result) };
     let time = if m.cause == Cause::Internal { Duration::ZERO } else { start.elapsed() };
     let record = ReorderRecord {
@@ -332,14 +296,6 @@ pub(crate) fn layout_changes(
             });
         }
     }
-}
-
-fn note(f: impl FnOnce(&mut Ledger)) {
-    RECORDING.with_borrow_mut(|stack| {
-        if let Some(ledger) = stack.last_mut() {
-            f(ledger);
-        }
-    });
 }
 
 #[cfg(test)]

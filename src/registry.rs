@@ -283,6 +283,26 @@ pub fn op(name: &str) -> Option<&'static Op> {
     find(name)
 }
 
+/// Calls an op with one borrowed argument for each of its schema, in order: for bindings, which look an op up once. What is left
+/// out is the kind's [default](crate::dispatch::ArgKind::default). [`call`] is the same by name.
+///
+/// ```
+/// use blocktensor::dispatch::{self, Arg};
+/// use blocktensor::{MemoryFormat, Operand, StridedTensor};
+/// let x = StridedTensor::full(&[1, 2, 2, 2], -1f32, MemoryFormat::Contiguous)?;
+/// let abs = dispatch::op("abs").unwrap();
+/// let results = dispatch::call_in_order(abs, &[Arg::Tensor(x.tensor_ref())])?;
+/// assert_eq!(results[0].tensor_ref().dims(), [1, 2, 2, 2]);
+/// # Ok::<(), blocktensor::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidArgument` for another number or other kinds of arguments; the op's own errors.
+#[track_caller]
+pub fn call_in_order(op: &'static Op, args: &[Arg<'_>]) -> Result<Vec<Tensor>> {
+    Ok(op.call(args)?.into_vec())
+}
+
 /// Calls an op by name, with named boxed values. An argument that is left out takes the schema's default. Kernels and errors
 /// are the same as those of the typed functions.
 ///

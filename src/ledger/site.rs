@@ -1,4 +1,4 @@
-//! The origin of a call: a line of Rust, a node of a graph, or a function of a foreign interface.
+//! The origin of a call: a line of Rust or of another language, a node of a graph, or a function of a foreign interface.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -15,6 +15,8 @@ pub enum Site {
     Node(Arc<str>),
     /// A function of a foreign interface, by name: of the C library, or of a binding.
     Foreign(&'static str),
+    /// A line of a program in another language: `model.py:12`.
+    Line(Arc<str>),
 }
 
 impl Site {
@@ -33,6 +35,7 @@ impl fmt::Display for Site {
             Site::Rust(location) => write!(f, "{location}"),
             Site::Node(name) => write!(f, "node `{name}`"),
             Site::Foreign(name) => write!(f, "a foreign call of `{name}`"),
+            Site::Line(line) => write!(f, "{line}"),
         }
     }
 }

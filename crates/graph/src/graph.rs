@@ -109,6 +109,21 @@ impl Graph {
         inputs: &[(&str, ValueId)],
         params: &[(&str, Param)],
     ) -> Result<ValueId> {
+        Ok(self.ops(node, op, inputs, params, &[node])?[0])
+    }
+
+    /// As [`op`](Self::op), with as many results as `outputs` has names.
+    ///
+    /// # Errors
+    /// As `op`. Another number of results is an error when the graph gets its sizes.
+    pub fn ops(
+        &mut self,
+        node: &str,
+        op: &str,
+        inputs: &[(&str, ValueId)],
+        params: &[(&str, Param)],
+        outputs: &[&str],
+    ) -> Result<Vec<ValueId>> {
         let names: Vec<&str> = inputs.iter().map(|(name, _)| *name).collect();
         let bound = BoundOp::new(op, &names, params).map_err(|source| Error::Operator {
             node: node.to_string(),
@@ -116,7 +131,7 @@ impl Graph {
             source,
         })?;
         let inputs: Vec<_> = inputs.iter().map(|(_, id)| Some(*id)).collect();
-        Ok(self.node(node, Arc::new(Registered { op: bound }), &inputs, &[node])?[0])
+        self.node(node, Arc::new(Registered { op: bound }), &inputs, outputs)
     }
 
     /// Adds an operator of any kind, with as many results as `outputs` has names.

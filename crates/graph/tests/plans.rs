@@ -357,3 +357,28 @@ fn one_pixel_is_overwritten_and_then_padded_or_resized() {
         }
     }
 }
+
+#[test]
+fn a_run_stops_between_steps() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 4.into()]).unwrap();
+    let params = [("chunks", 2i64.into()), ("axis", 1i64.into())];
+    let halves = graph.ops("halves", "chunk", &[("x", x)], &params, &["left", "right"]).unwrap();
+    let y = graph.op("sum", "add", &[("a", halves[0]), ("b", halves[1])], &[]).unwrap();
+    let y = graph.op("root", "sqrt", &[("x", y)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0, 14.0], &[1, 4]).unwrap();
+    let mut asked = 0;
+    let mut stop_at = |step: usize| {
+        let mut stop = || {
+            asked += 1;
+            asked == step
+        };
+        plan.run_until(&[&x], &mut stop).unwrap()
+    };
+    assert!(stop_at(2).is_none());
+    let results = stop_at(0).unwrap();
+    assert_eq!(results[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
+    assert_eq!(asked, 2 + plan.len());
+}

@@ -61,6 +61,22 @@ impl State<'_> {
     }
 }
 
+/// Asks before each step whether to stop.
+struct Stopper<'a> {
+    stop: &'a mut dyn FnMut() -> bool,
+    stopped: bool,
+}
+
+impl Watch for Stopper<'_> {
+    fn before(&mut self, step: usize, state: &State<'_>) -> Result<()> {
+        self.stopped = (self.stop)();
+        match self.stopped {
+            true => Err(broken(&state.plan.steps[step].name)),
+            false => Ok(()),
+        }
+    }
+}
+
 impl Plan {
     /// Runs the plan on inputs in the order of [`inputs`](Self::inputs): contiguous, of the sizes it was made for.
     ///
@@ -69,6 +85,23 @@ impl Plan {
     /// operators return: `OutOfMemory`, `ReorderDenied`, `PackMismatch` on another number of threads than the plan's.
     pub fn run(&self, inputs: &[&StridedTensor]) -> Result<Vec<StridedTensor>> {
         self.run_watched(inputs, &mut ())
+    }
+
+    /// As [`run`](Self::run), but ends without results if `stop` says so. It is called before each step.
+    ///
+    /// # Errors
+    /// As `run`.
+    pub fn run_until(
+        &self,
+        inputs: &[&StridedTensor],
+        stop: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Vec<StridedTensor>>> {
+        let mut stopper = Stopper { stop, stopped: false };
+        match self.run_watched(inputs, &mut stopper) {
+            // The error only carries the news out of the run.
+            Err(_) if stopper.stopped => Ok(None),
+            results => results.map(Some),
+        }
     }
 
     /// As [`run`](Self::run), with the time that each step took, in **seconds**, in the order of [`steps`](Self::steps).

@@ -1,0 +1,95 @@
+//! `blocktensor`: runs ONNX models, lists their ops, prints and saves their plans, measures.
+//!
+//! The program is [`main`]. It is a library so that `python -m blocktensor` is the same program.
+
+mod args;
+mod array;
+mod bench;
+mod check;
+mod errors;
+mod failure;
+mod files;
+mod inputs;
+mod model;
+mod npy;
+mod ops;
+mod pack;
+mod plan;
+mod preprocess;
+mod progress;
+mod report;
+mod run;
+mod top;
+mod trace;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use failure::{Failure, one_line};
+
+pub use progress::Progress;
+
+/// What a command prints on the standard output, and why it failed if it did.
+type Outcome = (String, Result<(), Failure>);
+
+/// Runs the program with these arguments, the first of which is its own name, and returns its exit code. It replaces the
+/// process's panic hook.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // If even the standard error is closed, the exit code is all that is left.
+            let _ = usage.print();
+            return u8::try_from(usage.exit_code()).unwrap_or(1);
+        }
+    };
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|at| format!(" at {at}")).unwrap_or_default();
+        let text = info.payload_as_str().unwrap_or("no message");
+        let text = one_line(&text);
+        let _ = writeln!(
+            std::io::stderr(),
+            "error: this is a defect in blocktensor{place}: {text}; please report it"
+        );
+    }));
+    let Ok((text, outcome)) = catch_unwind(AssertUnwindSafe(|| command(&cli))) else {
+        return 1;
+    };
+    if let Err(error) =
+        std::io::stdout().lock().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush())
+    {
+        // A reader that closed the pipe, such as `head`, has what it wants.
+        if error.kind() != std::io::ErrorKind::BrokenPipe {
+            let _ = writeln!(std::io::stderr(), "error: the standard output: {error}; check where it goes");
+            return 1;
+        }
+    }
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => {
+            // As above.
+            let _ = writeln!(std::io::stderr(), "error: {failure}");
+            failure.exit_code()
+        }
+    }
+}
+
+fn command(cli: &Cli) -> Outcome {
+    let result = match &cli.command {
+        Command::Run(args) => model::in_pool(&args.planning, || run::run(args)),
+        Command::Plan(args) => model::in_pool(&args.planning, || plan::run(args)),
+        Command::Ops(args) => ops::run(args),
+        Command::Pack(args) => model::in_pool(&args.planning, || pack::run(args)),
+        Command::Bench(args) => bench::run(args),
+    };
+    result.unwrap_or_else(|failure| (String::new(), Err(failure)))
+}
+
+/// Prints a note on the standard error.
+fn note(text: String) {
+    let _ = writeln!(std::io::stderr(), "note: {text}");
+}

@@ -1,0 +1,235 @@
+"""The extension module. Private: the package's names are those of `blocktensor`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from types import TracebackType
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from ._types import TensorLike
+
+__version__: str
+
+class Tensor:
+    """A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
+
+    Make one with `from_dlpack`, `zeros`, or an op. A blocked tensor has no strides, address, array or DLPack: asking for them
+    is an `OpaqueLayoutError`, and `.to_strided()` is the way out.
+    """
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def layout(self) -> str: ...
+    @property
+    def is_blocked(self) -> bool: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    def data_ptr(self) -> int: ...
+    def to_strided(self, format: str = "contiguous") -> Tensor: ...
+    def to_blocked(self, layout: str | None = None) -> Tensor: ...
+    def contiguous(self, format: str = "contiguous") -> Tensor: ...
+    def to_dtype(self, dtype: str) -> Tensor: ...
+    def reshape(self, shape: Sequence[int]) -> Tensor: ...
+    def as_blocks(self) -> Tensor: ...
+    def numpy(self) -> NDArray[Any]: ...
+    def item(self) -> float | int: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __copy__(self) -> Tensor: ...
+    def __deepcopy__(self, memo: Any) -> Tensor: ...
+    def _repr_html_(self) -> str: ...
+
+class Ledger:
+    """The reorders and kernel runs of the calls in a `with` block: `with bt.record() as book`."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> bool: ...
+    def __len__(self) -> int: ...
+    @property
+    def reorders(self) -> list[dict[str, Any]]: ...
+    @property
+    def runs(self) -> list[dict[str, Any]]: ...
+    def chrome_trace(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+class Budget:
+    """A limit on reorders for a `with` block."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, type: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> bool: ...
+
+class Model:
+    """A model: inputs, outputs, and nodes in an order in which they can run."""
+
+    def __init__(self) -> None: ...
+    def input(self, name: str, shape: Sequence[int | str]) -> None: ...
+    def constant(self, name: str, tensor: TensorLike) -> None: ...
+    def op(
+        self,
+        node: str,
+        op: str,
+        inputs: Sequence[tuple[str, str]],
+        params: dict[str, Any],
+        outputs: Sequence[str],
+    ) -> None: ...
+    def output(self, name: str, value: str) -> None: ...
+    @property
+    def inputs(self) -> list[tuple[str, str, list[str]]]: ...
+    @property
+    def outputs(self) -> list[str]: ...
+    @property
+    def nodes(self) -> list[tuple[str, str, str]]: ...
+    @property
+    def named_sizes(self) -> list[str]: ...
+    def missing(self, sizes: Mapping[str, int] | None = None) -> list[tuple[str, str, str]]: ...
+    def with_outputs(self, names: Sequence[str]) -> Model: ...
+    def plan(
+        self,
+        *,
+        layouts: str = "blocked",
+        sizes: Mapping[str, int] | None = None,
+        threads: int | None = None,
+        profiles: str = "kept",
+        keep_constants: bool = False,
+    ) -> Plan: ...
+
+class Plan:
+    """A network that is ready to run, at sizes that are numbers."""
+
+    def run(self, *inputs: TensorLike) -> list[Tensor]: ...
+    def run_timed(self, *inputs: TensorLike) -> tuple[list[Tensor], list[float]]: ...
+    @property
+    def inputs(self) -> list[tuple[str, str, list[int]]]: ...
+    @property
+    def outputs(self) -> list[tuple[str, str, list[int]]]: ...
+    @property
+    def layouts(self) -> str: ...
+    @property
+    def threads(self) -> int | None: ...
+    @property
+    def arena_bytes(self) -> int: ...
+    @property
+    def reorders(self) -> list[dict[str, Any]]: ...
+    @property
+    def steps(self) -> list[dict[str, Any]]: ...
+    def explain(self) -> str: ...
+    def svg(self) -> str: ...
+    def dot(self) -> str: ...
+    def errors(self, *inputs: TensorLike) -> str: ...
+    def save(self, path: str | PathLike[str], *, keep_plain: bool = False) -> None: ...
+    def _repr_svg_(self) -> str: ...
+    def _repr_html_(self) -> str: ...
+
+class PackedWeights:
+    """Weights that were packed for one kind of source: call it on a tensor."""
+
+    def __call__(self, x: TensorLike, residual: TensorLike | None = None) -> Tensor: ...
+    @property
+    def op(self) -> str: ...
+
+def main(args: Sequence[str]) -> int: ...
+def thread_count() -> int:
+    """The number of threads that a call here uses."""
+
+def build_info() -> str:
+    """What was compiled: the library's version and its engine's."""
+
+def call(name: str, threads: int | None, /, *args: Any) -> Tensor: ...
+def call_list(name: str, threads: int | None, /, *args: Any) -> list[Tensor]: ...
+def schemas() -> list[dict[str, Any]]: ...
+def from_dlpack(x: TensorLike) -> Tensor:
+    """A tensor that shares the memory of another library's tensor or array."""
+
+def zeros(shape: Sequence[int], *, dtype: str = "f32", layout: str = "contiguous") -> Tensor:
+    """A tensor of zeros: strided in a memory format, or blocked in a layout."""
+
+def record() -> Ledger:
+    """Records the reorders and kernel runs of this thread in a `with` block."""
+
+def deny_reorders() -> Budget:
+    """Makes every reorder of this thread in a `with` block a `ReorderDenied`."""
+
+def budget(reorders: int) -> Budget:
+    """Allows this many reorders of this thread in a `with` block; the next one is a `ReorderDenied`."""
+
+def load_onnx(path: str | PathLike[str]) -> Model:
+    """Reads an ONNX model, with the data that it keeps in other files of its folder."""
+
+def load_plan(path: str | PathLike[str], *, threads: int | None = None, replan: bool = False) -> Plan:
+    """The plan in a file that `Plan.save` wrote."""
+
+def pack_conv(
+    weights: TensorLike,
+    bias: TensorLike | None = None,
+    *,
+    like: TensorLike,
+    batch_norm: dict[str, Any] | None = None,
+    threads: int | None = None,
+    **params: Any,
+) -> PackedWeights:
+    """Packs the weights of a convolution, [O, C / groups, k...], for sources like `like`, of any batch."""
+
+def pack_conv_transpose(
+    weights: TensorLike,
+    bias: TensorLike | None = None,
+    *,
+    like: TensorLike,
+    batch_norm: dict[str, Any] | None = None,
+    threads: int | None = None,
+    **params: Any,
+) -> PackedWeights:
+    """As `pack_conv`, for a transposed convolution: weights [C, O / groups, k...]."""
+
+def pack_stem(
+    weights: TensorLike,
+    bias: TensorLike | None = None,
+    *,
+    like: TensorLike,
+    layout: str | None = None,
+    batch_norm: dict[str, Any] | None = None,
+    threads: int | None = None,
+    **params: Any,
+) -> PackedWeights:
+    """As `pack_conv`, for a stem: a row-major source of fewer channels than a block, and a blocked result."""
+
+def pack_linear(
+    weights: TensorLike, bias: TensorLike | None = None, *, rows: int = 1, threads: int | None = None
+) -> PackedWeights:
+    """Packs the weights of a linear layer, [O, K], for inputs of `rows` rows."""
+
+def register_backend(
+    name: str,
+    from_strided_function: Callable[[Tensor], Tensor],
+    to_strided_function: Callable[[Tensor], TensorLike],
+    kernels: Mapping[str, Callable[..., Tensor]],
+) -> None:
+    """Registers a dispatch key with kernels for ops that exist."""
+
+def wrap(key: str, object: object, shape: Sequence[int], *, dtype: str = "f32", layout: str = "opaque") -> Tensor:
+    """A tensor of a registered key around an object."""
+
+def unwrap(tensor: Tensor) -> Any:
+    """The object in a tensor that `wrap` made."""

@@ -1,0 +1,23 @@
+"""Pickled plans: packed files as bytes."""
+
+import os
+import tempfile
+from collections.abc import Callable
+
+from ._native import Plan, load_plan
+
+
+def reduce_plan(plan: Plan) -> tuple[Callable[[bytes, int | None], Plan], tuple[bytes, int | None]]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plan")
+        plan.save(path)
+        with open(path, "rb") as file:
+            return plan_of_bytes, (file.read(), plan.threads)
+
+
+def plan_of_bytes(packed: bytes, threads: int | None) -> Plan:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "plan")
+        with open(path, "wb") as file:
+            file.write(packed)
+        return load_plan(path, threads=threads)

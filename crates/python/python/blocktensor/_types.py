@@ -1,0 +1,15 @@
+"""Types of arguments."""
+
+from typing import Any, Protocol, TypeAlias
+
+from ._native import Tensor
+
+
+class SupportsDLPack(Protocol):
+    """Another library's tensor or array: numpy's, torch's ..."""
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+
+#: What ops take: a tensor of this package, or another library's, which shares its memory.
+TensorLike: TypeAlias = Tensor | SupportsDLPack

@@ -1,0 +1,15 @@
+"""PyTorch models on blocktensor: a model moves with one line, and says what it costs.
+
+    import torchvision, torch, blocktensor.torch as btt
+    model, x = torchvision.models.resnet18().eval(), torch.randn(1, 3, 224, 224)
+    print(btt.plan(model, x))                     # changes nothing: regions, fusions, every reorder, what is unsupported
+    fast = btt.to_blocked(model, x, reorders=1)   # an nn.Module: plain tensors in and out
+    y = fast(x)
+
+`swap` runs a model eagerly on tensors that stay blocked: for debugging.
+"""
+
+from ._eager import EagerTensor, swap
+from ._module import BlockedModule, ModelPlan, load, plan, to_blocked
+
+__all__ = ["BlockedModule", "EagerTensor", "ModelPlan", "load", "plan", "swap", "to_blocked"]

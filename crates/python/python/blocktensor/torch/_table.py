@@ -1,0 +1,491 @@
+"""What each call of PyTorch becomes: a table from aten ops to ops of blocktensor.
+
+Each function takes the builder, then the call's arguments; tensors are values of the builder. It raises `Unsupported` for
+arguments that no op has.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ._values import Builder, Unsupported, Value
+
+TABLE: dict[str, Callable[..., Any]] = {}
+
+
+def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a function to the table, under these names of aten."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            TABLE[name] = function
+        return function
+
+    return add
+
+
+def pair(x: int | Sequence[int], n: int) -> list[int]:
+    values = [x] if isinstance(x, int) else list(x)
+    return values * n if len(values) == 1 else values
+
+
+# Ops that take one tensor and no parameters, under the same name.
+for _name in (
+    "relu relu6 sigmoid tanh hardswish hardsigmoid silu mish softsign exp log sqrt rsqrt abs neg square reciprocal floor ceil "
+    "round sin cos erf sign selu"
+).split():
+
+    def _plain(b: Builder, x: Value, _op: str = _name) -> Value:
+        return b.op(_op, x=x)
+
+    TABLE[_name] = _plain
+
+
+@aten("alias", "contiguous", "clone", "detach", "lift_fresh_copy")
+def identity(b: Builder, x: Value, **options: Any) -> Value:
+    return x
+
+
+@aten("dropout", "alpha_dropout", "feature_dropout")
+def dropout(b: Builder, x: Value, p: float, train: bool) -> Value:
+    if train:
+        raise Unsupported("dropout in training mode; call `model.eval()`")
+    return x
+
+
+@aten("to", "_to_copy")
+def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
+    if b.result_dtype() != "f32":
+        raise Unsupported(f"a conversion to {b.result_dtype()}; plans compute in f32")
+    return x
+
+
+def _conv(n: int) -> Callable[..., Value]:
+    def conv(
+        b: Builder,
+        x: Value,
+        weight: Value,
+        bias: Value | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Value:
+        dilations = pair(dilation, n)
+        if isinstance(padding, str):
+            kernel = weight.shape[2:]
+            total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilations, kernel, strict=True)]
+            if any(t % 2 for t in total):
+                # The odd one goes to the end, as in PyTorch.
+                pads = [p for t in reversed(total) for p in (t // 2, t - t // 2)]
+                x, total = b.op("pad", x=x, padding=pads), [0] * n
+            padding = [t // 2 for t in total]
+        return b.op(
+            f"conv{n}d",
+            x=x,
+            weights=weight,
+            bias=bias,
+            stride=pair(stride, n),
+            padding=pair(padding, n),
+            dilation=dilations,
+            groups=groups,
+        )
+
+    return conv
+
+
+def _conv_transpose(n: int) -> Callable[..., Value]:
+    def conv(
+        b: Builder,
+        x: Value,
+        weight: Value,
+        bias: Value | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Value:
+        return b.op(
+            f"conv_transpose{n}d",
+            x=x,
+            weights=weight,
+            bias=bias,
+            stride=pair(stride, n),
+            padding=pair(padding, n),
+            output_padding=pair(output_padding, n),
+            groups=groups,
+            dilation=pair(dilation, n),
+        )
+
+    return conv
+
+
+def _max_pool(n: int) -> Callable[..., Value]:
+    def pool(
+        b: Builder,
+        x: Value,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Value:
+        return b.op(
+            f"max_pool{n}d",
+            x=x,
+            kernel=pair(kernel_size, n),
+            stride=pair(stride or kernel_size, n),
+            padding=pair(padding, n),
+            dilation=pair(dilation, n),
+            ceil_mode=ceil_mode,
+        )
+
+    return pool
+
+
+def _avg_pool(n: int) -> Callable[..., Value]:
+    def pool(
+        b: Builder,
+        x: Value,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Value:
+        if divisor_override is not None:
+            raise Unsupported("`divisor_override`; scale the result of an average instead")
+        return b.op(
+            f"avg_pool{n}d",
+            x=x,
+            kernel=pair(kernel_size, n),
+            stride=pair(stride or kernel_size, n),
+            padding=pair(padding, n),
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+        )
+
+    return pool
+
+
+def _adaptive(op: str, n: int) -> Callable[..., Value]:
+    def pool(b: Builder, x: Value, output_size: Any) -> Value:
+        return b.op(f"{op}{n}d", x=x, output=pair(output_size, n))
+
+    return pool
+
+
+for _n in (1, 2, 3):
+    TABLE[f"conv{_n}d"] = _conv(_n)
+    TABLE[f"conv_transpose{_n}d"] = _conv_transpose(_n)
+    TABLE[f"max_pool{_n}d"] = _max_pool(_n)
+    TABLE[f"avg_pool{_n}d"] = _avg_pool(_n)
+    TABLE[f"adaptive_avg_pool{_n}d"] = _adaptive("adaptive_avg_pool", _n)
+TABLE["conv_transpose2d"] = _conv_transpose(2)
+
+
+@aten("batch_norm")
+def batch_norm(
+    b: Builder,
+    x: Value,
+    weight: Value | None,
+    bias: Value | None,
+    mean: Value | None,
+    var: Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn: bool = False,
+) -> Value:
+    if training or mean is None or var is None:
+        raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
+    return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
+
+
+@aten("layer_norm")
+def layer_norm(
+    b: Builder,
+    x: Value,
+    normalized_shape: Sequence[int],
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    cudnn: bool = False,
+) -> Value:
+    return b.op("layer_norm", x=x, weight=weight, bias=bias, normalized_shape=list(normalized_shape), eps=eps)
+
+
+@aten("group_norm")
+def group_norm(
+    b: Builder,
+    x: Value,
+    num_groups: int,
+    weight: Value | None = None,
+    bias: Value | None = None,
+    eps: float = 1e-5,
+    cudnn: bool = False,
+) -> Value:
+    return b.op("group_norm", x=x, weight=weight, bias=bias, groups=num_groups, eps=eps)
+
+
+@aten("linear")
+def linear(b: Builder, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    return b.op("linear", x=x, weights=weight, bias=bias)
+
+
+@aten("matmul", "bmm", "mm")
+def matmul(b: Builder, x: Value, other: Value) -> Value:
+    return b.op("matmul", a=x, b=other)
+
+
+@aten("einsum")
+def einsum(b: Builder, equation: str, operands: Sequence[Value], *, path: Any = None) -> Value:
+    """A product of two operands with one contracted axis: any batch, rows and columns."""
+    left, result = equation.replace(" ", "").split("->") if "->" in equation else (equation, "")
+    terms = left.split(",")
+    if len(terms) != 2 or "." in equation or any(len(set(term)) != len(term) for term in [*terms, result]):
+        raise Unsupported(f"the equation `{equation}`; write it as matmul")
+    x, y = terms
+    batch = [c for c in result if c in x and c in y]
+    rows, columns = [c for c in result if c not in y], [c for c in result if c not in x]
+    inner = [c for c in x if c in y and c not in result]
+    if not len(rows) == len(columns) == len(inner) == 1 or len(x) != len(batch) + 2 or len(y) != len(batch) + 2:
+        raise Unsupported(f"the equation `{equation}`; write it as matmul")
+
+    def ordered(value: Value, have: str, want: list[str]) -> Value:
+        return value if list(have) == want else b.op("permute", x=value, axes=[have.index(c) for c in want])
+
+    product = b.op(
+        "matmul",
+        a=ordered(operands[0], x, batch + rows + inner),
+        b=ordered(operands[1], y, batch + inner + columns),
+    )
+    return ordered(product, "".join(batch + rows + columns), list(result))
+
+
+@aten("scaled_dot_product_attention")
+def attention(
+    b: Builder,
+    q: Value,
+    k: Value,
+    v: Value,
+    attn_mask: Value | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
+    if is_causal or enable_gqa or dropout_p:
+        raise Unsupported("causal or grouped attention; write it as matmul and softmax")
+    rank = len(k.shape)
+    keys = b.op("transpose", x=k, a=rank - 2, b=rank - 1)
+    scores = b.op("matmul", a=q, b=keys)
+    scores = b.op("mul_scalar", x=scores, other=scale or 1 / math.sqrt(q.shape[-1]))
+    if attn_mask is not None:
+        scores = b.op("add", a=scores, b=attn_mask)
+    return b.op("matmul", a=b.op("softmax", x=scores, axis=rank - 1), b=v)
+
+
+@aten("hardtanh", "clamp")
+def clamp(b: Builder, x: Value, low: float | None = None, high: float | None = None) -> Value:
+    low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
+    if b.name == "hardtanh" and low == -math.inf:
+        low, high = -1.0, 1.0
+    return b.op("clamp", x=x, min=low, max=high)
+
+
+@aten("clamp_min", "clamp_max")
+def clamp_one(b: Builder, x: Value, bound: float) -> Value:
+    return b.op("clamp", x=x, **{b.name.removeprefix("clamp_"): bound})
+
+
+@aten("linalg_vector_norm")
+def vector_norm(b: Builder, x: Value, ord: float = 2, dim: Any = (), keepdim: bool = False, *, dtype: Any = None) -> Value:
+    if ord != 2:
+        raise Unsupported(f"the norm of order {ord}; write it with powers and sums")
+    axes = [dim] if isinstance(dim, int) else list(dim or ())
+    return b.op("sqrt", x=b.op("sum", x=b.op("square", x=x), axes=axes, keepdim=keepdim))
+
+
+@aten("gelu")
+def gelu(b: Builder, x: Value, approximate: str = "none") -> Value:
+    return b.op("gelu" if approximate == "none" else "gelu_tanh", x=x)
+
+
+@aten("leaky_relu")
+def leaky_relu(b: Builder, x: Value, slope: float = 0.01) -> Value:
+    return b.op("leaky_relu", x=x, slope=slope)
+
+
+@aten("elu")
+def elu(b: Builder, x: Value, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Value:
+    if scale != 1 or input_scale != 1:
+        raise Unsupported("elu with scales")
+    return b.op("elu", x=x, alpha=alpha)
+
+
+@aten("prelu")
+def prelu(b: Builder, x: Value, weight: Value) -> Value:
+    return b.op("prelu", x=x, weights=weight)
+
+
+@aten("softplus")
+def softplus(b: Builder, x: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
+    return b.op("softplus", x=x, beta=beta, threshold=threshold)
+
+
+@aten("softmax", "log_softmax")
+def softmax(b: Builder, x: Value, dim: int, dtype: Any = None) -> Value:
+    return b.op(b.name, x=x, axis=dim)
+
+
+def _binary(op: str) -> Callable[..., Value]:
+    def binary(b: Builder, x: Any, y: Any, *, alpha: float = 1) -> Value:
+        if not isinstance(x, Value):
+            x, y = y, x
+            if op not in ("add", "mul"):
+                raise Unsupported(f"a number {op} a tensor; negate or invert the tensor")
+        if isinstance(y, Value):
+            y = y if alpha == 1 else b.op("mul_scalar", x=y, other=alpha)
+            return b.op(op, a=x, b=y)
+        return b.op(f"{op}_scalar", x=x, other=y * alpha)
+
+    return binary
+
+
+for _name in ("add", "sub", "mul", "div", "pow"):
+    TABLE[_name] = _binary(_name)
+
+
+@aten("maximum", "minimum")
+def extremum(b: Builder, x: Value, y: Value) -> Value:
+    return b.op(b.name, a=x, b=y)
+
+
+@aten("mean", "sum", "amax", "amin")
+def reduce(b: Builder, x: Value, dim: Any = (), keepdim: bool = False, *, dtype: Any = None) -> Value:
+    axes = [dim] if isinstance(dim, int) else list(dim or ())
+    return b.op(b.name, x=x, axes=axes, keepdim=keepdim)
+
+
+@aten("flatten", "view", "reshape", "unflatten", "_unsafe_view", "view_as", "squeeze")
+def reshape(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
+    # In a plan a view of what is no view is a copy of its own, and passes look for views.
+    return b.op("view", x=x, dims=b.result_shape())
+
+
+@aten("unsqueeze")
+def unsqueeze(b: Builder, x: Value, dim: int) -> Value:
+    return b.op("unsqueeze", x=x, axis=dim)
+
+
+@aten("permute")
+def permute(b: Builder, x: Value, dims: Sequence[int]) -> Value:
+    return b.op("permute", x=x, axes=list(dims))
+
+
+@aten("transpose", "swapaxes", "swapdims")
+def transpose(b: Builder, x: Value, dim0: int, dim1: int) -> Value:
+    return b.op("transpose", x=x, a=dim0, b=dim1)
+
+
+@aten("t", "numpy_T")
+def matrix_transpose(b: Builder, x: Value) -> Value:
+    return b.op("transpose", x=x, a=0, b=1) if len(x.shape) == 2 else x
+
+
+@aten("expand", "expand_as")
+def expand(b: Builder, x: Value, size: Any, *, implicit: bool = False) -> Value:
+    return b.op("expand", x=x, dims=b.result_shape())
+
+
+@aten("cat", "stack")
+def cat(b: Builder, tensors: Sequence[Value], dim: int = 0) -> Value:
+    return b.op(b.name, tensors=list(tensors), axis=dim)
+
+
+@aten("chunk")
+def chunk(b: Builder, x: Value, chunks: int, dim: int = 0) -> list[Value]:
+    return b.ops("chunk", len(b.result_shapes()), x=x, chunks=chunks, axis=dim)
+
+
+@aten("split", "split_with_sizes")
+def split(b: Builder, x: Value, size: Any, dim: int = 0) -> list[Value]:
+    sizes = [shape[dim] for shape in b.result_shapes()]
+    return b.ops("split", len(sizes), x=x, sizes=sizes, axis=dim)
+
+
+@aten("unbind")
+def unbind(b: Builder, x: Value, dim: int = 0) -> list[Value]:
+    return [b.op("select", x=x, axis=dim, index=i) for i in range(x.shape[dim])]
+
+
+@aten("getitem")
+def getitem(b: Builder, values: Sequence[Value], index: int) -> Value:
+    return values[index]
+
+
+@aten("slice")
+def slice_(b: Builder, x: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Value:
+    size = x.shape[dim]
+    if (start in (None, 0)) and (end is None or end >= size) and step == 1:
+        return x
+    return b.op("slice", x=x, axis=dim, start=start or 0, end=min(end, size) if end is not None else size, step=step)
+
+
+@aten("select")
+def select(b: Builder, x: Value, dim: int, index: int) -> Value:
+    return b.op("select", x=x, axis=dim, index=index)
+
+
+@aten("roll")
+def roll(b: Builder, x: Value, shifts: Any, dims: Any = ()) -> Value:
+    if not dims:
+        raise Unsupported("a roll of the flattened tensor; name its axes")
+    return b.op("roll", x=x, shifts=pair(shifts, 1), axes=pair(dims, 1))
+
+
+@aten("flip")
+def flip(b: Builder, x: Value, dims: Sequence[int]) -> Value:
+    return b.op("flip", x=x, axes=list(dims))
+
+
+@aten("pad", "constant_pad_nd")
+def pad(b: Builder, x: Value, pad: Sequence[int], *options: Any) -> Value:
+    mode, value = ("constant", options[0] if options else 0.0) if b.name == "constant_pad_nd" else (*options, None, None)[:2]
+    if not any(pad):
+        return x
+    return b.op("pad", x=x, padding=list(pad), mode=mode or "constant", value=value or 0.0)
+
+
+@aten("pixel_shuffle", "pixel_unshuffle")
+def pixel_shuffle(b: Builder, x: Value, factor: int) -> Value:
+    return b.op(b.name, x=x, factor=factor)
+
+
+@aten("channel_shuffle")
+def channel_shuffle(b: Builder, x: Value, groups: int) -> Value:
+    return b.op("channel_shuffle", x=x, groups=groups)
+
+
+@aten("upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d")
+def upsample_nearest(b: Builder, x: Value, output_size: Any = None, *scales: Any) -> Value:
+    return b.op("upsample_nearest", x=x, **_resampled(b, x, output_size, scales))
+
+
+@aten("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d")
+def upsample_linear(b: Builder, x: Value, output_size: Any, align_corners: bool, *scales: Any) -> Value:
+    op = {3: "upsample_linear", 4: "upsample_bilinear", 5: "upsample_trilinear"}[len(x.shape)]
+    return b.op(op, x=x, align_corners=align_corners, **_resampled(b, x, output_size, scales))
+
+
+def _resampled(b: Builder, x: Value, output_size: Any, scales: Sequence[Any]) -> dict[str, Any]:
+    """Where to: sizes, or the factors that PyTorch computes coordinates with."""
+    factors = scales[0] if scales and isinstance(scales[0], (list, tuple)) else [s for s in scales if s is not None]
+    if output_size is None and factors:
+        names = ["scale_d", "scale_h", "scale_w"][-len(factors) :]
+        return dict(zip(names, map(float, factors), strict=True))
+    return {"output": b.result_shape()[2:]}

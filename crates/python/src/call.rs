@@ -1,0 +1,178 @@
+//! Ops by name, and what their schemas say.
+
+use blocktensor::dispatch::schema::{ArgSpec, Schema};
+use blocktensor::dispatch::{self, Arg, ArgKind, DispatchKey, Value};
+use blocktensor::{Operand, Tensor, TensorRef};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+
+use crate::errors::{Outcome, invalid, on_threads, released};
+use crate::exchange;
+use crate::tensor::PyTensor;
+
+/// A value as the op takes it; the default if it was left out. `list` borrows the tensors of a list.
+fn arg<'a>(spec: &ArgSpec, given: &'a Option<Value>, list: &'a [TensorRef<'a>]) -> Arg<'a> {
+    match given {
+        None => spec.kind.default(),
+        Some(Value::Tensor(t)) => Arg::Tensor(t.tensor_ref()),
+        Some(Value::Tensors(_)) => Arg::Tensors(list),
+        Some(Value::Int(v)) => Arg::Int(*v),
+        Some(Value::Ints(v)) => Arg::Ints(v),
+        Some(Value::Float(v)) => Arg::Float(*v),
+        Some(Value::Bool(v)) => Arg::Bool(*v),
+        Some(Value::Str(v)) => Arg::Str(v),
+        Some(_) => Arg::Absent,
+    }
+}
+
+fn refs(given: &Option<Value>) -> Vec<TensorRef<'_>> {
+    match given {
+        Some(Value::Tensors(list)) => list.iter().map(Operand::tensor_ref).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// An object as the value that an argument of this kind takes.
+pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> Outcome<Value> {
+    let name = spec.name;
+    let wrong = || {
+        let got = x.repr().map_or_else(|_| "an object".to_string(), |r| r.to_string_lossy().into_owned());
+        let got: String = got.chars().take(80).collect();
+        invalid(op, name, got, format!("it is {}", spec.kind.describe()), "pass what the signature says")
+    };
+    Ok(match spec.kind {
+        ArgKind::DataList | ArgKind::ParamList => {
+            let mut tensors = Vec::new();
+            for item in x.try_iter().map_err(|_| wrong())? {
+                tensors.push(exchange::import(&item?, op, name)?);
+            }
+            Value::Tensors(tensors)
+        }
+        kind if kind.is_tensor() => Value::Tensor(exchange::import(x, op, name)?),
+        ArgKind::Int(_) => Value::Int(x.extract().map_err(|_| wrong())?),
+        ArgKind::Ints(_) => match x.extract::<i64>() {
+            Ok(one) => Value::Ints(vec![one]),
+            Err(_) => Value::Ints(x.extract().map_err(|_| wrong())?),
+        },
+        ArgKind::Float(_) => Value::Float(x.extract().map_err(|_| wrong())?),
+        ArgKind::Bool(_) => Value::Bool(x.extract().map_err(|_| wrong())?),
+        _ => Value::Str(x.extract().map_err(|_| wrong())?),
+    })
+}
+
+/// Calls an op with one value for each argument of its schema; `None` is its default.
+#[pyfunction]
+#[pyo3(signature = (name, threads, *args))]
+pub(crate) fn call<'py>(
+    py: Python<'py>,
+    name: &str,
+    threads: Option<usize>,
+    args: &Bound<'py, PyTuple>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(op) = dispatch::op(name) else {
+        let e = invalid(
+            "call",
+            "name",
+            format!("`{name}`"),
+            "no op has this name".into(),
+            "`blocktensor.ops.__all__` has them",
+        );
+        return Err(e.raise(py));
+    };
+    let schema = op.schema();
+    if args.len() != schema.args.len() {
+        let rule = format!("the op is `{schema}`");
+        let e = invalid(
+            schema.name,
+            "args",
+            format!("{} values", args.len()),
+            rule,
+            "pass one for each, or None",
+        );
+        return Err(e.raise(py));
+    }
+    let given = schema.args.iter().zip(args.iter_borrowed()).map(|(spec, x)| match x.is_none() {
+        true => Ok(None),
+        false => value(schema.name, spec, &x).map(Some),
+    });
+    let given = given.collect::<Outcome<Vec<Option<Value>>>>().map_err(|e| e.raise(py))?;
+    let results = released(py, schema.name, || {
+        let lists: Vec<Vec<TensorRef<'_>>> = given.iter().map(refs).collect();
+        let values = schema.args.iter().zip(&given).zip(&lists);
+        let values: Vec<Arg<'_>> = values.map(|((spec, given), list)| arg(spec, given, list)).collect();
+        on_threads(schema.name, threads, || Ok(dispatch::call_in_order(op, &values)?))
+    })?;
+    results_of(py, schema, results)
+}
+
+/// One tensor, a tuple, or a list where the number depends on the call.
+fn results_of<'py>(py: Python<'py>, schema: &Schema, results: Vec<Tensor>) -> PyResult<Bound<'py, PyAny>> {
+    let is_list = matches!(schema.outputs, [one] if one.is_list);
+    let mut made = results.into_iter().map(PyTensor);
+    match made.len() {
+        _ if is_list => {
+            PyList::new(py, made.map(|t| t.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?)?
+                .into_bound_py_any(py)
+        }
+        1 => made.next().into_bound_py_any(py),
+        _ => PyTuple::new(py, made.map(|t| t.into_bound_py_any(py)).collect::<PyResult<Vec<_>>>()?)?
+            .into_bound_py_any(py),
+    }
+}
+
+fn kind(spec: &ArgSpec) -> &'static str {
+    match spec.kind {
+        ArgKind::Data => "tensor",
+        ArgKind::Param => "param",
+        ArgKind::Plain => "plain",
+        ArgKind::OptionalData => "optional tensor",
+        ArgKind::OptionalParam => "optional param",
+        ArgKind::DataList => "tensors",
+        ArgKind::ParamList => "params",
+        ArgKind::Int(_) => "int",
+        ArgKind::Ints(_) => "ints",
+        ArgKind::Float(_) => "float",
+        ArgKind::Bool(_) => "bool",
+        ArgKind::Str(_) => "str",
+    }
+}
+
+/// The schemas of all ops: what the functions of `blocktensor.ops` are generated from.
+#[pyfunction]
+pub(crate) fn schemas(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+    let all = PyList::empty(py);
+    for op in dispatch::ops() {
+        let schema = op.schema();
+        let args = PyList::empty(py);
+        for spec in schema.args {
+            let arg = PyDict::new(py);
+            arg.set_item("name", spec.name)?;
+            arg.set_item("kind", kind(spec))?;
+            arg.set_item("describe", spec.kind.describe())?;
+            arg.set_item("dtypes", spec.dtypes.to_string())?;
+            arg.set_item("ranks", spec.ranks.to_string())?;
+            let default = match spec.kind.default() {
+                Arg::Int(v) => v.into_bound_py_any(py)?,
+                Arg::Ints(v) => PyTuple::new(py, v)?.into_any(),
+                Arg::Float(v) => v.into_bound_py_any(py)?,
+                Arg::Bool(v) => v.into_bound_py_any(py)?,
+                Arg::Str(v) => PyString::new(py, v).into_any(),
+                _ => py.None().into_bound(py),
+            };
+            arg.set_item("default", default)?;
+            args.append(arg)?;
+        }
+        let entry = PyDict::new(py);
+        entry.set_item("name", schema.name)?;
+        entry.set_item("args", args)?;
+        let outputs: Vec<(&str, String, bool)> =
+            schema.outputs.iter().map(|o| (o.name, o.to_string(), o.is_list)).collect();
+        entry.set_item("outputs", outputs)?;
+        let ours = [DispatchKey::STRIDED, DispatchKey::BLOCKED];
+        let keys: Vec<&str> = ours.iter().filter(|k| op.kernel(**k).is_some()).map(|k| k.name()).collect();
+        entry.set_item("keys", keys)?;
+        all.append(entry)?;
+    }
+    Ok(all)
+}

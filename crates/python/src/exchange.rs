@@ -1,0 +1,349 @@
+//! Memory that is shared with other libraries: DLPack and the buffer protocol, in both directions.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned};
+use blocktensor::{
+    BlockedTensor, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
+};
+use pyo3::buffer::PyUntypedBuffer;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
+
+use crate::errors::{Failure, Outcome, held};
+use crate::tensor::PyTensor;
+
+const VERSIONED: &CStr = c"dltensor_versioned";
+const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
+const UNVERSIONED: &CStr = c"dltensor";
+const UNVERSIONED_USED: &CStr = c"used_dltensor";
+
+/// The tensor that an argument is: one of this package as it is, any other that shares its memory by DLPack or by the buffer
+/// protocol.
+pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> Outcome<Tensor> {
+    if let Ok(t) = x.cast::<PyTensor>() {
+        return Ok(t.get().0.clone());
+    }
+    // What `__dlpack__` returns: where the caller has a faster way to it.
+    if x.cast::<PyCapsule>().is_ok() {
+        return Ok(of_capsule(x)?.into());
+    }
+    if x.hasattr("__dlpack__")? {
+        return Ok(of_capsule(&capsule(x)?)?.into());
+    }
+    if let Ok(buffer) = PyUntypedBuffer::get(x) {
+        return Ok(of_buffer(op, argument, buffer)?.into());
+    }
+    let got = x.get_type().fully_qualified_name()?.to_string();
+    let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
+    let remedy = "pass a tensor or a numpy array";
+    Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
+}
+
+/// The capsule of an object, of the newest structure that it knows.
+fn capsule<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let options = PyDict::new(x.py());
+    options.set_item("max_version", (1, 1))?;
+    match x.call_method("__dlpack__", (), Some(&options)) {
+        // A library from before DLPack 1.0 does not know the argument.
+        Err(e) if e.is_instance_of::<PyTypeError>(x.py()) => x.call_method0("__dlpack__"),
+        made => made,
+    }
+}
+
+fn of_capsule(capsule: &Bound<'_, PyAny>) -> Outcome<StridedTensor> {
+    // SAFETY: the interpreter's lock is held, and the object is alive. The pointer of a valid capsule of this name is a live
+    // structure that nobody else takes: its name is changed before anything else, as the protocol asks. Programs of Python that
+    // write to the memory while a call reads it race, as they do with every library that shares it.
+    unsafe {
+        let object = capsule.as_ptr();
+        let take = |name: &CStr, used: &CStr| {
+            if ffi::PyCapsule_IsValid(object, name.as_ptr()) == 0 {
+                return None;
+            }
+            let pointer = NonNull::new(ffi::PyCapsule_GetPointer(object, name.as_ptr()))?;
+            (ffi::PyCapsule_SetName(object, used.as_ptr()) == 0).then_some(pointer)
+        };
+        if let Some(managed) = take(VERSIONED, VERSIONED_USED) {
+            return Ok(StridedTensor::from_dlpack(managed.cast::<DLManagedTensorVersioned>())?);
+        }
+        if let Some(managed) = take(UNVERSIONED, UNVERSIONED_USED) {
+            return Ok(StridedTensor::from_dlpack_unversioned(managed.cast::<DLManagedTensor>())?);
+        }
+    }
+    Err(PyBufferError::new_err("`__dlpack__` returned no DLPack capsule, or one that was used").into())
+}
+
+fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outcome<StridedTensor> {
+    let format = buffer.format().to_string_lossy().into_owned();
+    let dtype = match (format.trim_start_matches(['@', '=', '<']), buffer.item_size()) {
+        ("f", 4) => DType::F32,
+        ("e", 2) => DType::F16,
+        ("B", 1) => DType::U8,
+        ("b", 1) => DType::S8,
+        ("i" | "l", 4) => DType::S32,
+        _ => {
+            let got = format!("a buffer of format `{format}`");
+            let (rule, remedy) =
+                ("tensors are f32, f16, u8, s8 or s32", "convert it in the other library first");
+            let complaint = Complaint::new(op, argument.to_string(), got, rule, remedy);
+            return Err(Error::DlpackUnsupported(complaint).into());
+        }
+    };
+    let size = dtype.size_bytes() as isize;
+    if let Some(stride) = buffer.strides().iter().find(|s| *s % size != 0) {
+        let got = format!("a stride of {stride} bytes");
+        let rule = format!("strides are whole elements of {size} bytes");
+        let complaint = Complaint::new(op, argument.to_string(), got, rule, "copy it first");
+        return Err(Error::UnsupportedStride(complaint).into());
+    }
+    let dims: Vec<i64> = buffer.shape().iter().map(|&d| d as i64).collect();
+    let strides: Vec<i64> = buffer.strides().iter().map(|s| (s / size) as i64).collect();
+    let memory = Foreign {
+        data: buffer.buf_ptr().cast(),
+        dtype,
+        dims: &dims,
+        strides: Some(&strides),
+        writable: false,
+    };
+    // SAFETY: the exporter keeps the memory, with these sizes and strides, until the buffer is dropped, which any thread may do.
+    // As for DLPack, a program that writes meanwhile races.
+    Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(buffer)) }?)
+}
+
+/// The capsule that `__dlpack__` returns.
+pub(crate) fn export<'py>(
+    py: Python<'py>,
+    t: &PyTensor,
+    has_stream: bool,
+    max_version: Option<(u32, u32)>,
+    device: Option<(i32, i32)>,
+    copy: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let op = "__dlpack__";
+    let t = held(py, op, || t.strided(op).cloned())?;
+    if has_stream || device.is_some_and(|d| d != (1, 0)) {
+        let (rule, remedy) = ("tensors are on the CPU, (1, 0), which has no streams", "leave both out");
+        let got = format!("device {device:?}{}", if has_stream { " with a stream" } else { "" });
+        let e = Error::DlpackUnsupported(Complaint::new(op, "dl_device", got, rule, remedy));
+        return Err(Failure::from(e).raise(py));
+    }
+    let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
+    held(py, op, || {
+        // The older structure cannot say that the memory is read-only.
+        if copy == Some(true) || (!is_versioned && copy.is_none()) {
+            let own = t.copy(MemoryFormat::Preserve)?;
+            return Ok(match is_versioned {
+                true => versioned(py, own.into_dlpack()?),
+                false => unversioned(py, own.into_dlpack_unversioned()?),
+            }?);
+        }
+        if !is_versioned {
+            let rule = "DLPack before 1.0 cannot mark memory as read-only";
+            let remedy = "pass `max_version=(1, 0)`, or allow a copy";
+            return Err(Error::Aliasing(Complaint::new(op, "copy", "False", rule, remedy)).into());
+        }
+        Ok(versioned(py, t.to_dlpack())?)
+    })
+}
+
+unsafe extern "C" fn drop_versioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: the interpreter calls this once, with its lock held. Under this name nobody has taken the structure.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
+            let managed =
+                ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast::<DLManagedTensorVersioned>();
+            if let Some(deleter) = (*managed).deleter {
+                deleter(managed);
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn drop_unversioned(capsule: *mut ffi::PyObject) {
+    // SAFETY: as above.
+    unsafe {
+        if ffi::PyCapsule_IsValid(capsule, UNVERSIONED.as_ptr()) == 1 {
+            let managed = ffi::PyCapsule_GetPointer(capsule, UNVERSIONED.as_ptr()).cast::<DLManagedTensor>();
+            if let Some(deleter) = (*managed).deleter {
+                deleter(managed);
+            }
+        }
+    }
+}
+
+fn versioned(py: Python<'_>, managed: NonNull<DLManagedTensorVersioned>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the lock is held; the name is static, and the destructor frees the structure unless a receiver took it.
+    unsafe {
+        let capsule = ffi::PyCapsule_New(managed.as_ptr().cast(), VERSIONED.as_ptr(), Some(drop_versioned));
+        Bound::from_owned_ptr_or_err(py, capsule)
+    }
+}
+
+fn unversioned(py: Python<'_>, managed: NonNull<DLManagedTensor>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: as above.
+    unsafe {
+        let capsule =
+            ffi::PyCapsule_New(managed.as_ptr().cast(), UNVERSIONED.as_ptr(), Some(drop_unversioned));
+        Bound::from_owned_ptr_or_err(py, capsule)
+    }
+}
+
+/// An exported tensor that this module itself received.
+struct Held(NonNull<DLManagedTensorVersioned>);
+
+impl Held {
+    fn of(t: &StridedTensor) -> Held {
+        Held(t.to_dlpack())
+    }
+
+    fn address(&self) -> *mut c_void {
+        // SAFETY: live until this is dropped.
+        let t = unsafe { &self.0.as_ref().dl_tensor };
+        t.data.cast::<u8>().wrapping_add(t.byte_offset as usize).cast()
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: received once, and dropped once.
+        unsafe {
+            if let Some(deleter) = self.0.as_ref().deleter {
+                deleter(self.0.as_ptr());
+            }
+        }
+    }
+}
+
+/// The address of the first element.
+pub(crate) fn address(t: &StridedTensor) -> usize {
+    Held::of(t).address().addr()
+}
+
+/// The memory of blocked activations as a strided tensor.
+pub(crate) fn blocks(t: &BlockedTensor) -> Outcome<StridedTensor> {
+    let managed = t.as_blocked_dlpack()?;
+    // SAFETY: it was just exported, and nobody else has it.
+    Ok(unsafe { StridedTensor::from_dlpack(managed) }?)
+}
+
+/// The bytes of a row-major tensor.
+pub(crate) fn bytes<'py>(py: Python<'py>, t: &StridedTensor) -> PyResult<Bound<'py, PyBytes>> {
+    let held = Held::of(t);
+    let len = t.numel() * t.dtype().size_bytes();
+    if len == 0 {
+        return Ok(PyBytes::new(py, &[]));
+    }
+    // SAFETY: a row-major tensor has this many bytes from its first element on, which `held` keeps.
+    Ok(PyBytes::new(py, unsafe { std::slice::from_raw_parts(held.address().cast::<u8>(), len) }))
+}
+
+/// A row-major tensor of bytes that are copied.
+pub(crate) fn of_bytes(
+    op: &'static str,
+    bytes: &[u8],
+    shape: &[usize],
+    dtype: DType,
+) -> Outcome<StridedTensor> {
+    let wanted = shape.iter().try_fold(dtype.size_bytes(), |n, &d| n.checked_mul(d));
+    if wanted != Some(bytes.len()) {
+        let rule = format!("a {dtype} tensor of sizes {shape:?} has as many bytes as its elements");
+        let got = format!("{} bytes", bytes.len());
+        return Err(Error::CorruptFile(Complaint::new(op, "bytes", got, rule, "pickle it again")).into());
+    }
+    let mut owner = vec![0u64; bytes.len().div_ceil(8)];
+    let data = owner.as_mut_ptr().cast::<u8>();
+    // SAFETY: the list has at least this many bytes.
+    unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
+    let dims: Vec<i64> = shape.iter().map(|&d| d as i64).collect();
+    let memory = Foreign { data, dtype, dims: &dims, strides: None, writable: false };
+    // SAFETY: the list stays where it is when it moves into the owner, and nobody else has it.
+    Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(owner)) }?)
+}
+
+/// What a view of the buffer protocol points to.
+struct Exported {
+    held: Held,
+    shape: Vec<ffi::Py_ssize_t>,
+    strides: Vec<ffi::Py_ssize_t>,
+    format: CString,
+}
+
+/// Fills a view of the buffer protocol: read-only.
+///
+/// # Safety
+/// `view` may be written.
+pub(crate) unsafe fn fill_buffer(
+    slf: Bound<'_, PyTensor>,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> PyResult<()> {
+    let (op, py) = ("buffer", slf.py());
+    // SAFETY: the caller's promise. The protocol asks for null on an error.
+    unsafe { (*view).obj = std::ptr::null_mut() };
+    let t = held(py, op, || slf.get().strided(op).cloned())?;
+    let format = match t.dtype() {
+        DType::F32 => c"f",
+        DType::F16 => c"e",
+        DType::U8 => c"B",
+        DType::S8 => c"b",
+        DType::S32 => c"i",
+        _ => {
+            let (rule, remedy) =
+                ("the buffer protocol has no such type", "convert it with `to_dtype(DType::F32)`");
+            let got = t.tensor_ref().describe();
+            let e = Error::UnsupportedDType(Complaint::new(op, "self", got, rule, remedy));
+            return Err(Failure::from(e).raise(py));
+        }
+    };
+    if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE {
+        return Err(PyBufferError::new_err("tensors are read-only; copy it with `numpy().copy()`"));
+    }
+    if flags & ffi::PyBUF_STRIDES != ffi::PyBUF_STRIDES && !t.is_contiguous(MemoryFormat::Contiguous) {
+        return Err(PyBufferError::new_err("the tensor is not row-major; call `.contiguous()`"));
+    }
+    let size = t.dtype().size_bytes();
+    let mut exported = Box::new(Exported {
+        held: Held::of(&t),
+        shape: t.dims().iter().map(|&d| d as ffi::Py_ssize_t).collect(),
+        strides: t.strides().iter().map(|&s| (s * size) as ffi::Py_ssize_t).collect(),
+        format: format.to_owned(),
+    });
+    // SAFETY: as above. What the view points to lives in the box until `release_buffer`, the tensor's memory too.
+    unsafe {
+        let view = &mut *view;
+        view.buf = exported.held.address();
+        view.len = (t.numel() * size) as ffi::Py_ssize_t;
+        view.readonly = 1;
+        view.itemsize = size as ffi::Py_ssize_t;
+        view.ndim = t.rank() as c_int;
+        view.format = match flags & ffi::PyBUF_FORMAT == ffi::PyBUF_FORMAT {
+            true => exported.format.as_ptr().cast_mut(),
+            false => std::ptr::null_mut(),
+        };
+        view.shape = match flags & ffi::PyBUF_ND == ffi::PyBUF_ND {
+            true => exported.shape.as_mut_ptr(),
+            false => std::ptr::null_mut(),
+        };
+        view.strides = match flags & ffi::PyBUF_STRIDES == ffi::PyBUF_STRIDES {
+            true => exported.strides.as_mut_ptr(),
+            false => std::ptr::null_mut(),
+        };
+        view.suboffsets = std::ptr::null_mut();
+        view.internal = Box::into_raw(exported).cast();
+        view.obj = slf.into_any().into_ptr();
+    }
+    Ok(())
+}
+
+/// # Safety
+/// `fill_buffer` filled the view, and nobody uses it afterwards.
+pub(crate) unsafe fn release_buffer(view: *mut ffi::Py_buffer) {
+    // SAFETY: the caller's promise.
+    drop(unsafe { Box::from_raw((*view).internal.cast::<Exported>()) });
+}

@@ -1,0 +1,282 @@
+//! Graphs of operators: made by name, or read from ONNX files.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use blocktensor::{DType, Tensor, dispatch};
+use blocktensor_cli::Progress;
+use blocktensor_graph::{
+    Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, PlanOptions, Profiles,
+    Sizes, ValueId,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::value;
+use crate::errors::{Outcome, held, invalid, on_threads, released};
+use crate::exchange;
+use crate::plan::PyPlan;
+
+/// A model: inputs, outputs, and nodes in an order in which they can run.
+#[pyclass(frozen, name = "Model", module = "blocktensor")]
+pub(crate) struct PyModel(Mutex<Graph>);
+
+fn sizes_of(sizes: Vec<(String, usize)>) -> Sizes {
+    sizes.into_iter().fold(Sizes::new(), |all, (name, size)| all.with(&name, size))
+}
+
+fn layouts_of(op: &'static str, name: &str) -> Outcome<Layouts> {
+    Layouts::ALL.into_iter().find(|l| l.name() == name).ok_or_else(|| {
+        let names = Layouts::ALL.map(Layouts::name).join(", ");
+        invalid(op, "layouts", format!("`{name}`"), format!("layouts are {names}"), "pass one of them")
+    })
+}
+
+fn profiles_of(op: &'static str, name: &str) -> Outcome<Profiles> {
+    match name {
+        "kept" => Ok(Profiles::Kept),
+        "measured" => Ok(Profiles::Measured),
+        "estimated" => Ok(Profiles::Estimated),
+        other => {
+            let rule = "profiles are kept, measured and estimated".to_string();
+            Err(invalid(op, "profiles", format!("`{other}`"), rule, "pass one of them"))
+        }
+    }
+}
+
+fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
+    let mut made = Vec::new();
+    for dim in dims.try_iter()? {
+        let dim = dim?;
+        made.push(match (dim.extract::<usize>(), dim.extract::<String>()) {
+            (Ok(size), _) => Dim::Size(size),
+            (_, Ok(name)) => Dim::Named(name),
+            _ => {
+                let got = dim.to_string();
+                return Err(invalid(
+                    op,
+                    "shape",
+                    got,
+                    "sizes are numbers or names".into(),
+                    "pass a list of them",
+                ));
+            }
+        });
+    }
+    Ok(made)
+}
+
+impl PyModel {
+    fn with<T>(&self, f: impl FnOnce(&mut Graph) -> Outcome<T>) -> Outcome<T> {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A copy, so that nothing long runs with the lock held. Constants are shared.
+    fn graph(&self) -> Graph {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The values of these numbers: each is the place of a value in the order in which values were added.
+    fn id(graph: &Graph, op: &'static str, name: &str) -> Outcome<ValueId> {
+        graph.find(name).ok_or_else(|| {
+            let rule = "no value of the model has this name".to_string();
+            invalid(
+                op,
+                "inputs",
+                format!("`{name}`"),
+                rule,
+                "pass the name of an input, a constant or a node",
+            )
+        })
+    }
+}
+
+#[pymethods]
+impl PyModel {
+    /// A model without nodes.
+    #[new]
+    fn new() -> PyModel {
+        PyModel(Mutex::new(Graph::new()))
+    }
+
+    /// Adds an input of f32 numbers; sizes may be names.
+    fn input(&self, py: Python<'_>, name: &str, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        held(py, "input", || {
+            let dims = dims_of("input", shape)?;
+            self.with(|g| Ok(g.input(name, &dims).map(|_| ())?))
+        })
+    }
+
+    /// Adds a constant: an f32 tensor, or integers as s32.
+    fn constant(&self, py: Python<'_>, name: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+        let op = "constant";
+        held(py, op, || {
+            let t = match exchange::import(tensor, op, "tensor")? {
+                Tensor::Strided(t) => t,
+                Tensor::Blocked(t) => t.to_strided(blocktensor::MemoryFormat::Contiguous)?,
+                Tensor::Opaque(_) => {
+                    let got = "another program's tensor".to_string();
+                    return Err(invalid(
+                        op,
+                        "tensor",
+                        got,
+                        "constants are strided".into(),
+                        "call `.to_strided()`",
+                    ));
+                }
+            };
+            let constant = match t.dtype() {
+                DType::S32 => Constant::Int {
+                    of: Integer::I32,
+                    dims: t.dims().to_vec(),
+                    values: t.to_vec::<i32>()?.into_iter().map(i64::from).collect(),
+                },
+                _ => Constant::F32(t.to_dtype(DType::F32)?),
+            };
+            self.with(|g| Ok(g.constant(name, constant).map(|_| ())?))
+        })
+    }
+
+    /// Adds an op by name. `inputs` are pairs of an argument's name and a value's, in the schema's order; `outputs` names the
+    /// results.
+    fn op(
+        &self,
+        py: Python<'_>,
+        node: &str,
+        op: &str,
+        inputs: Vec<(String, String)>,
+        params: &Bound<'_, PyDict>,
+        outputs: Vec<String>,
+    ) -> PyResult<()> {
+        let here = "Model.op";
+        held(py, here, || {
+            let mut given = Vec::new();
+            let specs = dispatch::op(op).map_or(&[][..], |op| op.schema().args);
+            for (name, x) in params.iter() {
+                let name: String = name.extract()?;
+                let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
+                    let rule = format!("op `{op}` has no such parameter");
+                    return Err(invalid(here, "params", format!("`{name}`"), rule, "see `blocktensor.ops`"));
+                };
+                given.push((spec.name, value(here, spec, &x)?));
+            }
+            self.with(|g| {
+                let inputs = inputs.iter().map(|(arg, name)| Ok((arg.as_str(), PyModel::id(g, here, name)?)));
+                let inputs = inputs.collect::<Outcome<Vec<_>>>()?;
+                let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
+                g.ops(node, op, &inputs, &given, &outputs)?;
+                Ok(())
+            })
+        })
+    }
+
+    /// Makes a value an output.
+    fn output(&self, py: Python<'_>, name: &str, value: &str) -> PyResult<()> {
+        held(py, "output", || {
+            self.with(|g| {
+                let id = PyModel::id(g, "output", value)?;
+                Ok(g.output(name, id)?)
+            })
+        })
+    }
+
+    /// Inputs: name, dtype, and sizes, which may be names.
+    #[getter]
+    fn inputs(&self) -> Vec<(String, String, Vec<String>)> {
+        let graph = self.graph();
+        let inputs = graph.inputs().map(|(name, of, dims)| {
+            (name.to_string(), of.to_string(), dims.iter().map(Dim::to_string).collect())
+        });
+        inputs.collect()
+    }
+
+    /// Names of the outputs.
+    #[getter]
+    fn outputs(&self) -> Vec<String> {
+        self.graph().outputs().map(str::to_string).collect()
+    }
+
+    /// Nodes: name, op, attributes.
+    #[getter]
+    fn nodes(&self) -> Vec<(String, String, String)> {
+        self.graph().nodes().map(|(name, op, attributes)| (name.into(), op.into(), attributes)).collect()
+    }
+
+    /// Names of the sizes that a plan needs numbers for.
+    #[getter]
+    fn named_sizes(&self) -> Vec<String> {
+        self.graph().named_sizes().into_iter().map(str::to_string).collect()
+    }
+
+    /// Nodes that cannot run at these sizes: name, op, reason.
+    #[pyo3(signature = (sizes = None))]
+    fn missing(
+        &self,
+        py: Python<'_>,
+        sizes: Option<std::collections::BTreeMap<String, usize>>,
+    ) -> PyResult<Vec<(String, String, String)>> {
+        let graph = self.graph();
+        released(py, "missing", || {
+            let sizes = sizes_of(sizes.unwrap_or_default().into_iter().collect());
+            let (outcomes, _) = graph.outcomes(&sizes)?;
+            let missing = graph.nodes().zip(outcomes).filter_map(|((name, op, _), outcome)| match outcome {
+                NodeOutcome::Missing(reason) => Some((name.to_string(), op.to_string(), reason)),
+                _ => None,
+            });
+            Ok(missing.collect())
+        })
+    }
+
+    /// The same model with other outputs: any values, by name.
+    fn with_outputs(&self, py: Python<'_>, names: Vec<String>) -> PyResult<PyModel> {
+        let graph = self.graph();
+        held(py, "with_outputs", || {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            Ok(PyModel(Mutex::new(graph.with_outputs(&names)?)))
+        })
+    }
+
+    /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured.
+    #[pyo3(signature = (*, layouts = "blocked", sizes = None, threads = None, profiles = "kept", keep_constants = false))]
+    fn plan(
+        &self,
+        py: Python<'_>,
+        layouts: &str,
+        sizes: Option<std::collections::BTreeMap<String, usize>>,
+        threads: Option<usize>,
+        profiles: &str,
+        keep_constants: bool,
+    ) -> PyResult<PyPlan> {
+        let (op, graph) = ("plan", self.graph());
+        released(py, op, || {
+            let sizes = sizes_of(sizes.unwrap_or_default().into_iter().collect());
+            let options =
+                PlanOptions::new(layouts_of(op, layouts)?).sizes(sizes).profiles(profiles_of(op, profiles)?);
+            let options = if keep_constants { options.keep_constants() } else { options };
+            // Only on a terminal, and only if it takes more than a second.
+            let _progress = (layouts == "measured").then(|| Progress::start("measuring layouts"));
+            let plan = on_threads(op, threads, || Ok(graph.plan(&options)?))?;
+            Ok(PyPlan { plan: Arc::new(plan), threads })
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let graph = self.graph();
+        let inputs = graph.inputs().map(|(name, of, dims): (&str, ElementType, &[Dim])| {
+            let dims: Vec<String> = dims.iter().map(Dim::to_string).collect();
+            format!("{name}: {of} [{}]", dims.join(", "))
+        });
+        let inputs = inputs.collect::<Vec<_>>().join(", ");
+        let outputs = graph.outputs().collect::<Vec<_>>().join(", ");
+        format!("Model({inputs} -> {outputs}; {} nodes)", graph.nodes().count())
+    }
+}
+
+/// Reads an ONNX model, with the data that it keeps in other files of its folder.
+#[pyfunction]
+pub(crate) fn load_onnx(py: Python<'_>, path: PathBuf) -> PyResult<PyModel> {
+    released(py, "load_onnx", || {
+        blocktensor::check_process("load_onnx")?;
+        Ok(PyModel(Mutex::new(blocktensor_onnx::from_path(&path)?)))
+    })
+}

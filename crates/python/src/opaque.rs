@@ -1,0 +1,239 @@
+//! Dispatch keys that a program of Python registers: its own tensors, with its own kernels.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, RwLock};
+
+use blocktensor::dispatch::{
+    Arg, Args, DispatchKey, Kernel, KernelResult, KeySpec, Registrar, Reorders, Results,
+    register_backend as register,
+};
+use blocktensor::{
+    Complaint, DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, TensorDesc, TensorRef,
+};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::errors::{Failure, held, invalid};
+use crate::tensor::{PyTensor, dtype_of};
+
+/// A tensor whose elements an object of Python has.
+struct PyOpaque {
+    object: Py<PyAny>,
+    key: DispatchKey,
+    dims: Vec<usize>,
+    dtype: DType,
+    layout: String,
+}
+
+impl fmt::Debug for PyOpaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {} {}", self.dims, self.dtype, self.layout)
+    }
+}
+
+impl OpaqueTensor for PyOpaque {
+    fn key(&self) -> DispatchKey {
+        self.key
+    }
+    fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+    fn layout_name(&self) -> String {
+        self.layout.clone()
+    }
+}
+
+/// The functions that a program registered with a key.
+struct Backend {
+    from_strided: Py<PyAny>,
+    to_strided: Py<PyAny>,
+}
+
+static BACKENDS: RwLock<BTreeMap<DispatchKey, Arc<Backend>>> = RwLock::new(BTreeMap::new());
+
+fn backend(key: DispatchKey) -> Option<Arc<Backend>> {
+    BACKENDS.read().unwrap_or_else(|e| e.into_inner()).get(&key).cloned()
+}
+
+/// An exception of Python as an error of the core, which carries no exceptions.
+fn raised(op: &'static str, e: PyErr) -> Error {
+    let (rule, remedy) = ("the function of the program raised it", "correct the function");
+    Error::InvalidArgument(Complaint::new(op, "kernel", e.to_string(), rule, remedy))
+}
+
+fn from_strided(x: &StridedTensor, to: &TensorDesc) -> blocktensor::Result<Tensor> {
+    let op = "from_strided";
+    Python::attach(|py| {
+        let backend = backend(to.key()).ok_or_else(|| raised(op, unknown(to.key().name())))?;
+        let made =
+            backend.from_strided.call1(py, (PyTensor(x.clone().into()),)).map_err(|e| raised(op, e))?;
+        of_object(op, made.bind(py))
+    })
+}
+
+fn to_strided(x: &Arc<dyn OpaqueTensor>) -> blocktensor::Result<StridedTensor> {
+    let op = "to_strided";
+    Python::attach(|py| {
+        let backend = backend(x.key()).ok_or_else(|| raised(op, unknown(x.key().name())))?;
+        let given = PyTensor(Tensor::Opaque(Arc::clone(x)));
+        let made = backend.to_strided.call1(py, (given,)).map_err(|e| raised(op, e))?;
+        let made =
+            crate::exchange::import(made.bind(py), op, "result").map_err(|e| raised(op, e.raise(py)))?;
+        StridedTensor::from_tensor(made).map_err(|t| {
+            let rule = "the function returns a strided tensor";
+            let got = t.tensor_ref().describe();
+            Error::KeyMismatch(Complaint::new(op, "result", got, rule, "return a numpy array"))
+        })
+    })
+}
+
+fn unknown(name: &str) -> PyErr {
+    pyo3::exceptions::PyLookupError::new_err(format!("no backend of the key `{name}`"))
+}
+
+fn of_object(op: &'static str, object: &Bound<'_, PyAny>) -> blocktensor::Result<Tensor> {
+    match object.cast::<PyTensor>() {
+        Ok(t) => Ok(t.get().0.clone()),
+        Err(_) => {
+            let got = object.get_type().to_string();
+            let rule = "the function returns a blocktensor.Tensor of its key";
+            Err(Error::KeyMismatch(Complaint::new(op, "result", got, rule, "return what `wrap` makes")))
+        }
+    }
+}
+
+/// An argument of a kernel as an object.
+fn object<'py>(py: Python<'py>, arg: &Arg<'_>) -> PyResult<Bound<'py, PyAny>> {
+    let tensor = |t: &TensorRef<'_>| PyTensor(t.to_tensor()).into_bound_py_any(py);
+    match arg {
+        Arg::Tensor(t) => tensor(t),
+        Arg::Tensors(list) => {
+            PyList::new(py, list.iter().map(tensor).collect::<PyResult<Vec<_>>>()?)?.into_bound_py_any(py)
+        }
+        Arg::Int(v) => v.into_bound_py_any(py),
+        Arg::Ints(v) => v.into_bound_py_any(py),
+        Arg::Sizes(v) => v.into_bound_py_any(py),
+        Arg::Float(v) => v.into_bound_py_any(py),
+        Arg::Bool(v) => v.into_bound_py_any(py),
+        Arg::Str(v) => v.into_bound_py_any(py),
+        Arg::PostOps(v) => v.to_string().into_bound_py_any(py),
+        Arg::Absent => Ok(py.None().into_bound(py)),
+    }
+}
+
+/// Runs a kernel of Python. A description of its result needs a run too: a function says nothing of its result before it ran.
+fn kernel(function: &Py<PyAny>, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let op = args.op();
+    let mut operands = args.data_operands();
+    let described = operands
+        .any(|(_, t)| !matches!(t, TensorRef::Opaque(o) if (o.as_ref() as &dyn Any).is::<PyOpaque>()));
+    if described {
+        let (rule, remedy) =
+            ("a kernel in Python tells its result only by running", "call the op, do not plan it");
+        let got = "descriptions without elements";
+        return Err(Error::InvalidArgument(Complaint::new(op, "operands", got, rule, remedy)).into());
+    }
+    let made = Python::attach(|py| -> blocktensor::Result<Tensor> {
+        let call = || {
+            let values = args.values().iter().map(|a| object(py, a)).collect::<PyResult<Vec<_>>>()?;
+            function.call1(py, PyTuple::new(py, values)?)
+        };
+        of_object(op, call().map_err(|e| raised(op, e))?.bind(py))
+    })?;
+    let Tensor::Opaque(made) = made else {
+        let rule = "a kernel returns a tensor of its key";
+        let got = made.tensor_ref().describe();
+        return Err(
+            Error::KeyMismatch(Complaint::new(op, "result", got, rule, "return what `wrap` makes")).into()
+        );
+    };
+    let desc = TensorDesc::opaque(made.dims(), made.dtype(), made.key(), &made.layout_name())?;
+    results.opaque(desc, |given| match given {
+        Some(place) => {
+            *place = made;
+            Ok(None)
+        }
+        None => Ok(Some(Tensor::Opaque(made))),
+    })
+}
+
+/// Registers a dispatch key with kernels for ops that exist. `kernels` maps an op's name to a function of the op's arguments, in
+/// the schema's order, that returns a tensor of `wrap`. It stays for the life of the process.
+#[pyfunction]
+pub(crate) fn register_backend(
+    py: Python<'_>,
+    name: String,
+    from_strided_function: Py<PyAny>,
+    to_strided_function: Py<PyAny>,
+    kernels: BTreeMap<String, Py<PyAny>>,
+) -> PyResult<()> {
+    held(py, "register_backend", || {
+        let name: &'static str = name.leak();
+        let from: &'static str = format!("{name}.from_strided").leak();
+        let mut made = None;
+        register(|r: &mut dyn Registrar| {
+            let key = r.key(KeySpec {
+                name,
+                to_strided: "to_strided(MemoryFormat::Contiguous)",
+                from_strided: from,
+            })?;
+            r.reorders(key, Reorders { from_strided, to_strided })?;
+            for (op, function) in kernels {
+                let run = move |args: &Args<'_>, results: &mut Results<'_>| kernel(&function, args, results);
+                r.kernel(&op, key, Kernel::rust(Box::leak(Box::new(run))))?;
+            }
+            made = Some(key);
+            Ok(())
+        })?;
+        if let Some(key) = made {
+            let backend = Backend { from_strided: from_strided_function, to_strided: to_strided_function };
+            BACKENDS.write().unwrap_or_else(|e| e.into_inner()).insert(key, Arc::new(backend));
+        }
+        Ok(())
+    })
+}
+
+fn key_of(op: &'static str, name: &str) -> Result<DispatchKey, Failure> {
+    DispatchKey::by_name(name).filter(|key| backend(*key).is_some()).ok_or_else(|| {
+        let rule = "no program registered this key".to_string();
+        invalid(op, "key", format!("`{name}`"), rule, "call `register_backend` first")
+    })
+}
+
+/// A tensor of a registered key around an object.
+#[pyfunction]
+#[pyo3(signature = (key, object, shape, *, dtype = "f32", layout = "opaque"))]
+pub(crate) fn wrap(
+    py: Python<'_>,
+    key: &str,
+    object: Py<PyAny>,
+    shape: Vec<usize>,
+    dtype: &str,
+    layout: &str,
+) -> PyResult<PyTensor> {
+    held(py, "wrap", || {
+        let (key, dtype, layout) = (key_of("wrap", key)?, dtype_of("wrap", dtype)?, layout.to_string());
+        Ok(PyTensor(Tensor::Opaque(Arc::new(PyOpaque { object, key, dims: shape, dtype, layout }))))
+    })
+}
+
+/// The object in a tensor that `wrap` made.
+#[pyfunction]
+pub(crate) fn unwrap(py: Python<'_>, tensor: &Bound<'_, PyTensor>) -> PyResult<Py<PyAny>> {
+    held(py, "unwrap", || {
+        let of = match &tensor.get().0 {
+            Tensor::Opaque(t) => (t.as_ref() as &dyn Any).downcast_ref::<PyOpaque>(),
+            _ => None,
+        };
+        of.map(|t| t.object.clone_ref(py)).ok_or_else(|| {
+            let got = tensor.get().0.tensor_ref().describe();
+            invalid("unwrap", "tensor", got, "no program wrapped it".into(), "pass a tensor of `wrap`")
+        })
+    })
+}

@@ -1,0 +1,286 @@
+//! Packed weights: reordered once for the kernel that runs them.
+
+use blocktensor::dispatch::{self, Value};
+use blocktensor::ops::{BatchNorm, Conv};
+use blocktensor::{
+    ConvPacker, Layout, Operand, Operator, PackedConv, PackedConvTranspose, PackedLinear, Source,
+    StridedTensor, TensorRef,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::call::value;
+use crate::errors::{Outcome, invalid, on_threads, released};
+use crate::exchange;
+use crate::tensor::PyTensor;
+
+/// Weights that were packed for one kind of source: call it on a tensor.
+#[pyclass(frozen, name = "PackedWeights", module = "blocktensor")]
+pub(crate) struct PyPacked {
+    operator: Box<dyn Operator>,
+    threads: Option<usize>,
+    text: String,
+}
+
+#[pymethods]
+impl PyPacked {
+    /// Runs on `x`, and on the residual of a `residual` post-op.
+    #[pyo3(signature = (x, residual = None))]
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        residual: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyTensor> {
+        let op = self.operator.op();
+        let tensors = [Some(x), residual].into_iter().flatten().map(|x| exchange::import(x, op, "x"));
+        let tensors = tensors.collect::<Outcome<Vec<_>>>().map_err(|e| e.raise(py))?;
+        released(py, op, || {
+            let names = self.operator.inputs();
+            if names.len() != tensors.len() {
+                let got = format!("{} tensors", tensors.len());
+                let rule = format!("these packed weights take {}", names.join(", "));
+                return Err(invalid(op, "residual", got, rule, "pass one tensor for each"));
+            }
+            let inputs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
+            let mut results = on_threads(op, self.threads, || Ok(self.operator.run(&inputs)?))?;
+            Ok(PyTensor(results.remove(0)))
+        })
+    }
+
+    /// The op that it runs.
+    #[getter]
+    fn op(&self) -> &'static str {
+        self.operator.op()
+    }
+
+    fn __repr__(&self) -> String {
+        self.text.clone()
+    }
+}
+
+fn packed(operator: Box<dyn Operator>, threads: Option<usize>) -> PyPacked {
+    let text = format!("PackedWeights({operator:?})");
+    PyPacked { operator, threads, text }
+}
+
+fn strided(op: &'static str, argument: &'static str, x: &Bound<'_, PyAny>) -> Outcome<StridedTensor> {
+    PyTensor(exchange::import(x, op, argument)?).strided(op).cloned()
+}
+
+/// What a convolution is packed of, and for.
+struct Request {
+    weights: StridedTensor,
+    bias: Option<StridedTensor>,
+    norm: Option<Norm>,
+    params: Vec<(&'static str, Value)>,
+    source: Source,
+}
+
+struct Norm {
+    mean: StridedTensor,
+    var: StridedTensor,
+    weight: Option<StridedTensor>,
+    bias: Option<StridedTensor>,
+    eps: f64,
+}
+
+impl Norm {
+    /// The batch norm that a dictionary describes: `mean`, `var`, `weight`, `bias`, `eps`.
+    fn of(op: &'static str, norm: &Bound<'_, PyDict>) -> Outcome<Norm> {
+        let known = ["mean", "var", "weight", "bias", "eps"];
+        for name in norm.keys() {
+            let name: String = name.extract()?;
+            if !known.contains(&name.as_str()) {
+                let rule = format!("a batch norm has {}", known.join(", "));
+                return Err(invalid(op, "batch_norm", format!("`{name}`"), rule, "leave it out"));
+            }
+        }
+        let vector = |name: &'static str| match norm.get_item(name)? {
+            Some(x) if !x.is_none() => strided(op, name, &x).map(Some),
+            _ => Ok(None),
+        };
+        let (Some(mean), Some(var)) = (vector("mean")?, vector("var")?) else {
+            let (got, rule) =
+                ("a part of one".to_string(), "a batch norm has a mean and a variance".to_string());
+            return Err(invalid(op, "batch_norm", got, rule, "pass `mean` and `var`"));
+        };
+        let eps = norm.get_item("eps")?.map_or(Ok(1e-5), |e| e.extract())?;
+        Ok(Norm { mean, var, weight: vector("weight")?, bias: vector("bias")?, eps })
+    }
+}
+
+impl Request {
+    #[allow(clippy::too_many_arguments)]
+    fn read(
+        op: &'static str,
+        schema_of: [&str; 3],
+        weights: &Bound<'_, PyAny>,
+        bias: Option<&Bound<'_, PyAny>>,
+        like: &Bound<'_, PyAny>,
+        batch_norm: Option<&Bound<'_, PyDict>>,
+        threads: Option<usize>,
+        params: Option<&Bound<'_, PyDict>>,
+    ) -> Outcome<Request> {
+        let source = Source::of(&exchange::import(like, op, "like")?)?;
+        let source = match threads {
+            Some(threads) => source.threads(threads),
+            None => source,
+        };
+        let rank = source.dims().len();
+        let specs = match rank {
+            3..=5 => dispatch::op(schema_of[rank - 3]).map_or(&[][..], |op| op.schema().args),
+            _ => {
+                let rule = "convolutions have 1 to 3 spatial dimensions: rank 3 to 5".to_string();
+                return Err(invalid(
+                    op,
+                    "like",
+                    format!("rank {rank}"),
+                    rule,
+                    "pass a source of such a rank",
+                ));
+            }
+        };
+        let mut given = Vec::new();
+        for (name, x) in params.into_iter().flat_map(|p| p.iter()) {
+            let name: String = name.extract()?;
+            let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
+                let rule = "a convolution has no such parameter".to_string();
+                return Err(invalid(op, "params", format!("`{name}`"), rule, "see `blocktensor.ops.conv2d`"));
+            };
+            given.push((spec.name, value(op, spec, &x)?));
+        }
+        Ok(Request {
+            weights: strided(op, "weights", weights)?,
+            bias: bias.map(|b| strided(op, "bias", b)).transpose()?,
+            norm: batch_norm.map(|n| Norm::of(op, n)).transpose()?,
+            params: given,
+            source,
+        })
+    }
+}
+
+/// Packs for a rank, in one direction, whatever the packer does at the end.
+macro_rules! pack {
+    ($request:expr, $type:ident, $packer:ident => $end:expr) => {{
+        let request = &$request;
+        match request.source.dims().len() {
+            3 => pack!(@one request, $type, 1, $packer => $end),
+            4 => pack!(@one request, $type, 2, $packer => $end),
+            _ => pack!(@one request, $type, 3, $packer => $end),
+        }
+    }};
+    (@one $request:ident, $type:ident, $n:literal, $packer:ident => $end:expr) => {{
+        let params = Conv::from_values(&$request.params)?;
+        let $packer = $type::<$n>::new(&$request.weights, $request.bias.as_ref(), params)?;
+        let $packer: ConvPacker<$n, _> = match &$request.norm {
+            Some(Norm { mean, var, weight, bias, eps }) => $packer.fold_batch_norm(&BatchNorm {
+                mean,
+                var,
+                weight: weight.as_ref(),
+                bias: bias.as_ref(),
+                eps: *eps,
+            })?,
+            None => $packer,
+        };
+        Box::new($end) as Box<dyn Operator>
+    }};
+}
+
+const CONV: [&str; 3] = ["conv1d", "conv2d", "conv3d"];
+const CONV_TRANSPOSE: [&str; 3] = ["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"];
+
+/// Packs the weights of a convolution, [O, C / groups, k...], for sources like `like`, of any batch. `params` are the op's:
+/// `stride`, `padding`, `dilation`, `groups`, `post_ops`, `allow_reference`. `batch_norm` is folded into weights and bias.
+#[pyfunction]
+#[pyo3(signature = (weights, bias = None, *, like, batch_norm = None, threads = None, **params))]
+pub(crate) fn pack_conv(
+    py: Python<'_>,
+    weights: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    like: &Bound<'_, PyAny>,
+    batch_norm: Option<&Bound<'_, PyDict>>,
+    threads: Option<usize>,
+    params: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyPacked> {
+    let op = "pack_conv";
+    let request =
+        Request::read(op, CONV, weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
+    released(py, op, || {
+        let operator = on_threads(op, threads, || {
+            Ok(pack!(request, PackedConv, packer => packer.pack_for(&request.source)?))
+        })?;
+        Ok(packed(operator, threads))
+    })
+}
+
+/// As `pack_conv`, for a transposed convolution: weights [C, O / groups, k...]. It has `output_padding` too.
+#[pyfunction]
+#[pyo3(signature = (weights, bias = None, *, like, batch_norm = None, threads = None, **params))]
+pub(crate) fn pack_conv_transpose(
+    py: Python<'_>,
+    weights: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    like: &Bound<'_, PyAny>,
+    batch_norm: Option<&Bound<'_, PyDict>>,
+    threads: Option<usize>,
+    params: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyPacked> {
+    let op = "pack_conv_transpose";
+    let request = Request::read(op, CONV_TRANSPOSE, weights, bias, like, batch_norm, threads, params)
+        .map_err(|e| e.raise(py))?;
+    released(py, op, || {
+        let operator = on_threads(op, threads, || {
+            Ok(pack!(request, PackedConvTranspose, packer => packer.pack_for(&request.source)?))
+        })?;
+        Ok(packed(operator, threads))
+    })
+}
+
+/// As `pack_conv`, for a network's stem: a row-major source of fewer channels than a block, and a blocked result.
+#[pyfunction]
+#[pyo3(signature = (weights, bias = None, *, like, layout = None, batch_norm = None, threads = None, **params))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn pack_stem(
+    py: Python<'_>,
+    weights: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    like: &Bound<'_, PyAny>,
+    layout: Option<&str>,
+    batch_norm: Option<&Bound<'_, PyDict>>,
+    threads: Option<usize>,
+    params: Option<&Bound<'_, PyDict>>,
+) -> PyResult<PyPacked> {
+    let op = "pack_stem";
+    let request =
+        Request::read(op, CONV, weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
+    released(py, op, || {
+        let layout: Layout = match layout {
+            Some(name) => name.parse()?,
+            None => Layout::native_activation(request.source.dims().len())?,
+        };
+        let operator = on_threads(op, threads, || {
+            Ok(pack!(request, PackedConv, packer => packer.pack_stem(&request.source, &layout)?))
+        })?;
+        Ok(packed(operator, threads))
+    })
+}
+
+/// Packs the weights of a linear layer, [O, K], for inputs of `rows` rows.
+#[pyfunction]
+#[pyo3(signature = (weights, bias = None, *, rows = 1, threads = None))]
+pub(crate) fn pack_linear(
+    py: Python<'_>,
+    weights: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    rows: usize,
+    threads: Option<usize>,
+) -> PyResult<PyPacked> {
+    let op = "pack_linear";
+    let weights = strided(op, "weights", weights).map_err(|e| e.raise(py))?;
+    let bias = bias.map(|b| strided(op, "bias", b)).transpose().map_err(|e| e.raise(py))?;
+    released(py, op, || {
+        let operator = on_threads(op, threads, || Ok(PackedLinear::new(&weights, bias.as_ref(), rows)?))?;
+        Ok(packed(Box::new(operator), threads))
+    })
+}

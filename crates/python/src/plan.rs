@@ -1,0 +1,253 @@
+//! Plans: networks that are ready to run.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc};
+use blocktensor_graph::{Plan, Profiles};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use crate::errors::{Failure, Outcome, on_threads, released};
+use crate::exchange;
+use crate::html;
+use crate::tensor::PyTensor;
+
+/// How often a run asks whether Ctrl-C was pressed.
+const ASK_EVERY: Duration = Duration::from_millis(20);
+
+/// A network that is ready to run, at sizes that are numbers.
+#[pyclass(frozen, name = "Plan", module = "blocktensor")]
+pub(crate) struct PyPlan {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) threads: Option<usize>,
+}
+
+type Value = (String, String, Vec<usize>);
+
+fn values<'a>(of: impl Iterator<Item = (&'a str, &'a TensorDesc)>) -> Vec<Value> {
+    of.map(|(name, desc)| (name.into(), desc.dtype().name().into(), desc.dims().to_vec())).collect()
+}
+
+fn operands(inputs: &Bound<'_, PyTuple>) -> Outcome<Vec<StridedTensor>> {
+    let strided = |x: Bound<'_, PyAny>| match exchange::import(&x, "run", "inputs")? {
+        Tensor::Strided(t) => Ok(t),
+        other => PyTensor(other).strided("run").cloned(),
+    };
+    inputs.iter().map(strided).collect()
+}
+
+impl PyPlan {
+    /// Runs, and asks for signals between steps. Only the main thread gets them; elsewhere asking costs a lock and finds none.
+    fn results(&self, inputs: &[StridedTensor]) -> Outcome<Vec<StridedTensor>> {
+        let inputs: Vec<&StridedTensor> = inputs.iter().collect();
+        let (mut last, mut raised) = (Instant::now(), None);
+        let mut stop = || {
+            if last.elapsed() < ASK_EVERY {
+                return false;
+            }
+            last = Instant::now();
+            raised = Python::attach(|py| py.check_signals()).err();
+            raised.is_some()
+        };
+        let results = on_threads("run", self.threads, || Ok(self.plan.run_until(&inputs, &mut stop)?))?;
+        match (results, raised) {
+            (Some(results), _) => Ok(results),
+            (None, Some(e)) => Err(Failure::Raised(e)),
+            (None, None) => Ok(vec![]),
+        }
+    }
+
+    fn headline(&self) -> String {
+        let plan = &self.plan;
+        let value = |(name, desc): (&str, &TensorDesc)| format!("{name} {} {:?}", desc.dtype(), desc.dims());
+        let inputs = plan.inputs().map(value).collect::<Vec<_>>().join(", ");
+        let outputs = plan.outputs().map(value).collect::<Vec<_>>().join(", ");
+        let reorders = plan.reorders().len();
+        let s = if reorders == 1 { "" } else { "s" };
+        let layouts = plan.layouts().name();
+        format!("Plan({inputs} -> {outputs}; {layouts}, {} steps, {reorders} reorder{s})", plan.len())
+    }
+}
+
+#[pymethods]
+impl PyPlan {
+    /// Runs the plan on one tensor for each input, and returns a list of one tensor for each output. Other libraries' tensors
+    /// share their memory. Ctrl-C works between two steps.
+    #[pyo3(signature = (*inputs))]
+    fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Vec<PyTensor>> {
+        let inputs = operands(inputs).map_err(|e| e.raise(py))?;
+        let results = released(py, "run", || self.results(&inputs))?;
+        Ok(results.into_iter().map(|t| PyTensor(t.into())).collect())
+    }
+
+    /// As `run`, with the seconds that each step took.
+    #[pyo3(signature = (*inputs))]
+    fn run_timed(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<(Vec<PyTensor>, Vec<f64>)> {
+        let inputs = operands(inputs).map_err(|e| e.raise(py))?;
+        let (results, seconds) = released(py, "run_timed", || {
+            let inputs: Vec<&StridedTensor> = inputs.iter().collect();
+            on_threads("run_timed", self.threads, || Ok(self.plan.run_timed(&inputs)?))
+        })?;
+        Ok((results.into_iter().map(|t| PyTensor(t.into())).collect(), seconds))
+    }
+
+    /// Inputs: name, dtype, sizes.
+    #[getter]
+    fn inputs(&self) -> Vec<Value> {
+        values(self.plan.inputs())
+    }
+
+    /// Outputs: name, dtype, sizes.
+    #[getter]
+    fn outputs(&self) -> Vec<Value> {
+        values(self.plan.outputs())
+    }
+
+    /// nchw, nhwc, blocked or measured.
+    #[getter]
+    fn layouts(&self) -> &'static str {
+        self.plan.layouts().name()
+    }
+
+    /// The number of threads that the weights were packed for; `None` for the process's.
+    #[getter]
+    fn threads(&self) -> Option<usize> {
+        self.threads
+    }
+
+    /// Bytes of memory that a run takes for intermediate results.
+    #[getter]
+    fn arena_bytes(&self) -> usize {
+        self.plan.arena_bytes()
+    }
+
+    /// Every reorder of one run: node, from, to, shape, bytes, in_kernel.
+    #[getter]
+    fn reorders<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for r in self.plan.reorders() {
+            let row = PyDict::new(py);
+            row.set_item("node", &r.node)?;
+            row.set_item("from", &r.from)?;
+            row.set_item("to", &r.to)?;
+            row.set_item("shape", &r.dims)?;
+            row.set_item("bytes", r.bytes)?;
+            row.set_item("in_kernel", r.in_kernel)?;
+            list.append(row)?;
+        }
+        Ok(list)
+    }
+
+    /// Every step of one run: name, op, kind, fused, implementation, layouts of its results.
+    #[getter]
+    fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        for step in self.plan.steps() {
+            let row = PyDict::new(py);
+            row.set_item("name", step.name)?;
+            row.set_item("op", step.op)?;
+            row.set_item("kind", step.kind.name())?;
+            row.set_item("fused", step.fused)?;
+            row.set_item("implementation", step.implementation)?;
+            let layouts: Vec<String> = step.outputs.iter().map(|t| t.desc.layout_name()).collect();
+            row.set_item("layouts", layouts)?;
+            list.append(row)?;
+        }
+        Ok(list)
+    }
+
+    /// The plan as text: every node with its layout, what is fused into it, every reorder with its bytes; then how the layouts
+    /// were chosen, if they were measured.
+    fn explain(&self) -> String {
+        match self.plan.measurements() {
+            Some(m) => format!("{}\n{m}", self.plan),
+            None => self.plan.to_string(),
+        }
+    }
+
+    /// The plan as a drawing.
+    fn svg(&self) -> String {
+        self.plan.to_svg(None)
+    }
+
+    /// The plan for Graphviz.
+    fn dot(&self) -> String {
+        self.plan.to_dot()
+    }
+
+    /// How far each step of a run is from f64. The plan must have been made with `keep_constants=True`.
+    #[pyo3(signature = (*inputs))]
+    fn errors(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<String> {
+        let inputs = operands(inputs).map_err(|e| e.raise(py))?;
+        released(py, "errors", || {
+            let inputs: Vec<&StridedTensor> = inputs.iter().collect();
+            on_threads("errors", self.threads, || Ok(self.plan.errors(&inputs)?.to_string()))
+        })
+    }
+
+    /// Writes the plan and its packed weights into a file, with the plain weights too if it may have to be planned again
+    /// elsewhere.
+    #[pyo3(signature = (path, *, keep_plain = false))]
+    fn save(&self, py: Python<'_>, path: PathBuf, keep_plain: bool) -> PyResult<()> {
+        released(py, "save", || on_threads("save", self.threads, || Ok(self.plan.save(&path, keep_plain)?)))
+    }
+
+    /// Pickles the packed file.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("blocktensor._pickle")?.getattr("reduce_plan")?.call1((slf,))
+    }
+
+    fn __copy__(&self) -> PyPlan {
+        PyPlan { plan: Arc::clone(&self.plan), threads: self.threads }
+    }
+
+    /// A plan never changes: a copy may share everything.
+    fn __deepcopy__(&self, _memo: Bound<'_, PyAny>) -> PyPlan {
+        self.__copy__()
+    }
+
+    fn _repr_svg_(&self) -> String {
+        self.svg()
+    }
+
+    fn _repr_html_(&self) -> String {
+        format!(
+            "<details><summary>{}</summary>{}</details>{}",
+            html::escape(&self.headline()),
+            html::preformatted(&self.explain()),
+            self.svg()
+        )
+    }
+
+    fn __repr__(&self) -> String {
+        self.headline()
+    }
+
+    fn __str__(&self) -> String {
+        self.explain()
+    }
+}
+
+/// The plan in a file that `Plan.save` wrote.
+#[pyfunction]
+#[pyo3(signature = (path, *, threads = None, replan = false))]
+pub(crate) fn load_plan(
+    py: Python<'_>,
+    path: PathBuf,
+    threads: Option<usize>,
+    replan: bool,
+) -> PyResult<PyPlan> {
+    let op = "load_plan";
+    released(py, op, || {
+        blocktensor::check_process(op)?;
+        let plan = on_threads(op, threads, || {
+            Ok(match replan {
+                true => Plan::load_or_replan(&PackedFile::read_or_repack(&path)?, &Profiles::Kept)?,
+                false => Plan::load(&PackedFile::read(&path)?)?,
+            })
+        })?;
+        Ok(PyPlan { plan: Arc::new(plan), threads })
+    })
+}

@@ -1,0 +1,367 @@
+//! `Tensor`: a tensor of any backend as an object of Python.
+
+use blocktensor::{
+    BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef,
+};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use crate::errors::{Failure, Outcome, held, invalid, released};
+use crate::exchange;
+
+/// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
+#[pyclass(frozen, name = "Tensor", module = "blocktensor")]
+pub(crate) struct PyTensor(pub(crate) Tensor);
+
+/// `OpaqueLayout` for a question that only strided tensors answer.
+fn opaque(t: TensorRef<'_>, question: &'static str) -> Failure {
+    let way = t.key().spec().to_strided;
+    let remedy = format!("reorder it with `{way}`");
+    let rule = "its layout has no strides, so it has no address, no array and no DLPack of its elements";
+    Error::OpaqueLayout(Complaint::new(question, "self", t.describe(), rule, remedy)).into()
+}
+
+impl PyTensor {
+    /// The tensor, if it is strided; otherwise `OpaqueLayout` for this question.
+    pub(crate) fn strided(&self, question: &'static str) -> Outcome<&StridedTensor> {
+        match &self.0 {
+            Tensor::Strided(t) => Ok(t),
+            other => Err(opaque(other.tensor_ref(), question)),
+        }
+    }
+
+    fn dims(&self) -> &[usize] {
+        self.0.tensor_ref().dims()
+    }
+}
+
+pub(crate) fn dtype_of(op: &'static str, name: &str) -> Outcome<DType> {
+    let name = name.strip_prefix("torch.").unwrap_or(name);
+    let short = match name {
+        "float32" | "float" => "f32",
+        "float16" | "half" => "f16",
+        "bfloat16" => "bf16",
+        "uint8" => "u8",
+        "int8" => "s8",
+        "int32" => "s32",
+        other => other,
+    };
+    short.parse().map_err(|_| {
+        let names = DType::ALL.map(DType::name).join(", ");
+        invalid(op, "dtype", format!("`{name}`"), format!("dtypes are {names}"), "pass one of them")
+    })
+}
+
+pub(crate) fn format_of(op: &'static str, name: &str) -> Outcome<MemoryFormat> {
+    name.parse().map_err(|_| {
+        let rule = "formats are contiguous, channels_last_1d, channels_last, channels_last_3d and preserve";
+        invalid(op, "format", format!("`{name}`"), rule.to_string(), "pass one of them")
+    })
+}
+
+fn reorder_to_blocked(t: &Tensor, layout: Option<&str>) -> Outcome<BlockedTensor> {
+    let layout = match layout {
+        Some(name) => name.parse()?,
+        None => Layout::native_activation(t.tensor_ref().dims().len())?,
+    };
+    match t {
+        Tensor::Strided(t) => Ok(t.to_blocked(&layout)?),
+        Tensor::Blocked(t) => Ok(t.reorder_to(&layout)?),
+        Tensor::Opaque(_) => Err(opaque(t.tensor_ref(), "to_blocked")),
+    }
+}
+
+#[pymethods]
+impl PyTensor {
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.dims())
+    }
+
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.dims().len()
+    }
+
+    /// The number of elements.
+    #[getter]
+    fn size(&self) -> usize {
+        self.dims().iter().product()
+    }
+
+    /// f32, bf16, f16, u8, s8 or s32.
+    #[getter]
+    fn dtype(&self) -> &'static str {
+        self.0.tensor_ref().dtype().name()
+    }
+
+    /// The dispatch key: `strided`, `blocked`, or one that a program registered.
+    #[getter]
+    fn key(&self) -> &'static str {
+        self.0.tensor_ref().key().name()
+    }
+
+    /// The layout's name: `nChw16c`, `contiguous`, `channels_last` ...
+    #[getter]
+    fn layout(&self) -> String {
+        self.0.tensor_ref().layout_name()
+    }
+
+    #[getter]
+    fn is_blocked(&self) -> bool {
+        matches!(self.0, Tensor::Blocked(_))
+    }
+
+    /// Strides in elements. A blocked tensor has none: `OpaqueLayoutError`.
+    #[getter]
+    fn strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let t = held(py, "strides", || self.strided("strides"))?;
+        PyTuple::new(py, t.strides())
+    }
+
+    /// The address of the first element. A blocked tensor has none: `OpaqueLayoutError`.
+    fn data_ptr(&self, py: Python<'_>) -> PyResult<usize> {
+        held(py, "data_ptr", || Ok(exchange::address(self.strided("data_ptr")?)))
+    }
+
+    /// Reorders to a strided tensor in a memory format. A strided tensor that is in it already is returned as it is.
+    #[pyo3(signature = (format = "contiguous"))]
+    fn to_strided(&self, py: Python<'_>, format: &str) -> PyResult<PyTensor> {
+        let op = "to_strided";
+        released(py, op, || {
+            let format = format_of(op, format)?;
+            let made = match &self.0 {
+                Tensor::Strided(t) => t.contiguous(format)?,
+                Tensor::Blocked(t) => t.to_strided(format)?,
+                Tensor::Opaque(t) => {
+                    let Some(reorders) = t.key().reorders() else {
+                        return Err(opaque(self.0.tensor_ref(), op));
+                    };
+                    (reorders.to_strided)(t)?
+                }
+            };
+            Ok(PyTensor(made.into()))
+        })
+    }
+
+    /// Reorders to a blocked layout, by default this machine's native one for activations.
+    #[pyo3(signature = (layout = None))]
+    fn to_blocked(&self, py: Python<'_>, layout: Option<&str>) -> PyResult<PyTensor> {
+        released(py, "to_blocked", || Ok(PyTensor(reorder_to_blocked(&self.0, layout)?.into())))
+    }
+
+    /// The tensor itself if its elements are dense in this format, otherwise a copy.
+    #[pyo3(signature = (format = "contiguous"))]
+    fn contiguous(&self, py: Python<'_>, format: &str) -> PyResult<PyTensor> {
+        let op = "contiguous";
+        released(py, op, || Ok(PyTensor(self.strided(op)?.contiguous(format_of(op, format)?)?.into())))
+    }
+
+    /// The same numbers in another dtype.
+    fn to_dtype(&self, py: Python<'_>, dtype: &str) -> PyResult<PyTensor> {
+        let op = "to_dtype";
+        released(py, op, || {
+            let dtype = dtype_of(op, dtype)?;
+            let made = match &self.0 {
+                Tensor::Strided(t) => t.to_dtype(dtype)?.into(),
+                Tensor::Blocked(t) => t.to_dtype(dtype)?.into(),
+                Tensor::Opaque(_) => return Err(opaque(self.0.tensor_ref(), op)),
+            };
+            Ok(PyTensor(made))
+        })
+    }
+
+    /// The same elements under other sizes; one of them may be -1.
+    fn reshape(&self, py: Python<'_>, shape: Vec<i64>) -> PyResult<PyTensor> {
+        let op = "reshape";
+        released(py, op, || Ok(PyTensor(self.strided(op)?.reshape(&shape)?.into())))
+    }
+
+    /// Blocked activations as the strided tensor of blocks that they are in memory: N, C / block, spatial sizes, block.
+    fn as_blocks(&self, py: Python<'_>) -> PyResult<PyTensor> {
+        let op = "as_blocks";
+        held(py, op, || match &self.0 {
+            Tensor::Blocked(t) => Ok(PyTensor(exchange::blocks(t)?.into())),
+            other => {
+                let got = other.tensor_ref().describe();
+                Err(invalid(
+                    op,
+                    "self",
+                    got,
+                    "only blocked tensors have blocks".into(),
+                    "call `.to_blocked()`",
+                ))
+            }
+        })
+    }
+
+    /// The elements as a read-only numpy array that shares the memory.
+    fn numpy<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        held(py, "numpy", || slf.get().strided("numpy").map(|_| ()))?;
+        let view = pyo3::types::PyMemoryView::from(slf.as_any())?;
+        py.import("numpy")?.call_method1("asarray", (view,))
+    }
+
+    #[pyo3(signature = (dtype = None, copy = None))]
+    fn __array__<'py>(
+        slf: &Bound<'py, Self>,
+        dtype: Option<Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        held(py, "__array__", || slf.get().strided("__array__").map(|_| ()))?;
+        let array = PyTensor::numpy(slf)?;
+        let options = PyDict::new(py);
+        options.set_item("dtype", dtype)?;
+        options.set_item("copy", copy)?;
+        py.import("numpy")?.call_method("array", (array,), Some(&options))
+    }
+
+    /// The only element, as a number.
+    fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let op = "item";
+        let t = held(py, op, || {
+            let t = self.strided(op)?;
+            match t.numel() {
+                1 => Ok(t),
+                n => Err(invalid(
+                    op,
+                    "self",
+                    format!("{n} elements"),
+                    "only one element is a number".to_string(),
+                    "call `.numpy()`",
+                )),
+            }
+        })?;
+        let plain = held(py, op, || Ok(t.to_dtype(DType::F32)?.to_vec::<f32>()?))?[0];
+        match t.dtype() {
+            DType::F32 | DType::BF16 | DType::F16 => plain.into_bound_py_any(py),
+            // 24 bits are exact in f32, s32 is not.
+            DType::S32 => held(py, op, || Ok(t.to_vec::<i32>()?))?[0].into_bound_py_any(py),
+            _ => (plain as i64).into_bound_py_any(py),
+        }
+    }
+
+    #[pyo3(signature = (*, stream = None, max_version = None, dl_device = None, copy = None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        exchange::export(py, self, stream.is_some(), max_version, dl_device, copy)
+    }
+
+    fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
+        held(py, "__dlpack_device__", || self.strided("__dlpack_device__").map(|_| (1, 0)))
+    }
+
+    // Named as the slots of the buffer protocol.
+    #[allow(unsafe_code)]
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut pyo3::ffi::Py_buffer,
+        flags: std::ffi::c_int,
+    ) -> PyResult<()> {
+        // SAFETY: the interpreter passes a view that may be written.
+        unsafe { exchange::fill_buffer(slf, view, flags) }
+    }
+
+    #[allow(unsafe_code)]
+    unsafe fn __releasebuffer__(&self, view: *mut pyo3::ffi::Py_buffer) {
+        // SAFETY: the interpreter passes a view that `__getbuffer__` filled, once.
+        unsafe { exchange::release_buffer(view) }
+    }
+
+    fn __repr__(&self) -> String {
+        match &self.0 {
+            Tensor::Strided(t) if t.numel() <= 1000 => format!("Tensor({t} {})", self.layout()),
+            other => format!("Tensor({})", other.tensor_ref().describe()),
+        }
+    }
+
+    fn _repr_html_(&self) -> String {
+        let t = self.0.tensor_ref();
+        let row = |name: &str, value: String| format!("<tr><th>{name}</th><td>{value}</td></tr>");
+        let rows = [
+            row("shape", format!("{:?}", t.dims())),
+            row("dtype", t.dtype().name().to_string()),
+            row("key", t.key().name().to_string()),
+            row("layout", crate::html::escape(&t.layout_name())),
+        ];
+        format!("<table><caption>blocktensor.Tensor</caption>{}</table>", rows.concat())
+    }
+
+    fn __copy__(&self) -> PyTensor {
+        PyTensor(self.0.clone())
+    }
+
+    /// A tensor with memory of its own: another library may write to memory that this one only borrowed.
+    fn __deepcopy__(&self, py: Python<'_>, _memo: Bound<'_, PyAny>) -> PyResult<PyTensor> {
+        released(py, "deepcopy", || {
+            Ok(PyTensor(match &self.0 {
+                Tensor::Strided(t) => t.copy(MemoryFormat::Preserve)?.into(),
+                other => other.clone(),
+            }))
+        })
+    }
+
+    /// Pickles the elements row-major, with the name of a blocked layout, to which loading reorders them again.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (plain, layout) = match &self.0 {
+            Tensor::Strided(_) => (self.to_strided(py, "contiguous")?, None),
+            Tensor::Blocked(t) => (self.to_strided(py, "contiguous")?, Some(t.layout().to_string())),
+            other => return Err(opaque(other.tensor_ref(), "pickle").raise(py)),
+        };
+        let plain = held(py, "pickle", || plain.strided("pickle").cloned())?;
+        let bytes = exchange::bytes(py, &plain)?;
+        let rebuild = py.import("blocktensor._native")?.getattr("_from_bytes")?;
+        (rebuild, (bytes, plain.dims().to_vec(), plain.dtype().name(), layout)).into_bound_py_any(py)
+    }
+}
+
+/// A tensor of pickled elements.
+#[pyfunction]
+pub(crate) fn _from_bytes(
+    py: Python<'_>,
+    bytes: &[u8],
+    shape: Vec<usize>,
+    dtype: &str,
+    layout: Option<&str>,
+) -> PyResult<PyTensor> {
+    let op = "unpickle";
+    let bytes = bytes.to_vec();
+    released(py, op, || {
+        let t: Tensor = exchange::of_bytes(op, &bytes, &shape, dtype_of(op, dtype)?)?.into();
+        Ok(PyTensor(match layout {
+            Some(_) => reorder_to_blocked(&t, layout)?.into(),
+            None => t,
+        }))
+    })
+}
+
+/// A tensor of zeros: strided in a memory format, or blocked in a layout.
+#[pyfunction]
+#[pyo3(signature = (shape, *, dtype = "f32", layout = "contiguous"))]
+pub(crate) fn zeros(py: Python<'_>, shape: Vec<usize>, dtype: &str, layout: &str) -> PyResult<PyTensor> {
+    let op = "zeros";
+    released(py, op, || {
+        let dtype = dtype_of(op, dtype)?;
+        let made = match layout.parse::<MemoryFormat>() {
+            Ok(format) => StridedTensor::zeros(&shape, dtype, format)?.into(),
+            Err(_) => BlockedTensor::zeros(&shape, dtype, &layout.parse()?)?.into(),
+        };
+        Ok(PyTensor(made))
+    })
+}
+
+/// A tensor that shares the memory of another library's tensor or array (DLPack, else the buffer protocol).
+#[pyfunction]
+pub(crate) fn from_dlpack(x: &Bound<'_, PyAny>) -> PyResult<PyTensor> {
+    let t = exchange::import(x, "from_dlpack", "x").map_err(|e| e.raise(x.py()))?;
+    Ok(PyTensor(t))
+}

@@ -1,0 +1,71 @@
+"""A dispatch key that a program registers: used by name, refused elsewhere."""
+
+import blocktensor as bt
+import numpy as np
+import pytest
+from blocktensor.testing import assert_unsupported
+
+
+class Reversed:
+    """A tensor whose elements are back to front."""
+
+    def __init__(self, array):
+        self.array = np.ascontiguousarray(array.ravel()[::-1])
+
+
+def from_strided(t):
+    return bt.wrap("py_reversed", Reversed(t.numpy()), t.shape, layout="back_to_front")
+
+
+def to_strided(t):
+    return bt.from_dlpack(np.ascontiguousarray(bt.unwrap(t).array[::-1]).reshape(t.shape))
+
+
+def relu(x):
+    made = Reversed(np.zeros(0, np.float32))
+    made.array = np.maximum(bt.unwrap(x).array, 0)
+    return bt.wrap("py_reversed", made, x.shape, layout="back_to_front")
+
+
+def add(a, b):
+    raise ZeroDivisionError("in a kernel")
+
+
+bt.register_backend("py_reversed", from_strided, to_strided, {"relu": relu, "add": add})
+X = np.arange(-4, 4, dtype=np.float32).reshape(2, 4)
+
+
+def test_its_kernel_runs_by_name():
+    t = from_strided(bt.from_dlpack(X))
+    assert (t.key, t.layout, t.shape, t.dtype) == ("py_reversed", "back_to_front", (2, 4), "f32")
+    y = bt.ops.relu(t)
+    assert y.key == "py_reversed"
+    np.testing.assert_array_equal(y.to_strided().numpy(), np.maximum(X, 0))
+
+
+def test_other_ops_are_refused():
+    t = from_strided(bt.from_dlpack(X))
+    e = assert_unsupported(bt.ops.sigmoid, t, remedy=".to_strided()")
+    assert "py_reversed" in str(e)
+    with pytest.raises(bt.KeyMismatch):
+        bt.ops.add(t, X)
+    for question in [lambda: t.strides, lambda: np.asarray(t), lambda: t.__dlpack__(), lambda: t.to_blocked("nChw16c")]:
+        with pytest.raises(bt.OpaqueLayoutError):
+            question()
+
+
+def test_an_exception_in_a_kernel_is_an_error():
+    t = from_strided(bt.from_dlpack(X))
+    with pytest.raises(bt.Error, match="ZeroDivisionError: in a kernel"):
+        bt.ops.add(t, t)
+
+
+def test_what_registration_refuses():
+    with pytest.raises(bt.Registration):
+        bt.register_backend("py_reversed", from_strided, to_strided, {})
+    with pytest.raises(bt.Registration):
+        bt.register_backend("py_other", from_strided, to_strided, {"no_such_op": relu})
+    with pytest.raises(bt.InvalidArgument, match="register_backend"):
+        bt.wrap("py_other", None, [1])
+    with pytest.raises(bt.InvalidArgument):
+        bt.unwrap(bt.zeros([1]))

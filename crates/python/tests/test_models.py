@@ -1,0 +1,199 @@
+"""ONNX models and plans: PyTorch's stored answers, texts, drawings, packed files, Ctrl-C."""
+
+import copy
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import blocktensor as bt
+import numpy as np
+import pytest
+
+DATA = Path(__file__).resolve().parents[3] / "tests/data/onnx_models"
+NAMES = sorted(path.name.removesuffix(".image.npy") for path in DATA.glob("*.image.npy"))
+
+
+def image_of(name):
+    return np.load(DATA / f"{name}.image.npy")
+
+
+def plan_of(name, file=None, **options):
+    model = bt.load_onnx(DATA / (file or f"{name}.onnx"))
+    image = image_of(name)
+    sizes = {}
+    for (_, _, dims), array in zip(model.inputs, [image], strict=True):
+        sizes |= {dim: size for dim, size in zip(dims, array.shape, strict=True) if dim in model.named_sizes}
+    return model.plan(sizes=sizes, **options)
+
+
+@pytest.mark.parametrize("layouts", ["nchw", "nhwc", "blocked", "measured"])
+@pytest.mark.parametrize("name", NAMES)
+def test_models_give_pytorchs_answers(name, layouts):
+    plan = plan_of(name, layouts=layouts, profiles="estimated")
+    with bt.budget(len(plan.reorders)):
+        results = plan.run(image_of(name))
+    wanted = np.load(DATA / f"{name}.output.npy")
+    got = results[0].numpy()
+    assert got.shape == wanted.shape
+    assert np.linalg.norm(got - wanted) <= 1e-5 * np.linalg.norm(wanted)
+
+
+def test_what_a_model_and_its_plan_say():
+    model = bt.load_onnx(DATA / "resnet.onnx")
+    assert len(model.nodes) > 5 and len(model.outputs) == 1
+    assert repr(model).startswith("Model(")
+    plan = plan_of("resnet")
+    (name, dtype, shape) = plan.inputs[0]
+    assert (dtype, shape) == ("f32", list(image_of("resnet").shape))
+    assert f"{len(plan.reorders)} reorder" in repr(plan)
+    text = plan.explain()
+    for reorder in plan.reorders:
+        assert reorder["bytes"] > 0
+        assert reorder["node"] in text
+    assert str(plan) == text
+    assert plan._repr_svg_().startswith("<svg") or "<svg" in plan._repr_svg_()
+    assert "<svg" in plan._repr_html_() and "<pre>" in plan._repr_html_()
+    assert plan.dot().startswith("digraph")
+    assert any(step["fused"] for step in plan.steps)
+    results, seconds = plan.run_timed(image_of("resnet"))
+    assert len(seconds) == len(plan.steps) and len(results) == len(plan.outputs)
+    with_constants = plan_of("resnet", keep_constants=True)
+    assert "relative L2" in with_constants.errors(image_of("resnet"))
+
+
+def test_plans_in_files_pickled_and_copied(tmp_path):
+    plan = plan_of("resnet")
+    image = image_of("resnet")
+    wanted = plan.run(image)[0].numpy()
+    path = tmp_path / "resnet.plan"
+    plan.save(path, keep_plain=True)
+    for again in [
+        bt.load_plan(path),
+        bt.load_plan(path, replan=True),
+        pickle.loads(pickle.dumps(plan)),
+        copy.copy(plan),
+        copy.deepcopy(plan),
+    ]:
+        np.testing.assert_array_equal(again.run(image)[0].numpy(), wanted)
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(bt.CorruptFile):
+        bt.load_plan(path)
+    with pytest.raises(bt.FileAccess) as e:
+        bt.load_plan(tmp_path / "nothing")
+    assert isinstance(e.value, OSError)
+
+
+def test_a_plan_for_one_thread():
+    plan = plan_of("resnet", threads=1)
+    assert plan.threads == 1
+    image = image_of("resnet")
+    wanted = np.load(DATA / "resnet.output.npy")
+    assert np.linalg.norm(plan.run(image)[0].numpy() - wanted) <= 1e-5 * np.linalg.norm(wanted)
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(plan.run(image)[0].numpy())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(np.array_equal(results[0], r) for r in results) and len(results) == 4
+
+
+def test_errors_of_models_and_runs(tmp_path):
+    with pytest.raises(bt.FileAccess):
+        bt.load_onnx(tmp_path / "nothing.onnx")
+    (tmp_path / "bad.onnx").write_bytes(b"no model")
+    with pytest.raises(bt.CorruptFile, match="not an ONNX model"):
+        bt.load_onnx(tmp_path / "bad.onnx")
+    plan = plan_of("resnet")
+    with pytest.raises(bt.InvalidArgument, match="this plan is for"):
+        plan.run(np.zeros((1, 3, 5, 5), np.float32))
+    with pytest.raises(bt.InvalidArgument, match="inputs"):
+        plan.run()
+    with pytest.raises(bt.InvalidArgument, match="layouts are nchw"):
+        plan_of("resnet", layouts="nope")
+    with pytest.raises(bt.OpaqueLayoutError):
+        plan.run(bt.zeros([1, 16, 4, 4], layout="nChw16c"))
+
+
+def graph(op="relu", **params):
+    model = bt.Model()
+    model.input("x", ["batch", 3, 8, 8])
+    model.constant("w", np.full((16, 3, 3, 3), 0.1, np.float32))
+    model.op("conv", "conv2d", [("x", "x"), ("weights", "w")], {"padding": 1}, ["conv"])
+    model.op("last", op, [("x", "conv")], params, ["last"])
+    model.output("y", "last")
+    return model
+
+
+def test_graphs_by_hand():
+    model = graph()
+    assert model.named_sizes == ["batch"] and model.outputs == ["y"]
+    plan = model.plan(sizes={"batch": 2})
+    x = np.ones((2, 3, 8, 8), np.float32)
+    y = plan.run(x)[0].numpy()
+    np.testing.assert_allclose(y[:, :, 1:-1, 1:-1], 2.7, rtol=1e-6)
+    with pytest.raises(bt.InvalidArgument):
+        model.plan()
+    with pytest.raises(bt.InvalidArgument, match="no such parameter"):
+        graph(slope=2)
+    with pytest.raises(bt.InvalidArgument, match="no op has this name"):
+        graph("rellu")
+    with pytest.raises(bt.InvalidArgument, match="no value of the model"):
+        model.op("n", "relu", [("x", "nothing")], {}, ["n"])
+    conv = model.with_outputs(["conv"]).plan(sizes={"batch": 1}, layouts="nchw")
+    assert conv.outputs[0][0] == "conv"
+    assert model.missing({"batch": 1}) == []
+
+
+LOOP = """
+import sys, time, numpy as np, blocktensor as bt
+model = bt.Model()
+model.input("x", [1, 64, 512, 512])
+value = "x"
+for i in range(400):
+    model.op(f"n{i}", "exp", [("x", value)], {}, [f"n{i}"])
+    value = f"n{i}"
+model.output("y", value)
+plan = model.plan(threads=1)
+x = np.zeros((1, 64, 512, 512), np.float32)
+print("running", flush=True)
+began = time.monotonic()
+try:
+    plan.run(x)
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - began, flush=True)
+    sys.exit(7)
+"""
+
+
+def test_ctrl_c_ends_a_run_between_two_steps():
+    child = subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "running\n"
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 7
+    assert out.startswith("interrupted") and float(out.split()[1]) < 5
+
+
+def test_the_command_line():
+    run = lambda *args: subprocess.run(
+        [sys.executable, "-m", "blocktensor", *map(str, args)], capture_output=True, text=True, timeout=120
+    )
+    shown = run("plan", DATA / "resnet.onnx", "--size", "batch=1")
+    assert shown.returncode == 0 and "conv" in shown.stdout
+    assert run("run", DATA / "resnet.onnx", "--no-such-option").returncode == 2
+    assert run("--help").stdout.startswith("Runs ONNX models")
+    missing = run("plan", "nothing.onnx")
+    assert missing.returncode == 2 and missing.stderr.startswith("error: ")
+
+
+def test_index_has_all_models():
+    assert len(NAMES) == 5 and json.loads((DATA / "index.json").read_text())
+    assert os.path.exists(DATA / "README.md")

@@ -1,0 +1,192 @@
+"""Tensors: in and out without a copy, opaque where blocked, pickled and copied."""
+
+import copy
+import ctypes
+import gc
+import pickle
+import weakref
+
+import blocktensor as bt
+import numpy as np
+import pytest
+
+X = np.arange(1 * 32 * 4 * 4, dtype=np.float32).reshape(1, 32, 4, 4)
+
+
+def test_an_array_is_shared_both_ways():
+    array = X.copy()
+    t = bt.from_dlpack(array)
+    assert t.data_ptr() == array.ctypes.data
+    assert (t.shape, t.dtype, t.key, t.layout) == ((1, 32, 4, 4), "f32", "strided", "contiguous")
+    assert t.strides == (512, 16, 4, 1)
+    back = t.numpy()
+    assert np.shares_memory(back, array)
+    assert not back.flags.writeable
+    assert np.shares_memory(np.from_dlpack(t), array)
+    assert np.shares_memory(np.asarray(t), array)
+    array[0, 0, 0, 0] = 77
+    assert back[0, 0, 0, 0] == 77
+
+
+def test_views_keep_their_strides():
+    array = X.copy().transpose(0, 2, 3, 1)
+    t = bt.from_dlpack(array)
+    assert t.shape == (1, 4, 4, 32)
+    assert t.data_ptr() == array.ctypes.data
+    np.testing.assert_array_equal(t.numpy(), array)
+    every_other = X.copy()[:, ::2]
+    np.testing.assert_array_equal(bt.from_dlpack(every_other).numpy(), every_other)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint8, np.int8, np.int32])
+def test_dtypes_and_the_buffer_protocol(dtype):
+    array = np.arange(12).astype(dtype).reshape(3, 4)
+    view = memoryview(array)
+    t = bt.from_dlpack(view)
+    assert t.data_ptr() == array.ctypes.data
+    np.testing.assert_array_equal(t.numpy(), array)
+    del view, array
+    assert t.numpy()[2, 3] == 11
+
+
+def test_what_cannot_come_in_says_why():
+    with pytest.raises(bt.DlpackUnsupported, match="f32, bf16, f16, u8, s8 or s32") as e:
+        bt.from_dlpack(np.zeros(3))
+    assert isinstance(e.value, BufferError)
+    with pytest.raises(bt.InvalidArgument, match="numpy array"):
+        bt.from_dlpack([1.0, 2.0])
+    with pytest.raises(bt.UnsupportedStride, match="negative"):
+        bt.from_dlpack(np.zeros(4, np.float32)[::-1])
+    with pytest.raises(bt.DlpackUnsupported):
+        bt.from_dlpack(memoryview(np.zeros(3)))
+
+
+def test_an_array_lives_as_long_as_its_tensor():
+    array = X.copy()
+    alive = weakref.ref(array)
+    t = bt.from_dlpack(array)
+    view = t.numpy()
+    del array
+    gc.collect()
+    assert alive() is not None
+    del t
+    gc.collect()
+    assert view[0, 31, 3, 3] == 511
+    del view
+    gc.collect()
+    assert alive() is None
+
+
+def test_an_unversioned_consumer_gets_a_copy():
+    array = X.copy()
+    t = bt.from_dlpack(array)
+
+    class Old:
+        def __init__(self, t):
+            self.t = t
+
+        def __dlpack__(self):
+            return self.t.__dlpack__()
+
+        def __dlpack_device__(self):
+            return self.t.__dlpack_device__()
+
+    other = bt.from_dlpack(Old(t))
+    assert other.data_ptr() != t.data_ptr()
+    np.testing.assert_array_equal(other.numpy(), array)
+    with pytest.raises(bt.Aliasing):
+        t.__dlpack__(copy=False)
+    with pytest.raises(bt.DlpackUnsupported):
+        t.__dlpack__(max_version=(1, 0), dl_device=(2, 0))
+    capsule = t.__dlpack__(max_version=(1, 1))
+    name = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    assert name(capsule) == b"dltensor_versioned"
+    del capsule
+
+
+QUESTIONS = {
+    "strides": lambda t: t.strides,
+    "data_ptr": lambda t: t.data_ptr(),
+    "numpy": lambda t: t.numpy(),
+    "__array__": lambda t: np.asarray(t),
+    "__dlpack__": lambda t: t.__dlpack__(),
+    "from_dlpack": lambda t: np.from_dlpack(t),
+    "__dlpack_device__": lambda t: t.__dlpack_device__(),
+    "buffer": lambda t: memoryview(t),
+    "item": lambda t: t.item(),
+    "reshape": lambda t: t.reshape([-1]),
+    "contiguous": lambda t: t.contiguous(),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_blocked_tensor_is_opaque(question):
+    t = bt.from_dlpack(X).to_blocked("nChw16c")
+    with pytest.raises(bt.OpaqueLayoutError) as e:
+        QUESTIONS[question](t)
+    assert isinstance(e.value, BufferError)
+    assert ".to_strided()" in e.value.remedy
+    assert str(e.value).endswith(e.value.remedy)
+    assert "MemoryFormat" not in str(e.value)
+
+
+def test_reorders_are_explicit_and_exact():
+    t = bt.from_dlpack(X)
+    for layout in ["nChw8c", "nChw16c"]:
+        b = t.to_blocked(layout)
+        assert (b.key, b.layout, b.is_blocked) == ("blocked", layout, True)
+        np.testing.assert_array_equal(b.to_strided().numpy(), X)
+        last = b.to_strided("channels_last")
+        assert last.strides == (512, 1, 128, 32)
+        np.testing.assert_array_equal(last.numpy(), X)
+    blocks = t.to_blocked("nChw16c").as_blocks()
+    assert blocks.shape == (1, 2, 4, 4, 16)
+    np.testing.assert_array_equal(blocks.numpy()[0, 1, 2, 3], X[0, 16:, 2, 3])
+    odd = bt.from_dlpack(X[:, :20]).to_blocked("nChw16c")
+    np.testing.assert_array_equal(odd.as_blocks().numpy()[0, 1, ..., 4:], 0)
+
+
+def test_pickle_and_copies():
+    t = bt.from_dlpack(X[:, ::2])
+    again = pickle.loads(pickle.dumps(t))
+    np.testing.assert_array_equal(again.numpy(), X[:, ::2])
+    blocked = bt.from_dlpack(X).to_blocked("nChw8c")
+    again = pickle.loads(pickle.dumps(blocked))
+    assert again.layout == "nChw8c"
+    np.testing.assert_array_equal(again.to_strided().numpy(), X)
+
+    array = X.copy()
+    t = bt.from_dlpack(array)
+    shallow, deep = copy.copy(t), copy.deepcopy(t)
+    array[0, 0, 0, 0] = -1
+    assert shallow.numpy()[0, 0, 0, 0] == -1
+    assert deep.numpy()[0, 0, 0, 0] == 0
+    assert copy.deepcopy(blocked).layout == "nChw8c"
+    half = t.to_dtype("f16")
+    assert pickle.loads(pickle.dumps(half)).dtype == "f16"
+    with pytest.raises(bt.CorruptFile):
+        function, arguments = t.__reduce__()
+        function(arguments[0][:-4], *arguments[1:])
+
+
+def test_dtypes_convert_and_bf16_has_no_array():
+    t = bt.from_dlpack(X % 256).to_dtype("bfloat16")
+    assert t.dtype == "bf16"
+    with pytest.raises(bt.UnsupportedDType, match='.to_dtype\\("f32"\\)'):
+        t.numpy()
+    np.testing.assert_array_equal(t.to_dtype("f32").numpy(), X % 256)
+    with pytest.raises(bt.InvalidArgument, match="dtypes are f32"):
+        t.to_dtype("complex64")
+
+
+def test_texts():
+    small = bt.from_dlpack(np.array([1.5, 2], np.float32))
+    assert repr(small) == "Tensor([1.5000, 2.0000] f32 [2] contiguous)"
+    assert repr(bt.zeros([1, 64, 8, 8], layout="nChw16c")) == "Tensor([1, 64, 8, 8] f32 nChw16c)"
+    assert "<td>nChw16c</td>" in bt.zeros([1, 64, 8, 8], layout="nChw16c")._repr_html_()
+    assert small.reshape([2, 1]).shape == (2, 1)
+    assert bt.from_dlpack(np.float32([3])).item() == 3
+    assert bt.from_dlpack(np.int32([2**31 - 1])).item() == 2**31 - 1
+    assert bt.zeros([]).numpy().shape == ()
+    assert bt.zeros([0, 3]).numpy().shape == (0, 3)

@@ -1,0 +1,265 @@
+"""Small models through `torch.export`: PyTorch's own answers, what is refused, weights, files."""
+
+import pickle
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+torch.manual_seed(24)
+
+
+class Block(nn.Module):
+    def __init__(self, channels, stride=1):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, channels, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, 1, 1)
+        self.shortcut = nn.Conv2d(channels, channels, 1, stride) if stride > 1 else nn.Identity()
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        y = self.conv2(y)
+        y += self.shortcut(x)
+        return F.hardswish(y)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 20, 3, 2, 1)
+        self.blocks = nn.Sequential(Block(20), Block(20, 2))
+        self.head = nn.Linear(40, 7)
+        for name, buffer in self.named_buffers():
+            if "running_" in name:
+                buffer.uniform_(0.5, 1.5)
+
+    def forward(self, x):
+        y = self.blocks(F.max_pool2d(self.stem(x), 3, 2, 1))
+        y = torch.cat([y, y.sigmoid() * 2], 1)
+        left, right = y.chunk(2, 1)
+        y = torch.cat([left, right], 1).mean([2, 3])
+        return {"logits": self.head(F.dropout(y, 0.5, self.training)), "features": y}
+
+
+class Odd(Net):
+    """A call in the middle that has no op."""
+
+    def forward(self, x):
+        y = self.blocks(self.stem(x))
+        y = torch.special.i0(y)
+        return self.blocks[0](y)
+
+
+@pytest.fixture
+def net():
+    return Net().eval()
+
+
+X = torch.randn(2, 3, 33, 29)
+
+
+def close(got, wanted):
+    assert got.shape == wanted.shape
+    assert (got - wanted).norm() <= 1e-5 * wanted.norm()
+
+
+@pytest.mark.parametrize("layouts", ["nchw", "nhwc", "blocked"])
+def test_a_module_gives_pytorchs_answers(net, layouts):
+    fast = btt.to_blocked(net, X, layouts=layouts)
+    wanted = net(X)
+    got = fast(X)
+    assert set(got) == {"logits", "features"}
+    for name in wanted:
+        close(got[name], wanted[name].detach())
+    with bt.budget(len(fast.plan.reorders)):
+        fast(X)
+
+
+def test_results_are_tensors_of_their_own(net):
+    fast = btt.to_blocked(net, X)
+    first = fast(X)["logits"]
+    kept = first.clone()
+    fast(torch.randn_like(X))
+    assert torch.equal(first, kept)
+    first += 1
+    assert torch.equal(fast(X)["logits"], kept)
+
+
+def test_a_plan_says_what_it_costs_and_changes_nothing(net):
+    before = {name: x.clone() for name, x in net.state_dict().items()}
+    plan = btt.plan(net, X)
+    assert all(torch.equal(x, net.state_dict()[name]) for name, x in before.items())
+    text = repr(plan)
+    assert text.startswith("Net: ") and "1 region," in text
+    assert plan.unsupported == [] and plan.crossings == []
+    for reorder in plan.reorders:
+        assert reorder["bytes"] > 0 and reorder["node"] in text
+    assert "blocks.0.conv1" in text
+    assert any(step["fused"] for step in plan.regions[0].plan.steps)
+    assert "<svg" in plan._repr_html_()
+
+
+def test_more_reorders_than_allowed_name_their_places(net):
+    count = len(btt.plan(net, X).reorders)
+    btt.to_blocked(net, X, reorders=count)
+    with pytest.raises(bt.ReorderDenied) as e:
+        btt.to_blocked(net, X, reorders=count - 1)
+    assert f"a run makes {count} reorders" in str(e.value) and "bytes" in str(e.value)
+
+
+def test_training_mode_is_refused(net):
+    net.blocks[1].bn1.train()
+    with pytest.raises(bt.InvalidArgument, match="blocks.1.bn1 in training mode") as e:
+        btt.to_blocked(net, X)
+    assert e.value.remedy == "call `model.eval()` first"
+    fast = btt.to_blocked(net.eval(), X)
+    with pytest.raises(bt.InvalidArgument, match="for inference"):
+        fast.train()
+    fast.eval()
+    with pytest.raises(bt.InvalidArgument, match="requires a gradient"):
+        fast(X.clone().requires_grad_())
+
+
+def test_unknown_calls_are_one_error_with_module_names():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Odd()
+
+        def forward(self, x):
+            return torch.cummax(self.inner(x), 1).values
+
+    model = Two().eval()
+    with pytest.raises(bt.UnsupportedOp) as e:
+        btt.to_blocked(model, X)
+    assert isinstance(e.value, NotImplementedError)
+    modules = [module for module, *_ in e.value.missing]
+    assert modules[0] == "inner" and len(modules) >= 2
+    assert "special_i0" in str(e.value) and "cummax" in str(e.value)
+    assert "partial=True" in e.value.remedy
+
+
+def test_a_partial_plan_leaves_calls_to_pytorch():
+    model = Odd().eval()
+    fast = btt.to_blocked(model, X, partial=True)
+    assert [region.plan is None for region in fast.plan.regions] == [False, True, False]
+    assert fast.plan.crossings == [("blocks.1", "")]
+    assert "crossings" in repr(fast.plan) and "special_i0" in repr(fast.plan)
+    close(fast(X), model(X).detach())
+    with pytest.raises(bt.UnsupportedOp, match="more than one plan"):
+        fast.save("nowhere")
+
+
+def test_control_flow_on_data_is_refused():
+    class Branch(nn.Module):
+        def forward(self, x):
+            return x + 1 if x.sum() > 0 else x - 1
+
+    with pytest.raises(bt.UnsupportedOp, match="cannot follow the model"):
+        btt.to_blocked(Branch().eval(), X)
+
+
+def test_a_write_into_a_view_that_is_read_later_is_refused():
+    class Alias(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            y[:, :1].relu_()
+            return y
+
+    with pytest.raises(bt.UnsupportedOp, match="view of"):
+        btt.to_blocked(Alias().eval(), X)
+
+    class Fine(nn.Module):
+        def forward(self, x):
+            y = x * 2
+            y.relu_()
+            return y + y.view(2, 3, -1).mean(2, keepdim=True)[..., None]
+
+    model = Fine().eval()
+    close(btt.to_blocked(model, X)(X), model(X))
+
+
+def test_edited_weights_are_found_and_packed_again(net):
+    fast = btt.to_blocked(net, X)
+    fast.check_weights(net)
+    wanted = fast(X)["logits"].clone()
+    with torch.no_grad():
+        net.head.weight.mul_(2)
+    with pytest.raises(bt.PackMismatch, match="head.weight"):
+        fast.check_weights(net)
+    assert torch.equal(fast(X)["logits"], wanted)
+    fast.load_state_dict(net.state_dict())
+    fast.check_weights(net)
+    close(fast(X)["logits"], net(X)["logits"].detach())
+    again = Net().eval()
+    again.load_state_dict(fast.state_dict())
+    close(again(X)["logits"].detach(), fast(X)["logits"])
+    with pytest.raises(bt.InvalidArgument, match="head.bias"):
+        fast.load_state_dict({name: x for name, x in net.state_dict().items() if name != "head.bias"})
+
+
+def test_files_and_pickle(net, tmp_path):
+    fast = btt.to_blocked(net, X)
+    wanted = fast(X)
+    fast.save(tmp_path / "net.plan")
+    for again in [btt.load(tmp_path / "net.plan"), pickle.loads(pickle.dumps(fast))]:
+        got = again(X)
+        assert torch.equal(got[0], wanted["features"]) or torch.equal(got[0], wanted["logits"])
+        with pytest.raises(bt.UnsupportedOp, match="no plain weights"):
+            again.state_dict()
+
+
+def test_inputs_are_checked(net):
+    fast = btt.to_blocked(net, X)
+    with pytest.raises(bt.InvalidArgument, match="this plan is for"):
+        fast(torch.randn(1, 3, 8, 8))
+    with pytest.raises(bt.InvalidArgument, match="2 tensors"):
+        fast(X, X)
+    with pytest.raises(bt.InvalidArgument, match=".contiguous()"):
+        fast(X.contiguous(memory_format=torch.channels_last))
+    with pytest.raises(bt.InvalidArgument, match="f32"):
+        btt.to_blocked(net, X.double())
+
+
+CALLS = {
+    "conv_same": lambda x: F.conv2d(x, torch.ones(4, 3, 4, 2), padding="same", dilation=2),
+    "conv_transpose": lambda x: F.conv_transpose2d(x, torch.ones(3, 4, 2, 2), stride=2),
+    "avg_pool": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    "adaptive": lambda x: F.adaptive_avg_pool2d(x, (3, 5)),
+    "clamp": lambda x: x.clamp(max=0.5),
+    "hardtanh": lambda x: F.hardtanh(x),
+    "gelu": lambda x: F.gelu(x, approximate="tanh"),
+    "group_norm": lambda x: F.group_norm(x, 3),
+    "layer_norm": lambda x: F.layer_norm(x, (33, 29)),
+    "softmax": lambda x: x.softmax(-1),
+    "attention": lambda x: F.scaled_dot_product_attention(x, x, x),
+    "einsum": lambda x: torch.einsum("b c i d, b d c j -> c b j i", x, x.permute(0, 3, 1, 2)),
+    "normalize": lambda x: F.normalize(x, dim=1).clamp_min(-0.5),
+    "nearest": lambda x: F.interpolate(x, scale_factor=2),
+    "bilinear": lambda x: F.interpolate(x, (40, 50), mode="bilinear", align_corners=True),
+    "pad": lambda x: F.pad(x, (1, 2, 3, 4), mode="reflect"),
+    "constant_pad": lambda x: F.pad(x, (1, 2), value=3.0),
+    "split": lambda x: torch.cat(x.split([10, 23], 2)[::-1], 2),
+    "unbind": lambda x: torch.stack(x.unbind(1), 0),
+    "slice": lambda x: x[:, :, 1:-1:2, 3],
+    "roll": lambda x: x.roll((1, -2), (2, 3)),
+    "permute": lambda x: x.permute(0, 2, 3, 1).reshape(2, -1, 3).transpose(1, 2),
+    "numbers": lambda x: (2 * x + 1) / 3,
+    "alpha": lambda x: torch.add(x, x, alpha=0.5),
+    "expand": lambda x: x.mean((2, 3), keepdim=True).expand_as(x) + x,
+    "elu": lambda x: F.elu(x, 0.7) + F.leaky_relu(x, 0.2) + F.softplus(x, 2),
+    "constants": lambda x: x + torch.arange(29.0).mul_(2) + x.new_ones(1),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name):
+    class One(nn.Module):
+        def forward(self, x):
+            return CALLS[name](x)
+
+    close(btt.to_blocked(One().eval(), X)(X), CALLS[name](X))
