@@ -884,6 +884,7 @@ def conv1d(
     groups: int = 1,
     post_ops: str = "",
     allow_reference: bool = False,
+    algorithm: str = "direct",
     threads: int | None = None,
 ) -> Tensor:
     """1-D convolution (cross-correlation), as `torch.nn.functional.conv1d`.
@@ -907,7 +908,7 @@ def conv1d(
     """
     return _call(
         "conv1d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups, post_ops,
-        allow_reference,
+        allow_reference, algorithm,
     )
 
 
@@ -924,6 +925,7 @@ def conv2d(
     groups: int = 1,
     post_ops: str = "",
     allow_reference: bool = False,
+    algorithm: str = "direct",
     threads: int | None = None,
 ) -> Tensor:
     """2-D convolution (cross-correlation), as `torch.nn.functional.conv2d`.
@@ -950,7 +952,7 @@ def conv2d(
     """
     return _call(
         "conv2d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups, post_ops,
-        allow_reference,
+        allow_reference, algorithm,
     )
 
 
@@ -967,6 +969,7 @@ def conv3d(
     groups: int = 1,
     post_ops: str = "",
     allow_reference: bool = False,
+    algorithm: str = "direct",
     threads: int | None = None,
 ) -> Tensor:
     """3-D convolution (cross-correlation), as `torch.nn.functional.conv3d`.
@@ -990,7 +993,7 @@ def conv3d(
     """
     return _call(
         "conv3d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups, post_ops,
-        allow_reference,
+        allow_reference, algorithm,
     )
 
 
@@ -1007,6 +1010,7 @@ def conv_transpose1d(
     groups: int = 1,
     post_ops: str = "",
     allow_reference: bool = False,
+    algorithm: str = "direct",
     output_padding: int | Sequence[int] = 0,
     threads: int | None = None,
 ) -> Tensor:
@@ -1031,7 +1035,7 @@ def conv_transpose1d(
     """
     return _call(
         "conv_transpose1d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups,
-        post_ops, allow_reference, output_padding,
+        post_ops, allow_reference, algorithm, output_padding,
     )
 
 
@@ -1048,6 +1052,7 @@ def conv_transpose2d(
     groups: int = 1,
     post_ops: str = "",
     allow_reference: bool = False,
+    algorithm: str = "direct",
     output_padding: int | Sequence[int] = 0,
     threads: int | None = None,
 ) -> Tensor:
@@ -1077,7 +1082,7 @@ def conv_transpose2d(
     """
     return _call(
         "conv_transpose2d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups,
-        post_ops, allow_reference, output_padding,
+        post_ops, allow_reference, algorithm, output_padding,
     )
 
 
@@ -1094,6 +1099,7 @@ def conv_transpose3d(
     groups: int = 1,
     post_ops: str = "",
     allow_reference: bool = False,
+    algorithm: str = "direct",
     output_padding: int | Sequence[int] = 0,
     threads: int | None = None,
 ) -> Tensor:
@@ -1119,7 +1125,7 @@ def conv_transpose3d(
     """
     return _call(
         "conv_transpose3d", threads, x, weights, bias, residual, channel, stride, padding, dilation, groups,
-        post_ops, allow_reference, output_padding,
+        post_ops, allow_reference, algorithm, output_padding,
     )
 
 
