@@ -9,7 +9,7 @@ use super::source::{Source, SourceLayout};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
-use crate::kernels::conv::blocked::{elements, other_layout};
+use crate::kernels::conv::blocked::other_layout;
 use crate::kernels::conv::direct::{self, DirectPlan};
 use crate::kernels::conv::finish::{Finish, channel_values};
 use crate::kernels::conv::weights::unpack_direct;
@@ -367,40 +367,6 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
         }
     }
 
-    /// What a blocked kernel in Rust reads.
-    fn operands<'a>(
-        &'a self,
-        x: TensorRef<'a>,
-        weights: &'a [f32],
-        channel: &'a [Cow<'a, [f32]>],
-        residual: Option<TensorRef<'a>>,
-    ) -> direct::Operands<'a> {
-        direct::Operands {
-            src: elements(x).unwrap_or(&[]),
-            weights,
-            finish: self.finish(channel),
-            residual: residual.and_then(elements),
-        }
-    }
-
-    /// The plan of Winograd's algorithm for another batch, with the weights as they are.
-    fn winograd_for(&self, g: &ConvGeometry, plan: &WinogradPlan) -> Result<Option<WinogradPlan>> {
-        match &self.source.layout {
-            SourceLayout::Blocked(layout) => {
-                WinogradPlan::new(g, layout, plan.outputs, plan.transform, self.source.threads)
-            }
-            SourceLayout::Strided(_) => Ok(None),
-        }
-    }
-
-    /// The plan of the blocked kernel in Rust for another batch.
-    fn plan_for(&self, g: &ConvGeometry) -> Result<Option<DirectPlan>> {
-        match &self.source.layout {
-            SourceLayout::Blocked(layout) => DirectPlan::new(g, layout),
-            SourceLayout::Strided(_) => Ok(None),
-        }
-    }
-
     /// Checks that a tensor has the shape and the layout of the result.
     fn check_place(&self, g: &ConvGeometry, name: &'static str, t: TensorRef<'_>) -> Result<()> {
         check_f32(g.op, name, t, "the result is f32")?;
@@ -501,4 +467,5 @@ fn operands<'a, T: Operand>(fusion: &Fusion<'a, T>) -> (Option<TensorRef<'a>>, V
 mod engine;
 mod operator;
 mod packer;
+mod rust;
 mod saved;

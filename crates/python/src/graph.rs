@@ -236,8 +236,12 @@ impl PyModel {
         })
     }
 
-    /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured.
-    #[pyo3(signature = (*, layouts = "blocked", sizes = None, threads = None, profiles = "kept", keep_constants = false))]
+    /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured. Measured
+    /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
+    /// at most `weight_growth` times the plain ones.
+    #[pyo3(signature = (*, layouts = "blocked", sizes = None, threads = None, profiles = "kept", keep_constants = false,
+        exact = false, weight_growth = 1.25))]
+    #[allow(clippy::too_many_arguments)]
     fn plan(
         &self,
         py: Python<'_>,
@@ -246,6 +250,8 @@ impl PyModel {
         threads: Option<usize>,
         profiles: &str,
         keep_constants: bool,
+        exact: bool,
+        weight_growth: f64,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
         released(py, op, || {
@@ -253,6 +259,7 @@ impl PyModel {
             let options =
                 PlanOptions::new(layouts_of(op, layouts)?).sizes(sizes).profiles(profiles_of(op, profiles)?);
             let options = if keep_constants { options.keep_constants() } else { options };
+            let options = if exact { options.exact() } else { options }.weight_growth(weight_growth);
             // Only on a terminal, and only if it takes more than a second.
             let _progress = (layouts == "measured").then(|| Progress::start("measuring layouts"));
             let plan = on_threads(op, threads, || Ok(graph.plan(&options)?))?;

@@ -90,9 +90,23 @@ pub(crate) fn rust_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelR
     let plan = if dims.contains(&0) { None } else { Some(plan_of(args, g, x)?) };
     let dst = results.blocked(&dims, x.layout(), x.dtype())?;
     let Some(plan) = plan else { return Ok(()) };
-    let packed = match plan.takes(g, w.layout()) {
+    Ok(with_operands(args, &call, (x, w), &plan, direct::NAME, |operands| {
+        plan.run(operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()))
+    })?)
+}
+
+/// Runs a kernel in Rust on its operands, with weights as they lie or packed in this call.
+fn with_operands(
+    args: &Args<'_>,
+    call: &Call<'_>,
+    (x, w): (&BlockedTensor, &BlockedTensor),
+    plan: &DirectPlan,
+    name: &'static str,
+    run: impl FnOnce(&direct::Operands<'_>) -> Result<()>,
+) -> Result<()> {
+    let packed = match plan.takes(&call.g, w.layout()) {
         true => None,
-        false => Some(weights::pack_blocked(g, &plan, w, args.location())?),
+        false => Some(weights::pack_blocked(&call.g, plan, w, args.location())?),
     };
     let bias = call.bias.map(StridedTensor::values).transpose()?;
     let operands = direct::Operands {
@@ -106,9 +120,7 @@ pub(crate) fn rust_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelR
         residual: call.residual.and_then(elements),
     };
     let layouts = || format!("{} -> {}", x.layout(), x.layout());
-    Ok(crate::kernels::timed(args, direct::NAME, layouts, || {
-        plan.run(&operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()))
-    })?)
+    crate::kernels::timed(args, name, layouts, || run(&operands))
 }
 
 /// Winograd's algorithm, with weights that are transformed in this call.
@@ -132,24 +144,8 @@ fn winograd(
     if dims.contains(&0) {
         return Ok(());
     }
-    let packed = match plan.direct.takes(g, w.layout()) {
-        true => None,
-        false => Some(weights::pack_blocked(g, &plan.direct, w, args.location())?),
-    };
-    let bias = call.bias.map(StridedTensor::values).transpose()?;
-    let operands = direct::Operands {
-        src: x.data(),
-        weights: packed.as_ref().map_or(w.data(), |p| p.as_slice()),
-        finish: Finish {
-            bias: bias.as_deref(),
-            post_ops: &call.post_ops,
-            channel: &channel_values(call.channel)?,
-        },
-        residual: call.residual.and_then(elements),
-    };
-    let layouts = || format!("{} -> {}", x.layout(), x.layout());
-    Ok(crate::kernels::timed(args, plan.name(), layouts, || {
-        plan.run(&operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()), scratchpad)
+    Ok(with_operands(args, call, (x, w), &plan.direct, plan.name(), |operands| {
+        plan.run(operands, bytemuck::cast_slice_mut(dst.storage_bytes_mut()), scratchpad)
     })?)
 }
 

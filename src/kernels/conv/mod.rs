@@ -1,5 +1,18 @@
 //! The kernels of convolution, transposed or not: oneDNN's, and our own on strided and on blocked tensors.
 
+/// `body` for each number below `count`, at most 14, written out: sums that a loop indexes stay in memory.
+macro_rules! for_each_below {
+    ($p:ident < $count:ident => $body:block) => {
+        for_each_below!(@ $p $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $p:ident $count:ident $body:block $($i:literal)*) => {
+        $(if $i < $count {
+            let $p: usize = $i;
+            $body
+        })*
+    };
+}
+
 mod algorithm;
 mod apply;
 pub(crate) mod blocked;

@@ -114,6 +114,8 @@ class Model:
         threads: int | None = None,
         profiles: str = "kept",
         keep_constants: bool = False,
+        exact: bool = False,
+        weight_growth: float = 1.25,
     ) -> Plan: ...
 
 class Plan:

@@ -80,19 +80,6 @@ pub(crate) struct Tile<'a> {
     pub out: Out<'a>,
 }
 
-/// `body` for each pixel below `P`, written out: sums that a loop indexes stay in memory.
-macro_rules! for_each_pixel {
-    ($p:ident < $count:ident => $body:block) => {
-        for_each_pixel!(@ $p $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
-    };
-    (@ $p:ident $count:ident $body:block $($i:literal)*) => {
-        $(if $i < $count {
-            let $p: usize = $i;
-            $body
-        })*
-    };
-}
-
 /// Every lane reads the same channels: `dst[o] += source lane * weights[o]`.
 struct Shared<'a, const B: usize, const P: usize, const O: usize> {
     tile: Tile<'a>,
@@ -123,7 +110,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_
                         let weights = self.weights.map(|w| square(w, plane * t.kernel + tap.k));
                         for lane in run.from..run.to.min(B) {
                             let w = weights.map(|w| V::load(proof, &w[lane]));
-                            for_each_pixel!(p < P => {
+                            for_each_below!(p < P => {
                                 let source = V::splat(proof, pixels[p][lane]);
                                 sums[0][p] = sums[0][p].add_product(source, w[0]);
                                 if O > 1 {
@@ -134,7 +121,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Shared<'_
                     }
                 }
                 let mut at = self.dst.map(|d| d.offset(row, x));
-                for_each_pixel!(p < P => {
+                for_each_below!(p < P => {
                     // SAFETY: pixels of this tile, which one task has.
                     let to = unsafe { t.out.pixel(at[0]) };
                     match &self.into {
@@ -188,7 +175,7 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
                         if K == 3 {
                             let pixels = t.window[at..at + (P + 2) * B].as_chunks::<B>().0;
                             let w = [V::load(proof, &w[0]), V::load(proof, &w[1]), V::load(proof, &w[2])];
-                            for_each_pixel!(p < P => {
+                            for_each_below!(p < P => {
                                 sums[p] = sums[p].add_product(V::load(proof, &pixels[p]), w[0]);
                                 sums[p] = sums[p].add_product(V::load(proof, &pixels[p + 1]), w[1]);
                                 sums[p] = sums[p].add_product(V::load(proof, &pixels[p + 2]), w[2]);
@@ -196,14 +183,14 @@ impl<const B: usize, const P: usize, const K: usize> VectorLoop<B> for Own<'_, B
                         } else {
                             let pixels = pixels::<B, P>(t.window, at);
                             let w = V::load(proof, &w[0]);
-                            for_each_pixel!(p < P => {
+                            for_each_below!(p < P => {
                                 sums[p] = sums[p].add_product(V::load(proof, &pixels[p]), w);
                             });
                         }
                     }
                 }
                 let mut at = self.block.dst.offset(row, x);
-                for_each_pixel!(p < P => {
+                for_each_below!(p < P => {
                     // SAFETY: a pixel of this tile, which one task has.
                     sums[p].store(unsafe { t.out.pixel(at) });
                     at += self.block.dst.pixel;

@@ -29,19 +29,6 @@ struct Panel<'a, 'b, const B: usize, const P: usize, const O: usize> {
     prefetches: bool,
 }
 
-/// `body` for each number below `count`, written out: sums that a loop indexes stay in memory.
-macro_rules! for_each_tile {
-    ($p:ident < $count:ident => $body:block) => {
-        for_each_tile!(@ $p $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
-    };
-    (@ $p:ident $count:ident $body:block $($i:literal)*) => {
-        $(if $i < $count {
-            let $p: usize = $i;
-            $body
-        })*
-    };
-}
-
 impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Panel<'_, '_, B, P, O> {
     #[inline(always)]
     fn run<V: Vector<B>>(self, proof: V::Proof) {
@@ -54,7 +41,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Panel<'_,
         if product.accumulate {
             for o in 0..O {
                 let from = &self.sums[o * product.sum_block + self.first..][..P];
-                for_each_tile!(p < P => { sums[o][p] = V::load(proof, &from[p]); });
+                for_each_below!(p < P => { sums[o][p] = V::load(proof, &from[p]); });
             }
         }
         for block in 0..product.source_blocks {
@@ -68,7 +55,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Panel<'_,
                     prefetch(row, AHEAD);
                 }
                 let w: [V; O] = std::array::from_fn(|o| V::load(proof, &row[o]));
-                for_each_tile!(p < P => {
+                for_each_below!(p < P => {
                     let value = V::splat(proof, tiles[p][lane]);
                     for o in 0..O {
                         sums[o][p] = sums[o][p].add_product(value, w[o]);
@@ -78,7 +65,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Panel<'_,
         }
         for o in 0..O {
             let to = &mut self.sums[o * product.sum_block + self.first..][..P];
-            for_each_tile!(p < P => { sums[o][p].store(&mut to[p]); });
+            for_each_below!(p < P => { sums[o][p].store(&mut to[p]); });
         }
     }
 }

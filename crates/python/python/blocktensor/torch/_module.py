@@ -159,13 +159,14 @@ def plan(
     layouts: str = "blocked",
     threads: int | None = None,
     profiles: str = "kept",
+    exact: bool = False,
 ) -> ModelPlan:
     """What `to_blocked` would do, for inputs like `example`: print it. The model is not changed.
 
     Unsupported calls are listed, and the rest is planned around them.
     """
     program = export(model, example)
-    return _plan(program, dict(layouts=layouts, threads=threads, profiles=profiles))
+    return _plan(program, dict(layouts=layouts, threads=threads, profiles=profiles, exact=exact))
 
 
 def _plan(program: Program, options: dict[str, Any]) -> ModelPlan:
@@ -191,14 +192,16 @@ def to_blocked(
     layouts: str = "blocked",
     threads: int | None = None,
     profiles: str = "kept",
+    exact: bool = False,
 ) -> "BlockedModule":
     """The model as a packed module, for inputs like `example`: plain tensors in and out, which share their memory.
 
     `reorders` is the most that a run may make; more are a `ReorderDenied` that names their places. Calls that cannot run are one
-    `UnsupportedOp` that lists them all; with `partial=True` PyTorch runs them, and the plan shows each crossing.
+    `UnsupportedOp` that lists them all; with `partial=True` PyTorch runs them, and the plan shows each crossing. `exact` keeps
+    convolutions to the direct algorithm where layouts are measured.
     """
     program = export(model, example)
-    options = dict(layouts=layouts, threads=threads, profiles=profiles)
+    options = dict(layouts=layouts, threads=threads, profiles=profiles, exact=exact)
     return BlockedModule(program, _checked(_plan(program, options), reorders, partial), options, reorders, partial)
 
 
