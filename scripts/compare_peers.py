@@ -41,12 +41,12 @@ except ImportError:
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor"
 NETWORKS = {
-    "resnet50": "tv/resnet50", "mobilenet_v2": "tv/mobilenet_v2", "mobilenet_v3_large": "tv/mobilenet_v3_large",
+    "resnet50": "tv/resnet50", "resnet18": "tv/resnet18", "mobilenet_v2": "tv/mobilenet_v2", "mobilenet_v3_large": "tv/mobilenet_v3_large",
     "efficientnet_b0": "tv/efficientnet_b0", "densenet121": "tv/densenet121", "vgg16": "tv/vgg16",
     "regnet_y_400mf": "tv/regnet_y_400mf", "convnext_tiny": "tv/convnext_tiny", "unet": "smp/unet", "yolo": "hand/yolo",
 }  # fmt: skip
 UNIFORM = ("nhwc", "blocked", "nchw")
-OURS = ("measured", *UNIFORM)
+OURS = ("measured", "exact", *UNIFORM)
 THREADS = 2
 WARM_UP = 2
 PAUSE = 0.1  # Seconds between turns: threads of ONNX Runtime stay awake for some hundredths of a second.
@@ -247,12 +247,13 @@ class Peer:
 
 
 class Ours:
-    """blocktensor with one network, in one layout."""
+    """blocktensor with one network, in one layout; `exact` is measured layouts without Winograd's algorithm."""
 
     def __init__(self, layout, binary, model, image_file, folder):
         self.binary, self.plan, self.least, self.build = binary, folder / f"{layout}.plan", None, None
         answer = folder / f"{layout}.npy"
-        self.call("pack", model, "-o", self.plan, "--layout", layout, "--no-cache")
+        layouts = ["measured", "--exact"] if layout == "exact" else [layout]
+        self.call("pack", model, "-o", self.plan, "--no-cache", "--layout", *layouts)
         self.call("run", self.plan, "--input", image_file, "--save", answer)
         self.answer = np.load(answer)
 
@@ -353,7 +354,7 @@ def ratios(counted):
     peers = {name: ms for name, ms in counted.items() if name in PEERS}
     uniform = [ms for name, ms in counted.items() if name in UNIFORM]
     best = min(peers, key=peers.get, default=None)
-    others = {"to_best_peer": peers.get(best), "to_best_uniform": min(uniform, default=None), "to_worst_uniform": max(uniform, default=None)}
+    others = {"to_best_peer": peers.get(best), "to_best_uniform": min(uniform, default=None), "to_worst_uniform": max(uniform, default=None), "to_exact": counted.get("exact")}
     ours = counted.get("measured")
     return {"best_peer": best, **{name: ours / ms if ours and ms else None for name, ms in others.items()}}
 
@@ -363,7 +364,7 @@ def number(value):
 
 
 def table(results):
-    lines, notes = [f"{'network':20}" + "".join(f"{name:>13}" for name in ALL) + "   /peer /best own /worst own  best peer"], []
+    lines, notes = [f"{'network':20}" + "".join(f"{name:>13}" for name in ALL) + "   /peer  /exact /best own /worst own  best peer"], []
     for network, result in results.items():
         line = f"{network:20}"
         for name in ALL:
@@ -371,7 +372,7 @@ def table(results):
             line += f"{number(report.get('least_ms')):>12}{'!' if 'why' in report else ' '}"
             if "why" in report:
                 notes.append(f"{network}, {name}: not counted: {report['why']}")
-        for column, width in (("to_best_peer", 8), ("to_best_uniform", 10), ("to_worst_uniform", 11)):
+        for column, width in (("to_best_peer", 8), ("to_exact", 8), ("to_best_uniform", 10), ("to_worst_uniform", 11)):
             line += f"{number(result[column]):>{width}}"
         lines.append(f"{line}  {result['best_peer'] or '-'}")
         if result["busy"] > 0.05:

@@ -24,7 +24,7 @@ const RUST_ALONE: &[&str] = &[
 ];
 
 /// Calls that C has and Python has not: it has no state dicts of its own.
-const NOT_IN_PYTHON: &[&str] = &["StateDict::read", "StateDict::map", "StateDict::take"];
+const NOT_IN_PYTHON: &[&str] = &["StateDict::names", "StateDict::read", "StateDict::map", "StateDict::take"];
 
 fn sources(folder: &Path, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
