@@ -114,6 +114,25 @@ fn no_declaration_changes_without_a_new_abi_version() {
 }
 
 #[test]
+fn the_signatures_in_the_docs_are_those_of_the_header() {
+    const BEGIN: &str = "<!-- signatures -->\n";
+    const END: &str = "<!-- /signatures -->";
+    let declarations = declarations(&header());
+    let functions: Vec<&str> =
+        declarations.iter().filter(|d| function(d).is_some()).map(|d| d.as_str()).collect();
+    assert!(functions.len() > 70, "{}", functions.len());
+    let want = format!("```\n{};\n```\n", functions.join(";\n"));
+    let path = include().join("../../docs/c.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = page.split_once(BEGIN).unwrap();
+    let (listed, after) = rest.split_once(END).unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        return std::fs::write(&path, [before, BEGIN, &want, END, after].concat()).unwrap();
+    }
+    assert!(listed == want, "run UPDATE_DOCS=1 cargo test -p blocktensor-capi --test abi");
+}
+
+#[test]
 fn changes_of_the_abi_are_told_apart() {
     let abi = |version, oldest, declarations: &[&str]| Abi {
         version,

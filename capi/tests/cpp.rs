@@ -63,6 +63,48 @@ fn the_cpp_program_in_the_docs_compiles() {
     run(cxx().arg("-fsyntax-only").arg(&source));
 }
 
+/// The names of public classes, members and functions of the C++ header.
+fn public_names(header: &str) -> Vec<String> {
+    let (mut names, mut class) = (Vec::new(), String::new());
+    let (mut detail, mut private) = (false, false);
+    for line in header.lines() {
+        let code = line.split("//").next().unwrap();
+        detail = (detail || line.starts_with("namespace detail")) && line != "}  // namespace detail";
+        private = (private || line == " private:") && !line.starts_with('}');
+        let depth = code.len() - code.trim_start().len();
+        if let Some(rest) = code.strip_prefix("class ").filter(|_| !detail) {
+            class = rest.split([' ', ':']).next().unwrap().to_string();
+            names.push(class.clone());
+        }
+        // Members are indented by one step, functions by none. A body's statements are deeper, or end with `;` and no brace.
+        let name = code.split('(').next().unwrap().rsplit([' ', '*', '&']).next().unwrap();
+        let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let defines = code.contains('(') && code.trim_end().ends_with(['{', '}', ',']);
+        let indented = depth == if class.is_empty() || code.starts_with("inline") { 0 } else { 2 };
+        if !detail && !private && is_name && defines && (indented || depth == 0) {
+            names.push(name.to_string());
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+#[test]
+fn the_docs_list_the_members_of_the_cpp_header() {
+    let header = std::fs::read_to_string(include().join("blocktensor.hpp")).unwrap();
+    let page = std::fs::read_to_string(include().join("../../docs/c.md")).unwrap();
+    let section = page.split("## C++\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let table: String = section.lines().filter(|line| line.starts_with("| ")).collect();
+    let names = public_names(&header);
+    for known in ["Tensor", "Fallback", "take_at", "run_into", "with_threads", "scratchpad_bytes", "code"] {
+        assert!(names.iter().any(|name| name == known), "{known} is not among {names:?}");
+    }
+    let words: Vec<&str> = table.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
+    let missing: Vec<&String> = names.iter().filter(|name| !words.contains(&name.as_str())).collect();
+    assert!(missing.is_empty(), "docs/c.md does not list {missing:?}");
+}
+
 /// Two files of one program may include it: it defines nothing twice.
 #[test]
 fn the_cpp_header_may_be_included_by_several_files() {

@@ -98,13 +98,19 @@ fn a_c_program_plans_a_model_and_prints_its_largest_scores() {
     let dir = std::env::temp_dir().join(format!("blocktensor-c-model-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     let program = compiled("model", &dir);
-    // The program in docs/c.md compiles.
+    // The program in docs/c.md compiles, and says why it ends: this model takes images of other sizes.
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(here.join("../docs/c.md")).unwrap();
     let (source, shown) = (dir.join("page.c"), page.split("```c\n").nth(1).unwrap());
     std::fs::write(&source, shown.split("```").next().unwrap()).unwrap();
-    run(cc().arg("-fsyntax-only").arg(&source));
     let (model, image) = (support::stored("resnet.onnx"), support::stored("resnet.image.npy"));
+    let shown = dir.join("page");
+    run(cc().arg(&source).arg("-L").arg(library()).args(["-lblocktensor_c", "-o"]).arg(&shown));
+    for (file, part) in [(model.as_path(), "[1, 3, 224, 224]"), (Path::new("none.onnx"), "none.onnx")] {
+        let done = Command::new(&shown).arg(file).env("LD_LIBRARY_PATH", library()).output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(1) && said.contains(part), "{:?}: {said}", done.status);
+    }
     let check = |text: &str| {
         for part in [
             "layouts: blocked\n",

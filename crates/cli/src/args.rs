@@ -76,14 +76,14 @@ pub struct Planning {
     pub exact: bool,
     /// How large packed weights may become, as a multiple of the plain ones: measured layouts may transform weights ahead
     /// [default: 1.25].
-    #[arg(long, value_name = "TIMES", value_parser = growth)]
+    #[arg(long, value_name = "TIMES", value_parser = growth, allow_negative_numbers = true)]
     pub weight_growth: Option<f64>,
     /// For a file that `pack --keep-plain` wrote: where its weights do not fit this machine or its number of threads, plan
     /// again from the plain ones.
     #[arg(long)]
     pub replan: bool,
     /// Threads [default: the number of processors].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), allow_negative_numbers = true)]
     pub threads: Option<u16>,
     /// Whether the plan keeps its plain weights: no option, set for --errors.
     #[arg(skip)]
@@ -157,10 +157,10 @@ pub struct Bench {
     #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true)]
     pub warm_up: u32,
     /// How often the model runs [default: for 3 seconds, at least 10 times].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub runs: Option<u32>,
     /// Runs at a time, each on its part of the threads: for throughput instead of latency.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), allow_negative_numbers = true)]
     pub streams: Option<u16>,
     /// Print the time of each step, its share, and what it computes and moves in a second.
     #[arg(long)]
@@ -183,7 +183,7 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Print the K largest values of each row of the outputs [N, C].
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub top_k: Option<u32>,
     /// A text file with one label per line, for --top-k.
     #[arg(long, value_name = "FILE", requires = "top_k")]
@@ -198,7 +198,7 @@ pub struct Run {
     #[arg(long)]
     pub plan: bool,
     /// Run N more times, and print the least and the median time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub repeat: Option<u32>,
     #[command(flatten)]
     pub inputs: Inputs,
@@ -241,22 +241,22 @@ pub struct Pictures {
     #[arg(long, value_name = "FILE")]
     pub preprocess: Option<PathBuf>,
     /// Resize so that the shorter side has N pixels, or to exactly HxW.
-    #[arg(long, value_name = "N|HxW")]
+    #[arg(long, value_name = "N|HxW", allow_negative_numbers = true)]
     pub resize: Option<Size>,
     /// Keep the centre: N by N pixels, or HxW.
-    #[arg(long, value_name = "N|HxW")]
+    #[arg(long, value_name = "N|HxW", allow_negative_numbers = true)]
     pub crop: Option<Size>,
     /// Subtracted from each channel, after --scale.
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', allow_hyphen_values = true)]
     pub mean: Option<Vec<f32>>,
     /// Divides each channel, after --mean.
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', allow_hyphen_values = true)]
     pub std: Option<Vec<f32>>,
     /// Blue comes first.
     #[arg(long)]
     pub bgr: bool,
     /// Multiplies pixels, which are 0 to 255: a number, or a fraction [default: 1/255].
-    #[arg(long, value_name = "FACTOR", value_parser = parse_scale)]
+    #[arg(long, value_name = "FACTOR", value_parser = parse_scale, allow_negative_numbers = true)]
     pub scale: Option<f32>,
 }
 

@@ -1,7 +1,7 @@
 //! Arrays as files hold them, and their way into tensors and back.
 
 use blocktensor::{DType, StridedTensor};
-use blocktensor_graph::ElementType;
+use blocktensor_graph::{ElementType, Integer};
 
 use crate::failure::Result;
 
@@ -12,12 +12,12 @@ pub struct Array {
     pub values: Values,
 }
 
-/// Numbers of one type. Narrow integers are read as i64.
+/// Numbers of one type. Integers are kept as i64, beside the type that they have in their file.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     F32(Vec<f32>),
     F64(Vec<f64>),
-    I64(Vec<i64>),
+    Int(Integer, Vec<i64>),
     Bool(Vec<bool>),
 }
 
@@ -27,27 +27,27 @@ impl Values {
         match self {
             Values::F32(v) => v.len(),
             Values::F64(v) => v.len(),
-            Values::I64(v) => v.len(),
+            Values::Int(_, v) => v.len(),
             Values::Bool(v) => v.len(),
         }
     }
 
-    /// **Bytes** of one number in a file.
+    /// **Bytes** of one number in a file that this program writes.
     #[cfg(test)]
     pub fn width(&self) -> usize {
         match self {
             Values::F32(_) => 4,
-            Values::F64(_) | Values::I64(_) => 8,
+            Values::F64(_) | Values::Int(..) => 8,
             Values::Bool(_) => 1,
         }
     }
 
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> String {
         match self {
-            Values::F32(_) => "f32",
-            Values::F64(_) => "f64",
-            Values::I64(_) => "i64",
-            Values::Bool(_) => "bool",
+            Values::F32(_) => "f32".to_string(),
+            Values::F64(_) => "f64".to_string(),
+            Values::Int(of, _) => of.to_string(),
+            Values::Bool(_) => "bool".to_string(),
         }
     }
 
@@ -56,7 +56,7 @@ impl Values {
         match self {
             Values::F32(v) => v.iter().map(|&v| f64::from(v)).collect(),
             Values::F64(v) => v.clone(),
-            Values::I64(v) => v.iter().map(|&v| v as f64).collect(),
+            Values::Int(_, v) => v.iter().map(|&v| v as f64).collect(),
             Values::Bool(v) => v.iter().map(|&v| f64::from(u8::from(v))).collect(),
         }
     }
@@ -69,7 +69,7 @@ impl Values {
         match self {
             Values::F32(v) => Values::F32(of(v, places)),
             Values::F64(v) => Values::F64(of(v, places)),
-            Values::I64(v) => Values::I64(of(v, places)),
+            Values::Int(kind, v) => Values::Int(*kind, of(v, places)),
             Values::Bool(v) => Values::Bool(of(v, places)),
         }
     }
@@ -100,7 +100,7 @@ impl Array {
                 let narrow: Vec<f32> = v.iter().map(|&v| v as f32).collect();
                 StridedTensor::from_slice(&narrow, &self.dims)
             }
-            (ElementType::Int(of), Values::I64(v)) => {
+            (ElementType::Int(of), Values::Int(_, v)) => {
                 if let Some(v) = v.iter().find(|v| of.wrap(**v) != **v) {
                     return Err(format!(
                         "the input is {of}, and {v} does not fit into that; change the value"
@@ -133,7 +133,7 @@ impl Array {
     /// The values of a result: integers for s32, Booleans for u8.
     pub fn of_tensor(t: &StridedTensor) -> Result<Array> {
         let values = match t.dtype() {
-            DType::S32 => Values::I64(t.to_vec::<i32>()?.into_iter().map(i64::from).collect()),
+            DType::S32 => Values::Int(Integer::I64, t.to_vec::<i32>()?.into_iter().map(i64::from).collect()),
             DType::U8 => Values::Bool(t.to_vec::<u8>()?.into_iter().map(|v| v != 0).collect()),
             _ => Values::F32(t.to_vec::<f32>()?),
         };

@@ -3,6 +3,7 @@
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
+use blocktensor_graph::Integer;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
@@ -75,10 +76,13 @@ fn of_view(view: &TensorView<'_>) -> Result<Array, String> {
     let values = match view.dtype() {
         Dtype::F32 => Values::F32(data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
         Dtype::F64 => Values::F64(data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
-        Dtype::I64 => Values::I64(data.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect()),
-        Dtype::I32 => {
-            Values::I64(data.as_chunks().0.iter().map(|b| i64::from(i32::from_le_bytes(*b))).collect())
+        Dtype::I64 => {
+            Values::Int(Integer::I64, data.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
         }
+        Dtype::I32 => Values::Int(
+            Integer::I32,
+            data.as_chunks().0.iter().map(|b| i64::from(i32::from_le_bytes(*b))).collect(),
+        ),
         Dtype::BOOL => Values::Bool(data.iter().map(|b| *b != 0).collect()),
         other => return Err(format!("it holds {other:?}; write it as F32, I64 or BOOL")),
     };
@@ -153,7 +157,7 @@ fn bytes_of(array: &Array) -> (Dtype, Vec<u8>) {
     match &array.values {
         Values::F32(v) => (Dtype::F32, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
         Values::F64(v) => (Dtype::F64, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::I64(v) => (Dtype::I64, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
+        Values::Int(_, v) => (Dtype::I64, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
         Values::Bool(v) => (Dtype::BOOL, v.iter().map(|v| u8::from(*v)).collect()),
     }
 }

@@ -27,6 +27,7 @@ use std::io::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 
 use args::{Cli, Command};
 use failure::{Failure, one_line};
@@ -43,7 +44,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(usage) => {
             // If even the standard error is closed, the exit code is all that is left.
-            let _ = usage.print();
+            let _ = match usage.kind() {
+                ErrorKind::DisplayHelp
+                | ErrorKind::DisplayVersion
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => usage.print(),
+                _ => writeln!(std::io::stderr(), "{}", usage_line(&usage.to_string())),
+            };
             return u8::try_from(usage.exit_code()).unwrap_or(1);
         }
     };
@@ -87,6 +93,15 @@ fn command(cli: &Cli) -> Outcome {
         Command::Bench(args) => bench::run(args),
     };
     result.unwrap_or_else(|failure| (String::new(), Err(failure)))
+}
+
+/// A mistake on the command line as one line. The parser's text has paragraphs: the mistake, hints, a summary of the usage, and
+/// the way to the help. The summary is left out, and so is the hint to put `--` before what looks like an option.
+fn usage_line(text: &str) -> String {
+    let paragraphs = text.split("\n\n").map(|paragraph| one_line(&paragraph));
+    let kept = paragraphs.filter(|p| !p.starts_with("Usage:") && !p.starts_with("tip: to pass"));
+    let line = kept.map(|p| p.trim_start_matches("tip: ").replace("For more information, try", "try"));
+    line.collect::<Vec<_>>().join("; ").trim_end_matches('.').to_string()
 }
 
 /// Prints a note on the standard error.

@@ -2,6 +2,8 @@
 //!
 //! Written here because the crates for it bring a parser generator for the header's one line.
 
+use blocktensor_graph::Integer;
+
 use crate::array::{Array, Values};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -31,14 +33,15 @@ fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, Stri
         let (chunks, rest) = data.as_chunks::<N>();
         (chunks.len() == count && rest.is_empty()).then(|| chunks.iter().map(|c| read(*c)).collect())
     }
+    let int = |of: Integer| move |values| Values::Int(of, values);
     Ok(match descr {
         "<f4" => each(data, count, f32::from_le_bytes).map(Values::F32),
         "<f8" => each(data, count, f64::from_le_bytes).map(Values::F64),
-        "<i8" => each(data, count, i64::from_le_bytes).map(Values::I64),
-        "<i4" => each(data, count, |b| i64::from(i32::from_le_bytes(b))).map(Values::I64),
-        "<i2" => each(data, count, |b| i64::from(i16::from_le_bytes(b))).map(Values::I64),
-        "|i1" => each(data, count, |b| i64::from(i8::from_le_bytes(b))).map(Values::I64),
-        "|u1" => each(data, count, |[b]: [u8; 1]| i64::from(b)).map(Values::I64),
+        "<i8" => each(data, count, i64::from_le_bytes).map(int(Integer::I64)),
+        "<i4" => each(data, count, |b| i64::from(i32::from_le_bytes(b))).map(int(Integer::I32)),
+        "<i2" => each(data, count, |b| i64::from(i16::from_le_bytes(b))).map(int(Integer::I16)),
+        "|i1" => each(data, count, |b| i64::from(i8::from_le_bytes(b))).map(int(Integer::I8)),
+        "|u1" => each(data, count, |[b]: [u8; 1]| i64::from(b)).map(int(Integer::U8)),
         "|b1" => each(data, count, |[b]: [u8; 1]| b != 0).map(Values::Bool),
         other => {
             return Err(format!("its numbers have the type `{other}`; write it as float32, int64 or bool"));
@@ -51,7 +54,7 @@ pub fn encode(array: &Array) -> Vec<u8> {
     let (descr, data): (_, Vec<u8>) = match &array.values {
         Values::F32(v) => ("<f4", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
         Values::F64(v) => ("<f8", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::I64(v) => ("<i8", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
+        Values::Int(_, v) => ("<i8", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
         Values::Bool(v) => ("|b1", v.iter().map(|v| u8::from(*v)).collect()),
     };
     let dims: String = array.dims.iter().map(|d| format!("{d}, ")).collect();
@@ -137,7 +140,7 @@ mod tests {
         for values in [
             Values::F32(vec![1.0, -2.5, f32::INFINITY, 0.0, 3.0, 4.0]),
             Values::F64(vec![1.0, -2.5, 1e300, 0.0, 3.0, 4.0]),
-            Values::I64(vec![i64::MIN, -1, 0, 1, 2, i64::MAX]),
+            Values::Int(Integer::I64, vec![i64::MIN, -1, 0, 1, 2, i64::MAX]),
             Values::Bool(vec![true, false, true, true, false, false]),
         ] {
             for dims in [vec![6], vec![2, 3], vec![1, 2, 1, 3]] {
@@ -155,7 +158,10 @@ mod tests {
     fn column_major_files_become_row_major() {
         let header = "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }";
         let array = parse(&file(header, &[1, 4, 2, 5, 3, 6])).unwrap();
-        assert_eq!(array, Array { dims: vec![2, 3], values: Values::I64(vec![1, 2, 3, 4, 5, 6]) });
+        assert_eq!(
+            array,
+            Array { dims: vec![2, 3], values: Values::Int(Integer::U8, vec![1, 2, 3, 4, 5, 6]) }
+        );
         let empty = "{'descr': '|u1', 'fortran_order': True, 'shape': (1099511627776, 0), }";
         assert_eq!(parse(&file(empty, &[])).unwrap().dims, [1 << 40, 0]);
     }

@@ -42,7 +42,7 @@ pub struct Input {
 pub struct Output {
     pub name: String,
     #[serde(rename = "type")]
-    pub of: &'static str,
+    pub of: String,
     pub dims: Vec<usize>,
     #[serde(flatten)]
     pub statistics: Statistics,
@@ -64,6 +64,25 @@ pub struct Statistics {
     pub rms: Option<f64>,
     /// How many values are NaN or infinite.
     pub not_finite: usize,
+}
+
+/// A number with six significant digits, as C's `%g` writes it. Whole numbers of up to fifteen digits are written in full.
+pub fn significant(value: f64) -> String {
+    if value.fract() == 0.0 && value.abs() < 1e15 {
+        return format!("{value:.0}");
+    }
+    let scientific = format!("{value:.5e}");
+    let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let shortest = |digits: &str| match digits.contains('.') {
+        true => digits.trim_end_matches('0').trim_end_matches('.').to_string(),
+        false => digits.to_string(),
+    };
+    match exponent {
+        // The exponent after rounding: that of 0.9999996 is 0.
+        -5..6 => shortest(&format!("{value:.*}", (5 - exponent) as usize)),
+        _ => format!("{}e{exponent}", shortest(digits)),
+    }
 }
 
 #[derive(Serialize)]
@@ -104,7 +123,8 @@ impl Statistics {
     fn text(&self) -> String {
         let mut text = match (self.least, self.largest, self.mean, self.rms) {
             (Some(least), Some(largest), Some(mean), Some(rms)) => {
-                format!("from {least:.4} to {largest:.4}, mean {mean:.4}, rms {rms:.4}")
+                let [least, largest, mean, rms] = [least, largest, mean, rms].map(significant);
+                format!("from {least} to {largest}, mean {mean}, rms {rms}")
             }
             _ => "no finite values".to_string(),
         };
@@ -199,6 +219,35 @@ pub fn json(value: &impl Serialize) -> Result<String> {
         Ok(text) => Ok(text + "\n"),
         Err(error) => {
             Err(Failure::Model(format!("the results cannot be written as JSON: {error}; leave --json out")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn numbers_have_six_significant_digits() {
+        for (value, text) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (-2.5, "-2.5"),
+            (14.599_634, "14.5996"),
+            (0.123_456_789, "0.123457"),
+            (1.5e-5, "0.000015"),
+            (1.234_567_89e-6, "1.23457e-6"),
+            (3.0e-39, "3e-39"),
+            (0.999_999_6, "1"),
+            (99_999.96, "100000"),
+            (999_999.6, "1e6"),
+            (1_234_567.5, "1.23457e6"),
+            (7_654_321.0, "7654321"),
+            (-3_577_814_326_444_032.0, "-3.57781e15"),
+            (3.4e38, "3.4e38"),
+        ] {
+            assert_eq!(significant(value), text, "{value:e}");
         }
     }
 }

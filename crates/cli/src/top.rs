@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::array::Array;
 use crate::failure::{Failure, Result};
 use crate::files;
+use crate::report::significant;
 
 /// The largest values of one row, largest first.
 pub type Row = Vec<Entry>;
@@ -22,7 +23,7 @@ pub struct Entry {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>5}  {:>10.4}", self.index, self.value)?;
+        write!(f, "{:>5}  {:>11}", self.index, significant(self.value))?;
         match &self.label {
             Some(label) => write!(f, "  {label}"),
             None => Ok(()),

@@ -26,11 +26,51 @@ fn wrong_usage_is_exit_code_2() {
         let done = run(args);
         assert_eq!(done.code, 2, "{args:?}: {}{}", done.out, done.err);
         assert!(done.out.is_empty() && !done.err.contains("panicked"), "{args:?}");
+        assert!(done.err.starts_with("error: ") && done.err.lines().count() == 1, "{args:?}: {}", done.err);
     }
     for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
         run(args).succeeds();
     }
     assert!(run(&["run", "--help"]).out.contains("Exit codes: 0 fine; 1"));
+}
+
+#[test]
+fn wrong_usage_says_what_is_expected() {
+    let model = data("resnet.onnx");
+    run(&["run"]).fails(2, &["<MODEL>", "try '--help'"]);
+    run(&["run", &model, "--tread", "1"])
+        .fails(2, &["--tread", "a similar argument exists: '--threads'; try '--help'"]);
+    for (option, parts) in [
+        ("--threads", &["'-1'", "--threads"][..]),
+        ("--weight-growth", &["'-1'", "1 or more"]),
+        ("--top-k", &["'-1'", "--top-k"]),
+        ("--repeat", &["'-1'", "--repeat"]),
+        ("--resize", &["'-1'", "--resize"]),
+    ] {
+        let done = run(&["run", &model, option, "-1"]);
+        done.fails(2, parts);
+        assert!(!done.err.contains("-- -1"), "{}", done.err);
+    }
+    // Without a command the help is what is asked for.
+    let done = run(&[]);
+    assert!(done.code == 2 && done.err.contains("Usage:") && done.err.contains("bench"), "{}", done.err);
+}
+
+#[test]
+fn numbers_keep_six_significant_digits() {
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[3]);
+    let input = folder.path().join("x.npy");
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", 3);
+    let values: Vec<u8> =
+        [1.234_567_8e-7f32, 0.0, 3.577_814_4e15].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let bytes = [&b"\x93NUMPY\x01\x00\x3e\x00"[..], format!("{header:<62}").as_bytes(), &values].concat();
+    std::fs::write(&input, bytes).unwrap();
+    let done = run(&["run", text(&relu), "--input", text(&input), "--top-k", "3"]);
+    let out = &done.succeeds().out;
+    for part in ["from 0 to 3.57781e15", "mean 1.1926e15", "1.23457e-7"] {
+        assert!(out.contains(part), "{part}: {out}");
+    }
 }
 
 #[test]
@@ -102,7 +142,11 @@ fn types_of_inputs_are_checked() {
         .fails(2, &["[3]", "[4, 2]"]);
 
     let relu = unary(folder.path(), "Relu", &[3]);
-    run(&["run", text(&relu), "--input", text(&ints)]).fails(2, &["i64", "float32"]);
+    run(&["run", text(&relu), "--input", text(&ints)]).fails(2, &["it holds i64", "float32"]);
+    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({},), }}", 3);
+    let bytes = [&b"\x93NUMPY\x01\x00\x3e\x00"[..], format!("{header:<62}").as_bytes(), &[1, 2, 3]].concat();
+    std::fs::write(&ints, bytes).unwrap();
+    run(&["run", text(&relu), "--input", text(&ints)]).fails(2, &["it holds u8", "float32"]);
 }
 
 #[test]
