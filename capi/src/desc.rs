@@ -49,7 +49,7 @@ pub unsafe extern "C" fn bt_desc_new(
         let (out, dims) = unsafe { (place(op, "out", out)?, sizes(op, "dims", dims, rank)?) };
         // SAFETY: as above.
         let layout = if layout.is_null() { "contiguous" } else { unsafe { string(op, "layout", layout)? } };
-        *out = give(described(op, &dims, self::dtype(op, dtype)?, layout)?.into());
+        out.write(give(described(op, &dims, self::dtype(op, dtype)?, layout)?.into()));
         Ok(())
     })
 }
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn bt_tensor_zeros(like: bt_handle, out: *mut bt_handle) -
         let desc = description(op, "like", like)?;
         // An arena of one tensor: it makes any strides and layout.
         let zeros = Arena::new(desc.bytes()?)?.tensor(0, &desc)?;
-        *out = give(Object::Tensor(zeros));
+        out.write(give(Object::Tensor(zeros)));
         Ok(())
     })
 }

@@ -72,7 +72,7 @@ pub unsafe extern "C" fn bt_dict_load(path: *const c_char, out: *mut bt_handle) 
     guard(op, || {
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
-        *out = give(Object::Dict(Dict::new(StateDict::read(path)?)));
+        out.write(give(Object::Dict(Dict::new(StateDict::read(path)?))));
         Ok(())
     })
 }
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn bt_dict_map(path: *const c_char, out: *mut bt_handle) -
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         // SAFETY: the caller's promise about the file.
-        *out = give(Object::Dict(Dict::new(unsafe { StateDict::map(path) }?)));
+        out.write(give(Object::Dict(Dict::new(unsafe { StateDict::map(path) }?))));
         Ok(())
     })
 }
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn bt_dict_take(
     guard(op, || {
         // SAFETY: the caller's promises.
         let (name, out) = unsafe { (string(op, "name", name)?, place(op, "out", out)?) };
-        *out = give(Object::Tensor(with_dict(op, dict, |dict| dict.take(name))?.into()));
+        out.write(give(Object::Tensor(with_dict(op, dict, |dict| dict.take(name))?.into())));
         Ok(())
     })
 }
@@ -133,9 +133,8 @@ pub unsafe extern "C" fn bt_dict_take_at(dict: bt_handle, index: usize, out: *mu
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        *out = give(Object::Tensor(
-            with_dict(op, dict, |dict| dict.take(dict.names.get(op, index)?.text()))?.into(),
-        ));
+        let taken = with_dict(op, dict, |dict| dict.take(dict.names.get(op, index)?.text()))?;
+        out.write(give(Object::Tensor(taken.into())));
         Ok(())
     })
 }
@@ -159,7 +158,7 @@ pub unsafe extern "C" fn bt_dict_len(dict: bt_handle, count: *mut usize) -> bt_s
     guard(op, || {
         // SAFETY: the caller's promise.
         let count = unsafe { place(op, "count", count)? };
-        *count = with_names(op, dict, |names| Ok(names.0.len()))?;
+        count.write(with_names(op, dict, |names| Ok(names.0.len()))?);
         Ok(())
     })
 }
@@ -180,10 +179,11 @@ pub unsafe extern "C" fn bt_dict_name(
     guard(op, || {
         // SAFETY: the caller's promises.
         let (name, length) = unsafe { (place(op, "name", name)?, place(op, "length", length)?) };
-        (*name, *length) = with_names(op, dict, |names| {
+        with_names(op, dict, |names| {
             let found = names.get(op, index)?;
-            Ok((found.0.as_ptr().cast(), found.text().len()))
-        })?;
-        Ok(())
+            name.write(found.0.as_ptr().cast());
+            length.write(found.text().len());
+            Ok(())
+        })
     })
 }

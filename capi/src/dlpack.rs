@@ -29,7 +29,7 @@ pub unsafe extern "C" fn bt_tensor_from_dlpack(managed: bt_dlpack, out: *mut bt_
         let t = unsafe { StridedTensor::from_dlpack(managed) }?;
         // SAFETY: the caller's promise. Checked before the handle is made: on an error the tensor's deleter is called.
         let out = unsafe { place(op, "out", out)? };
-        *out = give(Object::Tensor(t.into()));
+        out.write(give(Object::Tensor(t.into())));
         Ok(())
     })
 }
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn bt_tensor_from_dlpack_unversioned(
         let t = unsafe { StridedTensor::from_dlpack_unversioned(managed) }?;
         // SAFETY: the caller's promise. Checked before the handle is made: on an error the tensor's deleter is called.
         let out = unsafe { place(op, "out", out)? };
-        *out = give(Object::Tensor(t.into()));
+        out.write(give(Object::Tensor(t.into())));
         Ok(())
     })
 }
@@ -66,13 +66,12 @@ pub unsafe extern "C" fn bt_tensor_to_dlpack(t: bt_handle, out: *mut bt_dlpack) 
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        *out = match tensor(op, "t", t)? {
+        let managed = match tensor(op, "t", t)? {
             Tensor::Strided(t) => t.to_dlpack(),
             Tensor::Blocked(t) => t.to_dlpack()?,
             other => return Err(foreign(op, &other)),
-        }
-        .as_ptr()
-        .cast();
+        };
+        out.write(managed.as_ptr().cast());
         Ok(())
     })
 }
@@ -88,13 +87,13 @@ pub unsafe extern "C" fn bt_tensor_into_dlpack_unversioned(t: bt_handle, out: *m
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        *out = match tensor(op, "t", t)? {
+        out.write(match tensor(op, "t", t)? {
             Tensor::Strided(t) => {
                 t.copy(blocktensor::MemoryFormat::Preserve)?.into_dlpack_unversioned()?.as_ptr().cast()
             }
             Tensor::Blocked(t) => t.to_dlpack()?.as_ptr().cast(),
             other => return Err(foreign(op, &other)),
-        };
+        });
         Ok(())
     })
 }
@@ -115,7 +114,7 @@ pub unsafe extern "C" fn bt_blocked_to_dlpack(t: bt_handle, out: *mut bt_dlpack)
             let remedy = "export it with `bt_tensor_to_dlpack`";
             Error::KeyMismatch(Complaint::new(op, "t", t.tensor_ref().describe(), rule, remedy))
         })?;
-        *out = t.as_blocked_dlpack()?.as_ptr().cast();
+        out.write(t.as_blocked_dlpack()?.as_ptr().cast());
         Ok(())
     })
 }

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn bt_allow_fallback(
         };
         let listener = Listener { tell, context };
         let fallback = dispatch::allow_fallback(name, move |note| listener.hear(&note.to_string()));
-        *out = give(Object::Fallback(fallback));
+        out.write(give(Object::Fallback(fallback)));
         Ok(())
     })
 }

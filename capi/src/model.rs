@@ -122,7 +122,7 @@ pub unsafe extern "C" fn bt_model_load(path: *const c_char, out: *mut bt_handle)
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         let graph = blocktensor_onnx::from_path(Path::new(path))?;
-        *out = give(Object::Model(Box::new(Model::new(graph))));
+        out.write(give(Object::Model(Box::new(Model::new(graph)))));
         Ok(())
     })
 }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn bt_model_from_data(
         // SAFETY: the caller's promises.
         let (data, out) = unsafe { (array(op, "data", data.cast::<u8>(), bytes)?, place(op, "out", out)?) };
         let graph = blocktensor_onnx::from_bytes(data)?;
-        *out = give(Object::Model(Box::new(Model::new(graph))));
+        out.write(give(Object::Model(Box::new(Model::new(graph)))));
         Ok(())
     })
 }

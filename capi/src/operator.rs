@@ -37,7 +37,7 @@ pub unsafe extern "C" fn bt_op_new(
             (place(op, "out", out)?, string(op, "name", name)?, inputs, values(op, params, param_count)?)
         };
         let bound = BoundOp::of(crate::text::registered(op, "name", name)?, &inputs, &params)?;
-        *out = give(Object::Operator(Box::new(bound)));
+        out.write(give(Object::Operator(Box::new(bound))));
         Ok(())
     })
 }
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn bt_op_scratchpad_bytes(
     guard(op, || {
         // SAFETY: the caller's promises.
         let (bytes, inputs) = unsafe { (place(op, "bytes", bytes)?, descriptions(op, inputs, input_count)?) };
-        *bytes = with_operator(op, "handle", handle, |operator| operator.scratchpad_bytes(&inputs))?;
+        bytes.write(with_operator(op, "handle", handle, |operator| operator.scratchpad_bytes(&inputs))?);
         Ok(())
     })
 }
@@ -151,7 +151,7 @@ pub unsafe extern "C" fn bt_scratchpad_new(bytes: usize, out: *mut bt_handle) ->
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        *out = give(Object::Scratchpad(Mutex::new(Scratchpad::with_bytes(bytes)?)));
+        out.write(give(Object::Scratchpad(Mutex::new(Scratchpad::with_bytes(bytes)?))));
         Ok(())
     })
 }

@@ -224,7 +224,7 @@ pub unsafe extern "C" fn bt_pack_conv(
             4 => Packed::Conv2(request.conv()?),
             _ => Packed::Conv3(request.conv()?),
         };
-        *out = give(Object::Packed(Box::new(packed)));
+        out.write(give(Object::Packed(Box::new(packed))));
         Ok(())
     })
 }
@@ -253,7 +253,7 @@ pub unsafe extern "C" fn bt_pack_conv_transpose(
             4 => Packed::ConvTranspose2(request.conv_transpose()?),
             _ => Packed::ConvTranspose3(request.conv_transpose()?),
         };
-        *out = give(Object::Packed(Box::new(packed)));
+        out.write(give(Object::Packed(Box::new(packed))));
         Ok(())
     })
 }
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn bt_pack_stem(
             4 => Packed::Stem2(request.stem(&to)?),
             _ => Packed::Stem3(request.stem(&to)?),
         };
-        *out = give(Object::Packed(Box::new(packed)));
+        out.write(give(Object::Packed(Box::new(packed))));
         Ok(())
     })
 }
@@ -309,7 +309,7 @@ pub unsafe extern "C" fn bt_pack_linear(
         let weights = plain(op, "weights", weights)?;
         let bias = optional(op, "bias", bias)?.map(|b| strided(op, "bias", b)).transpose()?;
         let packed = Packed::Linear(PackedLinear::new(&weights, bias.as_ref(), rows)?);
-        *out = give(Object::Packed(Box::new(packed)));
+        out.write(give(Object::Packed(Box::new(packed))));
         Ok(())
     })
 }
@@ -363,7 +363,9 @@ pub unsafe extern "C" fn bt_packed_run(
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
         with_inputs(op, packed, x, residual, |operator, inputs| {
-            operator.run(inputs)?.into_iter().for_each(|y| *out = give(Object::Tensor(y)));
+            for y in operator.run(inputs)? {
+                out.write(give(Object::Tensor(y)));
+            }
             Ok(())
         })
     })

@@ -58,7 +58,7 @@ pub unsafe extern "C" fn bt_packed_writer_new(keep_plain: bool, out: *mut bt_han
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        *out = give(Object::Writer(Mutex::new(Writer { keep_plain, ..Writer::default() })));
+        out.write(give(Object::Writer(Mutex::new(Writer { keep_plain, ..Writer::default() }))));
         Ok(())
     })
 }
@@ -147,7 +147,7 @@ pub unsafe extern "C" fn bt_packed_file_read(
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         let file = if repack { PackedFile::read_or_repack(path)? } else { PackedFile::read(path)? };
-        *out = give(Object::File(File::new(file)));
+        out.write(give(Object::File(File::new(file))));
         Ok(())
     })
 }
@@ -171,7 +171,7 @@ pub unsafe extern "C" fn bt_packed_file_map(
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         // SAFETY: the caller's promise about the file.
         let file = unsafe { if repack { PackedFile::map_or_repack(path)? } else { PackedFile::map(path)? } };
-        *out = give(Object::File(File::new(file)));
+        out.write(give(Object::File(File::new(file))));
         Ok(())
     })
 }
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn bt_packed_file_get(
             Object::File(file) => Some(Packed::of_file(&file.file, name)),
             _ => None,
         })?;
-        *out = give(Object::Packed(Box::new(packed)));
+        out.write(give(Object::Packed(Box::new(packed))));
         Ok(())
     })
 }

@@ -129,7 +129,7 @@ pub unsafe extern "C" fn bt_plan_new(
         })?;
         let inputs = plan.inputs().map(Port::of_plan).collect();
         let outputs = plan.outputs().map(Port::of_plan).collect();
-        *out = give(Object::Plan(Box::new(Planned { plan, inputs, outputs })));
+        out.write(give(Object::Plan(Box::new(Planned { plan, inputs, outputs }))));
         Ok(())
     })
 }

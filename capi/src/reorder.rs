@@ -60,7 +60,7 @@ pub unsafe extern "C" fn bt_to_blocked(
             Tensor::Blocked(b) => b.reorder_to(&layout)?,
             Tensor::Opaque(_) => return Err(strided(op, "t", &t).err().unwrap_or_else(|| null(op, "t"))),
         };
-        *out = give(Object::Tensor(made.into()));
+        out.write(give(Object::Tensor(made.into())));
         Ok(())
     })
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn bt_to_strided(
             Tensor::Blocked(b) => b.to_strided(format)?,
             Tensor::Opaque(_) => strided(op, "t", &t)?,
         };
-        *out = give(Object::Tensor(made.into()));
+        out.write(give(Object::Tensor(made.into())));
         Ok(())
     })
 }

@@ -79,7 +79,7 @@ pub unsafe extern "C" fn bt_thread_count(count: *mut usize) -> bt_status {
     let op = "bt_thread_count";
     guard(op, || {
         // SAFETY: the caller's promise.
-        *unsafe { place(op, "count", count)? } = blocktensor::current_threads();
+        unsafe { place(op, "count", count)? }.write(blocktensor::current_threads());
         Ok(())
     })
 }
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn bt_record(body: bt_body, context: *mut c_void, out: *mu
         let out = unsafe { place(op, "out", out)? };
         let (status, book) = ledger::record(body);
         if status == 0 {
-            *out = give(Object::Text(book.to_string()));
+            out.write(give(Object::Text(book.to_string())));
         }
         Ok(())
     })

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::ledger::{self, Site};
@@ -222,7 +223,7 @@ pub(crate) unsafe fn array<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(data, count) })
 }
 
-/// Where a result is written.
+/// Where a result is written. C need not have written anything there before.
 ///
 /// # Safety
 /// `out` is null or may be written.
@@ -230,7 +231,7 @@ pub(crate) unsafe fn place<'a, T>(
     op: &'static str,
     argument: &'static str,
     out: *mut T,
-) -> Result<&'a mut T> {
+) -> Result<&'a mut MaybeUninit<T>> {
     if !out.is_aligned() {
         let rule = format!("it must be aligned to {} bytes", align_of::<T>());
         let got = format!("address {out:p}");
@@ -243,5 +244,5 @@ pub(crate) unsafe fn place<'a, T>(
         )));
     }
     // SAFETY: the caller's promise.
-    unsafe { out.as_mut() }.ok_or_else(|| null(op, argument))
+    unsafe { out.cast::<MaybeUninit<T>>().as_mut() }.ok_or_else(|| null(op, argument))
 }

@@ -105,7 +105,7 @@ pub unsafe extern "C" fn bt_tensor_from_data(
             return Err(Error::OutOfBounds(Complaint::new(op, "data", got, rule, "pass all of the data")));
         }
         // A copy with its own storage, which ops may write.
-        *out = give(Object::Tensor(t.copy(MemoryFormat::Preserve)?.into()));
+        out.write(give(Object::Tensor(t.copy(MemoryFormat::Preserve)?.into())));
         Ok(())
     })
 }
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn bt_tensor_wrap(
         let strides = unsafe { optional_numbers(op, "strides", strides, rank)? };
         let memory = Foreign { data: data.cast(), dtype: self::dtype(op, dtype)?, dims, strides, writable };
         // SAFETY: the caller's promise.
-        *out = give(Object::Tensor(unsafe { StridedTensor::from_foreign(memory, owner) }?.into()));
+        out.write(give(Object::Tensor(unsafe { StridedTensor::from_foreign(memory, owner) }?.into())));
         Ok(())
     })
 }
@@ -289,19 +289,25 @@ pub unsafe extern "C" fn bt_tensor_info(t: bt_handle, info: *mut bt_info) -> bt_
         // SAFETY: the caller's promise; the size shows that the structure is complete.
         let info = unsafe { place(op, "info", info)? };
         let desc = handles::description(op, "t", t)?;
-        info.dtype = number(desc.dtype());
-        info.rank = desc.dims().len();
-        info.dims = [0; 12];
-        info.dims.iter_mut().zip(desc.dims()).for_each(|(to, &d)| *to = d as i64);
-        fill(&mut info.key, desc.key().name());
-        fill(&mut info.layout, &desc.layout_name());
+        let mut dims = [0; 12];
+        dims.iter_mut().zip(desc.dims()).for_each(|(to, &d)| *to = d as i64);
+        info.write(bt_info {
+            struct_size: size,
+            dtype: number(desc.dtype()),
+            rank: desc.dims().len(),
+            dims,
+            key: cut(desc.key().name()),
+            layout: cut(&desc.layout_name()),
+        });
         Ok(())
     })
 }
 
-fn fill(to: &mut [c_char; 32], text: &str) {
-    *to = [0; 32];
-    to.iter_mut().zip(text.bytes().take(31)).for_each(|(to, b)| *to = b as c_char);
+/// At most 31 bytes of the text, and the NUL that ends it.
+fn cut(text: &str) -> [c_char; 32] {
+    let mut cut = [0; 32];
+    cut.iter_mut().zip(text.bytes().take(31)).for_each(|(to, b)| *to = b as c_char);
+    cut
 }
 
 /// Copies the elements of a strided tensor, in row-major order, into `data`. `bytes` must be exactly their size.
@@ -383,7 +389,7 @@ pub unsafe extern "C" fn bt_cast(t: bt_handle, dtype: i32, out: *mut bt_handle) 
             Tensor::Blocked(b) => b.to_dtype(dtype)?.into(),
             Tensor::Opaque(_) => strided(op, "t", &t)?.into(),
         };
-        *out = give(Object::Tensor(cast));
+        out.write(give(Object::Tensor(cast)));
         Ok(())
     })
 }
@@ -406,7 +412,7 @@ pub unsafe extern "C" fn bt_reshape(
         let (out, dims) = unsafe { (place(op, "out", out)?, numbers(op, "dims", dims, rank)?) };
         let t = strided(op, "t", &tensor(op, "t", t)?)?;
         let dims = with_open_size(op, dims, t.numel())?;
-        *out = give(Object::Tensor(t.reshape(&dims)?.into()));
+        out.write(give(Object::Tensor(t.reshape(&dims)?.into())));
         Ok(())
     })
 }

@@ -112,7 +112,7 @@ pub(crate) unsafe fn write_out(
 ) -> Result<()> {
     if !needed.is_null() {
         // SAFETY: the caller's promise.
-        *unsafe { place(op, "needed", needed)? } = said.len() + 1;
+        unsafe { place(op, "needed", needed)? }.write(said.len() + 1);
     }
     if room == 0 {
         return Ok(());

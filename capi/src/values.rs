@@ -84,7 +84,7 @@ pub(crate) unsafe fn write_list<T>(
     }
     if !count.is_null() {
         // SAFETY: the caller's promise.
-        *unsafe { place(op, "count", count)? } = items.len();
+        unsafe { place(op, "count", count)? }.write(items.len());
     }
     for (i, item) in items.take(room).enumerate() {
         // SAFETY: `i` is below `room`; the address is not null, and aligned.
@@ -124,7 +124,7 @@ pub(crate) unsafe fn check_room(
     }
     if !count.is_null() {
         // SAFETY: the caller's promise.
-        *unsafe { place(op, "count", count)? } = results;
+        unsafe { place(op, "count", count)? }.write(results);
     }
     if results > room {
         let (got, rule) = (format!("room for {room}"), format!("there are {results} outputs"));

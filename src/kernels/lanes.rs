@@ -11,14 +11,15 @@
 
 use crate::elementwise;
 use crate::error::{Complaint, Error, Result};
+pub(crate) use crate::kernels::lane_sizes::{Lanes, RowIndex};
 use crate::kernels::lent::{PixelTile, PixelTileGeometry};
+use crate::kernels::plane_part::{self, PartRange};
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::{SyncPtr, parallel_for};
 use std::marker::PhantomData;
-use std::ops::Range;
 
 /// The least number of bytes of the result that one task of a parallel section writes.
 const TASK_BYTES: usize = 32 << 10;
@@ -30,26 +31,8 @@ const MIN_PART_LANES: usize = 64;
 /// No part of a row has fewer columns (pixels).
 const MIN_PART_COLUMNS: usize = 16;
 
-/// How the channels and pixels of an activation lie in memory. Ranks 3, 4 and 5 (N, C, W; N, C, H, W; N, C, D, H, W); rank 2
-/// is an image of one pixel. Strides are in **elements**.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Lanes {
-    /// Images.
-    pub n: usize,
-    /// Logical channels.
-    pub c: usize,
-    /// D, H, W; 1 for a dimension that the rank does not have.
-    pub spatial: [usize; 3],
-    /// Channels that are neighbours in memory: those of one pixel in one block.
-    pub lanes: usize,
-    /// Channel blocks: `ceil(c / lanes)`.
-    pub blocks: usize,
-    pub stride_n: usize,
-    pub stride_block: usize,
-    pub stride_d: usize,
-    /// The stride of H. Neighbours along W are `lanes` elements apart.
-    pub stride_h: usize,
-}
+/// A part of one plane of a result.
+pub(crate) type PlanePart<'a> = plane_part::PlanePart<'a, RowIndex>;
 
 /// Where a run of neighbouring pixels of one block of one image begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,30 +43,7 @@ pub(crate) struct PixelRun {
     pub first: usize,
 }
 
-/// Names one row of pixels (along W) of one block of one image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RowIndex {
-    pub n: usize,
-    pub block: usize,
-    pub d: usize,
-    pub h: usize,
-}
-
 impl Lanes {
-    /// A dense view. From the densest dimension outwards: lanes, W, H, D, blocks, images.
-    fn dense(dims: &[usize], lanes: usize, blocks: usize) -> Option<Lanes> {
-        let (&n, &c) = (dims.first()?, dims.get(1)?);
-        let mut spatial = [1; 3];
-        let given = dims.get(2..)?;
-        spatial.get_mut(3usize.checked_sub(given.len())?..)?.copy_from_slice(given);
-        let [d, h, w] = spatial;
-        let stride_h = w * lanes;
-        let stride_d = h * stride_h;
-        let stride_block = d * stride_d;
-        let stride_n = blocks * stride_block;
-        Some(Lanes { n, c, spatial, lanes, blocks, stride_n, stride_block, stride_d, stride_h })
-    }
-
     /// The view of a strided tensor of rank 2 to 5 that is dense, row-major or channels-last; `None` for any other tensor.
     pub fn of_strided(t: &StridedTensor) -> Option<Lanes> {
         let c = *t.dims().get(1)?;
@@ -157,15 +117,6 @@ impl Lanes {
     /// Channels of an image, including padding.
     pub fn padded_channels(&self) -> usize {
         self.blocks * self.lanes
-    }
-
-    /// The same memory, with all channels as the lanes of one block if an image has only one pixel. Then all formats are the same
-    /// in memory.
-    pub fn with_points_as_lanes(self) -> Lanes {
-        if self.lanes == 1 && self.pixels() == 1 {
-            return Lanes { lanes: self.c, blocks: 1, stride_block: self.c, ..self };
-        }
-        self
     }
 
     /// All elements, including padding.
@@ -271,104 +222,21 @@ impl Lanes {
                 // The last part takes all remaining lanes, so that no part has fewer than `MIN_PART_LANES`.
                 let wide = self.lanes / lane_cuts;
                 let lane_end = if lane_cut + 1 == lane_cuts { self.lanes } else { (lane_cut + 1) * wide };
-                let mut part = PlanePart {
+                let range = PartRange {
                     plane,
                     rows: row_cut * rows..((row_cut + 1) * rows).min(height),
                     columns: width * column_cut / column_cuts..width * (column_cut + 1) / column_cuts,
                     lanes: lane_cut * wide..lane_end,
-                    pixel_stride: self.lanes,
-                    row_stride: self.stride_h,
-                    // SAFETY: the plane lies inside `dst`, which was cut to the length of the view above.
-                    start: unsafe { out.get().add(self.offset(plane)) },
-                    lifetime: PhantomData,
+                };
+                // SAFETY: the plane lies inside `dst`, which was cut to the length of the view above. Parts do not overlap, and no
+                // other task has this `i`.
+                let mut part = unsafe {
+                    let start = out.get().add(self.offset(plane));
+                    PlanePart::new(start, self.stride_h, self.lanes, range)
                 };
                 f(&mut state, &mut part);
             }
         });
-    }
-}
-
-/// A part of one plane (block of an image) of a result. Only one task writes it.
-pub(crate) struct PlanePart<'a> {
-    /// The first row of the plane: image, block and D; `h` is 0.
-    pub plane: RowIndex,
-    /// The rows (H) of the part.
-    pub rows: Range<usize>,
-    /// The pixels (W) that the part has of each of its rows.
-    pub columns: Range<usize>,
-    /// The lanes that the part has of each of its pixels.
-    pub lanes: Range<usize>,
-    /// Elements from one pixel to the next.
-    pixel_stride: usize,
-    /// Elements from one row to the next.
-    row_stride: usize,
-    /// Points to the first element of the plane.
-    start: *mut f32,
-    lifetime: PhantomData<&'a mut [f32]>,
-}
-
-impl PlanePart<'_> {
-    /// The elements of these columns and lanes of one row. They must be contiguous: one pixel, or all lanes of several pixels.
-    ///
-    /// # Panics
-    /// If they are not contiguous, or not all in the part.
-    #[inline(always)]
-    pub fn elements(&mut self, row: usize, columns: Range<usize>, lanes: Range<usize>) -> &mut [f32] {
-        let inside = self.rows.contains(&row)
-            && self.columns.start <= columns.start
-            && columns.end <= self.columns.end
-            && self.lanes.start <= lanes.start
-            && lanes.end <= self.lanes.end;
-        let (count, wide) = (columns.len(), lanes.len());
-        assert!(inside && (count == 1 || wide == self.pixel_stride), "elements of another part");
-        // SAFETY: the elements lie in the part's plane, in rows, pixels and lanes that no other part has. They are contiguous, as
-        // was just checked. `self` is borrowed for as long as they are.
-        unsafe {
-            let first =
-                self.start.add(row * self.row_stride + columns.start * self.pixel_stride + lanes.start);
-            std::slice::from_raw_parts_mut(first, count * wide)
-        }
-    }
-
-    /// Copies one row to another row of the part, which must have all lanes.
-    ///
-    /// # Panics
-    /// If the part does not have all lanes or not both rows, or the rows are the same.
-    pub fn copy_row(&mut self, from: usize, to: usize) {
-        let (columns, lanes) = (self.columns.clone(), self.lanes.clone());
-        let src: *const [f32] = self.elements(from, columns.clone(), lanes.clone());
-        let dst = self.elements(to, columns, lanes);
-        assert!(from != to, "a row onto itself");
-        // SAFETY: `elements` checked both rows of the part. They are different rows, so they do not overlap.
-        dst.copy_from_slice(unsafe { &*src });
-    }
-
-    /// The `L` lanes from `lane` on, of each of some columns of one row.
-    ///
-    /// # Panics
-    /// If they are not all in the part.
-    #[inline(always)]
-    pub fn vectors<const L: usize>(
-        &mut self,
-        row: usize,
-        columns: Range<usize>,
-        lane: usize,
-    ) -> impl Iterator<Item = &mut [f32; L]> {
-        let inside = self.rows.contains(&row)
-            && self.columns.start <= columns.start
-            && columns.end <= self.columns.end
-            && self.lanes.start <= lane
-            && lane <= self.lanes.end
-            && L <= self.lanes.end - lane;
-        assert!(inside, "elements of another part");
-        let stride = self.pixel_stride;
-        // SAFETY: the row lies in the part's plane.
-        let first = unsafe { self.start.add(row * self.row_stride + lane) };
-        columns.map(move |i| {
-            // SAFETY: row, column and lanes are in the part, as was just checked, and no two columns overlap. `self` is borrowed
-            // for as long as the vectors are.
-            unsafe { &mut *first.add(i * stride).cast() }
-        })
     }
 }
 

@@ -43,8 +43,16 @@ pub(crate) struct PixelTileGeometry {
 /// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), geometry, |mut tile| kept = Some(tile.block(1).len())) };
 /// assert_eq!(kept, Some(2));
 /// ```
+/// Its geometry cannot be changed:
+/// ```compile_fail
+/// mod lent { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/kernels/lent.rs")); }
+/// let geometry = lent::PixelTileGeometry { n: 0, first: 0, pixels: 2, stride_block: 4, blocks: 2, lanes: 1 };
+/// let mut numbers = [1f32; 8];
+/// // SAFETY: as above.
+/// unsafe { lent::PixelTile::lend(numbers.as_mut_ptr(), geometry, |mut tile| tile.geometry.blocks = 1000) };
+/// ```
 pub(crate) struct PixelTile<'a> {
-    pub geometry: PixelTileGeometry,
+    geometry: PixelTileGeometry,
     start: *mut f32,
     lifetime: PhantomData<&'a mut [f32]>,
 }
@@ -61,6 +69,12 @@ impl PixelTile<'_> {
         f: impl FnOnce(PixelTile<'_>) -> R,
     ) -> R {
         f(PixelTile { geometry, start, lifetime: PhantomData })
+    }
+
+    /// Which pixels the tile has.
+    #[inline(always)]
+    pub fn geometry(&self) -> PixelTileGeometry {
+        self.geometry
     }
 
     /// The elements of all pixels of the tile in one block.

@@ -23,12 +23,15 @@ pub(crate) mod channel_copy;
 #[allow(unsafe_code)]
 pub(crate) mod conv;
 mod lane_permute;
+pub(crate) mod lane_sizes;
 #[allow(unsafe_code)]
 pub(crate) mod lanes;
 /// Views of a result that are lent to closures.
 #[allow(unsafe_code)]
 pub(crate) mod lent;
 pub(crate) mod moments;
+#[allow(unsafe_code)]
+pub(crate) mod plane_part;
 pub(crate) mod pool;
 #[allow(unsafe_code)]
 pub(crate) mod reduce;

@@ -280,19 +280,7 @@ mod tests {
     use super::*;
 
     fn view(c: usize, lanes: usize, pixels: usize) -> Lanes {
-        let blocks = c.div_ceil(lanes);
-        let plane = pixels * lanes;
-        Lanes {
-            n: 1,
-            c,
-            spatial: [1, 1, pixels],
-            lanes,
-            blocks,
-            stride_n: blocks * plane,
-            stride_block: plane,
-            stride_d: plane,
-            stride_h: plane,
-        }
+        Lanes::dense(&[1, c, pixels], lanes, c.div_ceil(lanes)).unwrap()
     }
 
     #[test]

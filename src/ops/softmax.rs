@@ -141,11 +141,18 @@ fn along_lines(lines: &AxisLines, log: bool, src: &[f32], dst: &mut [f32]) {
 fn along_channels(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
     view.for_each_tile(dst, MAX_COLUMNS, |mut tile| {
         with_scratch(view.c * MAX_COLUMNS, |rows| {
-            gather_channels(view, src, tile.geometry.n, tile.geometry.first, tile.geometry.pixels, rows);
+            gather_channels(
+                view,
+                src,
+                tile.geometry().n,
+                tile.geometry().first,
+                tile.geometry().pixels,
+                rows,
+            );
             let in_scratch = ScratchRows(rows.as_chunks_mut().0);
             simd::dispatch(SoftmaxLoop { len: view.c, rows: in_scratch, log });
             for block in 0..view.blocks {
-                let (used, pixels) = (view.lanes_in(block), tile.geometry.pixels);
+                let (used, pixels) = (view.lanes_in(block), tile.geometry().pixels);
                 let dst = tile.block(block);
                 transpose(
                     (&mut *dst, view.lanes),

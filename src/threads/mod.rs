@@ -63,6 +63,14 @@ pub(crate) fn enter(op: &'static str) -> Result<()> {
 /// The section's author guarantees that no two tasks access the same element, and that the storage outlives the section.
 pub(crate) struct SyncPtr<T>(*mut T);
 
+impl<T> Clone for SyncPtr<T> {
+    fn clone(&self) -> SyncPtr<T> {
+        *self
+    }
+}
+
+impl<T> Copy for SyncPtr<T> {}
+
 // SAFETY: only an address; every use is unsafe and states why its elements are disjoint.
 unsafe impl<T: Send> Send for SyncPtr<T> {}
 // SAFETY: as above.

@@ -137,7 +137,7 @@ fn run<const K: usize>(operands: SpatialOperands<'_>, sample: impl Fn([usize; 4]
     let SpatialOperands { src, src_view, dst, dst_view } = operands;
     let [_, height, width] = dst_view.spatial;
     dst_view.for_each_tile(dst, TILE_PIXELS, |mut tile| {
-        let geometry = tile.geometry;
+        let geometry = tile.geometry();
         let mut samples = [Sample::<K>::EMPTY; TILE_PIXELS];
         let samples = &mut samples[..geometry.pixels];
         for (i, to) in samples.iter_mut().enumerate() {

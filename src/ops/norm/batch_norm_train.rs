@@ -215,11 +215,7 @@ fn channel_moments(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
             };
             let view = strided_lanes(op, &dense)?;
             // Images of one pixel each are summed as the pixels of one image.
-            let view = match view.pixels() {
-                1 => Lanes { n: 1, spatial: [1, 1, view.n], ..view },
-                _ => view,
-            };
-            Ok(merged_moments(view, dense.data()))
+            Ok(merged_moments(view.with_images_as_pixels(), dense.data()))
         }
         _ => {
             let x = args.blocked(0)?;

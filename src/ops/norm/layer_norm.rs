@@ -146,27 +146,11 @@ struct LayerNormPlan {
     runs_and_channels: Option<(usize, usize)>,
 }
 
-/// A view of `n` contiguous runs of `pixels` pixels, each pixel with `lanes` channels.
-fn view_of_runs(n: usize, pixels: usize, lanes: usize) -> Lanes {
-    let stride_n = pixels * lanes;
-    Lanes {
-        n,
-        c: lanes,
-        spatial: [1, 1, pixels],
-        lanes,
-        blocks: 1,
-        stride_n,
-        stride_block: stride_n,
-        stride_d: stride_n,
-        stride_h: stride_n,
-    }
-}
-
 impl LayerNormPlan {
     /// For a row-major tensor: each row of `length` elements is an image of one channel.
     fn rows(rows: usize, length: usize) -> LayerNormPlan {
         LayerNormPlan {
-            view: view_of_runs(rows, length, 1),
+            view: Lanes::runs(rows, length, 1),
             run: length,
             images: 1,
             all_channels: true,
@@ -190,7 +174,7 @@ impl LayerNormPlan {
         let run = view.spatial[3 - axes..].iter().product();
         let runs_per_image = view.blocks * (pixels / run);
         LayerNormPlan {
-            view: view_of_runs(view.n * runs_per_image, run, view.lanes),
+            view: Lanes::runs(view.n * runs_per_image, run, view.lanes),
             run,
             images: 1,
             all_channels: false,

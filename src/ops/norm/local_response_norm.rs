@@ -216,9 +216,9 @@ impl ChannelVectorLoop<'_, '_> {
     fn run_with<const BETA_QUARTERS: u8>(self) {
         let ChannelVectorLoop { view, window, src, tile, scratch } = self;
         let (lanes, halo) = (view.lanes, window.before + window.after);
-        let pixels = tile.geometry.pixels;
+        let pixels = tile.geometry().pixels;
         let step = view.padded_channels() + halo;
-        let start = tile.geometry.n * view.stride_n + tile.geometry.first * lanes;
+        let start = tile.geometry().n * view.stride_n + tile.geometry().first * lanes;
         // The squares of each pixel lie between `before` and `after` zeros. The divisors of a pixel begin where its zeros begin.
         let (squares, divisors) = scratch.split_at_mut(scratch.len() / 2);
         for block in 0..view.blocks {

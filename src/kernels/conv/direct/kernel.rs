@@ -1,5 +1,6 @@
 //! The two loops: tiles of output pixels whose sums stay in registers.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use crate::simd::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
@@ -24,11 +25,16 @@ pub(crate) struct Run {
 /// The result, for tiles that each write their own pixels.
 #[derive(Clone, Copy)]
 pub(crate) struct Out<'a> {
-    pub data: &'a SyncPtr<f32>,
-    pub len: usize,
+    data: SyncPtr<f32>,
+    len: usize,
+    lifetime: PhantomData<&'a mut [f32]>,
 }
 
 impl<'a> Out<'a> {
+    pub fn new(dst: &'a mut [f32]) -> Out<'a> {
+        Out { len: dst.len(), data: SyncPtr::new(dst), lifetime: PhantomData }
+    }
+
     /// # Safety
     /// No other thread reads or writes these elements, and the caller holds no other reference to them.
     #[inline(always)]

@@ -31,7 +31,7 @@ use crate::kernels::conv::finish::Finish;
 use crate::kernels::conv::phases::{Axis, Phase};
 use crate::kernels::lanes::RowIndex;
 use crate::simd::vectors::{VectorWidth, Width};
-use crate::threads::{SyncPtr, current_threads, parallel_for};
+use crate::threads::{current_threads, parallel_for};
 
 /// The name of these kernels in the ledger.
 pub(crate) const NAME: &str = "blocktensor:direct";
@@ -86,8 +86,7 @@ where
     }
     let units = plan.units(kernel::blocks_at_once(Width::<B>::registers()));
     let len = plan.dst.len();
-    let dst = SyncPtr::new(&mut dst[..len]);
-    let out = Out { data: &dst, len };
+    let out = Out::new(&mut dst[..len]);
     let failed = OnceLock::new();
     for phase in plan.phases() {
         let cut = Cut::new(plan, &phase, units.len());

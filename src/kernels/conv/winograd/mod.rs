@@ -17,6 +17,7 @@ mod tiles;
 mod weights;
 
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use self::input::InputTransform;
 use self::output::OutputTransform;
@@ -107,19 +108,31 @@ impl WinogradPlan {
         let mut all = Buffer::for_result(self.weight_vectors() * block * size_of::<f32>())?;
         let (to, rest) = all.as_mut_slice::<f32>().split_at_mut(self.transformed * block);
         rest.copy_from_slice(plain.as_slice());
-        let out = SyncPtr::new(to);
+        // The parts of all units follow each other. Each task takes the elements of one unit.
+        let mut rest = to;
+        let mut of_units = Vec::with_capacity(self.units.len());
+        for unit in &self.units {
+            let lengths = unit.parts.iter().map(|part| self.transformed_vectors(unit, part) * block);
+            let (own, others) = rest.split_at_mut(lengths.sum());
+            of_units.push(Mutex::new(own));
+            rest = others;
+        }
         parallel_for(self.units.len(), |i| {
+            let mut own = of_units[i].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut at = 0;
             for part in &self.units[i].parts {
-                let vectors = self.points() * part.source.len() * block * self.units[i].count;
-                // SAFETY: the parts of all units follow each other in the buffer; each task has those of one unit.
-                let to = unsafe {
-                    let start = out.get().add(part.transformed * block);
-                    std::slice::from_raw_parts_mut(start, vectors * block)
-                };
-                self.transform_part(&self.units[i], part, plain.as_slice(), to);
+                let end = at + self.transformed_vectors(&self.units[i], part) * block;
+                self.transform_part(&self.units[i], part, plain.as_slice(), &mut own[at..end]);
+                at = end;
             }
         });
+        drop(of_units);
         Ok(all)
+    }
+
+    /// Vectors of a part's transformed weights.
+    fn transformed_vectors(&self, unit: &Unit, part: &Part) -> usize {
+        self.points() * part.source.len() * self.direct.block * unit.count
     }
 
     fn transform_part(&self, unit: &Unit, part: &Part, plain: &[f32], to: &mut [f32]) {
@@ -208,11 +221,13 @@ where
     fn all(&self, dst: &mut [f32], scratch: &mut [f32]) {
         let plan = self.plan;
         let vectors = plan.task_vectors();
-        let (dst, scratch) = (SyncPtr::new(&mut dst[..self.len]), SyncPtr::new(scratch));
-        let out = Out { data: &dst, len: self.len };
+        let out = Out::new(&mut dst[..self.len]);
         let unit_parts = plan.scheme.unit_parts;
+        let room = plan.tasks().saturating_mul(vectors).saturating_mul(B);
+        assert!(scratch.len() >= room, "{} elements for {room}", scratch.len());
+        let scratch = SyncPtr::new(scratch);
         parallel_for(plan.tasks(), |task| {
-            // SAFETY: each task has its own part of the memory, which has room for all of them (`scratch_bytes`).
+            // SAFETY: each task has its own part of the memory, which has room for all of them, as was just checked.
             let memory = unsafe {
                 let start = scratch.get().add(task * vectors * B).cast::<[f32; B]>();
                 std::slice::from_raw_parts_mut(start, vectors)
@@ -355,5 +370,59 @@ where
                 elementwise::clear_tail(values, B, lanes);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::blocked::Layout;
+    use crate::layout::dims::Dims;
+    use crate::post_ops::PostOps;
+
+    /// One 3x3 convolution of 16 channels on an image of 6 by 6, with one task's memory and one result, of these lengths.
+    fn run(scratch: impl Fn(usize) -> usize, dst: impl Fn(usize) -> usize) {
+        let two = |size| Dims::from_slice(&[size, size]);
+        let g = ConvGeometry {
+            op: "conv2d",
+            transposed: false,
+            n: 1,
+            c: 16,
+            o: 16,
+            groups: 1,
+            input: two(6),
+            kernel: two(3),
+            output: two(4),
+            stride: two(1),
+            dilation: two(1),
+            pad_begin: two(0),
+            pad_end: two(0),
+            output_padding: two(0),
+        };
+        let plan = WinogradPlan::new(&g, &Layout::NCHW16C, 4, WeightTransform::Ahead, 1).unwrap().unwrap();
+        let (src, weights) = (vec![1.0; 16 * 36], vec![0.5; plan.weight_vectors() * 16]);
+        let (post_ops, mut memory) = (PostOps::new(), vec![0.0; scratch(plan.scratch_bytes() / 4)]);
+        let mut result = vec![f32::NAN; dst(16 * 16)];
+        let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
+        let operands = Operands { src: &src, weights: &weights, finish, residual: None };
+        Run::<Four, 16>::new(&plan, &operands, result.len()).all(&mut result, &mut memory);
+        assert!(result.iter().all(|v| v.is_finite()));
+    }
+
+    #[test]
+    fn enough_memory_is_enough() {
+        run(|room| room, |len| len);
+    }
+
+    #[test]
+    #[should_panic(expected = "elements for")]
+    fn a_short_scratchpad_is_refused() {
+        run(|room| room - 1, |len| len);
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion failed")]
+    fn a_short_result_is_refused() {
+        run(|room| room, |len| len - 1);
     }
 }
