@@ -1,7 +1,7 @@
 //! Storage: 64-byte aligned, always initialised, and recycled if it holds results.
 //!
-//! Faulting in a fresh page costs more than most kernels need to fill it (FACTS: a fresh 51 MB result costs more than its
-//! relu). So the storage of results returns to a bounded pool, and is handed out again *without* being cleared: the kernel
+//! Faulting in a fresh page costs more than most kernels need to fill it: a fresh result of 51 MB costs more than the relu that
+//! fills it. So the storage of results returns to a bounded pool, and is handed out again *without* being cleared: the kernel
 //! that requested it writes every byte. Storage is nevertheless always initialised memory: it comes zeroed from the system,
 //! and later holds some earlier result. Storage may also be a part of a mapped file.
 

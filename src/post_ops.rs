@@ -1,4 +1,4 @@
-//! Post-ops: what a convolution or linear layer does to its own result before it writes it.
+//! Post-ops: what a convolution does to its own result before it writes it.
 //!
 //! A list is written as words: `"residual,relu"`, `"mul_channel,clip(0,6)"`. The order is the order of work.
 
@@ -12,8 +12,8 @@ use crate::simd::{self, Loop};
 /// An element-wise function that a kernel can fuse.
 ///
 /// oneDNN's `Relu` and `LeakyRelu(0.0)` make 0 of NaN (the latter of minus infinity, too), its `Clip` the lower bound, and its
-/// `HardSigmoid` 1; its `Gelu` makes NaN of infinity. Our own kernels keep both, as PyTorch does: where that matters, call `ops::relu`, `ops::leaky_relu` or `ops::clamp` on the result
-/// instead.
+/// `HardSigmoid` 1; its `Gelu` makes NaN of infinity. Our kernels keep NaN and infinities, as PyTorch does. Where that matters, call
+/// `ops::relu`, `ops::leaky_relu` or `ops::clamp` on the result instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Activation {
@@ -38,7 +38,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// Makes of each value the function of it.
+    /// Applies the function to every value, in place.
     pub(crate) fn over(self, values: &mut [f32]) {
         simd::dispatch(Over { function: self, values });
     }

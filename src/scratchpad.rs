@@ -3,10 +3,9 @@
 use crate::buffer::Buffer;
 use crate::error::Result;
 
-/// Memory that the engine's kernels need while they run, kept from one run to the next. It grows to the largest that was
-/// asked for.
+/// Memory that kernels need while they run, kept from one run to the next. It grows to the largest that was asked for.
 ///
-/// Kernels in Rust ask for none: what they need beside their operands is a few kilobytes a thread.
+/// oneDNN's kernels and Winograd's convolution ask for some. Other kernels in Rust need a few kilobytes for each thread.
 #[derive(Debug, Default)]
 pub struct Scratchpad {
     buffer: Option<Buffer>,

@@ -120,7 +120,6 @@ impl StateDict {
     /// # Safety
     /// While the dict, or a tensor taken from it, lives, nobody changes the file: neither this process nor another writes to
     /// it or truncates it. Another file may be renamed over it, as [`save`](Self::save) does, and it may be deleted.
-    /// allowed, and so is deleting it.
     #[track_caller]
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<StateDict> {
         let (op, path) = ("StateDict::map", path.as_ref());

@@ -189,7 +189,7 @@ impl Executable {
     }
 
     /// Runs on the caller's team. The arguments have the order given at creation. oneDNN checks neither layout nor length of
-    /// its arguments (FACTS 1): the layout was part of the key or object that selected this primitive, and the length is
+    /// its arguments: the layout was part of the key or object that selected this primitive, and the length is
     /// checked here.
     pub(crate) fn run(&self, args: &mut [RunArg<'_>]) -> Result<()> {
         self.run_in(args, None)

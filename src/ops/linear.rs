@@ -260,8 +260,7 @@ fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     Ok(())
 }
 
-/// The matrix over this axis and the next, from an element on. Of a single row or column the stride may be any number, and
-/// says nothing.
+/// The matrix over this axis and the next, from an element on. The stride of an axis of size 1 is ignored.
 fn matrix(t: &StridedTensor, start: usize, axis: usize) -> Matrix<'_> {
     let step = |axis: usize| if t.dims()[axis] == 1 { 1 } else { t.strides()[axis] };
     Matrix { data: &t.data::<f32>()[start..], row: step(axis), column: step(axis + 1) }

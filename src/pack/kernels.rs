@@ -38,7 +38,7 @@ impl<T> Default for Kernels<T> {
 
 impl<T: Clone> Kernels<T> {
     fn lock(&self) -> MutexGuard<'_, Kept<T>> {
-        // The list holds together at every point where a thread could panic.
+        // A panic cannot leave the list inconsistent, so poison is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,6 +1,6 @@
 //! The kernels of convolution, transposed or not: oneDNN's, and our own on strided and on blocked tensors.
 
-/// `body` for each number below `count`, at most 14, written out: sums that a loop indexes stay in memory.
+/// `body` for each number below `count`, at most 14. Unrolled: indexed by a loop variable, the accumulators would spill.
 macro_rules! for_each_below {
     ($p:ident < $count:ident => $body:block) => {
         for_each_below!(@ $p $count $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)

@@ -24,7 +24,7 @@ fn pack_key(i: usize, choice: &Choice) -> PackKey {
 #[derive(Default)]
 pub(super) struct Packs {
     kept: Mutex<HashMap<PackKey, Packed>>,
-    /// Whether nothing is packed yet, and results are taken to be in the order of the form.
+    /// Dry run: nothing is packed; results are assumed in the requested layout.
     pub(super) is_dry: bool,
 }
 

@@ -473,7 +473,7 @@ impl Stored {
             || distinct.len() != inputs.len()
             || !inputs.iter().zip(&self.input_types).all(fits)
         {
-            return Err(damaged("inputs that are none"));
+            return Err(damaged("a constant or a duplicate listed as an input"));
         }
         Ok(Network::of(tensors, nodes, inputs, outputs))
     }

@@ -1,7 +1,7 @@
 //! What ONNX itself says about an op: the inputs, outputs and attributes that it has in a version of the operator set.
 //!
-//! The definitions stand in `schemas.txt`, which scripts/onnx_schemas.py writes from the Python package onnx. A node that breaks
-//! its op's definition would have something ignored: an attribute of an older version, an input too many.
+//! The definitions stand in `schemas.txt`, which scripts/onnx_schemas.py writes from the Python package onnx. Nodes are
+//! checked against them. Otherwise unknown attributes or surplus inputs would be silently ignored.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -59,8 +59,7 @@ pub(crate) struct Part {
 }
 
 impl DirectPlan {
-    /// The plan for activations in this layout; `None` where there is no kernel for it: only blocks of 8 or 16
-    /// channels, and nothing else blocked.
+    /// The plan for activations in this layout; `None` unless channels alone are blocked, by 8 or 16.
     pub fn new(g: &ConvGeometry, layout: &Layout) -> Result<Option<DirectPlan>> {
         let block = layout.block_of(1);
         if block != 8 && block != 16 {

@@ -290,8 +290,8 @@ where
         }
     }
 
-    /// The sums of a unit at each point, over the source blocks of a part. The transformed source of the first of these is `at`
-    /// vectors behind a point's first.
+    /// The sums of a unit at each point, over the source blocks of a part. `at`: offset of the first source block within each
+    /// point, in vectors.
     fn products(
         &self,
         unit: &Unit,
