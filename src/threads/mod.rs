@@ -2,7 +2,8 @@
 //!
 //! **Which pool.** The pool that the caller runs in (`ThreadPool::install`), otherwise rayon's global pool. If the program
 //! has configured the global pool (`ThreadPoolBuilder::build_global`), it is used as it is. If not, the first call that needs
-//! threads builds it, with the size that rayon would give it (`RAYON_NUM_THREADS`, otherwise the number of processors).
+//! threads builds it, with the size that `RAYON_NUM_THREADS` says, otherwise one thread for each processor that this process may
+//! use: what its affinity names, as far as the quota of its control group goes (`cpu.max`; 1.5 processors are two threads).
 //!
 //! **How many threads.** A team has at most four threads for each processor that the process may use, and at most 16 on
 //! machines with up to four processors. The same bound holds for the global pool if the library builds it:
@@ -30,6 +31,7 @@
 
 mod pool;
 mod process;
+mod processors;
 mod stack;
 mod subnormals;
 mod team;

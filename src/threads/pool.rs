@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use super::process;
+use super::processors::processors;
 
 /// The largest number of threads of a team, and of the shared pool, for each processor that this process may use. More
 /// threads would only take turns, because members wait actively.
@@ -35,10 +36,6 @@ pub fn max_threads() -> usize {
         }
         known => known,
     }
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// The intended number of threads of the shared pool: that of rayon's global pool, within the bound.

@@ -82,7 +82,7 @@ pub struct Planning {
     /// again from the plain ones.
     #[arg(long)]
     pub replan: bool,
-    /// Threads [default: the number of processors].
+    /// Threads [default: one for each processor that affinity and the control group's quota allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), allow_negative_numbers = true)]
     pub threads: Option<u16>,
     /// Whether the plan keeps its plain weights: no option, set for --errors.

@@ -2,7 +2,7 @@
 
 use rten_onnx::onnx::DataType;
 
-use crate::support::{data, model, run, text, unary, write_i64s};
+use crate::support::{command, data, done, model, run, text, unary, write_i64s};
 
 #[test]
 fn names_may_have_commas_and_equals_signs() {
@@ -95,4 +95,22 @@ fn integers_fit_into_the_type_of_the_input() {
     run(&["run", text(&twice), "--input", text(&file), "--save", text(&saved)]).succeeds();
     let bytes = std::fs::read(&saved).unwrap();
     assert_eq!(bytes[bytes.len() - 8..], 144i64.to_le_bytes());
+}
+
+#[test]
+fn threads_follow_the_affinity() {
+    let folder = tempfile::tempdir().unwrap();
+    let relu = unary(folder.path(), "Relu", &[3]);
+    let args = ["run", text(&relu), "--random", "--json"];
+    let mut taskset = std::process::Command::new("taskset");
+    // The first processor that this process may use.
+    let first = std::fs::read_to_string("/proc/self/status").unwrap();
+    let first =
+        first.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string();
+    let first = first.split([',', '-']).next().unwrap();
+    let one = taskset.args(["-c", first, env!("CARGO_BIN_EXE_blocktensor")]).args(args).output().unwrap();
+    assert_eq!(done(one).succeeds().json()["threads"], 1);
+    let mut more = command();
+    let more = more.args(args).env("RAYON_NUM_THREADS", "3").output().unwrap();
+    assert_eq!(done(more).succeeds().json()["threads"], 3);
 }
