@@ -251,7 +251,7 @@ impl Container {
     }
 }
 
-/// Writes a file ([`whole::write`]).
+/// Writes a file ([`whole::write()`]).
 fn replace(
     op: &'static str,
     path: &Path,

@@ -1,6 +1,6 @@
 //! Writing a file whole or not at all.
 //!
-//! [`write`] writes a file that a user names, [`replace`] a file of the library's own. Both write a new file in the same folder,
+//! [`write()`] writes a file that a user names, [`replace`] a file of the library's own. Both write a new file in the same folder,
 //! sync it to the disk, and rename it over the old one. Until the rename the new file has no name (`O_TMPFILE`), so a process
 //! that is killed leaves nothing. Some file systems cannot do that. There the new file is called `.blocktensor-*.part` from the
 //! start, and its writer holds a lock on it: the next write into the folder removes each such file that nobody has locked.
@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long [`write`] waits for a process that reads a named pipe.
+/// How long [`write()`] waits for a process that reads a named pipe.
 const READER: Duration = Duration::from_secs(10);
 /// How long to wait before asking again.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -50,11 +50,11 @@ pub fn write(
     }
 }
 
-/// Whether [`write`] could begin to write this file: its folder takes new files, and nothing forbids to replace it. Changes
+/// Whether [`write()`] could begin to write this file: its folder takes new files, and nothing forbids to replace it. Changes
 /// nothing, and waits for nobody.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
     match Target::of(path.as_ref())? {
         Target::Direct(_) | Target::Pipe(_) => Ok(()),
@@ -84,9 +84,9 @@ impl Target {
                     return Ok(Target::Pipe(path.to_path_buf()));
                 }
                 // Without this, a rename would replace a file that is protected against writing.
-                let file = OpenOptions::new().write(true).open(path)?;
+                let file = open_now(path)?;
                 if !m.is_file() {
-                    return Ok(Target::Direct(file));
+                    return Ok(Target::Direct(blocking(file)?));
                 }
             }
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
@@ -113,21 +113,27 @@ fn is_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Opens a named pipe for writing. Opening waits for a reader, at most for `limit`.
+/// Opens a file for writing without waiting: for a pipe's reader, or for the other end of a line.
+fn open_now(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
+}
+
+/// From here on, writing waits until there is room.
+fn blocking(file: File) -> io::Result<File> {
+    rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::empty())?;
+    Ok(file)
+}
+
+/// Opens a named pipe for writing. Waits for a reader, at most for `limit`.
 fn open_pipe(path: &Path, limit: Duration) -> io::Result<File> {
     let start = Instant::now();
     loop {
-        match OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        match open_now(path) {
             Err(e) if e.raw_os_error() == Some(libc::ENXIO) && start.elapsed() >= limit => {
                 return Err(io::Error::new(ErrorKind::TimedOut, "it is a pipe that no process reads"));
             }
             Err(e) if e.raw_os_error() == Some(libc::ENXIO) => std::thread::sleep(PAUSE),
-            opened => {
-                let file = opened?;
-                // Writing waits until the reader has made room.
-                rustix::fs::fcntl_setfl(&file, rustix::fs::OFlags::empty())?;
-                return Ok(file);
-            }
+            opened => return blocking(opened?),
         }
     }
 }
@@ -142,7 +148,7 @@ fn fill(file: &File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> 
 /// its target stays. The new file has the permissions of a regular file that was there.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn replace(
     path: impl AsRef<Path>,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,

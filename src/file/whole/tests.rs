@@ -262,6 +262,16 @@ fn the_own_standard_output_is_written_in_its_order() {
     }
 }
 
+/// A program that runs may not be written, not even by root: this one.
+#[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    let program = std::env::current_exe().unwrap();
+    let written = write(&program, |_| Err(io::Error::other("it would be replaced")));
+    for refused in [check(&program), written] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::ExecutableFileBusy);
+    }
+}
+
 #[test]
 fn what_cannot_be_written_is_known_before() {
     let folder = tempfile::tempdir().unwrap();
@@ -289,8 +299,11 @@ fn own_files_are_no_links_and_no_pipes_and_their_locks_have_a_limit() {
     assert_eq!(open_own(file("none"), false).unwrap_err().kind(), ErrorKind::NotFound);
     let held = lock_own(file("new"), Duration::ZERO).unwrap();
     assert_eq!(lock_own(file("new"), Duration::ZERO).unwrap_err().kind(), ErrorKind::TimedOut);
-    // Whoever waits for the lock of a file that is replaced gets that of the new one.
+    assert!(is_at(&held, &file("new")).unwrap());
+    // After this, the lock is that of a file that nobody finds any more: the next one locks the new file.
     replace(file("new"), |out| out.write_all(b"new")).unwrap();
+    assert!(!is_at(&held, &file("new")).unwrap());
+    assert!(!is_at(&held, &file("none")).unwrap());
     let mut next = lock_own(file("new"), Duration::ZERO).unwrap();
     let mut text = String::new();
     next.read_to_string(&mut text).unwrap();
