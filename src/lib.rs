@@ -130,6 +130,7 @@ pub use dispatch::register;
 pub use door::Door;
 pub use dtype::{DType, Element};
 pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
+pub use file::whole as files;
 pub use file::{
     Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedKind, PackedWriter, StateDict,
 };

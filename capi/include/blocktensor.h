@@ -808,7 +808,8 @@ bt_status bt_packed_writer_new(bool keep_plain,
 // `name` is a string.
 bt_status bt_packed_writer_add(bt_handle writer, const char *name, bt_handle packed);
 
-// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. The writer may write again.
+// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. Of a symbolic link, the target is
+// replaced; a pipe or a device is written directly. The writer may write again.
 //
 // # Safety
 // `path` is a string.

@@ -222,6 +222,23 @@ fn folder() -> tempfile::TempDir {
 }
 
 #[test]
+fn packed_files_replace_the_target_of_a_link_and_are_written_to_devices() {
+    let folder = folder();
+    let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+    std::fs::write(&target, "old").unwrap();
+    std::os::unix::fs::symlink("target", &link).unwrap();
+    let (writer, fc) = (writer(false), pack_linear(random(&[10, 16], 6), 0, 2).unwrap());
+    add(writer, c"fc", fc).unwrap();
+    save(writer, &link).unwrap();
+    assert!(link.is_symlink());
+    open(bt_packed_file_read, &target, false).unwrap();
+    save(writer, std::path::Path::new("/dev/null")).unwrap();
+    let full = save(writer, std::path::Path::new("/dev/full"));
+    refused(full, bt_code::BT_FILE_ACCESS, &["`bt_packed_writer_save`", "No space left", "make room"]);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
 fn packed_files_return_every_kind_to_the_bit() {
     let folder = folder();
     let path = folder.path().join("net.packed");

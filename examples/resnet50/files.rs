@@ -35,21 +35,16 @@ pub fn read_input(path: &Path) -> Result<StridedTensor, Failure> {
     Err(bad(format!("`input` is {:?}; {remedy}", input.dims())))
 }
 
-/// Fails now if the file could not be written after the runs. An existing file is not changed.
-pub fn check_output(path: &Path) -> Result<(), Failure> {
-    let existed = path.symlink_metadata().is_ok();
-    std::fs::OpenOptions::new().append(true).create(true).open(path).map_err(|e| unwritable(path, &e))?;
-    if !existed {
-        std::fs::remove_file(path).map_err(|e| unwritable(path, &e))?;
-    }
-    Ok(())
+/// Fails now if the file could not be written after the runs.
+pub fn check(option: &str, path: &Path) -> Result<(), Failure> {
+    blocktensor::files::check(path).map_err(|e| unwritable(option, path, &e))
 }
 
 /// Writes logits as tensor `output`.
 pub fn write_output(path: &Path, logits: &StridedTensor) -> Result<(), Failure> {
     let mut dict = StateDict::new();
     dict.insert("output", logits.clone());
-    dict.save(path).map_err(|e| unwritable(path, &told(&e)))
+    dict.save(path).map_err(|e| unwritable("--output", path, &told(&e)))
 }
 
 /// The error's message, without the names of the library's own arguments.
@@ -57,6 +52,6 @@ fn told(e: &Error) -> String {
     e.complaint().map_or(e.to_string(), |c| format!("{}, but {}; {}", c.got, c.rule, c.remedy))
 }
 
-fn unwritable(path: &Path, e: &dyn std::fmt::Display) -> Failure {
-    Failure::usage("--output", format!("{}: {e}", path.display()))
+fn unwritable(option: &str, path: &Path, e: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(option, format!("{}: {e}", path.display()))
 }

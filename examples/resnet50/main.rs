@@ -127,8 +127,8 @@ fn run(cli: &Cli) -> Result<(), Failure> {
             None => return Err(Failure::usage("--layout", format!("{name}: it is blocked, nhwc or nchw"))),
         },
     };
-    if let Some(path) = &cli.output {
-        files::check_output(path)?;
+    for (option, path) in [("--output", &cli.output), ("--onnx", &cli.onnx)] {
+        path.as_ref().map_or(Ok(()), |path| files::check(option, path))?;
     }
     let input = input(cli)?;
     let dims = input.images.dims();

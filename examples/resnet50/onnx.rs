@@ -52,7 +52,7 @@ pub fn write(path: &Path, arch: &Arch, weights: &mut Weights, size: usize) -> Re
     };
     let bad = |e: &dyn std::fmt::Display| Failure::usage("--onnx", format!("{}: {e}", path.display()));
     let bytes = model.write_buf().map_err(|e| bad(&e))?;
-    std::fs::write(path, bytes).map_err(|e| bad(&e))
+    blocktensor::files::write(path, |out| out.write_all(&bytes)).map_err(|e| bad(&e))
 }
 
 struct Graph {

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use safetensors::tensor::{Dtype, TensorInfo};
 use serde_json::json;
 
 use super::header::{Header, MAX_HEADER, fill};
-use super::{access, irregular, shown};
+use super::{access, irregular, shown, whole};
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::threads::parallel_for;
@@ -102,7 +102,7 @@ pub(super) enum FileKind {
     Checked,
 }
 
-/// Writes a file. Afterwards it is complete, or on an error the old file is unchanged.
+/// Writes a file: whole, or on an error not at all.
 pub(super) fn write(
     op: &'static str,
     path: &Path,
@@ -251,58 +251,21 @@ impl Container {
     }
 }
 
-/// Writes a file so that a reader sees either the old or the complete new one: it is written under another name in the same
-/// folder, synced to the disk, and renamed.
+/// Writes a file ([`whole::write()`]).
 fn replace(
     op: &'static str,
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<()> {
-    let fail = |e: std::io::Error| access(op, path, "written", &e);
-    match std::fs::metadata(path) {
-        Ok(m) if !m.is_file() => return Err(irregular(op, path, "it is replaced by a new file")),
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
-        _ => {}
-    }
-    // If the path is a symbolic link, its target is replaced; a dangling link is left alone.
-    let target = match std::fs::symlink_metadata(path) {
-        Ok(m) if m.is_symlink() => std::fs::canonicalize(path).map_err(fail)?,
-        _ => path.to_path_buf(),
-    };
-    let path = target.as_path();
-    let folder = match path.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".blocktensor-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The permissions of any new file: reduced by the umask.
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
-    }
-    let mut file = builder.tempfile_in(folder).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
+    whole::write(path, content).map_err(|e| match e.kind() {
+        ErrorKind::IsADirectory => irregular(op, path, "it is replaced by a new file"),
+        ErrorKind::NotFound if !path.is_symlink() => {
             let got = format!("`{}`: its folder is not there", path.display());
             let rule = "a file can only be written into an existing folder";
             Error::FileAccess(Complaint::new(op, "path", got, rule, "create the folder first"))
         }
-        _ => fail(e),
-    })?;
-    let mut buffered = std::io::BufWriter::with_capacity(1 << 20, file.as_file_mut());
-    content(&mut buffered).and_then(|()| buffered.flush()).map_err(fail)?;
-    drop(buffered);
-    if let Ok(before) = std::fs::metadata(path) {
-        // Exactly those who may read the old file may read the new one.
-        file.as_file().set_permissions(before.permissions()).map_err(fail)?;
-    }
-    file.as_file().sync_all().map_err(fail)?;
-    file.persist(path).map_err(|e| fail(e.error))?;
-    // The new name is on the disk only after the folder is synced.
-    #[cfg(unix)]
-    std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(fail)?;
-    Ok(())
+        _ => access(op, path, "written", &e),
+    })
 }
 
 #[cfg(test)]

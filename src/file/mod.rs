@@ -1,7 +1,7 @@
 //! Files: safetensors files, read, mapped, or written.
 //!
 //! `header` and `container` read and write the format, `tensors` the tensors in it, `state_dict` holds plain weights by name,
-//! `packed` holds packed weights, and what belongs to them.
+//! `packed` holds packed weights, and what belongs to them. `whole` writes files of any format.
 //!
 //! Reading copies a file into memory. Mapping does not copy, and is unsafe: the memory is the file itself, and Rust assumes
 //! that nobody changes it.
@@ -13,6 +13,7 @@ mod mapping;
 mod packed;
 mod state_dict;
 mod tensors;
+pub mod whole;
 
 pub use packed::{Loaded, Packable, PackedFile, PackedKind, PackedWriter, Saved};
 pub(crate) use packed::{entry, sealed};
@@ -27,6 +28,7 @@ fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Er
     let remedy = match why.kind() {
         std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
+        std::io::ErrorKind::TimedOut => "start the process that reads the pipe first",
         std::io::ErrorKind::StorageFull => "make room, or pass a path on another disk",
         _ => "check the path and the disk",
     };

@@ -136,7 +136,8 @@ impl<'a> PackedWriter<'a> {
         Ok(())
     }
 
-    /// Writes the file. Afterwards it is complete, or on an error the old file is unchanged.
+    /// Writes the file. Afterwards it is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write())
+    /// says more.
     ///
     /// # Errors
     /// `FileAccess`, `OutOfMemory`.

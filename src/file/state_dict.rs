@@ -203,7 +203,7 @@ impl StateDict {
     /// Writes a safetensors file with every tensor in row-major order, as other tools expect. The metadata records which
     /// tensors are channels-last (`memory_format:NAME`), and [`read`](Self::read) restores that format; other orders of
     /// strides are not kept. Metadata, and tensors of types that have no kernel here (int64, bool), are written unchanged.
-    /// Afterwards the file is complete, or on an error the old file is unchanged.
+    /// Afterwards the file is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write()) says more.
     ///
     /// # Errors
     /// `FileAccess`, `OutOfMemory`; `InvalidArgument` for a tensor called `__metadata__`, or names too long for a header.

@@ -138,6 +138,7 @@ fn plans(args: &Args, source: Source, sizes: &Sizes) -> Result<Vec<Planned>> {
         planning.layout = layouts.or(planning.layout);
         let start = Instant::now();
         let plan = model::plan(&graph, &planning, sizes.clone())?;
+        model::note_cache(&plan);
         Ok((plan, milliseconds(start.elapsed())))
     };
     match args.compare_layouts {

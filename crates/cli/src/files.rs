@@ -1,6 +1,6 @@
 //! Files of tensors: .npy with one, .safetensors with several by name.
 
-use std::os::unix::fs::FileTypeExt as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use blocktensor_graph::Integer;
@@ -101,12 +101,7 @@ pub fn check_save(path: &Path, outputs: usize) -> Result<()> {
         Some(Kind::Npy | Kind::Safetensors) => {}
         _ => return bad("the ending is unknown; it is .npy for one output, .safetensors for all"),
     }
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            bad("the folder does not exist; make it first")
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Writes the outputs.
@@ -126,15 +121,11 @@ pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
     write("--save", path, &bytes)
 }
 
-/// Refuses files that cannot be written, or had better not be: a pipe, which waits for a reader; one that the program reads;
-/// one that it writes twice.
+/// Refuses files that cannot be written, one that the program reads, and one that it writes twice.
 pub fn check_targets(model: &Path, targets: &[(&str, Option<&PathBuf>)]) -> Result<()> {
     let mut taken = vec![model.canonicalize().unwrap_or_else(|_| model.to_path_buf())];
     for (option, path) in targets {
         let Some(path) = path else { continue };
-        if std::fs::metadata(path).is_ok_and(|m| m.file_type().is_fifo()) {
-            return Err(Failure::file(option, path, "it is a pipe; choose another file"));
-        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
         let whole = path.file_name().map_or_else(|| path.to_path_buf(), |name| folder.join(name));
@@ -144,13 +135,24 @@ pub fn check_targets(model: &Path, targets: &[(&str, Option<&PathBuf>)]) -> Resu
             return Err(Failure::file(option, path, text));
         }
         taken.push(whole);
+        blocktensor::files::check(path).map_err(|e| unwritable(option, path, &e))?;
     }
     Ok(())
 }
 
-/// Writes a file that an option names.
+/// Writes a file that an option names: whole, or not at all.
 pub fn write(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|e| Failure::file(option, path, format!("{e}; choose another file")))
+    blocktensor::files::write(path, |out| out.write_all(bytes)).map_err(|e| unwritable(option, path, &e))
+}
+
+fn unwritable(option: &str, path: &Path, why: &std::io::Error) -> Failure {
+    let remedy = match why.kind() {
+        ErrorKind::NotFound => "make it first, or choose another file",
+        ErrorKind::StorageFull | ErrorKind::FileTooLarge => "make room, or choose another file",
+        ErrorKind::TimedOut => "start the program that reads it first",
+        _ => "choose another file",
+    };
+    Failure::file(option, path, format!("{why}; {remedy}"))
 }
 
 fn bytes_of(array: &Array) -> (Dtype, Vec<u8>) {

@@ -9,9 +9,9 @@ use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptio
 
 use crate::args::{Model, Planning};
 use crate::failure::{Failure, Result, word};
-use crate::files;
 use crate::inputs::dims_text;
 use crate::progress::Progress;
+use crate::{files, note};
 
 /// Runs `work` with the number of threads of `--threads`.
 pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
@@ -263,6 +263,13 @@ pub fn check_sizes(inputs: &[Input<'_>], sizes: &Sizes) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Prints why the times of earlier plannings were not used, for commands that do not print the plan.
+pub fn note_cache(plan: &Plan) {
+    if let Some(text) = plan.measurements().and_then(|m| m.cache_note.clone()) {
+        note(text);
+    }
 }
 
 /// The layouts to plan with.

@@ -1,5 +1,6 @@
 //! The command `pack`.
 
+use std::fs::Metadata;
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,28 +20,20 @@ struct Pack {
     output: String,
     layout: &'static str,
     threads: usize,
-    /// Of the file.
-    bytes: u64,
+    /// Of the file. `None` for a pipe or a device.
+    bytes: Option<u64>,
     plan_ms: f64,
     write_ms: f64,
 }
 
-/// Refuses a file that could not be written after the planning, and one that is something else: the model's weights may lie in
-/// files of their own.
+/// Refuses to replace a file that is something else: the model's weights may lie in files of their own.
 fn check_output(path: &Path) -> Result<()> {
-    let bad = |text: &str| Err(Failure::file("--output", path, text));
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            return bad("the folder does not exist; make it first");
+    match path.is_file() && !model::is_packed(path) {
+        true => {
+            let text = "it exists, and is no plan; remove it, or choose another name";
+            Err(Failure::file("--output", path, text))
         }
-        _ => {}
-    }
-    match std::fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => bad("it is no file; choose another name"),
-        Ok(_) if !model::is_packed(path) => {
-            bad("it exists, and is no plan; remove it, or choose another name")
-        }
-        _ => Ok(()),
+        false => Ok(()),
     }
 }
 
@@ -55,6 +48,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     model::check_sizes(&source.inputs(), &sizes)?;
     let plan = source.plan(&planning, sizes)?;
+    model::note_cache(&plan);
     let plan_ms = milliseconds(start.elapsed());
     let start = Instant::now();
     plan.save(&args.output, args.keep_plain).map_err(|error| match error {
@@ -69,16 +63,16 @@ pub fn run(args: &Args) -> Result<Outcome> {
         output: args.output.display().to_string(),
         layout: plan.layouts().name(),
         threads: blocktensor::current_threads(),
-        bytes: std::fs::metadata(&args.output).map_or(0, |m| m.len()),
+        bytes: std::fs::metadata(&args.output).ok().filter(Metadata::is_file).map(|m| m.len()),
         plan_ms,
         write_ms: milliseconds(start.elapsed()),
     };
     let text = match args.model.json {
         true => report::json(&report)?,
         false => format!(
-            "{}: {:.1} MB, {} layouts, for {} threads\nplanned in {:.1} ms, written in {:.1} ms\n",
+            "{}: {}{} layouts, for {} threads\nplanned in {:.1} ms, written in {:.1} ms\n",
             report.output,
-            report.bytes as f64 / 1e6,
+            report.bytes.map_or(String::new(), |bytes| format!("{:.1} MB, ", bytes as f64 / 1e6)),
             report.layout,
             report.threads,
             report.plan_ms,

@@ -31,6 +31,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
 
     let start = Instant::now();
     let plan = source.plan(&args.planning, sizes)?;
+    model::note_cache(&plan);
     let plan_ms = milliseconds(start.elapsed());
     let labels = labels(args, &plan)?;
     // After the plan: a model that cannot run needs no gigabytes of random numbers.

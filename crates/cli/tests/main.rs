@@ -9,3 +9,4 @@ mod pictures;
 mod run;
 mod support;
 mod usage;
+mod written;

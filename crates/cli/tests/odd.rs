@@ -26,7 +26,7 @@ fn names_may_have_commas_and_equals_signs() {
 }
 
 #[test]
-fn pipes_and_devices_are_refused_at_once() {
+fn pipes_and_devices_are_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe.npy");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
@@ -39,10 +39,6 @@ fn pipes_and_devices_are_refused_at_once() {
         run(&["run", &model, "--input", &image, "--preprocess", file]).fails(2, &["a pipe or a device"]);
     }
     let one = ["--size", "batch=1"];
-    run(&[&["run", &model, "--random", "--save", text(&pipe)][..], &one].concat())
-        .fails(2, &["--save", "a pipe"]);
-    run(&[&["plan", &model, "--svg", text(&pipe)][..], &one].concat()).fails(2, &["--svg", "a pipe"]);
-    run(&[&["bench", &model, "--trace", text(&pipe)][..], &one].concat()).fails(2, &["--trace", "a pipe"]);
     run(&[&["plan", &model, "--svg", &model][..], &one].concat()).fails(2, &["--svg", "it is the model"]);
     let twice = folder.path().join("plan.out");
     run(&[&["plan", &model, "--svg", text(&twice), "--dot", text(&twice)][..], &one].concat())

@@ -55,7 +55,7 @@ fn what_a_packed_plan_has_decided_is_not_asked_again() {
     std::fs::write(&weights, [7; 100]).unwrap();
     run(&["pack", text(&relu), "-o", text(&weights)]).fails(2, &["--output", "is no plan"]);
     assert_eq!(std::fs::read(&weights).unwrap(), [7; 100]);
-    run(&["pack", text(&relu), "-o", text(folder.path())]).fails(2, &["--output", "no file"]);
+    run(&["pack", text(&relu), "-o", text(folder.path())]).fails(2, &["--output", "is a directory"]);
     assert_eq!(
         run(&["run", text(&plan), "--random", "--json"]).succeeds().json()["layout_is_default"],
         false

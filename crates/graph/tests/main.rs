@@ -5,6 +5,7 @@ mod errors;
 mod faults;
 mod passes;
 mod plans;
+mod profiles;
 mod saved;
 mod steps;
 mod support;

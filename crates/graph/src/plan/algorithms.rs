@@ -15,7 +15,8 @@ pub(super) struct Computes {
 }
 
 impl Computes {
-    const DIRECT: Computes = Computes { algorithm: Algorithm::Direct, transform: WeightTransform::EachRun };
+    pub(super) const DIRECT: Computes =
+        Computes { algorithm: Algorithm::Direct, transform: WeightTransform::EachRun };
 
     /// `winograd4, weights transformed ahead`
     pub(super) fn name(self) -> String {

@@ -6,7 +6,15 @@ use super::{Plan, StepInfo, StepKind};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "layouts: {}", self.layouts.name())?;
+        match self.measurements.as_ref().map(|m| m.kept) {
+            Some(kept) if kept != self.layouts => {
+                writeln!(f, "layouts: {} (kept: {}, the fastest)", self.layouts.name(), kept.name())?;
+            }
+            _ => writeln!(f, "layouts: {}", self.layouts.name())?,
+        }
+        if let Some(note) = self.measurements.as_ref().and_then(|m| m.cache_note.as_ref()) {
+            writeln!(f, "{note}")?;
+        }
         for report in self.reports.iter().filter(|r| r.changes > 0) {
             writeln!(f, "pass {}: {}", report.pass.name(), report.changes)?;
         }

@@ -34,12 +34,6 @@ impl Packs {
         Packs { is_dry: true, ..Packs::default() }
     }
 
-    /// What runs this choice, if its weights are packed already.
-    pub(super) fn implementation(&self, i: usize, choice: &Choice) -> Option<String> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(kept.get(&pack_key(i, choice))?.implementation.clone())
-    }
-
     /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.
     pub(super) fn packed(&self, network: &Network, i: usize, choice: &Choice) -> Result<Choice> {
         if !choice.unpacked {

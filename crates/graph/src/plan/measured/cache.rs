@@ -1,14 +1,17 @@
 //! Profiles in a file, so that the next planning need not measure again.
 //!
-//! A file belongs to one machine, engine and version: these are its header, and another header is another file. The file is
-//! locked while it is read or written. What is wrong with a file never fails a planning: then everything is measured.
+//! A file belongs to one machine, engine and version: these are its header, and another header is another file. A writer locks
+//! the file, reads it again, and replaces it by a new one. What is wrong with a file never fails a planning: then everything is
+//! measured, and the plan says why ([`Measurements::cache_note`](super::Measurements::cache_note)).
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use blocktensor::files;
 use serde::{Deserialize, Serialize};
 
 use super::super::Profiles;
@@ -16,6 +19,8 @@ use super::profile::Profile;
 
 /// How many profiles a file keeps: those that were used last.
 const MOST: usize = 20_000;
+/// How long to wait for another process that writes the file.
+const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// What a file holds.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -41,6 +46,8 @@ pub(super) struct Cache {
     contents: Contents,
     /// Profiles that were used or measured.
     touched: BTreeMap<String, Option<Profile>>,
+    /// Why the file is not used.
+    note: Option<String>,
 }
 
 impl Cache {
@@ -55,7 +62,7 @@ impl Cache {
 
     /// No file: nothing is known, nothing is kept.
     fn none() -> Cache {
-        Cache { file: None, contents: Contents::default(), touched: BTreeMap::new() }
+        Cache { file: None, contents: Contents::default(), touched: BTreeMap::new(), note: None }
     }
 
     /// The profiles in a folder.
@@ -64,13 +71,13 @@ impl Cache {
         let mut hasher = DefaultHasher::new();
         header.hash(&mut hasher);
         let file = folder.join(format!("{:016x}.json", hasher.finish()));
-        let contents = File::open(&file).and_then(|f| {
-            f.lock_shared()?;
-            read(f)
-        });
-        let contents = contents.ok().filter(|c| c.header == header);
+        let contents = match files::open_own(&file, false) {
+            Ok(opened) => read(opened).ok().filter(|c| c.header == header),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => return Cache { note: Some(note("not used", &file, &e)), ..Cache::none() },
+        };
         let contents = contents.unwrap_or(Contents { header, ..Contents::default() });
-        Cache { file: Some(file), contents, touched: BTreeMap::new() }
+        Cache { file: Some(file), contents, touched: BTreeMap::new(), note: None }
     }
 
     /// What is known of this key: a profile, or that it cannot run.
@@ -85,13 +92,18 @@ impl Cache {
         self.touched.insert(key, profile);
     }
 
-    /// Writes what was used and measured beside what the file has by now.
-    pub(super) fn save(self) {
-        if let Some(file) = &self.file {
-            // A folder that cannot be written costs the next planning time, nothing else.
-            let _ = write(file, &self.contents.header, self.touched);
-        }
+    /// Writes what was used and measured beside what the file has by now. Returns why the file was not used or not written.
+    pub(super) fn save(self) -> Option<String> {
+        let Some(file) = &self.file else { return self.note };
+        let written = write(file, &self.contents.header, self.touched);
+        written.err().map(|e| note("not kept", file, &e))
     }
+}
+
+/// A line for the plan's text.
+fn note(what: &str, file: &Path, why: &std::io::Error) -> String {
+    let remedy = "repair that, or name another folder in BLOCKTENSOR_CACHE";
+    format!("profiles: {what}: {}: {why}; {remedy}", file.display())
 }
 
 fn read(mut file: File) -> std::io::Result<Contents> {
@@ -104,8 +116,7 @@ fn write(path: &Path, header: &str, touched: BTreeMap<String, Option<Profile>>) 
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
-    file.lock()?;
+    let file = files::lock_own(path, LOCK_WAIT)?;
     // Another process may have written since.
     let mut contents = read(file.try_clone()?).ok().filter(|c| c.header == header).unwrap_or_default();
     contents.header = header.to_string();
@@ -122,9 +133,8 @@ fn write(path: &Path, header: &str, touched: BTreeMap<String, Option<Profile>>) 
             !goes
         });
     }
-    file.rewind()?;
-    file.set_len(0)?;
-    file.write_all(serde_json::to_string(&contents)?.as_bytes())
+    let text = serde_json::to_string(&contents)?;
+    files::replace(path, |out| out.write_all(text.as_bytes()))
 }
 
 /// What a time depends on beside what runs: processor, caches, engine, versions.

@@ -41,6 +41,14 @@ fn is_same(network: &Network, a: &Choice, b: &Choice) -> bool {
         && data(network, a).map(|(_, desc)| desc).eq(data(network, b).map(|(_, desc)| desc))
 }
 
+/// Which of the candidates this choice of a plan in one layout is.
+pub(super) fn position(network: &Network, candidates: &[Choice], choice: &Choice) -> Option<usize> {
+    // Such a plan leaves it to the node how it computes.
+    let runs = |other: &Choice| Choice { computes: choice.computes, ..other.clone() };
+    let direct = |other: &Choice| other.computes.is_none_or(|c| c == algorithms::Computes::DIRECT);
+    candidates.iter().position(|other| direct(other) && is_same(network, &runs(other), choice))
+}
+
 /// Whether one is the other without a reorder.
 pub(super) fn is_free(from: &TensorDesc, to: &TensorDesc) -> bool {
     from == to || same_order(from, to)

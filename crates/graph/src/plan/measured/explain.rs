@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Measurements;
+use crate::plan::Layouts;
 
 /// **Seconds** as microseconds.
 fn micro(seconds: f64) -> String {
@@ -39,7 +40,16 @@ impl fmt::Display for Measurements {
             true => "no choice costs less".to_string(),
             false => format!("not proven: no choice costs less than {}", micro(self.lower_bound)),
         };
-        writeln!(f, "sum of nodes and reorders: {}, {proven}", micro(self.cost))?;
+        let cost = micro(self.cost);
+        match self.kept {
+            Layouts::Measured => writeln!(f, "sum of nodes and reorders: {cost}, {proven}")?,
+            _ => {
+                let is_timed = self.plans.iter().any(|(layouts, _)| *layouts == Layouts::Measured);
+                let why = if is_timed { "as a whole it takes longer" } else { "it does not run as a whole" };
+                write!(f, "the mixture with the least sum of nodes and reorders: {cost}, {proven}; ")?;
+                writeln!(f, "it is not kept, because {why}")?;
+            }
+        }
         for (layouts, seconds) in &self.plans {
             let kept = if *layouts == self.kept { ", the fastest: kept" } else { "" };
             writeln!(f, "a run with {} layouts: {}{kept}", layouts.name(), micro(*seconds))?;

@@ -40,12 +40,14 @@ const LARGEST_TABLE: usize = 1 << 22;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measurements {
     /// For each node of the network, in order, what was known of it.
+    ///
+    /// The plan that stayed is the mixture with the smallest sum, or a plan in one layout if that runs faster as a whole.
     pub nodes: Vec<NodeMeasurement>,
-    /// The sum of the costs of the choice, in **seconds**: nodes and reorders.
+    /// The sum of the costs of the mixture, in **seconds**: nodes and reorders.
     pub cost: f64,
     /// No choice among the candidates has a smaller sum, in **seconds**.
     pub lower_bound: f64,
-    /// Whether the choice has the smallest sum of all. `false` if the network was too entangled to know.
+    /// Whether the mixture has the smallest sum of all. `false` if the network was too entangled to know.
     pub proven: bool,
     /// The least time of a run of each plan that was timed, in **seconds**.
     pub plans: Vec<(Layouts, f64)>,
@@ -53,6 +55,9 @@ pub struct Measurements {
     pub kept: Layouts,
     /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`]), and no plan was timed.
     pub estimated: bool,
+    /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
+    #[serde(skip)]
+    pub cache_note: Option<String>,
 }
 
 impl Measurements {
@@ -64,7 +69,7 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated }
+        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, cache_note: None }
     }
 }
 
@@ -75,7 +80,7 @@ pub struct NodeMeasurement {
     pub name: String,
     /// Its op.
     pub op: String,
-    /// The candidates, the chosen one first.
+    /// The candidates, the one that runs first.
     pub candidates: Vec<CandidateMeasurement>,
 }
 
@@ -87,7 +92,7 @@ pub struct CandidateMeasurement {
     /// How it computes, where the plan decides that: `winograd4, weights transformed ahead`.
     #[serde(default)]
     pub algorithm: Option<String>,
-    /// What runs, of the chosen candidate, if its weights are packed.
+    /// What runs, of the first candidate, if its weights are packed.
     pub implementation: Option<String>,
     /// The median of its times, in **seconds**. `None` if it cannot run, or is a view.
     pub seconds: Option<f64>,
@@ -136,9 +141,10 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         };
         build::uniform(network, target, &packs, layouts, passes.clone())
     };
+    let chosen: Vec<Option<usize>> = solution.values.iter().copied().map(Some).collect();
     if estimated {
         let plan = build(Layouts::Measured)?;
-        let nodes = report(network, &candidates, &solution.values, &packs, &profiles);
+        let nodes = report(network, &candidates, &chosen, &plan, &profiles);
         let measurements = Measurements::of(nodes, &solution, estimated, vec![], Layouts::Measured);
         return Ok(Plan { measurements: Some(measurements), ..plan });
     }
@@ -164,10 +170,18 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
             (layouts.into_iter().zip(seconds).collect(), plan)
         }
     };
-    cache.save();
+    let cache_note = cache.save();
     let kept = times[least(&times.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>())].0;
-    let nodes = report(network, &candidates, &solution.values, &packs, &profiles);
-    let measurements = Measurements::of(nodes, &solution, estimated, times, kept);
+    let runs = match kept {
+        Layouts::Measured => chosen,
+        _ => {
+            let lists = candidates.iter().zip(&plan.recipe.choices);
+            lists.map(|(list, choice)| candidates::position(network, list, choice)).collect()
+        }
+    };
+    let nodes = report(network, &candidates, &runs, &plan, &profiles);
+    let measurements =
+        Measurements { cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
 }
 
@@ -209,16 +223,16 @@ fn in_layouts(name: &str, layouts: Layouts) -> String {
     format!("{name} with {} layouts", layouts.name())
 }
 
+/// What was measured of each node. `runs` says which candidate the plan runs: `None` if it is none of them.
 fn report(
     network: &Network,
     all: &[Vec<Choice>],
-    values: &[usize],
-    packs: &Packs,
+    runs: &[Option<usize>],
+    plan: &Plan,
     profiles: &NodeProfiles,
 ) -> Vec<NodeMeasurement> {
     let of = |node: usize| {
-        let candidate = |k: usize| {
-            let choice = &all[node][k];
+        let measured = |choice: &Choice, profile: Option<Profile>| {
             let name = |list: Vec<&TensorDesc>| {
                 list.into_iter().map(TensorDesc::layout_name).collect::<Vec<_>>().join(", ")
             };
@@ -229,20 +243,21 @@ fn report(
                     name(choice.outputs.iter().collect())
                 ),
                 algorithm: choice.computes.map(Computes::name),
-                implementation: packs.implementation(node, choice).filter(|_| k == values[node]),
-                seconds: profiles[node][k].map(|p| p.median),
+                implementation: None,
+                seconds: profile.map(|p| p.median),
             }
         };
-        let mut order: Vec<usize> = (0..all[node].len()).collect();
-        order.sort_by(|&a, &b| {
-            let rank = |k: usize| (k != values[node], profiles[node][k].map_or(f64::INFINITY, |p| p.median));
-            let (a, b) = (rank(a), rank(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        });
+        let choice = &plan.recipe.choices[node];
+        let first = runs[node].map_or(measured(choice, None), |k| measured(&all[node][k], profiles[node][k]));
+        let first = CandidateMeasurement { implementation: choice.implementation.clone(), ..first };
+        let mut others: Vec<usize> = (0..all[node].len()).filter(|k| runs[node] != Some(*k)).collect();
+        let median = |k: usize| profiles[node][k].map_or(f64::INFINITY, |p| p.median);
+        others.sort_by(|&a, &b| median(a).total_cmp(&median(b)));
+        let others = others.into_iter().map(|k| measured(&all[node][k], profiles[node][k]));
         NodeMeasurement {
             name: network.nodes[node].name.clone(),
             op: network.nodes[node].op.op().to_string(),
-            candidates: order.into_iter().map(candidate).collect(),
+            candidates: std::iter::once(first).chain(others).collect(),
         }
     };
     (0..all.len()).map(of).collect()

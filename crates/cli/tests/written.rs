@@ -1,0 +1,142 @@
+//! The files that options name: written whole or not at all; pipes and devices directly.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Done, command, data, done, run, text};
+
+/// Each way to write a file: the arguments before its name, and an ending that it takes.
+const WAYS: [(&[&str], &str); 7] = [
+    (&["plan", "--svg"], "svg"),
+    (&["plan", "--dot"], "dot"),
+    (&["plan", "--onnx"], "onnx"),
+    (&["bench", "--runs", "1", "--trace"], "json"),
+    (&["run", "--random", "--save"], "npy"),
+    (&["run", "--random", "--save"], "safetensors"),
+    (&["pack", "--layout", "nchw", "--output"], "plan"),
+];
+
+/// The beginning of a file of packed weights, because `pack` replaces nothing else.
+const OLD: &[u8] = b"\x02\0\0\0\0\0\0\0{}old";
+
+/// The arguments that write this file.
+fn arguments(way: &[&str], file: &Path) -> Vec<String> {
+    let model = data("resnet.onnx");
+    let (command, options) = way.split_first().unwrap();
+    let all = [&[*command, &model, "--size", "batch=1"], options, &[text(file)]].concat();
+    all.iter().map(|s| s.to_string()).collect()
+}
+
+fn write(way: &[&str], file: &Path) -> Done {
+    let all = arguments(way, file);
+    run(&all.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Writes the file where no file may grow, as on a full disk.
+fn write_on_a_full_disk(way: &[&str], file: &Path) -> Done {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_blocktensor")]);
+    done(command.args(arguments(way, file)).output().unwrap())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let name = |e: std::io::Result<std::fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
+    let mut names: Vec<String> = std::fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_full_disk_leaves_the_old_file_and_no_part() {
+    for (way, ending) in WAYS {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(format!("file.{ending}"));
+        write_on_a_full_disk(way, &file).fails(2, &[way.last().unwrap(), "File too large"]);
+        assert!(names(folder.path()).is_empty(), "{way:?}");
+        std::fs::write(&file, OLD).unwrap();
+        write_on_a_full_disk(way, &file).fails(2, &[way.last().unwrap(), "File too large"]);
+        assert_eq!(std::fs::read(&file).unwrap(), OLD, "{way:?}");
+        assert_eq!(names(folder.path()).len(), 1, "{way:?}");
+    }
+}
+
+#[test]
+fn the_target_of_a_link_is_replaced() {
+    for (way, ending) in WAYS {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, link) = (folder.path().join("there"), folder.path().join(format!("link.{ending}")));
+        std::fs::create_dir(&there).unwrap();
+        std::fs::write(there.join("file"), OLD).unwrap();
+        std::os::unix::fs::symlink("there/file", &link).unwrap();
+        // A second name of the old file keeps its content: the new file is another one.
+        std::fs::hard_link(there.join("file"), folder.path().join("second")).unwrap();
+        write(way, &link).succeeds();
+        assert!(link.is_symlink(), "{way:?}");
+        assert_eq!(names(&there), ["file"]);
+        assert_ne!(std::fs::read(there.join("file")).unwrap(), OLD, "{way:?}");
+        assert_eq!(std::fs::read(folder.path().join("second")).unwrap(), OLD, "{way:?}");
+        std::fs::remove_dir_all(&there).unwrap();
+        write(way, &link).fails(2, &[way.last().unwrap(), "symbolic link to a file that does not exist"]);
+    }
+}
+
+#[test]
+fn pipes_are_written_directly() {
+    for (way, ending) in WAYS {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe: PathBuf = folder.path().join(format!("pipe.{ending}"));
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || std::fs::read(pipe).unwrap()
+        });
+        let written = write(way, &pipe);
+        if written.code != 0 {
+            // Else the reader would wait for ever.
+            drop(std::fs::OpenOptions::new().write(true).open(&pipe));
+        }
+        written.succeeds();
+        assert!(!reader.join().unwrap().is_empty(), "{way:?}");
+        assert_eq!(names(folder.path()).len(), 1);
+    }
+}
+
+#[test]
+fn devices_are_written_directly() {
+    for option in ["--svg", "--dot", "--onnx"] {
+        write(&["plan", option], Path::new("/dev/full")).fails(2, &[option, "No space left", "make room"]);
+        write(&["plan", option], Path::new("/dev/null")).succeeds();
+    }
+    let shown = write(&["plan", "--dot"], Path::new("/dev/stdout"));
+    let (drawing, plan) = (shown.succeeds().out.find("digraph"), shown.out.find("layouts: "));
+    assert!(drawing.is_some() && drawing < plan, "{}", shown.out);
+}
+
+/// A link in place of the file of measured times: the plan's text says so, or a note.
+#[test]
+fn a_profile_cache_that_is_not_used_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (cache, output) = (folder.path().join("cache"), folder.path().join("file.plan"));
+    let run = |way: &[&str]| {
+        let mut arguments = arguments(way, &output);
+        arguments.truncate(arguments.len() - usize::from(way[0] != "pack"));
+        done(command().env("BLOCKTENSOR_CACHE", &cache).args(arguments).output().unwrap())
+    };
+    assert_eq!(run(&["pack", "--output"]).succeeds().err, "");
+    let [file] = names(&cache.join("profiles")).try_into().unwrap();
+    let (file, target) = (cache.join("profiles").join(file), folder.path().join("target"));
+    std::fs::rename(&file, &target).unwrap();
+    std::os::unix::fs::symlink(&target, &file).unwrap();
+    let before = std::fs::read(&target).unwrap();
+    let said = |text: &str, start: &str| {
+        let line = text.lines().find(|line| line.contains("profiles: not used")).expect(text);
+        assert!(line.starts_with(start) && line.contains(super::support::text(&file)), "{line}");
+    };
+    said(&run(&["pack", "--output"]).succeeds().err, "note: ");
+    said(&run(&["run", "--random", "--layout", "measured"]).succeeds().err, "note: ");
+    said(&run(&["bench", "--runs", "1", "--layout", "measured"]).succeeds().err, "note: ");
+    let planned = run(&["plan", "--layout", "measured"]);
+    assert_eq!(planned.succeeds().err, "");
+    said(&planned.out, "profiles: ");
+    assert_eq!(std::fs::read(&target).unwrap(), before);
+}
