@@ -8,26 +8,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._values import Builder, Unsupported, Value
-
-TABLE: dict[str, Callable[..., Any]] = {}
-
-
-def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds a function to the table, under these names of aten."""
-
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            TABLE[name] = function
-        return function
-
-    return add
-
-
-def pair(x: int | Sequence[int], n: int) -> list[int]:
-    values = [x] if isinstance(x, int) else list(x)
-    return values * n if len(values) == 1 else values
-
+from . import _compose as _compose  # adds its entries to the table
+from ._values import TABLE, Builder, Unsupported, Value, aten, pair
 
 # Ops that take one tensor and no parameters, under the same name.
 for _name in (
