@@ -15,7 +15,7 @@ class Value:
 
     name: str
     shape: tuple[int, ...]
-    #: What an eager builder computes with.
+    #: What an eager builder computes with; of a plan's constant its elements.
     tensor: Any = None
     #: PyTorch's dtype: `f32`, or `bool` for a mask (u8 here), or `int64` for indices (s32 here).
     dtype: str = "f32"
