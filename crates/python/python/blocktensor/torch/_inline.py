@@ -73,10 +73,16 @@ def _keep_path(node: fx.Node, outer: fx.Node) -> None:
 
 
 def put_getitems_first(graph: fx.Graph) -> None:
-    """Moves what takes a list apart behind the call that makes the list, so that no list leaves a region."""
+    """Moves what takes a list apart behind the call that makes the list, so that no list leaves a region.
+
+    Items that nothing reads are removed: the indices of a pool whose values alone are used.
+    """
     for node in list(graph.nodes):
         last = node
         for user in list(node.users):
             if user.op == "call_function" and user.target is operator.getitem and user.args[0] is node:
-                last.append(user)
-                last = user
+                if user.users:
+                    last.append(user)
+                    last = user
+                else:
+                    graph.erase_node(user)

@@ -33,7 +33,8 @@ _TAKE_ANY |= _ARITHMETIC
 _MOVE = set(
     "alias contiguous clone detach lift_fresh_copy dropout flatten view reshape unflatten _unsafe_view view_as reshape_as squeeze "
     "unsqueeze permute transpose swapaxes swapdims movedim t numpy_T expand expand_as cat stack hstack vstack chunk split "
-    "split_with_sizes unbind getitem slice select narrow roll flip repeat broadcast_to tensor_split".split()
+    "split_with_sizes unbind getitem slice select narrow roll flip repeat tile repeat_interleave broadcast_to moveaxis "
+    "constant_pad_nd pad _assert_tensor_metadata".split()
 )
 
 #: The dtype of each result of an op, or the argument that it is the dtype of.
@@ -81,7 +82,8 @@ class Lowering:
 
     def lower(self, node: fx.Node) -> bool:
         """Adds a call. One that cannot be added is noted."""
-        self._node, self.name = node, op_name(node).rstrip("_")
+        name = op_name(node)
+        self._node, self.name = node, name if name.endswith("__") else name.rstrip("_")
         known = self.values.keys() | self.program.constants.keys()
         if any(x not in known for x in node.all_input_nodes):
             self.followers.add(node)
@@ -99,7 +101,11 @@ class Lowering:
             made = function(self, *args, **kwargs)
             self.values[node] = self._typed(node, made)
         except (Unsupported, Error) as e:
-            self.missing.append((node, first_line(str(e))))
+            called = node.args[0] if node.target is operator.getitem else node
+            assert isinstance(called, fx.Node)
+            self.missing.append((called, first_line(str(e))))
+            if called is not node:
+                self.followers.add(node)
             return False
         return True
 

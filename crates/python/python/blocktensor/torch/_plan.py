@@ -28,7 +28,7 @@ class Region:
 
 def _is_plain(node: fx.Node) -> bool:
     value = node.meta.get("val")
-    return isinstance(value, torch.Tensor) and value.dtype == torch.float32
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32 and all(isinstance(n, int) for n in value.shape)
 
 
 def _unsupported(program: Program) -> tuple[list[Missing], set[fx.Node]]:
