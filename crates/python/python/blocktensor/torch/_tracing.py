@@ -131,17 +131,22 @@ def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...])
 
 def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception | None:
     """What the model itself raises for the example. Its buffers and the example are left as they are."""
-    buffers = [(x, x.detach().clone()) for x in model.buffers()]
+    kept = [(x, x.detach().clone()) for _, x in attributes_of(model) if not isinstance(x, torch.nn.Parameter)]
     try:
         with torch.no_grad():
             model(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
     except Exception as own:
         return own
     finally:
-        with torch.no_grad():
-            for x, before in buffers:
-                x.copy_(before)
+        _restore(kept)
     return None
+
+
+def _restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    with torch.no_grad():
+        for x, before in tensors:
+            if not torch.equal(x, before):
+                x.copy_(before)
 
 
 _MISSING = object()
@@ -154,6 +159,7 @@ class _Attributes:
     def __init__(self, model: torch.nn.Module) -> None:
         self.modules = dict(model.named_modules())
         self._paths = {id(module): path for path, module in self.modules.items()}
+        attributes = dict(attributes_of(model))
         # Everything that a module's dictionary holds, and what its lists hold.
         self._kept = {path: dict(module.__dict__) for path, module in self.modules.items()}
         self._contents = {
@@ -162,6 +168,8 @@ class _Attributes:
             for name, x in all_of_one.items()
             if type(x) in _CONTAINERS
         }
+        # `torch.export` computes with tensor attributes themselves where a forward writes into them.
+        self._tensors = [(x, x.detach().clone()) for x in attributes.values() if not isinstance(x, torch.nn.Parameter)]
         self._before: dict[tuple[str, str], Any] = {}
         self._assigned: dict[tuple[str, str], Any] = {}
 
@@ -182,6 +190,7 @@ class _Attributes:
         torch.nn.Module.__setattr__ = self._original  # type: ignore[method-assign]
         for x, before in self._contents.values():
             _refill(x, before)
+        _restore(self._tensors)
         for path, module in self.modules.items():
             for name in set(module.__dict__) - set(self._kept[path]):
                 del module.__dict__[name]
