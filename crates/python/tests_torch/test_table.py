@@ -251,6 +251,15 @@ CALLS = {
     "roll": lambda x: x.roll(3),
     "slices": lambda x: (x[:, -2:] * 1, x[:, :-1] * 1, x[:, 5:] * 1, x[..., None, -1] * 1, x.select(-1, -2) * 1),
     "pools": lambda x: (F.adaptive_max_pool2d(x, 1), F.adaptive_avg_pool2d(x, (None, 2)), F.max_pool2d(x, 3, 1, 1, ceil_mode=True)),
+    "no_batch": lambda x: (
+        F.conv2d(x[0], torch.ones(3, 4, 2, 2), padding="same"),
+        F.conv_transpose2d(x[0], torch.ones(4, 3, 2, 2)),
+        F.max_pool2d(x[0], 2),
+        F.avg_pool2d(x[0], 2),
+        F.adaptive_avg_pool2d(x[0], 2),
+        F.adaptive_max_pool2d(x[0], 2),
+    ),
+    "extremes": lambda x: (torch.maximum(x, torch.tensor(0)), torch.minimum(x, torch.tensor(0.5))),
     "causal": lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True),
     "attention_mask": lambda x: F.scaled_dot_product_attention(x, x, x, torch.eye(6).roll(1).bool()),
     "attention_masked_row": lambda x: F.scaled_dot_product_attention(x, x, x, (torch.arange(6) > 0)[:, None].expand(6, 6)),
@@ -274,6 +283,7 @@ def test_masks_and_indices_keep_their_dtypes_in_a_file(tmp_path):
 REFUSED = {
     "a_result_of_int64": (lambda x: torch.where(x > 0, 1, 0), "its result is of torch.int64"),
     "a_sum_of_a_mask": (lambda x: (x > 0).sum(), r"argument `self`: got a tensor of torch.bool.*\.float\(\)"),
+    "indices_as_numbers": (lambda x: x.argmax(1) + 1, r"an operand of int64.*\.float\(\)"),
     "f64": (lambda x: x.double() * 2, "a conversion from f32 to torch.float64"),
     "sum_in_f64": (lambda x: x.sum(dtype=torch.float64), "its result is of torch.float64"),
     "rounding_mode": (lambda x: torch.div(x, 2, rounding_mode="floor"), "argument `rounding_mode`: got 'floor'"),
@@ -282,8 +292,8 @@ REFUSED = {
     "a_mask_as_index": (lambda x: x[:, torch.tensor([True, False, True, True])], "a mask"),
     "sizes_of_data": (lambda x: x.nonzero(), "depends on data"),
     "big_numbers": (lambda x: x.index_select(1, torch.tensor([2**40]).clamp(max=2**40)), "more than 32 bits"),
-    "a_tensor_as_slope": (lambda x: torch.special.i0(x), "no op of blocktensor is for it"),
-    "a_bound_of_a_tensor": (lambda x: F.leaky_relu(x, x.mean().item()), "a number that depends on data"),
+    "no_op": (lambda x: torch.special.i0(x), "no op of blocktensor is for it"),
+    "a_slope_of_the_data": (lambda x: F.leaky_relu(x, x.mean().item()), "a number that depends on data"),
 }
 
 

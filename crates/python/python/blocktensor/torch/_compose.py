@@ -25,7 +25,7 @@ def as_f32(b: Builder, x: Value) -> Value:
     if x.dtype == "bool":
         return b.op("where", condition=x, a=filled(1), b=filled(0))
     if x.dtype != "f32":
-        raise Unsupported(f"a tensor of {x.dtype}; plans compute in f32")
+        raise Unsupported(f"an operand of {x.dtype}; plans compute in f32, convert it with `.float()`")
     return x
 
 
@@ -50,10 +50,10 @@ def _comparison(op: str) -> Callable[..., Value]:
     return compare
 
 
-for _op, _long in (("eq", ""), ("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
+for _op in ("eq", "ne", "lt", "le", "gt", "ge"):
     TABLE[_op] = _comparison(_op)
-    if _long:
-        TABLE[_long] = TABLE[_op]
+for _op, _long in (("ne", "not_equal"), ("lt", "less"), ("le", "less_equal"), ("gt", "greater"), ("ge", "greater_equal")):
+    TABLE[_long] = TABLE[_op]
 
 
 @aten("isnan")

@@ -12,11 +12,11 @@ from torch import fx
 from .. import _native
 from .._errors import Error
 from .._native import Model
+from . import _table as _table  # fills the table
 from ._export import Program, module_of, op_name
 from ._promises import arguments, is_random
-from ._table import TABLE
 from ._tracing import first_line
-from ._values import Unsupported, Value
+from ._values import TABLE, Unsupported, Value
 
 #: The tensor arguments of each op, in the order of its schema.
 TENSORS: dict[str, list[str]] = {
@@ -91,7 +91,7 @@ class Lowering:
         try:
             function = TABLE.get(self.name)
             if is_random(node):
-                raise Unsupported("it draws random numbers, and a plan would repeat them; draw them outside, and pass them as an input")
+                raise Unsupported(f"it draws random numbers, and a plan would repeat them; {_draw(self.name)}")
             if function is None:
                 raise Unsupported(_without_op(node, self.name))
             args, kwargs = bind(function, node)
@@ -236,6 +236,12 @@ def _dtype(tensor: torch.Tensor) -> str:
     return {torch.float32: "f32", torch.bool: "bool", torch.int64: "int64"}.get(tensor.dtype, str(tensor.dtype))
 
 
+def _draw(name: str) -> str:
+    if "dropout" in name or name in ("rrelu", "scaled_dot_product_attention"):
+        return "pass `training=False`, or `dropout_p=0.0`"
+    return "draw them outside, and pass them as an input"
+
+
 def _without_op(node: fx.Node, name: str) -> str:
     if name in _REASONS:
         return _REASONS[name]
@@ -251,7 +257,7 @@ def bind(function: Callable[..., Any], node: fx.Node) -> tuple[list[Any], dict[s
     """
     if node.target is operator.getitem:
         return list(node.args), {}
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    parameters = list(inspect.signature(function, follow_wrapped=True).parameters.values())[1:]
     rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     options = any(p.kind is p.VAR_KEYWORD for p in parameters)
     positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and not p.name.startswith("_")]

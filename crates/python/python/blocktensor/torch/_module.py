@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,8 @@ from torch.utils.dlpack import to_dlpack
 from .._errors import InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
 from ._export import Program, export
-from ._plan import ModelPlan, checked, plan_program, views_of_results
+from ._plan import ModelPlan as ModelPlan
+from ._plan import checked, plan_program, views_of_results
 from ._promises import written
 from ._tracing import attributes_of, error
 
@@ -182,7 +183,7 @@ class BlockedModule(torch.nn.Module):
 
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The tensors in the order of the model's inputs."""
-        leaves = pytree.tree_leaves(args)
+        leaves: list[Any] = pytree.tree_leaves(args)
         program = self._program
         if program is None:
             return leaves
@@ -247,8 +248,12 @@ class BlockedModule(torch.nn.Module):
 
     def check_weights(self, model: torch.nn.Module) -> None:
         """Raises `PackMismatch` if weights of the model were edited after they were packed."""
-        now = _digests(dict(attributes_of(model)))
-        changed = [name for name, digest in self._packed.items() if now.get(name) != digest and (name in now or self._is_weight(name))]
+        self._check(dict(attributes_of(model)), self._packed)
+
+    def _check(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> None:
+        now = _digests(tensors)
+        known = {name for name in names if name in now or self._is_weight(name)}
+        changed = [name for name, digest in self._packed.items() if name in known and now.get(name) != digest]
         if changed:
             text = f"weights differ from the packed ones: {', '.join(changed[:8])}{' ...' if len(changed) > 8 else ''}"
             raise error(PackMismatch, text, "call `load_state_dict(model.state_dict())`, which packs them again")
@@ -260,7 +265,10 @@ class BlockedModule(torch.nn.Module):
         """The plain weights, by the names of the model."""
         if self._program is None:
             raise error(UnsupportedOp, "a module of a packed file has no plain weights", "keep the model's own state dict")
-        return {name: x.detach() for name, x in self._program.exported.state_dict.items()}
+        state = self._program.exported.state_dict
+        # They are the model's own tensors, which the program may have edited since.
+        self._check(state, state)
+        return {name: x.detach() for name, x in state.items()}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Packs other weights: those of the model that this module was made of are left as they are."""
@@ -275,12 +283,18 @@ class BlockedModule(torch.nn.Module):
             raise error(InvalidArgument, text, "pass the state dict of the same model")
         replaced = {name: state_dict.get(name, x).detach().to(x.dtype, copy=True) for name, x in own.items()}
         program = self._program
-        for node, name in program.state.items():
-            program.constants[node] = replaced.get(name, program.constants[node])
-        program.fold()
+        before = dict(program.constants)
+        try:
+            for node, name in program.state.items():
+                program.constants[node] = replaced.get(name, program.constants[node])
+            program.fold()
+            plan = checked(plan_program(program, self._options), self._reorders, self._partial)
+        except BaseException:
+            program.constants.update(before)
+            raise
         own.clear()
         own.update(replaced)
-        self._take(checked(plan_program(program, self._options), self._reorders, self._partial))
+        self._take(plan)
         return torch.nn.modules.module._IncompatibleKeys(missing, unexpected)
 
     def save(self, path: str | os.PathLike[str]) -> None:

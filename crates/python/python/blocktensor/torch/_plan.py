@@ -62,7 +62,7 @@ def views_of_results(program: Program) -> dict[fx.Node, tuple[fx.Node, list[fx.N
     results = list(dict.fromkeys(x for x in program.outputs if isinstance(x, fx.Node) and x not in program.constants))
     found = {}
     for node in results:
-        root, calls = node, []
+        root, calls = node, list[fx.Node]()
         while root not in program.inputs and is_view(root):
             calls.insert(0, root)
             root = next(x for x in root.all_input_nodes if storages(x) & storages(root))
@@ -112,8 +112,7 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any]) ->
         # A plan that is the whole model takes all inputs, in the model's order, and returns results in that order.
         inputs = list(program.inputs) if len(runs) == 1 and not stays else _inputs(program, calls)
         outputs = [x for x in returned if x in inside]
-        outputs += [n for n in calls if n not in returned and any(user not in inside and user in program.position for user in n.users)]
-        outputs = [n for n in outputs if n in returned or any(u not in inside and u.op != "output" for u in n.users)]
+        outputs += [n for n in calls if n not in returned and any(user not in inside and user.op != "output" for user in n.users)]
         plan = None if stays else _planned(program, inputs, calls, outputs, options)
         regions.append(Region(inputs, outputs, calls, plan))
     return regions
@@ -138,7 +137,8 @@ def _line(missing: Missing) -> str:
 
 
 def _call(node: fx.Node) -> str:
-    return str(node.target) if isinstance(node.target, torch._ops.OpOverload) else str(getattr(node.target, "__name__", node.target))
+    target = node.target
+    return str(target) if isinstance(target, torch._ops.OpOverload) else str(getattr(target, "__name__", target))
 
 
 class ModelPlan:

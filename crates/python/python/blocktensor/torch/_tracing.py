@@ -109,8 +109,8 @@ def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.expor
         raise _explained(e, model, arguments) from cause
     finally:
         # All that was written meanwhile, but the graph that `torch.export` prints when it fails.
-        text = captured.getvalue()
-        sys.stderr.write(text.replace(graph, "") if graph else text)
+        text = captured.getvalue().replace(f"{graph}\n", "") if graph else captured.getvalue()
+        sys.stderr.write(text if text.strip() else "")
 
 
 def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
