@@ -1,6 +1,8 @@
 """What a model computes does not change: state, random numbers, writes into inputs, shared memory, what PyTorch keeps."""
 
 import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import blocktensor as bt
 import blocktensor.torch as btt
@@ -127,6 +129,14 @@ def test_what_a_forward_keeps_and_finds_again_is_no_state():
     fast = converted(model)
     assert model.mask is None and model.table == {} and not hasattr(model, "height")
     equal(fast(X), model(X))
+
+
+def test_models_are_converted_on_several_threads():
+    original = nn.Module.__setattr__
+    with ThreadPoolExecutor(3) as pool:
+        for fast in pool.map(lambda _: converted(lambda x: x * 2), range(6)):
+            equal(fast(X), X * 2)
+    assert nn.Module.__setattr__ is original
 
 
 # Writes into inputs, and into memory that is read by another name.
@@ -286,12 +296,13 @@ def test_results_that_are_no_calls_are_there_in_each_run():
     equal(again[6]["k"], X + 1)
 
 
-def test_inputs_in_another_order_are_not_mixed_up(tmp_path):
+def test_inputs_in_another_order_are_not_mixed_up():
     def forward(inputs):
         return inputs["b"] - inputs["a"] * 2
 
     fast, y = converted(forward, ({"a": X, "b": X + 1},)), torch.ones_like(X)
     equal(fast({"b": y, "a": X}), forward({"a": X, "b": y}))
+    equal(pickle.loads(pickle.dumps(fast))({"b": y, "a": X}), forward({"a": X, "b": y}))
     with pytest.raises(bt.InvalidArgument, match="nested in another way"):
         fast(X, y)
 

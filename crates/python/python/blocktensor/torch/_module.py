@@ -132,10 +132,13 @@ class BlockedModule(torch.nn.Module):
         options: dict[str, Any],
         reorders: int | None = None,
         partial: bool = False,
+        structures: tuple[pytree.TreeSpec, pytree.TreeSpec] | None = None,
     ) -> None:
         super().__init__()
         self.training = False
         self._program = program
+        #: How arguments and results are nested. A packed file does not have it.
+        self._structures = (program.structure, program.spec) if program is not None else structures
         self._options, self._reorders, self._partial = options, reorders, partial
         self._take(plan)
 
@@ -165,6 +168,8 @@ class BlockedModule(torch.nn.Module):
             raise _gradient()
         if isinstance(self.plan, Plan):
             results = [_shared(t, leaves) for t in self.plan.run(*leaves)]
+            if self._structures is not None:
+                return pytree.tree_unflatten(results, self._structures[1])
             return results[0] if len(results) == 1 else tuple(results)
         assert self._program is not None
         program = self._program
@@ -184,19 +189,19 @@ class BlockedModule(torch.nn.Module):
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The tensors in the order of the model's inputs."""
         leaves: list[Any] = pytree.tree_leaves(args)
-        program = self._program
-        if program is None:
+        if self._structures is None:
             return leaves
-        if len(leaves) != len(program.inputs):
-            text = f"argument `input`: got {len(leaves)} tensors, but the module takes {len(program.inputs)}"
+        structure, program = self._structures[0], self._program
+        if len(leaves) != structure.num_leaves:
+            text = f"argument `input`: got {len(leaves)} tensors, but the module takes {structure.num_leaves}"
             raise error(InvalidArgument, text, "pass inputs like the example's")
-        if pytree.tree_structure(args) != program.structure:
+        if pytree.tree_structure(args) != structure:
             try:
-                leaves = program.structure.flatten_up_to(args)
+                leaves = structure.flatten_up_to(args)
             except ValueError:
                 text = "argument `input`: got arguments that are nested in another way than the example's"
                 raise error(InvalidArgument, text, "pass inputs like the example's") from None
-        for x, node in zip(leaves, program.inputs, strict=True) if self._checks_inputs else ():
+        for x, node in zip(leaves, program.inputs, strict=True) if program is not None and self._checks_inputs else ():
             like = node.meta["val"]
             if not isinstance(x, torch.Tensor) or x.shape != like.shape or x.dtype != like.dtype:
                 got = f"{list(x.shape)} {x.dtype}" if isinstance(x, torch.Tensor) else type(x).__name__
@@ -312,16 +317,28 @@ class BlockedModule(torch.nn.Module):
         return self.plan.regions[0].plan
 
     def __reduce__(self) -> Any:
-        return _of_plan, (self._only_plan(),)
+        return _of_plan, (self._only_plan(), self._structures)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "BlockedModule":
+        """What `.to(...)`, `.double()` and `.cuda()` call: weights stay packed, for f32 on the CPU."""
+        made = fn(torch.zeros(1))
+        if made.dtype != torch.float32 or made.device.type != "cpu":
+            text = f"argument `to`: got {made.dtype} on {made.device}, but packed modules compute in f32 on the CPU"
+            raise error(InvalidArgument, text, "convert the model itself")
+        return self
 
     def extra_repr(self) -> str:
         return repr(self.plan).split("\n")[0]
 
 
-def _of_plan(plan: Plan) -> BlockedModule:
-    return BlockedModule(None, plan, {})
+def _of_plan(plan: Plan, structures: Any = None) -> BlockedModule:
+    return BlockedModule(None, plan, {}, structures=structures)
 
 
 def load(path: str | os.PathLike[str], *, threads: int | None = None) -> BlockedModule:
-    """The module in a file that `BlockedModule.save` wrote. Its outputs are a tensor, or a tuple."""
+    """The module in a file that `BlockedModule.save` wrote.
+
+    It takes the tensors of the model's arguments one by one, in the example's order, and returns a tensor or a flat tuple: a file
+    does not say how they were nested. Pickle does.
+    """
     return _of_plan(load_plan(path, threads=threads))

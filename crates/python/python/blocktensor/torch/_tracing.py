@@ -3,6 +3,7 @@
 import contextlib
 import io
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,11 +46,15 @@ def _told(e: BaseException) -> str:
     return f"{type(e).__name__}: {line}" if line else type(e).__name__
 
 
+#: One at a time: what `_Attributes` watches and where stderr goes is the process's.
+_ONE = threading.RLock()
+
+
 def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
     """The model's calls for these arguments."""
     _check_model(model)
     _check_example(arguments)
-    with _Attributes(model) as kept:
+    with _ONE, _Attributes(model) as kept:
         exported = _exported(model, arguments)
         first = kept.changed()
         if first:
