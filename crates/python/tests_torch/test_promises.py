@@ -2,10 +2,13 @@
 
 import copy
 import pickle
+import random
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import blocktensor as bt
 import blocktensor.torch as btt
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -74,6 +77,22 @@ def test_random_calls_are_refused_by_name_or_drawn_in_each_run(name):
     equal(got, wanted)
 
 
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize(
+    ("source", "function"),
+    [
+        ("random", lambda x: x * random.random()),
+        ("numpy.random", lambda x: x * float(np.random.rand())),
+        ("seeds PyTorch's generator", lambda x: (torch.manual_seed(0), x + torch.rand(8))[1]),
+    ],
+)
+def test_generators_outside_of_the_graph_are_refused_and_left_as_they_were(source, function, partial):
+    before = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
+    with pytest.raises(bt.UnsupportedOp, match=source):
+        converted(function, partial=partial)
+    assert before == (random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist())
+
+
 def test_factories_that_are_not_random_and_dropout_in_inference_are_folded():
     def forward(x):
         y = x + torch.arange(8.0) + torch.linspace(0, 1, 8) + torch.full((8,), 2.0) + torch.zeros(1) + torch.ones_like(x)
@@ -101,6 +120,9 @@ STATE = {
     "first_number": One(lambda s, x: (setattr(s, "n", getattr(s, "n", 0) + 1), x * s.n)[1]),
     "memory": One(lambda s, x: (setattr(s, "n", x if s.n is None else s.n * 0.5 + x), s.n * 1)[1], n=None),
     "list": One(lambda s, x: (s.n.append(1), x * len(s.n))[1], n=[]),
+    "nested": One(lambda s, x: (s.n["k"][0].append(1), x * len(s.n["k"][0]))[1], n={"k": [[]]}),
+    "object": One(lambda s, x: (setattr(s.n, "count", s.n.count + 1), x * s.n.count)[1], n=SimpleNamespace(count=0)),
+    "tensors_in_a_list": One(lambda s, x: (s.n[0].add_(1), x * s.n[0])[1], n=[torch.zeros(1)]),
     "dict": One(lambda s, x: (s.n.update(k=s.n["k"] + 1), x * s.n["k"])[1], n={"k": 0}),
 }
 
@@ -110,7 +132,7 @@ STATE = {
 def test_a_model_with_state_is_refused_and_left_as_it_was(name, partial):
     model = STATE[name]
     before, attributes = copy.deepcopy(model.state_dict()), copy.deepcopy(getattr(model, "n", "none"))
-    with pytest.raises(bt.UnsupportedOp, match="`[nv]`.* depends on the runs before it"):
+    with pytest.raises(bt.UnsupportedOp, match="`(n|v|tensor)`.* depends on the runs before it"):
         converted(model, partial=partial)
     assert all(torch.equal(x, before[key]) for key, x in model.state_dict().items())
     assert torch.equal(model.n, attributes) if isinstance(attributes, torch.Tensor) else getattr(model, "n", "none") == attributes
@@ -423,6 +445,11 @@ def test_contexts_that_change_no_number_are_taken_in():
     with torch.no_grad():
         equal(fast(X), model(X))
     assert "conv" in repr(fast.plan)
+
+
+def test_calls_under_vmap_are_refused_by_name():
+    with pytest.raises(bt.UnsupportedOp, match="cannot run"):
+        converted(lambda x: torch.func.vmap(lambda y: y * 2)(x))
 
 
 def in_bfloat16(x):

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
 from ._inline import inline, put_getitems_first
-from ._promises import Refused, is_random, only_changes_metadata, op_name, read_later, storages, written
+from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
 from ._tracing import error, trace
 
 #: Calls whose result does not depend on the elements of their operand.
@@ -147,6 +147,8 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
     for target in targets:
         if op_name(node) in ("detach_", "requires_grad_"):
             continue
+        if is_unknown(target):
+            return "it writes into memory that cannot be followed; write the call without the context around it, or out of place"
         family = program.family(target)
         for owner in family:
             if owner in program.inputs:
@@ -157,6 +159,7 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
                 )
             if owner in program.state and not only_changes_metadata(node):
                 name = program.state[owner]
+                name = "tensor" if name.startswith("lifted_tensor") else name
                 return (
                     f"it changes `{name}` of the model, so that a run depends on the runs before it, but a packed module keeps "
                     f"nothing between runs; pass `{name}` as an input and return it, or compute with a copy"

@@ -12,11 +12,12 @@ from torch.utils.dlpack import to_dlpack
 
 from .._errors import InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
+from ._attributes import attributes_of
 from ._export import Program, export
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
-from ._tracing import attributes_of, error
+from ._tracing import error
 
 
 def plan(

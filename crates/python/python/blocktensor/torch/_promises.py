@@ -80,9 +80,24 @@ def _module(node: fx.Node) -> Any:
 
 def storages(node: fx.Node) -> set[int]:
     """The memory of the call's results."""
+    return {place for x in _tensors(node) if (place := _storage(x)) is not None}
+
+
+def is_unknown(node: fx.Node) -> bool:
+    """Whether the memory of the call's results cannot be told: tensors inside `torch.func.vmap`, sparse tensors."""
+    return any(_storage(x) is None for x in _tensors(node))
+
+
+def _tensors(node: fx.Node) -> list[torch.Tensor]:
     value = node.meta.get("val")
-    leaves = value if isinstance(value, (list, tuple)) else [value]
-    return {x.untyped_storage()._cdata for x in leaves if isinstance(x, torch.Tensor)}
+    return [x for x in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(x, torch.Tensor)]
+
+
+def _storage(x: torch.Tensor) -> int | None:
+    try:
+        return int(x.untyped_storage()._cdata)
+    except (NotImplementedError, RuntimeError):
+        return None
 
 
 def overlap(x: fx.Node, y: fx.Node) -> bool:

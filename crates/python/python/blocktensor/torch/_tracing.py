@@ -4,7 +4,6 @@ import contextlib
 import io
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,6 +13,8 @@ from torch.fx.experimental import symbolic_shapes
 from torch.utils import _pytree as pytree
 
 from .._errors import InvalidArgument, UnsupportedOp
+from ._attributes import Attributes, Generators, attributes_of, restore
+from ._promises import is_random
 
 #: The most of a text of PyTorch that an error quotes: some are a whole graph.
 LONGEST = 300
@@ -54,12 +55,12 @@ def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.Ex
     """The model's calls for these arguments."""
     _check_model(model)
     _check_example(arguments)
-    with _ONE, _Attributes(model) as kept:
+    with _ONE, Attributes(model) as kept, Generators() as generators:
         exported = _exported(model, arguments)
-        first = kept.changed()
-        if first:
+        _check_generators(exported, generators.used())
+        if kept.changed():
             # Sizes and masks that a forward keeps are the same in a second run; other changes are state.
-            kept.go_on(first)
+            kept.go_on()
             with contextlib.suppress(Exception):
                 _exported(model, arguments)
             for name in kept.changed():
@@ -67,6 +68,16 @@ def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.Ex
                 remedy = "a packed module keeps nothing between runs: pass the value as an input and return it"
                 raise error(UnsupportedOp, text, remedy, op="torch.export")
     return exported
+
+
+def _check_generators(exported: torch.export.ExportedProgram, used: list[str]) -> None:
+    for name in used:
+        if name != "torch.manual_seed":
+            text = f"`forward` draws random numbers from `{name}`, and a packed module would repeat them"
+            raise error(UnsupportedOp, text, "draw them outside, and pass them as an input", op="torch.export")
+        if any(is_random(node) for node in exported.graph.nodes):
+            text = "`forward` seeds PyTorch's generator and draws random numbers, and a packed module has no seed"
+            raise error(UnsupportedOp, text, "make them once with a generator of their own, and keep them as a buffer", op="torch.export")
 
 
 def _check_model(model: Any) -> None:
@@ -143,119 +154,5 @@ def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception 
     except Exception as own:
         return own
     finally:
-        _restore(kept)
+        restore(kept)
     return None
-
-
-def _restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    with torch.no_grad():
-        for x, before in tensors:
-            if not torch.equal(x, before):
-                x.copy_(before)
-
-
-_MISSING = object()
-_CONTAINERS = (list, dict, set)
-
-
-class _Attributes:
-    """Keeps a model's attributes, those that are no weights and no modules, and tells which a forward changed."""
-
-    def __init__(self, model: torch.nn.Module) -> None:
-        self.modules = dict(model.named_modules())
-        self._paths = {id(module): path for path, module in self.modules.items()}
-        attributes = dict(attributes_of(model))
-        # Everything that a module's dictionary holds, and what its lists hold.
-        self._kept = {path: dict(module.__dict__) for path, module in self.modules.items()}
-        self._contents = {
-            (path, name): (x, x.copy())
-            for path, all_of_one in self._kept.items()
-            for name, x in all_of_one.items()
-            if type(x) in _CONTAINERS
-        }
-        # `torch.export` computes with tensor attributes themselves where a forward writes into them.
-        self._tensors = [(x, x.detach().clone()) for x in attributes.values() if not isinstance(x, torch.nn.Parameter)]
-        self._before: dict[tuple[str, str], Any] = {}
-        self._assigned: dict[tuple[str, str], Any] = {}
-
-    def __enter__(self) -> "_Attributes":
-        self._original = original = torch.nn.Module.__setattr__
-
-        def setattr_(module: torch.nn.Module, name: str, value: Any) -> None:
-            path = self._paths.get(id(module))
-            if path is not None and name not in module._buffers and name not in module._parameters:
-                if not isinstance(getattr(type(module), name, None), property) and name not in module._modules:
-                    self._assigned[path, name] = value
-            original(module, name, value)
-
-        torch.nn.Module.__setattr__ = setattr_  # type: ignore[assignment]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        torch.nn.Module.__setattr__ = self._original  # type: ignore[method-assign]
-        for x, before in self._contents.values():
-            _refill(x, before)
-        _restore(self._tensors)
-        for path, module in self.modules.items():
-            for name in set(module.__dict__) - set(self._kept[path]):
-                del module.__dict__[name]
-            module.__dict__.update(self._kept[path])
-
-    def changed(self) -> dict[str, tuple[str, str, Any]]:
-        """Attributes that are not what they were: path, name and the new value, by the full name."""
-        found = {}
-        for (path, name), value in self._assigned.items():
-            before = self._before.get((path, name), self._kept[path].get(name, _MISSING))
-            if not _same(before, value):
-                found[f"{path}.{name}" if path else name] = (path, name, value)
-        for (path, name), (x, before) in self._contents.items():
-            if not _same(self._before.get((path, name), before), x) and name not in _STANDARD:
-                found[f"{path}.{name}" if path else name] = (path, name, x.copy())
-        return found
-
-    def go_on(self, changed: dict[str, tuple[str, str, Any]]) -> None:
-        """Gives the model what a first run left, for a second one."""
-        self._assigned.clear()
-        for path, name, value in changed.values():
-            # What a trace computes are no tensors to go on with.
-            left = value
-            if any(isinstance(x, torch.Tensor) for x in pytree.tree_leaves(value)):
-                left = pytree.tree_map_only(torch.Tensor, lambda x: torch.zeros(tuple(x.shape), dtype=x.dtype), value)
-            self._before[path, name] = left
-            held = self._contents.get((path, name))
-            if held is not None and type(left) is type(held[0]):
-                _refill(held[0], left)
-                left = held[0]
-                self._before[path, name] = left.copy()
-            self.modules[path].__dict__[name] = left
-
-
-_STANDARD = set(torch.nn.Module().__dict__)
-
-
-def _refill(x: Any, contents: Any) -> None:
-    if _same(x, contents):
-        return
-    x.clear()
-    x.extend(contents) if isinstance(x, list) else x.update(contents)
-
-
-def _same(x: Any, y: Any) -> bool:
-    if x is y:
-        return True
-    if type(x) is not type(y) or isinstance(x, torch.Tensor):
-        return False
-    if isinstance(x, (list, tuple)):
-        return len(x) == len(y) and all(map(_same, x, y))
-    if isinstance(x, dict):
-        return list(x) == list(y) and all(_same(x[k], y[k]) for k in x)
-    return isinstance(x, (int, float, str, bytes, bool, set, torch.dtype, torch.device)) and bool(x == y)
-
-
-def attributes_of(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
-    """Parameters, buffers and tensor attributes by name."""
-    for path, module in model.named_modules():
-        for table in (module._parameters, module._buffers, module.__dict__):
-            for name, x in table.items():
-                if isinstance(x, torch.Tensor):
-                    yield f"{path}.{name}" if path else name, x
