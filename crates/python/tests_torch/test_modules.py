@@ -1,5 +1,6 @@
 """Small models through `torch.export`: PyTorch's own answers, what is refused, weights, files."""
 
+import copy
 import pickle
 
 import blocktensor as bt
@@ -206,11 +207,22 @@ def test_files_and_pickle(net, tmp_path):
     fast = btt.to_blocked(net, X)
     wanted = fast(X)
     fast.save(tmp_path / "net.plan")
-    for again in [btt.load(tmp_path / "net.plan"), pickle.loads(pickle.dumps(fast))]:
+    loaded, unpickled, copied = btt.load(tmp_path / "net.plan"), pickle.loads(pickle.dumps(fast)), copy.deepcopy(fast)
+    assert all(torch.equal(x, y) for x, y in zip(loaded(X), wanted.values(), strict=True))
+    for again in (unpickled, copied):
         got = again(X)
-        assert torch.equal(got[0], wanted["features"]) or torch.equal(got[0], wanted["logits"])
+        assert list(got) == list(wanted) and all(torch.equal(got[name], wanted[name]) for name in wanted)
+    for again in (loaded, unpickled, copied):
         with pytest.raises(bt.UnsupportedOp, match="no plain weights"):
             again.state_dict()
+
+
+def test_packed_modules_stay_f32_on_the_cpu(net):
+    fast = nn.Sequential(btt.to_blocked(net, X))
+    assert fast.float().cpu() is fast
+    for convert in (fast.double, lambda: fast.to("meta"), fast.half):
+        with pytest.raises(bt.InvalidArgument, match="packed modules compute in f32 on the CPU"):
+            convert()
 
 
 def test_inputs_are_checked(net):

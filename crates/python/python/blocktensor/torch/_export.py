@@ -5,19 +5,18 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from .._errors import InvalidArgument, UnsupportedOp
+from .._errors import UnsupportedOp
+from ._inline import inline, put_getitems_first
+from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
+from ._tracing import error, trace
 
 #: Calls whose result does not depend on the elements of their operand.
-FACTORIES = {"new_zeros", "new_ones", "new_full", "zeros_like", "ones_like", "full_like"}
+FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like".split())
 
-
-def error(kind: type[Any], text: str, remedy: str, op: str | None = None) -> Exception:
-    """An exception with its fields."""
-    made = kind(f"{text}; {remedy}")
-    made.op, made.remedy = op, remedy
-    return made  # type: ignore[no-any-return]
+__all__ = ["Program", "error", "export", "is_in_place", "module_of", "op_name"]
 
 
 @dataclass
@@ -26,29 +25,40 @@ class Program:
 
     name: str
     exported: torch.export.ExportedProgram
-    #: The user's inputs, in order.
+    #: How the user's arguments are nested, and their tensors in order.
+    structure: pytree.TreeSpec
     inputs: list[fx.Node]
-    #: Calls that depend on an input, in order.
+    #: Calls that depend on an input, or are random, in order.
     nodes: list[fx.Node]
     #: Values that depend on weights alone.
     constants: dict[fx.Node, Any]
+    #: The calls that computed them, in order.
+    folded: list[fx.Node]
     #: What the model returns, and how it is nested.
     outputs: list[Any]
     spec: pytree.TreeSpec
+    #: Calls whose effect a packed module cannot have: not even where PyTorch runs them.
+    refused: list[Refused]
+    #: The model's own name of a parameter, a buffer, or a tensor attribute.
+    state: dict[fx.Node, str] = field(default_factory=dict)
     #: The place of each call.
     position: dict[fx.Node, int] = field(default_factory=dict)
+    #: The calls whose results share a memory.
+    sharing: dict[int, list[fx.Node]] = field(default_factory=dict)
+
+    def family(self, node: fx.Node) -> list[fx.Node]:
+        """All that shares memory with the results of a call, and the call itself."""
+        return list(dict.fromkeys(x for place in storages(node) for x in self.sharing.get(place, [])))
+
+    def fold(self) -> None:
+        """Computes the constants again, after those of the model's state were replaced."""
+        for node in self.folded:
+            self.constants[node] = _computed(node, self.constants)
 
 
 def is_in_place(node: fx.Node) -> bool:
-    """Whether the call writes into its first operand: `relu_`."""
-    return op_name(node).endswith("_")
-
-
-def op_name(node: fx.Node) -> str:
-    """`relu_` of `aten.relu_.default`."""
-    target = node.target
-    packet = getattr(target, "overloadpacket", None)
-    return str(packet.__name__ if packet is not None else getattr(target, "__name__", target))
+    """Whether the call writes into an operand: `relu_`."""
+    return bool(written(node))
 
 
 def module_of(node: fx.Node) -> str:
@@ -64,77 +74,120 @@ def as_arguments(example: Any) -> tuple[Any, ...]:
 
 def export(model: torch.nn.Module, example: Any) -> Program:
     """Exports the model, without decompositions."""
-    training = [name or type(model).__name__ for name, module in model.named_modules() if module.training]
-    if training:
-        text = f"argument `model`: got {', '.join(training[:3])} in training mode, but plans are for inference"
-        raise error(InvalidArgument, text, "call `model.eval()` first")
     arguments = as_arguments(example)
-    for x in pytree.tree_leaves(arguments):
-        if not isinstance(x, torch.Tensor) or x.dtype != torch.float32 or x.device.type != "cpu":
-            text = f"argument `example`: got {type(x).__name__} {getattr(x, 'dtype', '')}, but inputs are f32 tensors on the CPU"
-            raise error(InvalidArgument, text, "pass such tensors")
-    try:
-        with torch.no_grad():
-            exported = torch.export.export(model, arguments, strict=False)
-    except Exception as e:
-        first = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
-        text = f"`torch.export` cannot follow the model: {first}"
-        remedy = "control flow that depends on data has no plan: export the parts around it, or use `swap`"
-        raise error(UnsupportedOp, text, remedy, op="torch.export") from e
-    return _program(type(model).__name__, exported)
+    exported = trace(model, arguments)
+    inline(exported.graph_module)
+    put_getitems_first(exported.graph)
+    return _program(type(model).__name__, exported, pytree.tree_structure(arguments))
 
 
-def _program(name: str, exported: torch.export.ExportedProgram) -> Program:
-    signature = exported.graph_signature
-    constants: dict[fx.Node, Any] = {}
-    inputs, nodes, outputs = [], [], []
-    own = set()
-    for node in exported.graph.nodes:
-        if node.op == "placeholder":
-            weight = _weight(exported, signature, node.name)
-            if weight is None:
-                inputs.append(node)
-            else:
-                constants[node] = weight
-                own.add(weight.untyped_storage().data_ptr())
-        elif node.op == "output":
-            outputs = list(node.args[0])
-        elif _folds(node, constants, own):
-            constants[node] = _computed(node, constants)
-        else:
-            nodes.append(node)
-    # The first results are what a model's own state becomes: inference changes none.
-    outputs = outputs[len(outputs) - len(signature.user_outputs) :]
+def _program(name: str, exported: torch.export.ExportedProgram, structure: pytree.TreeSpec) -> Program:
     spec = exported.call_spec.out_spec
     assert spec is not None
     position = {node: i for i, node in enumerate(exported.graph.nodes)}
-    return Program(name, exported, inputs, nodes, constants, outputs, spec, position)
+    program = Program(name, exported, structure, [], [], {}, [], [], spec, [], {}, position)
+    for node in exported.graph.nodes:
+        for place in storages(node):
+            program.sharing.setdefault(place, []).append(node)
+    specs = iter(exported.graph_signature.input_specs)
+    for node in list(exported.graph.nodes):
+        if node.op == "placeholder":
+            _placeholder(program, node, next(specs))
+        elif node.op == "output":
+            program.outputs = list(node.args[0])
+        elif node.op == "get_attr":
+            program.constants[node] = _attribute(exported.graph_module, str(node.target))
+        else:
+            _call(program, node)
+    kinds = {s.kind for s in exported.graph_signature.output_specs} - {OutputKind.USER_OUTPUT}
+    # The undecomposed graph writes in place, and returns the model's own results alone.
+    assert not kinds, kinds
+    return program
 
 
-def _weight(exported: torch.export.ExportedProgram, signature: Any, name: str) -> torch.Tensor | None:
-    for table in (
-        signature.inputs_to_parameters,
-        signature.inputs_to_buffers,
-        signature.inputs_to_lifted_tensor_constants,
-    ):
-        if name in table:
-            key = table[name]
-            found = exported.state_dict.get(key)
-            return (exported.constants[key] if found is None else found).detach()
+def _placeholder(program: Program, node: fx.Node, spec: Any) -> None:
+    if spec.kind == InputKind.USER_INPUT:
+        program.inputs.append(node)
+    elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+        found = program.exported.state_dict.get(spec.target)
+        found = program.exported.constants[spec.target] if found is None else found
+        program.constants[node] = found.detach()
+        program.state[node] = spec.target
+    else:
+        text = f"`torch.export` makes {spec.kind.name.lower().replace('_', ' ')} `{spec.target or node.name}` an input of the model"
+        raise error(UnsupportedOp, text, "keep such objects out of the model's `forward`", op="torch.export")
+
+
+def _attribute(module: Any, path: str) -> Any:
+    for name in path.split("."):
+        module = getattr(module, name)
+    return module
+
+
+def _call(program: Program, node: fx.Node) -> None:
+    targets = written(node)
+    reason = _reason(program, node, targets)
+    if reason is not None:
+        program.refused.append((node, reason))
+    if _folds(program, node, targets):
+        program.folded.append(node)
+        program.constants[node] = _computed(node, program.constants)
+    else:
+        program.nodes.append(node)
+    # From here on the result stands for the target: nothing reads a tensor before and after a write by one name.
+    if targets and targets[0] is not node and storages(node) >= storages(targets[0]):
+        here = program.position[node]
+        targets[0].replace_all_uses_with(node, delete_user_cb=lambda user: program.position[user] > here)
+
+
+def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | None:
+    """Why a packed module cannot have the effect of the call."""
+    if not targets:
+        return None
+    for target in targets:
+        if op_name(node) in ("detach_", "requires_grad_"):
+            continue
+        if is_unknown(target):
+            return "it writes into memory that cannot be followed; write the call without the context around it, or out of place"
+        family = program.family(target)
+        for owner in family:
+            if owner in program.inputs:
+                name = owner.name
+                return (
+                    f"it changes the model's input `{name}` in place, but a packed module does not change its inputs; work on a "
+                    f"copy (`{name}.clone()`), or leave `inplace=True` out"
+                )
+            if owner in program.state and not only_changes_metadata(node):
+                name = program.state[owner]
+                name = "tensor" if name.startswith("lifted_tensor") else name
+                return (
+                    f"it changes `{name}` of the model, so that a run depends on the runs before it, but a packed module keeps "
+                    f"nothing between runs; pass `{name}` as an input and return it, or compute with a copy"
+                )
+        other = None if only_changes_metadata(node) else read_later(node, target, family, program.position)
+        if other is not None and not _folds(program, node, targets):
+            return f"it writes into a view of `{other.name}`, which is used later; clone the view first, or use `torch.where` or `cat`"
+    if len(targets) > 1:
+        return "it writes into several tensors; write the calls one by one"
     return None
 
 
-def _folds(node: fx.Node, constants: dict[fx.Node, Any], own: set[int]) -> bool:
-    if node.op != "call_function":
+def _folds(program: Program, node: fx.Node, targets: list[fx.Node]) -> bool:
+    if node.op != "call_function" or is_random(node):
         return False
     if op_name(node) in FACTORIES:
         return True
-    if not all(x in constants for x in node.all_input_nodes):
+    if not all(x in program.constants for x in node.all_input_nodes):
         return False
-    if is_in_place(node):
-        target = constants[node.all_input_nodes[0]]
-        return target.untyped_storage().data_ptr() not in own
-    return True
+    if not targets:
+        return True
+    family = [x for target in targets for x in program.family(target)]
+    if any(x in program.state for x in family):
+        return False
+    # All constants are computed before a run: what a run reads of this memory would be read after the write.
+    here = program.position[node]
+    readers = {user for x in family if x in program.constants for user in x.users if program.position[user] < here}
+    return all(user in program.constants for user in readers)
 
 
 def _computed(node: fx.Node, constants: dict[fx.Node, Any]) -> Any:

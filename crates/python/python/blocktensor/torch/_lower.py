@@ -1,6 +1,9 @@
 """From an exported program to a model of this package."""
 
-from collections.abc import Sequence
+import dataclasses
+import inspect
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -9,9 +12,11 @@ from torch import fx
 from .. import _native
 from .._errors import Error
 from .._native import Model
-from ._export import Program, is_in_place, module_of, op_name
-from ._table import TABLE
-from ._values import Unsupported, Value
+from . import _table as _table  # fills the table
+from ._export import Program, module_of, op_name
+from ._promises import arguments, is_random
+from ._tracing import first_line
+from ._values import TABLE, Unsupported, Value
 
 #: The tensor arguments of each op, in the order of its schema.
 TENSORS: dict[str, list[str]] = {
@@ -19,9 +24,35 @@ TENSORS: dict[str, list[str]] = {
     for schema in _native.schemas()
 }
 
-#: Calls whose result shares memory with their operand in PyTorch.
-VIEWS = set("view reshape flatten unflatten permute transpose swapaxes expand select slice squeeze unsqueeze alias".split())
-VIEWS |= {"chunk", "split", "split_with_sizes", "getitem", "t", "detach", "contiguous", "dropout", "to", "unbind"}
+_ARITHMETIC = set("add sub rsub mul div pow maximum minimum".split())
+
+#: Calls that take masks and indices, beside those that move elements.
+_TAKE_ANY = {"where", "masked_fill", "gather", "index_select", "index", "to", "_to_copy", "type_as", "scaled_dot_product_attention"}
+_TAKE_ANY |= {"logical_not", "bitwise_not", "logical_and", "logical_or", "__and__", "__or__", "bitwise_and", "bitwise_or"}
+_TAKE_ANY |= _ARITHMETIC
+_MOVE = set(
+    "alias contiguous clone detach lift_fresh_copy dropout flatten view reshape unflatten _unsafe_view view_as reshape_as squeeze "
+    "unsqueeze permute transpose swapaxes swapdims movedim t numpy_T expand expand_as cat stack hstack vstack chunk split "
+    "split_with_sizes unbind getitem slice select narrow roll flip repeat tile repeat_interleave broadcast_to moveaxis "
+    "constant_pad_nd pad _assert_tensor_metadata".split()
+)
+
+#: The dtype of each result of an op, or the argument that it is the dtype of.
+_RESULTS: dict[str, list[str]] = {
+    schema["name"]: [text.rpartition("[")[2].rstrip("]").removeprefix("as ") for _, text, _ in schema["outputs"]]
+    for schema in _native.schemas()
+}
+_DTYPES = {"u8": "bool", "s32": "int64"}
+
+#: What cannot be told from a call's name alone.
+_REASONS = {
+    "cond": "control flow that depends on data; use `torch.where`",
+    "while_loop": "control flow that depends on data",
+    "wrap_with_autocast": "a region of `torch.autocast`, which computes in other dtypes; leave it out, plans compute in f32",
+    "item": "a number that depends on data; keep it a tensor",
+    "sym_size": "a size that depends on data",
+}
+_SYMBOLIC = set("nonzero masked_select unique unique_consecutive bincount _assert_scalar _assert_async".split())
 
 Missing = tuple[fx.Node, str]
 
@@ -36,10 +67,11 @@ class Lowering:
         #: The call that each of the model's nodes is made for.
         self.origin: dict[str, fx.Node] = {}
         self.missing: list[Missing] = []
+        #: Calls that read what PyTorch computes and a plan does not take: they stay with PyTorch.
+        self.followers: set[fx.Node] = set()
         self.name = ""
         self._node: fx.Node | None = None
         self._names: set[str] = set()
-        self._root: dict[fx.Node, fx.Node] = {}
 
     def input(self, node: fx.Node) -> None:
         """Makes what a call outside of the model computes an input."""
@@ -49,22 +81,32 @@ class Lowering:
         self.values[node] = Value(name, tuple(value.shape))
 
     def lower(self, node: fx.Node) -> bool:
-        """Adds a call. One that cannot be added is noted, and its results become inputs."""
-        self._node, self.name = node, op_name(node).rstrip("_")
+        """Adds a call. One that cannot be added is noted."""
+        name = op_name(node)
+        self._node, self.name = node, name if name.endswith("__") else name.rstrip("_")
+        known = self.values.keys() | self.program.constants.keys()
+        if any(x not in known for x in node.all_input_nodes):
+            self.followers.add(node)
+            return False
         try:
             function = TABLE.get(self.name)
+            if is_random(node):
+                raise Unsupported(f"it draws random numbers, and a plan would repeat them; {_draw(self.name)}")
             if function is None:
-                raise Unsupported("no op of blocktensor is for it")
-            self._check_aliases(node)
-            args = fx.node.map_arg(node.args, self._value)
-            kwargs = fx.node.map_arg(node.kwargs, self._value)
-            made = function(self, *args, **kwargs)  # type: ignore[arg-type, misc]
-        except (Unsupported, Error, TypeError, KeyError) as e:
-            self.missing.append((node, str(e)))
+                raise Unsupported(_without_op(node, self.name))
+            args, kwargs = bind(function, node)
+            args = fx.node.map_arg(tuple(args), self._value)
+            kwargs = fx.node.map_arg(kwargs, self._value)
+            self._check_dtypes(node)
+            made = function(self, *args, **kwargs)
+            self.values[node] = self._typed(node, made)
+        except (Unsupported, Error) as e:
+            called = node.args[0] if node.target is operator.getitem else node
+            assert isinstance(called, fx.Node)
+            self.missing.append((called, first_line(str(e))))
+            if called is not node:
+                self.followers.add(node)
             return False
-        self.values[node] = made
-        if is_in_place(node):
-            self.values[node.all_input_nodes[0]] = made
         return True
 
     def output(self, name: str, value: Any) -> None:
@@ -81,20 +123,31 @@ class Lowering:
         assert self._node is not None
         tensors = TENSORS[op]
         inputs: list[tuple[str, str]] = []
+        dtypes: dict[str, str] = {}
         for name in tensors:
             given = arguments.pop(name, None)
             for x in given if isinstance(given, list) else [given]:
                 if isinstance(x, torch.Tensor):
                     x = self._constant(x)
+                if x is not None and not isinstance(x, Value):
+                    raise Unsupported(f"argument `{name}`: got {x}, but it is a tensor; pass `torch.tensor({x})`")
                 if x is not None:
                     inputs.append((name, x.name))
+                    dtypes.setdefault(name, x.dtype)
+        for name, given in arguments.items():
+            if any(isinstance(x, Value) for x in (given if isinstance(given, (list, tuple)) else [given])):
+                raise Unsupported(f"argument `{name}`: got a tensor, but it is a number in a plan; pass a number")
         node = self._unique(module_of(self._node) or self._node.name)
-        outputs = [node] if results == 1 else [f"{node}.{i}" for i in range(results)]
+        outputs = [node] if results == 1 else [self._unique(f"{node}[{i}]") for i in range(results)]
         self.model.op(node, op, inputs, arguments, outputs)
         self.origin[node] = self._node
         shapes = self.result_shapes()
         # Only the last op of a call has its shape; those before it are looked at by the table itself.
-        return [Value(name, tuple(shapes[i] if i < len(shapes) else ())) for i, name in enumerate(outputs)]
+        kinds = [_DTYPES.get(kind) or dtypes[kind] for kind in _RESULTS[op]]
+        return [
+            Value(name, tuple(shapes[i] if i < len(shapes) else ()), dtype=kinds[min(i, len(kinds) - 1)])
+            for i, name in enumerate(outputs)
+        ]
 
     def result_shapes(self) -> list[Sequence[int]]:
         assert self._node is not None
@@ -107,8 +160,7 @@ class Lowering:
 
     def result_dtype(self) -> str:
         assert self._node is not None
-        dtype = self._node.meta["val"].dtype
-        return "f32" if dtype == torch.float32 else str(dtype)
+        return _dtype(self._node.meta["val"])
 
     # Values.
 
@@ -116,21 +168,34 @@ class Lowering:
         if node in self.values:
             return self.values[node]
         constant = self.program.constants[node]
+        if self.name in _ARITHMETIC and isinstance(constant, torch.Tensor) and constant.dtype != torch.float32:
+            # PyTorch converts these to the other operand's dtype; of a scalar it takes the number.
+            return constant.item() if constant.ndim == 0 else self._constant(constant.float(), node.name)
         if isinstance(constant, torch.Tensor):
             # Kept: a weight that two calls use is one constant.
             self.values[node] = self._constant(constant, node.name)
             return self.values[node]
+        if isinstance(constant, (list, tuple)):
+            return [self._constant(x, node.name) if isinstance(x, torch.Tensor) else x for x in constant]
         return constant
 
     def _constant(self, tensor: torch.Tensor, name: str = "constant") -> Value:
-        if tensor.dtype in (torch.int64, torch.bool):
-            tensor = tensor.to(torch.int32)
-        elif tensor.dtype != torch.float32:
-            raise Unsupported(f"a constant of {tensor.dtype}; plans compute in f32")
-        name = self._unique(name)
+        dtype, name = _dtype(tensor), self._unique(name)
+        if dtype not in ("f32", "bool", "int64"):
+            raise Unsupported(f"a constant of {dtype}; plans compute in f32, convert it with `.float()`")
+        if dtype == "int64":
+            small = tensor.to(torch.int32)
+            if not torch.equal(small.long(), tensor):
+                raise Unsupported("a constant of int64 whose values need more than 32 bits; use smaller numbers")
+            tensor = small
         # A copy: what is edited later is found by `check_weights`, and never half of a plan's constants.
-        self.model.constant(name, tensor.detach().clone(memory_format=torch.contiguous_format))
-        return Value(name, tuple(tensor.shape))
+        kept = tensor.float() if dtype == "bool" else tensor.detach().clone(memory_format=torch.contiguous_format)
+        self.model.constant(name, kept)
+        made = Value(name, tuple(tensor.shape))
+        if dtype == "bool":
+            # A model's constants are f32 or s32, a mask is what a comparison gives.
+            made = self.op("ne_scalar", x=made, other=0.0)
+        return Value(made.name, tuple(tensor.shape), kept, dtype)
 
     def _unique(self, name: str) -> str:
         found, count = name, 1
@@ -140,20 +205,80 @@ class Lowering:
         self._names.add(found)
         return found
 
-    def _check_aliases(self, node: fx.Node) -> None:
-        """Refuses a call that writes into memory that a later call reads by another name."""
-        inputs = node.all_input_nodes
-        if not inputs:
+    def _check_dtypes(self, node: fx.Node) -> None:
+        """Refuses masks and indices as operands of a call that computes."""
+        if self.name in _TAKE_ANY or self.name in _MOVE:
             return
-        first = inputs[0]
-        root = self._root.get(first, first)
-        if self.name in VIEWS or is_in_place(node):
-            self._root[node] = root
-        if not is_in_place(node):
-            return
-        here = self.program.position[node]
-        # The target itself stands for the result from here on.
-        family = [n for n, r in self._root.items() if r is root and n not in (node, first)] + [root]
-        for other in family:
-            if other is not first and any(self.program.position[user] > here for user in other.users):
-                raise Unsupported(f"it writes into a view of `{other.name}`, which is used later; clone the view first")
+        for argument, value in arguments(node):
+            for x in value if isinstance(value, (list, tuple)) else [value]:
+                tensor = x.meta.get("val") if isinstance(x, fx.Node) else None
+                if isinstance(tensor, torch.Tensor) and tensor.dtype != torch.float32:
+                    text = f"argument `{argument.name}`: got a tensor of {tensor.dtype}, but plans compute in f32"
+                    raise Unsupported(f"{text}; convert it with `.float()`")
+
+    def _typed(self, node: fx.Node, made: Any) -> Any:
+        """The results with PyTorch's dtypes."""
+        like = node.meta.get("val")
+        if isinstance(made, list):
+            assert isinstance(like, (list, tuple))
+            return [self._typed_one(x, value) for x, value in zip(made, like, strict=True)]
+        return self._typed_one(made, like)
+
+    def _typed_one(self, made: Any, like: Any) -> Any:
+        if not isinstance(made, Value) or not isinstance(like, torch.Tensor):
+            return made
+        if _dtype(like) != made.dtype:
+            raise Unsupported(f"its result is of {like.dtype}; plans compute in f32, convert its operands with `.float()`")
+        return dataclasses.replace(made, shape=tuple(like.shape))
+
+
+def _dtype(tensor: torch.Tensor) -> str:
+    return {torch.float32: "f32", torch.bool: "bool", torch.int64: "int64"}.get(tensor.dtype, str(tensor.dtype))
+
+
+def _draw(name: str) -> str:
+    if "dropout" in name or name in ("rrelu", "scaled_dot_product_attention"):
+        return "pass `training=False`, or `dropout_p=0.0`"
+    return "draw them outside, and pass them as an input"
+
+
+def _without_op(node: fx.Node, name: str) -> str:
+    if name in _REASONS:
+        return _REASONS[name]
+    if name in _SYMBOLIC or not isinstance(node.target, torch._ops.OpOverload):
+        return "its result depends on data in more than its elements; plans have fixed sizes and no checks"
+    return "no op of blocktensor is for it"
+
+
+def bind(function: Callable[..., Any], node: fx.Node) -> tuple[list[Any], dict[str, Any]]:
+    """The call's arguments as a function of the table takes them: in the order of the schema of aten's op.
+
+    An argument that the function does not have may only be passed with its default.
+    """
+    if node.target is operator.getitem:
+        return list(node.args), {}
+    parameters = list(inspect.signature(function, follow_wrapped=True).parameters.values())[1:]
+    rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    options = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    positional = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and not p.name.startswith("_")]
+    named = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    schema = list(node.target._schema.arguments) if hasattr(node.target, "_schema") else []  # type: ignore[union-attr]
+    for argument, value in arguments(node):
+        place = schema.index(argument)
+        if not argument.kwarg_only and (place < len(positional) or rest):
+            args += [skipped.default_value for skipped in schema[len(args) : place]]
+            args.append(value)
+        elif argument.name in named or options:
+            kwargs[argument.name] = value
+        elif not argument.has_default_value() or argument.default_value != value:
+            raise Unsupported(f"argument `{argument.name}`: got {_shown(value)}, which no op of blocktensor takes; leave it out")
+    for p in positional[len(args) :]:
+        if p.default is p.empty and p.name not in kwargs:
+            raise Unsupported(f"a call without `{p.name}`; pass it")
+    return args, kwargs
+
+
+def _shown(value: Any) -> str:
+    return "a tensor" if isinstance(value, fx.Node) else first_line(repr(value))

@@ -8,26 +8,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._values import Builder, Unsupported, Value
+import torch
 
-TABLE: dict[str, Callable[..., Any]] = {}
-
-
-def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds a function to the table, under these names of aten."""
-
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            TABLE[name] = function
-        return function
-
-    return add
-
-
-def pair(x: int | Sequence[int], n: int) -> list[int]:
-    values = [x] if isinstance(x, int) else list(x)
-    return values * n if len(values) == 1 else values
-
+from . import _windows as _windows  # adds its entries to the table
+from ._compose import as_f32, filled, number
+from ._values import TABLE as TABLE
+from ._values import Builder, Unsupported, Value, aten, pair
 
 # Ops that take one tensor and no parameters, under the same name.
 for _name in (
@@ -46,144 +32,23 @@ def identity(b: Builder, x: Value, **options: Any) -> Value:
     return x
 
 
-@aten("dropout", "alpha_dropout", "feature_dropout")
+@aten("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout")
 def dropout(b: Builder, x: Value, p: float, train: bool) -> Value:
     if train:
         raise Unsupported("dropout in training mode; call `model.eval()`")
     return x
 
 
-@aten("to", "_to_copy")
+@aten("to", "_to_copy", "type_as")
 def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
-    if b.result_dtype() != "f32":
-        raise Unsupported(f"a conversion to {b.result_dtype()}; plans compute in f32")
-    return x
-
-
-def _conv(n: int) -> Callable[..., Value]:
-    def conv(
-        b: Builder,
-        x: Value,
-        weight: Value,
-        bias: Value | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
-        groups: int = 1,
-    ) -> Value:
-        dilations = pair(dilation, n)
-        if isinstance(padding, str):
-            kernel = weight.shape[2:]
-            total = [d * (k - 1) if padding == "same" else 0 for d, k in zip(dilations, kernel, strict=True)]
-            if any(t % 2 for t in total):
-                # The odd one goes to the end, as in PyTorch.
-                pads = [p for t in reversed(total) for p in (t // 2, t - t // 2)]
-                x, total = b.op("pad", x=x, padding=pads), [0] * n
-            padding = [t // 2 for t in total]
-        return b.op(
-            f"conv{n}d",
-            x=x,
-            weights=weight,
-            bias=bias,
-            stride=pair(stride, n),
-            padding=pair(padding, n),
-            dilation=dilations,
-            groups=groups,
-        )
-
-    return conv
-
-
-def _conv_transpose(n: int) -> Callable[..., Value]:
-    def conv(
-        b: Builder,
-        x: Value,
-        weight: Value,
-        bias: Value | None = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        output_padding: Any = 0,
-        groups: int = 1,
-        dilation: Any = 1,
-    ) -> Value:
-        return b.op(
-            f"conv_transpose{n}d",
-            x=x,
-            weights=weight,
-            bias=bias,
-            stride=pair(stride, n),
-            padding=pair(padding, n),
-            output_padding=pair(output_padding, n),
-            groups=groups,
-            dilation=pair(dilation, n),
-        )
-
-    return conv
-
-
-def _max_pool(n: int) -> Callable[..., Value]:
-    def pool(
-        b: Builder,
-        x: Value,
-        kernel_size: Any,
-        stride: Any = (),
-        padding: Any = 0,
-        dilation: Any = 1,
-        ceil_mode: bool = False,
-    ) -> Value:
-        return b.op(
-            f"max_pool{n}d",
-            x=x,
-            kernel=pair(kernel_size, n),
-            stride=pair(stride or kernel_size, n),
-            padding=pair(padding, n),
-            dilation=pair(dilation, n),
-            ceil_mode=ceil_mode,
-        )
-
-    return pool
-
-
-def _avg_pool(n: int) -> Callable[..., Value]:
-    def pool(
-        b: Builder,
-        x: Value,
-        kernel_size: Any,
-        stride: Any = (),
-        padding: Any = 0,
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> Value:
-        if divisor_override is not None:
-            raise Unsupported("`divisor_override`; scale the result of an average instead")
-        return b.op(
-            f"avg_pool{n}d",
-            x=x,
-            kernel=pair(kernel_size, n),
-            stride=pair(stride or kernel_size, n),
-            padding=pair(padding, n),
-            ceil_mode=ceil_mode,
-            count_include_pad=count_include_pad,
-        )
-
-    return pool
-
-
-def _adaptive(op: str, n: int) -> Callable[..., Value]:
-    def pool(b: Builder, x: Value, output_size: Any) -> Value:
-        return b.op(f"{op}{n}d", x=x, output=pair(output_size, n))
-
-    return pool
-
-
-for _n in (1, 2, 3):
-    TABLE[f"conv{_n}d"] = _conv(_n)
-    TABLE[f"conv_transpose{_n}d"] = _conv_transpose(_n)
-    TABLE[f"max_pool{_n}d"] = _max_pool(_n)
-    TABLE[f"avg_pool{_n}d"] = _avg_pool(_n)
-    TABLE[f"adaptive_avg_pool{_n}d"] = _adaptive("adaptive_avg_pool", _n)
-TABLE["conv_transpose2d"] = _conv_transpose(2)
+    wanted = b.result_dtype()
+    if x.dtype == wanted:
+        return x
+    if x.dtype == "bool" and wanted == "f32":
+        return as_f32(b, x)
+    if x.dtype == "f32" and wanted == "bool":
+        return b.op("ne_scalar", x=x, other=0.0)
+    raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, leave it out")
 
 
 @aten("batch_norm")
@@ -271,26 +136,38 @@ def attention(
     q: Value,
     k: Value,
     v: Value,
-    attn_mask: Value | None = None,
+    attn_mask: Any = None,
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Value:
-    if is_causal or enable_gqa or dropout_p:
-        raise Unsupported("causal or grouped attention; write it as matmul and softmax")
+    if enable_gqa or dropout_p:
+        raise Unsupported("grouped attention, or attention with dropout; write it as matmul and softmax")
+    if is_causal:
+        attn_mask = torch.ones(q.shape[-2], k.shape[-2], dtype=torch.bool).tril()
     rank = len(k.shape)
     keys = b.op("transpose", x=k, a=rank - 2, b=rank - 1)
     scores = b.op("matmul", a=q, b=keys)
-    scores = b.op("mul_scalar", x=scores, other=scale or 1 / math.sqrt(q.shape[-1]))
-    if attn_mask is not None:
+    scores = b.op("mul_scalar", x=scores, other=1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if attn_mask is None:
+        return b.op("matmul", a=b.op("softmax", x=scores, axis=rank - 1), b=v)
+    if getattr(attn_mask, "dtype", None) in ("bool", torch.bool):
+        scores = b.op("where", condition=attn_mask, a=scores, b=filled(-math.inf))
+    else:
         scores = b.op("add", a=scores, b=attn_mask)
-    return b.op("matmul", a=b.op("softmax", x=scores, axis=rank - 1), b=v)
+    # A row that is masked everywhere has no weights: the softmax alone makes it NaN.
+    masked = b.op("eq_scalar", x=scores, other=-math.inf)
+    weights = b.op("where", condition=masked, a=filled(0.0), b=b.op("softmax", x=scores, axis=rank - 1))
+    return b.op("matmul", a=weights, b=v)
 
 
-@aten("hardtanh", "clamp")
-def clamp(b: Builder, x: Value, low: float | None = None, high: float | None = None) -> Value:
+@aten("hardtanh", "clamp", "clip")
+def clamp(b: Builder, x: Value, low: Any = None, high: Any = None) -> Value:
+    if isinstance(low, Value) or isinstance(high, Value):
+        x = x if low is None else b.op("maximum", a=x, b=low)
+        return x if high is None else b.op("minimum", a=x, b=high)
     low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
     if b.name == "hardtanh" and low == -math.inf:
         low, high = -1.0, 1.0
@@ -298,15 +175,20 @@ def clamp(b: Builder, x: Value, low: float | None = None, high: float | None = N
 
 
 @aten("clamp_min", "clamp_max")
-def clamp_one(b: Builder, x: Value, bound: float) -> Value:
+def clamp_one(b: Builder, x: Value, bound: Any) -> Value:
+    if isinstance(bound, Value):
+        return b.op("maximum" if b.name == "clamp_min" else "minimum", a=x, b=bound)
     return b.op("clamp", x=x, **{b.name.removeprefix("clamp_"): bound})
 
 
-@aten("linalg_vector_norm")
-def vector_norm(b: Builder, x: Value, ord: float = 2, dim: Any = (), keepdim: bool = False, *, dtype: Any = None) -> Value:
-    if ord != 2:
-        raise Unsupported(f"the norm of order {ord}; write it with powers and sums")
+@aten("linalg_vector_norm", "norm")
+def vector_norm(b: Builder, x: Value, ord: Any = 2, dim: Any = (), keepdim: bool = False, *, dtype: Any = None) -> Value:
     axes = [dim] if isinstance(dim, int) else list(dim or ())
+    if ord in (1, math.inf, -math.inf):
+        op = {1: "sum", math.inf: "amax", -math.inf: "amin"}[ord]
+        return b.op(op, x=b.op("abs", x=x), axes=axes, keepdim=keepdim)
+    if ord not in (2, None):
+        raise Unsupported(f"argument `ord`: got {ord}; write the norm with powers and sums")
     return b.op("sqrt", x=b.op("sum", x=b.op("square", x=x), axes=axes, keepdim=keepdim))
 
 
@@ -344,34 +226,37 @@ def softmax(b: Builder, x: Value, dim: int, dtype: Any = None) -> Value:
 
 def _binary(op: str) -> Callable[..., Value]:
     def binary(b: Builder, x: Any, y: Any, *, alpha: float = 1) -> Value:
+        x, y = (as_f32(b, one) if isinstance(one, Value) else one for one in (x, y))
         if not isinstance(x, Value):
-            x, y = y, x
             if op not in ("add", "mul"):
-                raise Unsupported(f"a number {op} a tensor; negate or invert the tensor")
+                return b.op(op, a=filled(number("self", x)), b=y)
+            x, y = y, x
         if isinstance(y, Value):
             y = y if alpha == 1 else b.op("mul_scalar", x=y, other=alpha)
             return b.op(op, a=x, b=y)
-        return b.op(f"{op}_scalar", x=x, other=y * alpha)
+        return b.op(f"{op}_scalar", x=x, other=number("other", y) * alpha)
 
     return binary
 
 
 for _name in ("add", "sub", "mul", "div", "pow"):
     TABLE[_name] = _binary(_name)
+TABLE |= {"subtract": TABLE["sub"], "multiply": TABLE["mul"], "divide": TABLE["div"], "true_divide": TABLE["div"]}
 
 
 @aten("maximum", "minimum")
-def extremum(b: Builder, x: Value, y: Value) -> Value:
+def extremum(b: Builder, x: Any, y: Any) -> Value:
+    x, y = (one if isinstance(one, Value) else filled(number("other", one)) for one in (x, y))
     return b.op(b.name, a=x, b=y)
 
 
-@aten("mean", "sum", "amax", "amin")
+@aten("mean", "sum", "amax", "amin", "prod")
 def reduce(b: Builder, x: Value, dim: Any = (), keepdim: bool = False, *, dtype: Any = None) -> Value:
     axes = [dim] if isinstance(dim, int) else list(dim or ())
     return b.op(b.name, x=x, axes=axes, keepdim=keepdim)
 
 
-@aten("flatten", "view", "reshape", "unflatten", "_unsafe_view", "view_as", "squeeze")
+@aten("flatten", "view", "reshape", "unflatten", "_unsafe_view", "view_as", "reshape_as", "squeeze")
 def reshape(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
     # In a plan a view of what is no view is a copy of its own, and passes look for views.
     return b.op("view", x=x, dims=b.result_shape())
@@ -394,11 +279,17 @@ def transpose(b: Builder, x: Value, dim0: int, dim1: int) -> Value:
 
 @aten("t", "numpy_T")
 def matrix_transpose(b: Builder, x: Value) -> Value:
-    return b.op("transpose", x=x, a=0, b=1) if len(x.shape) == 2 else x
+    rank = len(x.shape)
+    return b.op("permute", x=x, axes=list(reversed(range(rank)))) if rank > 1 else x
 
 
-@aten("expand", "expand_as")
-def expand(b: Builder, x: Value, size: Any, *, implicit: bool = False) -> Value:
+@aten("mT", "adjoint")
+def last_transpose(b: Builder, x: Value) -> Value:
+    return b.op("transpose", x=x, a=-2, b=-1)
+
+
+@aten("expand", "expand_as", "broadcast_to")
+def expand(b: Builder, x: Value, size: Any = None, *, implicit: bool = False) -> Value:
     return b.op("expand", x=x, dims=b.result_shape())
 
 
@@ -424,8 +315,11 @@ def unbind(b: Builder, x: Value, dim: int = 0) -> list[Value]:
 
 
 @aten("getitem")
-def getitem(b: Builder, values: Sequence[Value], index: int) -> Value:
-    return values[index]
+def getitem(b: Builder, values: Sequence[Value | None], index: int) -> Value:
+    value = values[index]
+    if value is None:
+        raise Unsupported("the indices of a pool, which plans do not compute; use the values alone")
+    return value
 
 
 @aten("slice")
@@ -444,8 +338,14 @@ def select(b: Builder, x: Value, dim: int, index: int) -> Value:
 @aten("roll")
 def roll(b: Builder, x: Value, shifts: Any, dims: Any = ()) -> Value:
     if not dims:
-        raise Unsupported("a roll of the flattened tensor; name its axes")
+        flat = b.op("view", x=x, dims=[math.prod(x.shape)])
+        return b.op("view", x=b.op("roll", x=flat, shifts=pair(shifts, 1), axes=[0]), dims=list(x.shape))
     return b.op("roll", x=x, shifts=pair(shifts, 1), axes=pair(dims, 1))
+
+
+@aten("narrow")
+def narrow(b: Builder, x: Value, dim: int, start: int, length: int) -> Value:
+    return b.op("narrow", x=x, axis=dim, start=number("start", start), length=length)
 
 
 @aten("flip")

@@ -1,6 +1,6 @@
-"""What the table of aten ops is written against: values, and a builder that adds ops."""
+"""What the table of aten ops is written against: values, a builder that adds ops, and the table itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,8 +15,10 @@ class Value:
 
     name: str
     shape: tuple[int, ...]
-    #: What an eager builder computes with.
+    #: What an eager builder computes with; of a plan's constant its elements.
     tensor: Any = None
+    #: PyTorch's dtype: `f32`, or `bool` for a mask (u8 here), or `int64` for indices (s32 here).
+    dtype: str = "f32"
 
 
 class Builder(Protocol):
@@ -30,3 +32,23 @@ class Builder(Protocol):
     def result_shape(self) -> list[int]: ...
     def result_shapes(self) -> list[Sequence[int]]: ...
     def result_dtype(self) -> str: ...
+
+
+#: From the name of an aten op to a function that takes the builder, then the call's arguments.
+TABLE: dict[str, Callable[..., Any]] = {}
+
+
+def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Adds a function to the table, under these names of aten."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            TABLE[name] = function
+        return function
+
+    return add
+
+
+def pair(x: int | Sequence[int], n: int) -> list[int]:
+    values = [x] if isinstance(x, int) else list(x)
+    return values * n if len(values) == 1 else values

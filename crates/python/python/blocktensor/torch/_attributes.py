@@ -1,0 +1,186 @@
+"""What a run of a model leaves behind outside of its graph: attributes, and the state of random generators."""
+
+import random
+import sys
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+_MISSING = object()
+_STANDARD = set(torch.nn.Module().__dict__)
+#: Objects whose attributes are not followed.
+_OPAQUE = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, BuiltinFunctionType, ModuleType)
+#: How far lists in lists, and objects in objects, are followed.
+_DEEPEST = 4
+
+
+def attributes_of(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
+    """Parameters, buffers and tensor attributes by name."""
+    for path, module in model.named_modules():
+        for table in (module._parameters, module._buffers, module.__dict__):
+            for name, x in table.items():
+                if isinstance(x, torch.Tensor):
+                    yield f"{path}.{name}" if path else name, x
+
+
+def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+    with torch.no_grad():
+        for x, before in tensors:
+            if not torch.equal(x, before):
+                x.copy_(before)
+
+
+def _containers(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The lists, dictionaries, sets and plain objects' attributes that are reached from a value."""
+    if depth > _DEEPEST or isinstance(value, _OPAQUE):
+        return
+    if type(value) in (list, dict, set):
+        yield name, value
+    elif hasattr(value, "__dict__") and type(value).__module__.split(".")[0] != "torch":
+        yield from _containers(vars(value), name, depth)
+    if isinstance(value, (list, tuple)):
+        for x in value:
+            yield from _containers(x, name, depth + 1)
+    elif type(value) is dict:
+        for x in value.values():
+            yield from _containers(x, name, depth + 1)
+
+
+class Attributes:
+    """Keeps a model's attributes, those that are no weights and no modules, and tells which a forward changed."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.modules = dict(model.named_modules())
+        self._paths = {id(module): path for path, module in self.modules.items()}
+        # Everything that a module's dictionary holds, and what its lists hold.
+        self._kept = {path: dict(module.__dict__) for path, module in self.modules.items()}
+        found = {
+            id(x): (label, x)
+            for path, kept in self._kept.items()
+            for name, value in kept.items()
+            if name not in _STANDARD
+            for label, x in _containers(value, f"{path}.{name}" if path else name)
+        }
+        self._contents = [(label, x, x.copy()) for label, x in found.values()]
+        self._expected = [before for _, _, before in self._contents]
+        # `torch.export` computes with tensor attributes themselves where a forward writes into them.
+        tensors = {id(x): x for _, x in attributes_of(model)}
+        tensors |= {id(x): x for _, held, _ in self._contents for x in pytree.tree_leaves(held) if isinstance(x, torch.Tensor)}
+        self._tensors = [(x, x.detach().clone()) for x in tensors.values() if not isinstance(x, torch.nn.Parameter)]
+        self._before: dict[tuple[str, str], Any] = {}
+        self._assigned: dict[tuple[str, str], Any] = {}
+
+    def __enter__(self) -> "Attributes":
+        self._original = original = torch.nn.Module.__setattr__
+
+        def setattr_(module: torch.nn.Module, name: str, value: Any) -> None:
+            path = self._paths.get(id(module))
+            if path is not None and name not in module._buffers and name not in module._parameters:
+                if not isinstance(getattr(type(module), name, None), property) and name not in module._modules:
+                    self._assigned[path, name] = value
+            original(module, name, value)
+
+        torch.nn.Module.__setattr__ = setattr_  # type: ignore[assignment]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        torch.nn.Module.__setattr__ = self._original  # type: ignore[method-assign]
+        for _label, x, before in self._contents:
+            _refill(x, before)
+        restore(self._tensors)
+        for path, module in self.modules.items():
+            for name in set(module.__dict__) - set(self._kept[path]):
+                del module.__dict__[name]
+            module.__dict__.update(self._kept[path])
+
+    def changed(self) -> list[str]:
+        """The names of attributes that are not what they were."""
+        found = []
+        for (path, name), value in self._assigned.items():
+            if not _same(self._before.get((path, name), self._kept[path].get(name, _MISSING)), value):
+                found.append(f"{path}.{name}" if path else name)
+        for (label, x, _), expected in zip(self._contents, self._expected, strict=True):
+            if not _same(expected, x):
+                found.append(label)
+        return list(dict.fromkeys(found))
+
+    def go_on(self) -> None:
+        """Gives the model what a first run left, for a second one."""
+        # `torch.export` leaves copies of what it found.
+        for path, module in self.modules.items():
+            module.__dict__.update(self._kept[path])
+        for i, (_, x, _) in enumerate(self._contents):
+            _refill(x, _computed(x))
+            self._expected[i] = x.copy()
+        for (path, name), value in self._assigned.items():
+            self._before[path, name] = self.modules[path].__dict__[name] = _computed(value)
+        self._assigned.clear()
+
+
+def _computed(value: Any) -> Any:
+    """A value with zeros for the tensors in it: what a trace computes are no tensors to go on with."""
+
+    def zeros(x: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(tuple(x.shape), dtype=x.dtype) if isinstance(x, torch._subclasses.FakeTensor) else x
+
+    is_traced = any(isinstance(x, torch._subclasses.FakeTensor) for x in pytree.tree_leaves(value))
+    return pytree.tree_map_only(torch.Tensor, zeros, value) if is_traced else value
+
+
+def _refill(x: Any, contents: Any) -> None:
+    if x is contents or _same(x, contents):
+        return
+    contents = contents.copy()
+    x.clear()
+    x.extend(contents) if isinstance(x, list) else x.update(contents)
+
+
+def _same(x: Any, y: Any) -> bool:
+    if x is y:
+        return True
+    if type(x) is not type(y) or isinstance(x, torch.Tensor):
+        return False
+    if isinstance(x, (list, tuple)):
+        return len(x) == len(y) and all(map(_same, x, y))
+    if isinstance(x, dict):
+        return list(x) == list(y) and all(_same(x[k], y[k]) for k in x)
+    return isinstance(x, (int, float, str, bytes, bool, set, torch.dtype, torch.device)) and bool(x == y)
+
+
+class Generators:
+    """Keeps the state of the process's random generators, and tells which of them a forward used while it was traced.
+
+    What is drawn from Python's or numpy's generators is a number in the graph. PyTorch's own draws are calls of the graph, so that
+    only a seed changes its generator.
+    """
+
+    def __enter__(self) -> "Generators":
+        self._kept: list[tuple[str, Callable[[], Any], Callable[[Any], Any], Any]] = []
+        sources: list[tuple[str, Callable[[], Any], Callable[[Any], Any]]] = [
+            ("torch.manual_seed", torch.get_rng_state, torch.set_rng_state),
+            ("random", random.getstate, random.setstate),
+        ]
+        numpy = sys.modules.get("numpy")
+        if numpy is not None:
+            sources.append(("numpy.random", numpy.random.get_state, numpy.random.set_state))
+        self._kept = [(name, state, restored, state()) for name, state, restored in sources]
+        return self
+
+    def used(self) -> list[str]:
+        """The names of the generators whose state is not what it was."""
+        return [name for name, state, _, before in self._kept if not _same_state(state(), before)]
+
+    def __exit__(self, *_: object) -> None:
+        for _name, state, restored, before in self._kept:
+            if not _same_state(state(), before):
+                restored(before)
+
+
+def _same_state(x: Any, y: Any) -> bool:
+    if isinstance(x, (tuple, list)):
+        return len(x) == len(y) and all(map(_same_state, x, y))
+    made = x == y
+    return bool(made.all()) if hasattr(made, "all") else bool(made)

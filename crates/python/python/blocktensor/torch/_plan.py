@@ -1,0 +1,224 @@
+"""Which calls of a model run as plans, and what moving the model costs."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from .._errors import ReorderDenied, UnsupportedOp
+from .._native import Plan
+from ._export import Program, module_of
+from ._lower import Lowering, Missing
+from ._promises import is_view, storages
+from ._tracing import error
+from ._values import Value
+
+
+@dataclass
+class Region:
+    """Calls in a row that run as one plan, or one call that stays with PyTorch."""
+
+    inputs: list[fx.Node]
+    outputs: list[fx.Node]
+    calls: list[fx.Node]
+    #: `None` for a call that stays with PyTorch.
+    plan: Plan | None
+
+
+def _is_plain(node: fx.Node) -> bool:
+    value = node.meta.get("val")
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float32 and all(isinstance(n, int) for n in value.shape)
+
+
+def _unsupported(program: Program) -> tuple[list[Missing], set[fx.Node]]:
+    """Every call that cannot run, with the reason; and those that read what only PyTorch has."""
+    lowering = Lowering(program)
+    for node in program.inputs:
+        lowering.input(node)
+    results: list[fx.Node] = []
+    for node in program.nodes:
+        if not lowering.lower(node):
+            if _is_plain(node):
+                lowering.input(node)
+        else:
+            results.append(node)
+    # What is known only with sizes: an op that refuses its operands.
+    for i, node in enumerate(results):
+        value = lowering.values[node]
+        for j, one in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(one, Value):
+                lowering.output(f"{i}.{j}", one)
+    refused = {lowering.origin[name]: reason for name, _, reason in lowering.model.missing() if name in lowering.origin}
+    missing = lowering.missing + list(refused.items())
+    return sorted(missing, key=lambda m: program.position[m[0]]), lowering.followers
+
+
+def views_of_results(program: Program) -> dict[fx.Node, tuple[fx.Node, list[fx.Node]]]:
+    """The results that share memory with an input or with each other: whose views they are, and the calls that make them.
+
+    PyTorch makes these views, so that they share memory here too.
+    """
+    results = list(dict.fromkeys(x for x in program.outputs if isinstance(x, fx.Node) and x not in program.constants))
+    found = {}
+    for node in results:
+        root, calls = node, list[fx.Node]()
+        while root not in program.inputs and is_view(root):
+            calls.insert(0, root)
+            root = next(x for x in root.all_input_nodes if storages(x) & storages(root))
+        shared = any(other is not node and storages(other) & storages(node) for other in results)
+        if calls and root not in program.constants and (root in program.inputs or shared):
+            found[node] = (root, calls)
+    return found
+
+
+def _returned(program: Program) -> list[fx.Node]:
+    """What the plans compute for the results."""
+    views = views_of_results(program)
+    nodes = [views[x][0] if x in views else x for x in program.outputs if isinstance(x, fx.Node)]
+    return list(dict.fromkeys(nodes))
+
+
+def _runs(program: Program, torchs: set[fx.Node]) -> list[tuple[bool, list[fx.Node]]]:
+    runs: list[tuple[bool, list[fx.Node]]] = []
+    for node in program.nodes:
+        stays = node in torchs
+        if not runs or stays or runs[-1][0]:
+            runs.append((stays, []))
+        runs[-1][1].append(node)
+    return runs
+
+
+def _inputs(program: Program, calls: list[fx.Node]) -> list[fx.Node]:
+    inside = set(calls)
+    read = {x for node in calls for x in node.all_input_nodes if x not in inside and x not in program.constants}
+    return [x for x in program.position if x in read]
+
+
+def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any]) -> list[Region]:
+    """The calls in order, cut where one stays with PyTorch."""
+    while True:
+        runs = _runs(program, torchs)
+        # A plan's inputs are f32 tensors.
+        outside = {x for stays, calls in runs if not stays for x in _inputs(program, calls) if not _is_plain(x)}
+        more = {node for stays, calls in runs if not stays for node in calls if outside & (set(node.all_input_nodes) - set(calls))}
+        if not more:
+            break
+        torchs = torchs | more
+    returned = _returned(program)
+    regions = []
+    for stays, calls in runs:
+        inside = set(calls)
+        # A plan that is the whole model takes all inputs, in the model's order, and returns results in that order.
+        inputs = list(program.inputs) if len(runs) == 1 and not stays else _inputs(program, calls)
+        outputs = [x for x in returned if x in inside]
+        outputs += [n for n in calls if n not in returned and any(user not in inside and user.op != "output" for user in n.users)]
+        plan = None if stays else _planned(program, inputs, calls, outputs, options)
+        regions.append(Region(inputs, outputs, calls, plan))
+    return regions
+
+
+def _planned(
+    program: Program, inputs: list[fx.Node], calls: list[fx.Node], outputs: list[fx.Node], options: dict[str, Any]
+) -> Plan:
+    lowering = Lowering(program)
+    for node in inputs:
+        lowering.input(node)
+    for node in calls:
+        lowering.lower(node)
+    for i, node in enumerate(outputs):
+        lowering.output(f"output{i}" if len(outputs) > 1 else "output", lowering.values[node])
+    return lowering.model.plan(**options)
+
+
+def _line(missing: Missing) -> str:
+    node, reason = missing
+    return f"module `{module_of(node) or '(the model)'}`: {_call(node)}: {reason}"
+
+
+def _call(node: fx.Node) -> str:
+    target = node.target
+    return str(target) if isinstance(target, torch._ops.OpOverload) else str(getattr(target, "__name__", target))
+
+
+class ModelPlan:
+    """What moving a model costs: its text has regions, fusions, every reorder, and what is unsupported."""
+
+    def __init__(self, program: Program, missing: list[Missing], regions: list[Region]) -> None:
+        self.program = program
+        self.regions = regions
+        #: Calls that cannot run: module, call, reason.
+        self.unsupported = [(module_of(node), _call(node), reason) for node, reason in missing]
+        self._missing = missing
+
+    @property
+    def reorders(self) -> list[dict[str, Any]]:
+        """Every reorder of one run: node (a module's name), from, to, shape, bytes, in_kernel."""
+        return [r for region in self.regions if region.plan is not None for r in region.plan.reorders]
+
+    @property
+    def crossings(self) -> list[tuple[str, str]]:
+        """Tensors that pass between PyTorch and a plan in the middle of the model: what made them, what reads them."""
+        found = []
+        for region in self.regions:
+            for x in region.inputs if region.plan is None else []:
+                found.append((module_of(x) or x.name, module_of(region.calls[0])))
+        return found
+
+    def __repr__(self) -> str:
+        planned = [region for region in self.regions if region.plan is not None]
+        calls, steps = len(self.program.nodes), sum(len(r.plan.steps) for r in planned if r.plan is not None)
+        counts = [(calls, "call"), (len(planned), "region"), (steps, "step"), (len(self.reorders), "reorder")]
+        counted = ", ".join(f"{n} {what}{'' if n == 1 else 's'}" for n, what in counts)
+        lines = [f"{self.program.name}: {counted}"]
+        for region in planned:
+            assert region.plan is not None
+            lines += ["", region.plan.explain().rstrip()]
+        if self.crossings:
+            lines += ["", "crossings between PyTorch and plans:"]
+            lines += [f"  `{source}` -> `{reader}`" for source, reader in self.crossings]
+        if self._missing:
+            lines += ["", "unsupported:", *(f"  {_line(m)}" for m in self._missing)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        text = repr(self).replace("&", "&amp;").replace("<", "&lt;")
+        drawings = [region.plan.svg() for region in self.regions if region.plan is not None]
+        return f"<pre>{text}</pre>{''.join(drawings)}"
+
+    def refuse(self, partial: bool = False) -> None:
+        """Raises one error that lists every unsupported call; with `partial` only those that PyTorch cannot run either."""
+        effects = {node for node, _ in self.program.refused}
+        refused = [m for m in self._missing if not partial or m[0] in effects]
+        if not refused:
+            return
+        lines = "\n".join(f"  {_line(m)}" for m in refused)
+        count = len(refused)
+        text = f"{count} call{'s' if count > 1 else ''} of `{self.program.name}` cannot run:\n{lines}\n"
+        remedy = "replace these modules, or pass `partial=True` to leave them to PyTorch"
+        if any(node in effects for node, _ in refused):
+            remedy = "change `forward` as each line says; `partial=True` does not help where a call changes an input or the model"
+        made = UnsupportedOp(text + remedy)
+        made.op, made.remedy = _call(refused[0][0]), remedy
+        made.missing = [(module_of(node), _call(node), reason) for node, reason in refused]
+        raise made
+
+
+def plan_program(program: Program, options: dict[str, Any]) -> ModelPlan:
+    missing, followers = _unsupported(program)
+    effects = dict(program.refused)
+    listed = [*program.refused, *(m for m in missing if m[0] not in effects)]
+    listed.sort(key=lambda m: program.position[m[0]])
+    stays = {node for node, _ in listed} | followers
+    return ModelPlan(program, listed, _regions(program, stays, options))
+
+
+def checked(made: ModelPlan, reorders: int | None, partial: bool) -> ModelPlan:
+    made.refuse(partial)
+    found = made.reorders
+    if reorders is not None and len(found) > reorders:
+        places = "\n".join(f"  {r['node']}: {r['from']} -> {r['to']} {r['shape']} {r['bytes']} bytes" for r in found)
+        text = f"a run makes {len(found)} reorders, but {reorders} are allowed:\n{places}\n"
+        remedy = "allow as many, or choose other layouts (`layouts='nhwc'`, `'measured'`)"
+        raise error(ReorderDenied, text.rstrip(), remedy)
+    return made

@@ -1,0 +1,158 @@
+"""`torch.export` with the model left as it was, and with errors that say what to do."""
+
+import contextlib
+import io
+import sys
+import threading
+from typing import Any
+
+import torch
+from torch._dynamo import exc as dynamo
+from torch._subclasses import fake_tensor
+from torch.fx.experimental import symbolic_shapes
+from torch.utils import _pytree as pytree
+
+from .._errors import InvalidArgument, UnsupportedOp
+from ._attributes import Attributes, Generators, attributes_of, restore
+from ._promises import is_random
+
+#: The most of a text of PyTorch that an error quotes: some are a whole graph.
+LONGEST = 300
+
+_ON_DATA = (
+    symbolic_shapes.GuardOnDataDependentSymNode,
+    fake_tensor.DataDependentOutputException,
+    fake_tensor.DynamicOutputShapeException,
+    dynamo.UncapturedHigherOrderOpError,
+    dynamo.UserError,
+)
+_QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
+
+
+def error(kind: type[Any], text: str, remedy: str, op: str | None = None) -> Exception:
+    """An exception with its fields."""
+    made = kind(f"{text}; {remedy}")
+    made.op, made.remedy = op, remedy
+    return made  # type: ignore[no-any-return]
+
+
+def first_line(text: str) -> str:
+    """The first line of a text, and of that no more than `LONGEST` characters."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
+
+
+def _told(e: BaseException) -> str:
+    line = first_line(str(e))
+    return f"{type(e).__name__}: {line}" if line else type(e).__name__
+
+
+#: One at a time: what `_Attributes` watches and where stderr goes is the process's.
+_ONE = threading.RLock()
+
+
+def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
+    """The model's calls for these arguments."""
+    _check_model(model)
+    _check_example(arguments)
+    with _ONE, Attributes(model) as kept, Generators() as generators:
+        exported = _exported(model, arguments)
+        _check_generators(exported, generators.used())
+        if kept.changed():
+            # Sizes and masks that a forward keeps are the same in a second run; other changes are state.
+            kept.go_on()
+            with contextlib.suppress(Exception):
+                _exported(model, arguments)
+            for name in kept.changed():
+                text = f"`forward` changes the model's attribute `{name}`, so that a run depends on the runs before it"
+                remedy = "a packed module keeps nothing between runs: pass the value as an input and return it"
+                raise error(UnsupportedOp, text, remedy, op="torch.export")
+    return exported
+
+
+def _check_generators(exported: torch.export.ExportedProgram, used: list[str]) -> None:
+    for name in used:
+        if name != "torch.manual_seed":
+            text = f"`forward` draws random numbers from `{name}`, and a packed module would repeat them"
+            raise error(UnsupportedOp, text, "draw them outside, and pass them as an input", op="torch.export")
+        if any(is_random(node) for node in exported.graph.nodes):
+            text = "`forward` seeds PyTorch's generator and draws random numbers, and a packed module has no seed"
+            raise error(UnsupportedOp, text, "make them once with a generator of their own, and keep them as a buffer", op="torch.export")
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, torch.nn.Module):
+        remedy = "pass its `.module()`" if isinstance(model, torch.export.ExportedProgram) else "pass a module"
+        raise error(InvalidArgument, f"argument `model`: got {type(model).__name__}, but models are `torch.nn.Module`s", remedy)
+    for path, module in model.named_modules():
+        name = f"module `{path or type(module).__name__}`"
+        tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
+        if any(map(torch.nn.parameter.is_lazy, tensors)):
+            text = f"argument `model`: {name} is lazy, and has no weights yet"
+            raise error(InvalidArgument, text, "run the model once on an example: `model(example)`")
+        if isinstance(module, torch.jit.ScriptModule):
+            text = f"argument `model`: {name} is TorchScript, which `torch.export` cannot follow"
+            raise error(UnsupportedOp, text, "pass the Python module that it was made of", op="torch.export")
+        if type(module).__module__.startswith(_QUANTISED) or any(x.is_quantized for x in tensors):
+            text = f"argument `model`: {name} is quantised ({type(module).__name__}), but plans of PyTorch models compute in f32"
+            raise error(UnsupportedOp, text, "pass the model as it was before it was quantised", op="torch.export")
+    training = [name or type(model).__name__ for name, module in model.named_modules() if module.training]
+    if training:
+        text = f"argument `model`: got {', '.join(training[:3])} in training mode, but plans are for inference"
+        raise error(InvalidArgument, text, "call `model.eval()` first")
+
+
+def _check_example(arguments: tuple[Any, ...]) -> None:
+    for x in pytree.tree_leaves(arguments):
+        if not isinstance(x, torch.Tensor):
+            text = f"argument `example`: got {type(x).__name__}, but inputs are f32 tensors on the CPU"
+            raise error(InvalidArgument, text, "pass tensors, and make other arguments defaults of `forward`")
+        if x.dtype != torch.float32 or x.device.type != "cpu" or x.layout != torch.strided:
+            text = f"argument `example`: got a tensor of {x.dtype} on {x.device}, but inputs are f32 tensors on the CPU"
+            remedy = "pass `x.cpu()`" if x.device.type != "cpu" else "pass `x.float()`"
+            raise error(InvalidArgument, text, remedy if x.layout == torch.strided else "pass `x.to_dense()`")
+
+
+def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
+    captured, graph = io.StringIO(), ""
+    try:
+        with contextlib.redirect_stderr(captured), torch.no_grad():
+            return torch.export.export(model, arguments, strict=False)
+    except Exception as e:
+        graph = str(getattr(e, "partial_fx_graph", ""))
+        # A long text is a whole graph, and would be printed as the cause.
+        cause = e if len(str(e)) < 10 * LONGEST else None
+        raise _explained(e, model, arguments) from cause
+    finally:
+        # All that was written meanwhile, but the graph that `torch.export` prints when it fails.
+        text = captured.getvalue().replace(f"{graph}\n", "") if graph else captured.getvalue()
+        sys.stderr.write(text if text.strip() else "")
+
+
+def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
+    own = _own_error(model, arguments)
+    if own is not None:
+        text = f"argument `example`: the model raises {_told(own)}"
+        remedy = "pass what the model takes: a tuple has one item for each argument, anything else is one argument"
+        return error(InvalidArgument, text, remedy)
+    text = f"`torch.export` cannot follow the model: {_told(e)}"
+    if isinstance(e, _ON_DATA):
+        remedy = "control flow that depends on data has no plan: use `torch.where`, move the parts around it, or use `swap`"
+    elif isinstance(e, fake_tensor.UnsupportedOperatorException):
+        remedy = "give the operator a fake kernel (`torch.library.register_fake`)"
+    else:
+        remedy = "the model itself runs: move what is no tensor work out of its `forward`, move the parts around it, or use `swap`"
+    return error(UnsupportedOp, text, remedy, op="torch.export")
+
+
+def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception | None:
+    """What the model itself raises for the example. Its buffers and the example are left as they are."""
+    kept = [(x, x.detach().clone()) for _, x in attributes_of(model) if not isinstance(x, torch.nn.Parameter)]
+    try:
+        with torch.no_grad():
+            model(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
+    except Exception as own:
+        return own
+    finally:
+        restore(kept)
+    return None
