@@ -18,6 +18,7 @@ from .. import _native
 from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
 from .._native import Tensor
 from ._export import FACTORIES, error
+from ._replay import replayed
 from ._table import TABLE
 from ._values import Unsupported, Value
 
@@ -40,7 +41,8 @@ _NAMES = {
     "concatenate": "cat",
     "clip": "clamp",
     "divide": "div",
-    "eq": "eq",
+    "floordiv": "floor_divide",
+    "ifloordiv": "floor_divide_",
     "greater": "gt",
     "greater_equal": "ge",
     "iadd": "add_",
@@ -50,6 +52,7 @@ _NAMES = {
     "itruediv": "div_",
     "less": "lt",
     "less_equal": "le",
+    "mod": "remainder",
     "multiply": "mul",
     "negative": "neg",
     "not_equal": "ne",
@@ -67,7 +70,7 @@ _NAMES = {
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 #: Ops for which a tensor without axes is a number, and integers are promoted.
-_NUMERIC = _COMPARISONS | {"add", "sub", "rsub", "mul", "div", "pow", "clamp", "maximum", "minimum"}
+_NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
 
 #: Names of arguments in Python that aten's schemas do not have.
 _ARGUMENT_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
@@ -223,6 +226,8 @@ class Form:
     is_view: bool
     #: Whether it takes a dtype.
     has_dtype: bool
+    #: Arguments that are lists of integers: one integer is a list too.
+    lists: frozenset[str]
 
     def arranged(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments in aten's order, without those that have their default: what `torch.export` would write."""
@@ -232,6 +237,10 @@ class Form:
             named = {self.name_of(name): x for name, x in kwargs.items()}
             values += [named.get(name, default) for name, default in self.positional[len(values) :]]
             keywords = {name: x for name, x in named.items() if name in self.keyword and not _same(x, self.keyword[name])}
+        if self.lists:
+            for i, (name, _) in enumerate(self.positional[: len(values)]):
+                if name in self.lists and type(values[i]) is int:
+                    values[i] = [values[i]]
         while len(values) > 1 and _same(values[-1], self.positional[len(values) - 1][1]):
             values.pop()
         return values, keywords
@@ -321,7 +330,9 @@ def _form(overload: Any, packed: bool) -> Form:
     is_view = alias is not None and not alias.is_write
     keyword = {a.name: default[a.name] for a in arguments if a.kwarg_only}
     has_dtype = any("ScalarType" in str(a.real_type) for a in arguments)
-    return Form(overload, positional, keyword, packed, is_view, has_dtype)
+    # PyTorch repeats one integer for lists of a fixed length, and so does the table.
+    lists = frozenset(a.name for a in arguments if "List[int]" in str(a.type) and a.N is None)
+    return Form(overload, positional, keyword, packed, is_view, has_dtype, lists)
 
 
 def _fits(form: Form, overload: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
@@ -348,7 +359,8 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Runs a function or a method of PyTorch."""
     name = getattr(function, "__name__", None) or str(function)
     try:
-        if isinstance(function, FunctionType):
+        # A method that calls `super()` is a thin one around aten's op.
+        if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
             return _body(function)(*args, **kwargs)
         return call_aten(name, args, kwargs)
     except Error:
@@ -384,10 +396,12 @@ def _body(function: FunctionType) -> FunctionType:
     checks = {name: _never for name in _CHECKS if name in function.__globals__}
     cells = function.__closure__ or ()
     inner = [c.cell_contents for c in cells]
-    closure = tuple(CellType(_body(x)) if _is_overridable(x) else c for x, c in zip(inner, cells, strict=True))
+    closure = tuple(CellType(_body(x)) if x is not function and _is_overridable(x) else c for x, c in zip(inner, cells, strict=True))
     if not checks and all(a is b for a, b in zip(closure, cells, strict=True)):
         raise Unsupported("no op of blocktensor is for it")
-    names = {**function.__globals__, **checks}
+    private = {name: function.__globals__.get(name) for name in function.__code__.co_names if name.startswith("_")}
+    helpers = {name: _body(x) for name, x in private.items() if x is not function and _is_overridable(x)}
+    names = {**function.__globals__, **checks, **helpers}
     made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure or None)
     made.__kwdefaults__ = function.__kwdefaults__
     return made
@@ -414,7 +428,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     form = form_of(name, args, kwargs)
     arguments, keywords = form.arranged(args, kwargs)
     if plain in _NUMERIC:
-        arguments = _promoted(plain, arguments)
+        # Numbers of any dtype, as in PyTorch.
+        arguments = [x.item() if isinstance(x, torch.Tensor) and not x.ndim else x for x in arguments]
     made = _result(plain, form, arguments, keywords)
     if in_place:
         return _written(name, target, made)
@@ -422,21 +437,32 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:
-    function = TABLE.get(name)
     values = [_value(x) for x in arguments]
     named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
     if form.has_dtype:
         for x in (*values, *named.values()):
             if isinstance(x, torch.dtype) and x != torch.float32:
                 raise Unsupported(f"a result of {x}; its result is f32")
-    if function is None:
+    if name not in TABLE:
         if name in FACTORIES and not values[0].tensor.is_blocked:
             like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
             made = _native.from_dlpack(form.overload(like, *arguments[1:], **keywords))
             return Value("", made.shape, made)
-        raise Unsupported("no op of blocktensor is for it")
+        overload = form.overload
+        if overload._schema.is_mutable:
+            overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
+            if overload is None:
+                raise Unsupported("no op of blocktensor is for it")
+        return replayed(name, overload, values, named, _one)
+    return _tabled(name, form, values, named)
+
+
+def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> Any:
+    """What the table makes of a call."""
+    if name in _NUMERIC:
+        values = _promoted(name, values)
     try:
-        return function(_Now(name, form, values, named), *values, **named)
+        return TABLE[name](_Now(name, form, values, named), *values, **named)
     except TypeError as e:
         if isinstance(e, Error):
             raise
@@ -444,17 +470,19 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
         raise Unsupported(f"some of its arguments ({taken}); its op has fewer") from e
 
 
-def _promoted(name: str, arguments: list[Any]) -> list[Any]:
-    """Numbers for tensors of PyTorch without axes; f32 for masks beside f32."""
+def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:
+    """One op of a call that is several."""
+    return _tabled(overload.overloadpacket.__name__, _form(overload, False), values, named)
 
-    def number(x: Any) -> Any:
-        return x.item() if isinstance(x, torch.Tensor) and x.ndim == 0 else x
 
-    found = [number(x) for x in arguments]
-    dtypes = {x.data.dtype for x in found if isinstance(x, Handle)}
+def _promoted(name: str, values: list[Any]) -> list[Any]:
+    """Numbers for tensors without axes beside others; f32 for masks beside f32."""
+    if isinstance(values[0], Value) and values[0].shape:
+        values = [x.tensor.item() if isinstance(x, Value) and not x.shape and x.tensor.key == "strided" else x for x in values]
+    dtypes = {x.tensor.dtype for x in values if isinstance(x, Value)}
     if dtypes & {"u8", "s8"} and ("f32" in dtypes or name in _COMPARISONS):
-        found = [Handle(x.data.to_dtype("f32")) if isinstance(x, Handle) and x.data.dtype in ("u8", "s8") else x for x in found]
-    return found
+        values = [Value("", x.shape, x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
+    return values
 
 
 def _written(name: str, target: Handle, made: Value) -> Handle:

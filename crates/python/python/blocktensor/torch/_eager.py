@@ -60,16 +60,17 @@ class EagerTensor(Handle):
 
     # A comparison is a mask, so tensors are told apart as objects.
     __hash__ = object.__hash__
-    # numpy would make an array of it.
-    __array_ufunc__ = None
+    # numpy's operators leave these tensors to theirs.
+    __array_priority__ = 1000
 
     #: Functions of PyTorch that are methods here.
     OWN = frozenset(
-        "flatten reshape view contiguous clone to size dim numel item tolist float double half bfloat16 cpu cuda".split()
+        "flatten reshape view contiguous clone to size dim numel item tolist any all cpu cuda "
+        "float double half bfloat16 int long bool short".split()
     )
 
     requires_grad = is_cuda = is_sparse = is_nested = is_quantized = is_mkldnn = is_meta = False
-    is_leaf = True
+    is_leaf = is_cpu = True
     grad = grad_fn = None
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
@@ -172,20 +173,20 @@ class EagerTensor(Handle):
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
-            text = f"the truth of {described(self)}: only a tensor of one element is true or false"
-            raise error(InvalidArgument, text, "take `.amax()` of a mask first, or compare with `torch.where`", op="bool")
+            text = f"op `bool`: got {described(self)}, but only a tensor of one element is true or false"
+            raise error(InvalidArgument, text, "call `.any()` or `.all()`, or use `torch.where`", op="bool")
         return bool(self.item())
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise error(InvalidArgument, "the length of a tensor without axes", "call `.numel()`", op="len")
+            raise error(InvalidArgument, "op `len`: got a tensor without axes", "call `.numel()`", op="len")
         return self.data.shape[0]
 
     def __iter__(self) -> Iterator["EagerTensor"]:
         return (self[i] for i in range(len(self)))
 
     def __contains__(self, x: Any) -> bool:
-        raise refused("in", self, "a search", "compare and take `.amax()` of the mask")
+        raise refused("in", self, "a search", "call `(tensor == x).any()`")
 
     def __getitem__(self, index: Any) -> "EagerTensor":
         return self._view(indexed(self, index))
@@ -281,10 +282,24 @@ class EagerTensor(Handle):
     def cuda(self, device: Any = "cuda", **_: Any) -> "EagerTensor":
         return self.to("cuda")
 
+    def any(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
+        """A mask (u8): where elements along the axes are not all 0."""
+        return self._is_nonzero().amax(dim, keepdim) != 0  # type: ignore[no-any-return]
+
+    def all(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
+        """A mask (u8): where elements along the axes are all other than 0."""
+        return self._is_nonzero().amin(dim, keepdim) != 0  # type: ignore[no-any-return]
+
+    def _is_nonzero(self) -> Any:
+        return EagerTensor((self != 0).data.to_dtype("f32"))
+
     def requires_grad_(self, requires_grad: bool = True) -> "EagerTensor":
         if requires_grad:
-            raise refused("requires_grad_", self, "gradients; this package is for inference")
+            raise refused("requires_grad_", self, "gradients; this package is for inference", "train the model in PyTorch")
         return self
+
+    def backward(self, *_: Any, **__: Any) -> None:
+        raise refused("backward", self, "gradients; this package is for inference", "train the model in PyTorch")
 
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") else getattr(torch.Tensor, name, None)
@@ -391,6 +406,15 @@ def _in_place(name: str) -> Callable[[EagerTensor, Any], Any]:
     return operator
 
 
+def _other(name: str) -> Callable[..., Any]:
+    """An operator that no op is for as it is: PyTorch may take it for several, else it is an error."""
+
+    def operator(self: EagerTensor, *others: Any) -> Any:
+        return _run(getattr(torch.Tensor, name), (self, *others), {})
+
+    return operator
+
+
 def _method(name: str) -> Callable[..., Any]:
     """A method of a plain op."""
     method = getattr(torch.Tensor, name)
@@ -411,7 +435,10 @@ for _name in ("add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "
         setattr(EagerTensor, f"__r{_python}__", _operator(_name))
     if _name in ("add", "sub", "mul", "div", "pow"):
         setattr(EagerTensor, f"__i{_python}__", _in_place(_name))
-for _name, _dtype in (("float", torch.float32), ("half", torch.float16), ("bfloat16", torch.bfloat16), ("double", torch.float64)):
+for _name in "floordiv mod and or xor invert lshift rshift rfloordiv rmod rand ror rxor".split():
+    setattr(EagerTensor, f"__{_name}__", _other(f"__{_name}__"))
+for _name in "float double half bfloat16 int long bool short".split():
+    _dtype = getattr(torch, _name)
     setattr(EagerTensor, _name, lambda self, _dtype=_dtype: self._converted(_dtype))
 for _name in _PLAIN:
     if hasattr(torch.Tensor, _name):
