@@ -5,6 +5,7 @@ own calls arrive one by one.
 """
 
 import functools
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -79,6 +80,10 @@ _ARGUMENT_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 _SAME = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
 
 _CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+#: `module`: the module of a swapped model that ran last on this thread, for errors.
+LAST = threading.local()
 
 
 class Handle:
@@ -174,7 +179,7 @@ def _value(x: Any) -> Any:
     if isinstance(x, Handle):
         return Value("", x.data.shape, x.data)
     if isinstance(x, torch.Tensor):
-        return _imported(x)
+        return imported(x)
     if isinstance(x, Tensor):
         return Value("", x.shape, x)
     return [_value(one) for one in x] if type(x) in _LISTS and x and type(x[0]) is not int else x
@@ -184,7 +189,7 @@ def _value(x: Any) -> Any:
 _IMPORTED: dict[int, tuple[Any, Any, Value]] = {}
 
 
-def _imported(x: torch.Tensor) -> Value:
+def imported(x: torch.Tensor) -> Value:
     """A tensor of PyTorch, whose memory is shared."""
     place = (x.data_ptr(), x.shape, x.stride(), x.dtype)
     known = _IMPORTED.get(id(x))

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from .. import _native
-from .._errors import InvalidArgument, UnsupportedOp
+from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
-from ._calls import DTYPES, Handle, as_view, call, check_alone, described, refused
+from ._calls import DTYPES, LAST, Handle, as_view, call, check_alone, described, imported, refused
 from ._export import error
 from ._index import indexed
 
@@ -291,7 +291,7 @@ class EagerTensor(Handle):
         return self._is_nonzero().amin(dim, keepdim) != 0  # type: ignore[no-any-return]
 
     def _is_nonzero(self) -> Any:
-        return EagerTensor((self != 0).data.to_dtype("f32"))
+        return EagerTensor(_two("ne", self, 0).data.to_dtype("f32"))
 
     def requires_grad_(self, requires_grad: bool = True) -> "EagerTensor":
         if requires_grad:
@@ -350,8 +350,12 @@ class EagerTensor(Handle):
                     return EagerTensor(_call(plain[0], None, args[0].data))
                 if kwargs == _INPLACE:
                     return args[0]._replaced(plain[0])
-            elif type(args[1]) is EagerTensor and not kwargs and args[0].data.dtype == args[1].data.dtype:
+            elif not kwargs and plain[0] in _SCALARS:
+                return _two(plain[0], *args)
+            elif not kwargs and type(args[1]) is EagerTensor:
                 return EagerTensor(_call(plain[0], None, args[0].data, args[1].data))
+        elif plain is not None and len(args) == 2 and plain[0] in _SCALARS and isinstance(args[0], torch.Tensor) and not kwargs:
+            return _two(plain[0], EagerTensor(args[0]), args[1])
         elif func in _IN_PLACE and len(args) == 1 and not kwargs:
             return args[0]._replaced(_IN_PLACE[func])
         return _run(func, args, kwargs or {})
@@ -365,34 +369,58 @@ class EagerTensor(Handle):
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
         return call(function, args, kwargs)
-    except UnsupportedOp as e:
+    except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
         raise (_with_module(e, target) if target is not None else e) from e.__cause__
 
 
-def _with_module(e: UnsupportedOp, x: EagerTensor) -> UnsupportedOp:
+def _with_module(e: Error, x: EagerTensor) -> Error:
     """The error, with the way that a swapped model has for it."""
-    if not x.data.is_blocked or not x.module or "swap(" in str(e):
+    module = x.module or getattr(LAST, "module", "")
+    if not x.data.is_blocked or not module or "swap(" in str(e):
         return e
-    remedy = f"in a swapped model: `swap(model, to_strided=[{x.module!r}])` reorders what that module returns"
+    remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
     made = type(e)(f"{e}; {remedy}")
     made.op, made.operands, made.remedy = e.op, e.operands, f"{e.remedy}; {remedy}"
     return made
 
 
+#: Ops of two tensors that have a form for a tensor and a number.
+_SCALARS = {op: f"{op}_scalar" for op in ("add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge")}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+def _two(name: str, x: EagerTensor, other: Any) -> Any:
+    """An op of two tensors, or of a tensor and a number. Masks are promoted to f32, as PyTorch promotes its own."""
+    data = x.data
+    if isinstance(other, (Handle, Tensor)):
+        right = other.data if isinstance(other, Handle) else other
+    elif isinstance(other, Real):
+        data = data.to_dtype("f32") if name in _COMPARISONS and data.dtype == "u8" else data
+        return EagerTensor(_call(_SCALARS[name], None, data, other))
+    elif isinstance(other, torch.Tensor):
+        if not other.ndim:
+            return _two(name, x, other.item())
+        right = imported(other).tensor
+    else:
+        return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
+    if data.dtype != right.dtype or name in _COMPARISONS:
+        data, right = (one.to_dtype("f32") if one.dtype == "u8" else one for one in (data, right))
+    return EagerTensor(_call(name, None, data, right))
+
+
 def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:
     """An operator of two tensors, or of a tensor and a number."""
-    method, scalar = getattr(torch.Tensor, name), f"{name}_scalar"
+    scalar = _SCALARS[name]
 
     def operator(self: EagerTensor, other: Any) -> Any:
         kind = type(other)
-        if kind is EagerTensor and self.data.dtype == other.data.dtype == "f32":
-            return EagerTensor(_call(name, None, self.data, other.data))
-        if (kind is float or kind is int) and self.data.dtype == "f32":
-            return EagerTensor(_call(scalar, None, self.data, other))
-        if isinstance(other, (Handle, torch.Tensor, Tensor)) or isinstance(other, Real):
-            return _run(method, (self, other), {})
-        return NotImplemented
+        if self.data.dtype == "f32":
+            if kind is EagerTensor and other.data.dtype == "f32":
+                return EagerTensor(_call(name, None, self.data, other.data))
+            if kind is float or kind is int:
+                return EagerTensor(_call(scalar, None, self.data, other))
+        return _two(name, self, other)
 
     return operator
 
@@ -428,7 +456,7 @@ def _method(name: str) -> Callable[..., Any]:
     return plain if _PLAIN[name] == 1 else general
 
 
-for _name in ("add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge"):
+for _name in _SCALARS:
     _python = "truediv" if _name == "div" else _name
     setattr(EagerTensor, f"__{_python}__", _operator(_name))
     if _name in ("add", "mul"):

@@ -11,6 +11,7 @@ from torch.utils import _pytree as pytree
 from .. import _native
 from .._errors import InvalidArgument, UnsupportedOp
 from .._native import PackedWeights, Tensor
+from ._calls import LAST
 from ._eager import EagerTensor
 from ._export import error
 
@@ -68,6 +69,7 @@ class _After:
         self.name, self.to_strided = name, to_strided
 
     def __call__(self, module: torch.nn.Module, args: Any, result: Any) -> Any:
+        LAST.module = self.name
         if type(result) is EagerTensor:
             return self._done(result)
         return pytree.tree_map_only(EagerTensor, self._done, result)
@@ -94,7 +96,24 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
     if unknown:
         text = f"op `swap`: argument `to_strided`: got {', '.join(map(repr, unknown))}, but the model has no such module"
         raise error(InvalidArgument, text, "pass names of `model.named_modules()`", op="swap")
-    return _swapped(model, "", wanted, {})
+    made = _swapped(model, "", wanted, {})
+    made.register_forward_hook(_forget, always_call=True)
+    return made
+
+
+def _forget(module: torch.nn.Module, args: Any, result: Any) -> None:
+    """After the whole model, and after its errors: calls outside of it are no module's."""
+    LAST.module = ""
+
+
+def _is_plain_conv(model: torch.nn.Module) -> bool:
+    """Whether the module does what PyTorch's own convolution does, and nothing else."""
+    kinds = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+    kind: Any = next((kind for kind in kinds if isinstance(model, kind)), None)
+    if kind is None or model._forward_hooks or model._forward_pre_hooks:
+        return False
+    own: Any = type(model)
+    return own.forward is kind.forward and own._conv_forward is kind._conv_forward
 
 
 def _swapped(
@@ -102,7 +121,7 @@ def _swapped(
 ) -> torch.nn.Module:
     if model in made:
         return made[model]
-    is_conv = isinstance(model, (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)) and type(model).__module__.startswith("torch.nn")
+    is_conv = _is_plain_conv(model)
     swapped: torch.nn.Module = PackedConvolution(model) if is_conv else copy.copy(model)
     made[model] = swapped
     if not is_conv:
