@@ -37,6 +37,7 @@ DTYPES = {
 
 #: Other names of aten's ops, and of Python's operators.
 _NAMES = {
+    "and": "bitwise_and",
     "absolute": "abs",
     "concat": "cat",
     "concatenate": "cat",
@@ -49,6 +50,7 @@ _NAMES = {
     "iadd": "add_",
     "idiv": "div_",
     "imul": "mul_",
+    "invert": "bitwise_not",
     "isub": "sub_",
     "itruediv": "div_",
     "less": "lt",
@@ -57,6 +59,7 @@ _NAMES = {
     "multiply": "mul",
     "negative": "neg",
     "not_equal": "ne",
+    "or": "bitwise_or",
     "radd": "add",
     "rmul": "mul",
     "special_erf": "erf",
@@ -66,12 +69,16 @@ _NAMES = {
     "subtract": "sub",
     "true_divide": "div",
     "truediv": "div",
+    "xor": "bitwise_xor",
 }
 
 _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 
 #: Ops for which a tensor without axes is a number, and integers are promoted.
 _NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
+
+#: Logic of masks, which are u8 here: other integers have bits.
+_BITWISE = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"}
 
 #: Names of arguments in Python that aten's schemas do not have.
 _ARGUMENT_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
@@ -138,8 +145,10 @@ class _Now:
         # In a plan a view of what is no view is a copy of its own; here `reshape` copies where it must.
         op = "reshape" if op == "view" else op
         given = [_plain(arguments.get(name)) for name in _ARGUMENTS[op]]
+        if op == "where":
+            given = _alike(given)
         made: Any = _native.call(op, None, *given)
-        return [Value("", t.shape, t) for t in (made if isinstance(made, (list, tuple)) else [made])]
+        return [value_of(t) for t in (made if isinstance(made, (list, tuple)) else [made])]
 
     def _metas(self) -> list[torch.Tensor]:
         """What PyTorch says of the results, without computing them."""
@@ -163,7 +172,33 @@ class _Now:
 def _plain(x: Any) -> Any:
     if type(x) is Value:
         return x.tensor
+    if isinstance(x, torch.Tensor):
+        return _native.from_dlpack(_narrowed(x))
     return [_plain(one) for one in x] if type(x) in _LISTS and x and type(x[0]) is not int else x
+
+
+def _alike(operands: list[Any]) -> list[Any]:
+    """Constants of one element, blocked as the mask is."""
+    mask = operands[0]
+    if not mask.is_blocked:
+        return operands
+
+    def alike(x: Tensor) -> Tensor:
+        if x.is_blocked or x.size != 1:
+            return x
+        return _native.call("add_scalar", None, _native.zeros(mask.shape, layout=mask.layout), x.item())
+
+    return [mask, *map(alike, operands[1:])]
+
+
+#: What the table calls the dtypes of masks and indices.
+_TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
+
+
+def value_of(t: Tensor) -> Value:
+    """A tensor as the table takes it."""
+    dtype = t.dtype
+    return Value("", t.shape, t) if dtype == "f32" else Value("", t.shape, t, _TABLE_DTYPES.get(dtype, dtype))
 
 
 def _meta(x: Any) -> Any:
@@ -177,11 +212,11 @@ def _value(x: Any) -> Any:
     if type(x) in _PLAIN_TYPES:
         return x
     if isinstance(x, Handle):
-        return Value("", x.data.shape, x.data)
+        return value_of(x.data)
     if isinstance(x, torch.Tensor):
         return imported(x)
     if isinstance(x, Tensor):
-        return Value("", x.shape, x)
+        return value_of(x)
     return [_value(one) for one in x] if type(x) in _LISTS and x and type(x[0]) is not int else x
 
 
@@ -196,7 +231,7 @@ def imported(x: torch.Tensor) -> Value:
     if known is not None and known[0]() is x and known[1] == place:
         return known[2]
     shared = x.detach()
-    value = Value("", tuple(x.shape), _native.from_dlpack(_narrowed(shared)))
+    value = value_of(_native.from_dlpack(_narrowed(shared)))
     if x.dtype == torch.float32:
         key = id(x)
         _IMPORTED[key] = weakref.ref(x, lambda _: _IMPORTED.pop(key, None)), place, value
@@ -452,13 +487,13 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
         if name in FACTORIES and not values[0].tensor.is_blocked:
             like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
             made = _native.from_dlpack(form.overload(like, *arguments[1:], **keywords))
-            return Value("", made.shape, made)
+            return value_of(made)
         overload = form.overload
         if overload._schema.is_mutable:
             overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
             if overload is None:
                 raise Unsupported("no op of blocktensor is for it")
-        return replayed(name, overload, values, named, _one)
+        return replayed(name, overload, values, named, _one, value_of)
     return _tabled(name, form, values, named)
 
 
@@ -466,6 +501,8 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
     """What the table makes of a call."""
     if name in _NUMERIC:
         values = _promoted(name, values)
+    elif name in _BITWISE:
+        _check_masks(values)
     try:
         return TABLE[name](_Now(name, form, values, named), *values, **named)
     except TypeError as e:
@@ -473,6 +510,13 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
             raise
         taken = ", ".join(name for name, _ in form.positional)
         raise Unsupported(f"some of its arguments ({taken}); its op has fewer") from e
+
+
+def _check_masks(values: list[Any]) -> None:
+    for x in values:
+        if isinstance(x, Value) and x.dtype == "bool" and x.tensor.size:
+            if _native.call("amax", None, x.tensor.to_dtype("f32"), None, True).to_strided().numpy().max() > 1:
+                raise Unsupported("bits of integers; masks are zeros and ones")
 
 
 def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:
@@ -486,7 +530,7 @@ def _promoted(name: str, values: list[Any]) -> list[Any]:
         values = [x.tensor.item() if isinstance(x, Value) and not x.shape and x.tensor.key == "strided" else x for x in values]
     dtypes = {x.tensor.dtype for x in values if isinstance(x, Value)}
     if dtypes & {"u8", "s8"} and ("f32" in dtypes or name in _COMPARISONS):
-        values = [Value("", x.shape, x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
+        values = [value_of(x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
     return values
 
 
