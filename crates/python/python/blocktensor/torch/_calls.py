@@ -266,8 +266,8 @@ class Form:
     is_view: bool
     #: Whether it takes a dtype.
     has_dtype: bool
-    #: Arguments that are lists of integers: one integer is a list too.
-    lists: frozenset[str]
+    #: Arguments that are lists of integers, and their lengths: PyTorch repeats one integer.
+    lists: dict[str, int]
 
     def arranged(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments in aten's order, without those that have their default: what `torch.export` would write."""
@@ -279,8 +279,8 @@ class Form:
             keywords = {name: x for name, x in named.items() if name in self.keyword and not _same(x, self.keyword[name])}
         if self.lists:
             for i, (name, _) in enumerate(self.positional[: len(values)]):
-                if name in self.lists and type(values[i]) is int:
-                    values[i] = [values[i]]
+                if type(values[i]) is int and name in self.lists:
+                    values[i] = [values[i]] * self.lists[name]
         while len(values) > 1 and _same(values[-1], self.positional[len(values) - 1][1]):
             values.pop()
         return values, keywords
@@ -370,8 +370,7 @@ def _form(overload: Any, packed: bool) -> Form:
     is_view = alias is not None and not alias.is_write
     keyword = {a.name: default[a.name] for a in arguments if a.kwarg_only}
     has_dtype = any("ScalarType" in str(a.real_type) for a in arguments)
-    # PyTorch repeats one integer for lists of a fixed length, and so does the table.
-    lists = frozenset(a.name for a in arguments if "List[int]" in str(a.type) and a.N is None)
+    lists = {a.name: a.N or 1 for a in arguments if "List[int]" in str(a.type)}
     return Form(overload, positional, keyword, packed, is_view, has_dtype, lists)
 
 
