@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from types import CellType, FunctionType
+from types import CellType, FunctionType, MethodDescriptorType
 from typing import Any, NoReturn
 
 import torch
@@ -85,6 +85,9 @@ _ARGUMENT_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
 
 #: Functions whose result is their operand itself where they change nothing.
 _SAME = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
+
+#: Methods whose tensor is aten's second argument.
+_SELF_SECOND = {"where", "polygamma"}
 
 _CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
@@ -230,12 +233,23 @@ def imported(x: torch.Tensor) -> Value:
     known = _IMPORTED.get(id(x))
     if known is not None and known[0]() is x and known[1] == place:
         return known[2]
-    shared = x.detach()
-    value = value_of(_native.from_dlpack(_narrowed(shared)))
+    value = value_of(shared(x))
     if x.dtype == torch.float32:
         key = id(x)
         _IMPORTED[key] = weakref.ref(x, lambda _: _IMPORTED.pop(key, None)), place, value
     return value
+
+
+def shared(x: torch.Tensor) -> Tensor:
+    """A tensor of this package over the memory of PyTorch's; indices and masks are converted."""
+    try:
+        return _native.from_dlpack(_narrowed(x.detach()))
+    except Error:
+        raise
+    except Exception as e:
+        # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
+        remedy = "pass a dense tensor on the CPU"
+        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {_first_line(e)}", remedy, op="from_dlpack") from e
 
 
 def _narrowed(x: torch.Tensor) -> torch.Tensor:
@@ -245,7 +259,7 @@ def _narrowed(x: torch.Tensor) -> torch.Tensor:
     if x.dtype != torch.int64:
         return x
     if x.numel() and (x.max() > 2**31 - 1 or x.min() < -(2**31)):
-        raise Unsupported("an int64 tensor whose elements do not fit into s32")
+        raise ValueError("its elements do not fit into s32")
     return x.to(torch.int32)
 
 
@@ -266,6 +280,8 @@ class Form:
     is_view: bool
     #: Whether it takes a dtype.
     has_dtype: bool
+    #: Whether it takes a flag for training.
+    trains: bool
     #: Arguments that are lists of integers, and their lengths: PyTorch repeats one integer.
     lists: dict[str, int]
 
@@ -291,6 +307,7 @@ class Form:
 
 
 _NEEDED = object()
+_TRAINS = {"train", "training"}
 _PLAIN_TYPES = {bool, int, float, str, type(None)}
 _LISTS = {list, tuple, torch.Size}
 
@@ -371,7 +388,8 @@ def _form(overload: Any, packed: bool) -> Form:
     keyword = {a.name: default[a.name] for a in arguments if a.kwarg_only}
     has_dtype = any("ScalarType" in str(a.real_type) for a in arguments)
     lists = {a.name: a.N or 1 for a in arguments if "List[int]" in str(a.type)}
-    return Form(overload, positional, keyword, packed, is_view, has_dtype, lists)
+    trains = any(a.name in _TRAINS for a in arguments)
+    return Form(overload, positional, keyword, packed, is_view, has_dtype, trains, lists)
 
 
 def _fits(form: Form, overload: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
@@ -401,6 +419,8 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         # A method that calls `super()` is a thin one around aten's op.
         if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
             return _body(function)(*args, **kwargs)
+        if name in _SELF_SECOND and isinstance(function, MethodDescriptorType):
+            args, kwargs = ((args[1], args[0], *args[2:]), kwargs) if len(args) > 1 else ((), {"self": args[0], **kwargs})
         return call_aten(name, args, kwargs)
     except Error:
         raise
@@ -412,10 +432,14 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
     """An error that PyTorch's own code raised, with its text."""
-    first = (str(e).strip() or type(e).__name__).splitlines()[0]
+    first = _first_line(e)
     if isinstance(e, NotImplementedError):
         raise refused(name, target, first) from e
     raise refused(name, target, first, "pass what PyTorch's documentation says of it", kind=InvalidArgument) from e
+
+
+def _first_line(e: Exception) -> str:
+    return (str(e).strip() or type(e).__name__).splitlines()[0]
 
 
 def _target(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -478,6 +502,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     values = [_value(x) for x in arguments]
     named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
+    if form.trains and any(name in _TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
+        raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")
     if form.has_dtype:
         for x in (*values, *named.values()):
             if isinstance(x, torch.dtype) and x != torch.float32:

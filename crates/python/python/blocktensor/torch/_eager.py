@@ -11,7 +11,7 @@ import torch
 from .. import _native
 from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
-from ._calls import DTYPES, LAST, Handle, as_view, call, check_alone, described, imported, refused
+from ._calls import DTYPES, LAST, Handle, as_view, call, check_alone, described, imported, refused, shared
 from ._export import error
 from ._index import indexed
 
@@ -75,7 +75,7 @@ class EagerTensor(Handle):
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
         if type(data) is not Tensor:
-            data = data.data if isinstance(data, EagerTensor) else _native.from_dlpack(data.detach())
+            data = data.data if isinstance(data, EagerTensor) else shared(data)
         self.data: Tensor = data
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
@@ -101,7 +101,8 @@ class EagerTensor(Handle):
 
     @property
     def layout(self) -> Any:
-        return torch.strided if not self.data.is_blocked else self.data.layout
+        self.data.strides  # a blocked tensor has none, which is an error
+        return torch.strided
 
     @property
     def T(self) -> "EagerTensor":
@@ -447,7 +448,9 @@ def _method(name: str) -> Callable[..., Any]:
     """A method of a plain op."""
     method = getattr(torch.Tensor, name)
 
-    def plain(self: EagerTensor) -> EagerTensor:
+    def plain(self: EagerTensor, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            return _run(method, (self, *args), kwargs)
         return EagerTensor(_call(name, None, self.data))
 
     def general(self: EagerTensor, *args: Any, **kwargs: Any) -> Any:
@@ -467,7 +470,7 @@ for _name in "floordiv mod and or xor invert lshift rshift rfloordiv rmod rand r
     setattr(EagerTensor, f"__{_name}__", _other(f"__{_name}__"))
 for _name in "float double half bfloat16 int long bool short".split():
     _dtype = getattr(torch, _name)
-    setattr(EagerTensor, _name, lambda self, _dtype=_dtype: self._converted(_dtype))
+    setattr(EagerTensor, _name, lambda self, memory_format=None, _dtype=_dtype: self.to(_dtype, memory_format=memory_format))
 for _name in _PLAIN:
     if hasattr(torch.Tensor, _name):
         setattr(EagerTensor, _name, _method(_name))
