@@ -370,8 +370,6 @@ def _found_form(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Form:
             given = [args[0], list(args[1:])] if packed else list(args)
             if _fits(form, overload, given, kwargs):
                 return form
-    if any(x is not None for x in [kwargs.get("out")]):
-        raise Unsupported("an argument `out`")
     signatures = "; ".join(str(o._schema) for o in overloads if "Tensor" in str(o._schema) and "out" not in o._overloadname)
     got = ", ".join([*map(described, args), *(f"{k}={described(x)}" for k, x in kwargs.items())])
     text = f"op `{name}` of PyTorch: got arguments ({got}), but its signatures are {signatures}"
@@ -485,6 +483,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         rest = args[1:] if args else ()
         named = kwargs if args else {k: x for k, x in kwargs.items() if k not in ("input", "self")}
         return getattr(target, name)(*rest, **named)
+    if kwargs.get("out") is not None:
+        raise Unsupported("it writes into `out`; use its result instead")
     in_place = plain != name
     if in_place and not isinstance(target, Handle):
         raise Unsupported("it writes into a tensor of PyTorch")
