@@ -5,11 +5,7 @@ own calls arrive one by one.
 """
 
 import functools
-import threading
-import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from numbers import Real
+from collections.abc import Sequence
 from types import CellType, FunctionType, MethodDescriptorType
 from typing import Any, NoReturn
 
@@ -19,21 +15,13 @@ from .. import _native
 from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
 from .._native import Tensor
 from ._export import FACTORIES, error
+from ._handles import DTYPES, Handle, as_view, check_alone, described, first_line, imported, narrowed, refused, value_of
 from ._replay import replayed
+from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._table import TABLE
 from ._values import Unsupported, Value
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
-
-#: PyTorch's dtypes, by the names that they have here. A mask is u8, where PyTorch's is bool.
-DTYPES = {
-    "f32": torch.float32,
-    "bf16": torch.bfloat16,
-    "f16": torch.float16,
-    "u8": torch.uint8,
-    "s8": torch.int8,
-    "s32": torch.int32,
-}
 
 #: Other names of aten's ops, and of Python's operators.
 _NAMES = {
@@ -80,9 +68,6 @@ _NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum fl
 #: Logic of masks, which are u8 here: other integers have bits.
 _BITWISE = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"}
 
-#: Names of arguments in Python that aten's schemas do not have.
-_ARGUMENT_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
-
 #: Functions whose result is their operand itself where they change nothing.
 _SAME = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
 
@@ -90,47 +75,6 @@ _SAME = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
 _SELF_SECOND = {"where", "polygamma"}
 
 _CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-
-
-#: `module`: the module of a swapped model that ran last on this thread, for errors.
-LAST = threading.local()
-
-
-class Handle:
-    """What calls read and write: a tensor of this package, and the eager tensors that share its memory."""
-
-    data: Tensor
-    #: A view, its base and other views of it. `None` where there are none.
-    family: "list[weakref.ref[Handle]] | None" = None
-    #: The module of a swapped model that made it.
-    module: str = ""
-    #: Functions of PyTorch that are methods.
-    OWN: frozenset[str] = frozenset()
-
-    def __init__(self, data: Any) -> None:
-        self.data = data
-
-    @property
-    def shape(self) -> Any:
-        return torch.Size(self.data.shape)
-
-
-def described(x: Any) -> str:
-    """An operand in an error's text, without its elements."""
-    data = x.data if isinstance(x, Handle) else x
-    if isinstance(data, Tensor):
-        return f"{list(data.shape)} {data.dtype} {data.layout}"
-    if isinstance(data, torch.Tensor):
-        return f"{list(data.shape)} {data.dtype} of PyTorch"
-    text = repr(data)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def refused(name: str, target: Any, reason: str, remedy: str | None = None, kind: type[Error] = UnsupportedOp) -> Exception:
-    """The error for a call that no kernel is for."""
-    if remedy is None:
-        remedy = "call it on `x.to_strided().torch()`, and come back with `EagerTensor(y)`"
-    return error(kind, f"op `{name}` of PyTorch on {described(target)}: {reason}", remedy, op=name)
 
 
 class _Now:
@@ -176,8 +120,8 @@ def _plain(x: Any) -> Any:
     if type(x) is Value:
         return x.tensor
     if isinstance(x, torch.Tensor):
-        return _native.from_dlpack(_narrowed(x))
-    return [_plain(one) for one in x] if type(x) in _LISTS and x and type(x[0]) is not int else x
+        return _native.from_dlpack(narrowed(x))
+    return [_plain(one) for one in x] if type(x) in LISTS and x and type(x[0]) is not int else x
 
 
 def _alike(operands: list[Any]) -> list[Any]:
@@ -194,16 +138,6 @@ def _alike(operands: list[Any]) -> list[Any]:
     return [mask, *map(alike, operands[1:])]
 
 
-#: What the table calls the dtypes of masks and indices.
-_TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
-
-
-def value_of(t: Tensor) -> Value:
-    """A tensor as the table takes it."""
-    dtype = t.dtype
-    return Value("", t.shape, t) if dtype == "f32" else Value("", t.shape, t, _TABLE_DTYPES.get(dtype, dtype))
-
-
 def _meta(x: Any) -> Any:
     if isinstance(x, Value):
         return torch.empty(x.shape, dtype=DTYPES[x.tensor.dtype], device="meta")
@@ -212,7 +146,7 @@ def _meta(x: Any) -> Any:
 
 def _value(x: Any) -> Any:
     """An operand as the table takes it."""
-    if type(x) in _PLAIN_TYPES:
+    if type(x) in PLAIN_TYPES:
         return x
     if isinstance(x, Handle):
         return value_of(x.data)
@@ -220,194 +154,7 @@ def _value(x: Any) -> Any:
         return imported(x)
     if isinstance(x, Tensor):
         return value_of(x)
-    return [_value(one) for one in x] if type(x) in _LISTS and x and type(x[0]) is not int else x
-
-
-#: Tensors of PyTorch that were operands before, most often weights: sharing their memory takes longer than small ops do.
-_IMPORTED: dict[int, tuple[Any, Any, Value]] = {}
-
-
-def imported(x: torch.Tensor) -> Value:
-    """A tensor of PyTorch, whose memory is shared."""
-    place = (x.data_ptr(), x.shape, x.stride(), x.dtype)
-    known = _IMPORTED.get(id(x))
-    if known is not None and known[0]() is x and known[1] == place:
-        return known[2]
-    value = value_of(shared(x))
-    if x.dtype == torch.float32:
-        key = id(x)
-        _IMPORTED[key] = weakref.ref(x, lambda _: _IMPORTED.pop(key, None)), place, value
-    return value
-
-
-def shared(x: torch.Tensor) -> Tensor:
-    """A tensor of this package over the memory of PyTorch's; indices and masks are converted."""
-    try:
-        return _native.from_dlpack(_narrowed(x.detach()))
-    except Error:
-        raise
-    except Exception as e:
-        # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
-        remedy = "pass a dense tensor on the CPU"
-        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {_first_line(e)}", remedy, op="from_dlpack") from e
-
-
-def _narrowed(x: torch.Tensor) -> torch.Tensor:
-    """Indices as s32 and masks as u8: dtypes that this package has."""
-    if x.dtype == torch.bool:
-        return x.to(torch.uint8)
-    if x.dtype != torch.int64:
-        return x
-    if x.numel() and (x.max() > 2**31 - 1 or x.min() < -(2**31)):
-        raise ValueError("its elements do not fit into s32")
-    return x.to(torch.int32)
-
-
-# Signatures.
-
-
-@dataclass(frozen=True)
-class Form:
-    """How the arguments of one kind of call are passed to the table."""
-
-    overload: Any
-    #: Names and defaults, in aten's order.
-    positional: tuple[tuple[str, Any], ...]
-    keyword: dict[str, Any]
-    #: Whether integers in a row are one list: `x.permute(0, 2, 3, 1)`.
-    packed: bool
-    #: Whether the result is a view of the first operand.
-    is_view: bool
-    #: Whether it takes a dtype.
-    has_dtype: bool
-    #: Whether it takes a flag for training.
-    trains: bool
-    #: Arguments that are lists of integers, and their lengths: PyTorch repeats one integer.
-    lists: dict[str, int]
-
-    def arranged(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments in aten's order, without those that have their default: what `torch.export` would write."""
-        values = [args[0], list(args[1:])] if self.packed else list(args)
-        keywords = kwargs
-        if kwargs:
-            named = {self.name_of(name): x for name, x in kwargs.items()}
-            values += [named.get(name, default) for name, default in self.positional[len(values) :]]
-            keywords = {name: x for name, x in named.items() if name in self.keyword and not _same(x, self.keyword[name])}
-        if self.lists:
-            for i, (name, _) in enumerate(self.positional[: len(values)]):
-                if type(values[i]) is int and name in self.lists:
-                    values[i] = [values[i]] * self.lists[name]
-        while len(values) > 1 and _same(values[-1], self.positional[len(values) - 1][1]):
-            values.pop()
-        return values, keywords
-
-    def name_of(self, name: str) -> str:
-        known = name in self.keyword or any(name == one for one, _ in self.positional)
-        return name if known else _ARGUMENT_NAMES.get(name, name)
-
-
-_NEEDED = object()
-_TRAINS = {"train", "training"}
-_PLAIN_TYPES = {bool, int, float, str, type(None)}
-_LISTS = {list, tuple, torch.Size}
-
-
-def _same(x: Any, default: Any) -> bool:
-    if isinstance(x, (list, tuple)):
-        if isinstance(default, int):
-            return False
-        return isinstance(default, list) and list(map(type, x)) == list(map(type, default)) and list(x) == default
-    return type(x) in _PLAIN_TYPES and type(x) is type(default) and bool(x == default)
-
-
-def _takes(kind: str, x: Any) -> bool:
-    """Whether an argument of a schema takes an object."""
-    if kind.startswith("Optional["):
-        return x is None or _takes(kind[len("Optional[") : -1], x)
-    if kind.startswith("List["):
-        inner = kind[len("List[") : -1]
-        if isinstance(x, (list, tuple)):
-            return all(_takes(inner, one) for one in x)
-        return inner in ("int", "float") and _takes(inner, x)
-    if kind == "Tensor":
-        return isinstance(x, (Handle, torch.Tensor, Tensor))
-    if kind == "bool" or kind == "str":
-        return type(x).__name__ == kind
-    if kind == "int":
-        return isinstance(x, int) and not isinstance(x, bool)
-    if kind in ("number", "float"):
-        return isinstance(x, Real)
-    return type(x).__module__.startswith("torch") and not isinstance(x, (torch.Tensor, Handle))
-
-
-def _kind(x: Any) -> Any:
-    kind = type(x)
-    return (list, *map(_kind, x[:2])) if kind in _LISTS else kind
-
-
-_FORMS: dict[Any, Form] = {}
-
-
-def form_of(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Form:
-    """The overload of aten's op that takes these arguments."""
-    key = (name, *map(_kind, args), *((k, _kind(x)) for k, x in kwargs.items())) if kwargs else (name, *map(_kind, args))
-    form = _FORMS.get(key)
-    if form is None:
-        form = _FORMS[key] = _found_form(name, args, kwargs)
-    return form
-
-
-def _found_form(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Form:
-    packet = getattr(torch.ops.aten, name, None)
-    if packet is None:
-        raise Unsupported("no op of blocktensor is for it")
-    overloads = [getattr(packet, one) for one in packet.overloads()]
-    for packed in (False, True):
-        for overload in overloads:
-            form = _form(overload, packed)
-            if packed and not (len(args) > 1 and not kwargs and all(_takes("int", x) for x in args[1:])):
-                continue
-            given = [args[0], list(args[1:])] if packed else list(args)
-            if _fits(form, overload, given, kwargs):
-                return form
-    signatures = "; ".join(str(o._schema) for o in overloads if "Tensor" in str(o._schema) and "out" not in o._overloadname)
-    got = ", ".join([*map(described, args), *(f"{k}={described(x)}" for k, x in kwargs.items())])
-    text = f"op `{name}` of PyTorch: got arguments ({got}), but its signatures are {signatures}"
-    raise error(InvalidArgument, text, "pass what a signature says", op=name)
-
-
-def _form(overload: Any, packed: bool) -> Form:
-    arguments = overload._schema.arguments
-    default = {a.name: a.default_value if a.has_default_value() else _NEEDED for a in arguments}
-    positional = tuple((a.name, default[a.name]) for a in arguments if not a.kwarg_only)
-    returns = overload._schema.returns
-    alias = returns[0].alias_info if returns else None
-    is_view = alias is not None and not alias.is_write
-    keyword = {a.name: default[a.name] for a in arguments if a.kwarg_only}
-    has_dtype = any("ScalarType" in str(a.real_type) for a in arguments)
-    lists = {a.name: a.N or 1 for a in arguments if "List[int]" in str(a.type)}
-    trains = any(a.name in _TRAINS for a in arguments)
-    return Form(overload, positional, keyword, packed, is_view, has_dtype, trains, lists)
-
-
-def _fits(form: Form, overload: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
-    kinds = {a.name: str(a.real_type) for a in overload._schema.arguments}
-    names = [name for name, _ in form.positional]
-    if len(args) > len(names):
-        return False
-    given = dict(zip(names, args, strict=False))
-    for name, x in kwargs.items():
-        name = form.name_of(name)
-        if name not in kinds or name in given:
-            return False
-        given[name] = x
-    defaults = {**dict(form.positional), **form.keyword}
-    if any(default is _NEEDED and name not in given for name, default in defaults.items()):
-        return False
-    return all(_takes(kinds[name], x) or (x is None and defaults[name] is not _NEEDED) for name, x in given.items())
-
-
-# Calls.
+    return [_value(one) for one in x] if type(x) in LISTS and x and type(x[0]) is not int else x
 
 
 def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -430,14 +177,10 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
     """An error that PyTorch's own code raised, with its text."""
-    first = _first_line(e)
+    first = first_line(e)
     if isinstance(e, NotImplementedError):
         raise refused(name, target, first) from e
     raise refused(name, target, first, "pass what PyTorch's documentation says of it", kind=InvalidArgument) from e
-
-
-def _first_line(e: Exception) -> str:
-    return (str(e).strip() or type(e).__name__).splitlines()[0]
 
 
 def _target(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -502,7 +245,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:
     values = [_value(x) for x in arguments]
     named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
-    if form.trains and any(name in _TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
+    if form.trains and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
         raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")
     if form.has_dtype:
         for x in (*values, *named.values()):
@@ -518,7 +261,7 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
             if overload is None:
                 raise Unsupported("no op of blocktensor is for it")
-        return replayed(name, overload, values, named, _one, value_of)
+        return replayed(name, overload, values, named, _one)
     return _tabled(name, form, values, named)
 
 
@@ -546,7 +289,7 @@ def _check_masks(values: list[Any]) -> None:
 
 def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:
     """One op of a call that is several."""
-    return _tabled(overload.overloadpacket.__name__, _form(overload, False), values, named)
+    return _tabled(overload.overloadpacket.__name__, as_form(overload), values, named)
 
 
 def _promoted(name: str, values: list[Any]) -> list[Any]:
@@ -571,24 +314,6 @@ def _written(name: str, target: Handle, made: Value) -> Handle:
     return target
 
 
-def check_alone(name: str, target: Handle) -> None:
-    """Refuses to write where another eager tensor would have to change too."""
-    others = [r() for r in target.family or ()]
-    if any(x is not None and x is not target for x in others):
-        remedy = f"call `{name.rstrip('_')}`, which makes a tensor, or `.clone()` one of them first"
-        raise refused(name, target, "it writes into memory that another eager tensor is a view of", remedy)
-
-
-def as_view(made: Handle, base: Handle) -> Handle:
-    """Notes that two eager tensors share memory in PyTorch."""
-    if base.family is None:
-        base.family = [weakref.ref(base)]
-    base.family[:] = [r for r in base.family if r() is not None]
-    made.family = base.family
-    made.family.append(weakref.ref(made))
-    return made
-
-
 def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
     kind = type(like)
     if isinstance(made, Value):
@@ -597,6 +322,8 @@ def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
         result = kind(made.tensor)
         return as_view(result, target) if form.is_view and isinstance(target, Handle) else result
     if isinstance(made, (list, tuple)):
+        if any(x is None for x in made):
+            raise Unsupported("one of its results, which no op of blocktensor computes")
         results = [_wrapped(x, name, form, target, like) for x in made]
         named = getattr(torch.return_types, name, None)
         return named(results) if named is not None and len(results) == named.n_fields else tuple(results)

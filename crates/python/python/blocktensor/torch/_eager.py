@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from numbers import Real
-from types import FunctionType
 from typing import Any
 
 import torch
@@ -11,8 +10,9 @@ import torch
 from .. import _native
 from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
-from ._calls import DTYPES, LAST, Handle, as_view, call, check_alone, described, imported, refused, shared
+from ._calls import call
 from ._export import error
+from ._handles import DTYPES, LAST, Handle, as_view, check_alone, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.

@@ -8,8 +8,8 @@ import torch
 from .. import _native
 from .._errors import InvalidArgument, OutOfBounds
 from .._native import Tensor
-from ._calls import Handle, described, refused
 from ._export import error
+from ._handles import Handle, described, refused
 
 
 def _wrong(x: Handle, index: Any, rule: str, remedy: str, kind: type[Any] = InvalidArgument) -> Exception:

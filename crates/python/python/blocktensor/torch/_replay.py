@@ -10,8 +10,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _native
 from .._errors import Error
-from .._native import Tensor
 from ._export import FACTORIES
+from ._handles import value_of
 from ._table import TABLE
 from ._values import Unsupported, Value
 
@@ -25,9 +25,9 @@ _STORED = {torch.float32: "f32", torch.bool: "u8", torch.uint8: "u8", torch.int6
 class _Replay(TorchDispatchMode):
     """Takes PyTorch's decomposition of a call apart, on tensors without elements."""
 
-    def __init__(self, name: str, run: Run, value_of: Callable[[Tensor], Value]) -> None:
+    def __init__(self, name: str, run: Run) -> None:
         super().__init__()
-        self.name, self.run, self.value_of = name, run, value_of
+        self.name, self.run = name, run
         #: The value of each tensor without elements, which is kept: its id names it.
         self.values: dict[int, tuple[torch.Tensor, Value]] = {}
         #: Ids of tensors that share memory in PyTorch, operands among them: nothing writes into them.
@@ -98,7 +98,7 @@ class _Replay(TorchDispatchMode):
         if not isinstance(made, torch.Tensor):
             return made
         stored = {torch.bool: torch.uint8, torch.int64: torch.int32}.get(made.dtype, made.dtype)
-        return self.stand_in(self.value_of(_native.from_dlpack(made.to(stored))), made.dtype)
+        return self.stand_in(value_of(_native.from_dlpack(made.to(stored))), made.dtype)
 
     def _results(self, like: Any, made: Any) -> Any:
         if isinstance(like, torch.Tensor):
@@ -107,14 +107,14 @@ class _Replay(TorchDispatchMode):
                 tensor = tensor.to_dtype("f32")
             if tensor.dtype != stored or tensor.shape != tuple(like.shape):
                 raise Unsupported(f"a part of it is {list(like.shape)} {like.dtype} in PyTorch")
-            self.values[id(like)] = like, self.value_of(tensor)
+            self.values[id(like)] = like, value_of(tensor)
             return like
         return [self._results(x, y) for x, y in zip(like, made, strict=True)]
 
 
-def replayed(name: str, overload: Any, arguments: list[Any], keywords: dict[str, Any], run: Run, value_of: Any) -> Any:
+def replayed(name: str, overload: Any, arguments: list[Any], keywords: dict[str, Any], run: Run) -> Any:
     """The results of a call, from the ops that PyTorch takes it for."""
-    mode = _Replay(name, run, value_of)
+    mode = _Replay(name, run)
 
     def given(x: Any) -> Any:
         if not isinstance(x, Value):

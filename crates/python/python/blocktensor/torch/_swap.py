@@ -11,9 +11,9 @@ from torch.utils import _pytree as pytree
 from .. import _native
 from .._errors import InvalidArgument, UnsupportedOp
 from .._native import PackedWeights, Tensor
-from ._calls import LAST
 from ._eager import EagerTensor
 from ._export import error
+from ._handles import LAST
 
 
 class PackedConvolution(torch.nn.Module):
