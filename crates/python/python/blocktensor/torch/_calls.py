@@ -14,12 +14,12 @@ import torch
 from .. import _native
 from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
 from .._native import Tensor
+from . import _table as _table  # fills the table
 from ._export import FACTORIES, error
 from ._handles import DTYPES, Handle, as_view, check_alone, described, first_line, imported, narrowed, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
-from ._table import TABLE
-from ._values import Unsupported, Value
+from ._values import TABLE, Unsupported, Value
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -238,6 +238,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         arguments = [x.item() if isinstance(x, torch.Tensor) and not x.ndim else x for x in arguments]
     made = _result(plain, form, arguments, keywords)
     if in_place:
+        assert isinstance(target, Handle)
         return _written(name, target, made)
     return _wrapped(made, name, form, target, target if isinstance(target, Handle) else _target(args, kwargs))
 

@@ -74,7 +74,7 @@ class EagerTensor(Handle):
     grad = grad_fn = None
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
-        if type(data) is not Tensor:
+        if isinstance(data, (EagerTensor, torch.Tensor)):
             data = data.data if isinstance(data, EagerTensor) else shared(data)
         self.data: Tensor = data
 
@@ -137,7 +137,7 @@ class EagerTensor(Handle):
     def is_contiguous(self, memory_format: Any = None) -> bool:
         memory_format = memory_format or torch.contiguous_format
         like = torch.empty_strided(self.shape, self.data.strides, device="meta")
-        return like.is_contiguous(memory_format=memory_format)
+        return bool(like.is_contiguous(memory_format=memory_format))
 
     def data_ptr(self) -> int:
         return self.data.data_ptr()
@@ -331,7 +331,7 @@ class EagerTensor(Handle):
     def __rpow__(self, other: Any) -> Any:
         if not isinstance(other, Real):
             return NotImplemented
-        base = _native.from_dlpack(torch.tensor(float(other)))
+        base = _native.from_dlpack(torch.tensor(float(other), dtype=torch.float32))
         if self.data.is_blocked:
             raise refused("pow", self, "a number to the power of a blocked tensor", "call `x.to_strided()` first")
         return EagerTensor(_call("pow", None, base, self.data))

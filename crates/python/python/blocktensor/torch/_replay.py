@@ -12,8 +12,7 @@ from .. import _native
 from .._errors import Error
 from ._export import FACTORIES
 from ._handles import value_of
-from ._table import TABLE
-from ._values import Unsupported, Value
+from ._values import TABLE, Unsupported, Value
 
 #: Runs one op of aten: the overload, its arguments as values.
 Run = Callable[[Any, list[Any], dict[str, Any]], Any]

@@ -38,7 +38,7 @@ class PackedConvolution(torch.nn.Module):
         padding = conv.padding
         if conv.padding_mode != "zeros" or isinstance(padding, str):
             # What PyTorch's own module does: pad first.
-            pads = conv._reversed_padding_repeated_twice
+            pads: Any = conv._reversed_padding_repeated_twice
             if any(pads):
                 x = functional.pad(x, pads, mode="constant" if conv.padding_mode == "zeros" else conv.padding_mode)
             padding = 0
