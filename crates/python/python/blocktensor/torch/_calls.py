@@ -16,7 +16,7 @@ from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
 from .._native import Tensor
 from . import _table as _table  # fills the table
 from ._export import FACTORIES, error
-from ._handles import DTYPES, Handle, as_view, check_alone, described, first_line, imported, narrowed, refused, value_of
+from ._handles import DTYPES, Handle, as_view, check_alone, described, first_line, imported, narrowed, overlap, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._values import TABLE, Unsupported, Value
@@ -186,8 +186,8 @@ def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
 def _target(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The operand that an error is about."""
     given = [*args, *kwargs.values()]
-    flat = [x for one in given for x in (one if isinstance(one, (list, tuple)) else [one])]
-    return next((x for x in flat if isinstance(x, Handle)), given[0] if given else None)
+    found = _handles(given)
+    return found[0] if found else given[0] if given else None
 
 
 def _never(*_: Any) -> bool:
@@ -221,7 +221,7 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         name = name.strip("_")
     name = _NAMES.get(name, name)
     plain = name.rstrip("_")
-    target = args[0] if args else next(iter(kwargs.values()), None)
+    target = args[0] if args else kwargs.get("input", kwargs.get("self"))
     if isinstance(target, Handle) and name in target.OWN:
         rest = args[1:] if args else ()
         named = kwargs if args else {k: x for k, x in kwargs.items() if k not in ("input", "self")}
@@ -240,7 +240,24 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if in_place:
         assert isinstance(target, Handle)
         return _written(name, target, made)
-    return _wrapped(made, name, form, target, target if isinstance(target, Handle) else _target(args, kwargs))
+    made = _wrapped(made, name, form, target, target if isinstance(target, Handle) else _target(args, kwargs))
+    if name not in TABLE and not form.is_view:
+        _note_views(made, _handles([*args, *kwargs.values()]))
+    return made
+
+
+def _handles(x: Any) -> list[Handle]:
+    if isinstance(x, Handle):
+        return [x]
+    return [one for inner in x for one in _handles(inner)] if isinstance(x, (list, tuple)) else []
+
+
+def _note_views(made: Any, operands: list[Handle]) -> None:
+    """Compositions do not say what they return views of: their memory does."""
+    for x in _handles(made):
+        base = next((base for base in operands if overlap(x.data, base.data)), None)
+        if base is not None:
+            as_view(x, base)
 
 
 def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:

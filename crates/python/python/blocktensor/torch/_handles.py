@@ -133,3 +133,15 @@ def as_view(made: Handle, base: Handle) -> Handle:
     made.family = base.family
     made.family.append(weakref.ref(made))
     return made
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two strided tensors lie in the same memory."""
+    if a.is_blocked or b.is_blocked or not a.size or not b.size:
+        return False
+
+    def end(x: Tensor) -> int:
+        steps = sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
+        return x.data_ptr() + (steps + 1) * DTYPES[x.dtype].itemsize
+
+    return a.data_ptr() < end(b) and b.data_ptr() < end(a)
