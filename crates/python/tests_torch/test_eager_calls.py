@@ -216,6 +216,21 @@ def test_edited_weights_of_pytorch_are_seen():
     close(x * w, X * w)
 
 
+def test_values_of_channels_need_no_reorder():
+    x, scale = eager().to_blocked(), torch.rand(16)
+    with bt.deny_reorders():
+        for shape in ((16, 1, 1), (1, 16, 1, 1)):
+            y, z = x * scale.view(shape), scale.view(shape) + x
+            assert y.data.is_blocked and z.data.is_blocked
+    close(y, X * scale.view(16, 1, 1))
+    close(z, X + scale.view(16, 1, 1))
+    for other in (scale.view(16, 1, 1), torch.rand(8), X):
+        with pytest.raises(bt.KeyMismatch):
+            x - other
+    with pytest.raises(bt.KeyMismatch):
+        x * torch.rand(8)
+
+
 def test_shapes_are_pytorchs():
     x = eager()
     assert isinstance(x.shape, torch.Size) and x.shape.numel() == X.numel() and x.size(-1) == 8 and x.dim() == 4

@@ -97,6 +97,21 @@ def test_edited_weights_are_packed_again():
         assert error_of(eager(x).torch(), conv(IMAGE)) < 1e-5
 
 
+def test_packed_convolutions_read_like_convolutions():
+    conv = nn.Conv2d(3, 8, 3, stride=2).eval()
+    eager = btt.swap(conv)
+    assert eager.weight is conv.weight and eager.stride == (2, 2) and eager.out_channels == 8
+    with pytest.raises(AttributeError):
+        eager.no_such_name
+
+
+def test_parts_of_tensors_are_sources():
+    conv = nn.Conv2d(2, 8, 3).eval()
+    with torch.no_grad():
+        for part in (lambda x: x[:, 1:], lambda x: x[:, :, :, ::2][:, :2], lambda x: x.transpose(2, 3)[:, :2]):
+            assert error_of(btt.swap(conv)(part(btt.EagerTensor(IMAGE))).torch(), conv(part(IMAGE))) < 1e-5
+
+
 class Shifted(nn.Conv2d):
     """A convolution of somebody's own."""
 

@@ -405,9 +405,16 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
         right = imported(other).tensor
     else:
         return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
+    if data.is_blocked and not right.is_blocked and name in ("add", "mul") and _is_per_channel(right.shape, data.shape):
+        return EagerTensor(_call(f"{name}_channel", None, data, right.reshape([-1])))
     if data.dtype != right.dtype or name in _COMPARISONS:
         data, right = (one.to_dtype("f32") if one.dtype == "u8" else one for one in (data, right))
     return EagerTensor(_call(name, None, data, right))
+
+
+def _is_per_channel(shape: tuple[int, ...], of: tuple[int, ...]) -> bool:
+    """Whether a tensor has one value for each channel of another: [C, 1, 1] or [1, C, 1, 1]."""
+    return tuple(shape) in ((of[1], *[1] * (len(of) - 2)), (1, of[1], *[1] * (len(of) - 2)))
 
 
 def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:

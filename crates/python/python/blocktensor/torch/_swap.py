@@ -26,6 +26,15 @@ class PackedConvolution(torch.nn.Module):
         self._packed: dict[Any, PackedWeights] = {}
         self._weights: Any = None
 
+    def __getattr__(self, name: str) -> Any:
+        """The convolution's own: models read `conv.weight` and `conv.stride`."""
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "module":
+                raise
+            return getattr(self.module, name)
+
     def forward(self, x: Any) -> Any:
         """Runs the packed convolution on an `EagerTensor`, PyTorch's own on a `torch.Tensor`."""
         if not isinstance(x, EagerTensor):
@@ -42,11 +51,15 @@ class PackedConvolution(torch.nn.Module):
             if any(pads):
                 x = functional.pad(x, pads, mode="constant" if conv.padding_mode == "zeros" else conv.padding_mode)
             padding = 0
-        key = (x.data.shape[1:], x.data.layout)
+        data = x.data
+        if not data.is_blocked and data.layout.startswith("strides"):
+            # A part of a tensor: packed weights are for dense sources.
+            data = data.contiguous()
+        key = (data.shape[1:], data.layout)
         packed = self._packed.get(key)
         if packed is None:
-            packed = self._packed[key] = self._pack(x.data, padding)
-        return EagerTensor(packed(x.data))
+            packed = self._packed[key] = self._pack(data, padding)
+        return EagerTensor(packed(data))
 
     def _pack(self, like: Tensor, padding: Any) -> PackedWeights:
         conv: Any = self.module
