@@ -148,6 +148,7 @@ def test_errors_are_typed():
         lambda: ~eager(torch.tensor([3], dtype=torch.uint8)),
         lambda: btt.EagerTensor(X.to_sparse()),
         lambda: nn.LSTM(8, 4)(x[0]),
+        lambda: F.max_pool2d(x, 2, return_indices=True)[1].shape,
     ]
     for call in refused:
         with pytest.raises(bt.UnsupportedOp) as e:

@@ -16,7 +16,7 @@ from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
 from .._native import Tensor
 from . import _table as _table  # fills the table
 from ._export import FACTORIES, error
-from ._handles import DTYPES, Handle, as_view, check_alone, described, first_line, imported, narrowed, overlap, refused, value_of
+from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, first_line, imported, narrowed, overlap, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._values import TABLE, Unsupported, Value
@@ -340,9 +340,8 @@ def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
         result = kind(made.tensor)
         return as_view(result, target) if form.is_view and isinstance(target, Handle) else result
     if isinstance(made, (list, tuple)):
-        if any(x is None for x in made):
-            raise Unsupported("one of its results, which no op of blocktensor computes")
         results = [_wrapped(x, name, form, target, like) for x in made]
+        results = [Absent(name) if x is None else x for x in results]
         named = getattr(torch.return_types, name, None)
         return named(results) if named is not None and len(results) == named.n_fields else tuple(results)
     return made

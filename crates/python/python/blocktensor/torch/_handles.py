@@ -63,6 +63,22 @@ def refused(name: str, target: Any, reason: str, remedy: str | None = None, kind
     return error(kind, f"op `{name}` of PyTorch on {described(target)}: {reason}", remedy, op=name)
 
 
+class Absent:
+    """A result of a call that no op computes, such as the indices of a pool: using it is an error."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
+        remedy = "call it on `x.to_strided().torch()`"
+        raise error(UnsupportedOp, f"op `{self._name}` of PyTorch: no op of blocktensor computes this result", remedy, op=self._name)
+
+    def __repr__(self) -> str:
+        return f"<a result of {self._name} that no op computes>"
+
+
 #: What the table calls the dtypes of masks and indices.
 _TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
 
@@ -142,6 +158,6 @@ def overlap(a: Tensor, b: Tensor) -> bool:
 
     def end(x: Tensor) -> int:
         steps = sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
-        return x.data_ptr() + (steps + 1) * DTYPES[x.dtype].itemsize
+        return int(x.data_ptr() + (steps + 1) * DTYPES[x.dtype].itemsize)
 
     return a.data_ptr() < end(b) and b.data_ptr() < end(a)

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
-from torch.nn import functional
 from torch.utils import _pytree as pytree
 
 from .. import _native
@@ -14,6 +13,9 @@ from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._export import error
 from ._handles import LAST
+
+#: It takes eager tensors too.
+_pad: Any = torch.nn.functional.pad
 
 
 class PackedConvolution(torch.nn.Module):
@@ -49,7 +51,7 @@ class PackedConvolution(torch.nn.Module):
             # What PyTorch's own module does: pad first.
             pads: Any = conv._reversed_padding_repeated_twice
             if any(pads):
-                x = functional.pad(x, pads, mode="constant" if conv.padding_mode == "zeros" else conv.padding_mode)
+                x = _pad(x, pads, mode="constant" if conv.padding_mode == "zeros" else conv.padding_mode)
             padding = 0
         data = x.data
         if not data.is_blocked and data.layout.startswith("strides"):
