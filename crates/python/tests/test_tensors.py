@@ -190,3 +190,39 @@ def test_texts():
     assert bt.from_dlpack(np.int32([2**31 - 1])).item() == 2**31 - 1
     assert bt.zeros([]).numpy().shape == ()
     assert bt.zeros([0, 3]).numpy().shape == (0, 3)
+
+
+@pytest.mark.parametrize("op", ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"])
+def test_comparisons_are_elementwise(op):
+    t, flipped = bt.from_dlpack(X), X[:, ::-1].copy()
+    for other in (5, 5.0, np.float32(5), flipped, bt.from_dlpack(flipped)):
+        mask = getattr(t, op)(other)
+        wanted = getattr(X, op)(other.numpy() if isinstance(other, bt.Tensor) else other)
+        assert mask.dtype == "u8"
+        np.testing.assert_array_equal(mask.numpy(), wanted)
+    mask = getattr(t.to_blocked(), op)(5)
+    assert mask.is_blocked
+    np.testing.assert_array_equal(mask.to_strided().numpy(), getattr(X, op)(5))
+    with pytest.raises(bt.KeyMismatch):
+        getattr(t, op)(t.to_blocked())
+    # An array first: its own operator leaves the comparison to the tensor.
+    reflected = getattr(flipped, op)(t)
+    assert reflected is NotImplemented
+
+
+def test_comparisons_of_other_dtypes_and_objects():
+    t = bt.from_dlpack(X)
+    assert (t == None) is False and (t != "text") is True  # noqa: E711
+    with pytest.raises(TypeError, match="not supported between"):
+        t < "text"
+    with pytest.raises(bt.UnsupportedDType):
+        t.to_dtype("bf16") == 0
+    assert {t: 1}[t] == 1 and t in [t] and len({t, bt.from_dlpack(X)}) == 2
+
+
+def test_only_one_element_is_true_or_false():
+    assert bool(bt.from_dlpack(np.ones((1, 1), np.float32))) and not bt.zeros([1])
+    for t in (bt.from_dlpack(X) == X, bt.zeros([0])):
+        with pytest.raises(bt.InvalidArgument) as e:
+            bool(t)
+        assert e.value.op == "bool" and e.value.remedy

@@ -11,7 +11,7 @@
 Tensors never change. An array that a tensor shares must not be written to while a call reads it.
 """
 
-from . import ops
+from . import _compare, ops
 from ._errors import (
     Aliasing,
     Backend,
@@ -68,6 +68,8 @@ from ._native import (
     wrap,
     zeros,
 )
+
+_compare.install()
 
 __all__ = [
     "Aliasing",

@@ -9,7 +9,8 @@
 `swap` runs a model eagerly on tensors that stay blocked: for debugging.
 """
 
-from ._eager import EagerTensor, swap
+from ._eager import EagerTensor
 from ._module import BlockedModule, ModelPlan, load, plan, to_blocked
+from ._swap import swap
 
 __all__ = ["BlockedModule", "EagerTensor", "ModelPlan", "load", "plan", "swap", "to_blocked"]

@@ -1,92 +1,82 @@
 """Eager work: a tensor that stays blocked while PyTorch's own functions and modules run on it."""
 
-import copy
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator
+from numbers import Real
 from typing import Any
 
 import torch
 
 from .. import _native
-from .._errors import UnsupportedOp
-from .._native import PackedWeights, Tensor
+from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
+from .._native import Tensor
+from ._calls import call
 from ._export import error
-from ._table import TABLE
-from ._values import Unsupported, Value
-
-_ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
+from ._handles import DTYPES, LAST, Handle, as_view, check_alone, described, imported, refused, shared
+from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
 _PLAIN = {
     schema["name"]: len(schema["args"])
     for schema in _native.schemas()
-    if schema["name"] in TABLE and len(schema["args"]) <= 2 and all(a["kind"] == "tensor" for a in schema["args"])
+    if len(schema["args"]) <= 2 and all(a["kind"] == "tensor" for a in schema["args"])
 }
 
-#: What PyTorch calls functions that the table has under aten's name.
-_NAMES = {"concat": "cat", "concatenate": "cat"}
+#: The same ops as PyTorch's functions, which arrive most often.
+_FUNCTIONS: dict[Any, tuple[str, int]] = {
+    getattr(place, name): (name, count)
+    for name, count in _PLAIN.items()
+    for place in (torch, torch.nn.functional, torch.Tensor)
+    if hasattr(place, name)
+}
 
-#: Functions whose signature is not that of aten's op: PyTorch's own order of arguments, as keywords of the table's function.
-_FUNCTIONS: dict[str, Callable[..., dict[str, Any]]] = {}
+_call = _native.call
 
+#: The same in place.
+_IN_PLACE: dict[Any, str] = {
+    getattr(place, f"{name}_"): name
+    for name, count in _PLAIN.items()
+    for place in (torch, torch.Tensor)
+    if count == 1 and hasattr(place, f"{name}_")
+}
 
-class _Now:
-    """A builder that runs each op at once."""
+_OUT_OF_PLACE, _INPLACE = {"inplace": False}, {"inplace": True}
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._asked: list[int] | None = None
-
-    def op(self, op: str, **arguments: Any) -> Value:
-        return self.ops(op, 1, **arguments)[0]
-
-    def ops(self, op: str, results: int, **arguments: Any) -> list[Value]:
-        def plain(x: Any) -> Any:
-            if isinstance(x, Value):
-                return x.tensor
-            return [plain(one) for one in x] if isinstance(x, list) else x
-
-        given = [plain(arguments.get(name)) for name in _ARGUMENTS[op]]
-        made: Any = _native.call(op, None, *given)
-        return [_value(t) for t in (made if isinstance(made, (list, tuple)) else [made])]
-
-    def result_shape(self) -> list[int]:
-        raise Unsupported("its result has sizes that only a plan knows; use `to_blocked`")
-
-    def result_shapes(self) -> list[Sequence[int]]:
-        raise Unsupported("its results have sizes that only a plan knows; use `to_blocked`")
-
-    def result_dtype(self) -> str:
-        return "f32"
+#: Dtypes between which a conversion gives PyTorch's numbers.
+_FLOATS = {"f32", "bf16", "f16"}
 
 
-def _value(x: Any) -> Any:
-    """An operand as the table takes it."""
-    if isinstance(x, EagerTensor):
-        return Value("", x.shape, x.data)
-    if isinstance(x, Tensor):
-        return Value("", x.shape, x)
-    if isinstance(x, torch.Tensor):
-        return Value("", tuple(x.shape), _native.from_dlpack(x.detach()))
-    return [_value(one) for one in x] if isinstance(x, (list, tuple)) and x and not isinstance(x[0], int) else x
+class _NoAttribute(UnsupportedOp, AttributeError):
+    """An attribute of `torch.Tensor` that an eager tensor does not have."""
 
 
-def _wrapped(x: Any) -> Any:
-    if isinstance(x, list):
-        return [_wrapped(one) for one in x]
-    return EagerTensor(x.tensor) if isinstance(x, Value) else x
-
-
-class EagerTensor:
+class EagerTensor(Handle):
     """A tensor of this package on which PyTorch's functions work: `torch.relu(x)`, `F.conv2d(x, ...)`, modules.
 
     It is no `torch.Tensor`. It has no strides and no address while it is blocked; calls in place replace what it holds. What has
-    no kernel raises `UnsupportedOp`: nothing is reordered or computed elsewhere.
+    no kernel raises `UnsupportedOp`: nothing is reordered or computed elsewhere. Comparisons are element-wise, and their masks
+    are u8.
     """
 
-    __slots__ = ("data",)
+    # A comparison is a mask, so tensors are told apart as objects.
+    __hash__ = object.__hash__
+    # numpy's operators leave these tensors to theirs.
+    __array_priority__ = 1000
 
-    def __init__(self, data: Tensor | torch.Tensor) -> None:
-        self.data: Tensor = data if isinstance(data, Tensor) else _native.from_dlpack(data.detach())
+    #: Functions of PyTorch that are methods here.
+    OWN = frozenset(
+        "flatten reshape view contiguous clone to size dim numel item tolist any all cpu cuda "
+        "float double half bfloat16 int long bool short".split()
+    )
+
+    requires_grad = is_cuda = is_sparse = is_nested = is_quantized = is_mkldnn = is_meta = False
+    is_leaf = is_cpu = True
+    grad = grad_fn = None
+
+    def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
+        if isinstance(data, (EagerTensor, torch.Tensor)):
+            data = data.data if isinstance(data, EagerTensor) else shared(data)
+        self.data: Tensor = data
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
         """Reorders to a blocked layout."""
@@ -96,44 +86,70 @@ class EagerTensor:
         """Reorders to a strided tensor."""
         return EagerTensor(self.data.to_strided(format))
 
-    def torch(self) -> torch.Tensor:
-        """The elements as a PyTorch tensor that shares the memory; a blocked tensor raises `OpaqueLayoutError`."""
-        return torch.from_dlpack(self.data)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.data.shape
-
     @property
     def ndim(self) -> int:
         return self.data.ndim
 
     @property
     def dtype(self) -> Any:
-        return {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}.get(self.data.dtype, self.data.dtype)
+        """PyTorch's dtype. A mask is `torch.uint8`."""
+        return DTYPES[self.data.dtype]
 
     @property
     def device(self) -> Any:
         return torch.device("cpu")
 
     @property
-    def requires_grad(self) -> bool:
-        return False
+    def layout(self) -> Any:
+        self.data.strides  # a blocked tensor has none, which is an error
+        return torch.strided
+
+    @property
+    def T(self) -> "EagerTensor":
+        return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))  # type: ignore[no-any-return]
+
+    @property
+    def mT(self) -> "EagerTensor":
+        return self.transpose(-2, -1)  # type: ignore[no-any-return]
 
     def dim(self) -> int:
         return self.data.ndim
 
+    ndimension = dim
+
     def size(self, dim: int | None = None) -> Any:
-        return torch.Size(self.shape) if dim is None else self.shape[dim]
+        return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
         return self.data.size
 
-    def stride(self, *_: Any) -> Any:
-        return self.data.strides
+    nelement = numel
+
+    def is_floating_point(self) -> bool:
+        return self.data.dtype in _FLOATS
+
+    def is_complex(self) -> bool:
+        return False
+
+    def stride(self, dim: int | None = None) -> Any:
+        return self.data.strides if dim is None else self.data.strides[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        memory_format = memory_format or torch.contiguous_format
+        like = torch.empty_strided(self.shape, self.data.strides, device="meta")
+        return bool(like.is_contiguous(memory_format=memory_format))
 
     def data_ptr(self) -> int:
         return self.data.data_ptr()
+
+    def numpy(self) -> Any:
+        return self.data.numpy()
+
+    def item(self) -> Any:
+        return self.data.item()
+
+    def tolist(self) -> Any:
+        return self.torch().tolist()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         return self.data.__array__(*args, **kwargs)
@@ -150,217 +166,318 @@ class EagerTensor:
     def __reduce__(self) -> Any:
         return EagerTensor, (self.data,)
 
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> "EagerTensor":
-        start, end = start_dim % max(self.ndim, 1), end_dim % max(self.ndim, 1)
-        shape = [*self.shape[:start], -1, *self.shape[end + 1 :]]
-        return self.reshape(shape)
+    def __float__(self) -> float:
+        return float(self.item())
 
-    def reshape(self, *shape: Any) -> "EagerTensor":
-        dims = list(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else list(shape)
-        made: Any = _native.call("reshape", None, self.data, dims)
-        return EagerTensor(made)
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            text = f"op `bool`: got {described(self)}, but only a tensor of one element is true or false"
+            raise error(InvalidArgument, text, "call `.any()` or `.all()`, or use `torch.where`", op="bool")
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise error(InvalidArgument, "op `len`: got a tensor without axes", "call `.numel()`", op="len")
+        return self.data.shape[0]
+
+    def __iter__(self) -> Iterator["EagerTensor"]:
+        return (self[i] for i in range(len(self)))
+
+    def __contains__(self, x: Any) -> bool:
+        raise refused("in", self, "a search", "call `(tensor == x).any()`")
+
+    def __getitem__(self, index: Any) -> "EagerTensor":
+        return self._view(indexed(self, index))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise refused("setitem", self, "it writes into a part of a tensor", "use `torch.where` or `torch.cat`")
+
+    # What PyTorch has as methods.
+
+    def _view(self, data: Tensor) -> "EagerTensor":
+        made = EagerTensor(data)
+        as_view(made, self)
+        return made
+
+    def _replaced(self, op: str) -> "EagerTensor":
+        """Applies a plain op in place."""
+        made = _call(op, None, self.data)
+        if self.family is not None:
+            check_alone(f"{op}_", self)
+        self.data = made
+        return self
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> "EagerTensor":
+        rank = max(self.ndim, 1)
+        if not (-rank <= start_dim < rank and -rank <= end_dim < rank and start_dim % rank <= end_dim % rank):
+            text = f"op `flatten`: got axes {start_dim} to {end_dim}, but the tensor is {described(self)}"
+            raise error(InvalidArgument, text, "pass axes that it has, in order", op="flatten")
+        shape = self.data.shape
+        middle = math.prod(shape[start_dim % rank : end_dim % rank + 1])
+        return self.reshape([*shape[: start_dim % rank], middle, *shape[end_dim % rank + 1 :]])
+
+    def reshape(self, *shape: Any, **named: Any) -> "EagerTensor":
+        shape = shape or (named.get("shape", named.get("size")),)
+        dims = list(shape[0]) if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else list(shape)
+        if any(isinstance(d, (torch.dtype, type(None))) for d in dims):
+            raise refused("view", self, "a view as another dtype", "call `.to(dtype)`")
+        try:
+            made: Any = _call("reshape", None, self.data, dims)
+        except UnsupportedOp as e:
+            raise _with_module(e, self) from None
+        return self._view(made)
 
     view = reshape
 
-    def contiguous(self) -> "EagerTensor":
+    def contiguous(self, memory_format: Any = None) -> "EagerTensor":
+        """A dense tensor: itself if it is one, or if it is blocked."""
+        format = "contiguous" if memory_format in (None, torch.contiguous_format) else str(memory_format).removeprefix("torch.")
+        if self.data.is_blocked:
+            if format == "contiguous":
+                return self
+            raise refused("contiguous", self, f"a blocked tensor is not {format}", f"call `x.to_strided({format!r})`")
+        made = self.data.contiguous(format)
+        return self if made.data_ptr() == self.data.data_ptr() else EagerTensor(made)
+
+    def clone(self, memory_format: Any = None) -> "EagerTensor":
+        return EagerTensor(self.data.__deepcopy__({}))
+
+    def to(self, *args: Any, **kwargs: Any) -> "EagerTensor":
+        """Converts between f32, bf16 and f16, or a mask to one of them. Other dtypes and devices are an `UnsupportedOp`."""
+        kwargs = dict(kwargs)
+        dtype, device, rest = kwargs.pop("dtype", None), kwargs.pop("device", None), list(args)
+        if rest and isinstance(rest[0], (torch.Tensor, EagerTensor)):
+            other = rest.pop(0)
+            dtype, device = other.dtype, other.device
+        if rest and isinstance(rest[0], (str, int, torch.device)) and not isinstance(rest[0], bool):
+            device = rest.pop(0)
+        if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
+            dtype = rest.pop(0)
+        if device is not None and torch.device(device).type != "cpu":
+            remedy = f"call `x.to_strided().torch().to({str(device)!r})`, which leaves this package"
+            raise refused("to", self, f"the device {device}; tensors are on the CPU", remedy)
+        made = self if dtype is None else self._converted(dtype)
+        format = kwargs.get("memory_format")
+        if format is not None and format != torch.preserve_format:
+            made = made.contiguous(format)
+        return made.clone() if made is self and (kwargs.get("copy") or rest[1:2] == [True]) else made
+
+    def _converted(self, dtype: Any) -> "EagerTensor":
+        if dtype == self.dtype:
+            return self
+        name = next((name for name, one in DTYPES.items() if one == dtype and name in _FLOATS), None)
+        if name is None:
+            reason = f"a conversion of {self.data.dtype} to {dtype}; conversions are to float32, bfloat16 and float16"
+            raise refused("to", self, reason)
+        return EagerTensor(self.data.to_dtype(name))
+
+    def type_as(self, other: Any) -> "EagerTensor":
+        return self._converted(other.dtype)
+
+    def cpu(self) -> "EagerTensor":
         return self
 
+    def cuda(self, device: Any = "cuda", **_: Any) -> "EagerTensor":
+        return self.to("cuda")
+
+    def any(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
+        """A mask (u8): where elements along the axes are not all 0."""
+        return self._is_nonzero().amax(dim, keepdim) != 0  # type: ignore[no-any-return]
+
+    def all(self, dim: Any = (), keepdim: bool = False) -> "EagerTensor":
+        """A mask (u8): where elements along the axes are all other than 0."""
+        return self._is_nonzero().amin(dim, keepdim) != 0  # type: ignore[no-any-return]
+
+    def _is_nonzero(self) -> Any:
+        return EagerTensor(_two("ne", self, 0).data.to_dtype("f32"))
+
+    def requires_grad_(self, requires_grad: bool = True) -> "EagerTensor":
+        if requires_grad:
+            raise refused("requires_grad_", self, "gradients; this package is for inference", "train the model in PyTorch")
+        return self
+
+    def backward(self, *_: Any, **__: Any) -> None:
+        raise refused("backward", self, "gradients; this package is for inference", "train the model in PyTorch")
+
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name.rstrip("_") not in TABLE:
+        found = None if name.startswith("_") else getattr(torch.Tensor, name, None)
+        if found is None:
             raise AttributeError(f"a blocktensor.torch.EagerTensor has no attribute `{name}`")
-        return lambda *args, **kwargs: _call(name, (self, *args), kwargs)
+        if callable(found):
+            return lambda *args, **kwargs: _run(found, (self, *args), kwargs)
+        remedy = "ask `x.to_strided().torch()` for it"
+        raise error(_NoAttribute, f"attribute `{name}` of a torch.Tensor: an eager tensor has none", remedy, op=name)
 
-    def __add__(self, other: Any) -> Any:
-        return _call("add", (self, other), {})
+    # Operators.
 
-    __radd__ = __add__
+    def __rsub__(self, other: Any) -> Any:
+        return self.__neg__() + other
 
-    def __iadd__(self, other: Any) -> Any:
-        return _call("add_", (self, other), {})
+    def __neg__(self) -> "EagerTensor":
+        return EagerTensor(_call("neg", None, self.data))
 
-    def __mul__(self, other: Any) -> Any:
-        return _call("mul", (self, other), {})
+    def __pos__(self) -> "EagerTensor":
+        return self
 
-    __rmul__ = __mul__
+    def __abs__(self) -> "EagerTensor":
+        return EagerTensor(_call("abs", None, self.data))
 
-    def __imul__(self, other: Any) -> Any:
-        return _call("mul_", (self, other), {})
+    def __rtruediv__(self, other: Any) -> Any:
+        return EagerTensor(_call("reciprocal", None, self.data)) * other
 
-    def __sub__(self, other: Any) -> Any:
-        return _call("sub", (self, other), {})
+    def __rpow__(self, other: Any) -> Any:
+        if not isinstance(other, Real):
+            return NotImplemented
+        base = _native.from_dlpack(torch.tensor(float(other), dtype=torch.float32))
+        if self.data.is_blocked:
+            raise refused("pow", self, "a number to the power of a blocked tensor", "call `x.to_strided()` first")
+        return EagerTensor(_call("pow", None, base, self.data))
 
-    def __truediv__(self, other: Any) -> Any:
-        return _call("div", (self, other), {})
+    def __matmul__(self, other: Any) -> Any:
+        return _run(torch.matmul, (self, other), {})
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return _run(torch.matmul, (other, self), {})
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = getattr(func, "__name__", "")
-        if not kwargs and len(args) == _PLAIN.get(name) and all(type(x) is EagerTensor for x in args):
-            return EagerTensor(_native.call(name, None, *[x.data for x in args]))
-        return _call(name or str(func), args, dict(kwargs or {}))
+        plain = _FUNCTIONS.get(func)
+        if plain is not None and len(args) == plain[1] and type(args[0]) is EagerTensor:
+            if plain[1] == 1:
+                if not kwargs or kwargs == _OUT_OF_PLACE:
+                    return EagerTensor(_call(plain[0], None, args[0].data))
+                if kwargs == _INPLACE:
+                    return args[0]._replaced(plain[0])
+            elif not kwargs and plain[0] in _SCALARS:
+                return _two(plain[0], *args)
+            elif not kwargs and type(args[1]) is EagerTensor:
+                return EagerTensor(_call(plain[0], None, args[0].data, args[1].data))
+        elif plain is not None and len(args) == 2 and plain[0] in _SCALARS and isinstance(args[0], torch.Tensor) and not kwargs:
+            return _two(plain[0], EagerTensor(args[0]), args[1])
+        elif func in _IN_PLACE and len(args) == 1 and not kwargs:
+            return args[0]._replaced(_IN_PLACE[func])
+        return _run(func, args, kwargs or {})
+
+    # Last: its name hides PyTorch's own in this class.
+    def torch(self) -> torch.Tensor:
+        """The elements as a PyTorch tensor that shares the memory; a blocked tensor raises `OpaqueLayoutError`."""
+        return torch.from_dlpack(self.data)
 
 
-def _call(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    name = _NAMES.get(name, name)
-    target = args[0] if args else kwargs.get("input")
-    in_place = name.endswith("_") or bool(kwargs.pop("inplace", False))
-    plain = name.rstrip("_")
+def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
-        adapted = _FUNCTIONS.get(plain)
-        if adapted is not None:
-            kwargs = adapted(*args, **kwargs)
-            args = ()
-        if plain == "flatten" and isinstance(target, EagerTensor):
-            rest = args[1:]
-            return target.flatten(*rest, **{k: v for k, v in kwargs.items() if k != "input"})
-        if plain in ("reshape", "view") and isinstance(target, EagerTensor):
-            return target.reshape(*args[1:])
-        function = TABLE.get(plain)
-        if function is None:
-            raise Unsupported("no op of blocktensor is for it")
-        made = _wrapped(function(_Now(plain), *map(_value, args), **{k: _value(v) for k, v in kwargs.items()}))
-    except Unsupported as e:
-        remedy = "call it on `x.to_strided().torch()`, and come back with `EagerTensor(y).to_blocked()`"
-        raise error(UnsupportedOp, f"op `{plain}` of PyTorch on {target!r}: {e}", remedy, op=plain) from None
-    if in_place and isinstance(target, EagerTensor):
-        target.data = made.data
-        return target
+        return call(function, args, kwargs)
+    except (UnsupportedOp, OpaqueLayoutError) as e:
+        target = next((x for x in args if type(x) is EagerTensor), None)
+        raise (_with_module(e, target) if target is not None else e) from e.__cause__
+
+
+def _with_module(e: Error, x: EagerTensor) -> Error:
+    """The error, with the way that a swapped model has for it."""
+    module = x.module or getattr(LAST, "module", "")
+    if not x.data.is_blocked or not module or "swap(" in str(e):
+        return e
+    remedy = f"in a swapped model: `swap(model, to_strided=[{module!r}])` reorders what that module returns"
+    made = type(e)(f"{e}; {remedy}")
+    made.op, made.operands, made.remedy = e.op, e.operands, f"{e.remedy}; {remedy}"
     return made
 
 
-def _functional(*names: str) -> Callable[[Callable[..., dict[str, Any]]], Callable[..., dict[str, Any]]]:
-    def add(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-        for name in names:
-            _FUNCTIONS[name] = function
-        return function
-
-    return add
+#: Ops of two tensors that have a form for a tensor and a number.
+_SCALARS = {op: f"{op}_scalar" for op in ("add", "sub", "mul", "div", "pow", "eq", "ne", "lt", "le", "gt", "ge")}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
-@_functional("relu", "relu6", "hardswish", "hardsigmoid", "silu", "mish", "sigmoid", "tanh")
-def _unary(input: Any, inplace: bool = False) -> dict[str, Any]:
-    return {"x": input}
+def _two(name: str, x: EagerTensor, other: Any) -> Any:
+    """An op of two tensors, or of a tensor and a number. Masks are promoted to f32, as PyTorch promotes its own."""
+    data = x.data
+    if isinstance(other, (Handle, Tensor)):
+        right = other.data if isinstance(other, Handle) else other
+    elif isinstance(other, Real):
+        data = data.to_dtype("f32") if name in _COMPARISONS and data.dtype == "u8" else data
+        return EagerTensor(_call(_SCALARS[name], None, data, other))
+    elif isinstance(other, torch.Tensor):
+        if not other.ndim:
+            return _two(name, x, other.item())
+        right = imported(other).tensor
+    else:
+        return _two(name, x, torch.as_tensor(other)) if hasattr(other, "__dlpack__") else NotImplemented
+    if data.is_blocked and not right.is_blocked and name in ("add", "mul") and _is_per_channel(right.shape, data.shape):
+        return EagerTensor(_call(f"{name}_channel", None, data, right.reshape([-1])))
+    if data.dtype != right.dtype or name in _COMPARISONS:
+        data, right = (one.to_dtype("f32") if one.dtype == "u8" else one for one in (data, right))
+    return EagerTensor(_call(name, None, data, right))
 
 
-@_functional("dropout")
-def _dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> dict[str, Any]:
-    return {"x": input, "p": p, "train": training}
+def _is_per_channel(shape: tuple[int, ...], of: tuple[int, ...]) -> bool:
+    """Whether a tensor has one value for each channel of another: [C, 1, 1] or [1, C, 1, 1]."""
+    return tuple(shape) in ((of[1], *[1] * (len(of) - 2)), (1, of[1], *[1] * (len(of) - 2)))
 
 
-@_functional("hardtanh")
-def _hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> dict[str, Any]:
-    return {"x": input, "low": min_val, "high": max_val}
+def _operator(name: str) -> Callable[[EagerTensor, Any], Any]:
+    """An operator of two tensors, or of a tensor and a number."""
+    scalar = _SCALARS[name]
+
+    def operator(self: EagerTensor, other: Any) -> Any:
+        kind = type(other)
+        if self.data.dtype == "f32":
+            if kind is EagerTensor and other.data.dtype == "f32":
+                return EagerTensor(_call(name, None, self.data, other.data))
+            if kind is float or kind is int:
+                return EagerTensor(_call(scalar, None, self.data, other))
+        return _two(name, self, other)
+
+    return operator
 
 
-@_functional("leaky_relu")
-def _leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> dict[str, Any]:
-    return {"x": input, "slope": negative_slope}
+def _in_place(name: str) -> Callable[[EagerTensor, Any], Any]:
+    method = getattr(torch.Tensor, f"{name}_")
+
+    def operator(self: EagerTensor, other: Any) -> Any:
+        return _run(method, (self, other), {})
+
+    return operator
 
 
-@_functional("batch_norm")
-def _batch_norm(
-    input: Any,
-    running_mean: Any,
-    running_var: Any,
-    weight: Any = None,
-    bias: Any = None,
-    training: bool = False,
-    momentum: float = 0.1,
-    eps: float = 1e-5,
-) -> dict[str, Any]:
-    return dict(
-        x=input, weight=weight, bias=bias, mean=running_mean, var=running_var, training=training, momentum=momentum, eps=eps
-    )
+def _other(name: str) -> Callable[..., Any]:
+    """An operator that no op is for as it is: PyTorch may take it for several, else it is an error."""
+
+    def operator(self: EagerTensor, *others: Any) -> Any:
+        return _run(getattr(torch.Tensor, name), (self, *others), {})
+
+    return operator
 
 
-@_functional("max_pool1d", "max_pool2d", "max_pool3d")
-def _max_pool(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> dict[str, Any]:
-    if return_indices:
-        raise Unsupported("indices of a pool")
-    return dict(x=input, kernel_size=kernel_size, stride=stride or (), padding=padding, dilation=dilation, ceil_mode=ceil_mode)
+def _method(name: str) -> Callable[..., Any]:
+    """A method of a plain op."""
+    method = getattr(torch.Tensor, name)
+
+    def plain(self: EagerTensor, *args: Any, **kwargs: Any) -> Any:
+        if args or kwargs:
+            return _run(method, (self, *args), kwargs)
+        return EagerTensor(_call(name, None, self.data))
+
+    def general(self: EagerTensor, *args: Any, **kwargs: Any) -> Any:
+        return _run(method, (self, *args), kwargs)
+
+    return plain if _PLAIN[name] == 1 else general
 
 
-@_functional("avg_pool1d", "avg_pool2d", "avg_pool3d")
-def _avg_pool(
-    input: Any,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: Any = None,
-) -> dict[str, Any]:
-    return dict(
-        x=input,
-        kernel_size=kernel_size,
-        stride=stride or (),
-        padding=padding,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        divisor_override=divisor_override,
-    )
-
-
-@_functional("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
-def _adaptive(input: Any, output_size: Any) -> dict[str, Any]:
-    sizes = input.shape[2:]
-    wanted = [output_size] * len(sizes) if isinstance(output_size, (int, type(None))) else list(output_size)
-    return {"x": input, "output_size": [s if w is None else w for s, w in zip(sizes, wanted, strict=True)]}
-
-
-@_functional("cat")
-def _cat(tensors: Any, dim: int = 0) -> dict[str, Any]:
-    return {"tensors": list(tensors), "dim": dim}
-
-
-class PackedConvolution(torch.nn.Module):
-    """A convolution whose weights are packed for the source that it meets first, and again where another kind comes."""
-
-    def __init__(self, module: torch.nn.Module) -> None:
-        super().__init__()
-        self.module = module
-        self._packed: dict[Any, PackedWeights] = {}
-
-    def forward(self, x: Any) -> Any:
-        """Runs the packed convolution on an `EagerTensor`, PyTorch's own on a `torch.Tensor`."""
-        if not isinstance(x, EagerTensor):
-            return self.module(x)
-        key = (x.shape[1:], x.data.layout)
-        if key not in self._packed:
-            self._packed[key] = self._pack(x.data)
-        return EagerTensor(self._packed[key](x.data))
-
-    def _pack(self, like: Tensor) -> PackedWeights:
-        conv: Any = self.module
-        if conv.padding_mode != "zeros" or isinstance(conv.padding, str):
-            text = f"op `conv`: got padding {conv.padding!r} of mode {conv.padding_mode!r}, but packed ones pad with zeros"
-            raise error(UnsupportedOp, text, "pad the source first", op="conv")
-        bias = None if conv.bias is None else conv.bias.detach()
-        options = dict(stride=conv.stride, padding=conv.padding, dilation=conv.dilation, groups=conv.groups)
-        return _native.pack_conv(conv.weight.detach(), bias, like=like, **options)
-
-
-def swap(model: torch.nn.Module) -> torch.nn.Module:
-    """A copy of the model whose convolutions pack their weights, for `EagerTensor`s. All weights are shared with the model.
-
-    The first call packs; the ledger shows it. `with blocktensor.deny_reorders()` holds from the second call on.
-    """
-    kinds = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
-    if model.training:
-        raise error(UnsupportedOp, "argument `model`: got a model in training mode", "call `model.eval()` first")
-    if isinstance(model, kinds):
-        return PackedConvolution(model)
-    swapped = copy.copy(model)
-    swapped._modules = {
-        name: None if module is None else swap(module) for name, module in model._modules.items()
-    }
-    return swapped
-
+for _name in _SCALARS:
+    _python = "truediv" if _name == "div" else _name
+    setattr(EagerTensor, f"__{_python}__", _operator(_name))
+    if _name in ("add", "mul"):
+        setattr(EagerTensor, f"__r{_python}__", _operator(_name))
+    if _name in ("add", "sub", "mul", "div", "pow"):
+        setattr(EagerTensor, f"__i{_python}__", _in_place(_name))
+for _name in "floordiv mod and or xor invert lshift rshift rfloordiv rmod rand ror rxor".split():
+    setattr(EagerTensor, f"__{_name}__", _other(f"__{_name}__"))
+for _name in "float double half bfloat16 int long bool short".split():
+    _dtype = getattr(torch, _name)
+    setattr(EagerTensor, _name, lambda self, memory_format=None, _dtype=_dtype: self.to(_dtype, memory_format=memory_format))
+for _name in _PLAIN:
+    if hasattr(torch.Tensor, _name):
+        setattr(EagerTensor, _name, _method(_name))

@@ -1,0 +1,41 @@
+"""Comparisons of tensors: element-wise, with masks of u8."""
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+from ._errors import InvalidArgument
+from ._native import Tensor, call
+
+
+def _comparison(op: str) -> Callable[[Tensor, Any], Any]:
+    def compare(self: Tensor, other: Any) -> Any:
+        if isinstance(other, Real):
+            return call(f"{op}_scalar", None, self, float(other))
+        if isinstance(other, Tensor) or hasattr(other, "__dlpack__"):
+            return call(op, None, self, other)
+        # Python compares objects: `x == None` is False.
+        return NotImplemented
+
+    compare.__name__ = f"__{op}__"
+    return compare
+
+
+def _truth(self: Tensor) -> bool:
+    """The truth of the only element: that of a comparison of many is ambiguous."""
+    if self.size != 1:
+        remedy = "reduce it to one element first (`bt.ops.amin`, `bt.ops.amax` of `.to_dtype('f32')`), or call `.numpy()`"
+        rule = "only a tensor of one element is true or false"
+        error = InvalidArgument(f"op `bool`: argument `self`: got {self.size} elements, but {rule}; {remedy}")
+        error.op, error.operands, error.remedy = "bool", ["self"], remedy
+        raise error
+    return bool(self.item())
+
+
+def install() -> None:
+    """Gives tensors their comparisons. They stay keys of sets and dicts, as objects."""
+    for op in ("eq", "ne", "lt", "le", "gt", "ge"):
+        setattr(Tensor, f"__{op}__", _comparison(op))
+    setattr(Tensor, "__bool__", _truth)
+    setattr(Tensor, "__hash__", object.__hash__)
+    setattr(Tensor, "__array_priority__", 1000)

@@ -1,0 +1,347 @@
+"""One call of PyTorch on eager tensors: its arguments are bound to aten's schema, then the table's function runs at once.
+
+Functions that PyTorch writes in Python (`F.interpolate`, `F.pad`) run again without the check that sent the call here, so their
+own calls arrive one by one.
+"""
+
+import functools
+from collections.abc import Sequence
+from types import CellType, FunctionType, MethodDescriptorType
+from typing import Any, NoReturn
+
+import torch
+
+from .. import _native
+from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
+from .._native import Tensor
+from . import _table as _table  # fills the table
+from ._export import FACTORIES, error
+from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, first_line, imported, narrowed, overlap, refused, value_of
+from ._replay import replayed
+from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
+from ._values import TABLE, Unsupported, Value
+
+_ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
+
+#: Other names of aten's ops, and of Python's operators.
+_NAMES = {
+    "and": "bitwise_and",
+    "absolute": "abs",
+    "concat": "cat",
+    "concatenate": "cat",
+    "clip": "clamp",
+    "divide": "div",
+    "floordiv": "floor_divide",
+    "ifloordiv": "floor_divide_",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "iadd": "add_",
+    "idiv": "div_",
+    "imul": "mul_",
+    "invert": "bitwise_not",
+    "isub": "sub_",
+    "itruediv": "div_",
+    "less": "lt",
+    "less_equal": "le",
+    "mod": "remainder",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
+    "or": "bitwise_or",
+    "radd": "add",
+    "rmul": "mul",
+    "special_erf": "erf",
+    "special_expit": "sigmoid",
+    "special_log_softmax": "log_softmax",
+    "special_softmax": "softmax",
+    "subtract": "sub",
+    "true_divide": "div",
+    "truediv": "div",
+    "xor": "bitwise_xor",
+}
+
+_COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
+
+#: Ops for which a tensor without axes is a number, and integers are promoted.
+_NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
+
+#: Logic of masks, which are u8 here: other integers have bits.
+_BITWISE = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"}
+
+#: Functions whose result is their operand itself where they change nothing.
+_SAME = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
+
+#: Methods whose tensor is aten's second argument.
+_SELF_SECOND = {"where", "polygamma"}
+
+_CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+class _Now:
+    """A builder that runs each op at once."""
+
+    def __init__(self, name: str, form: "Form", arguments: list[Any], keywords: dict[str, Any]) -> None:
+        self.name = name
+        self._form, self._arguments, self._keywords = form, arguments, keywords
+        self._results: list[torch.Tensor] | None = None
+
+    def op(self, op: str, **arguments: Any) -> Value:
+        return self.ops(op, 1, **arguments)[0]
+
+    def ops(self, op: str, results: int, **arguments: Any) -> list[Value]:
+        # In a plan a view of what is no view is a copy of its own; here `reshape` copies where it must.
+        op = "reshape" if op == "view" else op
+        given = [_plain(arguments.get(name)) for name in _ARGUMENTS[op]]
+        if op == "where":
+            given = _alike(given)
+        made: Any = _native.call(op, None, *given)
+        return [value_of(t) for t in (made if isinstance(made, (list, tuple)) else [made])]
+
+    def _metas(self) -> list[torch.Tensor]:
+        """What PyTorch says of the results, without computing them."""
+        if self._results is None:
+            keywords = {name: _meta(x) for name, x in self._keywords.items()}
+            made = self._form.overload(*map(_meta, self._arguments), **keywords)
+            self._results = list(made) if isinstance(made, (list, tuple)) else [made]
+        return self._results
+
+    def result_shape(self) -> list[int]:
+        return list(self._metas()[0].shape)
+
+    def result_shapes(self) -> list[Sequence[int]]:
+        return [tuple(x.shape) for x in self._metas()]
+
+    def result_dtype(self) -> str:
+        dtype = self._metas()[0].dtype
+        return "f32" if dtype == torch.float32 else str(dtype)
+
+
+def _plain(x: Any) -> Any:
+    if type(x) is Value:
+        return x.tensor
+    if isinstance(x, torch.Tensor):
+        return _native.from_dlpack(narrowed(x))
+    return [_plain(one) for one in x] if type(x) in LISTS and x and type(x[0]) is not int else x
+
+
+def _alike(operands: list[Any]) -> list[Any]:
+    """Constants of one element, blocked as the mask is."""
+    mask = operands[0]
+    if not mask.is_blocked:
+        return operands
+
+    def alike(x: Tensor) -> Tensor:
+        if x.is_blocked or x.size != 1:
+            return x
+        return _native.call("add_scalar", None, _native.zeros(mask.shape, layout=mask.layout), x.item())
+
+    return [mask, *map(alike, operands[1:])]
+
+
+def _meta(x: Any) -> Any:
+    if isinstance(x, Value):
+        return torch.empty(x.shape, dtype=DTYPES[x.tensor.dtype], device="meta")
+    return [_meta(one) for one in x] if isinstance(x, (list, tuple)) else x
+
+
+def _value(x: Any) -> Any:
+    """An operand as the table takes it."""
+    if type(x) in PLAIN_TYPES:
+        return x
+    if isinstance(x, Handle):
+        return value_of(x.data)
+    if isinstance(x, torch.Tensor):
+        return imported(x)
+    if isinstance(x, Tensor):
+        return value_of(x)
+    return [_value(one) for one in x] if type(x) in LISTS and x and type(x[0]) is not int else x
+
+
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Runs a function or a method of PyTorch."""
+    name = getattr(function, "__name__", None) or str(function)
+    try:
+        # A method that calls `super()` is a thin one around aten's op.
+        if isinstance(function, FunctionType) and "__class__" not in function.__code__.co_freevars:
+            return _body(function)(*args, **kwargs)
+        if name in _SELF_SECOND and isinstance(function, MethodDescriptorType):
+            args, kwargs = ((args[1], args[0], *args[2:]), kwargs) if len(args) > 1 else ((), {"self": args[0], **kwargs})
+        return call_aten(name, args, kwargs)
+    except Error:
+        raise
+    except Unsupported as e:
+        raise refused(name, _target(args, kwargs), str(e)) from None
+    except Exception as e:
+        _raise_typed(name, _target(args, kwargs), e)
+
+
+def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
+    """An error that PyTorch's own code raised, with its text."""
+    first = first_line(e)
+    if isinstance(e, NotImplementedError):
+        raise refused(name, target, first) from e
+    raise refused(name, target, first, "pass what PyTorch's documentation says of it", kind=InvalidArgument) from e
+
+
+def _target(args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """The operand that an error is about."""
+    given = [*args, *kwargs.values()]
+    found = _handles(given)
+    return found[0] if found else given[0] if given else None
+
+
+def _never(*_: Any) -> bool:
+    return False
+
+
+@functools.cache
+def _body(function: FunctionType) -> FunctionType:
+    """PyTorch's own code of a function, without the check that sent the call here. What it dispatches to is treated alike."""
+    checks = {name: _never for name in _CHECKS if name in function.__globals__}
+    cells = function.__closure__ or ()
+    inner = [c.cell_contents for c in cells]
+    closure = tuple(CellType(_body(x)) if x is not function and _is_overridable(x) else c for x, c in zip(inner, cells, strict=True))
+    if not checks and all(a is b for a, b in zip(closure, cells, strict=True)):
+        raise Unsupported("no op of blocktensor is for it")
+    private = {name: function.__globals__.get(name) for name in function.__code__.co_names if name.startswith("_")}
+    helpers = {name: _body(x) for name, x in private.items() if x is not function and _is_overridable(x)}
+    names = {**function.__globals__, **checks, **helpers}
+    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure or None)
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def _is_overridable(x: Any) -> bool:
+    return isinstance(x, FunctionType) and any(name in x.__globals__ for name in _CHECKS)
+
+
+def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Runs an op by its name in aten, or that of Python's operator."""
+    if name.startswith("__"):
+        name = name.strip("_")
+    name = _NAMES.get(name, name)
+    plain = name.rstrip("_")
+    target = args[0] if args else kwargs.get("input", kwargs.get("self"))
+    if isinstance(target, Handle) and name in target.OWN:
+        rest = args[1:] if args else ()
+        named = kwargs if args else {k: x for k, x in kwargs.items() if k not in ("input", "self")}
+        return getattr(target, name)(*rest, **named)
+    if kwargs.get("out") is not None:
+        raise Unsupported("it writes into `out`; use its result instead")
+    in_place = plain != name
+    if in_place and not isinstance(target, Handle):
+        raise Unsupported("it writes into a tensor of PyTorch")
+    form = form_of(name, args, kwargs)
+    arguments, keywords = form.arranged(args, kwargs)
+    if plain in _NUMERIC:
+        # Numbers of any dtype, as in PyTorch.
+        arguments = [x.item() if isinstance(x, torch.Tensor) and not x.ndim else x for x in arguments]
+    made = _result(plain, form, arguments, keywords)
+    if in_place:
+        assert isinstance(target, Handle)
+        return _written(name, target, made)
+    made = _wrapped(made, name, form, target, target if isinstance(target, Handle) else _target(args, kwargs))
+    if name not in TABLE and not form.is_view:
+        _note_views(made, _handles([*args, *kwargs.values()]))
+    return made
+
+
+def _handles(x: Any) -> list[Handle]:
+    if isinstance(x, Handle):
+        return [x]
+    return [one for inner in x for one in _handles(inner)] if isinstance(x, (list, tuple)) else []
+
+
+def _note_views(made: Any, operands: list[Handle]) -> None:
+    """Compositions do not say what they return views of: their memory does."""
+    for x in _handles(made):
+        base = next((base for base in operands if overlap(x.data, base.data)), None)
+        if base is not None:
+            as_view(x, base)
+
+
+def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+    values = [_value(x) for x in arguments]
+    named = {k: _value(x) for k, x in keywords.items()} if keywords else keywords
+    if form.trains and any(name in TRAINS and x is True for (name, _), x in zip(form.positional, values, strict=False)):
+        raise Unsupported("training mode; call `model.eval()`, or pass `training=False`")
+    if form.has_dtype:
+        for x in (*values, *named.values()):
+            if isinstance(x, torch.dtype) and x != torch.float32:
+                raise Unsupported(f"a result of {x}; its result is f32")
+    if name not in TABLE:
+        if name in FACTORIES and not values[0].tensor.is_blocked:
+            like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
+            made = _native.from_dlpack(form.overload(like, *arguments[1:], **keywords))
+            return value_of(made)
+        overload = form.overload
+        if overload._schema.is_mutable:
+            overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)
+            if overload is None:
+                raise Unsupported("no op of blocktensor is for it")
+        return replayed(name, overload, values, named, _one)
+    return _tabled(name, form, values, named)
+
+
+def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> Any:
+    """What the table makes of a call."""
+    if name in _NUMERIC:
+        values = _promoted(name, values)
+    elif name in _BITWISE:
+        _check_masks(values)
+    try:
+        return TABLE[name](_Now(name, form, values, named), *values, **named)
+    except TypeError as e:
+        if isinstance(e, Error):
+            raise
+        taken = ", ".join(name for name, _ in form.positional)
+        raise Unsupported(f"some of its arguments ({taken}); its op has fewer") from e
+
+
+def _check_masks(values: list[Any]) -> None:
+    for x in values:
+        if isinstance(x, Value) and x.dtype == "bool" and x.tensor.size:
+            if _native.call("amax", None, x.tensor.to_dtype("f32"), None, True).to_strided().numpy().max() > 1:
+                raise Unsupported("bits of integers; masks are zeros and ones")
+
+
+def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:
+    """One op of a call that is several."""
+    return _tabled(overload.overloadpacket.__name__, as_form(overload), values, named)
+
+
+def _promoted(name: str, values: list[Any]) -> list[Any]:
+    """Numbers for tensors without axes beside others; f32 for masks beside f32."""
+    if isinstance(values[0], Value) and values[0].shape:
+        values = [x.tensor.item() if isinstance(x, Value) and not x.shape and x.tensor.key == "strided" else x for x in values]
+    dtypes = {x.tensor.dtype for x in values if isinstance(x, Value)}
+    if dtypes & {"u8", "s8"} and ("f32" in dtypes or name in _COMPARISONS):
+        values = [value_of(x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
+    return values
+
+
+def _written(name: str, target: Handle, made: Value) -> Handle:
+    """Writes the result of a call in place. The memory is new, so nothing else may share the old one."""
+    if made.shape != target.data.shape:
+        text = f"op `{name}` of PyTorch: got a result of {list(made.shape)} for {described(target)}, which it cannot be written into"
+        raise error(ShapeMismatch, text, f"call `{name.rstrip('_')}`, which makes a tensor", op=name)
+    if made.tensor.dtype != target.data.dtype:
+        raise refused(name, target, f"its result is {made.tensor.dtype}", f"call `{name.rstrip('_')}`, which makes a tensor")
+    check_alone(name, target)
+    target.data = made.tensor
+    return target
+
+
+def _wrapped(made: Any, name: str, form: Form, target: Any, like: Any) -> Any:
+    kind = type(like)
+    if isinstance(made, Value):
+        if name in _SAME and isinstance(target, Handle) and made.tensor is target.data:
+            return target
+        result = kind(made.tensor)
+        return as_view(result, target) if form.is_view and isinstance(target, Handle) else result
+    if isinstance(made, (list, tuple)):
+        results = [_wrapped(x, name, form, target, like) for x in made]
+        results = [Absent(name) if x is None else x for x in results]
+        named = getattr(torch.return_types, name, None)
+        return named(results) if named is not None and len(results) == named.n_fields else tuple(results)
+    return made

@@ -1,0 +1,163 @@
+"""Tensors of this package beside PyTorch's: what a call reads and writes, and how errors describe it."""
+
+import threading
+import weakref
+from typing import Any
+
+import torch
+
+from .. import _native
+from .._errors import Error, UnsupportedOp
+from .._native import Tensor
+from ._export import error
+from ._values import Value
+
+#: PyTorch's dtypes, by the names that they have here. A mask is u8, where PyTorch's is bool.
+DTYPES = {
+    "f32": torch.float32,
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+    "u8": torch.uint8,
+    "s8": torch.int8,
+    "s32": torch.int32,
+}
+
+#: `module`: the module of a swapped model that ran last on this thread, for errors.
+LAST = threading.local()
+
+
+class Handle:
+    """What calls read and write: a tensor of this package, and the eager tensors that share its memory."""
+
+    data: Tensor
+    #: A view, its base and other views of it. `None` where there are none.
+    family: "list[weakref.ref[Handle]] | None" = None
+    #: The module of a swapped model that made it.
+    module: str = ""
+    #: Functions of PyTorch that are methods.
+    OWN: frozenset[str] = frozenset()
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    @property
+    def shape(self) -> Any:
+        return torch.Size(self.data.shape)
+
+
+def described(x: Any) -> str:
+    """An operand in an error's text, without its elements."""
+    data = x.data if isinstance(x, Handle) else x
+    if isinstance(data, Tensor):
+        return f"{list(data.shape)} {data.dtype} {data.layout}"
+    if isinstance(data, torch.Tensor):
+        return f"{list(data.shape)} {data.dtype} of PyTorch"
+    text = repr(data)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def refused(name: str, target: Any, reason: str, remedy: str | None = None, kind: type[Error] = UnsupportedOp) -> Exception:
+    """The error for a call that no kernel is for."""
+    if remedy is None:
+        remedy = "call it on `x.to_strided().torch()`, and come back with `EagerTensor(y)`"
+    return error(kind, f"op `{name}` of PyTorch on {described(target)}: {reason}", remedy, op=name)
+
+
+class Absent:
+    """A result of a call that no op computes, such as the indices of a pool: using it is an error."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):
+            raise AttributeError(attribute)
+        remedy = "call it on `x.to_strided().torch()`"
+        raise error(UnsupportedOp, f"op `{self._name}` of PyTorch: no op of blocktensor computes this result", remedy, op=self._name)
+
+    def __repr__(self) -> str:
+        return f"<a result of {self._name} that no op computes>"
+
+
+#: What the table calls the dtypes of masks and indices.
+_TABLE_DTYPES = {"u8": "bool", "s32": "int64"}
+
+
+def value_of(t: Tensor) -> Value:
+    """A tensor as the table takes it."""
+    dtype = t.dtype
+    return Value("", t.shape, t) if dtype == "f32" else Value("", t.shape, t, _TABLE_DTYPES.get(dtype, dtype))
+
+
+#: Tensors of PyTorch that were operands before, most often weights: sharing their memory takes longer than small ops do.
+_IMPORTED: dict[int, tuple[Any, Any, Value]] = {}
+
+
+def imported(x: torch.Tensor) -> Value:
+    """A tensor of PyTorch, whose memory is shared."""
+    place = (x.data_ptr(), x.shape, x.stride(), x.dtype)
+    known = _IMPORTED.get(id(x))
+    if known is not None and known[0]() is x and known[1] == place:
+        return known[2]
+    value = value_of(shared(x))
+    if x.dtype == torch.float32:
+        key = id(x)
+        _IMPORTED[key] = weakref.ref(x, lambda _: _IMPORTED.pop(key, None)), place, value
+    return value
+
+
+def shared(x: torch.Tensor) -> Tensor:
+    """A tensor of this package over the memory of PyTorch's; indices and masks are converted."""
+    try:
+        return _native.from_dlpack(narrowed(x.detach()))
+    except Error:
+        raise
+    except Exception as e:
+        # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
+        remedy = "pass a dense tensor on the CPU"
+        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {first_line(e)}", remedy, op="from_dlpack") from e
+
+
+def narrowed(x: torch.Tensor) -> torch.Tensor:
+    """Indices as s32 and masks as u8: dtypes that this package has."""
+    if x.dtype == torch.bool:
+        return x.to(torch.uint8)
+    if x.dtype != torch.int64:
+        return x
+    if x.numel() and (x.max() > 2**31 - 1 or x.min() < -(2**31)):
+        raise ValueError("its elements do not fit into s32")
+    return x.to(torch.int32)
+
+
+def first_line(e: Exception) -> str:
+    return (str(e).strip() or type(e).__name__).splitlines()[0]
+
+
+def check_alone(name: str, target: Handle) -> None:
+    """Refuses to write where another eager tensor would have to change too."""
+    others = [r() for r in target.family or ()]
+    if any(x is not None and x is not target for x in others):
+        remedy = f"call `{name.rstrip('_')}`, which makes a tensor, or `.clone()` one of them first"
+        raise refused(name, target, "it writes into memory that another eager tensor is a view of", remedy)
+
+
+def as_view(made: Handle, base: Handle) -> Handle:
+    """Notes that two eager tensors share memory in PyTorch."""
+    if base.family is None:
+        base.family = [weakref.ref(base)]
+    base.family[:] = [r for r in base.family if r() is not None]
+    made.family = base.family
+    made.family.append(weakref.ref(made))
+    return made
+
+
+def overlap(a: Tensor, b: Tensor) -> bool:
+    """Whether two strided tensors lie in the same memory."""
+    if a.is_blocked or b.is_blocked or not a.size or not b.size:
+        return False
+
+    def end(x: Tensor) -> int:
+        steps = sum((size - 1) * stride for size, stride in zip(x.shape, x.strides, strict=True))
+        return int(x.data_ptr() + (steps + 1) * DTYPES[x.dtype].itemsize)
+
+    return a.data_ptr() < end(b) and b.data_ptr() < end(a)

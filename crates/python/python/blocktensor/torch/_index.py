@@ -1,0 +1,86 @@
+"""Indexing of eager tensors: `x[0]`, `x[:, 1:3]`, `x[..., None]`, `x[:, [2, 0, 1]]`."""
+
+import operator
+from typing import Any
+
+import torch
+
+from .. import _native
+from .._errors import InvalidArgument, OutOfBounds
+from .._native import Tensor
+from ._export import error
+from ._handles import Handle, described, refused
+
+
+def _wrong(x: Handle, index: Any, rule: str, remedy: str, kind: type[Any] = InvalidArgument) -> Exception:
+    got = f"op `getitem` on {described(x)}: argument `index`: got {described(index)}, but {rule}"
+    return error(kind, got, remedy, op="getitem")
+
+
+def indexed(x: Handle, index: Any) -> Tensor:
+    """The part of a tensor that an index names, as PyTorch has it."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    kept = [p for p in parts if p is not None and p is not Ellipsis]
+    if len(kept) > x.data.ndim:
+        raise _wrong(x, index, f"the tensor has {x.data.ndim} axes", "pass an index for each axis, at most", OutOfBounds)
+    at = next((i for i, p in enumerate(parts) if p is Ellipsis), None)
+    if at is None:
+        parts.append(Ellipsis)
+        at = len(parts) - 1
+    parts[at : at + 1] = [slice(None)] * (x.data.ndim - len(kept))
+    if any(p is Ellipsis for p in parts):
+        raise _wrong(x, index, "there is one `...`", "leave the others out")
+    if sum(_is_list(p) for p in parts) > 1:
+        raise refused("index", x, "lists for two axes at once", "index one axis after the other, or call `x.to_strided().torch()`")
+    data, axis = x.data, 0
+    for part in parts:
+        data, axis = _along(x, data, axis, part)
+    return data
+
+
+def _is_list(part: Any) -> bool:
+    return isinstance(part, (list, range, torch.Tensor, Handle, Tensor)) or type(part).__module__ == "numpy"
+
+
+def _along(x: Handle, data: Tensor, axis: int, part: Any) -> tuple[Tensor, int]:
+    """What is left of one axis, and the axis that follows."""
+    if part is None:
+        return _native.call("unsqueeze", None, data, axis), axis + 1
+    size = data.shape[axis]
+    if isinstance(part, slice):
+        return _sliced(x, data, axis, part), axis + 1
+    if isinstance(part, bool):
+        raise refused("index", x, "a bool as an index", "index with integers, or use `torch.where`")
+    if _is_list(part) and not (isinstance(part, torch.Tensor) and part.ndim == 0):
+        return _selected(x, data, axis, part), axis + 1
+    try:
+        i = operator.index(part)
+    except TypeError:
+        rule = "an index is an integer, a slice, `...`, None or a list of integers"
+        raise _wrong(x, part, rule, "pass one of them") from None
+    if not -size <= i < size:
+        raise _wrong(x, i, f"axis {axis} has {size} elements", f"pass {-size} to {size - 1}", OutOfBounds)
+    return _native.call("select", None, data, axis, i % size), axis
+
+
+def _sliced(x: Handle, data: Tensor, axis: int, part: slice) -> Tensor:
+    if part.step is not None and part.step < 1:
+        raise _wrong(x, part, "steps are positive", "call `torch.flip`")
+    start, end, step = part.indices(data.shape[axis])
+    if (start, end, step) == (0, data.shape[axis], 1):
+        return data
+    return _native.call("slice", None, data, axis, start, max(start, end), step)
+
+
+def _selected(x: Handle, data: Tensor, axis: int, part: Any) -> Tensor:
+    if isinstance(part, (Handle, Tensor)):
+        part = torch.from_dlpack(part.data if isinstance(part, Handle) else part)
+    wanted = torch.as_tensor(part if isinstance(part, torch.Tensor) else list(part))
+    # A mask of this package is u8, so u8 is no index.
+    if wanted.ndim != 1 or wanted.is_floating_point() or wanted.dtype in (torch.bool, torch.uint8):
+        reason = f"an index of {wanted.dtype} with {wanted.ndim} axes, whose result has sizes that depend on data or an axis more"
+        raise refused("index", x, reason, "use `torch.where(mask, x, y)`, or call it on `x.to_strided().torch()`")
+    size = data.shape[axis]
+    if wanted.numel() and not bool(((wanted >= -size) & (wanted < size)).all()):
+        raise _wrong(x, part, f"axis {axis} has {size} elements", f"pass {-size} to {size - 1}", OutOfBounds)
+    return _native.call("index_select", None, data, (wanted.to(torch.int64) % max(size, 1)).to(torch.int32), axis)

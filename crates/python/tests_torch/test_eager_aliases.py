@@ -1,0 +1,66 @@
+"""Random programs that write in place and take views: they agree with PyTorch, or raise an error of this package."""
+
+import random
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+VIEWS = """{a}.view(-1); {a}[0]; {a}[:, 1:]; {a}[...]; {a}.detach(); {a}.contiguous(); {a}.flatten(); {a}.unsqueeze(0); {a}.squeeze()
+{a}.chunk(2, 0)[0]; {a}.split(1)[0]; {a}.unbind(0)[0]; {a}.expand_as({a}); {a}.mT; {a}.movedim(0, -1); {a}.narrow(0, 0, 1)
+{a}.transpose(0, -1); {a}.select(0, 0); {a}.unflatten(0, (1, -1)); {a}.reshape_as({a}); {a}.ravel(); torch.flatten({a})
+torch.swapaxes({a}, 0, 1); torch.broadcast_to({a}, {a}.shape); torch.atleast_3d({a}); torch.broadcast_tensors({a}, {b})[1]
+F.dropout({a}, 0.5, False); nn.Identity()({a}); nn.Flatten(0)({a}); {a}.to(torch.float32); {a}.float(); {a}.cpu(); +{a}"""
+COPIES = """{a}.clone(); F.relu({a}); F.pad({a}, (0, 0)); {a}.repeat(*[1] * {a}.dim()); {a}.clamp(min=-9); torch.cat([{a}]); {a} * {b}"""
+WRITES = """{a}.relu_(); {a}.add_(1); {a}.mul_({b}); {a} += 1; {a} *= 2; {a} -= {b}; {a} **= 2; F.relu({a}, inplace=True)
+{a}.clamp_(-1, 1); {a}.sigmoid_(); F.hardtanh_({a}); F.elu({a}, inplace=True); nn.ReLU(inplace=True)({a}); torch.relu_({a})
+{a}.zero_(); {a}.fill_(2); {a}.squeeze_(); {a}.t_(); {a}.unsqueeze_(0); {a}.copy_({b}); {a}.lerp_({b}, 0.5); {a}[0] = 1
+torch.add({a}, 1, out={b}); {a}.set_({b}); {a}.resize_(3); {a}.masked_fill_({a} > 0, 1.0)"""
+
+
+def steps(text):
+    return [step.strip() for line in text.splitlines() for step in line.split(";")]
+
+
+def program(seed):
+    rng, lines, count = random.Random(seed), [], 1
+    for _ in range(rng.randint(2, 5)):
+        names = dict(a=f"v{rng.randrange(count)}", b=f"v{rng.randrange(count)}")
+        kind = rng.choices([VIEWS, COPIES, WRITES], [4, 1, 4])[0]
+        step = rng.choice(steps(kind)).format(**names)
+        lines.append(step if kind is WRITES else f"v{count} = {step}")
+        count += kind is not WRITES
+    return lines
+
+
+def values(lines, x):
+    names = dict(torch=torch, F=F, nn=nn, v0=x)
+    with torch.no_grad():
+        exec("\n".join(lines), names)
+    return {name: value for name, value in names.items() if name[1:].isdigit()}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_programs_in_place_agree_or_are_refused():
+    ran = 0
+    for seed in range(2000):
+        lines, x = program(seed), torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(seed))
+        try:
+            wanted = values(lines, x.clone())
+        except (RuntimeError, IndexError):
+            # Sizes that a step does not take.
+            continue
+        try:
+            got = values(lines, btt.EagerTensor(x.clone()))
+        except bt.Error as e:
+            assert e.op and e.remedy
+            continue
+        ran += 1
+        for name, value in wanted.items():
+            mine = got[name].torch()
+            same = mine.shape == value.shape and torch.allclose(mine, value, rtol=1e-5, atol=1e-5)
+            assert same, f"{name} differs after\n" + "\n".join(lines)
+    assert ran > 500
