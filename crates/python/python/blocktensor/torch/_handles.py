@@ -143,11 +143,13 @@ def check_alone(name: str, target: Handle) -> None:
 
 def as_view(made: Handle, base: Handle) -> Handle:
     """Notes that two eager tensors share memory in PyTorch."""
-    if base.family is None:
-        base.family = [weakref.ref(base)]
-    base.family[:] = [r for r in base.family if r() is not None]
-    made.family = base.family
-    made.family.append(weakref.ref(made))
+    family = base.family
+    if family is None:
+        family = base.family = [weakref.ref(base)]
+    elif len(family) > 8:
+        family[:] = [r for r in family if r() is not None]
+    made.family = family
+    family.append(weakref.ref(made))
     return made
 
 
