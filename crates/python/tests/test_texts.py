@@ -106,6 +106,18 @@ def test_errors_of_a_plan_name_pythons_calls():
     assert "relative L2" in model().plan(sizes=SIZES, keep_constants=True).errors(X)
 
 
+def test_files_keep_constants_if_asked(tmp_path):
+    path = tmp_path / "some.plan"
+    model().plan(sizes=SIZES).save(path, keep_plain=True)
+    e = error_of(lambda: bt.load_plan(path).errors(X), bt.InvalidArgument)
+    assert "`blocktensor.load_plan(..., keep_constants=True)`" in e.remedy
+    assert "relative L2" in bt.load_plan(path, keep_constants=True).errors(X)
+    error_of(lambda: bt.load_plan(path, keep_constants=True, replan=True), bt.InvalidArgument)
+    model().plan(sizes=SIZES).save(path)
+    e = error_of(lambda: bt.load_plan(path, keep_constants=True), bt.InvalidArgument)
+    assert "keep_plain" in e.remedy
+
+
 def test_a_misspelt_size_is_told_the_names():
     e = error_of(lambda: model().plan(sizes=SIZES | {"hieght": 4}), bt.InvalidArgument)
     assert "hieght" in str(e) and "`height`" in e.remedy and "leave it out" not in str(e)
