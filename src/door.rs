@@ -245,6 +245,9 @@ mod tests {
             format!("`.to_blocked(\"{layout}\")`")
         );
         assert_eq!(Door::Python.call("StateDict::read"), None);
+        let threads = "load it with `run_with_threads(4, ..)`, or save it with `Plan::save`";
+        assert_eq!(Door::Python.spell(threads), "load it with `threads=4`, or save it with `Plan.save`");
+        assert!(Door::C.spell(threads).starts_with("load it with `bt_run_with_threads(4, ...)`"));
         assert_eq!(Door::C.call("softmax"), None);
         assert_eq!(Door::Rust.spell("`to_vec`"), "`to_vec`");
         let op = Door::C.spell("op `reshape`: call `reshape`; op `StateDict::take`");
