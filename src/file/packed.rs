@@ -304,9 +304,11 @@ impl PackedFile {
 
     /// Whether a file begins as one of packed weights does, from its first bytes alone: no model in ONNX does.
     pub fn is_at(path: impl AsRef<Path>) -> bool {
-        let mut start = [0; START];
-        let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-        read.is_ok() && PackedFile::begins(&start)
+        let (path, mut start) = (path.as_ref(), [0; START]);
+        // Opening a pipe would wait for its other end.
+        path.is_file()
+            && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+            && PackedFile::begins(&start)
     }
 
     /// Whether these are the first bytes of a file as [`is_at`](Self::is_at) asks for: the length of a header, and JSON.
