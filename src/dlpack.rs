@@ -326,7 +326,15 @@ unsafe fn import<M: Managed>(t: DLTensor, writable: bool, owner: Arc<Received<M>
         (0, 8) => DType::S8,
         (0, 32) => DType::S32,
         (code, bits) => {
-            let got = format!("code {code} of {bits} bits");
+            let got = match code {
+                0 => format!("s{bits}"),
+                1 => format!("u{bits}"),
+                2 => format!("f{bits}"),
+                4 => format!("bf{bits}"),
+                5 => format!("complex numbers of {bits} bits"),
+                6 => "bool".to_string(),
+                code => format!("elements of DLPack's type {code}, of {bits} bits"),
+            };
             return unsupported("dtype", got, "tensors are f32, bf16, f16, u8, s8 or s32");
         }
     };

@@ -20,8 +20,8 @@ pub enum Door {
     Python,
 }
 
-/// Calls in Rust, and what they are in C and in Python; empty where no call of Python leads to an error that names it. `{}` stands
-/// for any text.
+/// Calls in Rust, and what they are in C and in Python; empty where no call of the language leads to an error that names it. `{}`
+/// stands for any text.
 const CALLS: &[[&str; 3]] = &[
     ["to_strided(MemoryFormat::Contiguous)", "bt_to_strided(t, \"contiguous\", &out)", ".to_strided()"],
     ["to_strided", "bt_to_strided", ".to_strided()"],
@@ -75,6 +75,15 @@ const CALLS: &[[&str; 3]] = &[
     ["std::thread::Builder::stack_size", "pthread_attr_setstacksize", "threading.stack_size"],
     ["std::process::Command", "posix_spawn", "subprocess.Popen"],
     ["deny_reorders", "bt_deny_reorders", "blocktensor.deny_reorders"],
+    ["ReorderBudget", "bt_deny_reorders", "blocktensor.budget"],
+    ["run_with_threads({}, ..)", "bt_run_with_threads({}, ...)", "threads={}"],
+    ["blocktensor_onnx::from_path", "bt_model_load", "blocktensor.load_onnx"],
+    ["Plan::load", "bt_packed_file_read", "blocktensor.load_plan"],
+    ["Plan::load_or_replan", "", "blocktensor.load_plan"],
+    ["Plan::load_with_constants", "", "blocktensor.load_plan(..., keep_constants=True)"],
+    ["PlanOptions::keep_constants", "", "Model.plan(keep_constants=True)"],
+    ["Plan::save", "", "Plan.save"],
+    ["Plan::run_timed", "", "Plan.run_timed"],
 ];
 
 /// Arguments of calls in Rust whose parameters have other names in C.
@@ -236,6 +245,9 @@ mod tests {
             format!("`.to_blocked(\"{layout}\")`")
         );
         assert_eq!(Door::Python.call("StateDict::read"), None);
+        let threads = "load it with `run_with_threads(4, ..)`, or save it with `Plan::save`";
+        assert_eq!(Door::Python.spell(threads), "load it with `threads=4`, or save it with `Plan.save`");
+        assert!(Door::C.spell(threads).starts_with("load it with `bt_run_with_threads(4, ...)`"));
         assert_eq!(Door::C.call("softmax"), None);
         assert_eq!(Door::Rust.spell("`to_vec`"), "`to_vec`");
         let op = Door::C.spell("op `reshape`: call `reshape`; op `StateDict::take`");

@@ -115,7 +115,8 @@ pub fn record<R>(f: impl FnOnce() -> R) -> (R, Ledger) {
 /// Runs `f` and makes every reorder on this thread an error: [`Error::ReorderDenied`] says what would have been reordered,
 /// and where. Implementations that reorder internally are refused as well.
 pub fn deny_reorders<R>(f: impl FnOnce() -> R) -> R {
-    ReorderBudget::at_most(0).run(f)
+    let _scope = Within::budget(None);
+    f()
 }
 
 /// Limits how many reorders a piece of code may make. It is for tests.
@@ -141,7 +142,7 @@ impl ReorderBudget {
 
     /// Runs `f`; every reorder on this thread beyond the budget is an [`Error::ReorderDenied`], and copies nothing.
     pub fn run<R>(self, f: impl FnOnce() -> R) -> R {
-        let _scope = Within::budget(self.0);
+        let _scope = Within::budget(Some(self.0));
         f()
     }
 }
@@ -231,7 +232,7 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             cause: m.cause,
             rule: match scope::denied() {
                 true => "a `deny_reorders` scope is open".into(),
-                false => "a `ReorderBudget` is used up".into(),
+                false => "the `ReorderBudget` of an open scope is used up".into(),
             },
         })));
     }

@@ -162,6 +162,19 @@ struct Staged {
 
 impl Registrar for Staged {
     fn key(&mut self, spec: KeySpec) -> Result<DispatchKey> {
+        // Errors, layouts and files print the name.
+        let is_word =
+            |name: &str| name.trim() == name && !name.contains(|c: char| c.is_control() || c == '`');
+        if spec.name.is_empty() || !is_word(spec.name) {
+            fail!(
+                Registration,
+                "register_backend",
+                "name",
+                format!("{:?}", spec.name),
+                "a key has a name, without spaces around it, control characters or backticks",
+                "choose another name"
+            );
+        }
         if DispatchKey::by_name(spec.name).is_some() || self.keys.iter().any(|k| k.name == spec.name) {
             fail!(
                 Registration,
@@ -229,7 +242,7 @@ impl Registrar for Staged {
                 Registration,
                 "register_backend",
                 "kernel",
-                format!("`{op}` for key `{key}`"),
+                format!("`{}` for key `{key}`", op.escape_debug()),
                 "there is no op of this name",
                 "register the op first"
             );

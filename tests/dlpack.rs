@@ -190,6 +190,18 @@ fn dlpack_import_calls_the_deleter_of_a_refused_tensor_once() {
             unsafe { *m.dl_tensor.shape = -2 }
         }),
     ];
+    let names: [(&str, Change); 4] = [
+        ("got f64,", |m| m.dl_tensor.dtype.bits = 64),
+        ("got s64,", |m| m.dl_tensor.dtype = DLDataType { code: 0, bits: 64, lanes: 1 }),
+        ("got bool,", |m| m.dl_tensor.dtype = DLDataType { code: 6, bits: 8, lanes: 1 }),
+        ("got complex numbers of 128 bits,", |m| {
+            m.dl_tensor.dtype = DLDataType { code: 5, bits: 128, lanes: 1 }
+        }),
+    ];
+    for (name, change) in names {
+        let e = received(&[2, 3], &[3, 1], 6, change).0.map(|_| ()).unwrap_err();
+        assert!(e.to_string().contains(name), "{e}");
+    }
     for (i, (want, change)) in cases.into_iter().enumerate() {
         let (result, back) = received(&[2, 3], &[3, 1], 6, change);
         let e = result.map(|_| ()).unwrap_err();

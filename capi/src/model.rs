@@ -75,7 +75,10 @@ impl Model {
                 let got = TensorRef::Strided(x).describe();
                 let known: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
                 let rule = format!("the model takes {} {}{known}", of.dtype(), list(dims));
-                return Err(invalid(format!("input `{name}`"), got, rule, "pass a tensor of these sizes"));
+                let convert = format!("convert it with `to_dtype(DType::{:?})`", of.dtype());
+                let is_dtype = x.dtype() == of.dtype();
+                let remedy = if is_dtype { "pass a tensor of these sizes" } else { &convert };
+                return Err(invalid(format!("input `{name}`"), got, rule, remedy));
             }
         }
         Ok(sizes)

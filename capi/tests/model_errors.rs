@@ -7,6 +7,7 @@ use blocktensor_c::*;
 
 mod support;
 
+use support::calls::{cast, open};
 use support::{Outcome, array, described, from_data, infos, load, outcome, plan, run, stored, take, tensor};
 
 #[track_caller]
@@ -44,6 +45,30 @@ fn files_that_are_no_models_are_errors() {
     // A newer operator set.
     let newer = replaced(&whole, &[0x42, 2, 0x10, 17], &[0x42, 2, 0x10, 99]);
     refused(from_data(&newer), BT_UNSUPPORTED_OP, &["version 99 of ONNX's operator set"]);
+}
+
+#[test]
+fn a_plan_and_a_model_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.plan");
+    let graph = blocktensor_onnx::from_path(&stored("resnet.onnx")).unwrap();
+    let options = blocktensor_graph::PlanOptions::new(blocktensor_graph::Layouts::Nchw).size("batch", 1);
+    graph.plan(&options).unwrap().save(&path, false).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    for got in [load(&path), from_data(&bytes)] {
+        let said = refused(got, BT_CORRUPT_FILE, &["a plan", "`bt_packed_file_read`"]);
+        assert!(!said.contains("::"), "{said}");
+    }
+    let of = |model| refused(model, BT_CORRUPT_FILE, &["an ONNX model", "`bt_model_load`"]);
+    for repack in [false, true] {
+        let model = stored("resnet.onnx");
+        for said in
+            [of(open(bt_packed_file_read, &model, repack)), of(open(bt_packed_file_map, &model, repack))]
+        {
+            assert!(!said.contains("::"), "{said}");
+        }
+        assert_eq!(bt_free(open(bt_packed_file_read, &path, repack).unwrap()), 0);
+    }
 }
 
 /// The bytes with every `from` replaced by `to`.
@@ -88,8 +113,9 @@ fn wrong_plans_are_errors() {
         &["`nchw16c`", "nchw, nhwc, blocked"],
     );
     refused(plan(model, None, &[], &[]), BT_INVALID_ARGUMENT, &["input `image`", "`batch` without a number"]);
+    assert!(!plan(model, None, &[], &[]).unwrap_err().1.contains("--"));
     let others: &[(&str, i64)] = &[("batch", 2), ("height", 3)];
-    refused(plan(model, None, others, &[]), BT_INVALID_ARGUMENT, &["`height`"]);
+    refused(plan(model, None, others, &[]), BT_INVALID_ARGUMENT, &["`height`", "the names are `batch`"]);
     refused(plan(model, None, &[("batch", -2)], &[]), BT_INVALID_ARGUMENT, &["-2 for `batch`"]);
     let twice: &[(&str, i64)] = &[("batch", 1), ("batch", 2)];
     refused(plan(model, None, twice, &[]), BT_INVALID_ARGUMENT, &["1 and 2 for `batch`"]);
@@ -118,6 +144,11 @@ fn wrong_inputs_of_a_run_are_errors() {
     refused(go(&[few]), BT_INVALID_ARGUMENT, &["input `image`", "[1, 3, 44, 60]", "plan the graph again"]);
     refused(go(&[blocked]), BT_OPAQUE_LAYOUT, &["bt_plan_run", "`inputs`", "bt_to_strided"]);
     refused(go(&[last]), BT_INVALID_ARGUMENT, &["input `image`", "row-major"]);
+    let half = cast(x, bt_dtype::BT_F16 as i32).unwrap();
+    for got in [go(&[half]), run(bt_model_run, model, &[half])] {
+        let said = refused(got, BT_INVALID_ARGUMENT, &["f16", "`bt_cast(t, BT_F32, &out)`"]);
+        assert!(!said.contains("other sizes") && !said.contains("these sizes"), "{said}");
+    }
     refused(go(&[0]), BT_NULL_POINTER, &["`inputs`"]);
     refused(go(&[made]), BT_INVALID_HANDLE, &["a plan, but a tensor was asked for"]);
     // Too little room: the number of outputs is told, and nothing runs.
@@ -129,7 +160,7 @@ fn wrong_inputs_of_a_run_are_errors() {
     // The next run works.
     let good = go(&[x]).unwrap();
     assert_eq!(take(good[0], 20).len(), 20);
-    for handle in [model, made, x, few, blocked, last] {
+    for handle in [model, made, x, few, blocked, last, half] {
         assert_eq!(bt_free(handle), 0);
     }
 }

@@ -102,6 +102,13 @@ pub(super) fn fill(op: &'static str, path: &Path, file: &mut impl Read, to: &mut
     })
 }
 
+/// Whether bytes that are no safetensors file begin as ONNX models do: the field 1, the version of the format as one byte, and
+/// the next field of a model that exporters write.
+fn begins_as_onnx(bytes: &[u8]) -> bool {
+    const FIELDS: [u8; 8] = [0x12, 0x1a, 0x22, 0x28, 0x32, 0x3a, 0x42, 0x72];
+    matches!(bytes, [0x08, 1..=63, field, ..] if FIELDS.contains(field))
+}
+
 fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: &SafeTensorError) -> Error {
     let length = bytes.first_chunk::<LENGTH>().map_or(0, |b| u64::from_le_bytes(*b));
     let limits = format!("its header claims a length of {length} bytes, and the file has {file_bytes}");
@@ -126,6 +133,9 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: 
     let zip = bytes.starts_with(b"PK\x03\x04");
     let (why, remedy) = match zip {
         true => ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`"),
+        false if begins_as_onnx(bytes) => {
+            ("an ONNX model".into(), "read it as a model, with `blocktensor_onnx::from_path`")
+        }
         false => (why, "write it again, or download it again"),
     };
     Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))

@@ -13,6 +13,8 @@ pub use kind::PackedKind;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use safetensors::tensor::Dtype;
 
 use self::entry::{Entry, WeightsForm};
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
+use super::header::MAX_HEADER;
 use super::tensors::{file_dtype, row_major};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
@@ -34,6 +37,8 @@ use crate::tensor::strided::StridedTensor;
 /// The metadata's key for the kind of file, and its key for the version of the format that this module defines.
 const FORMAT: (&str, &str) = ("format", "blocktensor-packed");
 const VERSION: (&str, &str) = ("format_version", "2");
+/// How many bytes tell a safetensors file from a model: the length of its header, and the brace that begins it.
+const START: usize = 9;
 /// The prefix of the metadata's entries for packed ops.
 const ENTRY: &str = "packed:";
 /// The same for texts that a program adds.
@@ -297,6 +302,33 @@ impl PackedFile {
         Ok(PackedFile { path: path.into(), entries, parts, texts, block, misfit, repack })
     }
 
+    /// Whether a file begins as one of packed weights does, from its first bytes alone: no model in ONNX does.
+    pub fn is_at(path: impl AsRef<Path>) -> bool {
+        let (path, mut start) = (path.as_ref(), [0; START]);
+        // Opening a pipe would wait for its other end.
+        path.is_file()
+            && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
+            && PackedFile::begins(&start)
+    }
+
+    /// Whether these are the first bytes of a file as [`is_at`](Self::is_at) asks for: the length of a header, and JSON.
+    pub fn begins(bytes: &[u8]) -> bool {
+        match bytes.split_first_chunk() {
+            Some((length, [b'{', ..])) => u64::from_le_bytes(*length) <= MAX_HEADER as u64,
+            _ => false,
+        }
+    }
+
+    /// A remedy for weights that were packed for another number of threads: first what needs no plain weights, if this process
+    /// has as many.
+    #[doc(hidden)]
+    pub fn with_threads(threads: usize, otherwise: &str) -> String {
+        match threads <= crate::threads::max_threads() {
+            true => format!("load and run it with `run_with_threads({threads}, ..)`, or {otherwise}"),
+            false => otherwise.to_string(),
+        }
+    }
+
     /// The names of the packed ops, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
@@ -368,9 +400,13 @@ impl Loaded<'_> {
     /// The mismatch of the machine, or of the number of threads, if there is one.
     pub(crate) fn misfit_of(&self, threads: usize) -> Option<Box<Complaint>> {
         let here = crate::threads::current_threads();
-        let threads = (threads != here)
-            .then(|| self.misfit(format!("packed for {threads} threads"), format!("a run here has {here}")));
-        self.file.misfit.clone().or(threads)
+        let misfit = (threads != here).then(|| {
+            let (packed, here) = (format!("packed for {threads} threads"), format!("a run here has {here}"));
+            let misfit = *self.misfit(packed, here);
+            let remedy = PackedFile::with_threads(threads, &misfit.remedy);
+            Box::new(Complaint { remedy, ..misfit })
+        });
+        self.file.misfit.clone().or(misfit)
     }
 
     /// The plain weights, to pack again because of a mismatch; the mismatch as an error if repacking was not requested.

@@ -21,7 +21,7 @@ enum What {
     Budget {
         outer: Option<usize>,
         given: usize,
-        /// Whether it was opened to allow none. Errors then do not speak of a budget.
+        /// Whether it is a `deny_reorders`. Errors then do not speak of a budget.
         denies: bool,
     },
 }
@@ -87,9 +87,10 @@ fn recording() -> What {
     What::Record(Ledger::default())
 }
 
-fn budget(reorders: usize) -> What {
-    let outer = ALLOWED.get();
-    What::Budget { outer, given: outer.map_or(reorders, |o| o.min(reorders)), denies: reorders == 0 }
+/// A budget of this many reorders; `None` is `deny_reorders`.
+fn budget(reorders: Option<usize>) -> What {
+    let (outer, own) = (ALLOWED.get(), reorders.unwrap_or(0));
+    What::Budget { outer, given: outer.map_or(own, |o| o.min(own)), denies: reorders.is_none() }
 }
 
 fn push(what: What, abandoned: Option<Arc<AtomicBool>>) -> u64 {
@@ -143,7 +144,7 @@ impl Within {
         Within(push(recording(), None))
     }
 
-    pub(super) fn budget(reorders: usize) -> Within {
+    pub(super) fn budget(reorders: Option<usize>) -> Within {
         sweep();
         Within(push(budget(reorders), None))
     }
@@ -229,9 +230,14 @@ impl Scope {
         Scope::open(recording)
     }
 
-    /// Allows this many reorders, as [`ReorderBudget`](super::ReorderBudget) does; 0 denies all.
+    /// Allows this many reorders, as [`ReorderBudget`](super::ReorderBudget) does.
     pub fn budget(reorders: usize) -> Scope {
-        Scope::open(|| budget(reorders))
+        Scope::open(|| budget(Some(reorders)))
+    }
+
+    /// Refuses every reorder, as [`deny_reorders`](super::deny_reorders) does.
+    pub fn deny_reorders() -> Scope {
+        Scope::open(|| budget(None))
     }
 
     fn open(what: impl FnOnce() -> What) -> Scope {
@@ -292,7 +298,7 @@ mod tests {
     #[test]
     fn scopes_close_in_the_opposite_order_on_their_own_thread() {
         let mut outer = Scope::record();
-        let mut inner = Scope::budget(0);
+        let mut inner = Scope::deny_reorders();
         assert_eq!(allowed(), Some(0));
         assert_eq!(
             outer.close().unwrap_err(),
@@ -303,6 +309,7 @@ mod tests {
         assert!(!is_watching());
         assert_eq!(inner.close().unwrap_err(), ScopeError::Closed { scope: "deny_reorders" });
 
+        assert_eq!(Scope::budget(0).name, "budget");
         let mut here = Scope::budget(2);
         let there = std::thread::scope(|s| s.spawn(|| here.close()).join().unwrap());
         assert_eq!(there.unwrap_err(), ScopeError::OtherThread { scope: "budget" });

@@ -220,7 +220,7 @@ fn bad_dlpack_tensors_are_typed_errors() {
         for (number, code, version, device, dtype, part, advice) in [
             (41, 23, VERSION, 2, f32s, "device", convert),
             (41, 23, VERSION, 1, DLDataType { lanes: 4, ..f32s }, "lanes", convert),
-            (41, 23, VERSION, 1, DLDataType { bits: 64, ..f32s }, "64 bits", convert),
+            (41, 23, VERSION, 1, DLDataType { bits: 64, ..f32s }, "f64", convert),
             (42, 24, DLPackVersion { major: 9, minor: 1 }, 1, f32s, "version 9.1", request),
         ] {
             let before = GIVEN_BACK.load(SeqCst);

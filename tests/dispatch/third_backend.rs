@@ -187,6 +187,10 @@ fn registering_a_key_or_a_kernel_twice_fails_and_adds_nothing() {
         assert!(matches!(e, Error::Registration(_)) && e.to_string().contains(name), "{e}");
     }
     let before = dispatch::DispatchKey::all().len();
+    for name in ["", " ", "a ", "a\0", "a\nb", "a`b"] {
+        let e = register_backend(|r| r.key(spec(name)).map(|_| ())).unwrap_err();
+        assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("argument `name`"), "{e}");
+    }
     let e = register_backend(|r| {
         let fresh = r.key(spec("fresh"))?;
         r.kernel("add", fresh, NEVER_RUN)?;

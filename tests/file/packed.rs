@@ -225,6 +225,12 @@ fn packed_file_for_another_number_of_threads_is_refused_or_packed_again() {
             let e = e.unwrap_err();
             assert!(matches!(e, Error::PackMismatch(_)), "{e}");
             assert!(e.to_string().contains(text) && e.to_string().contains("read_or_repack"), "{e}");
+            assert!(e.to_string().contains("; load and run it with `run_with_threads(2, ..)`, or "), "{e}");
+            let loaded = blocktensor::run_with_threads(2, || match name {
+                "conv" => file.get::<PackedConv2d>(name).map(|_| ()),
+                _ => file.get::<PackedLinear>(name).map(|_| ()),
+            });
+            loaded.unwrap();
         }
         // Without plain weights it cannot be packed again.
         let file = PackedFile::read_or_repack(&path).unwrap();

@@ -1,6 +1,9 @@
 //! State dicts: names, roles, memory formats, and the view of other safetensors tools.
 
-use blocktensor::{DType, Error, MemoryFormat, Module, StateDict, StridedTensor, ledger};
+use blocktensor::{
+    DType, Error, MemoryFormat, Module, PackedFile, PackedLinear, PackedWriter, StateDict, StridedTensor,
+    ledger,
+};
 use safetensors::tensor::{Dtype, TensorView};
 
 use super::packed::noise;
@@ -193,6 +196,27 @@ fn state_dict_names_a_file_of_torch_save() {
         matches!(e, Error::CorruptFile(_)) && e.to_string().contains("`safetensors.torch.save_file`"),
         "{e}"
     );
+}
+
+#[test]
+fn files_of_packed_weights_and_models_are_told_apart() {
+    let folder = Folder::new("onnx");
+    let path = folder.file("model.onnx");
+    // Version 8 of the format, then the producer's name, as PyTorch begins.
+    std::fs::write(&path, b"\x08\x08\x12\x07pytorch\x1a\x052.1.0:\x00").unwrap();
+    for e in [StateDict::read(&path).unwrap_err(), PackedFile::read(&path).unwrap_err()] {
+        let text = e.to_string();
+        assert!(matches!(e, Error::CorruptFile(_)) && text.contains("an ONNX model"), "{text}");
+        assert!(text.ends_with("`blocktensor_onnx::from_path`"), "{text}");
+    }
+    assert!(!PackedFile::is_at(&path) && !PackedFile::is_at(folder.file("nothing")));
+    let x = StridedTensor::from_slice(&[1f32], &[1]).unwrap();
+    let fc = PackedLinear::new(&x.reshape(&[1, 1]).unwrap(), None, 1).unwrap();
+    let mut writer = PackedWriter::new();
+    writer.add("fc", &fc).unwrap();
+    writer.save(&path).unwrap();
+    assert!(PackedFile::is_at(&path) && PackedFile::begins(&std::fs::read(&path).unwrap()));
+    assert!(!PackedFile::begins(b"\x02\0\0\0\0\0\0\0") && !PackedFile::begins(&[0xff; 9]));
 }
 
 #[test]

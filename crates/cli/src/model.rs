@@ -1,9 +1,5 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
-
 use blocktensor::PackedFile;
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 
@@ -98,17 +94,7 @@ pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
 fn is_plan(model: &Model) -> Result<bool> {
     let bad = |text| Failure::Usage(format!("{}: {text}", model.model.display()));
     files::check(&model.model).map_err(bad)?;
-    Ok(is_packed(&model.model))
-}
-
-/// Whether it is a file of packed weights: these begin with the length of a header in JSON, which no ONNX file does.
-pub fn is_packed(path: &Path) -> bool {
-    /// Longer headers are not allowed.
-    const LONGEST: u64 = 100_000_000;
-    let mut start = [0; 9];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
-    let [length @ .., brace] = start;
-    read.is_ok() && brace == b'{' && u64::from_le_bytes(length) <= LONGEST
+    Ok(PackedFile::is_at(&model.model))
 }
 
 /// The plan in a file that `pack` wrote.

@@ -4,6 +4,7 @@ use std::fs::Metadata;
 use std::path::Path;
 use std::time::Instant;
 
+use blocktensor::PackedFile;
 use blocktensor_graph::Layouts;
 use serde::Serialize;
 
@@ -28,7 +29,7 @@ struct Pack {
 
 /// Refuses to replace a file that is something else: the model's weights may lie in files of their own.
 fn check_output(path: &Path) -> Result<()> {
-    match path.is_file() && !model::is_packed(path) {
+    match path.is_file() && !PackedFile::is_at(path) {
         true => {
             let text = "it exists, and is no plan; remove it, or choose another name";
             Err(Failure::file("--output", path, text))

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use blocktensor::StridedTensor;
+use blocktensor::{PackedFile, StridedTensor};
 use blocktensor_graph::Plan;
 
 use crate::args::Run;
@@ -109,7 +109,7 @@ fn finish(
         version: report::VERSION,
         model: args.model.model.display().to_string(),
         layout: plan.layouts().name(),
-        layout_is_default: args.planning.layout.is_none() && !model::is_packed(&args.model.model),
+        layout_is_default: args.planning.layout.is_none() && !PackedFile::is_at(&args.model.model),
         threads: build.threads,
         build: build.to_string(),
         inputs: inputs

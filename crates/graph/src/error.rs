@@ -34,6 +34,9 @@ pub enum Error {
         /// What to do.
         remedy: String,
     },
+    /// The caller ended the planning ([`PlanOptions::stop_if`](crate::PlanOptions::stop_if)).
+    #[error("the planning was stopped; plan again")]
+    Stopped,
     /// Nodes that the wanted outputs need cannot run. All of them are listed.
     #[error("{}", missing_text(nodes, computable))]
     Missing {

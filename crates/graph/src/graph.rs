@@ -11,6 +11,7 @@ use crate::error::{Error, Missing, Result};
 use crate::expand::{Expand, Expansion, Given, Kind, Registered, Value};
 use crate::network::{Budget, Network};
 use crate::sizes::{Dim, Sizes};
+use crate::stop::Stop;
 
 /// A value of a graph: an input, a constant, or an output of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -288,10 +289,16 @@ impl Graph {
     /// `Missing` lists all nodes that the outputs need and that cannot run. `Invalid` for a size without a number, or a
     /// number for a name that is not there; `Operator` for operands that do not go together.
     pub fn with_sizes(&self, sizes: &Sizes) -> Result<Network> {
+        self.expanded(sizes, &Stop::default())
+    }
+
+    /// As `with_sizes`, for a planning that the caller may end.
+    pub(crate) fn expanded(&self, sizes: &Sizes, stop: &Stop) -> Result<Network> {
         let needed = self.needed();
         let (mut network, mut values) = self.begin(sizes)?;
         let mut missing = Vec::new();
         for node in self.nodes.iter().filter(|n| n.outputs.iter().any(|id| needed[id.0])) {
+            stop.check()?;
             self.expand_node(node, &mut network, &mut values, &mut missing)?;
         }
         if !missing.is_empty() {
@@ -350,12 +357,15 @@ impl Graph {
     fn begin(&self, sizes: &Sizes) -> Result<(Network, Vec<Option<Value>>)> {
         let named = self.named_sizes();
         if let Some((name, _)) = sizes.iter().find(|(name, _)| !named.contains(name)) {
-            return Err(Error::Invalid {
-                what: "sizes".to_string(),
-                got: format!("`{name}`"),
-                rule: format!("the named sizes of this graph are {named:?}"),
-                remedy: "leave it out".to_string(),
-            });
+            let open: Vec<String> = named.iter().map(|name| format!("`{name}`")).collect();
+            let (rule, remedy) = match open.is_empty() {
+                true => ("this graph has no size that is a name".to_string(), "pass no sizes".to_string()),
+                false => (
+                    "no size of this graph has this name".to_string(),
+                    format!("the names are {}", open.join(", ")),
+                ),
+            };
+            return Err(Error::Invalid { what: "sizes".to_string(), got: format!("`{name}`"), rule, remedy });
         }
         let bytes = self.values.iter().map(|info| match &info.source {
             Source::Constant(c) => c.dims().iter().product::<usize>().saturating_mul(4),

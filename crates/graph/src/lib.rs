@@ -38,6 +38,7 @@ mod passes;
 mod plan;
 mod reference;
 mod sizes;
+mod stop;
 
 pub use blocktensor::dispatch::Value as Param;
 pub use constant::{Constant, ElementType, Integer};

@@ -65,7 +65,7 @@ impl Sizes {
                     what: format!("input `{input}`"),
                     got: format!("the size `{name}` without a number"),
                     rule: "a plan is made for sizes that are numbers".to_string(),
-                    remedy: format!("give it one: `PlanOptions::size(\"{name}\", 1)`, or `--size {name}=1`"),
+                    remedy: format!("give it one: `PlanOptions::size(\"{name}\", 1)`"),
                 }),
             })
             .collect()

@@ -1,9 +1,14 @@
 //! Plans in every layout give what the operators give one by one.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use blocktensor::ledger::ReorderBudget;
 use blocktensor::ops::{self, Conv2d, MaxPool};
-use blocktensor::{MemoryFormat, StridedTensor};
-use blocktensor_graph::{Constant, Graph, Layouts, Measurements, Pass, PlanOptions, Profiles, ValueId};
+use blocktensor::{DType, MemoryFormat, StridedTensor};
+use blocktensor_graph::{
+    Constant, Error, Graph, Layouts, Measurements, Pass, PlanOptions, Profiles, ValueId,
+};
 
 use crate::support::{random, relative_error};
 
@@ -146,6 +151,8 @@ fn inputs_that_do_not_fit_are_refused_with_a_remedy() {
     for (inputs, text) in [
         (vec![], "the inputs are [\"image\"]"),
         (vec![&random(&[2, 3, 9, 13], 9)], "this plan is for [1, 3, 9, 13]"),
+        (vec![&random(&[2, 3, 9, 13], 9)], "; plan the graph again for other sizes"),
+        (vec![&good.to_dtype(DType::F16).unwrap()], "; convert it with `to_dtype(DType::F32)`"),
         (vec![&channels_last], "call `contiguous(MemoryFormat::Contiguous)`"),
     ] {
         let error = plan.run(&inputs).unwrap_err().to_string();
@@ -381,4 +388,42 @@ fn a_run_stops_between_steps() {
     let results = stop_at(0).unwrap();
     assert_eq!(results[0].to_vec::<f32>().unwrap(), [2.0, 4.0]);
     assert_eq!(asked, 2 + plan.len());
+}
+
+/// A planning that is stopped wherever it asks gives no plan and keeps no file.
+#[test]
+fn a_planning_can_be_stopped_wherever_it_asks() {
+    let mut graph = Graph::new();
+    let x = graph.input("image", &[1.into(), 3.into(), 9.into(), 13.into()]).unwrap();
+    let y = network(&mut graph, x);
+    graph.output("scores", y).unwrap();
+    let asked = |layouts: Layouts, most: usize| {
+        let folder = tempfile::tempdir().unwrap();
+        let count = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&count);
+        let options = PlanOptions::new(layouts)
+            .profiles(Profiles::KeptIn(folder.path().into()))
+            .stop_if(move || counter.fetch_add(1, Relaxed) >= most);
+        let plan = graph.plan(&options);
+        let kept = std::fs::read_dir(folder.path()).unwrap().flatten().filter_map(|e| e.metadata().ok());
+        let bytes: u64 = kept.map(|file| file.len()).sum();
+        (plan.map(|_| ()), count.load(Relaxed), bytes)
+    };
+    for layouts in Layouts::ALL {
+        let (plan, whole, kept) = asked(layouts, usize::MAX);
+        plan.unwrap();
+        // Each node, each pass and each step of the run that tells the reorders.
+        assert!(whole > 20, "{whole}");
+        assert_eq!(kept > 0, layouts == Layouts::Measured);
+        for most in (0..whole / 2).chain([whole - 1]) {
+            let (plan, _, kept) = asked(layouts, most);
+            // A second planning measures fewer rounds where these are noisy, and so asks less often.
+            match plan {
+                Err(Error::Stopped) => assert_eq!(kept, 0),
+                other => {
+                    assert!(other.is_ok() && most == whole - 1, "{layouts:?}, {most} of {whole}: {other:?}")
+                }
+            }
+        }
+    }
 }

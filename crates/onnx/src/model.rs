@@ -6,6 +6,7 @@ use std::io::{BufReader, Cursor, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
+use blocktensor::PackedFile;
 use blocktensor_graph::{Constant, Graph, ValueId};
 use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
@@ -29,6 +30,9 @@ struct Model<'a> {
 
 /// Reads a model from memory.
 pub(crate) fn read_bytes(importer: &Importer, bytes: &[u8]) -> Result<Graph> {
+    if PackedFile::begins(bytes) {
+        return Err(packed("the bytes".to_string()));
+    }
     scan::check(&mut Cursor::new(bytes), bytes.len() as u64)?;
     let parsed = ModelProto::parse_buf(bytes).map_err(malformed)?;
     read(importer, parsed, &External::default())
@@ -51,11 +55,20 @@ pub(crate) fn read_path(importer: &Importer, path: &Path, maps: Option<Maps>) ->
             "copy it into a file",
         ));
     }
+    if PackedFile::is_at(path) {
+        return Err(packed(path.display().to_string()));
+    }
     let mut file = File::open(path).map_err(io)?;
     scan::check(&mut BufReader::new(&mut file), metadata.len())?;
     file.rewind().map_err(io)?;
     let parsed = ModelProto::parse_file(file).map_err(malformed)?;
     read(importer, parsed, &External::beside(path, maps))
+}
+
+/// The error for a file of this library's own in place of a model.
+fn packed(what: String) -> Error {
+    let (got, rule) = ("a plan, or other packed weights", "models are ONNX files");
+    Error::invalid(what, got, rule, "load a plan with `Plan::load`")
 }
 
 fn malformed(error: rten_onnx::protobuf::ProtobufError) -> Error {

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
+use crate::number::{self, Number};
 use crate::tensor::PyTensor;
 
 /// A value as the op takes it; the default if it was left out. `list` borrows the tensors of a list.
@@ -67,7 +68,7 @@ pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> O
 pub(crate) fn call<'py>(
     py: Python<'py>,
     name: &str,
-    threads: Option<usize>,
+    threads: Option<Number<usize>>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(op) = dispatch::op(name) else {
@@ -81,6 +82,7 @@ pub(crate) fn call<'py>(
         return Err(e.raise(py));
     };
     let schema = op.schema();
+    let threads = number::maybe(schema.name, "threads", threads).map_err(|e| e.raise(py))?;
     if args.len() != schema.args.len() {
         let rule = format!("the op is `{schema}`");
         let e = invalid(

@@ -2,12 +2,14 @@
 //!
 //! The classes are written in Python (`blocktensor/_errors.py`), one for each kind of error.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::ledger::{self, ScopeError, Site};
 use blocktensor::{Complaint, Door, Error};
 use blocktensor_graph::Error as GraphError;
 use blocktensor_onnx::Error as OnnxError;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
@@ -57,6 +59,46 @@ impl From<PyErr> for Failure {
     fn from(e: PyErr) -> Failure {
         Failure::Raised(e)
     }
+}
+
+thread_local! {
+    /// The last exception that code of the program raised inside the call that this thread makes, and the text that an error
+    /// has of it.
+    static RAISED: RefCell<Option<(String, PyErr)>> = const { RefCell::new(None) };
+}
+
+/// The text of an exception for an error of the core, which carries no exceptions. The exception itself becomes the error's
+/// `__cause__`. One that is to end the program, such as `KeyboardInterrupt`, is raised in the error's place.
+pub(crate) fn text_of(py: Python<'_>, e: PyErr) -> String {
+    let text = e.to_string();
+    RAISED.with_borrow_mut(|raised| {
+        if !raised.as_ref().is_some_and(|(_, before)| ends(py, before)) {
+            *raised = Some((text.clone(), e));
+        }
+    });
+    text
+}
+
+/// Whether it is to end the program: no error, and not to be handled as one.
+fn ends(py: Python<'_>, e: &PyErr) -> bool {
+    !e.is_instance_of::<PyException>(py)
+}
+
+/// Whether code of the program raised such an exception inside this thread's call.
+pub(crate) fn is_ending() -> bool {
+    let is_raised = RAISED.with_borrow(Option::is_some);
+    is_raised && Python::attach(|py| RAISED.with_borrow(|r| r.as_ref().is_some_and(|(_, e)| ends(py, e))))
+}
+
+/// The end of a call: its result or its exception.
+fn settled<T>(py: Python<'_>, result: Outcome<T>) -> PyResult<T> {
+    if let Some((_, e)) = RAISED.with_borrow_mut(|raised| raised.take_if(|(_, e)| ends(py, e))) {
+        return Err(e);
+    }
+    let result = result.map_err(|failure| failure.raise(py));
+    // An exception after which the library went on.
+    drop(RAISED.take());
+    result
 }
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
@@ -124,6 +166,11 @@ impl Failure {
         }
         let make = || -> PyResult<PyErr> {
             let fields = PyDict::new(py);
+            // Ops have the same names everywhere; methods have not.
+            let op = op.map(|op| match op.contains("::") {
+                true => Door::Python.call(&op).unwrap_or(op),
+                false => op,
+            });
             fields.set_item("op", op)?;
             fields
                 .set_item("operands", operands.iter().map(|o| Door::Python.spell(o)).collect::<Vec<_>>())?;
@@ -134,7 +181,11 @@ impl Failure {
             }
             let made = errors(py)?.getattr(class)?.call1((Door::Python.spell(&text),))?;
             made.getattr("__dict__")?.cast_into::<PyDict>()?.update(fields.as_mapping())?;
-            Ok(PyErr::from_value(made))
+            let made = PyErr::from_value(made);
+            if let Some((_, cause)) = RAISED.take().filter(|(kept, _)| text.contains(kept)) {
+                made.set_cause(py, Some(cause));
+            }
+            Ok(made)
         };
         make().unwrap_or_else(|e| e)
     }
@@ -197,12 +248,12 @@ pub(crate) fn released<T: Send>(
             None => work(),
         })
     });
-    result.map_err(|failure| failure.raise(py))
+    settled(py, result)
 }
 
 /// The same with the lock held, for what takes no time.
 pub(crate) fn held<T>(py: Python<'_>, op: &'static str, work: impl FnOnce() -> Outcome<T>) -> PyResult<T> {
-    caught(op, work).map_err(|failure| failure.raise(py))
+    settled(py, caught(op, work))
 }
 
 fn caught<T>(op: &'static str, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {

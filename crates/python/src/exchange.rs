@@ -15,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
-use crate::errors::{Failure, Outcome, held};
+use crate::errors::{Failure, Outcome, held, text_of};
 use crate::tensor::PyTensor;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -29,12 +29,14 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());
     }
+    let refused = |e| foreign(op, argument, e);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
-        return Ok(of_capsule(x)?.into());
+        return Ok(of_capsule(x).map_err(refused)?.into());
     }
     if x.hasattr("__dlpack__")? {
-        return Ok(of_capsule(&capsule(x)?)?.into());
+        let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
+        return Ok(of_capsule(&capsule).map_err(refused)?.into());
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
         return Ok(of_buffer(op, argument, buffer)?.into());
@@ -43,6 +45,39 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
     let remedy = "pass a tensor or a numpy array";
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
+}
+
+/// How other libraries make a tensor that this one takes.
+const CONVERT: &str = "convert it first: a numpy array with `.astype(\"float32\")`, a tensor of torch with \
+                       `.to(torch.float32)`";
+
+/// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.
+fn foreign(op: &'static str, argument: &str, e: Failure) -> Failure {
+    match e {
+        Failure::Core(Error::DlpackUnsupported(c)) => {
+            let remedy = match &*c.argument {
+                "dtype" => CONVERT.to_string(),
+                "device" => "move it to the CPU first: a tensor of torch with `.cpu()`".to_string(),
+                _ => c.remedy,
+            };
+            let complaint = Complaint { op: op.into(), argument: argument.to_string().into(), remedy, ..*c };
+            Error::DlpackUnsupported(Box::new(complaint)).into()
+        }
+        e => e,
+    }
+}
+
+/// The error for an object whose library does not export it, with that library's exception as its cause.
+fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr) -> Failure {
+    let py = x.py();
+    if !e.is_instance_of::<PyBufferError>(py) {
+        return e.into();
+    }
+    let text = text_of(py, e);
+    let rule = "its `__dlpack__` exports it";
+    let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
+                  `x.detach().clone()`";
+    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), text, rule, remedy)).into()
 }
 
 /// The capsule of an object, of the newest structure that it knows.
@@ -81,17 +116,25 @@ fn of_capsule(capsule: &Bound<'_, PyAny>) -> Outcome<StridedTensor> {
 
 fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outcome<StridedTensor> {
     let format = buffer.format().to_string_lossy().into_owned();
-    let dtype = match (format.trim_start_matches(['@', '=', '<']), buffer.item_size()) {
+    let letter = format.trim_start_matches(['@', '=', '<']);
+    let dtype = match (letter, buffer.item_size()) {
         ("f", 4) => DType::F32,
         ("e", 2) => DType::F16,
         ("B", 1) => DType::U8,
         ("b", 1) => DType::S8,
         ("i" | "l", 4) => DType::S32,
         _ => {
-            let got = format!("a buffer of format `{format}`");
-            let (rule, remedy) =
-                ("tensors are f32, f16, u8, s8 or s32", "convert it in the other library first");
-            let complaint = Complaint::new(op, argument.to_string(), got, rule, remedy);
+            let bits = 8 * buffer.item_size();
+            let got = match letter {
+                "d" => "f64".to_string(),
+                "?" => "bool".to_string(),
+                "b" | "h" | "i" | "l" | "q" | "n" => format!("s{bits}"),
+                "B" | "H" | "I" | "L" | "Q" | "N" => format!("u{bits}"),
+                "Zf" | "Zd" => format!("complex numbers of {bits} bits"),
+                _ => format!("a buffer of format `{}`", format.escape_debug()),
+            };
+            let complaint =
+                Complaint::new(op, argument.to_string(), got, "tensors are f32, f16, u8, s8 or s32", CONVERT);
             return Err(Error::DlpackUnsupported(complaint).into());
         }
     };

@@ -15,14 +15,20 @@ use pyo3::types::PyDict;
 use crate::call::value;
 use crate::errors::{Outcome, held, invalid, on_threads, released};
 use crate::exchange;
+use crate::number::{self, Named, Number};
 use crate::plan::PyPlan;
+use crate::signals::Signals;
 
 /// A model: inputs, outputs, and nodes in an order in which they can run.
 #[pyclass(frozen, name = "Model", module = "blocktensor")]
 pub(crate) struct PyModel(Mutex<Graph>);
 
-fn sizes_of(sizes: Vec<(String, usize)>) -> Sizes {
-    sizes.into_iter().fold(Sizes::new(), |all, (name, size)| all.with(&name, size))
+fn sizes_of(op: &'static str, sizes: Option<Named>) -> Outcome<Sizes> {
+    let mut all = Sizes::new();
+    for (name, size) in sizes.unwrap_or_default() {
+        all = all.with(&name, size.of(op, "sizes")?);
+    }
+    Ok(all)
 }
 
 fn layouts_of(op: &'static str, name: &str) -> Outcome<Layouts> {
@@ -210,14 +216,10 @@ impl PyModel {
 
     /// Nodes that cannot run at these sizes: name, op, reason.
     #[pyo3(signature = (sizes = None))]
-    fn missing(
-        &self,
-        py: Python<'_>,
-        sizes: Option<std::collections::BTreeMap<String, usize>>,
-    ) -> PyResult<Vec<(String, String, String)>> {
+    fn missing(&self, py: Python<'_>, sizes: Option<Named>) -> PyResult<Vec<(String, String, String)>> {
         let graph = self.graph();
+        let sizes = sizes_of("missing", sizes).map_err(|e| e.raise(py))?;
         released(py, "missing", || {
-            let sizes = sizes_of(sizes.unwrap_or_default().into_iter().collect());
             let (outcomes, _) = graph.outcomes(&sizes)?;
             let missing = graph.nodes().zip(outcomes).filter_map(|((name, op, _), outcome)| match outcome {
                 NodeOutcome::Missing(reason) => Some((name.to_string(), op.to_string(), reason)),
@@ -238,31 +240,42 @@ impl PyModel {
 
     /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured. Measured
     /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
-    /// at most `weight_growth` times the plain ones.
+    /// at most `weight_growth` times the plain ones. Ctrl-C ends it.
     #[pyo3(signature = (*, layouts = "blocked", sizes = None, threads = None, profiles = "kept", keep_constants = false,
-        exact = false, weight_growth = 1.25))]
+        exact = false, weight_growth = 1.25.into()))]
     #[allow(clippy::too_many_arguments)]
     fn plan(
         &self,
         py: Python<'_>,
         layouts: &str,
-        sizes: Option<std::collections::BTreeMap<String, usize>>,
-        threads: Option<usize>,
+        sizes: Option<Named>,
+        threads: Option<Number<usize>>,
         profiles: &str,
         keep_constants: bool,
         exact: bool,
-        weight_growth: f64,
+        weight_growth: Number<f64>,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
+        let numbers = || {
+            let growth = weight_growth.of(op, "weight_growth")?;
+            if growth.is_nan() {
+                let (got, rule) = ("nan".to_string(), "it is a number of times".to_string());
+                return Err(invalid(op, "weight_growth", got, rule, "pass 1.0 or more"));
+            }
+            Ok((sizes_of(op, sizes)?, number::maybe(op, "threads", threads)?, growth))
+        };
+        let (sizes, threads, weight_growth) = numbers().map_err(|e| e.raise(py))?;
         released(py, op, || {
-            let sizes = sizes_of(sizes.unwrap_or_default().into_iter().collect());
+            let signals = Signals::new();
             let options =
                 PlanOptions::new(layouts_of(op, layouts)?).sizes(sizes).profiles(profiles_of(op, profiles)?);
             let options = if keep_constants { options.keep_constants() } else { options };
             let options = if exact { options.exact() } else { options }.weight_growth(weight_growth);
+            let asked = signals.clone();
+            let options = options.stop_if(move || asked.stop());
             // Only on a terminal, and only if it takes more than a second.
             let _progress = (layouts == "measured").then(|| Progress::start("measuring layouts"));
-            let plan = on_threads(op, threads, || Ok(graph.plan(&options)?))?;
+            let plan = signals.end(on_threads(op, threads, || Ok(graph.plan(&options)?)))?;
             Ok(PyPlan { plan: Arc::new(plan), threads })
         })
     }

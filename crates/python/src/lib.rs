@@ -8,10 +8,12 @@ mod errors;
 mod exchange;
 mod graph;
 mod html;
+mod number;
 mod opaque;
 mod packed;
 mod plan;
 mod scopes;
+mod signals;
 mod tensor;
 
 use std::ffi::OsString;

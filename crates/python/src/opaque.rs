@@ -6,17 +6,20 @@ use std::fmt;
 use std::sync::{Arc, RwLock};
 
 use blocktensor::dispatch::{
-    Arg, Args, DispatchKey, Kernel, KernelResult, KeySpec, Registrar, Reorders, Results,
+    self, Arg, Args, DispatchKey, Kernel, KernelResult, KeySpec, Registrar, Reorders, Results, Value,
     register_backend as register,
 };
 use blocktensor::{
-    Complaint, DType, Error, OpaqueTensor, Operand, StridedTensor, Tensor, TensorDesc, TensorRef,
+    BoundOp, Complaint, DType, Error, MemoryFormat, OpaqueTensor, Operand, Operator, StridedTensor, Tensor,
+    TensorDesc, TensorRef,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use crate::errors::{Failure, held, invalid};
+use crate::errors::{Failure, held, invalid, text_of};
+use crate::exchange;
+use crate::number::{self, Number};
 use crate::tensor::{PyTensor, dtype_of};
 
 /// A tensor whose elements an object of Python has.
@@ -61,35 +64,80 @@ fn backend(key: DispatchKey) -> Option<Arc<Backend>> {
     BACKENDS.read().unwrap_or_else(|e| e.into_inner()).get(&key).cloned()
 }
 
-/// An exception of Python as an error of the core, which carries no exceptions.
-fn raised(op: &'static str, e: PyErr) -> Error {
-    let (rule, remedy) = ("the function of the program raised it", "correct the function");
-    Error::InvalidArgument(Complaint::new(op, "kernel", e.to_string(), rule, remedy))
+/// An exception of Python as an error of the core.
+fn raised(py: Python<'_>, op: &'static str, e: PyErr) -> Error {
+    let (rule, remedy) = ("the function of the program returns a tensor", "correct what `__cause__` shows");
+    Error::InvalidArgument(Complaint::new(op, "function", text_of(py, e), rule, remedy))
+}
+
+/// The same of any failure of this package.
+fn failed(py: Python<'_>, op: &'static str, failure: Failure) -> Error {
+    match failure {
+        Failure::Core(e) => e,
+        other => raised(py, op, other.raise(py)),
+    }
+}
+
+/// Refuses a result of another key, shape or dtype than the call has. A dtype of `None` is not known.
+fn check(
+    op: &'static str,
+    made: TensorRef<'_>,
+    key: DispatchKey,
+    dims: &[usize],
+    dtype: Option<DType>,
+) -> blocktensor::Result<()> {
+    let got = || format!("{} of key `{}`", made.describe(), made.key());
+    let complain = |rule: String, remedy: &str| Complaint::new(op, "result", got(), rule, remedy);
+    if made.key() != key {
+        let remedy = match key {
+            DispatchKey::STRIDED => "return a numpy array",
+            _ => "return what `wrap` makes for this key",
+        };
+        return Err(Error::KeyMismatch(complain(
+            format!("the function returns a tensor of key `{key}`"),
+            remedy,
+        )));
+    }
+    if made.dims() != dims {
+        let rule = format!("the result of this call has the sizes {dims:?}");
+        return Err(Error::ShapeMismatch(complain(
+            rule,
+            "correct the function, or the sizes that it states",
+        )));
+    }
+    match dtype.filter(|dtype| *dtype != made.dtype()) {
+        Some(dtype) => {
+            let rule = format!("the result of this call is {dtype}");
+            Err(Error::DTypeMismatch(complain(rule, "correct the function, or the dtype that it states")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn from_strided(x: &StridedTensor, to: &TensorDesc) -> blocktensor::Result<Tensor> {
     let op = "from_strided";
     Python::attach(|py| {
-        let backend = backend(to.key()).ok_or_else(|| raised(op, unknown(to.key().name())))?;
+        let backend = backend(to.key()).ok_or_else(|| raised(py, op, unknown(to.key().name())))?;
         let made =
-            backend.from_strided.call1(py, (PyTensor(x.clone().into()),)).map_err(|e| raised(op, e))?;
-        of_object(op, made.bind(py))
+            backend.from_strided.call1(py, (PyTensor(x.clone().into()),)).map_err(|e| raised(py, op, e))?;
+        let made = of_object(op, made.bind(py))?;
+        check(op, made.tensor_ref(), to.key(), to.dims(), Some(to.dtype()))?;
+        Ok(made)
     })
 }
 
 fn to_strided(x: &Arc<dyn OpaqueTensor>) -> blocktensor::Result<StridedTensor> {
     let op = "to_strided";
     Python::attach(|py| {
-        let backend = backend(x.key()).ok_or_else(|| raised(op, unknown(x.key().name())))?;
+        let backend = backend(x.key()).ok_or_else(|| raised(py, op, unknown(x.key().name())))?;
         let given = PyTensor(Tensor::Opaque(Arc::clone(x)));
-        let made = backend.to_strided.call1(py, (given,)).map_err(|e| raised(op, e))?;
-        let made =
-            crate::exchange::import(made.bind(py), op, "result").map_err(|e| raised(op, e.raise(py)))?;
-        StridedTensor::from_tensor(made).map_err(|t| {
-            let rule = "the function returns a strided tensor";
-            let got = t.tensor_ref().describe();
-            Error::KeyMismatch(Complaint::new(op, "result", got, rule, "return a numpy array"))
-        })
+        let made = backend.to_strided.call1(py, (given,)).map_err(|e| raised(py, op, e))?;
+        let made = exchange::import(made.bind(py), op, "result").map_err(|e| failed(py, op, e))?;
+        check(op, made.tensor_ref(), DispatchKey::STRIDED, x.dims(), Some(x.dtype()))?;
+        match made {
+            Tensor::Strided(t) => Ok(t),
+            _ => unreachable!("its key was just checked"),
+        }
     })
 }
 
@@ -127,6 +175,61 @@ fn object<'py>(py: Python<'py>, arg: &Arg<'_>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+/// The result that the op's definition has for these operands: sizes, and the dtype where our own kernel takes the operands' dtypes.
+/// `None` if none of our kernels takes them.
+///
+/// # Errors
+/// The op's own, for operands that it does not define a result for.
+fn defined(args: &Args<'_>) -> blocktensor::Result<Option<(Vec<usize>, Option<DType>)>> {
+    let Some(op) = dispatch::op(args.op()) else { return Ok(None) };
+    let (mut names, mut operands, mut params) = (Vec::new(), Vec::new(), Vec::new());
+    for (spec, value) in op.schema().args.iter().zip(args.values()) {
+        let value = match value {
+            Arg::Tensor(t) => {
+                names.push(spec.name);
+                operands.push(*t);
+                continue;
+            }
+            Arg::Tensors(list) => {
+                names.extend(list.iter().map(|_| spec.name));
+                operands.extend(list.iter().copied());
+                continue;
+            }
+            Arg::Int(v) => Value::Int(*v),
+            Arg::Ints(v) => Value::Ints(v.to_vec()),
+            Arg::Sizes(v) => Value::Ints(v.iter().map(|&size| size as i64).collect()),
+            Arg::Float(v) => Value::Float(*v),
+            Arg::Bool(v) => Value::Bool(*v),
+            Arg::Str(v) => Value::Str(v.to_string()),
+            Arg::PostOps(v) => Value::Str(v.to_string()),
+            Arg::Absent => continue,
+        };
+        params.push((spec.name, value));
+    }
+    let bound = BoundOp::of(op, &names, &params)?;
+    let infer = |of: &dyn Fn(DType) -> DType| {
+        let desc = |t: &TensorRef<'_>| TensorDesc::strided(t.dims(), of(t.dtype()), MemoryFormat::Contiguous);
+        bound.infer(&operands.iter().map(desc).collect::<blocktensor::Result<Vec<_>>>()?)
+    };
+    let unknown = |e: &Error| {
+        matches!(e, Error::UnsupportedOp(_) | Error::UnsupportedDType(_) | Error::DTypeMismatch(_))
+    };
+    let (results, is_exact) = match infer(&|dtype| dtype) {
+        Err(e) if unknown(&e) => (infer(&|_| DType::F32), false),
+        results => (results, true),
+    };
+    match results.as_deref() {
+        Ok([one]) => Ok(Some((one.dims().to_vec(), is_exact.then_some(one.dtype())))),
+        Ok(_) => {
+            let (got, rule) = ("one result".to_string(), "the op has several");
+            let remedy = "register no kernel in Python for it";
+            Err(Error::InvalidArgument(Complaint::new(args.op(), "result", got, rule, remedy)))
+        }
+        Err(e) if unknown(e) => Ok(None),
+        Err(e) => Err(e.clone()),
+    }
+}
+
 /// Runs a kernel of Python. A description of its result needs a run too: a function says nothing of its result before it ran.
 fn kernel(function: &Py<PyAny>, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let op = args.op();
@@ -139,20 +242,20 @@ fn kernel(function: &Py<PyAny>, args: &Args<'_>, results: &mut Results<'_>) -> K
         let got = "descriptions without elements";
         return Err(Error::InvalidArgument(Complaint::new(op, "operands", got, rule, remedy)).into());
     }
+    let defined = defined(args)?;
     let made = Python::attach(|py| -> blocktensor::Result<Tensor> {
         let call = || {
             let values = args.values().iter().map(|a| object(py, a)).collect::<PyResult<Vec<_>>>()?;
             function.call1(py, PyTuple::new(py, values)?)
         };
-        of_object(op, call().map_err(|e| raised(op, e))?.bind(py))
+        of_object(op, call().map_err(|e| raised(py, op, e))?.bind(py))
     })?;
-    let Tensor::Opaque(made) = made else {
-        let rule = "a kernel returns a tensor of its key";
-        let got = made.tensor_ref().describe();
-        return Err(
-            Error::KeyMismatch(Complaint::new(op, "result", got, rule, "return what `wrap` makes")).into()
-        );
+    let (dims, dtype) = match &defined {
+        Some((dims, dtype)) => (&dims[..], *dtype),
+        None => (made.tensor_ref().dims(), None),
     };
+    check(op, made.tensor_ref(), args.key(), dims, dtype)?;
+    let Tensor::Opaque(made) = made else { unreachable!("its key was just checked") };
     let desc = TensorDesc::opaque(made.dims(), made.dtype(), made.key(), &made.layout_name())?;
     results.opaque(desc, |given| match given {
         Some(place) => {
@@ -173,7 +276,21 @@ pub(crate) fn register_backend(
     to_strided_function: Py<PyAny>,
     kernels: BTreeMap<String, Py<PyAny>>,
 ) -> PyResult<()> {
-    held(py, "register_backend", || {
+    let op = "register_backend";
+    held(py, op, || {
+        let functions = [
+            ("from_strided_function", None, &from_strided_function),
+            ("to_strided_function", None, &to_strided_function),
+        ];
+        let kernel_of = kernels.iter().map(|(of, function)| ("kernels", Some(of), function));
+        for (argument, of, function) in functions.into_iter().chain(kernel_of) {
+            let function = function.bind(py);
+            if !function.is_callable() {
+                let of = of.map_or(String::new(), |of| format!(" for `{}`", of.escape_debug()));
+                let got = format!("{}{of}", function.get_type().fully_qualified_name()?);
+                return Err(invalid(op, argument, got, "it can be called".into(), "pass a function"));
+            }
+        }
         let name: &'static str = name.leak();
         let from: &'static str = format!("{name}.from_strided").leak();
         let mut made = None;
@@ -213,11 +330,12 @@ pub(crate) fn wrap(
     py: Python<'_>,
     key: &str,
     object: Py<PyAny>,
-    shape: Vec<usize>,
+    shape: Vec<Number<usize>>,
     dtype: &str,
     layout: &str,
 ) -> PyResult<PyTensor> {
     held(py, "wrap", || {
+        let shape = number::all("wrap", "shape", shape)?;
         let (key, dtype, layout) = (key_of("wrap", key)?, dtype_of("wrap", dtype)?, layout.to_string());
         Ok(PyTensor(Tensor::Opaque(Arc::new(PyOpaque { object, key, dims: shape, dtype, layout }))))
     })

@@ -12,6 +12,7 @@ use pyo3::types::PyDict;
 use crate::call::value;
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
+use crate::number::{self, Number};
 use crate::tensor::PyTensor;
 
 /// Weights that were packed for one kind of source: call it on a tensor.
@@ -105,7 +106,10 @@ impl Norm {
                 ("a part of one".to_string(), "a batch norm has a mean and a variance".to_string());
             return Err(invalid(op, "batch_norm", got, rule, "pass `mean` and `var`"));
         };
-        let eps = norm.get_item("eps")?.map_or(Ok(1e-5), |e| e.extract())?;
+        let eps = match norm.get_item("eps")? {
+            Some(eps) => eps.extract::<Number<f64>>()?.of(op, "eps")?,
+            None => 1e-5,
+        };
         Ok(Norm { mean, var, weight: vector("weight")?, bias: vector("bias")?, eps })
     }
 }
@@ -200,10 +204,11 @@ pub(crate) fn pack_conv(
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
     batch_norm: Option<&Bound<'_, PyDict>>,
-    threads: Option<usize>,
+    threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyPacked> {
     let op = "pack_conv";
+    let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     let request =
         Request::read(op, CONV, weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
     released(py, op, || {
@@ -223,10 +228,11 @@ pub(crate) fn pack_conv_transpose(
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
     batch_norm: Option<&Bound<'_, PyDict>>,
-    threads: Option<usize>,
+    threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyPacked> {
     let op = "pack_conv_transpose";
+    let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     let request = Request::read(op, CONV_TRANSPOSE, weights, bias, like, batch_norm, threads, params)
         .map_err(|e| e.raise(py))?;
     released(py, op, || {
@@ -248,10 +254,11 @@ pub(crate) fn pack_stem(
     like: &Bound<'_, PyAny>,
     layout: Option<&str>,
     batch_norm: Option<&Bound<'_, PyDict>>,
-    threads: Option<usize>,
+    threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<PyPacked> {
     let op = "pack_stem";
+    let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     let request =
         Request::read(op, CONV, weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
     released(py, op, || {
@@ -268,15 +275,17 @@ pub(crate) fn pack_stem(
 
 /// Packs the weights of a linear layer, [O, K], for inputs of `rows` rows.
 #[pyfunction]
-#[pyo3(signature = (weights, bias = None, *, rows = 1, threads = None))]
+#[pyo3(signature = (weights, bias = None, *, rows = 1.into(), threads = None))]
 pub(crate) fn pack_linear(
     py: Python<'_>,
     weights: &Bound<'_, PyAny>,
     bias: Option<&Bound<'_, PyAny>>,
-    rows: usize,
-    threads: Option<usize>,
+    rows: Number<usize>,
+    threads: Option<Number<usize>>,
 ) -> PyResult<PyPacked> {
     let op = "pack_linear";
+    let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
+    let rows = rows.of(op, "rows").map_err(|e| e.raise(py))?;
     let weights = strided(op, "weights", weights).map_err(|e| e.raise(py))?;
     let bias = bias.map(|b| strided(op, "bias", b)).transpose().map_err(|e| e.raise(py))?;
     released(py, op, || {

@@ -2,20 +2,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc};
 use blocktensor_graph::{Plan, Profiles};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 
-use crate::errors::{Failure, Outcome, on_threads, released};
+use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
 use crate::html;
+use crate::number::{self, Number};
+use crate::signals::Signals;
 use crate::tensor::PyTensor;
-
-/// How often a run asks whether Ctrl-C was pressed.
-const ASK_EVERY: Duration = Duration::from_millis(20);
 
 /// A network that is ready to run, at sizes that are numbers.
 #[pyclass(frozen, name = "Plan", module = "blocktensor")]
@@ -30,33 +28,65 @@ fn values<'a>(of: impl Iterator<Item = (&'a str, &'a TensorDesc)>) -> Vec<Value>
     of.map(|(name, desc)| (name.into(), desc.dtype().name().into(), desc.dims().to_vec())).collect()
 }
 
-fn operands(inputs: &Bound<'_, PyTuple>) -> Outcome<Vec<StridedTensor>> {
-    let strided = |x: Bound<'_, PyAny>| match exchange::import(&x, "run", "inputs")? {
-        Tensor::Strided(t) => Ok(t),
-        other => PyTensor(other).strided("run").cloned(),
+/// The inputs of a run, in the plan's order: they come in this order, by name, or the first in order and the others by name. One
+/// mapping is names, too.
+fn operands<'py>(
+    op: &'static str,
+    plan: &Plan,
+    inputs: &Bound<'py, PyTuple>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> Outcome<Vec<StridedTensor>> {
+    let names: Vec<&str> = plan.inputs().map(|(name, _)| name).collect();
+    let refused = |got: String| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let rule = format!("the inputs are {}", quoted.join(", "));
+        invalid(op, "inputs", got, rule, "pass one tensor for each, in this order or by name")
     };
-    inputs.iter().map(strided).collect()
+    let mut given: Vec<Option<Bound<'py, PyAny>>> = vec![None; names.len()];
+    let mut add = |name: Bound<'py, PyAny>, x: Bound<'py, PyAny>| {
+        let place = name.extract::<&str>().ok().and_then(|name| names.iter().position(|n| *n == name));
+        match place.map(|i| given[i].replace(x)) {
+            None => Err(refused(format!("`{}`", name.str()?.to_string_lossy().escape_debug()))),
+            Some(Some(_)) => Err(refused(format!("two tensors for `{}`", name.str()?))),
+            Some(None) => Ok(()),
+        }
+    };
+    let first = inputs.iter().next().filter(|_| inputs.len() == 1);
+    match first.as_ref().map(|x| x.cast::<PyMapping>()) {
+        Some(Ok(mapping)) => {
+            for item in mapping.items()?.iter() {
+                let (name, x) = item.extract()?;
+                add(name, x)?;
+            }
+        }
+        _ if inputs.len() > names.len() => return Err(refused(format!("{} tensors", inputs.len()))),
+        _ => {
+            for (name, x) in names.iter().zip(inputs) {
+                add(PyString::new(inputs.py(), name).into_any(), x)?;
+            }
+        }
+    }
+    for (name, x) in named.into_iter().flatten() {
+        add(name, x)?;
+    }
+    let strided = |(name, x): (&&str, Option<Bound<'py, PyAny>>)| {
+        let x = x.ok_or_else(|| refused(format!("no tensor for `{name}`")))?;
+        match exchange::import(&x, op, name)? {
+            Tensor::Strided(t) => Ok(t),
+            other => PyTensor(other).strided(op).cloned(),
+        }
+    };
+    names.iter().zip(given).map(strided).collect()
 }
 
 impl PyPlan {
-    /// Runs, and asks for signals between steps. Only the main thread gets them; elsewhere asking costs a lock and finds none.
+    /// Runs, and asks for signals between steps.
     fn results(&self, inputs: &[StridedTensor]) -> Outcome<Vec<StridedTensor>> {
         let inputs: Vec<&StridedTensor> = inputs.iter().collect();
-        let (mut last, mut raised) = (Instant::now(), None);
-        let mut stop = || {
-            if last.elapsed() < ASK_EVERY {
-                return false;
-            }
-            last = Instant::now();
-            raised = Python::attach(|py| py.check_signals()).err();
-            raised.is_some()
-        };
-        let results = on_threads("run", self.threads, || Ok(self.plan.run_until(&inputs, &mut stop)?))?;
-        match (results, raised) {
-            (Some(results), _) => Ok(results),
-            (None, Some(e)) => Err(Failure::Raised(e)),
-            (None, None) => Ok(vec![]),
-        }
+        let signals = Signals::new();
+        let run = || Ok(self.plan.run_until(&inputs, &mut || signals.stop())?);
+        // Without results the run was stopped, and then there is what stopped it.
+        signals.end(on_threads("run", self.threads, run)).map(Option::unwrap_or_default)
     }
 
     fn headline(&self) -> String {
@@ -74,18 +104,28 @@ impl PyPlan {
 #[pymethods]
 impl PyPlan {
     /// Runs the plan on one tensor for each input, and returns a list of one tensor for each output. Other libraries' tensors
-    /// share their memory. Ctrl-C works between two steps.
-    #[pyo3(signature = (*inputs))]
-    fn run(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<Vec<PyTensor>> {
-        let inputs = operands(inputs).map_err(|e| e.raise(py))?;
+    /// share their memory. Tensors also go by name: as keywords, or in a dictionary. Ctrl-C works between two steps.
+    #[pyo3(signature = (*inputs, **named))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Vec<PyTensor>> {
+        let inputs = operands("run", &self.plan, inputs, named).map_err(|e| e.raise(py))?;
         let results = released(py, "run", || self.results(&inputs))?;
         Ok(results.into_iter().map(|t| PyTensor(t.into())).collect())
     }
 
     /// As `run`, with the seconds that each step took.
-    #[pyo3(signature = (*inputs))]
-    fn run_timed(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<(Vec<PyTensor>, Vec<f64>)> {
-        let inputs = operands(inputs).map_err(|e| e.raise(py))?;
+    #[pyo3(signature = (*inputs, **named))]
+    fn run_timed<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<(Vec<PyTensor>, Vec<f64>)> {
+        let inputs = operands("run_timed", &self.plan, inputs, named).map_err(|e| e.raise(py))?;
         let (results, seconds) = released(py, "run_timed", || {
             let inputs: Vec<&StridedTensor> = inputs.iter().collect();
             on_threads("run_timed", self.threads, || Ok(self.plan.run_timed(&inputs)?))
@@ -178,9 +218,14 @@ impl PyPlan {
     }
 
     /// How far each step of a run is from f64. The plan must have been made with `keep_constants=True`.
-    #[pyo3(signature = (*inputs))]
-    fn errors(&self, py: Python<'_>, inputs: &Bound<'_, PyTuple>) -> PyResult<String> {
-        let inputs = operands(inputs).map_err(|e| e.raise(py))?;
+    #[pyo3(signature = (*inputs, **named))]
+    fn errors<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: &Bound<'py, PyTuple>,
+        named: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<String> {
+        let inputs = operands("errors", &self.plan, inputs, named).map_err(|e| e.raise(py))?;
         released(py, "errors", || {
             let inputs: Vec<&StridedTensor> = inputs.iter().collect();
             on_threads("errors", self.threads, || Ok(self.plan.errors(&inputs)?.to_string()))
@@ -230,24 +275,36 @@ impl PyPlan {
     }
 }
 
-/// The plan in a file that `Plan.save` wrote.
+/// The plan in a file that `Plan.save` wrote; with `keep_constants`, for `errors`, from a file that keeps plain weights.
 #[pyfunction]
-#[pyo3(signature = (path, *, threads = None, replan = false))]
+#[pyo3(signature = (path, *, threads = None, replan = false, keep_constants = false))]
 pub(crate) fn load_plan(
     py: Python<'_>,
     path: PathBuf,
-    threads: Option<usize>,
+    threads: Option<Number<usize>>,
     replan: bool,
+    keep_constants: bool,
 ) -> PyResult<PyPlan> {
     let op = "load_plan";
+    let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     released(py, op, || {
         blocktensor::check_process(op)?;
-        let plan = on_threads(op, threads, || {
-            Ok(match replan {
-                true => Plan::load_or_replan(&PackedFile::read_or_repack(&path)?, &Profiles::Kept)?,
-                false => Plan::load(&PackedFile::read(&path)?)?,
+        let signals = Signals::new();
+        let plan = signals.end(on_threads(op, threads, || {
+            Ok(match (replan, keep_constants) {
+                (true, true) => {
+                    let rule = "a plan that is made again drops the plain weights".to_string();
+                    let (got, remedy) = ("True, with `replan`".to_string(), "pass one of the two");
+                    return Err(invalid(op, "keep_constants", got, rule, remedy));
+                }
+                (true, false) => {
+                    let (file, asked) = (PackedFile::read_or_repack(&path)?, signals.clone());
+                    Plan::load_or_replan_until(&file, &Profiles::Kept, move || asked.stop())?
+                }
+                (false, true) => Plan::load_with_constants(&PackedFile::read(&path)?)?,
+                (false, false) => Plan::load(&PackedFile::read(&path)?)?,
             })
-        })?;
+        }))?;
         Ok(PyPlan { plan: Arc::new(plan), threads })
     })
 }

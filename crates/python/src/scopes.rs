@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::errors::held;
 use crate::html;
+use crate::number::Number;
 
 /// A scope that may be open.
 #[derive(Default)]
@@ -152,7 +153,8 @@ impl PyLedger {
 /// A limit on reorders for a `with` block.
 #[pyclass(frozen, name = "Budget", module = "blocktensor")]
 pub(crate) struct PyBudget {
-    reorders: usize,
+    /// `None` for `deny_reorders`, whose errors do not speak of a budget.
+    limit: Option<usize>,
     guard: Guard,
 }
 
@@ -160,7 +162,7 @@ pub(crate) struct PyBudget {
 impl PyBudget {
     fn __enter__(slf: Py<Self>) -> PyResult<Py<Self>> {
         let budget = slf.get();
-        budget.guard.enter(|| Scope::budget(budget.reorders))?;
+        budget.guard.enter(|| budget.limit.map_or_else(Scope::deny_reorders, Scope::budget))?;
         Ok(slf)
     }
 
@@ -171,15 +173,12 @@ impl PyBudget {
         _value: Bound<'_, PyAny>,
         _traceback: Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        self.guard.exit(py, if self.reorders == 0 { "deny_reorders" } else { "budget" })?;
+        self.guard.exit(py, self.limit.map_or("deny_reorders", |_| "budget"))?;
         Ok(false)
     }
 
     fn __repr__(&self) -> String {
-        match self.reorders {
-            0 => "deny_reorders()".to_string(),
-            n => format!("budget({n})"),
-        }
+        self.limit.map_or("deny_reorders()".to_string(), |n| format!("budget({n})"))
     }
 }
 
@@ -192,11 +191,12 @@ pub(crate) fn record() -> PyLedger {
 /// Makes every reorder of this thread in a `with` block a `ReorderDenied`.
 #[pyfunction]
 pub(crate) fn deny_reorders() -> PyBudget {
-    budget(0)
+    PyBudget { limit: None, guard: Guard::default() }
 }
 
 /// Allows this many reorders of this thread in a `with` block; the next one is a `ReorderDenied`.
 #[pyfunction]
-pub(crate) fn budget(reorders: usize) -> PyBudget {
-    PyBudget { reorders, guard: Guard::default() }
+pub(crate) fn budget(py: Python<'_>, reorders: Number<usize>) -> PyResult<PyBudget> {
+    let reorders = reorders.of("budget", "reorders").map_err(|e| e.raise(py))?;
+    Ok(PyBudget { limit: Some(reorders), guard: Guard::default() })
 }

@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::{Failure, Outcome, held, invalid, released};
 use crate::exchange;
+use crate::number::{self, Number};
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
 #[pyclass(frozen, name = "Tensor", module = "blocktensor")]
@@ -173,8 +174,9 @@ impl PyTensor {
     }
 
     /// The same elements under other sizes; one of them may be -1.
-    fn reshape(&self, py: Python<'_>, shape: Vec<i64>) -> PyResult<PyTensor> {
+    fn reshape(&self, py: Python<'_>, shape: Vec<Number<i64>>) -> PyResult<PyTensor> {
         let op = "reshape";
+        let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
         released(py, op, || Ok(PyTensor(self.strided(op)?.reshape(&shape)?.into())))
     }
 
@@ -249,11 +251,21 @@ impl PyTensor {
         &self,
         py: Python<'py>,
         stream: Option<Bound<'py, PyAny>>,
-        max_version: Option<(u32, u32)>,
-        dl_device: Option<(i32, i32)>,
+        max_version: Option<(Number<u32>, Number<u32>)>,
+        dl_device: Option<(Number<i32>, Number<i32>)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        exchange::export(py, self, stream.is_some(), max_version, dl_device, copy)
+        let numbers = || -> Outcome<_> {
+            let op = "__dlpack__";
+            let version = max_version.map(|(major, minor)| {
+                Ok::<_, Failure>((major.of(op, "max_version")?, minor.of(op, "max_version")?))
+            });
+            let device = dl_device
+                .map(|(of, id)| Ok::<_, Failure>((of.of(op, "dl_device")?, id.of(op, "dl_device")?)));
+            Ok((version.transpose()?, device.transpose()?))
+        };
+        let (max_version, device) = numbers().map_err(|e| e.raise(py))?;
+        exchange::export(py, self, stream.is_some(), max_version, device, copy)
     }
 
     fn __dlpack_device__(&self, py: Python<'_>) -> PyResult<(i32, i32)> {
@@ -329,11 +341,12 @@ impl PyTensor {
 pub(crate) fn _from_bytes(
     py: Python<'_>,
     bytes: &[u8],
-    shape: Vec<usize>,
+    shape: Vec<Number<usize>>,
     dtype: &str,
     layout: Option<&str>,
 ) -> PyResult<PyTensor> {
     let op = "unpickle";
+    let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
     let bytes = bytes.to_vec();
     released(py, op, || {
         let t: Tensor = exchange::of_bytes(op, &bytes, &shape, dtype_of(op, dtype)?)?.into();
@@ -347,8 +360,14 @@ pub(crate) fn _from_bytes(
 /// A tensor of zeros: strided in a memory format, or blocked in a layout.
 #[pyfunction]
 #[pyo3(signature = (shape, *, dtype = "f32", layout = "contiguous"))]
-pub(crate) fn zeros(py: Python<'_>, shape: Vec<usize>, dtype: &str, layout: &str) -> PyResult<PyTensor> {
+pub(crate) fn zeros(
+    py: Python<'_>,
+    shape: Vec<Number<usize>>,
+    dtype: &str,
+    layout: &str,
+) -> PyResult<PyTensor> {
     let op = "zeros";
+    let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
     released(py, op, || {
         let dtype = dtype_of(op, dtype)?;
         let made = match layout.parse::<MemoryFormat>() {

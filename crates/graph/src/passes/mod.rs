@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 
 use crate::error::Result;
 use crate::network::Network;
+use crate::stop::Stop;
 
 /// A rewrite of a network. Each can be switched off ([`PlanOptions::without`](crate::PlanOptions::without)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,10 +94,11 @@ pub struct PassReport {
 
 /// Runs all passes but those that are switched off. Unused nodes are removed after each pass: a tensor that only they use
 /// counts as used.
-pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>) -> Result<Vec<PassReport>> {
+pub(crate) fn run(network: &mut Network, off: &BTreeSet<Pass>, stop: &Stop) -> Result<Vec<PassReport>> {
     let mut reports = Vec::new();
     let mut removed = 0;
     for pass in Pass::ALL.into_iter().filter(|pass| !off.contains(pass)) {
+        stop.check()?;
         let changes = match pass {
             Pass::RemoveDuplicates => duplicates::run(network),
             Pass::SimplifyOperands => operands::run(network)?,

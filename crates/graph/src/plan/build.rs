@@ -18,6 +18,7 @@ use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, TensorId};
 use crate::passes::PassReport;
+use crate::stop::Stop;
 
 /// A plan whose nodes all run in one target order where they can.
 pub(super) fn uniform(
@@ -35,8 +36,8 @@ pub(super) fn uniform(
 }
 
 /// How the nodes could run in a plan for one target order. Weights are not packed, so some may turn out not to run.
-pub(super) fn choices(network: &Network, target: Target) -> Result<Vec<Vec<Choice>>> {
-    let packs = Packs::dry();
+pub(super) fn choices(network: &Network, target: Target, stop: &Stop) -> Result<Vec<Vec<Choice>>> {
+    let packs = Packs::dry(stop);
     let mut builder = Builder::new(network, target, &packs)?;
     let mut all = Vec::with_capacity(network.nodes.len());
     for (i, node) in network.nodes.iter().enumerate() {
@@ -142,6 +143,7 @@ impl<'a> Builder<'a> {
     }
 
     fn node(&mut self, i: usize, node: &Node) -> Result<()> {
+        self.packs.stop.check()?;
         let mut refused = None;
         // Backends of other crates run what nothing here can.
         let foreign = node.op.foreign_keys().into_iter().map(Form::Key);
@@ -469,7 +471,7 @@ impl<'a> Builder<'a> {
         };
         plan.reorders = match reorders {
             Some(reorders) => reorders,
-            None => plan.observed_reorders()?,
+            None => plan.observed_reorders(&self.packs.stop)?,
         };
         Ok(plan)
     }

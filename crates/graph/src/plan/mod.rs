@@ -37,6 +37,7 @@ use crate::graph::Graph;
 use crate::network::{Network, TensorId};
 use crate::passes::{self, Pass, PassReport};
 use crate::sizes::Sizes;
+use crate::stop::Stop;
 use algorithms::Limits;
 use forms::Target;
 pub(crate) use forms::VIEWS;
@@ -104,6 +105,7 @@ pub struct PlanOptions {
     off: BTreeSet<Pass>,
     keep_constants: bool,
     limits: Limits,
+    stop: Stop,
 }
 
 impl PlanOptions {
@@ -116,6 +118,7 @@ impl PlanOptions {
             off: BTreeSet::new(),
             keep_constants: false,
             limits: Limits::default(),
+            stop: Stop::default(),
         }
     }
 
@@ -165,6 +168,24 @@ impl PlanOptions {
     /// ```
     pub fn weight_growth(mut self, times: f64) -> PlanOptions {
         self.limits.weight_growth = if times > 1.0 { times } else { 1.0 };
+        self
+    }
+
+    /// Ends the planning with [`Error::Stopped`](crate::Error::Stopped) if `stop` says so. It is asked often, at the latest
+    /// after a few runs of one kernel, and once it said yes it must go on saying so. Nothing is kept in files then.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Error, Graph, Layouts, PlanOptions};
+    /// # let mut graph = Graph::new();
+    /// # let x = graph.input("x", &[2.into()])?;
+    /// # let y = graph.op("y", "relu", &[("x", x)], &[])?;
+    /// # graph.output("y", y)?;
+    /// let options = PlanOptions::new(Layouts::Nchw).stop_if(|| true);
+    /// assert!(matches!(graph.plan(&options), Err(Error::Stopped)));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn stop_if(mut self, stop: impl Fn() -> bool + Send + Sync + 'static) -> PlanOptions {
+        self.stop = Stop::when(stop);
         self
     }
 
@@ -296,10 +317,10 @@ impl Graph {
     /// Plans the graph: sizes, passes, layouts, packed weights, memory.
     ///
     /// # Errors
-    /// As [`Graph::with_sizes`]; the operators' own.
+    /// As [`Graph::with_sizes`]; the operators' own; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
-        let mut network = self.with_sizes(&options.sizes)?;
-        let reports = passes::run(&mut network, &options.off)?;
+        let mut network = self.expanded(&options.sizes, &options.stop)?;
+        let reports = passes::run(&mut network, &options.off, &options.stop)?;
         let input_types = self.inputs().map(|(_, of, _)| of).collect();
         let plan = planned(&network, options, reports)?;
         let recipe = match options.keep_constants {
@@ -320,7 +341,7 @@ fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -
         Layouts::Blocked => Target::Native,
         Layouts::Measured => return measured::plan(network, options, reports),
     };
-    build::uniform(network, target, &Packs::default(), layouts, reports)
+    build::uniform(network, target, &Packs::new(&options.stop), layouts, reports)
 }
 
 impl Plan {

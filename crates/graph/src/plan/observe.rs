@@ -5,6 +5,7 @@ use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
 
 use super::{Plan, Reorder, Work};
 use crate::error::Result;
+use crate::stop::Stop;
 
 impl Plan {
     /// Inputs of zeros.
@@ -15,9 +16,10 @@ impl Plan {
     }
 
     /// What one run reorders: measured by a run with inputs of zeros.
-    pub(super) fn observed_reorders(&self) -> Result<Vec<Reorder>> {
+    pub(super) fn observed_reorders(&self, mut stop: &Stop) -> Result<Vec<Reorder>> {
         let zeros = self.zeros()?;
-        let (result, ledger) = ledger::record(|| self.run(&zeros.iter().collect::<Vec<_>>()));
+        let inputs: Vec<&StridedTensor> = zeros.iter().collect();
+        let (result, ledger) = ledger::record(|| self.run_watched(&inputs, &mut stop));
         result?;
         let of_step =
             |site: &str| self.steps.iter().any(|s| matches!(s.work, Work::Reorder) && *s.name == *site);

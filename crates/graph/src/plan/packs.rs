@@ -11,6 +11,7 @@ use super::forms::Form;
 use super::pack::{self, Packed};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node};
+use crate::stop::Stop;
 
 /// A node, the descriptors of its operands and of its results, and how it computes.
 type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>, Option<Computes>);
@@ -26,16 +27,22 @@ pub(super) struct Packs {
     kept: Mutex<HashMap<PackKey, Packed>>,
     /// Dry run: nothing is packed; results are assumed in the requested layout.
     pub(super) is_dry: bool,
+    pub(super) stop: Stop,
 }
 
 impl Packs {
+    pub(super) fn new(stop: &Stop) -> Packs {
+        Packs { stop: stop.clone(), ..Packs::default() }
+    }
+
     /// For looking at what could be packed.
-    pub(super) fn dry() -> Packs {
-        Packs { is_dry: true, ..Packs::default() }
+    pub(super) fn dry(stop: &Stop) -> Packs {
+        Packs { is_dry: true, ..Packs::new(stop) }
     }
 
     /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.
     pub(super) fn packed(&self, network: &Network, i: usize, choice: &Choice) -> Result<Choice> {
+        self.stop.check()?;
         if !choice.unpacked {
             return Ok(choice.clone());
         }

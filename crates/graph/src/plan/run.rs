@@ -10,6 +10,7 @@ use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tenso
 use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
+use crate::stop::Stop;
 
 /// Sees each step of a run before and after it runs. An error ends the run.
 pub(super) trait Watch {
@@ -58,6 +59,13 @@ impl State<'_> {
             true => self.plan.place(slot, self.memory),
             false => self.tensors[slot.0].clone().ok_or_else(|| broken(name)),
         }
+    }
+}
+
+/// A run of a planning that the caller may end.
+impl Watch for &Stop {
+    fn before(&mut self, _: usize, _: &State<'_>) -> Result<()> {
+        self.check()
     }
 }
 
@@ -145,7 +153,13 @@ impl Plan {
             let got = TensorRef::Strided(x).describe();
             if x.dims() != desc.dims() || x.dtype() != desc.dtype() {
                 let rule = format!("this plan is for {desc}");
-                return invalid(what, got, rule, "plan the graph again for other sizes");
+                let convert = format!("convert it with `to_dtype(DType::{:?})`", desc.dtype());
+                let remedy = match (x.dims() == desc.dims(), x.dtype() == desc.dtype()) {
+                    (true, _) => convert,
+                    (false, true) => "plan the graph again for other sizes".to_string(),
+                    (false, false) => format!("{convert}, and plan the graph again for other sizes"),
+                };
+                return invalid(what, got, rule, &remedy);
             }
             if !x.is_contiguous(MemoryFormat::Contiguous) {
                 let rule = "inputs are row-major".to_string();

@@ -23,6 +23,7 @@ use crate::constant::ElementType;
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, Operation, Tensor, TensorId};
 use crate::passes::PassReport;
+use crate::stop::Stop;
 
 /// The name of the text in the file.
 const PLAN: &str = "plan";
@@ -208,13 +209,30 @@ impl Plan {
     /// # Errors
     /// As [`load`](Self::load); `PackMismatch` if the file keeps no plain weights.
     pub fn load_or_replan(file: &PackedFile, profiles: &Profiles) -> Result<Plan> {
+        Plan::loaded(file, profiles, Stop::default())
+    }
+
+    /// As [`load_or_replan`](Self::load_or_replan), but a planning ends with [`Error::Stopped`] if `stop` says so, as that of
+    /// [`PlanOptions::stop_if`].
+    ///
+    /// # Errors
+    /// As [`load_or_replan`](Self::load_or_replan); `Stopped`.
+    pub fn load_or_replan_until(
+        file: &PackedFile,
+        profiles: &Profiles,
+        stop: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Result<Plan> {
+        Plan::loaded(file, profiles, Stop::when(stop))
+    }
+
+    fn loaded(file: &PackedFile, profiles: &Profiles, stop: Stop) -> Result<Plan> {
         let stored = Stored::of(file)?;
         let Some(misfit) = stored.misfit(file) else { return stored.plan(file) };
         if !stored.keeps_plain(file) {
             return Err(Error::Engine(misfit));
         }
         let network = stored.network(file, true)?;
-        let options = PlanOptions { limits: stored.limits, ..PlanOptions::new(stored.layouts) };
+        let options = PlanOptions { limits: stored.limits, stop, ..PlanOptions::new(stored.layouts) };
         let options = options.profiles(profiles.clone());
         let plan = planned(&network, &options, stored.passes).map_err(inconsistent)?;
         let recipe = Recipe { limits: stored.limits, ..plan.recipe };
@@ -409,6 +427,7 @@ impl Stored {
         (self.threads != here).then(|| {
             let got = format!("a plan packed for {} threads, without plain weights", self.threads);
             let rule = format!("a run here has {here}");
+            let remedy = PackedFile::with_threads(self.threads, remedy);
             blocktensor::Error::PackMismatch(Complaint::new(
                 "Plan::load_or_replan",
                 "file",

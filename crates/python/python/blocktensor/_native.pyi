@@ -130,8 +130,12 @@ class Model:
 class Plan:
     """A network that is ready to run, at sizes that are numbers."""
 
-    def run(self, *inputs: TensorLike) -> list[Tensor]: ...
-    def run_timed(self, *inputs: TensorLike) -> tuple[list[Tensor], list[float]]: ...
+    def run(self, *inputs: TensorLike | Mapping[str, TensorLike], **named: TensorLike) -> list[Tensor]:
+        """Runs on one tensor for each input: in the order of `inputs`, as keywords, or in one mapping by name."""
+
+    def run_timed(
+        self, *inputs: TensorLike | Mapping[str, TensorLike], **named: TensorLike
+    ) -> tuple[list[Tensor], list[float]]: ...
     @property
     def inputs(self) -> list[tuple[str, str, list[int]]]: ...
     @property
@@ -149,7 +153,7 @@ class Plan:
     def explain(self) -> str: ...
     def svg(self) -> str: ...
     def dot(self) -> str: ...
-    def errors(self, *inputs: TensorLike) -> str: ...
+    def errors(self, *inputs: TensorLike | Mapping[str, TensorLike], **named: TensorLike) -> str: ...
     def save(self, path: str | PathLike[str], *, keep_plain: bool = False) -> None: ...
     def _repr_svg_(self) -> str: ...
     def _repr_html_(self) -> str: ...
@@ -189,8 +193,14 @@ def budget(reorders: int) -> Budget:
 def load_onnx(path: str | PathLike[str]) -> Model:
     """Reads an ONNX model, with the data that it keeps in other files of its folder."""
 
-def load_plan(path: str | PathLike[str], *, threads: int | None = None, replan: bool = False) -> Plan:
-    """The plan in a file that `Plan.save` wrote."""
+def load_plan(
+    path: str | PathLike[str],
+    *,
+    threads: int | None = None,
+    replan: bool = False,
+    keep_constants: bool = False,
+) -> Plan:
+    """The plan in a file that `Plan.save` wrote; with `keep_constants`, for `Plan.errors`, from a file with plain weights."""
 
 def pack_conv(
     weights: TensorLike,

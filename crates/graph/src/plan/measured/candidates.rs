@@ -7,14 +7,20 @@ use super::super::build::{self, Choice};
 use super::super::forms::{Target, same_order};
 use crate::error::Result;
 use crate::network::{Network, TensorId};
+use crate::stop::Stop;
 
 /// For each node the ways in which it could run: as the plans for each target order could run it, and with each algorithm that
 /// the limits leave open.
-pub(super) fn candidates(network: &Network, targets: &[Target], limits: Limits) -> Result<Vec<Vec<Choice>>> {
+pub(super) fn candidates(
+    network: &Network,
+    targets: &[Target],
+    limits: Limits,
+    stop: &Stop,
+) -> Result<Vec<Vec<Choice>>> {
     let mut all: Vec<Vec<Choice>> = vec![Vec::new(); network.nodes.len()];
     for &target in targets {
         let nodes = all.iter_mut().zip(&network.nodes);
-        for ((list, node), choices) in nodes.zip(build::choices(network, target)?) {
+        for ((list, node), choices) in nodes.zip(build::choices(network, target, stop)?) {
             let variants = |choice| algorithms::variants(network, node, choice, limits);
             for choice in choices.into_iter().flat_map(variants) {
                 if !list.iter().any(|other| is_same(network, other, &choice)) {

@@ -68,7 +68,7 @@ pub(super) fn measured(
         }
     }
     let Measuring { mut tasks, cache, .. } = measuring;
-    profile::measure(&mut tasks, LEAST_TIME.max(start.elapsed()))?;
+    profile::measure(&mut tasks, LEAST_TIME.max(start.elapsed()), &packs.stop)?;
     for task in tasks.iter().filter(|task| task.is_lasting()) {
         task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
     }
@@ -114,6 +114,7 @@ impl Measuring<'_> {
     fn packed(&mut self, node: usize, choice: &Choice, key: Option<&String>) -> Result<Option<Place>> {
         let packed = match self.packs.packed(self.network, node, choice) {
             Ok(packed) => packed,
+            Err(Error::Stopped) => return Err(Error::Stopped),
             Err(error) => {
                 if let Some(key) = key.filter(|_| is_lasting(&error)) {
                     self.cache.put(key.clone(), None);
@@ -155,7 +156,7 @@ pub(super) fn is_lasting(error: &Error) -> bool {
                 | E::UnsupportedStride(_)
         ),
         Error::Invalid { .. } => true,
-        Error::Missing { .. } => false,
+        Error::Missing { .. } | Error::Stopped => false,
     }
 }
 

@@ -28,6 +28,7 @@ use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
 use crate::passes::PassReport;
+use crate::stop::Stop;
 use cache::Cache;
 use candidates::data;
 use costs::{NodeProfiles, key};
@@ -114,9 +115,9 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
-    let PlanOptions { profiles, limits, .. } = options;
-    let packs = Packs::default();
-    let candidates = candidates::candidates(network, &targets(), *limits)?;
+    let PlanOptions { profiles, limits, stop, .. } = options;
+    let packs = Packs::new(stop);
+    let candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let edges = choose::edges(network, &candidates)?;
     let mut cache = Cache::of(profiles);
     let estimated = *profiles == Profiles::Estimated;
@@ -127,6 +128,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     for (node, candidate) in algorithms::beyond(network, &candidates, &costs.nodes, *limits) {
         costs.nodes[node][candidate] = IMPOSSIBLE;
     }
+    stop.check()?;
     let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
     let build = |layouts: Layouts| {
         let target = match layouts {
@@ -160,7 +162,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         }
         None => {
             let (layouts, mut plans) = buildable(build)?;
-            let seconds = race(&plans)?;
+            let seconds = race(&plans, stop)?;
             for (layouts, seconds) in layouts.iter().zip(&seconds) {
                 if let Some(name) = &name {
                     cache.put(in_layouts(name, *layouts), Some(Profile::once(*seconds)));
@@ -264,14 +266,14 @@ fn report(
 }
 
 /// Runs the plans by turns; the least time of each, in **seconds**.
-fn race(plans: &[Plan]) -> Result<Vec<f64>> {
+fn race(plans: &[Plan], mut stop: &Stop) -> Result<Vec<f64>> {
     let inputs = plans[0].zeros()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
     let mut least = vec![f64::INFINITY; plans.len()];
     for _ in 0..RACES {
         for (plan, least) in plans.iter().zip(&mut least) {
             let start = Instant::now();
-            plan.run(&refs)?;
+            plan.run_watched(&refs, &mut stop)?;
             *least = least.min(start.elapsed().as_secs_f64());
         }
     }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::costs::is_lasting;
 use crate::error::{Error, Result};
+use crate::stop::Stop;
 
 /// What a thing took, in **seconds**: the median of some runs, and their quartiles.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,10 +95,11 @@ const ROUNDS: (usize, usize) = (7, 2);
 const HOPELESS: f64 = 1.5;
 
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
-pub(super) fn measure(tasks: &mut [Task], limit: Duration) -> Result<()> {
+pub(super) fn measure(tasks: &mut [Task], limit: Duration, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
     // Kernels are made in the first run, which does not count.
     for task in tasks.iter_mut() {
+        stop.check()?;
         task.refused = run(&task.work, &mut tensors).err();
         task.done = task.refused.is_some();
     }
@@ -117,6 +119,7 @@ pub(super) fn measure(tasks: &mut [Task], limit: Duration) -> Result<()> {
                 task.done = true;
                 continue;
             }
+            stop.check()?;
             task.seconds.push(run(&task.work, &mut tensors)?);
             ran += 1;
         }

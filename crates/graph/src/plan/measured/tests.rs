@@ -71,7 +71,7 @@ pub(in crate::plan) fn graph(random: &mut Random, nodes: usize) -> Graph {
 
 fn network(graph: &Graph) -> Network {
     let mut network = graph.with_sizes(&Sizes::new()).unwrap();
-    crate::passes::run(&mut network, &Default::default()).unwrap();
+    crate::passes::run(&mut network, &Default::default(), &Default::default()).unwrap();
     network
 }
 
@@ -117,7 +117,8 @@ fn the_choice_costs_what_its_plan_costs_and_no_other_choice_costs_less() {
     let (mut mixed, mut rounds) = (0, 0);
     while rounds < 60 {
         let network = network(&graph(&mut random, 6));
-        let candidates = candidates::candidates(&network, &targets(), Limits::default()).unwrap();
+        let candidates =
+            candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
         let combinations: usize = candidates.iter().map(Vec::len).product();
         if combinations > 3000 {
             continue;
@@ -171,7 +172,8 @@ fn plans_of_any_choice_agree_with_the_plan_without_passes_and_reorder_what_they_
             .fold(crate::PlanOptions::new(Layouts::Nchw), crate::PlanOptions::without);
         let bare = graph.plan(&bare).unwrap();
         let network = network(&graph);
-        let candidates = candidates::candidates(&network, &targets(), Limits::default()).unwrap();
+        let candidates =
+            candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
         let edges = choose::edges(&network, &candidates).unwrap();
         let costs = costs(&mut random, &network, &candidates, &edges, 0.05);
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
@@ -209,7 +211,8 @@ fn the_cheapest_way_may_go_through_another_backend() {
     let z = graph.op("sum", "add", &[("a", z), ("b", y)], &[]).unwrap();
     graph.output("z", z).unwrap();
     let network = graph.with_sizes(&Sizes::new()).unwrap();
-    let candidates = candidates::candidates(&network, &targets(), Limits::default()).unwrap();
+    let candidates =
+        candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
     let edges = choose::edges(&network, &candidates).unwrap();
     for (there, through) in [(0.1, true), (0.9, false)] {
         let cost = |c: &Choice| if c.outputs[0].key() == key { there } else { 1.0 };

@@ -1,0 +1,83 @@
+//! Numbers of Python: those that no count can be, such as -1 and 2**70, become errors of this package.
+
+use std::collections::BTreeMap;
+
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyOverflowError;
+use pyo3::prelude::*;
+use pyo3::types::PyInt;
+
+use crate::errors::{Outcome, invalid};
+
+/// A number that an argument takes, or the text of one that does not fit `T`. A function takes this in place of `T`: the
+/// interpreter converts arguments before the function can say which call they belong to.
+pub(crate) struct Number<T>(Result<T, Refused>);
+
+/// A number that does not fit.
+struct Refused {
+    got: String,
+    rule: &'static str,
+}
+
+impl<'a, 'py, T> FromPyObject<'a, 'py> for Number<T>
+where
+    T: FromPyObjectOwned<'py>,
+{
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Number<T>> {
+        match x.extract::<T>() {
+            Ok(number) => Ok(Number(Ok(number))),
+            Err(e) => {
+                let (py, e): (_, PyErr) = (x.py(), e.into());
+                if !e.is_instance_of::<PyOverflowError>(py) {
+                    return Err(e);
+                }
+                let is_signed = PyInt::new(py, -1).extract::<T>().is_ok();
+                let rule = match x.lt(0).unwrap_or(false) && !is_signed {
+                    true => "it is not negative",
+                    false => "it is a number that the machine can hold",
+                };
+                Ok(Number(Err(Refused { got: text(&x), rule })))
+            }
+        }
+    }
+}
+
+/// The default of an argument.
+impl<T> From<T> for Number<T> {
+    fn from(number: T) -> Number<T> {
+        Number(Ok(number))
+    }
+}
+
+/// The number as Python writes it, if it is not too long for that.
+fn text(x: &Borrowed<'_, '_, PyAny>) -> String {
+    let text = x.str().map_or_else(|_| "a very large number".to_string(), |s| s.to_string());
+    match text.len() {
+        0..=40 => text,
+        digits => format!("a number of {digits} digits"),
+    }
+}
+
+impl<T> Number<T> {
+    /// The number, for an argument of this function.
+    pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<T> {
+        self.0.map_err(|Refused { got, rule }| {
+            invalid(op, argument, got, rule.to_string(), "pass such a number")
+        })
+    }
+}
+
+/// All numbers of a list.
+pub(crate) fn all<T>(op: &'static str, argument: &str, list: Vec<Number<T>>) -> Outcome<Vec<T>> {
+    list.into_iter().map(|number| number.of(op, argument)).collect()
+}
+
+/// An optional number.
+pub(crate) fn maybe<T>(op: &'static str, argument: &str, number: Option<Number<T>>) -> Outcome<Option<T>> {
+    number.map(|number| number.of(op, argument)).transpose()
+}
+
+/// Numbers by name.
+pub(crate) type Named = BTreeMap<String, Number<usize>>;

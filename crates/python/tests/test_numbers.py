@@ -1,0 +1,77 @@
+"""Numbers that no count can be, such as -1 and 2**70: typed errors in every function that counts."""
+
+import blocktensor as bt
+import numpy as np
+import pytest
+
+X = np.ones((1, 16, 4, 4), np.float32)
+W = np.ones((16, 16, 3, 3), np.float32)
+
+
+def model():
+    m = bt.Model()
+    m.input("x", ["n", 16, 4, 4])
+    m.op("y", "relu", [("x", "x")], {}, ["y"])
+    m.output("y", "y")
+    return m
+
+
+T = bt.from_dlpack(X)
+PACKED = bt.pack_conv(W, like=X)
+
+#: The op and the argument that the error names, and a call with a number that is to be refused.
+CALLS = {
+    "zeros": ("shape", lambda n: bt.zeros((n, 3))),
+    "reshape": ("shape", lambda n: T.reshape([n if n != -1 else -(2**70)])),
+    "relu": ("threads", lambda n: bt.ops.relu(X, threads=n)),
+    "pack_conv": ("threads", lambda n: bt.pack_conv(W, like=X, threads=n)),
+    "pack_conv_transpose": ("threads", lambda n: bt.pack_conv_transpose(W, like=X, threads=n)),
+    "pack_stem": ("threads", lambda n: bt.pack_stem(W, like=X, threads=n)),
+    "pack_linear": ("threads", lambda n: bt.pack_linear(X[0, 0], threads=n)),
+    "pack_linear ": ("rows", lambda n: bt.pack_linear(X[0, 0], rows=n)),
+    "budget": ("reorders", bt.budget),
+    "input": ("shape", lambda n: bt.Model().input("x", [n])),
+    "plan": ("sizes", lambda n: model().plan(sizes={"n": n})),
+    "plan ": ("threads", lambda n: model().plan(sizes={"n": 1}, threads=n)),
+    "missing": ("sizes", lambda n: model().missing({"n": n})),
+    "load_plan": ("threads", lambda n: bt.load_plan("nothing", threads=n)),
+    "wrap": ("shape", lambda n: bt.wrap("py_numbers", None, [n])),
+    "__dlpack__": ("max_version", lambda n: T.__dlpack__(max_version=(n, 0))),
+    "__dlpack__ ": ("dl_device", lambda n: T.__dlpack__(dl_device=(n if n != -1 else -(2**70), 0))),
+    "conv2d": ("stride", lambda n: bt.ops.conv2d(X, W, stride=n)),
+    "softmax": ("axis", lambda n: bt.ops.softmax(X, axis=n if n != -1 else -(2**70))),
+}
+bt.register_backend("py_numbers", lambda t: t, lambda t: t, {})
+
+
+@pytest.mark.parametrize("number", [-1, 2**70])
+@pytest.mark.parametrize("name", CALLS)
+def test_no_count(name, number):
+    argument, call = CALLS[name]
+    with pytest.raises(bt.InvalidArgument) as e:
+        call(number)
+    text = str(e.value)
+    assert e.value.op == name.strip() and f"argument `{argument}`" in text and e.value.remedy
+    assert isinstance(e.value, ValueError) and not isinstance(e.value, OverflowError)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_no_number(name):
+    with pytest.raises((TypeError, bt.InvalidArgument)):
+        CALLS[name][1](2.5)
+
+
+def test_a_float_too_large_for_one():
+    for call in [
+        lambda: model().plan(sizes={"n": 1}, weight_growth=10**400),
+        lambda: model().plan(sizes={"n": 1}, weight_growth=float("nan")),
+        lambda: bt.ops.leaky_relu(X, slope=10**400),
+        lambda: bt.pack_conv(W, like=X, batch_norm={"mean": W[:, 0, 0, 0], "var": W[:, 0, 0, 0], "eps": 10**400}),
+    ]:
+        with pytest.raises(bt.InvalidArgument):
+            call()
+
+
+def test_numbers_of_numpy_count():
+    assert bt.zeros((np.int64(2), np.uint8(3))).shape == (2, 3)
+    assert model().plan(sizes={"n": np.int32(2)}, threads=np.int64(1)).threads == 1

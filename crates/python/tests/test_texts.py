@@ -1,0 +1,212 @@
+"""What errors say: names that the caller knows, and remedies that work when they are followed."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import blocktensor as bt
+import numpy as np
+import pytest
+
+DATA = Path(__file__).resolve().parents[3] / "tests/data/onnx_models"
+X = np.ones((1, 16, 4, 4), np.float32)
+
+
+def model(sizes=("batch", 16, "height", "width")):
+    m = bt.Model()
+    m.input("x", sizes)
+    m.constant("w", np.ones((16, 16, 3, 3), np.float32))
+    m.op("y", "conv2d", [("x", "x"), ("weights", "w")], {}, ["y"])
+    m.output("y", "y")
+    return m
+
+
+SIZES = {"batch": 1, "height": 4, "width": 4}
+
+
+def error_of(call, kind=bt.Error):
+    with pytest.raises(kind) as e:
+        call()
+    text = str(e.value)
+    assert "::" not in text and "PlanOptions" not in text and " --" not in text, text
+    return e.value
+
+
+def test_load_plan_names_the_number_of_threads(tmp_path):
+    path = tmp_path / "one.plan"
+    model().plan(sizes=SIZES, threads=1).save(path)
+    # A process that has two threads, whatever the machine.
+    program = """
+import sys, blocktensor as bt
+try:
+    bt.load_plan(sys.argv[1], threads=2)
+except bt.PackMismatch as e:
+    print(e.remedy)
+print(bt.load_plan(sys.argv[1], threads=1).threads)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(path)],
+        env=os.environ | {"RAYON_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    remedy, threads = ran.stdout.splitlines()
+    assert "`threads=1`" in remedy and threads == "1"
+
+
+def test_load_plan_with_replan_says_that_the_file_needs_plain_weights(tmp_path):
+    if bt.thread_count() < 2:
+        pytest.skip("one thread")
+    path = tmp_path / "one.plan"
+    model().plan(sizes=SIZES, threads=1).save(path)
+    e = error_of(lambda: bt.load_plan(path, threads=2, replan=True), bt.PackMismatch)
+    assert "keep_plain" in e.remedy and "`threads=1`" in e.remedy
+    model().plan(sizes=SIZES, threads=1).save(path, keep_plain=True)
+    assert bt.load_plan(path, threads=2, replan=True).threads == 2
+
+
+def test_a_budget_of_none_is_a_budget():
+    assert repr(bt.budget(0)) == "budget(0)" and repr(bt.deny_reorders()) == "deny_reorders()"
+    x = bt.from_dlpack(X)
+    with bt.budget(0), pytest.raises(bt.ReorderDenied) as e:
+        x.to_blocked()
+    assert "deny_reorders" not in str(e.value) and "`blocktensor.budget`" in str(e.value)
+    with bt.deny_reorders(), pytest.raises(bt.ReorderDenied) as e:
+        x.to_blocked()
+    assert "`blocktensor.deny_reorders`" in str(e.value) and "budget" not in str(e.value)
+    # Scopes that are closed out of order are named by the call, too.
+    outer, inner = bt.record(), bt.budget(0)
+    outer.__enter__()
+    inner.__enter__()
+    with pytest.raises(bt.ScopeError, match="budget") as e:
+        outer.__exit__(None, None, None)
+    assert "deny_reorders" not in str(e.value)
+    inner.__exit__(None, None, None)
+
+
+def test_another_dtype_is_not_another_size():
+    plan = model().plan(sizes=SIZES)
+    e = error_of(lambda: plan.run(X.astype(np.float16)), bt.InvalidArgument)
+    assert "f16" in str(e) and "size" not in e.remedy and '`.to_dtype("f32")`' in e.remedy
+    (y,) = plan.run(bt.from_dlpack(X.astype(np.float16)).to_dtype("f32"))
+    assert y.shape == (1, 16, 2, 2)
+    e = error_of(lambda: plan.run(np.ones((1, 16, 5, 5), np.float32)), bt.InvalidArgument)
+    assert "plan the model again" in e.remedy or "plan the graph again" in e.remedy
+    e = error_of(lambda: plan.run(np.ones((1, 16, 5, 5), np.int32)), bt.InvalidArgument)
+    assert "dtype" in e.remedy and "size" in e.remedy
+
+
+def test_errors_of_a_plan_name_pythons_calls():
+    e = error_of(lambda: model().plan(sizes=SIZES).errors(X), bt.InvalidArgument)
+    assert "keep_constants=True" in e.remedy and "load_with_constants" not in str(e)
+    assert "relative L2" in model().plan(sizes=SIZES, keep_constants=True).errors(X)
+
+
+def test_files_keep_constants_if_asked(tmp_path):
+    path = tmp_path / "some.plan"
+    model().plan(sizes=SIZES).save(path, keep_plain=True)
+    e = error_of(lambda: bt.load_plan(path).errors(X), bt.InvalidArgument)
+    assert "`blocktensor.load_plan(..., keep_constants=True)`" in e.remedy
+    assert "relative L2" in bt.load_plan(path, keep_constants=True).errors(X)
+    error_of(lambda: bt.load_plan(path, keep_constants=True, replan=True), bt.InvalidArgument)
+    model().plan(sizes=SIZES).save(path)
+    e = error_of(lambda: bt.load_plan(path, keep_constants=True), bt.InvalidArgument)
+    assert "keep_plain" in e.remedy
+
+
+def test_a_misspelt_size_is_told_the_names():
+    e = error_of(lambda: model().plan(sizes=SIZES | {"hieght": 4}), bt.InvalidArgument)
+    assert "hieght" in str(e) and "`height`" in e.remedy and "leave it out" not in str(e)
+    e = error_of(lambda: model().plan(sizes=SIZES | {"zzz": 4}), bt.InvalidArgument)
+    assert all(f"`{name}`" in e.remedy for name in SIZES)
+    e = error_of(lambda: model((1, 16, 4, 4)).plan(sizes={"batch": 4}), bt.InvalidArgument)
+    assert "no size" in str(e)
+    e = error_of(lambda: model().plan(sizes={"batch": 1}), bt.InvalidArgument)
+    assert '`Model.plan(sizes={"height": 1})`' in e.remedy
+
+
+def test_files_of_the_other_kind_are_recognised(tmp_path):
+    path = tmp_path / "some.plan"
+    model().plan(sizes=SIZES).save(path)
+    e = error_of(lambda: bt.load_onnx(path), bt.CorruptFile)
+    assert "plan" in str(e) and "`blocktensor.load_plan`" in e.remedy
+    assert bt.load_plan(path).run(X)
+    for replan in [False, True]:
+        e = error_of(lambda: bt.load_plan(DATA / "resnet.onnx", replan=replan), bt.CorruptFile)
+        assert "ONNX" in str(e) and "`blocktensor.load_onnx`" in e.remedy
+    assert bt.load_onnx(DATA / "resnet.onnx").outputs
+
+
+@pytest.mark.parametrize(
+    ("array", "name"),
+    [
+        (np.ones(3), "f64"),
+        (np.ones(3, bool), "bool"),
+        (np.ones(3, np.int64), "s64"),
+        (np.ones(3, np.uint16), "u16"),
+        (np.ones(3, np.complex64), "complex"),
+    ],
+)
+@pytest.mark.parametrize("through", ["dlpack", "buffer"])
+def test_unknown_dtypes_have_names_and_a_way_out(array, name, through):
+    given = array if through == "dlpack" else memoryview(array)
+    e = error_of(lambda: bt.ops.relu(given), bt.DlpackUnsupported)
+    text = str(e)
+    assert re.search(rf"\b{name}", text) and "code" not in text, text
+    assert e.op == "relu" and "argument `x`" in text
+    assert '.astype("float32")' in e.remedy
+    with np.errstate(all="ignore"):
+        assert bt.ops.relu(np.real(array).astype("float32")).shape == (3,)
+    assert error_of(lambda: bt.from_dlpack(given), bt.DlpackUnsupported).op == "from_dlpack"
+
+
+def test_strides_that_are_no_elements():
+    packed = np.zeros(4, np.dtype([("a", "f4"), ("b", "u1")]))
+    e = error_of(lambda: bt.ops.relu(packed["a"]))
+    assert ".copy()" in e.remedy or "copy" in e.remedy
+
+
+def two_inputs():
+    m = bt.Model()
+    for name in ["left", "right side"]:
+        m.input(name, [2, 3])
+    m.op("y", "sub", [("a", "left"), ("b", "right side")], {}, ["y"])
+    m.output("y", "y")
+    return m.plan()
+
+
+def test_inputs_by_name():
+    plan = two_inputs()
+    a, b = np.full((2, 3), 5, np.float32), np.full((2, 3), 3, np.float32)
+    for results in [
+        plan.run(a, b),
+        plan.run({"left": a, "right side": b}),
+        plan.run({"right side": b, "left": a}),
+        plan.run(**{"right side": b, "left": a}),
+        plan.run(a, **{"right side": b}),
+        plan.run({"left": a}, **{"right side": b}),
+        plan.run_timed({"right side": b, "left": a})[0],
+    ]:
+        np.testing.assert_array_equal(results[0].numpy(), a - b)
+    names = ["`left`", "`right side`"]
+    for call, word in [
+        (lambda: plan.run({"left": a, "rihgt": b}), "`rihgt`"),
+        (lambda: plan.run(a, rihgt=b), "`rihgt`"),
+        (lambda: plan.run({"left": a}), "`right side`"),
+        (lambda: plan.run(left=a), "`right side`"),
+        (lambda: plan.run(a), "`right side`"),
+        (lambda: plan.run(), "`left`"),
+        (lambda: plan.run(a, left=b), "`left`"),
+        (lambda: plan.run({"left": a}, left=b), "`left`"),
+        (lambda: plan.run(a, b, a), "3"),
+        (lambda: plan.run({3: a}), "3"),
+        (lambda: plan.run_timed({"left": a, "rihgt": b}), "`rihgt`"),
+        (lambda: plan.errors({"left": a, "rihgt": b}), "`rihgt`"),
+    ]:
+        e = error_of(call, bt.InvalidArgument)
+        assert word in str(e) and all(name in str(e) for name in names), str(e)
+        assert e.remedy
