@@ -155,7 +155,8 @@ fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outco
         writable: false,
     };
     // SAFETY: the exporter keeps the memory, with these sizes and strides, until the buffer is dropped, which any thread may do.
-    // As for DLPack, a program that writes meanwhile races.
+    // That nobody writes to it while a call reads it is the Python program's part of the contract (docs/python.md): neither the
+    // buffer protocol nor DLPack can enforce it.
     Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(buffer)) }?)
 }
 

@@ -492,7 +492,7 @@ impl Stored {
             || distinct.len() != inputs.len()
             || !inputs.iter().zip(&self.input_types).all(fits)
         {
-            return Err(damaged("a constant or a duplicate listed as an input"));
+            return Err(damaged("inputs that are constants, are listed twice, or have another type than they say"));
         }
         Ok(Network::of(tensors, nodes, inputs, outputs))
     }
