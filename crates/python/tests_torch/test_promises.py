@@ -153,6 +153,25 @@ def test_what_a_forward_keeps_and_finds_again_is_no_state():
     equal(fast(X), model(X))
 
 
+def test_the_weights_of_an_rnn_are_no_state():
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.rnn = nn.LSTM(8, 6)
+
+        def forward(self, x):
+            return self.rnn(x[0])[0].relu()
+
+    model = Recurrent().eval()
+    weights = [x.clone() for x in model.rnn._flat_weights]
+    with pytest.raises(bt.UnsupportedOp, match="lstm"):
+        btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, partial=True)
+    assert all(isinstance(x, nn.Parameter) and torch.equal(x, y) for x, y in zip(model.rnn._flat_weights, weights, strict=True))
+    with torch.no_grad():
+        equal(fast(X), model(X))
+
+
 def test_models_are_converted_on_several_threads():
     original = nn.Module.__setattr__
     with ThreadPoolExecutor(3) as pool:
@@ -447,9 +466,11 @@ def test_contexts_that_change_no_number_are_taken_in():
     assert "conv" in repr(fast.plan)
 
 
-def test_calls_under_vmap_are_refused_by_name():
-    with pytest.raises(bt.UnsupportedOp, match="cannot run"):
-        converted(lambda x: torch.func.vmap(lambda y: y * 2)(x))
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("transform", [torch.func.vmap, lambda f: torch.func.grad(lambda y: f(y).sum())])
+def test_transforms_are_refused_by_name(transform, partial):
+    with pytest.raises(bt.UnsupportedOp, match="`torch.func`"):
+        converted(lambda x: transform(lambda y: y * y)(x), partial=partial)
 
 
 def in_bfloat16(x):

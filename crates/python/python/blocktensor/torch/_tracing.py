@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 from torch._dynamo import exc as dynamo
-from torch._subclasses import fake_tensor
+from torch._subclasses import FakeTensor, fake_tensor
 from torch.fx.experimental import symbolic_shapes
 from torch.utils import _pytree as pytree
 
-from .._errors import InvalidArgument, UnsupportedOp
+from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import Attributes, Generators, attributes_of, restore
 from ._promises import is_random
 
@@ -70,6 +70,15 @@ def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.Ex
     return exported
 
 
+def _check_transforms(exported: torch.export.ExportedProgram) -> None:
+    """Refuses graphs whose tensors are stand-ins of `torch.func`, or of the trace itself."""
+    calls = any(str(getattr(node.target, "__module__", "")).startswith("torch._functorch") for node in exported.graph.nodes)
+    constants = [x for x in exported.constants.values() if isinstance(x, torch.Tensor)]
+    if calls or any(isinstance(x, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(x) for x in constants):
+        text = "`forward` uses `torch.func` (`vmap`, `grad`), whose calls are recorded for parts of tensors"
+        raise error(UnsupportedOp, text, "write the calls for whole tensors", op="torch.export")
+
+
 def _check_generators(exported: torch.export.ExportedProgram, used: list[str]) -> None:
     for name in used:
         if name != "torch.manual_seed":
@@ -117,7 +126,11 @@ def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.expor
     captured, graph = io.StringIO(), ""
     try:
         with contextlib.redirect_stderr(captured), torch.no_grad():
-            return torch.export.export(model, arguments, strict=False)
+            exported = torch.export.export(model, arguments, strict=False)
+        _check_transforms(exported)
+        return exported
+    except Error:
+        raise
     except Exception as e:
         graph = str(getattr(e, "partial_fx_graph", ""))
         # A long text is a whole graph, and would be printed as the cause.
