@@ -21,6 +21,12 @@ pub const ALIGN: usize = 64;
 /// Memory of at least this many **bytes** is mapped (zero pages, huge pages if the system has them) instead of allocated.
 const MAP_FROM: usize = 1 << 20;
 
+/// Memory in **bytes** that large allocations leave free, for bookkeeping: Rust ends the process where a small allocation fails.
+const MARGIN: usize = 4 << 20;
+
+/// Allocations of at least this many **bytes** are large: they leave [`MARGIN`].
+const LARGE: usize = 64 << 10;
+
 /// The name of the call in errors about storage.
 const STORAGE: &str = "tensor storage";
 
@@ -239,7 +245,20 @@ fn size_class(len: usize) -> Result<usize> {
     len.checked_next_multiple_of(step).filter(|&n| n <= isize::MAX as usize).ok_or_else(|| out_of_memory(len))
 }
 
+/// Whether the system has this many **bytes** now, and if they are many, some more for bookkeeping. Takes nothing.
+pub(crate) fn has_room(bytes: usize) -> bool {
+    bytes < LARGE || bytes.checked_add(MARGIN).is_some_and(map::is_possible)
+}
+
+/// Whether the system has this many **bytes** now, and some more for bookkeeping. Takes nothing. Tests can make it fail.
+pub(crate) fn is_available(bytes: usize) -> bool {
+    !fault::allocation_fails() && bytes.checked_add(MARGIN).is_some_and(map::is_possible)
+}
+
 fn take_from_system(capacity: usize) -> Result<NonNull<u8>> {
+    if !has_room(capacity) {
+        return Err(out_of_memory(capacity));
+    }
     if capacity >= MAP_FROM
         && let Some(p) = map::anonymous(capacity)?
     {
@@ -263,7 +282,7 @@ fn give_to_system(ptr: NonNull<u8>, capacity: usize) {
 mod map {
     use super::*;
 
-    pub(super) fn anonymous(bytes: usize) -> Result<Option<NonNull<u8>>> {
+    fn map(bytes: usize) -> Option<*mut libc::c_void> {
         // SAFETY: an anonymous private mapping at an address that the kernel chooses touches no existing memory.
         let p = unsafe {
             libc::mmap(
@@ -275,9 +294,21 @@ mod map {
                 0,
             )
         };
-        if p == libc::MAP_FAILED {
-            return Err(out_of_memory(bytes));
+        (p != libc::MAP_FAILED).then_some(p)
+    }
+
+    /// Maps this many bytes, and unmaps them again.
+    pub(super) fn is_possible(bytes: usize) -> bool {
+        let mapped = map(bytes);
+        if let Some(p) = mapped {
+            // SAFETY: exactly the mapping just made, which nobody knows.
+            unsafe { libc::munmap(p, bytes) };
         }
+        mapped.is_some()
+    }
+
+    pub(super) fn anonymous(bytes: usize) -> Result<Option<NonNull<u8>>> {
+        let p = map(bytes).ok_or_else(|| out_of_memory(bytes))?;
         #[cfg(target_os = "linux")]
         // SAFETY: the range was just mapped; the advice does not change its content, and a failure is harmless.
         unsafe {
@@ -297,6 +328,10 @@ mod map {
 #[cfg(any(not(unix), miri))]
 mod map {
     use super::*;
+
+    pub(super) fn is_possible(_: usize) -> bool {
+        true
+    }
 
     pub(super) fn anonymous(_: usize) -> Result<Option<NonNull<u8>>> {
         Ok(None)

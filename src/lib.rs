@@ -103,6 +103,7 @@ pub mod ledger;
 pub mod math;
 #[allow(unsafe_code)]
 mod matmul;
+pub mod memory;
 #[cfg(feature = "onednn")]
 #[allow(unsafe_code)]
 pub mod onednn;
@@ -121,7 +122,6 @@ mod tensor;
 pub mod testing;
 #[allow(unsafe_code)]
 mod threads;
-mod try_vec;
 
 pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};

@@ -1,6 +1,9 @@
 //! Matrix products in pure Rust: the `gemm` crate's kernels for f32, behind bounds checks, with tasks shared by the team.
 
-use crate::threads::{SyncPtr, parallel_for};
+use crate::error::Result;
+use crate::fault;
+use crate::memory::check_room;
+use crate::threads::{SyncPtr, current_threads, parallel_for};
 
 /// A matrix in a slice: element (i, j) is at index `i * row + j * column`; both strides are in **elements**.
 #[derive(Clone, Copy)]
@@ -38,11 +41,19 @@ pub(crate) fn matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>,
 }
 
 /// The same product, computed by the team.
-pub(crate) fn parallel_matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: &mut [f32]) {
+pub(crate) fn parallel_matmul(
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    dst: &mut [f32],
+) -> Result<()> {
     assert!(dst.len() >= m * n);
     if m == 0 || n == 0 {
-        return;
+        return Ok(());
     }
+    check_memory()?;
     let across = n.div_ceil(TILE_COLUMNS);
     let out = SyncPtr::new(dst);
     parallel_for(m.div_ceil(TILE_ROWS) * across, |task| {
@@ -52,6 +63,15 @@ pub(crate) fn parallel_matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Ma
         // SAFETY: tile (i, j) is inside the m x n result, and no other task writes it.
         unsafe { tile(rows, columns, k, a, b, out.get().add(i * n + j), n) }
     });
+    Ok(())
+}
+
+/// Fails unless there is memory for the tiles that the kernels of all threads pack: the `gemm` crate ends the process where it finds
+/// none.
+pub(crate) fn check_memory() -> Result<()> {
+    /// **Bytes** of the packed operands of a tile, at most.
+    const PACKED: usize = 1 << 20;
+    check_room("matrix product", current_threads().saturating_mul(PACKED))
 }
 
 /// # Safety
@@ -73,7 +93,7 @@ unsafe fn tile(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: 
     let (read_dst, alpha, beta) = (false, 0.0, 1.0);
     // SAFETY: the assert shows that every element of `a` and `b` is inside its slice; `dst` is the caller's promise. With k =
     // 0 nothing is read, and zeros are written.
-    unsafe {
+    fault::in_other_crate(|| unsafe {
         gemm_f32::gemm::f32::get_gemm_fn()(
             rows,
             columns,
@@ -95,7 +115,7 @@ unsafe fn tile(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>, dst: 
             false,
             gemm_common::Parallelism::None,
         );
-    }
+    });
 }
 
 #[cfg(test)]
@@ -119,12 +139,12 @@ mod tests {
         let b: Vec<f32> = (0..k * n).map(|i| (i % 7) as f32).collect();
         let (x, y) = (Matrix { data: &a, row: k, column: 1 }, Matrix { data: &b, row: n, column: 1 });
         let mut dst = vec![f32::NAN; m * n];
-        parallel_matmul(m, n, k, x, y, &mut dst);
+        parallel_matmul(m, n, k, x, y, &mut dst).unwrap();
         for (i, &v) in dst.iter().enumerate() {
             let want: f32 = (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum();
             assert_eq!(v, want, "element {i}");
         }
-        parallel_matmul(2, 2, 0, x, y, &mut dst);
+        parallel_matmul(2, 2, 0, x, y, &mut dst).unwrap();
         assert_eq!(dst[..4], [0.0; 4]);
     }
 }

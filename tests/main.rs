@@ -26,3 +26,7 @@ mod remedies;
 mod support;
 mod tensor;
 mod threads;
+
+/// Large allocations fail where a test asks for it.
+#[global_allocator]
+static ALLOCATOR: blocktensor::testing::TestAllocator = blocktensor::testing::TestAllocator;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::Arc;
 
 use blocktensor::{
-    Complaint, DType, Error, Foreign, MAX_RANK, MemoryFormat, Operand, Result, StridedTensor, Tensor,
+    Complaint, DType, Error, Foreign, MAX_RANK, MemoryFormat, Operand, Result, StridedTensor, Tensor, memory,
 };
 
 use crate::handles::{self, Object, bt_handle, give, tensor};
@@ -112,15 +112,12 @@ pub unsafe extern "C" fn bt_tensor_from_data(
 
 /// Copies the bytes into memory that is aligned for every element type.
 fn copied(data: &[u8]) -> Result<Vec<u64>> {
-    let mut words = Vec::new();
-    let no_room = |_| Error::OutOfMemory { bytes: data.len(), call: "bt_tensor_from_data" };
-    words.try_reserve_exact(data.len().div_ceil(8)).map_err(no_room)?;
-    words.extend(data.chunks(8).map(|bytes| {
+    let words = data.chunks(8).map(|bytes| {
         let mut whole = [0; 8];
         whole[..bytes.len()].copy_from_slice(bytes);
         u64::from_ne_bytes(whole)
-    }));
-    Ok(words)
+    });
+    memory::try_collect("bt_tensor_from_data", words)
 }
 
 /// Sizes or strides passed by the caller, with a rank that tensors here can have.

@@ -15,11 +15,11 @@ use crate::buffer::Buffer;
 use crate::dtype::Element;
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
+use crate::memory::try_filled;
 use crate::simd;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
 use crate::threads::SyncPtr;
-use crate::try_vec::try_filled;
 
 /// A reduction: accumulators that start at an identity, take elements, and merge.
 ///

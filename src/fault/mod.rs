@@ -5,9 +5,14 @@
 pub(crate) mod guard;
 
 #[cfg(feature = "testing")]
+mod heap;
+
+#[cfg(feature = "testing")]
+pub use heap::{LARGE, TestAllocator};
+#[cfg(feature = "testing")]
 pub use on::{Fault, Seen, inject, inside_engine, live_storages};
 #[cfg(feature = "testing")]
-pub(crate) use on::{allocation_fails, storage_dropped, storage_made};
+pub(crate) use on::{allocation_fails, in_other_crate, storage_dropped, storage_made};
 #[cfg(all(feature = "testing", feature = "onednn"))]
 pub(crate) use on::{engine_runs, engine_status, inside};
 
@@ -27,6 +32,10 @@ mod off {
 
     #[cfg(feature = "onednn")]
     pub(crate) fn inside<R>(call: impl FnOnce() -> R) -> R {
+        call()
+    }
+
+    pub(crate) fn in_other_crate<R>(call: impl FnOnce() -> R) -> R {
         call()
     }
 
@@ -57,6 +66,12 @@ mod on {
             /// Which allocation.
             nth: usize,
         },
+        /// An allocation of at least [`LARGE`](super::LARGE) bytes from Rust's heap fails, where the program has a
+        /// [`TestAllocator`](super::TestAllocator).
+        Heap {
+            /// Which allocation.
+            nth: usize,
+        },
     }
 
     /// What [`inject`] counted on its thread.
@@ -68,12 +83,17 @@ mod on {
         pub engine_runs: usize,
         /// Allocations of storage, recycled storage included.
         pub allocations: usize,
+        /// Large allocations from Rust's heap.
+        pub heap_allocations: usize,
     }
+
+    const NOTHING: Seen = Seen { engine_calls: 0, engine_runs: 0, allocations: 0, heap_allocations: 0 };
 
     thread_local! {
         static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
-        static SEEN: Cell<Seen> = const { Cell::new(Seen { engine_calls: 0, engine_runs: 0, allocations: 0 }) };
+        static SEEN: Cell<Seen> = const { Cell::new(NOTHING) };
         static INSIDE: Cell<bool> = const { Cell::new(false) };
+        static ELSEWHERE: Cell<bool> = const { Cell::new(false) };
     }
     static LIVE: AtomicUsize = AtomicUsize::new(0);
 
@@ -104,6 +124,27 @@ mod on {
         seen.allocations += 1;
         SEEN.set(seen);
         FAULT.get() == Some(Fault::Allocation { nth })
+    }
+
+    /// Calls a function of another crate that ends the process where it finds no memory: here it finds some. The caller has looked
+    /// whether there is enough.
+    pub(crate) fn in_other_crate<R>(call: impl FnOnce() -> R) -> R {
+        let before = ELSEWHERE.replace(true);
+        let result = call();
+        ELSEWHERE.set(before);
+        result
+    }
+
+    /// Whether a large allocation from the heap fails. An allocator calls it, so it does not allocate.
+    pub(crate) fn heap_fails() -> bool {
+        if ELSEWHERE.get() {
+            return false;
+        }
+        let mut seen = SEEN.get();
+        let nth = seen.heap_allocations;
+        seen.heap_allocations += 1;
+        SEEN.set(seen);
+        FAULT.get() == Some(Fault::Heap { nth })
     }
 
     #[cfg(feature = "onednn")]

@@ -9,12 +9,18 @@ use std::path::Path;
 use safetensors::tensor::{Metadata, SafeTensorError, TensorInfo};
 
 use super::{access, shown};
+use crate::buffer::has_room;
 use crate::error::{Complaint, Error, Result};
+use crate::memory;
 
 /// The largest header that the format allows, in **bytes**.
 pub(super) const MAX_HEADER: usize = 100_000_000;
 /// The size of the header's length field, in **bytes**.
 const LENGTH: usize = size_of::<u64>();
+
+const CALL: &str = "header of a safetensors file";
+/// Memory in **bytes** that a byte of JSON takes at most while it is parsed.
+const PARSED: usize = 32;
 
 /// A valid header: its tensors follow each other without gap or overlap, and fill the file.
 #[derive(Debug)]
@@ -52,6 +58,7 @@ impl Header {
             return bad(&bytes, SafeTensorError::InvalidHeaderLength);
         }
         append(op, path, file, length, &mut bytes)?;
+        memory::require(CALL, length.saturating_mul(PARSED))?;
         match parse(&bytes[LENGTH..], file_bytes - LENGTH - length) {
             Ok((metadata, tensors)) => Ok(Header { bytes, metadata, tensors }),
             Err(e) => bad(&bytes, e),
@@ -77,8 +84,9 @@ fn parse(json: &[u8], data_bytes: usize) -> std::result::Result<Parsed, SafeTens
 
 /// Appends the next `count` bytes of a file.
 fn append(op: &'static str, path: &Path, file: &mut impl Read, count: usize, to: &mut Vec<u8>) -> Result<()> {
-    to.try_reserve_exact(count)
-        .map_err(|_| Error::OutOfMemory { bytes: count, call: "header of a safetensors file" })?;
+    if !has_room(count) || to.try_reserve_exact(count).is_err() {
+        return Err(Error::OutOfMemory { bytes: count, call: CALL });
+    }
     let from = to.len();
     to.resize(from + count, 0);
     fill(op, path, file, &mut to[from..])

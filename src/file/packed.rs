@@ -32,6 +32,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::either::SourceLayout;
 use crate::layout::memory_format::MemoryFormat;
+use crate::memory::try_copied;
 use crate::tensor::strided::StridedTensor;
 
 /// The metadata's key for the kind of file, and its key for the version of the format that this module defines.
@@ -170,7 +171,7 @@ impl<'a> PackedWriter<'a> {
             }
             if self.keep_plain {
                 let plain = (saved.plain)()?;
-                let bytes = bytemuck::cast_slice(plain.as_slice::<f32>()?).to_vec();
+                let bytes = try_copied(op, bytemuck::cast_slice(plain.as_slice::<f32>()?))?;
                 push(name, "plain", plain.dims().to_vec(), Cow::Owned(bytes));
             }
         }
@@ -454,7 +455,9 @@ impl Loaded<'_> {
     pub(crate) fn bias(&self) -> Result<Option<Vec<f32>>> {
         match self.part("bias") {
             None => Ok(None),
-            Some(part) if part.dtype == Dtype::F32 => Ok(Some(part.data.as_slice::<f32>().to_vec())),
+            Some(part) if part.dtype == Dtype::F32 => {
+                Ok(Some(try_copied("bias", part.data.as_slice::<f32>())?))
+            }
             Some(part) => Err(self.corrupt(format!("a bias of {}", part.dtype))),
         }
     }

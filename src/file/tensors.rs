@@ -11,6 +11,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Complaint, Error, Result};
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::layout::memory_format::MemoryFormat;
+use crate::memory::try_copied;
 use crate::tensor::strided::StridedTensor;
 
 /// The stored tensor as a tensor.
@@ -57,7 +58,7 @@ pub(super) fn row_major(t: &StridedTensor) -> Result<Cow<'_, [u8]>> {
         if t.is_contiguous(MemoryFormat::Contiguous) {
             return Ok(Cow::Borrowed(bytemuck::cast_slice(t.as_slice::<E>()?)));
         }
-        Ok(Cow::Owned(bytemuck::cast_slice(&t.to_vec::<E>()?).to_vec()))
+        Ok(Cow::Owned(try_copied("the file of a tensor", bytemuck::cast_slice(&t.to_vec::<E>()?))?))
     }
     match t.dtype() {
         DType::F32 => of::<f32>(t),

@@ -139,7 +139,7 @@ fn open_pipe(path: &Path, limit: Duration) -> io::Result<File> {
 }
 
 fn fill(file: &File, content: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut buffered = BufWriter::with_capacity(1 << 20, file);
+    let mut buffered = BufWriter::with_capacity(32 << 10, file);
     content(&mut buffered)?;
     buffered.flush()
 }

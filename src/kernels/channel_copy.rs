@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::kernels::axis_copy::{by_size, fill_bits};
 use crate::kernels::lane_permute::LanePermutation;
 use crate::kernels::lanes::{Lanes, for_each_chunk};
+use crate::memory::check_room;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::tensor::blocked::BlockedTensor;
 
@@ -109,6 +110,8 @@ pub(crate) fn map_cells(
     if dst.dims().contains(&0) {
         return Ok(());
     }
+    // What the segments of all channels take.
+    check_room(op, to.c.saturating_mul(4 * (size_of::<MappedLane>() + size_of::<LaneSegment>())))?;
     let mut mapped: Vec<MappedLane> = Vec::new();
     let blocks: Vec<Vec<LaneSegment>> = (0..to.blocks)
         .map(|b| {

@@ -8,7 +8,9 @@
 //! threads does not change the bits. Neither does the layout, except that NCHW and NHWC of fewer than 16 channels sum in another
 //! order.
 
+use crate::error::Result;
 use crate::kernels::lanes::{Lanes, for_each_chunk_by};
+use crate::memory::try_filled;
 use crate::simd::{self, Loop};
 
 /// The most pixels of a chunk.
@@ -61,11 +63,11 @@ impl Moments {
 
 /// The moments of each run of `run` pixels of each channel, in the order image, block, run, lane. `run` divides the pixels of an
 /// image. Neither the view nor `run` is empty.
-pub(crate) fn moments(view: &Lanes, src: &[f32], run: usize) -> Vec<Moments> {
+pub(crate) fn moments(op: &'static str, view: &Lanes, src: &[f32], run: usize) -> Result<Vec<Moments>> {
     let lanes = view.lanes;
     let chunks = run.div_ceil(CHUNK_PIXELS);
     let runs = view.n * view.blocks * (view.pixels() / run);
-    let mut of_chunks = vec![Moments::default(); runs * chunks * lanes];
+    let mut of_chunks = try_filled(op, runs * chunks * lanes, Moments::default())?;
     let bytes = run / chunks * lanes * size_of::<f32>();
     for_each_chunk_by(&mut of_chunks, lanes, bytes, |i, out| {
         let (r, chunk) = (i / chunks, i % chunks);
@@ -83,15 +85,15 @@ pub(crate) fn moments(view: &Lanes, src: &[f32], run: usize) -> Vec<Moments> {
         simd::dispatch(ChunkLoop { src: &src[first * lanes..end * lanes], groups, out });
     });
     if chunks == 1 {
-        return of_chunks;
+        return Ok(of_chunks);
     }
-    let mut merged = vec![Moments::default(); runs * lanes];
+    let mut merged = try_filled(op, runs * lanes, Moments::default())?;
     for (to, of_run) in merged.chunks_exact_mut(lanes).zip(of_chunks.chunks_exact(chunks * lanes)) {
         for chunk in of_run.chunks_exact(lanes) {
             to.iter_mut().zip(chunk).for_each(|(a, &b)| *a = a.merge(b));
         }
     }
-    merged
+    Ok(merged)
 }
 
 /// Computes the moments of the pixels of a chunk. Each pixel has `out.len()` lanes.
@@ -289,7 +291,7 @@ mod tests {
             for pixels in [1, 2, 15, 64, 2500] {
                 let x: Vec<f32> =
                     (0..lanes * pixels).map(|i| 1e6 + (i * 7919 % 31) as f32 * 0.0625).collect();
-                let got = moments(&view(lanes, lanes, pixels), &x, pixels);
+                let got = moments("op", &view(lanes, lanes, pixels), &x, pixels).unwrap();
                 for (lane, m) in got.iter().enumerate() {
                     let of = || (0..pixels).map(|p| f64::from(x[p * lanes + lane]));
                     let mean = of().sum::<f64>() / pixels as f64;

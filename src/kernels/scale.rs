@@ -3,7 +3,9 @@
 //! Subtracting the centre first costs no time where memory bandwidth is the limit. The difference is exact for values near the
 //! centre, so no digits are lost even if the mean is thousands of deviations away from 0.
 
+use crate::error::Result;
 use crate::kernels::lanes::Lanes;
+use crate::memory::try_filled;
 use crate::simd::{self, Loop};
 
 /// The least number of elements that is worth an inner loop of its own.
@@ -50,16 +52,25 @@ pub(crate) struct ChannelScales {
 
 impl ChannelScales {
     /// The same for every image.
-    pub fn new(view: &Lanes, of: impl Fn(usize) -> ChannelScale) -> ChannelScales {
-        ChannelScales::make(view, false, |_, c| of(c))
+    pub fn new(op: &'static str, view: &Lanes, of: impl Fn(usize) -> ChannelScale) -> Result<ChannelScales> {
+        ChannelScales::make(op, view, false, |_, c| of(c))
     }
 
     /// `of(image, channel)`.
-    pub fn per_image(view: &Lanes, of: impl Fn(usize, usize) -> ChannelScale) -> ChannelScales {
-        ChannelScales::make(view, true, of)
+    pub fn per_image(
+        op: &'static str,
+        view: &Lanes,
+        of: impl Fn(usize, usize) -> ChannelScale,
+    ) -> Result<ChannelScales> {
+        ChannelScales::make(op, view, true, of)
     }
 
-    fn make(view: &Lanes, per_image: bool, of: impl Fn(usize, usize) -> ChannelScale) -> ChannelScales {
+    fn make(
+        op: &'static str,
+        view: &Lanes,
+        per_image: bool,
+        of: impl Fn(usize, usize) -> ChannelScale,
+    ) -> Result<ChannelScales> {
         let images = if per_image { view.n } else { 1 };
         // If a pixel has few lanes, the scales of a block are repeated, so that the inner loop runs over several pixels.
         let is_long_enough = matches!(view.lanes, 0 | 1 | 8 | 16) || view.lanes >= MIN_LOOP_LEN;
@@ -71,8 +82,8 @@ impl ChannelScales {
             MIN_LOOP_LEN.div_ceil(view.lanes).next_multiple_of(whole_vectors)
         };
         let per_image_len = view.padded_channels() * times;
-        let zeros = || vec![0f32; images * per_image_len];
-        let (mut center, mut scale, mut shift) = (zeros(), zeros(), zeros());
+        let zeros = || try_filled(op, images * per_image_len, 0f32);
+        let (mut center, mut scale, mut shift) = (zeros()?, zeros()?, zeros()?);
         for n in 0..images {
             for c in 0..view.c {
                 let s = of(n, c);
@@ -83,7 +94,7 @@ impl ChannelScales {
                 }
             }
         }
-        ChannelScales { per_image, per_image_len, blocks: view.blocks.max(1), center, scale, shift }
+        Ok(ChannelScales { per_image, per_image_len, blocks: view.blocks.max(1), center, scale, shift })
     }
 
     /// Centres, scales and shifts of the first `lanes` channels of a block of image `n`.

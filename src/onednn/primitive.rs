@@ -10,11 +10,15 @@ use super::engine::{engine, set_concurrency, with_stream};
 use super::flush;
 use super::memory::{Memory, MemoryDesc};
 use super::status::{call, check, guarded_call, status_of};
+use crate::buffer::has_room;
 use crate::error::{Error, Result};
 use crate::fault;
 use crate::post_ops::MAX_POST_OPS;
 use crate::scratchpad::Scratchpad;
 use crate::threads;
+
+/// Memory in **bytes** that a primitive's code takes, roughly.
+const PRIMITIVE: usize = 1 << 20;
 
 /// oneDNN's answer to a request for an implementation.
 pub(crate) enum Answer {
@@ -43,6 +47,10 @@ impl PrimitiveDesc {
             sys::const_dnnl_primitive_attr_t,
         ) -> sys::dnnl_status_t,
     ) -> Result<Answer> {
+        // oneDNN's code and descriptors. What it does not find ends in a status; what we then do not find ends the process.
+        if !has_room(PRIMITIVE) {
+            return Err(Error::OutOfMemory { bytes: PRIMITIVE, call });
+        }
         let engine = engine()?;
         set_concurrency(threads)?;
         let attr = Attr::new(post_ops)?;

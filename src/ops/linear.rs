@@ -176,22 +176,29 @@ fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         NAME,
         || "contiguous -> contiguous".into(),
         || {
-            linear_gemm(&s, x.data::<f32>(), w, bias.as_deref(), dst.result_data::<f32>());
+            let dst = dst.result_data::<f32>();
+            Ok(linear_gemm(&s, x.data::<f32>(), w, bias.as_deref(), dst)?)
         },
-    );
-    Ok(())
+    )
 }
 
 /// The kernel in Rust. `w` is O x K.
-pub(crate) fn linear_gemm(s: &LinearShape, x: &[f32], w: Matrix<'_>, bias: Option<&[f32]>, dst: &mut [f32]) {
+pub(crate) fn linear_gemm(
+    s: &LinearShape,
+    x: &[f32],
+    w: Matrix<'_>,
+    bias: Option<&[f32]>,
+    dst: &mut [f32],
+) -> Result<()> {
     let x = Matrix { data: x, row: s.k, column: 1 };
     let transposed = Matrix { data: w.data, row: w.column, column: w.row };
-    parallel_matmul(s.rows, s.o, s.k, x, transposed, dst);
+    parallel_matmul(s.rows, s.o, s.k, x, transposed, dst)?;
     if let Some(b) = bias {
         for row in dst[..s.rows * s.o].chunks_mut(s.o) {
             row.iter_mut().zip(b).for_each(|(v, b)| *v += b);
         }
     }
+    Ok(())
 }
 
 fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
@@ -253,11 +260,11 @@ fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     })
                 };
                 let r = batch.len();
-                parallel_matmul(m, n, k, matrix(&a, start(&a), r), matrix(&b, start(&b), r), out);
+                parallel_matmul(m, n, k, matrix(&a, start(&a), r), matrix(&b, start(&b), r), out)?;
             }
+            Ok(())
         },
-    );
-    Ok(())
+    )
 }
 
 /// The matrix over this axis and the next, from an element on. The stride of an axis of size 1 is ignored.

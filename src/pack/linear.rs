@@ -160,8 +160,8 @@ impl PackedLinear {
                 let w = Matrix { data: w.data::<f32>(), row: self.k, column: 1 };
                 let layouts = || "contiguous -> contiguous".into();
                 timed_as("linear", DispatchKey::STRIDED, NAME, layouts, || {
-                    linear_gemm(s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>());
-                });
+                    linear_gemm(s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>())
+                })?;
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::{for_each_offset, span};
-use crate::try_vec::try_with_capacity;
+use crate::memory::try_with_capacity;
 
 /// A tensor whose layout strides can express: NCHW, NHWC, or any view of them.
 ///

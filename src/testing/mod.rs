@@ -8,7 +8,7 @@ mod calls;
 mod case;
 mod operator;
 
-pub use crate::fault::{Fault, Seen, inject, inside_engine, live_storages};
+pub use crate::fault::{Fault, LARGE, Seen, TestAllocator, inject, inside_engine, live_storages};
 pub use crate::threads::as_in_optimised_builds;
 pub use operator::check_operator;
 

@@ -12,6 +12,7 @@ use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 use super::process;
 use super::processors::processors;
+use crate::buffer::has_room;
 
 /// The largest number of threads of a team, and of the shared pool, for each processor that this process may use. More
 /// threads would only take turns, because members wait actively.
@@ -49,6 +50,9 @@ fn wanted() -> usize {
     };
     asked.unwrap_or_else(processors).min(max_threads())
 }
+
+/// Memory of a thread's stack, and of what it allocates before it runs, in **bytes**.
+const THREAD: usize = 4 << 20;
 
 /// The pool of callers that run in no pool of their own.
 struct Shared {
@@ -116,6 +120,10 @@ fn start(threads: usize) -> Option<Shared> {
 
 /// Threads that wait to be given a worker, and end if they are given none; `None` if not all of them can be started.
 fn idle_threads(count: usize) -> Option<Vec<mpsc::Sender<ThreadBuilder>>> {
+    // A thread that finds no memory for its first steps ends the process.
+    if !has_room(count.saturating_mul(THREAD)) {
+        return None;
+    }
     let start = |_| {
         let (give, take) = mpsc::channel::<ThreadBuilder>();
         let life = move || {

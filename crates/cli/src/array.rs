@@ -1,9 +1,12 @@
 //! Arrays as files hold them, and their way into tensors and back.
 
-use blocktensor::{DType, StridedTensor};
+use blocktensor::{DType, Error, StridedTensor, memory};
 use blocktensor_graph::{ElementType, Integer};
 
 use crate::failure::Result;
+
+/// What errors about memory call the lists of numbers.
+const CALL: &str = "an array";
 
 /// Row-major numbers with sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +25,6 @@ pub enum Values {
 }
 
 impl Values {
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         match self {
             Values::F32(v) => v.len(),
@@ -33,7 +35,6 @@ impl Values {
     }
 
     /// **Bytes** of one number in a file that this program writes.
-    #[cfg(test)]
     pub fn width(&self) -> usize {
         match self {
             Values::F32(_) => 4,
@@ -51,45 +52,65 @@ impl Values {
         }
     }
 
-    /// The numbers as f64. Booleans are 0 and 1.
-    pub fn to_f64(&self) -> Vec<f64> {
+    /// Number `i` as f64. Booleans are 0 and 1.
+    pub fn number(&self, i: usize) -> f64 {
         match self {
-            Values::F32(v) => v.iter().map(|&v| f64::from(v)).collect(),
-            Values::F64(v) => v.clone(),
-            Values::Int(_, v) => v.iter().map(|&v| v as f64).collect(),
-            Values::Bool(v) => v.iter().map(|&v| f64::from(u8::from(v))).collect(),
+            Values::F32(v) => f64::from(v[i]),
+            Values::F64(v) => v[i],
+            Values::Int(_, v) => v[i] as f64,
+            Values::Bool(v) => f64::from(u8::from(v[i])),
         }
     }
 
-    /// The numbers at these places.
-    fn pick(&self, places: &[usize]) -> Values {
-        fn of<T: Copy>(values: &[T], places: &[usize]) -> Vec<T> {
-            places.iter().map(|&i| values[i]).collect()
-        }
+    /// Appends the numbers in little-endian order to bytes.
+    pub fn to_bytes(&self, mut to: Vec<u8>) -> Result<Vec<u8>, Error> {
+        let count = self.len() * self.width() + to.len();
+        let mut bytes = memory::try_with_capacity(CALL, count)?;
+        bytes.append(&mut to);
         match self {
-            Values::F32(v) => Values::F32(of(v, places)),
-            Values::F64(v) => Values::F64(of(v, places)),
-            Values::Int(kind, v) => Values::Int(*kind, of(v, places)),
-            Values::Bool(v) => Values::Bool(of(v, places)),
+            Values::F32(v) => v.iter().for_each(|v| bytes.extend(v.to_le_bytes())),
+            Values::F64(v) => v.iter().for_each(|v| bytes.extend(v.to_le_bytes())),
+            Values::Int(_, v) => v.iter().for_each(|v| bytes.extend(v.to_le_bytes())),
+            Values::Bool(v) => bytes.extend(v.iter().map(|v| u8::from(*v))),
         }
+        Ok(bytes)
+    }
+
+    /// All numbers as f64.
+    pub fn numbers(&self) -> impl Iterator<Item = f64> {
+        (0..self.len()).map(|i| self.number(i))
+    }
+
+    /// The numbers at these places.
+    fn pick(&self, places: &[usize]) -> Result<Values, Error> {
+        fn of<T: Copy>(values: &[T], places: &[usize]) -> Result<Vec<T>, Error> {
+            memory::try_collect(CALL, places.iter().map(|&i| values[i]))
+        }
+        Ok(match self {
+            Values::F32(v) => Values::F32(of(v, places)?),
+            Values::F64(v) => Values::F64(of(v, places)?),
+            Values::Int(kind, v) => Values::Int(*kind, of(v, places)?),
+            Values::Bool(v) => Values::Bool(of(v, places)?),
+        })
     }
 }
 
 impl Array {
     /// The array whose values are in column-major order so far, in row-major order.
-    pub fn into_row_major(self) -> Array {
+    pub fn into_row_major(self) -> Result<Array, Error> {
         // Without elements there is nothing to move, however long the other axes are.
         if self.dims.contains(&0) {
-            return self;
+            return Ok(self);
         }
         let mut places = vec![0];
         let mut stride = 1;
         for &size in &self.dims {
             // Each place so far, once for each index of this axis: later axes vary faster.
-            places = places.iter().flat_map(|p| (0..size).map(move |i| p + i * stride)).collect();
+            let spread = places.iter().flat_map(|p| (0..size).map(move |i| p + i * stride));
+            places = memory::try_collect(CALL, spread)?;
             stride *= size;
         }
-        Array { values: self.values.pick(&places), dims: self.dims }
+        Ok(Array { values: self.values.pick(&places)?, dims: self.dims })
     }
 
     /// The tensor that a model's input of this type takes. An error is the mistake with its remedy.
@@ -97,8 +118,8 @@ impl Array {
         let tensor = match (of, &self.values) {
             (ElementType::F32, Values::F32(v)) => StridedTensor::from_slice(v, &self.dims),
             (ElementType::F32, Values::F64(v)) => {
-                let narrow: Vec<f32> = v.iter().map(|&v| v as f32).collect();
-                StridedTensor::from_slice(&narrow, &self.dims)
+                let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as f32));
+                narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
             }
             (ElementType::Int(of), Values::Int(_, v)) => {
                 if let Some(v) = v.iter().find(|v| of.wrap(**v) != **v) {
@@ -106,14 +127,17 @@ impl Array {
                         "the input is {of}, and {v} does not fit into that; change the value"
                     ));
                 }
-                let narrow: Result<Vec<i32>, _> = v.iter().map(|&v| i32::try_from(v)).collect();
-                let narrow = narrow
-                    .map_err(|_| "an integer does not fit into 32 bits; kernels take no larger ones")?;
-                StridedTensor::from_slice(&narrow, &self.dims)
+                if v.iter().any(|&v| i32::try_from(v).is_err()) {
+                    return Err(
+                        "an integer does not fit into 32 bits; kernels take no larger ones".to_string()
+                    );
+                }
+                let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as i32));
+                narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
             }
             (ElementType::Bool, Values::Bool(v)) => {
-                let bytes: Vec<u8> = v.iter().map(|&v| u8::from(v)).collect();
-                StridedTensor::from_slice(&bytes, &self.dims)
+                let bytes = memory::try_collect(CALL, v.iter().map(|&v| u8::from(v)));
+                bytes.and_then(|bytes| StridedTensor::from_slice(&bytes, &self.dims))
             }
             (of, values) => {
                 let numpy = match of {
@@ -133,8 +157,13 @@ impl Array {
     /// The values of a result: integers for s32, Booleans for u8.
     pub fn of_tensor(t: &StridedTensor) -> Result<Array> {
         let values = match t.dtype() {
-            DType::S32 => Values::Int(Integer::I64, t.to_vec::<i32>()?.into_iter().map(i64::from).collect()),
-            DType::U8 => Values::Bool(t.to_vec::<u8>()?.into_iter().map(|v| v != 0).collect()),
+            DType::S32 => Values::Int(
+                Integer::I64,
+                memory::try_collect(CALL, t.to_vec::<i32>()?.into_iter().map(i64::from))?,
+            ),
+            DType::U8 => {
+                Values::Bool(memory::try_collect(CALL, t.to_vec::<u8>()?.into_iter().map(|v| v != 0))?)
+            }
             _ => Values::F32(t.to_vec::<f32>()?),
         };
         Ok(Array { dims: t.dims().to_vec(), values })

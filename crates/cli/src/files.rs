@@ -1,14 +1,16 @@
 //! Files of tensors: .npy with one, .safetensors with several by name.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use blocktensor_graph::Integer;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
+use blocktensor::memory;
+
 use crate::array::{Array, Values};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
 use crate::npy;
 
 /// What a file name's ending says about its contents.
@@ -41,6 +43,11 @@ pub fn read_npy(option: &str, path: &Path) -> Result<Array> {
 pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)>> {
     let bytes = read(option, path)?;
     let bad = |text: String| Failure::file(option, path, text);
+    let header = bytes.first_chunk().map_or(0, |b| u64::from_le_bytes(*b));
+    let header = usize::try_from(header).unwrap_or(usize::MAX).min(bytes.len());
+    // What the parser makes of a byte of JSON, at most.
+    memory::require("the header of a safetensors file", header.saturating_mul(32))
+        .map_err(|e| bad(one_line(&e)))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|e| bad(format!("{e}; write the file again")))?;
     let arrays = file.iter().map(|(name, view)| match of_view(&view) {
         Ok(array) => Ok((name.to_string(), array)),
@@ -50,9 +57,17 @@ pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)
 }
 
 fn read(option: &str, path: &Path) -> Result<Vec<u8>> {
-    check(path)
-        .and_then(|()| std::fs::read(path).map_err(|e| format!("{e}; check the path")))
-        .map_err(|text| Failure::file(option, path, text))
+    check(path).and_then(|()| whole(path)).map_err(|text| Failure::file(option, path, text))
+}
+
+/// The bytes of a file.
+fn whole(path: &Path) -> Result<Vec<u8>, String> {
+    let io = |e: std::io::Error| format!("{e}; check the path");
+    let mut file = std::fs::File::open(path).map_err(io)?;
+    let length = usize::try_from(file.metadata().map_err(io)?.len()).unwrap_or(usize::MAX);
+    let mut bytes = memory::try_filled("a file's content", length, 0).map_err(|e| one_line(&e))?;
+    file.read_exact(&mut bytes).map_err(io)?;
+    Ok(bytes)
 }
 
 /// Refuses what is no file on a disk: a pipe waits for its other end, a device has none.
@@ -71,19 +86,24 @@ pub fn read_text(option: &str, path: &Path) -> Result<String> {
         .map_err(|_| Failure::file(option, path, "it is no text in UTF-8; write it again"))
 }
 
+/// Numbers of a file.
+pub fn collect<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>, String> {
+    memory::try_collect("the numbers of a file", values).map_err(|e| one_line(&e))
+}
+
 fn of_view(view: &TensorView<'_>) -> Result<Array, String> {
     let data = view.data();
     let values = match view.dtype() {
-        Dtype::F32 => Values::F32(data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()),
-        Dtype::F64 => Values::F64(data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect()),
+        Dtype::F32 => Values::F32(collect(data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)))?),
+        Dtype::F64 => Values::F64(collect(data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)))?),
         Dtype::I64 => {
-            Values::Int(Integer::I64, data.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect())
+            Values::Int(Integer::I64, collect(data.as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)))?)
         }
         Dtype::I32 => Values::Int(
             Integer::I32,
-            data.as_chunks().0.iter().map(|b| i64::from(i32::from_le_bytes(*b))).collect(),
+            collect(data.as_chunks().0.iter().map(|b| i64::from(i32::from_le_bytes(*b))))?,
         ),
-        Dtype::BOOL => Values::Bool(data.iter().map(|b| *b != 0).collect()),
+        Dtype::BOOL => Values::Bool(collect(data.iter().map(|b| *b != 0))?),
         other => return Err(format!("it holds {other:?}; write it as F32, I64 or BOOL")),
     };
     Ok(Array { dims: view.shape().to_vec(), values })
@@ -108,9 +128,11 @@ pub fn check_save(path: &Path, outputs: usize) -> Result<()> {
 pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
     let bad = |text: String| Failure::file("--save", path, format!("{text}; choose another file"));
     let bytes = match (Kind::of(path), outputs) {
-        (Some(Kind::Npy), [(_, array)]) => npy::encode(array),
+        (Some(Kind::Npy), [(_, array)]) => npy::encode(array)?,
         _ => {
-            let data: Vec<(Dtype, Vec<u8>)> = outputs.iter().map(|(_, array)| bytes_of(array)).collect();
+            let data = outputs.iter().map(|(_, array)| bytes_of(array)).collect::<Result<Vec<_>>>()?;
+            let total = data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+            memory::require("the file of --save", total)?;
             let views = outputs.iter().zip(&data).map(|((name, array), (dtype, data))| {
                 TensorView::new(*dtype, array.dims.clone(), data).map(|view| (name.as_str(), view))
             });
@@ -155,11 +177,12 @@ fn unwritable(option: &str, path: &Path, why: &std::io::Error) -> Failure {
     Failure::file(option, path, format!("{why}; {remedy}"))
 }
 
-fn bytes_of(array: &Array) -> (Dtype, Vec<u8>) {
-    match &array.values {
-        Values::F32(v) => (Dtype::F32, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::F64(v) => (Dtype::F64, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::Int(_, v) => (Dtype::I64, v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::Bool(v) => (Dtype::BOOL, v.iter().map(|v| u8::from(*v)).collect()),
-    }
+fn bytes_of(array: &Array) -> Result<(Dtype, Vec<u8>)> {
+    let of = match &array.values {
+        Values::F32(_) => Dtype::F32,
+        Values::F64(_) => Dtype::F64,
+        Values::Int(..) => Dtype::I64,
+        Values::Bool(_) => Dtype::BOOL,
+    };
+    Ok((of, array.values.to_bytes(Vec::new())?))
 }

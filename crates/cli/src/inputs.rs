@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use blocktensor::StridedTensor;
+use blocktensor::{StridedTensor, memory};
 use blocktensor_graph::{Dim, ElementType, Sizes};
 
 use crate::args::Inputs;
@@ -49,6 +49,7 @@ impl Input {
     /// Normally distributed numbers, or Booleans; the same ones for the same seed.
     fn random(&self) -> Result<Array> {
         let count = self.dims.iter().product();
+        const CALL: &str = "random numbers";
         // SplitMix64.
         let mut state = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut next = || {
@@ -60,19 +61,12 @@ impl Input {
         };
         // In (0, 1].
         let mut unit = || ((next() >> 11) + 1) as f64 / (1u64 << 53) as f64;
-        let full =
-            |_| Failure::usage("--random", format!("no memory for {count} numbers; pass smaller sizes"));
+        let full = |e: blocktensor::Error| Failure::usage("--random", format!("{e}; pass smaller sizes"));
         let values = if self.of == ElementType::Bool {
-            let mut list = Vec::new();
-            list.try_reserve_exact(count).map_err(full)?;
-            list.extend((0..count).map(|_| unit() > 0.5));
-            Values::Bool(list)
+            Values::Bool(memory::try_collect(CALL, (0..count).map(|_| unit() > 0.5)).map_err(full)?)
         } else {
             let mut normal = || (-2.0 * unit().ln()).sqrt() * (std::f64::consts::TAU * unit()).cos();
-            let mut list = Vec::new();
-            list.try_reserve_exact(count).map_err(full)?;
-            list.extend((0..count).map(|_| normal() as f32));
-            Values::F32(list)
+            Values::F32(memory::try_collect(CALL, (0..count).map(|_| normal() as f32)).map_err(full)?)
         };
         Ok(Array { dims: self.dims.clone(), values })
     }

@@ -1,6 +1,6 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
-use blocktensor::PackedFile;
+use blocktensor::{PackedFile, memory};
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::args::{Model, Planning};
@@ -8,6 +8,9 @@ use crate::failure::{Failure, Result, word};
 use crate::inputs::dims_text;
 use crate::progress::Progress;
 use crate::{files, note};
+
+/// Memory of a thread's stack, and of what it allocates before it runs, in **bytes**.
+const THREAD: usize = 4 << 20;
 
 /// Runs `work` with the number of threads of `--threads`.
 pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
@@ -17,7 +20,10 @@ pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + 
         let text = format!("{threads}: at most {most} work together on this machine; pass a smaller number");
         return Err(Failure::usage("--threads", text));
     }
-    match rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build() {
+    // A thread that finds no memory for its first steps ends the process.
+    memory::require("the threads of --threads", usize::from(threads) * THREAD)?;
+    // This thread is one of the pool's: others may find no memory for a heap of their own, and each small allocation is then a page.
+    match rayon::ThreadPoolBuilder::new().num_threads(threads.into()).use_current_thread().build() {
         Ok(pool) => pool.install(work),
         Err(error) => Err(Failure::usage("--threads", format!("{error}; pass a smaller number"))),
     }

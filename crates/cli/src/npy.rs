@@ -5,6 +5,8 @@
 use blocktensor_graph::Integer;
 
 use crate::array::{Array, Values};
+use crate::failure::one_line;
+use crate::files::collect;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -23,26 +25,34 @@ pub fn parse(bytes: &[u8]) -> Result<Array, String> {
     let count = header.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).ok_or_else(cut)?;
     let values = values(&header.descr, &rest[length..], count)?.ok_or_else(cut)?;
     let array = Array { dims: header.dims, values };
-    Ok(if header.fortran { array.into_row_major() } else { array })
+    match header.fortran {
+        true => array.into_row_major().map_err(|e| one_line(&e)),
+        false => Ok(array),
+    }
 }
 
 /// The values of this type; `None` if there are more or fewer bytes.
 fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, String> {
     /// Numbers of a fixed width.
-    fn each<const N: usize, T>(data: &[u8], count: usize, read: impl Fn([u8; N]) -> T) -> Option<Vec<T>> {
+    fn each<const N: usize, T>(
+        data: &[u8],
+        count: usize,
+        read: impl Fn([u8; N]) -> T,
+    ) -> Result<Option<Vec<T>>, String> {
         let (chunks, rest) = data.as_chunks::<N>();
-        (chunks.len() == count && rest.is_empty()).then(|| chunks.iter().map(|c| read(*c)).collect())
+        let fits = chunks.len() == count && rest.is_empty();
+        fits.then(|| collect(chunks.iter().map(|c| read(*c)))).transpose()
     }
     let int = |of: Integer| move |values| Values::Int(of, values);
     Ok(match descr {
-        "<f4" => each(data, count, f32::from_le_bytes).map(Values::F32),
-        "<f8" => each(data, count, f64::from_le_bytes).map(Values::F64),
-        "<i8" => each(data, count, i64::from_le_bytes).map(int(Integer::I64)),
-        "<i4" => each(data, count, |b| i64::from(i32::from_le_bytes(b))).map(int(Integer::I32)),
-        "<i2" => each(data, count, |b| i64::from(i16::from_le_bytes(b))).map(int(Integer::I16)),
-        "|i1" => each(data, count, |b| i64::from(i8::from_le_bytes(b))).map(int(Integer::I8)),
-        "|u1" => each(data, count, |[b]: [u8; 1]| i64::from(b)).map(int(Integer::U8)),
-        "|b1" => each(data, count, |[b]: [u8; 1]| b != 0).map(Values::Bool),
+        "<f4" => each(data, count, f32::from_le_bytes)?.map(Values::F32),
+        "<f8" => each(data, count, f64::from_le_bytes)?.map(Values::F64),
+        "<i8" => each(data, count, i64::from_le_bytes)?.map(int(Integer::I64)),
+        "<i4" => each(data, count, |b| i64::from(i32::from_le_bytes(b)))?.map(int(Integer::I32)),
+        "<i2" => each(data, count, |b| i64::from(i16::from_le_bytes(b)))?.map(int(Integer::I16)),
+        "|i1" => each(data, count, |b| i64::from(i8::from_le_bytes(b)))?.map(int(Integer::I8)),
+        "|u1" => each(data, count, |[b]: [u8; 1]| i64::from(b))?.map(int(Integer::U8)),
+        "|b1" => each(data, count, |[b]: [u8; 1]| b != 0)?.map(Values::Bool),
         other => {
             return Err(format!("its numbers have the type `{other}`; write it as float32, int64 or bool"));
         }
@@ -50,12 +60,12 @@ fn values(descr: &str, data: &[u8], count: usize) -> Result<Option<Values>, Stri
 }
 
 /// The file's contents.
-pub fn encode(array: &Array) -> Vec<u8> {
-    let (descr, data): (_, Vec<u8>) = match &array.values {
-        Values::F32(v) => ("<f4", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::F64(v) => ("<f8", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::Int(_, v) => ("<i8", v.iter().flat_map(|v| v.to_le_bytes()).collect()),
-        Values::Bool(v) => ("|b1", v.iter().map(|v| u8::from(*v)).collect()),
+pub fn encode(array: &Array) -> Result<Vec<u8>, blocktensor::Error> {
+    let descr = match &array.values {
+        Values::F32(_) => "<f4",
+        Values::F64(_) => "<f8",
+        Values::Int(..) => "<i8",
+        Values::Bool(_) => "|b1",
     };
     let dims: String = array.dims.iter().map(|d| format!("{d}, ")).collect();
     let mut header =
@@ -69,8 +79,7 @@ pub fn encode(array: &Array) -> Vec<u8> {
     // The rank is at most `MAX_RANK`, so the header is short.
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.bytes());
-    bytes.extend(data);
-    bytes
+    array.values.to_bytes(bytes)
 }
 
 /// The header: a dictionary in Python's notation, with these three keys.
@@ -145,13 +154,13 @@ mod tests {
         ] {
             for dims in [vec![6], vec![2, 3], vec![1, 2, 1, 3]] {
                 let array = Array { dims, values: values.clone() };
-                let bytes = encode(&array);
+                let bytes = encode(&array).unwrap();
                 assert_eq!((bytes.len() - array.values.len() * array.values.width()) % 64, 0);
                 assert_eq!(parse(&bytes).unwrap(), array);
             }
         }
         let scalar = Array { dims: vec![], values: Values::F32(vec![7.0]) };
-        assert_eq!(parse(&encode(&scalar)).unwrap(), scalar);
+        assert_eq!(parse(&encode(&scalar).unwrap()).unwrap(), scalar);
     }
 
     #[test]

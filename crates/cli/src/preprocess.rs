@@ -7,6 +7,8 @@ use image::imageops::FilterType;
 use image::{DynamicImage, GenericImageView as _};
 use serde::Deserialize;
 
+use blocktensor::memory;
+
 use crate::args::Pictures;
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result, one_line};
@@ -183,7 +185,8 @@ impl Preprocess {
         let total = values.len().checked_mul(count).filter(|&total| total <= MAX_NUMBERS);
         let total =
             total.ok_or_else(|| bad(format!("{count} copies of it are too many; pass a smaller --size")))?;
-        let mut repeated = Vec::with_capacity(total);
+        let mut repeated =
+            memory::try_with_capacity("copies of a picture", total).map_err(|e| bad(one_line(&e)))?;
         (0..count).for_each(|_| repeated.extend_from_slice(&values));
         let mut notes = Vec::new();
         if *self == Preprocess::default() {
@@ -282,10 +285,15 @@ impl Preprocess {
         let from = |c: usize| if self.bgr == Some(true) { channels - 1 - c } else { c };
         let value = |pixel: &[u8], c: usize| (scaled(pixel[from(c)]) - mean[c]) / std[c];
         let pixels = pixels.chunks_exact(channels);
-        Ok(match channels_last {
-            true => pixels.flat_map(|p| (0..channels).map(move |c| value(p, c))).collect(),
-            false => (0..channels).flat_map(|c| pixels.clone().map(move |p| value(p, c))).collect(),
-        })
+        const CALL: &str = "the numbers of a picture";
+        let numbers = match channels_last {
+            true => memory::try_collect(CALL, pixels.flat_map(|p| (0..channels).map(move |c| value(p, c)))),
+            false => {
+                let planes = (0..channels).flat_map(|c| pixels.clone().map(move |p| value(p, c)));
+                memory::try_collect(CALL, planes)
+            }
+        };
+        numbers.map_err(|e| one_line(&e))
     }
 }
 

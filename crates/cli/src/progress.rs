@@ -33,17 +33,20 @@ impl Progress {
             bar.set_style(style);
         }
         bar.set_message(message);
-        let timer = std::io::stderr().is_terminal().then(|| {
+        let show = std::io::stderr().is_terminal();
+        let timer = show.then(|| {
             let (ended, wait) = mpsc::channel();
             let bar = bar.clone();
-            let thread = std::thread::spawn(move || {
+            let thread = std::thread::Builder::new().spawn(move || {
                 if wait.recv_timeout(DELAY) == Err(RecvTimeoutError::Timeout) {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                     bar.enable_steady_tick(Duration::from_millis(200));
                 }
             });
-            (ended, thread)
+            // Without a thread nothing is shown.
+            thread.ok().map(|thread| (ended, thread))
         });
+        let timer = timer.flatten();
         Progress { bar, timer }
     }
 

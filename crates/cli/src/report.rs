@@ -106,17 +106,16 @@ pub struct Times {
 
 impl Statistics {
     pub fn of(array: &Array) -> Statistics {
-        let all = array.values.to_f64();
-        let finite: Vec<f64> = all.iter().copied().filter(|v| v.is_finite()).collect();
-        let not_finite = all.len() - finite.len();
-        let count = finite.len() as f64;
-        let some = |value: f64| (!finite.is_empty()).then_some(value);
+        let finite = || array.values.numbers().filter(|v| v.is_finite());
+        let number = finite().count();
+        let count = number as f64;
+        let some = |value: f64| (number > 0).then_some(value);
         Statistics {
-            least: some(finite.iter().copied().fold(f64::INFINITY, f64::min)),
-            largest: some(finite.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
-            mean: some(finite.iter().sum::<f64>() / count),
-            rms: some((finite.iter().map(|v| v * v).sum::<f64>() / count).sqrt()),
-            not_finite,
+            least: some(finite().fold(f64::INFINITY, f64::min)),
+            largest: some(finite().fold(f64::NEG_INFINITY, f64::max)),
+            mean: some(finite().sum::<f64>() / count),
+            rms: some((finite().map(|v| v * v).sum::<f64>() / count).sqrt()),
+            not_finite: array.values.len() - number,
         }
     }
 

@@ -57,16 +57,22 @@ pub fn read_labels(path: &Path, classes: &[usize]) -> Result<Vec<String>> {
 /// The `k` largest values of each row. NaN is not among them.
 pub fn rows(array: &Array, k: usize, labels: Option<&[String]>) -> Option<Vec<Row>> {
     let classes = classes(&array.dims)?;
-    let values = array.values.to_f64();
-    let rows = values.chunks_exact(classes).map(|row| {
-        let mut order: Vec<usize> = (0..row.len()).filter(|&i| !row[i].is_nan()).collect();
-        order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
-        order.truncate(k);
+    let rows = array.values.len().checked_div(classes).unwrap_or(0);
+    let row = |row: usize| {
+        let value = |index: usize| array.values.number(row * classes + index);
+        let mut best: Vec<usize> = Vec::new();
+        for index in (0..classes).filter(|&index| !value(index).is_nan()) {
+            let place = best.partition_point(|&other| value(other).total_cmp(&value(index)).is_ge());
+            if place < k {
+                best.truncate(k - 1);
+                best.insert(place, index);
+            }
+        }
         let entry =
-            |index: usize| Entry { index, value: row[index], label: labels.map(|l| l[index].clone()) };
-        order.into_iter().map(entry).collect()
-    });
-    Some(rows.collect())
+            |index: usize| Entry { index, value: value(index), label: labels.map(|l| l[index].clone()) };
+        best.into_iter().map(entry).collect()
+    };
+    Some((0..rows).map(row).collect())
 }
 
 #[cfg(test)]

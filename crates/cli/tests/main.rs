@@ -2,6 +2,7 @@
 
 mod bench;
 mod errors;
+mod memory;
 mod odd;
 mod ops;
 mod pack;

@@ -98,7 +98,7 @@ pub fn model(folder: &Path, inputs: &[Port<'_>], outputs: &[Port<'_>], nodes: &[
     path
 }
 
-fn port((name, of, dims): &Port<'_>) -> ValueInfoProto {
+pub fn port((name, of, dims): &Port<'_>) -> ValueInfoProto {
     let dim = |size: &i64| match size {
         0 => Dimension { dim_value: None, dim_param: Some("n".into()) },
         size => Dimension { dim_value: Some(*size), dim_param: None },

@@ -1,10 +1,13 @@
 //! Constants of a graph.
 
-use blocktensor::{DType, MemoryFormat, StridedTensor};
+use blocktensor::{DType, MemoryFormat, StridedTensor, memory};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+
+/// What errors about memory call the lists of constants.
+pub(crate) const CONSTANT: &str = "a constant of the graph";
 
 /// The type of a graph's value. Kernels compute in f32; integers and Booleans are mostly sizes and indices, which are
 /// computed when the graph gets its sizes.
@@ -178,9 +181,11 @@ impl Constant {
     /// `OutOfMemory`.
     pub fn to_f64(&self) -> Result<Vec<f64>> {
         Ok(match self {
-            Constant::F32(t) => t.to_vec::<f32>()?.into_iter().map(f64::from).collect(),
-            Constant::Int { values, .. } => values.iter().map(|&v| v as f64).collect(),
-            Constant::Bool { values, .. } => values.iter().map(|&v| f64::from(u8::from(v))).collect(),
+            Constant::F32(t) => memory::try_collect(CONSTANT, t.to_vec::<f32>()?.into_iter().map(f64::from))?,
+            Constant::Int { values, .. } => memory::try_collect(CONSTANT, values.iter().map(|&v| v as f64))?,
+            Constant::Bool { values, .. } => {
+                memory::try_collect(CONSTANT, values.iter().map(|&v| f64::from(u8::from(v))))?
+            }
         })
     }
 
@@ -200,10 +205,11 @@ impl Constant {
                         remedy: "keep it below 2^31".to_string(),
                     })
                 });
-                StridedTensor::from_slice(&narrow.collect::<Result<Vec<i32>>>()?, dims)?
+                StridedTensor::from_slice(&memory::try_collect_results(CONSTANT, narrow)?, dims)?
             }
             Constant::Bool { dims, values } => {
-                StridedTensor::from_slice(&values.iter().map(|&v| u8::from(v)).collect::<Vec<_>>(), dims)?
+                let bytes = memory::try_collect(CONSTANT, values.iter().map(|&v| u8::from(v)))?;
+                StridedTensor::from_slice(&bytes, dims)?
             }
         })
     }

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc};
+use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc, memory};
 
 use crate::Param;
-use crate::constant::{Constant, ElementType, Integer};
+use crate::constant::{CONSTANT, Constant, ElementType, Integer};
 use crate::error::{Error, Result};
 use crate::network::{Budget, Network, Node, Operation, TensorId};
 use crate::plan::VIEWS;
@@ -48,6 +48,12 @@ pub(crate) enum Kind {
 impl From<Constant> for Value {
     fn from(constant: Constant) -> Value {
         Value(Kind::Constant(Arc::new(constant)))
+    }
+}
+
+impl From<Arc<Constant>> for Value {
+    fn from(constant: Arc<Constant>) -> Value {
+        Value(Kind::Constant(constant))
     }
 }
 
@@ -97,13 +103,13 @@ impl Value {
             Kind::Tensor { id, dims, of: ElementType::Int(_) } => {
                 Kind::Tensor { id, dims, of: ElementType::Int(of) }
             }
-            Kind::Constant(c) => match &*c {
-                Constant::Int { of: own, dims, values } if *own != of => {
-                    let (dims, values) = (dims.clone(), values.clone());
-                    Kind::Constant(Arc::new(Constant::Int { of, dims, values }))
-                }
-                _ => Kind::Constant(c),
-            },
+            Kind::Constant(c) => Kind::Constant(match &*c {
+                Constant::Int { of: own, .. } if *own != of => Arc::new(match Arc::unwrap_or_clone(c) {
+                    Constant::Int { dims, values, .. } => Constant::Int { of, dims, values },
+                    other => other,
+                }),
+                _ => c,
+            }),
             other => other,
         })
     }
@@ -199,10 +205,12 @@ impl Expansion<'_> {
         }
         match x.constant() {
             Some(Constant::Int { of, values, .. }) => {
-                Ok(Constant::Int { of: *of, dims: dims.to_vec(), values: values.clone() }.into())
+                let values = memory::try_copied(CONSTANT, values)?;
+                Ok(Constant::Int { of: *of, dims: dims.to_vec(), values }.into())
             }
             Some(Constant::Bool { values, .. }) => {
-                Ok(Constant::Bool { dims: dims.to_vec(), values: values.clone() }.into())
+                let values = memory::try_copied(CONSTANT, values)?;
+                Ok(Constant::Bool { dims: dims.to_vec(), values }.into())
             }
             Some(Constant::F32(t)) => Ok(Constant::F32(t.reshape(dims)?).into()),
             None => {
@@ -355,9 +363,13 @@ pub(crate) fn constant_of(t: StridedTensor, of: Integer) -> Result<Constant> {
     let dims = t.dims().to_vec();
     Ok(match t.dtype() {
         DType::S32 => {
-            Constant::Int { of, dims, values: t.to_vec::<i32>()?.into_iter().map(i64::from).collect() }
+            let values = memory::try_collect(CONSTANT, t.to_vec::<i32>()?.into_iter().map(i64::from))?;
+            Constant::Int { of, dims, values }
         }
-        DType::U8 => Constant::Bool { dims, values: t.to_vec::<u8>()?.into_iter().map(|v| v != 0).collect() },
+        DType::U8 => {
+            let values = memory::try_collect(CONSTANT, t.to_vec::<u8>()?.into_iter().map(|v| v != 0))?;
+            Constant::Bool { dims, values }
+        }
         _ => Constant::F32(t),
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, Operator};
+use blocktensor::{BoundOp, Operator, memory};
 
 use crate::Param;
 use crate::constant::{Constant, ElementType};
@@ -57,6 +57,9 @@ pub enum Outcome {
     /// No output needs it.
     Unused,
 }
+
+/// Memory in **bytes** for what becomes of a node or a value of a graph: operators, tensors, steps, names.
+const EACH: usize = 8 << 10;
 
 #[derive(Clone, Debug)]
 struct GraphNode {
@@ -373,6 +376,7 @@ impl Graph {
         });
         let mut network = Network::default();
         network.budget = Budget::of(bytes.sum());
+        memory::require("the operators of a graph", EACH * (self.nodes.len() + self.values.len()))?;
         let mut values: Vec<Option<Value>> = vec![None; self.values.len()];
         for (i, info) in self.values.iter().enumerate() {
             values[i] = match &info.source {

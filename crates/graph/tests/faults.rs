@@ -45,8 +45,9 @@ fn with_faults(what: &str, work: impl Fn() -> Result<StridedTensor> + Sync) {
         let engine =
             (0..seen.engine_calls).flat_map(|nth| statuses.map(|status| Fault::Engine { nth, status }));
         let allocations = (0..seen.allocations).map(|nth| Fault::Allocation { nth });
+        let heap = (0..seen.heap_allocations).map(|nth| Fault::Heap { nth });
         let mut failed = 0;
-        for fault in engine.chain(allocations) {
+        for fault in engine.chain(allocations).chain(heap) {
             match fresh(Some(fault)).0 {
                 Ok(got) => assert!(relative_error(&got, &want) < 1e-6, "{what}, {fault:?}"),
                 Err(Error::Engine(_) | Error::Operator { .. } | Error::Invalid { .. }) => failed += 1,
@@ -95,6 +96,49 @@ fn they_may_fail_where_a_plan_is_loaded_and_in_the_run_of_a_plan_that_stays_usab
                 let next = plan.run(&[&x]).unwrap();
                 assert_eq!(next[0].to_vec::<f32>().unwrap(), want[0].to_vec::<f32>().unwrap());
             }
+        });
+    }
+}
+
+/// Layers of many channels: their lists are large allocations.
+fn wide() -> Graph {
+    let channels = 17_000;
+    let mut graph = Graph::new();
+    let list = |graph: &mut Graph, name: &str, dims: &[usize]| {
+        let values = random(dims, name.len() as u64).to_vec::<f32>().unwrap();
+        let values: Vec<f32> = values.iter().map(|v| v.abs() + 0.5).collect();
+        graph.constant(name, Constant::F32(StridedTensor::from_slice(&values, dims).unwrap())).unwrap()
+    };
+    let x = graph.input("x", &[1.into(), 1.into(), 2.into(), 2.into()]).unwrap();
+    let w = list(&mut graph, "weights", &[channels, 1, 1, 1]);
+    let b = list(&mut graph, "bias", &[channels]);
+    let mut y = graph.op("conv", "conv2d", &[("x", x), ("weights", w), ("bias", b)], &[]).unwrap();
+    for name in ["first", "other"] {
+        let numbers = ["mean", "var", "weight", "bias"]
+            .map(|n| (n, list(&mut graph, &format!("{name}_{n}"), &[channels])));
+        let inputs: Vec<_> = [("x", y)].into_iter().chain(numbers).collect();
+        y = graph.op(name, "batch_norm", &inputs, &[]).unwrap();
+        let slopes = list(&mut graph, &format!("{name}_slopes"), &[channels]);
+        y = graph.op(&format!("{name}_prelu"), "prelu", &[("x", y), ("weights", slopes)], &[]).unwrap();
+    }
+    y = graph.op("halved", "mul_scalar", &[("x", y)], &[("other", 0.5.into())]).unwrap();
+    graph.output("y", y).unwrap();
+    graph
+}
+
+#[test]
+fn every_large_list_may_fail_where_a_plan_is_made_saved_loaded_compared_and_run() {
+    let (graph, x) = (wide(), random(&[1, 1, 2, 2], 7));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wide.plan");
+    for layouts in Layouts::ALL {
+        let options = || PlanOptions::new(layouts).profiles(Profiles::Estimated).keep_constants();
+        with_faults(layouts.name(), || {
+            let plan = graph.plan(&options())?;
+            plan.save(&path, true)?;
+            let plan = Plan::load_with_constants(&PackedFile::read(&path)?)?;
+            plan.errors(&[&x])?;
+            Ok(plan.run(&[&x])?.remove(0))
         });
     }
 }

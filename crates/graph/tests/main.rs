@@ -10,3 +10,7 @@ mod saved;
 mod steps;
 mod support;
 mod third;
+
+/// Large allocations fail where a test asks for it.
+#[global_allocator]
+static ALLOCATOR: blocktensor::testing::TestAllocator = blocktensor::testing::TestAllocator;

@@ -26,7 +26,7 @@ pub(crate) fn tensor(mut bytes: Vec<u8>, dims: &[usize]) -> Result<StridedTensor
             // The owner keeps them where they are and hands them to nobody.
             Ok(unsafe { StridedTensor::from_foreign(memory, Arc::new(bytes)) }?)
         }
-        _ => Ok(StridedTensor::from_slice(&words(&bytes, f32::from_le_bytes), dims)?),
+        _ => Ok(StridedTensor::from_slice(&words(&bytes, f32::from_le_bytes)?, dims)?),
     }
 }
 

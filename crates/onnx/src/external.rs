@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use blocktensor::StridedTensor;
+use blocktensor::{StridedTensor, memory};
 use rten_onnx::onnx::StringStringEntryProto;
 
 use crate::adopt::{self, Maps};
@@ -53,9 +53,7 @@ impl External {
         let io = |source: std::io::Error| Error::Io { path: part.path.clone(), source: Arc::new(source) };
         let mut file = File::open(&part.path).map_err(io)?;
         file.seek(SeekFrom::Start(part.offset)).map_err(io)?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(part.length).map_err(|_| io(std::io::ErrorKind::OutOfMemory.into()))?;
-        bytes.resize(part.length, 0);
+        let mut bytes = memory::try_filled("the data of a model", part.length, 0u8)?;
         file.read_exact(&mut bytes).map_err(io)?;
         Ok(bytes)
     }

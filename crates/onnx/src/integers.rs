@@ -13,6 +13,7 @@ use blocktensor::{
 use blocktensor_graph::{ElementType, Expansion, Integer, Value};
 
 use crate::ops::broadcast_dims;
+use crate::tensor::{collect, collect_results};
 
 /// A function of integers, element by element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,9 +200,9 @@ impl Integers {
         };
         let x = x.expand(dims)?;
         Ok(match x.dtype() {
-            DType::F32 => x.to_vec::<f32>()?.into_iter().map(f64::from).collect(),
-            DType::U8 => x.to_vec::<u8>()?.into_iter().map(f64::from).collect(),
-            _ => x.to_vec::<i32>()?.into_iter().map(f64::from).collect(),
+            DType::F32 => collect(x.to_vec::<f32>()?.into_iter().map(f64::from))?,
+            DType::U8 => collect(x.to_vec::<u8>()?.into_iter().map(f64::from))?,
+            _ => collect(x.to_vec::<i32>()?.into_iter().map(f64::from))?,
         })
     }
 
@@ -222,26 +223,23 @@ impl Integers {
         let dims = self.sizes(inputs.iter().map(|t| t.dims()))?;
         let lists = inputs.iter().map(|t| self.elements(t, &dims)).collect::<Result<Vec<_>>>()?;
         let values: Vec<f64> = match &lists[..] {
-            [x] => x.clone(),
+            [x] => collect(x.iter().copied())?,
             // The remainder of two f32 numbers is one.
-            [a, b] if self.function == Function::FloatFmod => a.iter().zip(b).map(|(a, b)| a % b).collect(),
+            [a, b] if self.function == Function::FloatFmod => collect(a.iter().zip(b).map(|(a, b)| a % b))?,
             [a, b] => {
                 // 32-bit integers are exact in f64; products are computed with 64 bits.
-                a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, b as i64) as f64).collect()
+                collect(a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, b as i64) as f64))?
             }
-            [c, a, b] => (0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }).collect(),
+            [c, a, b] => collect((0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }))?,
             _ => Vec::new(),
         };
         match self.function.dtype() {
-            DType::F32 => {
-                StridedTensor::from_slice(&values.iter().map(|&v| v as f32).collect::<Vec<_>>(), &dims)
+            DType::F32 => StridedTensor::from_slice(&collect(values.iter().map(|&v| v as f32))?, &dims),
+            DType::U8 => {
+                StridedTensor::from_slice(&collect(values.iter().map(|&v| u8::from(v != 0.0)))?, &dims)
             }
-            DType::U8 => StridedTensor::from_slice(
-                &values.iter().map(|&v| u8::from(v != 0.0)).collect::<Vec<_>>(),
-                &dims,
-            ),
             _ => {
-                let narrow = values.iter().map(|&v| self.narrow(v)).collect::<Result<Vec<i32>>>()?;
+                let narrow = collect_results(values.iter().map(|&v| self.narrow(v)))?;
                 StridedTensor::from_slice(&narrow, &dims)
             }
         }

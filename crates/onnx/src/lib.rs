@@ -30,6 +30,7 @@ mod integers;
 mod model;
 mod node;
 mod ops;
+mod reader;
 mod scan;
 mod show;
 mod sort;

@@ -16,7 +16,7 @@ use crate::external::External;
 use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::node::{Attribute, OnnxNode};
 use crate::subgraph::{Step, Subgraph};
-use crate::{declared, ops, scan, sort, tensor};
+use crate::{declared, ops, reader, scan, sort, tensor};
 
 /// The newest version of ONNX's file format that is read.
 const NEWEST_FORMAT: i64 = 14;
@@ -34,8 +34,7 @@ pub(crate) fn read_bytes(importer: &Importer, bytes: &[u8]) -> Result<Graph> {
         return Err(packed("the bytes".to_string()));
     }
     scan::check(&mut Cursor::new(bytes), bytes.len() as u64)?;
-    let parsed = ModelProto::parse_buf(bytes).map_err(malformed)?;
-    read(importer, parsed, &External::default())
+    read(importer, reader::parse(Cursor::new(bytes))?, &External::default())
 }
 
 /// Reads a model from a file. The data of its tensors is read once, into the memory where it stays.
@@ -61,18 +60,13 @@ pub(crate) fn read_path(importer: &Importer, path: &Path, maps: Option<Maps>) ->
     let mut file = File::open(path).map_err(io)?;
     scan::check(&mut BufReader::new(&mut file), metadata.len())?;
     file.rewind().map_err(io)?;
-    let parsed = ModelProto::parse_file(file).map_err(malformed)?;
-    read(importer, parsed, &External::beside(path, maps))
+    read(importer, reader::parse(BufReader::new(file))?, &External::beside(path, maps))
 }
 
 /// The error for a file of this library's own in place of a model.
 fn packed(what: String) -> Error {
     let (got, rule) = ("a plan, or other packed weights", "models are ONNX files");
     Error::invalid(what, got, rule, "load a plan with `Plan::load`")
-}
-
-fn malformed(error: rten_onnx::protobuf::ProtobufError) -> Error {
-    Error::Malformed { reason: error.to_string() }
 }
 
 fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<Graph> {

@@ -1,7 +1,8 @@
 //! A look over the bytes of a model before they are parsed: lengths, depth of nesting, and the fields that the parser skips.
 //!
 //! The parser allocates as many bytes as a length says, calls itself for nested messages, and never comes back from a number of
-//! more than ten bytes in a list. All three are checked first.
+//! more than ten bytes in a list. All three are checked first. Its lists grow as it reads them, and it ends the process where one
+//! finds no memory: their sum is reserved ahead, for trial.
 
 use std::io::{BufRead, Seek};
 
@@ -77,12 +78,40 @@ fn field_of(message: Message, number: u64) -> FieldOf {
     }
 }
 
+/// The memory in **bytes** that a message takes: the parser's structure, in a list that doubles when it is full, and what the graph
+/// keeps of it.
+const MESSAGE: u64 = 4096;
+
+/// The memory in **bytes** that a number takes in a list that doubles when it is full: the old list and the new one exist at once.
+const NUMBER: u64 = 24;
+
+/// The memory in **bytes** that a field of this length takes, without the messages in it. Bytes of tensors are reserved where they
+/// are read.
+fn memory(message: Message, number: u64, length: u64) -> u64 {
+    match (message, number) {
+        // Floats in lists, four bytes each, or doubles.
+        (Message::Tensor, 4 | 10) | (Message::Attribute, 7) => length.saturating_mul(3),
+        // Integers in lists, at least one byte each.
+        (Message::Tensor, 1 | 5 | 7) | (Message::Attribute, 8) => length.saturating_mul(NUMBER),
+        // Names, which several lists of the graph repeat, and strings.
+        (Message::Node, 1..=4 | 7)
+        | (Message::Tensor, 8)
+        | (Message::ValueInfo, 1)
+        | (Message::Attribute, 1 | 4 | 9)
+        | (Message::Leaf, _) => length.saturating_mul(8).saturating_add(256),
+        _ => NUMBER,
+    }
+}
+
 /// Checks the bytes of a model, `length` of them.
 pub(crate) fn check(source: &mut (impl BufRead + Seek), length: u64) -> Result<()> {
     if length == 0 {
         return Err(malformed("the file is empty"));
     }
-    Scan { source, position: 0 }.message(length, Message::Model, 0)
+    let mut scan = Scan { source, position: 0, memory: 0 };
+    scan.message(length, Message::Model, 0)?;
+    let bytes = usize::try_from(scan.memory).unwrap_or(usize::MAX);
+    Ok(blocktensor::memory::require("the nodes of a model", bytes)?)
 }
 
 fn malformed(reason: impl Into<String>) -> Error {
@@ -92,6 +121,8 @@ fn malformed(reason: impl Into<String>) -> Error {
 struct Scan<'a, R> {
     source: &'a mut R,
     position: u64,
+    /// The memory in **bytes** that the parser's lists take.
+    memory: u64,
 }
 
 impl<R: BufRead + Seek> Scan<'_, R> {
@@ -100,6 +131,7 @@ impl<R: BufRead + Seek> Scan<'_, R> {
         if depth > MAX_DEPTH {
             return Err(malformed(format!("messages are nested more than {MAX_DEPTH} deep")));
         }
+        self.memory = self.memory.saturating_add(MESSAGE);
         let mut has_graph = false;
         while self.position < end {
             let tag = self.varint(end)?;
@@ -107,6 +139,7 @@ impl<R: BufRead + Seek> Scan<'_, R> {
             let length = match wire {
                 0 => {
                     self.varint(end)?;
+                    self.memory = self.memory.saturating_add(NUMBER);
                     continue;
                 }
                 1 => 8,
@@ -123,6 +156,7 @@ impl<R: BufRead + Seek> Scan<'_, R> {
                     format!("field {number} of {} is longer than the {left} bytes that are left", of.name());
                 return Err(malformed(reason));
             }
+            self.memory = self.memory.saturating_add(memory(of, number, length));
             match field_of(of, number) {
                 FieldOf::Message(Message::Graph) if has_graph => {
                     return Err(malformed(format!("{} has two graphs in one field", of.name())));

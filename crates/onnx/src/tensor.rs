@@ -1,6 +1,6 @@
 //! Tensors of a model as constants.
 
-use blocktensor::StridedTensor;
+use blocktensor::{StridedTensor, memory};
 use blocktensor_graph::{Constant, ElementType, Integer};
 use rten_onnx::onnx::{DataLocation, DataType, TensorProto};
 
@@ -8,6 +8,26 @@ use crate::adopt;
 use crate::declared::known;
 use crate::error::{Error, Result};
 use crate::external::External;
+
+/// What errors about memory call the lists of constants.
+pub(crate) const CONSTANT: &str = "a constant of the model";
+
+/// The values of a constant as a list.
+pub(crate) fn collect<T>(values: impl IntoIterator<Item = T>) -> blocktensor::Result<Vec<T>> {
+    memory::try_collect(CONSTANT, values)
+}
+
+/// The values of a constant as a list, or the first error.
+pub(crate) fn collect_results<T, E: From<blocktensor::Error>>(
+    values: impl IntoIterator<Item = Result<T, E>>,
+) -> Result<Vec<T>, E> {
+    memory::try_collect_results(CONSTANT, values)
+}
+
+/// A list of one value.
+pub(crate) fn filled<T: Clone>(count: usize, value: T) -> blocktensor::Result<Vec<T>> {
+    memory::try_filled(CONSTANT, count, value)
+}
 
 /// The number of elements of a tensor, where that is a number.
 pub(crate) fn numel(dims: &[usize]) -> Option<usize> {
@@ -95,7 +115,7 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
         }
         DataType::INT64 => {
             let values = match bytes {
-                Some(bytes) => words(bytes, i64::from_le_bytes),
+                Some(bytes) => words(bytes, i64::from_le_bytes)?,
                 None => std::mem::take(&mut tensor.int64_data),
             };
             listed(values.len())?;
@@ -107,34 +127,36 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
             return Err(Error::unsupported(what, format!("{of} data in a list of its own"), remedy));
         }
         DataType::UINT64 => {
-            let values = words(bytes.unwrap_or_default(), u64::from_le_bytes);
-            let narrow = values.into_iter().map(i64::try_from).collect::<Result<Vec<_>, _>>();
-            ints(narrow.map_err(|_| {
-                Error::invalid(
-                    what,
-                    "an integer of 2^63 or more",
-                    "integers are read as i64",
-                    "use smaller ones",
-                )
-            })?)
+            let values = words(bytes.unwrap_or_default(), u64::from_le_bytes)?;
+            let narrow = values.into_iter().map(|v| {
+                i64::try_from(v).map_err(|_| {
+                    Error::invalid(
+                        what,
+                        "an integer of 2^63 or more",
+                        "integers are read as i64",
+                        "use smaller ones",
+                    )
+                })
+            });
+            ints(collect_results(narrow)?)
         }
         DataType::BOOL => {
             let values: Vec<bool> = match bytes {
-                Some(bytes) => bytes.iter().map(|&b| b != 0).collect(),
-                None => tensor.int32_data.iter().map(|&v| v != 0).collect(),
+                Some(bytes) => collect(bytes.iter().map(|&b| b != 0))?,
+                None => collect(tensor.int32_data.iter().map(|&v| v != 0))?,
             };
             listed(values.len())?;
             Constant::Bool { dims, values }
         }
         _ => {
             let values: Vec<i64> = match (of, bytes) {
-                (_, None) => tensor.int32_data.iter().map(|&v| i64::from(v)).collect(),
-                (DataType::INT32, Some(b)) => words(b, |w| i64::from(i32::from_le_bytes(w))),
-                (DataType::UINT32, Some(b)) => words(b, |w| i64::from(u32::from_le_bytes(w))),
-                (DataType::INT16, Some(b)) => words(b, |w| i64::from(i16::from_le_bytes(w))),
-                (DataType::UINT16, Some(b)) => words(b, |w| i64::from(u16::from_le_bytes(w))),
-                (DataType::INT8, Some(b)) => words(b, |w| i64::from(i8::from_le_bytes(w))),
-                (_, Some(b)) => words(b, |w| i64::from(u8::from_le_bytes(w))),
+                (_, None) => collect(tensor.int32_data.iter().map(|&v| i64::from(v)))?,
+                (DataType::INT32, Some(b)) => words(b, |w| i64::from(i32::from_le_bytes(w)))?,
+                (DataType::UINT32, Some(b)) => words(b, |w| i64::from(u32::from_le_bytes(w)))?,
+                (DataType::INT16, Some(b)) => words(b, |w| i64::from(i16::from_le_bytes(w)))?,
+                (DataType::UINT16, Some(b)) => words(b, |w| i64::from(u16::from_le_bytes(w)))?,
+                (DataType::INT8, Some(b)) => words(b, |w| i64::from(i8::from_le_bytes(w)))?,
+                (_, Some(b)) => words(b, |w| i64::from(u8::from_le_bytes(w)))?,
             };
             listed(values.len())?;
             if let Some(v) = values.iter().find(|v| integer.wrap(**v) != **v) {
@@ -147,6 +169,9 @@ pub(crate) fn constant(what: &str, tensor: &mut TensorProto, external: &External
 }
 
 /// The values of bytes in little-endian order.
-pub(crate) fn words<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|chunk| value(*chunk)).collect()
+pub(crate) fn words<const N: usize, T>(
+    bytes: &[u8],
+    value: impl Fn([u8; N]) -> T,
+) -> blocktensor::Result<Vec<T>> {
+    collect(bytes.as_chunks::<N>().0.iter().map(|chunk| value(*chunk)))
 }

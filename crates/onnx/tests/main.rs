@@ -5,9 +5,14 @@ mod definitions;
 mod exported;
 mod external;
 mod integers;
+mod memory;
 mod models;
 mod onnx_nodes;
 mod ops;
 mod shapes;
 mod show;
 mod support;
+
+/// Large allocations fail where a test asks for it.
+#[global_allocator]
+static ALLOCATOR: blocktensor::testing::TestAllocator = blocktensor::testing::TestAllocator;

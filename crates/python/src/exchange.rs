@@ -300,7 +300,7 @@ pub(crate) fn of_bytes(
         let got = format!("{} bytes", bytes.len());
         return Err(Error::CorruptFile(Complaint::new(op, "bytes", got, rule, "pickle it again")).into());
     }
-    let mut owner = vec![0u64; bytes.len().div_ceil(8)];
+    let mut owner = blocktensor::memory::try_filled(op, bytes.len().div_ceil(8), 0u64)?;
     let data = owner.as_mut_ptr().cast::<u8>();
     // SAFETY: the list has at least this many bytes.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{DType, Tensor, dispatch};
+use blocktensor::{DType, Tensor, dispatch, memory};
 use blocktensor_cli::Progress;
 use blocktensor_graph::{
     Constant, Dim, ElementType, Graph, Integer, Layouts, Outcome as NodeOutcome, PlanOptions, Profiles,
@@ -135,7 +135,7 @@ impl PyModel {
                 DType::S32 => Constant::Int {
                     of: Integer::I32,
                     dims: t.dims().to_vec(),
-                    values: t.to_vec::<i32>()?.into_iter().map(i64::from).collect(),
+                    values: memory::try_collect(op, t.to_vec::<i32>()?.into_iter().map(i64::from))?,
                 },
                 _ => Constant::F32(t.to_dtype(DType::F32)?),
             };

@@ -9,7 +9,8 @@ use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::finish::Finish;
 use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::layout::dims::Dims;
-use crate::matmul::{Matrix, matmul};
+use crate::matmul::{self, Matrix, matmul};
+use crate::memory::{Failed, try_collect};
 use crate::simd::{self, Loop};
 use crate::threads::{SyncPtr, parallel_for};
 
@@ -28,6 +29,9 @@ pub(crate) struct GemmConv<'a> {
 /// Elements of the column buffer of one task: what stays in a core's second cache beside the weights.
 const COLUMNS: usize = 128 << 10;
 
+/// What errors about memory call it.
+const CALL: &str = "convolution";
+
 /// So many output channels of a group are added up without columns.
 const FEW: usize = 3;
 
@@ -36,8 +40,10 @@ const FEW: usize = 3;
 pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
     let (g, len) = (c.g, dst.len());
     let out = SyncPtr::new(dst);
+    let failed = Failed::default();
+    matmul::check_memory()?;
     for phase in phases(g) {
-        let part = Part::new(c, &phase);
+        let part = Part::new(c, &phase)?;
         let (cg, og) = (g.c / g.groups, g.o / g.groups);
         let k = cg * part.taps.len();
         let pixels: usize = part.counts.iter().product();
@@ -47,14 +53,14 @@ pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
             let (n, rest) = (task / (g.groups * tiles), task % (g.groups * tiles));
             let (group, first) = (rest / tiles, rest % tiles * tile);
             let count = tile.min(pixels - first);
-            let mut result = vec![0f32; og * count];
+            let Some(mut result) = failed.try_filled(CALL, og * count, 0f32) else { return };
             let weights = &part.weights[group * og * k..(group + 1) * og * k];
             if og <= FEW {
                 for (sums, weights) in result.chunks_exact_mut(count).zip(weights.chunks_exact(k.max(1))) {
                     part.add_up(n, group, weights, first, sums);
                 }
             } else {
-                let mut columns = vec![0f32; k * count];
+                let Some(mut columns) = failed.try_filled(CALL, k * count, 0f32) else { return };
                 part.fill_columns(n, group, first, count, &mut columns);
                 let (w, columns) = (Matrix { data: weights, row: k, column: 1 }, &columns);
                 matmul(og, count, k, w, Matrix { data: columns, row: count, column: 1 }, &mut result);
@@ -74,7 +80,7 @@ pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
             }
         });
     }
-    Ok(())
+    failed.result()
 }
 
 /// Adds `weight` times every `step`th element of `src` to the sums.
@@ -134,7 +140,7 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn new(conv: &'a GemmConv<'a>, phase: &'a Phase) -> Part<'a> {
+    fn new(conv: &'a GemmConv<'a>, phase: &'a Phase) -> Result<Part<'a>> {
         let [_, kh, kw] = cube(&conv.g.kernel, 1);
         let (mut taps, mut numbers) = (Vec::new(), Vec::new());
         for d in &phase.axes[0].taps {
@@ -150,9 +156,9 @@ impl<'a> Part<'a> {
             Cow::Borrowed(conv.weights)
         } else {
             let of_channel = |w: &'a [f32]| numbers.iter().map(|&k| w[k]);
-            Cow::Owned(conv.weights.chunks_exact(all).flat_map(of_channel).collect())
+            Cow::Owned(try_collect(CALL, conv.weights.chunks_exact(all).flat_map(of_channel))?)
         };
-        Part { conv, phase, counts: [0, 1, 2].map(|a| phase.axes[a].count), taps, weights }
+        Ok(Part { conv, phase, counts: [0, 1, 2].map(|a| phase.axes[a].count), taps, weights })
     }
 
     /// Steps along D, H, W of strides of N, C and the spatial axes.

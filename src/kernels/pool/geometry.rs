@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::{Result, fail};
 use crate::kernels::conv::geometry::Window;
 use crate::layout::dims::Dims;
-use crate::try_vec::try_with_capacity;
+use crate::memory::try_with_capacity;
 
 /// The window of one output index along one axis: `taps` source elements from `start` on, all inside the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

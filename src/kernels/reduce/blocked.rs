@@ -9,6 +9,7 @@ use crate::kernels::along_axis::{MAX_COLUMNS, gather_channels, with_scratch};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::reduce::{Axes, channels};
 use crate::layout::pack;
+use crate::memory::try_filled;
 use crate::simd::{self, Loop};
 use crate::tensor::blocked::BlockedTensor;
 use crate::threads::{SyncPtr, parallel_for};
@@ -45,7 +46,7 @@ pub(crate) fn reduce<F: Fold<In = f32, Out = f32>>(
             over_gathered_channels(&view, &to, fold, src, out);
         }
     } else {
-        BlockedReduction::new(&view, &to, x.rank(), axes).run(fold, src, out);
+        BlockedReduction::new(&view, &to, x.rank(), axes).run(op, fold, src, out)?;
     }
     Ok(())
 }
@@ -218,7 +219,13 @@ impl BlockedReduction {
         if self.lanes_reduced { 1 } else { self.row_len.div_ceil(MAX_COLUMNS) }
     }
 
-    fn run<F: Fold<In = f32, Out = f32>>(&self, fold: &F, src: &[f32], dst: &mut [f32]) {
+    fn run<F: Fold<In = f32, Out = f32>>(
+        &self,
+        op: &'static str,
+        fold: &F,
+        src: &[f32],
+        dst: &mut [f32],
+    ) -> Result<()> {
         let chunks: usize = self.groups.iter().map(BlockGroup::chunks).sum();
         let reduced: usize = self.groups.iter().map(|g| g.loops.len()).sum();
         let elements_per_piece = reduced * self.row_len / self.pieces_per_row();
@@ -226,12 +233,13 @@ impl BlockedReduction {
         let out = SyncPtr::new(dst);
         if chunks == self.groups.len() {
             let together = (TASK / elements_per_piece.max(1)).max(1);
-            return parallel_for(pieces.div_ceil(together), |task| {
+            parallel_for(pieces.div_ceil(together), |task| {
                 let pieces = task * together..((task + 1) * together).min(pieces);
                 simd::dispatch(ReducePieces { reduction: self, fold, src, pieces, out: &out });
             });
+            return Ok(());
         }
-        let mut sums = vec![fold.identity(); pieces * chunks * MAX_COLUMNS];
+        let mut sums = try_filled(op, pieces * chunks * MAX_COLUMNS, fold.identity())?;
         let partials = SyncPtr::new(&mut sums);
         parallel_for(pieces * chunks, |i| {
             let mut chunk = i % chunks;
@@ -267,6 +275,7 @@ impl BlockedReduction {
             // SAFETY: the parallel section is over, so nobody else writes.
             unsafe { self.write(fold, &self.piece(piece), &total, &out) };
         }
+        Ok(())
     }
 
     /// Piece `index` of the result, counted over all rows.

@@ -3,7 +3,7 @@
 use crate::error::{Result, fail};
 use crate::kernels::spatial;
 use crate::layout::dims::Dims;
-use crate::try_vec::try_with_capacity;
+use crate::memory::try_with_capacity;
 
 /// What a call says about the sizes of its result: the sizes, or a scale for each axis.
 pub(crate) struct SizeOrScale<'a> {

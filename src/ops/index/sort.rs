@@ -3,13 +3,13 @@
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::int::{Int, Scalars};
+use crate::memory::try_with_capacity;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, flag, output_like, output_of, required_axis, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::index::axis_lines::{self, AxisLines, axis_size, copy_lines};
 use crate::tensor::any::{Operand, TensorMut};
 use crate::tensor::result_format::FormatRule;
-use crate::try_vec::try_with_capacity;
 
 /// The longest line, in elements, whose sort keys are kept on the stack.
 const MAX_STACK_KEYS: usize = 128;

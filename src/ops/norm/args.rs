@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use crate::error::{Result, fail};
+use crate::memory::try_filled;
 use crate::op::Arg;
 use crate::op::schema::Ranks;
 use crate::tensor::any::TensorRef;
 use crate::tensor::strided::StridedTensor;
-use crate::try_vec::try_filled;
 
 /// An optional weight or bias, as an argument of a call.
 pub(super) fn optional_param_arg(t: Option<&StridedTensor>) -> Arg<'_> {

@@ -7,6 +7,7 @@ use crate::error::{Result, fail};
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::strided_lanes;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
+use crate::memory::{try_collect, try_with_capacity};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, param};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -15,7 +16,6 @@ use crate::tensor::any::{Operand, TensorRef, check_f32};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
-use crate::try_vec::try_with_capacity;
 
 /// Statistics and affine parameters of a batch norm, each 1-D with one f32 value for each channel.
 #[derive(Clone, Copy, Debug)]
@@ -152,9 +152,9 @@ impl BatchNorm<'_> {
         }
         let values = self.values(op, channels)?;
         let weights = values.weight.iter().map(|&w| f64::from(w));
-        let scale: Vec<f64> = values.inverse_deviation.iter().zip(weights).map(|(i, w)| i * w).collect();
+        let scale = try_collect(op, values.inverse_deviation.iter().zip(weights).map(|(i, w)| i * w))?;
         let shift = |c: usize| f64::from(values.bias[c]) - f64::from(values.mean[c]) * scale[c];
-        let shift = (0..channels).map(shift).collect();
+        let shift = try_collect(op, (0..channels).map(shift))?;
         Ok((scale, shift))
     }
 
@@ -199,7 +199,7 @@ pub(super) fn scale_strided(
         );
     }
     let view = strided_lanes(op, x)?;
-    let scales = ChannelScales::new(&view, scale_of);
+    let scales = ChannelScales::new(op, &view, scale_of)?;
     crate::kernels::timed(
         args,
         "blocktensor:scale",
@@ -217,7 +217,7 @@ pub(super) fn scale_blocked(
     scale_of: impl Fn(usize) -> ChannelScale,
 ) -> Result<()> {
     let view = Lanes::of_blocked(args.op(), x)?;
-    let scales = ChannelScales::new(&view, scale_of);
+    let scales = ChannelScales::new(args.op(), &view, scale_of)?;
     let dst = bytemuck::cast_slice_mut(dst.storage_bytes_mut());
     crate::kernels::timed(
         args,
@@ -239,7 +239,7 @@ fn scale_elementwise(
     let mut dims = vec![1; x.rank() - 1];
     dims[0] = channels;
     let vector = |field: fn(ChannelScale) -> f32| {
-        StridedTensor::from_slice(&(0..channels).map(|c| field(scale_of(c))).collect::<Vec<_>>(), &dims)
+        StridedTensor::from_slice(&try_collect(op, (0..channels).map(|c| field(scale_of(c))))?, &dims)
     };
     let center = elementwise::map2(op, x, &vector(|s| s.center)?, |x: f32, c: f32| x - c)?;
     let (scale, shift) = (vector(|s| s.scale)?, vector(|s| s.shift)?);

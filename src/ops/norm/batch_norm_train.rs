@@ -7,6 +7,7 @@ use crate::kernels::moments::{Moments, moments};
 use crate::kernels::same_shape::strided_lanes;
 use crate::kernels::scale::ChannelScale;
 use crate::layout::memory_format::MemoryFormat;
+use crate::memory::try_filled;
 use crate::op::args::ArgList;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{OutputSpec, data, float, optional_param, output_like, param};
@@ -198,12 +199,12 @@ fn channel_moments(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
     let merged_moments = |view: Lanes, src: &[f32]| {
         let layouts = || args.data_operands().map(|(_, x)| x.layout_name()).collect();
         crate::kernels::timed(args, "blocktensor:moments", layouts, || {
-            let of_images = moments(&view, src, view.pixels());
-            let mut merged = vec![Moments::default(); channels];
+            let of_images = moments(op, &view, src, view.pixels())?;
+            let mut merged = try_filled(op, channels, Moments::default())?;
             for image in of_images.chunks_exact(view.padded_channels()) {
                 merged.iter_mut().zip(image).for_each(|(a, &b)| *a = a.merge(b));
             }
-            merged
+            Ok(merged)
         })
     };
     match args.tensor(0)? {
@@ -215,11 +216,11 @@ fn channel_moments(args: &Args<'_>, channels: usize) -> Result<Vec<Moments>> {
             };
             let view = strided_lanes(op, &dense)?;
             // Images of one pixel each are summed as the pixels of one image.
-            Ok(merged_moments(view.with_images_as_pixels(), dense.data()))
+            merged_moments(view.with_images_as_pixels(), dense.data())
         }
         _ => {
             let x = args.blocked(0)?;
-            Ok(merged_moments(Lanes::of_blocked(op, x)?, x.data()))
+            merged_moments(Lanes::of_blocked(op, x)?, x.data())
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::error::{Result, fail};
 use crate::kernels::moments::{Moments, moments};
 use crate::kernels::same_shape::OperandAndResult;
 use crate::kernels::scale::{ChannelScale, ChannelScales};
+use crate::memory::try_with_capacity;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -187,22 +188,22 @@ fn normalise_groups(
         "blocktensor:moments",
         || name,
         || {
-            let of_channels = moments(&view, src, view.pixels());
+            let of_channels = moments(op, &view, src, view.pixels())?;
             let groups = channels / group_size;
             // Mean and 1 / deviation of every group of every image.
-            let mut statistics = Vec::with_capacity(view.n * groups);
+            let mut statistics = try_with_capacity(op, view.n * groups)?;
             for image in of_channels.chunks_exact(view.padded_channels()) {
                 for group in image[..channels].chunks_exact(group_size) {
                     let m = group.iter().fold(Moments::default(), |a, &b| a.merge(b));
                     statistics.push((m.mean, m.inverse_deviation(eps)));
                 }
             }
-            let scales = ChannelScales::per_image(&view, |n, c| {
+            let scales = ChannelScales::per_image(op, &view, |n, c| {
                 let (mean, inverse) = statistics[n * groups + c / group_size];
                 ChannelScale::new(mean, inverse, weight[c], bias[c])
-            });
+            })?;
             scales.apply(&view, src, dst);
+            Ok(())
         },
-    );
-    Ok(())
+    )
 }

@@ -10,6 +10,7 @@ use crate::kernels::same_shape::{OperandAndResult, format_of};
 use crate::kernels::scale::{ChannelScale, ChannelScales};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::memory::{Failed, try_collect};
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{data, float, optional_param, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -119,8 +120,8 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     };
     let name = tensors.layout_name();
     let (src, dst) = tensors.slices();
-    crate::kernels::timed(args, "blocktensor:moments", || name, || plan.run(src, dst, affine.as_ref(), eps));
-    Ok(())
+    let work = || plan.run(op, src, dst, affine.as_ref(), eps);
+    Ok(crate::kernels::timed(args, "blocktensor:moments", || name, work)?)
 }
 
 /// A weight and a bias for each element of the normalised dimensions, in row-major order.
@@ -194,34 +195,40 @@ impl LayerNormPlan {
         }
     }
 
-    fn run(&self, src: &[f32], dst: &mut [f32], affine: Option<&Affine<'_>>, eps: f64) {
+    fn run(
+        &self,
+        op: &'static str,
+        src: &[f32],
+        dst: &mut [f32],
+        affine: Option<&Affine<'_>>,
+        eps: f64,
+    ) -> Result<()> {
         let view = &self.view;
-        let of_channels = moments(view, src, self.run);
+        let of_channels = moments(op, view, src, self.run)?;
         let scale = |m: Moments| ChannelScale::new(m.mean, m.inverse_deviation(eps), 1.0, 0.0);
         let scales = if self.all_channels {
             let padded = view.padded_channels();
-            let of_images: Vec<ChannelScale> = of_channels
-                .chunks_exact(padded * self.images)
-                .map(|images| {
-                    let logical = images.chunks_exact(padded).flat_map(|image| &image[..view.c]);
-                    scale(logical.fold(Moments::default(), |a, &b| a.merge(b)))
-                })
-                .collect();
-            ChannelScales::per_image(view, |n, _| of_images[n / self.images])
+            let of_images = of_channels.chunks_exact(padded * self.images).map(|images| {
+                let logical = images.chunks_exact(padded).flat_map(|image| &image[..view.c]);
+                scale(logical.fold(Moments::default(), |a, &b| a.merge(b)))
+            });
+            let of_images = try_collect(op, of_images)?;
+            ChannelScales::per_image(op, view, |n, _| of_images[n / self.images])
         } else {
-            ChannelScales::per_image(view, |n, c| match c < self.used_lanes(n) {
+            ChannelScales::per_image(op, view, |n, c| match c < self.used_lanes(n) {
                 true => scale(of_channels[n * view.lanes + c]),
                 false => ChannelScale::new(0.0, 0.0, 0.0, 0.0),
             })
-        };
+        }?;
         match affine {
             None => scales.apply(view, src, dst),
             Some(affine) => {
+                let failed = Failed::default();
                 view.for_each_pixel_run(dst, |pixels, dst| {
                     let start = view.run_offset(pixels);
                     let src = &src[start..start + dst.len()];
-                    let mut scratch =
-                        vec![0f32; if view.lanes == 1 { 0 } else { 2 * STRIP_PIXELS * view.lanes }];
+                    let count = if view.lanes == 1 { 0 } else { 2 * STRIP_PIXELS * view.lanes };
+                    let Some(mut scratch) = failed.try_filled(op, count, 0f32) else { return };
                     let scratch = &mut scratch;
                     simd::dispatch(AffineLoop {
                         plan: self,
@@ -233,8 +240,10 @@ impl LayerNormPlan {
                         scratch,
                     });
                 });
+                failed.result()?;
             }
         }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::kernels::lanes::Lanes;
 use crate::kernels::lent::PixelTile;
 use crate::kernels::same_shape::OperandAndResult;
 use crate::math;
+use crate::memory::Failed;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, float, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -106,8 +107,8 @@ fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let view = tensors.lanes(op)?;
     let name = tensors.layout_name();
     let (src, dst) = tensors.slices();
-    crate::kernels::timed(args, "blocktensor:lrn", || name, || normalise(&view, &window, src, dst));
-    Ok(())
+    let work = || normalise(op, &view, &window, src, dst);
+    Ok(crate::kernels::timed(args, "blocktensor:lrn", || name, work)?)
 }
 
 /// The channels around an element that count in its norm, and the constants of the formula.
@@ -150,19 +151,28 @@ impl ChannelWindow {
 /// Pixels of a tile whose channels are gathered.
 const TILE_PIXELS: usize = 16;
 
-fn normalise(view: &Lanes, window: &ChannelWindow, src: &[f32], dst: &mut [f32]) {
+fn normalise(
+    op: &'static str,
+    view: &Lanes,
+    window: &ChannelWindow,
+    src: &[f32],
+    dst: &mut [f32],
+) -> Result<()> {
     if view.lanes == 1 {
         let lines = AxisLines::new(&[view.n, view.c, view.pixels()], 1);
-        return lines.for_each(src, dst, view.c, |from, mut to| {
+        lines.for_each(src, dst, view.c, |from, mut to| {
             simd::dispatch(PixelVectorLoop { window, from: &from, to: &mut to });
         });
+        return Ok(());
     }
     let halo = window.before + window.after;
     let table = TILE_PIXELS * (view.padded_channels() + halo);
+    let failed = Failed::default();
     view.for_each_tile(dst, TILE_PIXELS, |mut tile| {
-        let mut scratch = vec![0f32; 2 * table];
+        let Some(mut scratch) = failed.try_filled(op, 2 * table, 0f32) else { return };
         simd::dispatch(ChannelVectorLoop { view, window, src, tile: &mut tile, scratch: &mut scratch });
     });
+    failed.result()
 }
 
 /// For row-major images: vectors run along the pixels.

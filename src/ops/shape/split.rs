@@ -9,6 +9,7 @@ use crate::int::{Int, Scalars};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
 use crate::layout::dims::Dims;
+use crate::memory::check_room;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, axis, data, output_list, required_int, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -165,6 +166,8 @@ fn equal_sizes(op: &'static str, whole: usize, size: usize, count: usize) -> Res
             "take larger pieces"
         );
     }
+    // What the pieces take, which are tensors.
+    check_room(op, count * 1024)?;
     Ok((0..count).map(|i| size.min(whole - (i * size).min(whole))).collect())
 }
 

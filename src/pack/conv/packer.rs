@@ -15,6 +15,7 @@ use crate::kernels::conv::{Algorithm, ConvGeometry, WeightTransform};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
+use crate::memory::{try_collect, try_copied, try_filled};
 use crate::ops::BatchNorm;
 use crate::ops::conv::{Conv, Direction, Forward, op_of};
 use crate::pack::source::{Source, SourceLayout};
@@ -118,7 +119,8 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         let grouped = self.weights.rank() == N + 3;
         let dims = self.weights.dims().to_vec();
         let o = if grouped { dims[0] * dims[1] } else { dims[0] };
-        let (scale, shift) = bn.scale_and_shift(op_of(N, D::TRANSPOSED).schema().name, o)?;
+        let op = op_of(N, D::TRANSPOSED).schema().name;
+        let (scale, shift) = bn.scale_and_shift(op, o)?;
         let plain = match self.weights.as_slice::<f32>() {
             Ok(values) => Cow::Borrowed(values),
             Err(_) => Cow::Owned(self.weights.to_vec::<f32>()?),
@@ -130,9 +132,9 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = (f64::from(*from) * s) as f32);
         }
         self.weights = scaled;
-        let bias = self.bias.unwrap_or_else(|| vec![0.0; o]);
+        let bias = self.bias.map_or_else(|| try_filled(op, o, 0.0), Ok)?;
         let folded = bias.iter().zip(&scale).zip(&shift).map(|((&b, s), t)| (f64::from(b) * s + t) as f32);
-        self.bias = Some(folded.collect());
+        self.bias = Some(try_collect(op, folded)?);
         Ok(self)
     }
 
@@ -206,7 +208,7 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
             g,
             source: source.clone(),
             to,
-            bias: self.bias.clone(),
+            bias: self.bias.as_deref().map(|bias| try_copied(op, bias)).transpose()?,
             post_ops: self.post_ops,
             allow_reference: self.params.allows_reference(),
             weights,

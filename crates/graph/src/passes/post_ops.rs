@@ -1,9 +1,10 @@
 //! What follows a convolution becomes its post-ops.
 
-use blocktensor::{BoundOp, ParamValue, StridedTensor};
+use blocktensor::{BoundOp, ParamValue, StridedTensor, memory};
 
 use super::scales::{Affine, affine};
 use crate::Param;
+use crate::constant::CONSTANT;
 use crate::error::{Error, Result};
 use crate::network::{Links, Network, Node, Operation, TensorId};
 use crate::plan::value_of;
@@ -90,7 +91,7 @@ fn fuse_prelu(network: &mut Network, i: usize, links: &Links) -> Result<Option<u
     let Some(slopes) = network.tensor(node.inputs[1]).constant() else { return Ok(None) };
     let slopes = slopes.to_vec::<f32>()?;
     let slopes = match slopes[..] {
-        [slope] => vec![slope; channels],
+        [slope] => memory::try_filled(CONSTANT, channels, slope)?,
         _ if slopes.len() == channels => slopes,
         _ => return Ok(None),
     };
@@ -107,15 +108,15 @@ fn fuse_affine(network: &mut Network, i: usize, links: &Links) -> Result<Option<
     }
     let Some(&channels) = network.tensor(result).dims().get(1) else { return Ok(None) };
     let Some(Affine { scale, shift }) = affine(network, node, channels, false)? else { return Ok(None) };
-    let numbers = |all: Vec<f64>| all.into_iter().map(|v| v as f32).collect::<Vec<f32>>();
+    let numbers = |all: Vec<f64>| memory::try_collect(CONSTANT, all.into_iter().map(|v| v as f32));
     let (mut words, mut channel) = (vec![], vec![]);
     if scale.iter().any(|v| *v != 1.0) {
         words.push("mul_channel");
-        channel.push(numbers(scale));
+        channel.push(numbers(scale)?);
     }
     if words.is_empty() || shift.iter().any(|v| *v != 0.0) {
         words.push("add_channel");
-        channel.push(numbers(shift));
+        channel.push(numbers(shift)?);
     }
     fuse_words(network, i, &words, channel, links)
 }

@@ -1,8 +1,9 @@
 //! Batch norms and per-channel numbers go into the weights and the bias of the layer before them.
 
-use blocktensor::{ParamValue, StridedTensor};
+use blocktensor::{ParamValue, StridedTensor, memory};
 
-use crate::error::Result;
+use crate::constant::CONSTANT;
+use crate::error::{Error, Result};
 use crate::network::{Links, Network, Node, TensorId};
 
 /// Returns how many nodes were folded.
@@ -46,13 +47,13 @@ fn fold(network: &mut Network, links: &Links, i: usize) -> Result<Option<usize>>
             Some(bias) => bias.to_vec::<f32>()?,
             None => return Ok(None),
         },
-        None => vec![0.0; channels],
+        None => memory::try_filled(CONSTANT, channels, 0.0)?,
     };
-    let bias: Vec<f32> = old_bias
+    let bias = old_bias
         .iter()
         .zip(affine.scale.iter().zip(&affine.shift))
-        .map(|(&b, (scale, shift))| (f64::from(b) * scale + shift) as f32)
-        .collect();
+        .map(|(&b, (scale, shift))| (f64::from(b) * scale + shift) as f32);
+    let bias = memory::try_collect(CONSTANT, bias)?;
     let weights = network.add_constant(scaled);
     let bias = network.add_constant(StridedTensor::from_slice(&bias, &[channels])?);
     let source = network.nodes[layer].inputs[0];
@@ -83,12 +84,13 @@ fn channels(layer: &Node, network: &Network) -> usize {
 
 /// What the node does to each channel, if it is a batch norm or arithmetic with constants. Channels are axis 1, or the `last`.
 pub(super) fn affine(network: &Network, node: &Node, channels: usize, last: bool) -> Result<Option<Affine>> {
+    let filled = |value: f64| memory::try_filled(CONSTANT, channels, value);
     let vector = |id: TensorId| -> Result<Option<Vec<f64>>> {
         let Some(t) = &network.tensor(id).constant else { return Ok(None) };
-        let values: Vec<f64> = t.to_vec::<f32>()?.into_iter().map(f64::from).collect();
+        let values = memory::try_collect(CONSTANT, t.to_vec::<f32>()?.into_iter().map(f64::from))?;
         Ok(match values.len() {
             n if n == channels => Some(values),
-            1 => Some(vec![values[0]; channels]),
+            1 => Some(filled(values[0])?),
             _ => None,
         })
     };
@@ -97,8 +99,9 @@ pub(super) fn affine(network: &Network, node: &Node, channels: usize, last: bool
         Some(ParamValue::Int(v)) => Some(*v as f64),
         _ => None,
     };
-    let ones = || vec![1.0; channels];
-    let zeros = || vec![0.0; channels];
+    let (ones, zeros) = (|| filled(1.0), || filled(0.0));
+    let scaled = |scale| Ok::<_, Error>(Some(Affine { scale, shift: zeros()? }));
+    let shifted = |shift| Ok::<_, Error>(Some(Affine { scale: ones()?, shift }));
     let input = |name: &str| node.op.inputs().iter().position(|n| *n == name).map(|i| node.inputs[i]);
     let dims = network.tensor(node.outputs[0]).dims();
     // These ops' channels are axis 1.
@@ -121,31 +124,33 @@ pub(super) fn affine(network: &Network, node: &Node, channels: usize, last: bool
         "batch_norm" if by_channel => {
             let (Some(mean), Some(var)) = (input("mean"), input("var")) else { return Ok(None) };
             let (Some(mean), Some(var)) = (vector(mean)?, vector(var)?) else { return Ok(None) };
-            let gamma = input("weight").map_or(Ok(Some(ones())), vector)?;
-            let beta = input("bias").map_or(Ok(Some(zeros())), vector)?;
+            let gamma = input("weight").map_or_else(|| Ok(Some(ones()?)), vector)?;
+            let beta = input("bias").map_or_else(|| Ok(Some(zeros()?)), vector)?;
             let (Some(gamma), Some(beta)) = (gamma, beta) else { return Ok(None) };
             let eps = match node.op.param("eps") {
                 Some(ParamValue::Float(eps)) => *eps,
                 _ => return Ok(None),
             };
-            let scale: Vec<f64> = gamma.iter().zip(&var).map(|(g, v)| g / (v + eps).sqrt()).collect();
-            let shift = (0..channels).map(|c| beta[c] - mean[c] * scale[c]).collect();
+            let scale = gamma.iter().zip(&var).map(|(g, v)| g / (v + eps).sqrt());
+            let scale = memory::try_collect(CONSTANT, scale)?;
+            let shift = (0..channels).map(|c| beta[c] - mean[c] * scale[c]);
+            let shift = memory::try_collect(CONSTANT, shift)?;
             Some(Affine { scale, shift })
         }
-        "mul_channel" if by_channel => vector(node.inputs[1])?.map(|scale| Affine { scale, shift: zeros() }),
-        "add_channel" if by_channel => vector(node.inputs[1])?.map(|shift| Affine { scale: ones(), shift }),
-        "mul" => along_last().map_or(Ok(None), vector)?.map(|scale| Affine { scale, shift: zeros() }),
-        op @ ("add" | "sub") => match along_last().map_or(Ok(None), vector)? {
-            Some(shift) if op == "sub" => {
-                Some(Affine { scale: ones(), shift: shift.iter().map(|v| -v).collect() })
+        "mul_channel" if by_channel => vector(node.inputs[1])?.map_or(Ok(None), scaled)?,
+        "add_channel" if by_channel => vector(node.inputs[1])?.map_or(Ok(None), shifted)?,
+        "mul" => along_last().map_or(Ok(None), vector)?.map_or(Ok(None), scaled)?,
+        op @ ("add" | "sub") => {
+            let mut shift = along_last().map_or(Ok(None), vector)?;
+            if op == "sub" {
+                shift.iter_mut().flatten().for_each(|v| *v = -*v);
             }
-            Some(shift) => Some(Affine { scale: ones(), shift }),
-            None => None,
-        },
-        "mul_scalar" => number().map(|n| Affine { scale: vec![n; channels], shift: zeros() }),
-        "div_scalar" => number().map(|n| Affine { scale: vec![1.0 / n; channels], shift: zeros() }),
-        "add_scalar" => number().map(|n| Affine { scale: ones(), shift: vec![n; channels] }),
-        "sub_scalar" => number().map(|n| Affine { scale: ones(), shift: vec![-n; channels] }),
+            shift.map_or(Ok(None), shifted)?
+        }
+        "mul_scalar" => number().map_or(Ok(None), |n| scaled(filled(n)?))?,
+        "div_scalar" => number().map_or(Ok(None), |n| scaled(filled(1.0 / n)?))?,
+        "add_scalar" => number().map_or(Ok(None), |n| shifted(filled(n)?))?,
+        "sub_scalar" => number().map_or(Ok(None), |n| shifted(filled(-n)?))?,
         _ => None,
     })
     .map(|affine: Option<Affine>| affine.filter(|a| a.scale.iter().chain(&a.shift).all(|v| v.is_finite())))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use blocktensor::{
     BoundOp, Complaint, DType, MemoryFormat, Operator, PackedConv, PackedConvTranspose, PackedFile,
-    PackedLinear, PackedStem, PackedWriter, StridedTensor, TensorDesc,
+    PackedLinear, PackedStem, PackedWriter, StridedTensor, TensorDesc, memory,
 };
 use serde::{Deserialize, Serialize};
 
@@ -373,6 +373,8 @@ impl Stored {
         struct Head {
             version: u32,
         }
+        // What the parser makes of a byte, at most.
+        memory::require("a plan in a file", text.len().saturating_mul(32))?;
         let head: Head = serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?;
         if head.version != VERSION {
             return Err(damaged(format!("version {}, and this build reads {VERSION}", head.version)));
@@ -492,7 +494,9 @@ impl Stored {
             || distinct.len() != inputs.len()
             || !inputs.iter().zip(&self.input_types).all(fits)
         {
-            return Err(damaged("inputs that are constants, are listed twice, or have another type than they say"));
+            return Err(damaged(
+                "inputs that are constants, are listed twice, or have another type than they say",
+            ));
         }
         Ok(Network::of(tensors, nodes, inputs, outputs))
     }

@@ -27,7 +27,7 @@ mod tests;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::{
-    BoundOp, DType, MemoryFormat, Operand, Operator, ParamValue, Tensor, TensorDesc, TensorRef,
+    BoundOp, DType, MemoryFormat, Operand, Operator, ParamValue, Tensor, TensorDesc, TensorRef, memory,
 };
 
 use crate::error::{Error, Result};
@@ -84,16 +84,16 @@ fn unexpected(got: &str) -> Error {
     }
 }
 
+const CALL: &str = "the f64 version of a node";
+
 /// An empty list with room for `count` numbers.
 fn with_capacity(count: usize) -> Result<Vec<f64>> {
-    let mut list = Vec::new();
-    list.try_reserve_exact(count).map_err(|_| Error::Invalid {
-        what: "the f64 version of a node".to_string(),
-        got: format!("{count} numbers"),
-        rule: "memory has no room for them".to_string(),
-        remedy: "plan the graph for smaller sizes".to_string(),
-    })?;
-    Ok(list)
+    Ok(memory::try_with_capacity(CALL, count)?)
+}
+
+/// A list of values.
+fn collect<T>(values: impl Iterator<Item = T>) -> Result<Vec<T>> {
+    Ok(memory::try_collect(CALL, values)?)
 }
 
 /// `count` times the same number.
@@ -105,9 +105,14 @@ fn filled(count: usize, value: f64) -> Result<Vec<f64>> {
 
 /// Fills `data` part by part, on all threads. Parts have `size` elements, and the last may have fewer.
 fn in_parts(data: &mut [f64], size: usize, fill: impl Fn(usize, &mut [f64]) + Sync) {
-    let parts: Vec<Mutex<&mut [f64]>> = data.chunks_mut(size.max(1)).map(Mutex::new).collect();
-    blocktensor::parallel_for(parts.len(), |i| {
-        fill(i, &mut parts[i].lock().unwrap_or_else(PoisonError::into_inner));
+    /// More tasks would share the threads no better.
+    const MOST_TASKS: usize = 1024;
+    let size = size.max(1);
+    let together = data.len().div_ceil(size).div_ceil(MOST_TASKS).max(1);
+    let tasks: Vec<Mutex<&mut [f64]>> = data.chunks_mut(together * size).map(Mutex::new).collect();
+    blocktensor::parallel_for(tasks.len(), |task| {
+        let mut data = tasks[task].lock().unwrap_or_else(PoisonError::into_inner);
+        data.chunks_mut(size).enumerate().for_each(|(i, part)| fill(task * together + i, part));
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Call, Evaluate, around, filled};
+use super::{Call, Evaluate, around, collect, filled};
 use crate::error::Result;
 
 pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
@@ -29,10 +29,11 @@ fn sort(call: &Call<'_>, descending: bool) -> Result<Vec<Vec<f64>>> {
     for line in 0..before * after {
         let (outer, inner) = (line / after, line % after);
         let value = |i: usize| x.data[(outer * length + i) * after + inner];
-        let mut order: Vec<usize> = (0..length).collect();
-        order.sort_by(|&a, &b| {
+        let mut order = collect(0..length)?;
+        // Unstable sorts take no memory; the indices keep equal elements in their order.
+        order.sort_unstable_by(|&a, &b| {
             let order = compare(value(a), value(b));
-            if descending { order.reverse() } else { order }
+            if descending { order.reverse() } else { order }.then(a.cmp(&b))
         });
         for (i, &from) in order.iter().take(k).enumerate() {
             let to = (outer * k + i) * after + inner;

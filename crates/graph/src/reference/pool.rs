@@ -1,7 +1,9 @@
 //! Max, average, adaptive and global pooling with one to three spatial axes.
 
-use super::{Call, Evaluate, filled, functions as f, image, in_parts};
-use crate::error::Result;
+use blocktensor::memory;
+
+use super::{CALL, Call, Evaluate, collect, filled, functions as f, image, in_parts};
+use crate::error::{Error, Result};
 
 pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
     match op {
@@ -46,7 +48,7 @@ fn run(call: &Call<'_>, kind: Kind, fold: Fold) -> Result<Vec<f64>> {
     let [_, _, sizes @ ..] = image(&x.dims);
     let [_, _, outputs @ ..] = image(call.result());
     let axes: Vec<Vec<Span>> = match kind {
-        Kind::Adaptive => (0..3).map(|axis| adaptive(sizes[axis], outputs[axis])).collect(),
+        Kind::Adaptive => (0..3).map(|axis| adaptive(sizes[axis], outputs[axis])).collect::<Result<_>>()?,
         Kind::Window => {
             let kernel = call.spatial("kernel", rank, 1)?;
             let stride =
@@ -58,13 +60,14 @@ fn run(call: &Call<'_>, kind: Kind, fold: Fold) -> Result<Vec<f64>> {
                 let (size, pad) = (sizes[axis] as isize, before[axis] as isize);
                 let from = (i * stride[axis]) as isize - pad;
                 let taps = (0..kernel[axis]).map(|k| from + (k * dilation[axis]) as isize);
-                let taps: Vec<usize> = taps.filter(|t| (0..size).contains(t)).map(|t| t as usize).collect();
+                let taps = collect(taps.filter(|t| (0..size).contains(t)).map(|t| t as usize))?;
                 // The padding counts, but nothing behind it.
                 let whole = (from + kernel[axis] as isize).min(size + after[axis] as isize) - from;
                 let count = if counts_padding { whole as usize } else { taps.len() };
-                Span { taps, count }
+                Ok::<_, Error>(Span { taps, count })
             };
-            (0..3).map(|axis| (0..outputs[axis]).map(|i| span(axis, i)).collect()).collect()
+            let axis = |axis: usize| spans(outputs[axis], |i| span(axis, i));
+            (0..3).map(axis).collect::<Result<_>>()?
         }
     };
     let (plane, pixels) = (sizes.iter().product::<usize>(), outputs.iter().product::<usize>());
@@ -96,10 +99,15 @@ fn run(call: &Call<'_>, kind: Kind, fold: Fold) -> Result<Vec<f64>> {
 }
 
 /// Position `i` of the result has the source from `floor(i * size / output)` up to `ceil((i + 1) * size / output)`.
-fn adaptive(size: usize, output: usize) -> Vec<Span> {
+fn adaptive(size: usize, output: usize) -> Result<Vec<Span>> {
     let span = |i: usize| {
-        let taps: Vec<usize> = (i * size / output..((i + 1) * size).div_ceil(output)).collect();
-        Span { count: taps.len(), taps }
+        let taps = collect(i * size / output..((i + 1) * size).div_ceil(output))?;
+        Ok(Span { count: taps.len(), taps })
     };
-    (0..output).map(span).collect()
+    spans(output, span)
+}
+
+/// The windows of all positions along an axis.
+fn spans(output: usize, span: impl Fn(usize) -> Result<Span>) -> Result<Vec<Span>> {
+    memory::try_collect_results(CALL, (0..output).map(span))
 }

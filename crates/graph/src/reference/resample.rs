@@ -2,7 +2,7 @@
 
 use blocktensor::{BoundOp, ParamValue};
 
-use super::{Call, Evaluate, filled, image, in_parts};
+use super::{Call, Evaluate, collect, filled, image, in_parts};
 use crate::error::Result;
 
 pub(super) fn evaluator(op: &str) -> Option<Evaluate> {
@@ -43,7 +43,7 @@ fn taps(
         let step = scale.map_or(size as f32 / output as f32, |scale| (1.0 / scale) as f32);
         let whole = [1, 2].into_iter().find(|factor| rank == 2 && size * factor == output);
         let from = |i: usize| whole.map_or((i as f32 * step) as usize, |factor| i / factor);
-        return Ok((0..output).map(|i| [(Some(from(i).min(size - 1)), 1.0), (None, 0.0)]).collect());
+        return collect((0..output).map(|i| [(Some(from(i).min(size - 1)), 1.0), (None, 0.0)]));
     }
     let align_corners = call.flag("align_corners")?;
     let neighbours = |i: usize| {
@@ -61,7 +61,7 @@ fn taps(
         let weight = (x - low as f64).min(1.0);
         [(Some(low), 1.0 - weight), (Some((low + 1).min(size - 1)), weight)]
     };
-    Ok((0..output).map(neighbours).collect())
+    collect((0..output).map(neighbours))
 }
 
 /// The sum over all combinations of what three axes read.

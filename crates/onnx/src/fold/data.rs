@@ -1,9 +1,12 @@
 //! Integers and Booleans that are known: what shape arithmetic computes with.
 
-use blocktensor_graph::{Constant, ElementType, Integer, Value};
+use blocktensor::memory;
+use blocktensor_graph::{Constant, ElementType, Error, Integer, Result, Value};
+
+use crate::tensor::{CONSTANT, collect, filled};
 
 /// A constant of integers or Booleans, row-major; Booleans are 0 and 1.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Data {
     pub dims: Vec<usize>,
     pub values: Vec<i64>,
@@ -13,18 +16,20 @@ pub(crate) struct Data {
 
 impl Data {
     /// The data of a constant, unless it holds f32 numbers.
-    pub fn of(constant: &Constant) -> Option<Data> {
-        Some(match constant {
-            Constant::Int { of, dims, values } => {
-                Data { dims: dims.clone(), values: values.clone(), of: ElementType::Int(*of) }
+    pub fn of(constant: &Constant) -> Result<Option<Data>> {
+        let (values, of) = match constant {
+            Constant::Int { of, values, .. } => (collect(values.iter().copied())?, ElementType::Int(*of)),
+            Constant::Bool { values, .. } => {
+                (collect(values.iter().map(|&b| i64::from(b)))?, ElementType::Bool)
             }
-            Constant::Bool { dims, values } => Data {
-                dims: dims.clone(),
-                values: values.iter().map(|&b| i64::from(b)).collect(),
-                of: ElementType::Bool,
-            },
-            Constant::F32(_) => return None,
-        })
+            Constant::F32(_) => return Ok(None),
+        };
+        Ok(Some(Data { dims: constant.dims().to_vec(), values, of }))
+    }
+
+    /// A copy.
+    pub fn copy(&self) -> Result<Data> {
+        Ok(self.with(self.dims.clone(), collect(self.values.iter().copied())?))
     }
 
     /// Integers of 64 bits: sizes and indices.
@@ -60,9 +65,9 @@ impl Data {
     }
 
     /// A tensor of other sizes; for each axis of the result its stride in this one, and the place of its first element.
-    fn strided(&self, dims: &[usize], strides: &[isize], first: usize) -> Data {
+    fn strided(&self, dims: &[usize], strides: &[isize], first: usize) -> Result<Data> {
         let count = dims.iter().product();
-        let mut values = Vec::with_capacity(count);
+        let mut values = with_capacity(count)?;
         let mut index = vec![0usize; dims.len()];
         let mut at = first as isize;
         for _ in 0..count {
@@ -77,11 +82,11 @@ impl Data {
                 index[axis] = 0;
             }
         }
-        self.with(dims.to_vec(), values)
+        Ok(self.with(dims.to_vec(), values))
     }
 
     /// The axes in another order.
-    pub fn permute(&self, order: &[usize]) -> Data {
+    pub fn permute(&self, order: &[usize]) -> Result<Data> {
         let own = self.strides();
         let dims: Vec<usize> = order.iter().map(|&a| self.dims[a]).collect();
         let strides: Vec<isize> = order.iter().map(|&a| own[a] as isize).collect();
@@ -89,7 +94,7 @@ impl Data {
     }
 
     /// Repeated to sizes that the own ones broadcast to.
-    pub fn expand(&self, dims: &[usize]) -> Data {
+    pub fn expand(&self, dims: &[usize]) -> Result<Data> {
         let (own, missing) = (self.strides(), dims.len() - self.dims.len());
         let strides = (0..dims.len()).map(|i| match i.checked_sub(missing) {
             Some(axis) if self.dims[axis] != 1 => own[axis] as isize,
@@ -99,7 +104,7 @@ impl Data {
     }
 
     /// `count` elements of an axis, `step` apart.
-    pub fn range(&self, axis: usize, start: usize, count: usize, step: i64) -> Data {
+    pub fn range(&self, axis: usize, start: usize, count: usize, step: i64) -> Result<Data> {
         let own = self.strides();
         let mut dims = self.dims.clone();
         dims[axis] = count;
@@ -109,11 +114,11 @@ impl Data {
     }
 
     /// The elements at these indices of an axis, which becomes the axes of the indices.
-    pub fn select(&self, axis: usize, index: &[i64], index_dims: &[usize]) -> Data {
+    pub fn select(&self, axis: usize, index: &[i64], index_dims: &[usize]) -> Result<Data> {
         let inner: usize = self.dims[axis + 1..].iter().product();
         let outer: usize = self.dims[..axis].iter().product();
         let size = self.dims[axis];
-        let mut values = Vec::with_capacity(outer * index.len() * inner);
+        let mut values = with_capacity(outer * index.len() * inner)?;
         for o in 0..outer {
             for &i in index {
                 let from = (o * size + i as usize) * inner;
@@ -121,22 +126,22 @@ impl Data {
             }
         }
         let dims = self.dims[..axis].iter().chain(index_dims).chain(&self.dims[axis + 1..]).copied();
-        self.with(dims.collect(), values)
+        Ok(self.with(dims.collect(), values))
     }
 
     /// Tensors one after another along an axis.
-    pub fn concat(list: &[Data], axis: usize) -> Option<Data> {
-        let first = list.first()?;
+    pub fn concat(list: &[Data], axis: usize) -> Result<Option<Data>> {
+        let Some(first) = list.first() else { return Ok(None) };
         let agrees = |d: &Data| {
             d.dims.len() == first.dims.len()
                 && (0..d.dims.len()).all(|i| i == axis || d.dims[i] == first.dims[i])
         };
         if !list.iter().all(agrees) {
-            return None;
+            return Ok(None);
         }
         let inner: usize = first.dims[axis + 1..].iter().product();
         let outer: usize = first.dims[..axis].iter().product();
-        let mut values = Vec::new();
+        let mut values = with_capacity(list.iter().map(|d| d.values.len()).sum())?;
         for o in 0..outer {
             for d in list {
                 let piece = d.dims[axis] * inner;
@@ -145,14 +150,14 @@ impl Data {
         }
         let mut dims = first.dims.clone();
         dims[axis] = list.iter().map(|d| d.dims[axis]).sum();
-        Some(first.with(dims, values))
+        Ok(Some(first.with(dims, values)))
     }
 
     /// Folds axes, which stay with size 1.
-    pub fn reduce(&self, axes: &[usize], start: i64, combine: impl Fn(i64, i64) -> i64) -> Data {
+    pub fn reduce(&self, axes: &[usize], start: i64, combine: impl Fn(i64, i64) -> i64) -> Result<Data> {
         let dims: Vec<usize> =
             self.dims.iter().enumerate().map(|(i, &d)| if axes.contains(&i) { 1 } else { d }).collect();
-        let mut result = self.with(dims.clone(), vec![start; dims.iter().product()]);
+        let mut result = self.with(dims.clone(), filled(dims.iter().product(), start)?);
         let strides = result.strides();
         let own = self.strides();
         for (at, &value) in self.values.iter().enumerate() {
@@ -162,18 +167,25 @@ impl Data {
                 .sum();
             result.values[place] = combine(result.values[place], value);
         }
-        result
+        Ok(result)
     }
 }
 
-impl From<Data> for Value {
-    fn from(data: Data) -> Value {
+impl TryFrom<Data> for Value {
+    type Error = Error;
+
+    fn try_from(data: Data) -> Result<Value> {
         let Data { dims, values, of } = data;
-        match of {
+        Ok(match of {
             ElementType::Int(of) => Constant::Int { of, dims, values }.into(),
-            _ => Constant::Bool { dims, values: values.into_iter().map(|v| v != 0).collect() }.into(),
-        }
+            _ => Constant::Bool { dims, values: collect(values.into_iter().map(|v| v != 0))? }.into(),
+        })
     }
+}
+
+/// An empty list with room for this many elements.
+fn with_capacity(count: usize) -> Result<Vec<i64>> {
+    Ok(memory::try_with_capacity(CONSTANT, count)?)
 }
 
 #[cfg(test)]
@@ -187,12 +199,13 @@ mod tests {
     #[test]
     fn elements_move_as_in_tensors() {
         let x = data(&[2, 3], &[1, 2, 3, 4, 5, 6]);
-        assert_eq!(x.permute(&[1, 0]), data(&[3, 2], &[1, 4, 2, 5, 3, 6]));
-        assert_eq!(x.range(1, 2, 2, -2), data(&[2, 2], &[3, 1, 6, 4]));
-        assert_eq!(x.select(1, &[2, 0], &[2, 1]), data(&[2, 2, 1], &[3, 1, 6, 4]));
-        assert_eq!(data(&[3, 1], &[1, 2, 3]).expand(&[2, 3, 2]).values, [1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3]);
-        assert_eq!(x.reduce(&[0], 0, |a, b| a + b), data(&[1, 3], &[5, 7, 9]));
-        let joined = Data::concat(&[x.clone(), data(&[2, 1], &[7, 8])], 1);
+        assert_eq!(x.permute(&[1, 0]).unwrap(), data(&[3, 2], &[1, 4, 2, 5, 3, 6]));
+        assert_eq!(x.range(1, 2, 2, -2).unwrap(), data(&[2, 2], &[3, 1, 6, 4]));
+        assert_eq!(x.select(1, &[2, 0], &[2, 1]).unwrap(), data(&[2, 2, 1], &[3, 1, 6, 4]));
+        let repeated = data(&[3, 1], &[1, 2, 3]).expand(&[2, 3, 2]).unwrap();
+        assert_eq!(repeated.values, [1, 1, 2, 2, 3, 3, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(x.reduce(&[0], 0, |a, b| a + b).unwrap(), data(&[1, 3], &[5, 7, 9]));
+        let joined = Data::concat(&[x.copy().unwrap(), data(&[2, 1], &[7, 8])], 1).unwrap();
         assert_eq!(joined, Some(data(&[2, 4], &[1, 2, 3, 7, 4, 5, 6, 8])));
     }
 }

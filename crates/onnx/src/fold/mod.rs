@@ -8,6 +8,7 @@ use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
 use crate::node::OnnxNode;
 use crate::ops;
+use crate::tensor::collect;
 use data::Data;
 
 /// The outputs of the node, if its inputs are known and it is one of the ops of shape arithmetic.
@@ -22,24 +23,24 @@ pub(crate) fn evaluate(
     if node.op_type() == "NonZero" {
         return inputs.first().and_then(Option::as_ref).map(non_zero).transpose();
     }
-    let list: Vec<Option<Data>> =
-        inputs.iter().map(|v| v.as_ref().and_then(|v| v.constant()).and_then(Data::of)).collect();
+    let constants = inputs.iter().flatten().filter_map(Value::constant);
     // An input that is there and holds f32 numbers is not for integers.
-    let all: Option<Vec<Data>> =
-        inputs.iter().zip(&list).filter(|(given, _)| given.is_some()).map(|(_, data)| data.clone()).collect();
-    let Some(all) = all.filter(|all| !all.is_empty()) else {
+    let Some(all) = constants.map(Data::of).collect::<Result<Option<Vec<Data>>>>()? else {
         return Ok(None);
     };
+    if all.is_empty() {
+        return Ok(None);
+    }
     let (first, second) = (&all[0], all.get(1));
     let one = |data: Data| Ok(Some(vec![fitting(data, cx)?]));
     match (node.op_type(), second) {
         ("Where", Some(a)) if all.len() == 3 => {
             let both = zip(a, &all[2], cx, |x, _| x)?;
             let dims = zip(first, &both, cx, |x, _| x)?.dims;
-            let (c, a, b) = (first.expand(&dims), a.expand(&dims), all[2].expand(&dims));
+            let (c, a, b) = (first.expand(&dims)?, a.expand(&dims)?, all[2].expand(&dims)?);
             let values =
                 (0..c.values.len()).map(|i| if c.values[i] != 0 { a.values[i] } else { b.values[i] });
-            one(a.with(dims, values.collect()))
+            one(a.with(dims, collect(values)?))
         }
         ("Gather", Some(index)) => {
             let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
@@ -52,23 +53,22 @@ pub(crate) fn evaluate(
                     "export the model again",
                 ));
             }
-            let index_values: Vec<i64> =
-                index.values.iter().map(|&i| if i < 0 { i + n } else { i }).collect();
+            let index_values = collect(index.values.iter().map(|&i| if i < 0 { i + n } else { i }))?;
             let others = first.dims[..axis].iter().chain(&first.dims[axis + 1..]);
             check_count(&others.chain(&index.dims).copied().collect::<Vec<_>>(), cx)?;
-            one(first.select(axis, &index_values, &index.dims))
+            one(first.select(axis, &index_values, &index.dims)?)
         }
         ("Slice", Some(_)) => {
-            let mut y = first.clone();
+            let mut y = first.copy()?;
             for r in ops::slice::ranges(inputs, &first.dims, cx)? {
-                y = y.range(r.axis, r.start, r.count, r.step);
+                y = y.range(r.axis, r.start, r.count, r.step)?;
             }
             one(y)
         }
         ("Concat", _) => {
             let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
             check_count(&[all.iter().map(|data| data.values.len()).sum()], cx)?;
-            match Data::concat(&all, axis) {
+            match Data::concat(&all, axis)? {
                 Some(y) => one(y),
                 None => Err(cx.invalid(
                     "inputs",
@@ -83,11 +83,11 @@ pub(crate) fn evaluate(
             let mut start = 0;
             let pieces = ops::slice::pieces(node, inputs, first.dims[axis], cx)?.into_iter().map(|count| {
                 start += count;
-                first.range(axis, start - count, count, 1).into()
+                first.range(axis, start - count, count, 1)?.try_into()
             });
-            Ok(Some(pieces.collect()))
+            Ok(Some(pieces.collect::<Result<_>>()?))
         }
-        ("Transpose", _) => one(first.permute(&ops::shape::order(node, first.dims.len(), cx)?)),
+        ("Transpose", _) => one(first.permute(&ops::shape::order(node, first.dims.len(), cx)?)?),
         ("Expand", Some(shape)) => {
             let shape = ops::dims_of(&shape.values, cx)?;
             let Some(dims) = ops::broadcast_dims(&first.dims, &shape) else {
@@ -95,56 +95,57 @@ pub(crate) fn evaluate(
                 return Err(cx.invalid("shape", got, "the sizes broadcast", "correct the shape"));
             };
             check_count(&dims, cx)?;
-            one(first.expand(&dims))
+            one(first.expand(&dims)?)
         }
         ("Tile", Some(repeats)) if repeats.values.len() == first.dims.len() => {
             let repeats = ops::dims_of(&repeats.values, cx)?;
-            let mut y = first.clone();
+            let mut y = first.copy()?;
             for (axis, &count) in repeats.iter().enumerate() {
                 let mut dims = y.dims.clone();
                 dims[axis] = dims[axis].saturating_mul(count);
                 check_count(&dims, cx)?;
-                let index: Vec<i64> = (0..dims[axis]).map(|i| (i % y.dims[axis].max(1)) as i64).collect();
-                y = y.select(axis, &index, &[index.len()]);
+                let index = collect((0..dims[axis]).map(|i| (i % y.dims[axis].max(1)) as i64))?;
+                y = y.select(axis, &index, &[index.len()])?;
             }
             one(y)
         }
         ("ReduceSum" | "ReduceProd" | "ReduceMax" | "ReduceMin", _) => {
             let Some(axes) = ops::reduce::reduced_axes(node, inputs, first.dims.len(), cx)? else {
-                return one(first.clone());
+                return one(first.copy()?);
             };
             let y = match node.op_type() {
                 "ReduceSum" => first.reduce(&axes, 0, i64::wrapping_add),
                 "ReduceProd" => first.reduce(&axes, 1, i64::wrapping_mul),
                 "ReduceMax" => first.reduce(&axes, i64::MIN, i64::max),
                 _ => first.reduce(&axes, i64::MAX, i64::min),
-            };
+            }?;
             let dims = ops::reduce::kept_dims(&first.dims, &axes, node.int("keepdims").unwrap_or(1) != 0);
             one(Data { dims, ..y })
         }
         ("CumSum", Some(axis)) if axis.values.len() == 1 => {
             let axis = ops::axis_of(axis.values[0], first.dims.len(), cx)?;
             let is_set = |name: &str| node.int(name).unwrap_or(0) != 0;
-            one(cumsum(first, axis, is_set("exclusive"), is_set("reverse")))
+            one(cumsum(first, axis, is_set("exclusive"), is_set("reverse"))?)
         }
         ("Clip", _) => {
             let bound = |i: usize, none: i64| {
-                list.get(i).and_then(Option::as_ref).and_then(|d| d.values.first().copied()).unwrap_or(none)
+                let given = inputs.get(i).and_then(Option::as_ref).and_then(|v| v.ints()?.first().copied());
+                given.unwrap_or(none)
             };
             let (min, max) = (bound(1, i64::MIN), bound(2, i64::MAX));
-            one(map(first, |v| v.max(min).min(max)))
+            one(map(first, |v| v.max(min).min(max))?)
         }
-        ("Neg", None) => one(map(first, i64::wrapping_neg)),
-        ("Abs", None) => one(map(first, i64::wrapping_abs)),
-        ("Sign", None) => one(map(first, i64::signum)),
-        ("Not", None) => one(map(first, |v| i64::from(v == 0))),
+        ("Neg", None) => one(map(first, i64::wrapping_neg)?),
+        ("Abs", None) => one(map(first, i64::wrapping_abs)?),
+        ("Sign", None) => one(map(first, i64::signum)?),
+        ("Not", None) => one(map(first, |v| i64::from(v == 0))?),
         ("Min" | "Max" | "Sum", _) => {
             let combine = match node.op_type() {
                 "Min" => i64::min,
                 "Max" => i64::max,
                 _ => i64::wrapping_add,
             };
-            let mut y = first.clone();
+            let mut y = first.copy()?;
             for next in &all[1..] {
                 y = zip(&y, next, cx, combine)?;
             }
@@ -211,14 +212,15 @@ fn power(x: i64, exponent: i64) -> i64 {
 
 /// A result in its type.
 pub(crate) fn fitting(data: Data, cx: &Expansion<'_>) -> Result<Value> {
-    data.wrapped().map(Value::from).ok_or_else(|| {
+    let wrapped = data.wrapped().ok_or_else(|| {
         let rule = "integers are read and computed as i64";
         cx.invalid("result", "a u64 of 2^63 or more", rule, "use smaller numbers")
-    })
+    });
+    wrapped?.try_into()
 }
 
-fn map(x: &Data, function: impl Fn(i64) -> i64) -> Data {
-    x.with(x.dims.clone(), x.values.iter().map(|&v| function(v)).collect())
+fn map(x: &Data, function: impl Fn(i64) -> i64) -> Result<Data> {
+    Ok(x.with(x.dims.clone(), collect(x.values.iter().map(|&v| function(v)))?))
 }
 
 fn zip(a: &Data, b: &Data, cx: &Expansion<'_>, function: impl Fn(i64, i64) -> i64) -> Result<Data> {
@@ -227,9 +229,9 @@ fn zip(a: &Data, b: &Data, cx: &Expansion<'_>, function: impl Fn(i64, i64) -> i6
         return Err(cx.invalid("operands", got, "they broadcast", "correct the shapes"));
     };
     check_count(&dims, cx)?;
-    let (left, right) = (a.expand(&dims), b.expand(&dims));
+    let (left, right) = (a.expand(&dims)?, b.expand(&dims)?);
     let values = left.values.iter().zip(&right.values).map(|(&x, &y)| function(x, y));
-    Ok(a.with(dims, values.collect()))
+    Ok(a.with(dims, collect(values)?))
 }
 
 /// Limits the memory of constants that a few bytes of a file describe.
@@ -242,9 +244,9 @@ fn check_count(dims: &[usize], cx: &Expansion<'_>) -> Result<()> {
     Err(cx.invalid("shape", format!("{dims:?}"), &rule, "store the tensor in the file"))
 }
 
-fn cumsum(x: &Data, axis: usize, exclusive: bool, reverse: bool) -> Data {
+fn cumsum(x: &Data, axis: usize, exclusive: bool, reverse: bool) -> Result<Data> {
     let (inner, size) = (x.dims[axis + 1..].iter().product::<usize>(), x.dims[axis]);
-    let mut y = x.clone();
+    let mut y = x.copy()?;
     for line in 0..x.values.len().checked_div(size).unwrap_or(0) {
         let start = line / inner * inner * size + line % inner;
         let mut sum = 0i64;
@@ -255,7 +257,7 @@ fn cumsum(x: &Data, axis: usize, exclusive: bool, reverse: bool) -> Data {
             sum = sum.wrapping_add(value);
         }
     }
-    y
+    Ok(y)
 }
 
 /// The indices of the elements that are not zero: a row for each axis.
@@ -264,12 +266,12 @@ fn non_zero(x: &Value) -> Result<Vec<Value>> {
         return Ok(vec![]);
     };
     let dims = constant.dims().to_vec();
-    let places: Vec<usize> =
-        constant.to_f64()?.iter().enumerate().filter(|(_, v)| **v != 0.0).map(|(i, _)| i).collect();
-    let mut values = Vec::with_capacity(dims.len() * places.len());
-    for axis in 0..dims.len() {
-        let stride: usize = dims[axis + 1..].iter().product();
-        values.extend(places.iter().map(|p| (p / stride % dims[axis]) as i64));
-    }
-    Ok(vec![Data::of_sizes(vec![dims.len(), places.len()], values).into()])
+    let numbers = constant.to_f64()?;
+    let places = collect(numbers.iter().enumerate().filter(|(_, v)| **v != 0.0).map(|(i, _)| i))?;
+    let values = (0..dims.len()).flat_map(|axis| {
+        let (stride, size) = (dims[axis + 1..].iter().product::<usize>(), dims[axis]);
+        places.iter().map(move |p| (p / stride % size) as i64)
+    });
+    let values = collect(values)?;
+    Ok(vec![Data::of_sizes(vec![dims.len(), places.len()], values).try_into()?])
 }

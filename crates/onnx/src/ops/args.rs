@@ -2,6 +2,8 @@
 
 use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
 
+use crate::tensor::collect;
+
 /// Input `i`, which every node has.
 pub(super) fn input<'a>(inputs: &'a [Option<Value>], i: usize, cx: &Expansion<'_>) -> Result<&'a Value> {
     maybe(inputs, i).ok_or_else(|| {
@@ -37,7 +39,7 @@ pub(super) fn floats<'a>(x: &'a Value, cx: &Expansion<'_>) -> Result<&'a Value> 
 /// The integers of a value, which must be constant.
 pub(crate) fn int_list(x: &Value, what: &str, cx: &Expansion<'_>) -> Result<Vec<i64>> {
     match x.ints() {
-        Some(list) => Ok(list.to_vec()),
+        Some(list) => Ok(collect(list.iter().copied())?),
         None => Err(cx.unsupported(format!("{what} that depend on the values of an input"))),
     }
 }
@@ -52,7 +54,7 @@ pub(super) fn ints_of(
 ) -> Result<Option<Vec<i64>>> {
     match maybe(inputs, i) {
         Some(x) => int_list(x, what, cx).map(Some),
-        None => Ok(attribute.map(<[i64]>::to_vec)),
+        None => Ok(attribute.map(|list| collect(list.iter().copied())).transpose()?),
     }
 }
 

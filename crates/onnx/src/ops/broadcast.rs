@@ -6,6 +6,7 @@ use super::args::{broadcast_dims, float_input, floats, input, scalar};
 use super::{Op, build, op};
 use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[
     op("Add", two_operands, &[]),
@@ -157,8 +158,7 @@ fn power(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
     let (x, exponent) = (float_input(inputs, 0, cx)?, input(inputs, 1, cx)?);
     let exponent = match exponent.constant() {
         Some(c) if c.element_type() != ElementType::F32 => {
-            let values: Vec<f32> = c.to_f64()?.into_iter().map(|v| v as f32).collect();
-            build::constant(&values, c.dims())?
+            build::constant(&collect(c.to_f64()?.into_iter().map(|v| v as f32))?, c.dims())?
         }
         _ => exponent.clone(),
     };

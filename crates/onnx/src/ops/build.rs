@@ -3,6 +3,9 @@
 use blocktensor::StridedTensor;
 use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Param, Result, Value};
 
+use crate::fold::data::Data;
+use crate::tensor::collect;
+
 /// Sizes or axes as a parameter.
 pub(super) fn list(values: &[usize]) -> Param {
     values.iter().map(|&v| v as i64).collect::<Vec<_>>().into()
@@ -59,9 +62,10 @@ pub(super) fn permute(cx: &mut Expansion<'_>, x: &Value, axes: &[usize]) -> Resu
         return Ok(x.clone());
     }
     match x.constant() {
-        Some(c) if c.element_type() != ElementType::F32 => {
-            Ok(crate::fold::data::Data::of(c).map_or_else(|| x.clone(), |d| d.permute(axes).into()))
-        }
+        Some(c) if c.element_type() != ElementType::F32 => match Data::of(c)? {
+            Some(data) => data.permute(axes)?.try_into(),
+            None => Ok(x.clone()),
+        },
         _ => cx.op("permute", &[("x", x)], &[("axes", list(axes))]),
     }
 }
@@ -130,8 +134,7 @@ pub(super) fn as_numbers(cx: &mut Expansion<'_>, x: &Value) -> Result<Value> {
         return super::args::floats(x, cx).cloned();
     }
     if let Some(c) = x.constant() {
-        let values: Vec<f32> = c.to_f64()?.into_iter().map(|v| v as f32).collect();
-        return constant(&values, x.dims());
+        return constant(&collect(c.to_f64()?.into_iter().map(|v| v as f32))?, x.dims());
     }
     let dims = vec![1; x.rank()];
     let (one, zero) = (constant(&[1.0], &dims)?, constant(&[0.0], &dims)?);

@@ -1,5 +1,7 @@
 //! Ops that make constants or change the type of elements.
 
+use std::sync::Arc;
+
 use blocktensor::{MemoryFormat, StridedTensor};
 use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Result, Value};
 use rten_onnx::onnx::DataType;
@@ -10,6 +12,7 @@ use crate::declared;
 use crate::fold::{self, data::Data};
 use crate::integers::{self, Function};
 use crate::node::{Attribute, Kind, OnnxNode};
+use crate::tensor::{self, collect};
 
 pub(super) const OPS: &[Op] = &[
     op("Cast", cast, &[("round_mode", Kind::Str), ("saturate", Kind::Int), ("to", Kind::Int)]),
@@ -82,19 +85,16 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
     };
     let dims = x.dims().to_vec();
     if let (ElementType::Int(_), Some(values)) = (to, constant.as_ints()) {
-        return Ok(vec![fold::fitting(Data { dims, values: values.to_vec(), of: to }, cx)?]);
+        return Ok(vec![fold::fitting(Data { dims, values: collect(values.iter().copied())?, of: to }, cx)?]);
     }
     let values = constant.to_f64()?;
     Ok(vec![match to {
-        ElementType::F32 => {
-            let values: Vec<f32> = values.into_iter().map(|v| v as f32).collect();
-            build::constant(&values, &dims)?
-        }
+        ElementType::F32 => build::constant(&collect(values.into_iter().map(|v| v as f32))?, &dims)?,
         ElementType::Int(_) => {
-            fold::fitting(Data { dims, values: values.into_iter().map(|v| v as i64).collect(), of: to }, cx)?
+            fold::fitting(Data { dims, values: collect(values.into_iter().map(|v| v as i64))?, of: to }, cx)?
         }
         ElementType::Bool => {
-            Constant::Bool { dims, values: values.into_iter().map(|v| v != 0.0).collect() }.into()
+            Constant::Bool { dims, values: collect(values.into_iter().map(|v| v != 0.0))? }.into()
         }
     }])
 }
@@ -105,11 +105,11 @@ fn constant(node: &OnnxNode, _: &[Option<Value>], cx: &mut Expansion<'_>) -> Res
         return Err(cx.invalid("value", got, "it has exactly one", "export the model again"));
     };
     Ok(vec![match value {
-        Attribute::Tensor(constant) => Constant::clone(constant).into(),
+        Attribute::Tensor(constant) => Arc::clone(constant).into(),
         Attribute::Float(v) => build::constant(&[*v], &[])?,
         Attribute::Floats(v) => build::constant(v, &[v.len()])?,
         Attribute::Int(v) => Constant::int(*v).into(),
-        Attribute::Ints(v) => Constant::ints(v).into(),
+        Attribute::Ints(v) => build::ints(collect(v.iter().copied())?, &[v.len()]),
         other => return Err(cx.unsupported(format!("the constant {other}"))),
     }])
 }
@@ -126,10 +126,10 @@ fn constant_of_shape(
     Ok(vec![match node.tensor("value") {
         None => filled(0.0, &dims)?,
         Some(Constant::Int { of, values, .. }) if values.len() == 1 => {
-            Constant::Int { of: *of, dims, values: vec![values[0]; count] }.into()
+            Constant::Int { of: *of, dims, values: tensor::filled(count, values[0])? }.into()
         }
         Some(Constant::Bool { values, .. }) if values.len() == 1 => {
-            Constant::Bool { dims, values: vec![values[0]; count] }.into()
+            Constant::Bool { dims, values: tensor::filled(count, values[0])? }.into()
         }
         Some(Constant::F32(t)) if t.numel() == 1 => {
             filled(t.to_vec::<f32>()?.first().copied().unwrap_or(0.0), &dims)?
@@ -157,13 +157,12 @@ fn eye_like(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -
     let dims = vec![rows, columns];
     Ok(vec![match of {
         ElementType::F32 => {
-            let values: Vec<f32> = cells.map(|i| if is_one(i) { 1.0 } else { 0.0 }).collect();
-            build::constant(&values, &dims)?
+            build::constant(&collect(cells.map(|i| if is_one(i) { 1.0 } else { 0.0 }))?, &dims)?
         }
         ElementType::Int(of) => {
-            Constant::Int { of, dims, values: cells.map(|i| i64::from(is_one(i))).collect() }.into()
+            Constant::Int { of, dims, values: collect(cells.map(|i| i64::from(is_one(i))))? }.into()
         }
-        ElementType::Bool => Constant::Bool { dims, values: cells.map(is_one).collect() }.into(),
+        ElementType::Bool => Constant::Bool { dims, values: collect(cells.map(is_one))? }.into(),
     }])
 }
 
@@ -189,13 +188,13 @@ fn range(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
     check_constant(&[count], start_value.element_type(), cx)?;
     Ok(vec![match start_value.element_type() {
         ElementType::F32 => {
-            let values: Vec<f32> = (0..count).map(|i| (start + i as f64 * step) as f32).collect();
+            let values = collect((0..count).map(|i| (start + i as f64 * step) as f32))?;
             build::constant(&values, &[count])?
         }
         of => {
             let value = |i: usize| (start as i64).wrapping_add((i as i64).wrapping_mul(step as i64));
             let of = if let ElementType::Int(of) = of { of } else { Integer::I64 };
-            Constant::Int { of, dims: vec![count], values: (0..count).map(value).collect() }.into()
+            Constant::Int { of, dims: vec![count], values: collect((0..count).map(value))? }.into()
         }
     }])
 }

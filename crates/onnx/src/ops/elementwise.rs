@@ -5,6 +5,7 @@ use blocktensor_graph::{ElementType, Expansion, Result, Value};
 use super::args::{float_input, maybe, scalar};
 use super::{Op, broadcast, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::filled;
 
 const ALPHA: &[(&str, Kind)] = &[("alpha", Kind::Float)];
 
@@ -72,7 +73,7 @@ fn dropout(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) ->
     }
     super::check_constant(x.dims(), ElementType::Bool, cx)?;
     // Before version 12 the mask is that of training, and without training nothing is in it.
-    let mask = vec![node.version() >= 12; x.numel()];
+    let mask = filled(x.numel(), node.version() >= 12)?;
     let mask = blocktensor_graph::Constant::Bool { dims: x.dims().to_vec(), values: mask };
     Ok(vec![x.clone(), mask.into()])
 }

@@ -1,11 +1,13 @@
 //! Selection of elements by indices.
 
+use blocktensor::memory;
 use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
 
 use super::args::{axis_of, float_input, input};
 use super::{Op, build, op};
 use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::{CONSTANT, collect_results};
 
 const AXIS: &[(&str, Kind)] = &[("axis", Kind::Int)];
 
@@ -31,7 +33,7 @@ pub(crate) fn indices(x: &Value, size: usize, cx: &mut Expansion<'_>) -> Result<
         }
         Err(cx.invalid("indices", i, &format!("the axis has {size} elements"), "export the model again"))
     });
-    Ok(build::ints(wrapped.collect::<Result<Vec<_>>>()?, x.dims()))
+    Ok(build::ints(collect_results(wrapped)?, x.dims()))
 }
 
 fn gather(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -102,7 +104,7 @@ pub(super) fn flat_places(
     let cells: usize = indexed.iter().product();
     let rows = outer.iter().product::<usize>();
     let each = rows.checked_div(batches).unwrap_or(0);
-    let mut places = Vec::with_capacity(rows);
+    let mut places = memory::try_with_capacity(CONSTANT, rows)?;
     for row in 0..rows {
         let mut place = 0;
         for (k, &size) in indexed.iter().enumerate() {

@@ -5,6 +5,7 @@ use blocktensor_graph::{Expansion, Result, Value};
 use super::args::{axes_of, float_input, ints_of, maybe, number};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[op("Pad", pad, &[("mode", Kind::Str)])];
 
@@ -64,8 +65,7 @@ fn wrap(cx: &mut Expansion<'_>, x: &Value, before: &[usize], after: &[usize]) ->
             ));
         }
         let first = size - before[axis] % size;
-        let index =
-            (0..before[axis] + size + after[axis]).map(|i| ((first + i) % size) as i64).collect::<Vec<_>>();
+        let index = collect((0..before[axis] + size + after[axis]).map(|i| ((first + i) % size) as i64))?;
         let count = index.len();
         y = build::index_select(cx, &y, axis, &build::ints(index, &[count]))?;
     }

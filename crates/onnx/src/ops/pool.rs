@@ -7,6 +7,7 @@ use super::conv::{AutoPad, Window};
 use super::{Op, build, op};
 use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[
     op(
@@ -123,7 +124,7 @@ impl Pool {
     }
 
     /// For each result element along an axis, the elements of its window that count.
-    fn counts(&self, axis: usize, with_pads: bool) -> Vec<usize> {
+    fn counts(&self, axis: usize, with_pads: bool) -> Result<Vec<usize>> {
         let w = &self.window;
         let (begin, end) = if with_pads {
             (0, w.before[axis] + self.sizes[axis] + w.after[axis])
@@ -131,7 +132,7 @@ impl Pool {
             (w.before[axis], w.before[axis] + self.sizes[axis])
         };
         let taps = |i: usize| (0..w.kernel[axis]).map(move |k| i * w.strides[axis] + k * w.dilations[axis]);
-        (0..self.output[axis]).map(|i| taps(i).filter(|t| (begin..end).contains(t)).count()).collect()
+        Ok(collect((0..self.output[axis]).map(|i| taps(i).filter(|t| (begin..end).contains(t)).count()))?)
     }
 
     /// For each result pixel, a number made of the counts of its axes, with sizes [1, 1, ...].
@@ -148,11 +149,11 @@ impl Pool {
         }
         let mut table = vec![1usize];
         for axis in 0..self.sizes.len() {
-            let counts = self.counts(axis, with_pads);
-            table = table.iter().flat_map(|&t| counts.iter().map(move |c| t * c)).collect();
+            let counts = self.counts(axis, with_pads)?;
+            table = collect(table.iter().flat_map(|&t| counts.iter().map(move |c| t * c)))?;
         }
         let dims = [1, 1].iter().chain(&self.output).copied().collect();
-        Ok((table.into_iter().map(number).collect(), dims))
+        Ok((collect(table.into_iter().map(number))?, dims))
     }
 
     /// The sum of each window, with zeros as padding.
@@ -202,8 +203,7 @@ fn with_indices(node: &OnnxNode, x: &Value, pool: &Pool, cx: &mut Expansion<'_>)
     }
     let is_column_major = node.int("storage_order").unwrap_or(0) == 1;
     // For each element of a window: its pixel, or the one after the last for padding; and the pixel as ONNX counts it.
-    let mut source = Vec::with_capacity(results * taps);
-    for element in 0..results * taps {
+    let source = (0..results * taps).map(|element| {
         let (mut result, mut tap) = (element / taps, element % taps);
         let (mut pixel, mut stride, mut counted, mut inside) = (0, 1, 0, true);
         for axis in (0..spatial).rev() {
@@ -217,22 +217,23 @@ fn with_indices(node: &OnnxNode, x: &Value, pool: &Pool, cx: &mut Expansion<'_>)
             pixel += at * stride;
             stride *= pool.sizes[axis];
         }
-        source.push(if inside { (pixel, counted) } else { (pixels, 0) });
-    }
+        if inside { (pixel, counted) } else { (pixels, 0) }
+    });
+    let source = collect(source)?;
     let rows = images * results;
     let flat = cx.reshape(x, &[images, pixels])?;
     let flat = build::pad(cx, &flat, &[0, 0], &[0, 1], "constant", f32::NEG_INFINITY)?;
-    let index = build::ints(source.iter().map(|(pixel, _)| *pixel as i64).collect(), &[source.len()]);
+    let index = build::ints(collect(source.iter().map(|(pixel, _)| *pixel as i64))?, &[source.len()]);
     let windows = build::index_select(cx, &flat, 1, &index)?;
     let windows = cx.reshape(&windows, &[rows, taps])?;
     let largest = build::reduce(cx, "amax", &windows, &[1], false)?;
     let tap =
         cx.op("argmax", &[("x", &windows)], &[("axis", build::list(&[1])), ("keepdim", false.into())])?;
-    let starts = build::ints((0..rows).map(|row| (row * taps) as i64).collect(), &[rows]);
+    let starts = build::ints(collect((0..rows).map(|row| (row * taps) as i64))?, &[rows]);
     let place = integers::add(cx, Function::Add, &[&tap, &starts])?;
     let table = (0..images)
         .flat_map(|image| source.iter().map(move |(_, counted)| (image * pixels + counted) as i64));
-    let table = build::ints(table.collect(), &[rows * taps]);
+    let table = build::ints(collect(table)?, &[rows * taps]);
     let index = build::index_select(cx, &table, 0, &place)?;
     let dims: Vec<usize> = x.dims()[..2].iter().chain(&pool.output).copied().collect();
     Ok(vec![cx.reshape(&largest, &dims)?, cx.reshape(&index, &dims)?])

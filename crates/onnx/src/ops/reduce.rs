@@ -5,6 +5,7 @@ use blocktensor_graph::{ElementType, Expansion, Result, Value};
 use super::args::{axes_of, axis_of, float_input, input, ints_of};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::collect;
 
 const REDUCE: &[(&str, Kind)] =
     &[("axes", Kind::Ints), ("keepdims", Kind::Int), ("noop_with_empty_axes", Kind::Int)];
@@ -156,7 +157,7 @@ fn arg_extreme(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>
     }
     // Index i of the flipped axis is index size - 1 - i.
     let size = x.dims()[axis];
-    let mirrored = build::ints((0..size as i64).rev().collect(), &[size]);
+    let mirrored = build::ints(collect((0..size as i64).rev())?, &[size]);
     let flat = cx.reshape(&index, &[index.numel()])?;
     let flat = build::index_select(cx, &mirrored, 0, &flat)?;
     Ok(vec![cx.reshape(&flat, index.dims())?])

@@ -1,10 +1,12 @@
 //! `Resize` and `Upsample`.
 
+use blocktensor::memory;
 use blocktensor_graph::{Expansion, Result, Value};
 
 use super::args::{axes_of, float_input, int_list, maybe};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::{CONSTANT, collect, filled};
 
 pub(super) const OPS: &[Op] = &[
     op(
@@ -200,7 +202,7 @@ fn resample(cx: &mut Expansion<'_>, x: &Value, plan: &[Axis], rule: &Rule) -> Re
     for a in &plan {
         let taps = taps(a, rule, cx)?;
         if taps.iter().any(|(_, weights)| weights.is_empty()) {
-            outside.push((a.axis, taps.iter().map(|(_, w)| w.is_empty()).collect::<Vec<bool>>()));
+            outside.push((a.axis, collect(taps.iter().map(|(_, w)| w.is_empty()))?));
         }
         y = along_axis(cx, &y, a, &taps)?;
     }
@@ -317,7 +319,10 @@ fn taps(a: &Axis, rule: &Rule, cx: &Expansion<'_>) -> Result<Taps> {
         return Err(cx.unsupported(format!("{} to {} elements along axis {}", a.size, a.output, a.axis)));
     }
     let last = a.size as i64 - 1;
-    let (mut list, mut count) = (Vec::with_capacity(a.output), 0);
+    // Each result element has a list of its own.
+    let reach = if rule.antialias { 2.0 / a.scale.min(1.0) } else { 2.0 };
+    memory::require(CONSTANT, ((2.0 * reach + 8.0) * 8.0 * a.output as f64) as usize)?;
+    let (mut list, mut count) = (memory::try_with_capacity(CONSTANT, a.output)?, 0);
     for i in 0..a.output {
         let x = match rule.mode.as_str() {
             "nearest" => nearest_coordinate(a, rule, i, cx)?,
@@ -392,31 +397,29 @@ fn wide(x: f64, scale: f64, radius: f64, filter: impl Fn(f64) -> f64) -> (i64, V
 fn along_axis(cx: &mut Expansion<'_>, x: &Value, a: &Axis, taps: &Taps) -> Result<Value> {
     let last = a.size as i64 - 1;
     if taps.iter().all(|(_, w)| w.is_empty() || w[..] == [1.0]) {
-        let index: Vec<i64> = taps.iter().map(|(first, _)| (*first).clamp(0, last)).collect();
+        let index = collect(taps.iter().map(|(first, _)| (*first).clamp(0, last)))?;
         let count = index.len();
         return build::index_select(cx, x, a.axis, &build::ints(index, &[count]));
     }
     super::check_generated(a.size.checked_mul(a.output), cx)?;
     // Rows are source indices, columns result indices.
-    let mut matrix = vec![0f64; a.size * a.output];
+    let mut matrix = filled(a.size * a.output, 0f64)?;
     for (column, (first, weights)) in taps.iter().enumerate() {
         for (k, w) in weights.iter().enumerate() {
             let row = (first + k as i64).clamp(0, last) as usize;
             matrix[row * a.output + column] += w;
         }
     }
-    let matrix: Vec<f32> = matrix.into_iter().map(|w| w as f32).collect();
+    let matrix = collect(matrix.into_iter().map(|w| w as f32))?;
     let end = x.rank() - 1;
     if a.axis == end {
         let weights = build::constant(&matrix, &[a.size, a.output])?;
         return build::binary(cx, "matmul", x, &weights);
     }
     // [outer, size, inner]: the transposed matrix from the left.
-    let transposed: Vec<f32> = (0..a.output)
-        .flat_map(|c| (0..a.size).map(move |r| (r, c)))
-        .map(|(r, c)| matrix[r * a.output + c])
-        .collect();
-    let weights = build::constant(&transposed, &[a.output, a.size])?;
+    let transposed =
+        (0..a.output).flat_map(|c| (0..a.size).map(move |r| (r, c))).map(|(r, c)| matrix[r * a.output + c]);
+    let weights = build::constant(&collect(transposed)?, &[a.output, a.size])?;
     let (outer, inner) = (&x.dims()[..a.axis], &x.dims()[a.axis + 1..]);
     let mut dims = outer.to_vec();
     dims.extend([a.size, inner.iter().product()]);

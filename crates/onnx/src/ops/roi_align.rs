@@ -6,6 +6,7 @@ use super::args::{float_input, input};
 use super::indexing::indices;
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::collect;
 
 pub(super) const OPS: &[Op] = &[op(
     "RoiAlign",
@@ -57,7 +58,7 @@ fn roi_align(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) 
             length = build::clamp(cx, &length, 1.0, f32::INFINITY)?;
         }
         let points = bins * samples;
-        let fractions: Vec<f32> = (0..points).map(|i| (i as f32 + 0.5) / points as f32).collect();
+        let fractions = collect((0..points).map(|i| (i as f32 + 0.5) / points as f32))?;
         let fractions = build::constant(&fractions, &[1, points])?;
         let offsets = build::binary(cx, "mul", &length, &fractions)?;
         let places = build::binary(cx, "add", &offsets, &start)?;

@@ -1,11 +1,13 @@
 //! `ScatterND` and `ScatterElements` at constant indices.
 
+use blocktensor::memory;
 use blocktensor_graph::{Constant, Expansion, Result, Value};
 
 use super::args::{axis_of, float_input, input};
 use super::indexing::{flat_places, indices};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::{CONSTANT, collect, filled};
 
 pub(super) const OPS: &[Op] = &[
     op("ScatterElements", scatter_elements, &[("axis", Kind::Int), ("reduction", Kind::Str)]),
@@ -29,7 +31,7 @@ fn scatter_elements(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansio
         ));
     }
     // The place in x of each update.
-    let mut places = Vec::with_capacity(list.len());
+    let mut places = memory::try_with_capacity(CONSTANT, list.len())?;
     for (at, &i) in list.iter().enumerate() {
         let (mut rest, mut place, mut stride) = (at, 0, 1);
         for d in (0..x.rank()).rev() {
@@ -96,7 +98,7 @@ fn scatter(
     let rows = x.dims()[0];
     super::check_generated(Some(rows), cx)?;
     let mut rounds: Vec<Vec<Option<usize>>> = Vec::new();
-    let mut used = vec![0usize; rows];
+    let mut used = filled(rows, 0usize)?;
     for (update, &place) in places.iter().enumerate() {
         let place = place as usize;
         // Without a reduction, the last update of a row stays.
@@ -104,7 +106,7 @@ fn scatter(
         used[place] += 1;
         if round == rounds.len() {
             super::check_generated(rows.checked_mul(rounds.len() + 1), cx)?;
-            rounds.push(vec![None; rows]);
+            rounds.push(filled(rows, None)?);
         }
         rounds[round][place] = Some(update);
     }
@@ -113,13 +115,13 @@ fn scatter(
     }
     let mut y = x.clone();
     for round in rounds {
-        let index: Vec<i64> = round.iter().map(|u| u.unwrap_or(0) as i64).collect();
+        let index = collect(round.iter().map(|u| u.unwrap_or(0) as i64))?;
         let values = build::index_select(cx, updates, 0, &build::ints(index, &[rows]))?;
         let combined = match op {
             Some(op) => build::binary(cx, op, &y, &values)?,
             None => values,
         };
-        let mask = round.iter().map(Option::is_some).collect();
+        let mask = collect(round.iter().map(Option::is_some))?;
         let mask = Constant::Bool { dims: vec![rows, 1], values: mask }.into();
         y = cx.op("where", &[("condition", &mask), ("a", &combined), ("b", &y)], &[])?;
     }

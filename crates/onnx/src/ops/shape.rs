@@ -162,6 +162,7 @@ fn tile(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resul
             let mut dims = y.dims().to_vec();
             dims[axis] *= count;
             if spread.len() > blocktensor::MAX_RANK || count <= 8 {
+                blocktensor::memory::require("a list of operands", count.saturating_mul(256))?;
                 y = build::cat(cx, &vec![&y; count], axis)?;
                 continue;
             }

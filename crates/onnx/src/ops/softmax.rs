@@ -5,6 +5,7 @@ use blocktensor_graph::{Expansion, Result, Value};
 use super::args::{axis_of, float_input};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
+use crate::tensor::collect;
 
 const AXIS: &[(&str, Kind)] = &[("axis", Kind::Int)];
 
@@ -47,7 +48,7 @@ fn hardmax(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) ->
     // A row of the identity matrix for each index.
     let flat = cx.reshape(&winner, &[winner.numel()])?;
     super::check_generated(size.checked_mul(size), cx)?;
-    let identity: Vec<f32> = (0..size * size).map(|i| if i / size == i % size { 1.0 } else { 0.0 }).collect();
+    let identity = collect((0..size * size).map(|i| if i / size == i % size { 1.0 } else { 0.0 }))?;
     let identity = build::constant(&identity, &[size, size])?;
     let rows = build::index_select(cx, &identity, 0, &flat)?;
     let spread: Vec<usize> = dims.iter().copied().chain([size]).collect();

@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::kernels::conv::finish::Finish;
 use crate::kernels::conv::phases::{Axis, Phase};
 use crate::kernels::lanes::RowIndex;
+use crate::memory::try_filled;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{current_threads, parallel_for};
 
@@ -80,7 +81,7 @@ fn run<const B: usize>(plan: &DirectPlan, operands: &Operands<'_>, dst: &mut [f3
 where
     Width<B>: VectorWidth<B>,
 {
-    let mut bias = vec![[0.0; B]; plan.dst.blocks];
+    let mut bias = try_filled(plan.op(), plan.dst.blocks, [0.0; B])?;
     if let Some(values) = operands.finish.bias {
         bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
     }

@@ -9,7 +9,7 @@ use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::kernels::lanes::Lanes;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::try_vec::try_with_capacity;
+use crate::memory::try_with_capacity;
 
 /// The whole work of one convolution.
 pub(crate) struct DirectPlan {

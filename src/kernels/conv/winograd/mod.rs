@@ -33,6 +33,7 @@ use super::{Algorithm, ConvGeometry, WeightTransform};
 use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::{Result, fail};
+use crate::memory::try_filled;
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{SyncPtr, parallel_for};
@@ -178,10 +179,10 @@ impl WinogradPlan {
         let scratch = scratchpad.unwrap_or(&mut own).reserve(self.scratch_bytes())?;
         let scratch = bytemuck::cast_slice_mut(scratch);
         match (self.direct.block, self.outputs) {
-            (16, 2) => Run::<Two, 16>::new(self, operands, dst.len()).all(dst, scratch),
-            (16, _) => Run::<Four, 16>::new(self, operands, dst.len()).all(dst, scratch),
-            (_, 2) => Run::<Two, 8>::new(self, operands, dst.len()).all(dst, scratch),
-            (_, _) => Run::<Four, 8>::new(self, operands, dst.len()).all(dst, scratch),
+            (16, 2) => Run::<Two, 16>::new(self, operands, dst.len())?.all(dst, scratch),
+            (16, _) => Run::<Four, 16>::new(self, operands, dst.len())?.all(dst, scratch),
+            (_, 2) => Run::<Two, 8>::new(self, operands, dst.len())?.all(dst, scratch),
+            (_, _) => Run::<Four, 8>::new(self, operands, dst.len())?.all(dst, scratch),
         }
         Ok(())
     }
@@ -209,13 +210,13 @@ impl<'a, T: Points, const B: usize> Run<'a, T, B>
 where
     Width<B>: VectorWidth<B>,
 {
-    fn new(plan: &'a WinogradPlan, operands: &'a Operands<'a>, len: usize) -> Self {
-        let mut bias = vec![[0.0; B]; plan.direct.dst.blocks];
+    fn new(plan: &'a WinogradPlan, operands: &'a Operands<'a>, len: usize) -> Result<Self> {
+        let mut bias = try_filled(plan.direct.op(), plan.direct.dst.blocks, [0.0; B])?;
         if let Some(values) = operands.finish.bias {
             bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
         }
         let len = plan.direct.dst.len().min(len);
-        Run { plan, operands, points: PhantomData, bias, len }
+        Ok(Run { plan, operands, points: PhantomData, bias, len })
     }
 
     fn all(&self, dst: &mut [f32], scratch: &mut [f32]) {
@@ -405,7 +406,7 @@ mod tests {
         let mut result = vec![f32::NAN; dst(16 * 16)];
         let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
         let operands = Operands { src: &src, weights: &weights, finish, residual: None };
-        Run::<Four, 16>::new(&plan, &operands, result.len()).all(&mut result, &mut memory);
+        Run::<Four, 16>::new(&plan, &operands, result.len()).unwrap().all(&mut result, &mut memory);
         assert!(result.iter().all(|v| v.is_finite()));
     }
 

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::kernels::conv::direct::DirectPlan;
 use crate::kernels::conv::{ConvGeometry, WeightTransform};
 use crate::layout::blocked::Layout;
-use crate::try_vec::try_with_capacity;
+use crate::memory::try_with_capacity;
 
 /// The whole work of one convolution.
 pub(crate) struct WinogradPlan {

@@ -1,0 +1,107 @@
+//! Reads the values of a model for the parser. Bytes and strings are reserved fallibly; the parser's own reader ends the process
+//! where they find no memory.
+
+use std::cell::Cell;
+use std::io::{BufRead, Read, Seek};
+
+use blocktensor::memory;
+use rten_onnx::onnx::ModelProto;
+use rten_onnx::protobuf::varint::read_varint;
+use rten_onnx::protobuf::{DecodeMessage, ErrorKind, OwnedValues, ProtobufError, ReadValue};
+
+use crate::error::{Error, Result};
+
+const CALL: &str = "the data of a model";
+
+/// Parses a model. [`scan::check`](crate::scan::check) looked at the source before.
+pub(crate) fn parse(source: impl BufRead + Seek) -> Result<ModelProto> {
+    let missing = Cell::new(None);
+    ModelProto::decode(Reader { source, position: 0, missing: &missing }).map_err(|error| {
+        match missing.take() {
+            Some(error) => Error::Engine(error),
+            None => Error::Malformed { reason: error.to_string() },
+        }
+    })
+}
+
+struct Reader<'a, R> {
+    source: R,
+    position: u64,
+    /// Why there was no memory. The parser's errors cannot carry it.
+    missing: &'a Cell<Option<blocktensor::Error>>,
+}
+
+impl<R: BufRead> Reader<'_, R> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], ProtobufError> {
+        let mut bytes = [0; N];
+        self.source.read_exact(&mut bytes)?;
+        self.position += N as u64;
+        Ok(bytes)
+    }
+}
+
+impl<R: BufRead + Seek> ReadValue for Reader<'_, R> {
+    type Types = OwnedValues;
+
+    fn read_i32(&mut self) -> Result<i32, ProtobufError> {
+        self.array().map(i32::from_le_bytes)
+    }
+
+    fn read_i64(&mut self) -> Result<i64, ProtobufError> {
+        self.array().map(i64::from_le_bytes)
+    }
+
+    fn read_varint(&mut self) -> Result<u64, ProtobufError> {
+        Ok(read_varint(Counted { source: &mut self.source, position: &mut self.position })?)
+    }
+
+    fn read_bytes(&mut self, len: usize) -> Result<Vec<u8>, ProtobufError> {
+        let mut bytes = memory::try_filled(CALL, len, 0u8).map_err(|error| {
+            self.missing.set(Some(error));
+            ProtobufError::new(ErrorKind::IoError(std::io::ErrorKind::OutOfMemory.into()))
+        })?;
+        self.source.read_exact(&mut bytes)?;
+        self.position += len as u64;
+        Ok(bytes)
+    }
+
+    fn read_string(&mut self, len: usize) -> Result<String, ProtobufError> {
+        String::from_utf8(self.read_bytes(len)?).map_err(|_| ProtobufError::new(ErrorKind::InvalidUtf8))
+    }
+
+    fn skip(&mut self, len: usize) -> Result<(), ProtobufError> {
+        // Lengths were compared with the bytes that are left.
+        self.source.seek_relative(len as i64)?;
+        self.position += len as u64;
+        Ok(())
+    }
+
+    fn position(&self) -> u64 {
+        self.position
+    }
+}
+
+/// Counts the bytes that are consumed.
+struct Counted<'a, R> {
+    source: &'a mut R,
+    position: &'a mut u64,
+}
+
+impl<R: BufRead> Read for Counted<'_, R> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.source.read(bytes)?;
+        *self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Counted<'_, R> {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.source.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.source.consume(count);
+        *self.position += count as u64;
+    }
+}
