@@ -3,6 +3,7 @@
 import copy
 import pickle
 import random
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -561,3 +562,19 @@ def test_what_the_model_writes_on_stderr_is_kept(capsys):
 
     converted(lambda x: (print("a word of the model", file=sys.stderr), x + 1)[1])
     assert "a word of the model" in capsys.readouterr().err
+
+
+def test_attributes_of_recurrent_layers_cause_no_warning() -> None:
+    class Recurrent(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = torch.nn.LSTM(4, 4, batch_first=True)
+            self.conv = torch.nn.Conv1d(4, 4, 1)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.conv(self.rnn(x)[0].transpose(1, 2))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plan = btt.plan(Recurrent().eval(), torch.randn(1, 3, 4))
+    assert "lstm" in repr(plan)

@@ -4,6 +4,7 @@ import contextlib
 import io
 import sys
 import threading
+import warnings
 from typing import Any
 
 import torch
@@ -125,7 +126,9 @@ def _check_example(arguments: tuple[Any, ...]) -> None:
 def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
     captured, graph = io.StringIO(), ""
     try:
-        with contextlib.redirect_stderr(captured), torch.no_grad():
+        with contextlib.redirect_stderr(captured), warnings.catch_warnings(), torch.no_grad():
+            # `Attributes` tells which attributes change, by name.
+            warnings.filterwarnings("ignore", message=r"The tensor attributes? .* assigned during export")
             exported = torch.export.export(model, arguments, strict=False)
         _check_transforms(exported)
         return exported
