@@ -79,6 +79,6 @@ rm -rf "$beside"
 export PYTHONPATH="$beside"
 (
     cd crates/python
-    "$tools/bin/basedpyright" --pythonpath "$peers/bin/python" python/blocktensor/torch
+    "$tools/bin/basedpyright" --project pyright-torch.json --pythonpath "$peers/bin/python"
     "$peers/bin/python" -m pytest -q -p no:cacheprovider tests_torch
 )

@@ -109,7 +109,7 @@ def _placeholder(program: Program, node: fx.Node, spec: Any) -> None:
     if spec.kind == InputKind.USER_INPUT:
         program.inputs.append(node)
     elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
-        found = program.exported.state_dict.get(spec.target)
+        found: Any = program.exported.state_dict.get(spec.target)
         found = program.exported.constants[spec.target] if found is None else found
         program.constants[node] = found.detach()
         program.state[node] = spec.target

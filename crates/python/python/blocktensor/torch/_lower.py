@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.fx.node import map_arg
 
 from .. import _native
 from .._errors import Error
@@ -95,8 +96,8 @@ class Lowering:
             if function is None:
                 raise Unsupported(_without_op(node, self.name))
             args, kwargs = bind(function, node)
-            args = fx.node.map_arg(tuple(args), self._value)
-            kwargs = fx.node.map_arg(kwargs, self._value)
+            args = map_arg(tuple(args), self._value)
+            kwargs = map_arg(kwargs, self._value)
             self._check_dtypes(node)
             made = function(self, *args, **kwargs)
             self.values[node] = self._typed(node, made)

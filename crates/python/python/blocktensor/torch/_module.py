@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import fx
 from torch.utils import _pytree as pytree
-from torch.utils.dlpack import to_dlpack
+from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportUsage]
 
 from .._errors import InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
@@ -61,7 +61,7 @@ def to_blocked(
 
 def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
     def digest(x: torch.Tensor) -> bytes:
-        data = x.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+        data: Any = x.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
         return hashlib.blake2b(data, digest_size=16).digest()
 
     return {name: digest(x) for name, x in state.items()}

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._dynamo import exc as dynamo
 from torch._subclasses import FakeTensor, fake_tensor
 from torch.fx.experimental import symbolic_shapes
@@ -75,7 +76,7 @@ def _check_transforms(exported: torch.export.ExportedProgram) -> None:
     """Refuses graphs whose tensors are stand-ins of `torch.func`, or of the trace itself."""
     calls = any(str(getattr(node.target, "__module__", "")).startswith("torch._functorch") for node in exported.graph.nodes)
     constants = [x for x in exported.constants.values() if isinstance(x, torch.Tensor)]
-    if calls or any(isinstance(x, FakeTensor) or torch._C._functorch.is_functorch_wrapped_tensor(x) for x in constants):
+    if calls or any(isinstance(x, FakeTensor) or is_functorch_wrapped_tensor(x) for x in constants):
         text = "`forward` uses `torch.func` (`vmap`, `grad`), whose calls are recorded for parts of tensors"
         raise error(UnsupportedOp, text, "write the calls for whole tensors", op="torch.export")
 
