@@ -189,7 +189,7 @@ fn dlpack_of_other_devices_dtypes_and_versions_is_refused() {
     let cases = [
         (41, VERSION, 2, f32s, "device"),
         (41, VERSION, 1, DLDataType { lanes: 4, ..f32s }, "lanes"),
-        (41, VERSION, 1, DLDataType { bits: 64, ..f32s }, "64 bits"),
+        (41, VERSION, 1, DLDataType { bits: 64, ..f32s }, "f64"),
         (42, DLPackVersion { major: 9, minor: 1 }, 1, f32s, "version 9.1"),
     ];
     for (row, version, device, dtype, part) in cases {
