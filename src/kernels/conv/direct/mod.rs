@@ -85,7 +85,7 @@ where
     if let Some(values) = operands.finish.bias {
         bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
     }
-    let units = plan.units(kernel::blocks_at_once(Width::<B>::registers()));
+    let units = plan.units(kernel::blocks_at_once(Width::<B>::registers()))?;
     let len = plan.dst.len();
     let out = Out::new(&mut dst[..len]);
     let failed = OnceLock::new();

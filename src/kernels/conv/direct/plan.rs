@@ -162,8 +162,8 @@ impl DirectPlan {
 
     /// Blocks of the result that are computed together: (first, how many). Neighbours that read the same channels
     /// share each broadcast, where the machine has the registers.
-    pub fn units(&self, most: usize) -> Vec<(usize, usize)> {
-        let mut units: Vec<(usize, usize)> = Vec::new();
+    pub fn units(&self, most: usize) -> Result<Vec<(usize, usize)>> {
+        let mut units: Vec<(usize, usize)> = try_with_capacity(self.op(), self.blocks.len())?;
         for (i, b) in self.blocks.iter().enumerate() {
             match units.last_mut() {
                 Some((first, count))
@@ -177,7 +177,7 @@ impl DirectPlan {
                 _ => units.push((i, 1)),
             }
         }
-        units
+        Ok(units)
     }
 }
 
@@ -228,7 +228,7 @@ mod tests {
             Part { lanes: 8..16, channels: 24..48, weights: 64 },
         ];
         assert_eq!(p.parts(1).collect::<Vec<_>>(), parts);
-        assert_eq!(plan(32, 80, 1).units(2), [(0, 2), (2, 2), (4, 1)]);
-        assert_eq!(p.units(2), [(0, 1), (1, 1), (2, 1)]);
+        assert_eq!(plan(32, 80, 1).units(2).unwrap(), [(0, 2), (2, 2), (4, 1)]);
+        assert_eq!(p.units(2).unwrap(), [(0, 1), (1, 1), (2, 1)]);
     }
 }

@@ -46,11 +46,10 @@ impl DirectPlan {
     pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
         let mut buffer = Buffer::zeroed(self.weight_vectors * self.block * size_of::<f32>())?;
         let to = buffer.as_mut_slice::<f32>();
-        let ends = self.blocks.iter().skip(1).map(|b| b.weights).chain([self.weight_vectors]);
-        let ranges: Vec<_> = self.blocks.iter().zip(ends).map(|(b, end)| b.weights..end).collect();
         let out = SyncPtr::new(to);
         parallel_for(self.blocks.len(), |i| {
-            let range = &ranges[i];
+            let end = self.blocks.get(i + 1).map_or(self.weight_vectors, |next| next.weights);
+            let range = self.blocks[i].weights..end;
             // SAFETY: the ranges of the blocks follow each other inside the buffer; each task has its own.
             let to = unsafe {
                 let start = out.get().add(range.start * self.block);

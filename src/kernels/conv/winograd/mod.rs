@@ -33,7 +33,7 @@ use super::{Algorithm, ConvGeometry, WeightTransform};
 use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::{Result, fail};
-use crate::memory::try_filled;
+use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{SyncPtr, parallel_for};
@@ -111,7 +111,7 @@ impl WinogradPlan {
         rest.copy_from_slice(plain.as_slice());
         // The parts of all units follow each other. Each task takes the elements of one unit.
         let mut rest = to;
-        let mut of_units = Vec::with_capacity(self.units.len());
+        let mut of_units = try_with_capacity(self.direct.op(), self.units.len())?;
         for unit in &self.units {
             let lengths = unit.parts.iter().map(|part| self.transformed_vectors(unit, part) * block);
             let (own, others) = rest.split_at_mut(lengths.sum());

@@ -81,7 +81,7 @@ impl WinogradPlan {
     ) -> Result<Option<WinogradPlan>> {
         let Some(direct) = DirectPlan::new(g, layout)? else { return Ok(None) };
         let points = (outputs + 2) * (outputs + 2);
-        let pairs = direct.units(2);
+        let pairs = direct.units(2)?;
         let mut units = try_with_capacity(g.op, pairs.len())?;
         let mut transformed = 0;
         for (first, count) in pairs {
