@@ -9,9 +9,11 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
+from ._copies import check_runs
 from ._inline import inline, put_getitems_first
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
-from ._tracing import error, trace
+from ._told import error
+from ._tracing import trace
 
 #: Calls whose result does not depend on the elements of their operand.
 FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like".split())
@@ -78,7 +80,10 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     exported = trace(model, arguments)
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
-    return _program(type(model).__name__, exported, pytree.tree_structure(arguments))
+    program = _program(type(model).__name__, exported, pytree.tree_structure(arguments))
+    if not program.refused:
+        check_runs(model, arguments)
+    return program
 
 
 def _program(name: str, exported: torch.export.ExportedProgram, structure: pytree.TreeSpec) -> Program:

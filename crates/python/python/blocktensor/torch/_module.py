@@ -17,7 +17,7 @@ from ._export import Program, export
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
-from ._tracing import error
+from ._told import error
 
 
 def plan(

@@ -11,7 +11,7 @@ from .._native import Plan
 from ._export import Program, module_of
 from ._lower import Lowering, Missing
 from ._promises import is_view, storages
-from ._tracing import error
+from ._told import error
 from ._values import Value
 
 

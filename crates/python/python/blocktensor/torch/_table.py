@@ -168,9 +168,9 @@ def clamp(b: Builder, x: Value, low: Any = None, high: Any = None) -> Value:
     if isinstance(low, Value) or isinstance(high, Value):
         x = x if low is None else b.op("maximum", a=x, b=low)
         return x if high is None else b.op("minimum", a=x, b=high)
+    if b.name == "hardtanh":
+        low, high = (-1.0 if low is None else low), (1.0 if high is None else high)
     low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
-    if b.name == "hardtanh" and low == -math.inf:
-        low, high = -1.0, 1.0
     return b.op("clamp", x=x, min=low, max=high)
 
 

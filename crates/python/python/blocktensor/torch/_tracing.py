@@ -16,7 +16,9 @@ from torch.utils import _pytree as pytree
 
 from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import Attributes, Generators, attributes_of, restore
+from ._copies import with_own_tensors, with_shared_tensors
 from ._promises import is_random
+from ._told import error
 
 #: The most of a text of PyTorch that an error quotes: some are a whole graph.
 LONGEST = 300
@@ -29,13 +31,6 @@ _ON_DATA = (
     dynamo.UserError,
 )
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
-
-
-def error(kind: type[Any], text: str, remedy: str, op: str | None = None) -> Exception:
-    """An exception with its fields."""
-    made = kind(f"{text}; {remedy}")
-    made.op, made.remedy = op, remedy
-    return made  # type: ignore[no-any-return]
 
 
 def first_line(text: str) -> str:
@@ -57,14 +52,18 @@ def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.Ex
     """The model's calls for these arguments."""
     _check_model(model)
     _check_example(arguments)
-    with _ONE, Attributes(model) as kept, Generators() as generators:
-        exported = _exported(model, arguments)
+    # `torch.export` takes one tensor in two places for one input.
+    arguments = pytree.tree_map(lambda x: x.detach().view_as(x), arguments)
+    # What a forward leaves behind while it is traced is left in a copy.
+    traced = with_shared_tensors(model) or model
+    with _ONE, Attributes(traced) as kept, Generators() as generators:
+        exported = _exported(traced, arguments)
         _check_generators(exported, generators.used())
         if kept.changed():
             # Sizes and masks that a forward keeps are the same in a second run; other changes are state.
             kept.go_on()
             with contextlib.suppress(Exception):
-                _exported(model, arguments)
+                _exported(traced, arguments)
             for name in kept.changed():
                 text = f"`forward` changes the model's attribute `{name}`, so that a run depends on the runs before it"
                 remedy = "a packed module keeps nothing between runs: pass the value as an input and return it"
@@ -163,7 +162,8 @@ def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...])
 
 
 def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception | None:
-    """What the model itself raises for the example. Its buffers and the example are left as they are."""
+    """What the model itself raises for the example. The model and the example are left as they are."""
+    model = with_own_tensors(model) or model
     kept = [(x, x.detach().clone()) for _, x in attributes_of(model) if not isinstance(x, torch.nn.Parameter)]
     try:
         with torch.no_grad():
