@@ -1,6 +1,6 @@
 //! The command `bench`.
 
-use std::sync::Barrier;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use blocktensor::{DType, MemoryFormat, StridedTensor};
@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::args::Bench as Args;
 use crate::failure::{Failure, Result};
+use crate::files::Target;
 use crate::model::Source;
 use crate::progress::Progress;
 use crate::{Outcome, files, model, report, trace};
@@ -69,7 +70,9 @@ struct Layer {
 
 /// Reads the model, plans it, runs it many times.
 pub fn run(args: &Args) -> Result<Outcome> {
-    files::check_targets(&args.model.model, &[("--trace", args.trace.as_ref())])?;
+    let writes = |begin: &[u8]| begin.starts_with(b"[");
+    let trace = Target { option: "--trace", path: args.trace.as_ref(), writes };
+    files::check_targets([args.model.model.as_path()], &[trace])?;
     let streams = usize::from(args.streams.unwrap_or(1));
     let all = args.planning.threads.map_or_else(blocktensor::current_threads, usize::from);
     if streams > all {
@@ -196,13 +199,17 @@ fn together(args: &Args, one: &Planned, streams: usize, threads: usize) -> Resul
     let pools = pools
         .collect::<Result<Vec<_>, _>>()
         .map_err(|e| Failure::usage("--streams", format!("{e}; pass a smaller number")))?;
-    let ready = Barrier::new(streams);
+    let gate = Gate::default();
     let stream = |pool: &rayon::ThreadPool| -> Result<(Vec<f64>, Duration)> {
         pool.install(|| {
-            for _ in 0..args.warm_up {
-                plan.run(&refs)?;
+            let warm = (0..args.warm_up).try_for_each(|_| plan.run(&refs).map(drop));
+            if warm.is_err() {
+                gate.close();
             }
-            ready.wait();
+            warm?;
+            if !gate.pass(streams) {
+                return Err(Failure::Model("another stream failed".to_string()));
+            }
             let (start, mut times) = (Instant::now(), Vec::new());
             while goes_on(args, times.len(), start) {
                 let start = Instant::now();
@@ -212,10 +219,17 @@ fn together(args: &Args, one: &Planned, streams: usize, threads: usize) -> Resul
             Ok((times, start.elapsed()))
         })
     };
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let handles: Vec<_> = pools.iter().map(|pool| scope.spawn(|| stream(pool))).collect();
-        handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
+    let results = std::thread::scope(|scope| {
+        let stream = &stream;
+        let start = |pool| std::thread::Builder::new().spawn_scoped(scope, move || stream(pool));
+        let handles = pools.iter().map(start).collect::<std::io::Result<Vec<_>>>();
+        // Those that started may wait for one that did not.
+        let handles = handles.inspect_err(|_| gate.close())?;
+        Ok(handles.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>())
     });
+    let results = results.map_err(|e: std::io::Error| {
+        Failure::usage("--streams", format!("{e}; pass a smaller number, or allow more threads and memory"))
+    })?;
     let (mut times, mut rate) = (Vec::new(), 0.0);
     for result in results {
         let Ok(result) = result else {
@@ -226,6 +240,38 @@ fn together(args: &Args, one: &Planned, streams: usize, threads: usize) -> Resul
         times.extend(own);
     }
     Ok(Timed::of(one, times, Some(rate)))
+}
+
+/// Where streams wait for each other before they are timed.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    came: usize,
+    closed: bool,
+}
+
+impl Gate {
+    /// Waits until so many streams came. `false` if one of them never will.
+    fn pass(&self, streams: usize) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.came += 1;
+        self.changed.notify_all();
+        while state.came < streams && !state.closed {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.closed
+    }
+
+    /// Lets all that wait go.
+    fn close(&self) {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.changed.notify_all();
+    }
 }
 
 impl Timed {
@@ -339,4 +385,25 @@ impl Bench {
 
 pub(crate) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_lets_all_go() {
+        let gate = Gate::default();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| gate.pass(2));
+            gate.close();
+            assert!(!waiting.join().unwrap());
+        });
+        assert!(!gate.pass(1));
+        let gate = Gate::default();
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| gate.pass(2));
+            assert!(gate.pass(2) && other.join().unwrap());
+        });
+    }
 }

@@ -73,9 +73,6 @@ fn read_one(text: &str, outputs: &[&str]) -> Result<Vec<Expected>> {
         }
         (Some(Kind::Safetensors), _) => {
             let tensors = files::read_safetensors(OPTION, &path)?;
-            if let (Some(output), [(_, array)]) = (single, &tensors[..]) {
-                return Ok(vec![expected(output, array.clone())]);
-            }
             let wanted = |tensor: &str| name.is_none_or(|name| name == tensor);
             let tensors: Vec<_> = tensors.into_iter().filter(|(tensor, _)| wanted(tensor)).collect();
             if tensors.is_empty() {

@@ -1,6 +1,8 @@
 //! Files of tensors: .npy with one, .safetensors with several by name.
 
+use std::fs::File;
 use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use blocktensor_graph::Integer;
@@ -143,17 +145,57 @@ pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
     write("--save", path, &bytes)
 }
 
-/// Refuses files that cannot be written, one that the program reads, and one that it writes twice.
-pub fn check_targets(model: &Path, targets: &[(&str, Option<&PathBuf>)]) -> Result<()> {
-    let mut taken = vec![model.canonicalize().unwrap_or_else(|_| model.to_path_buf())];
-    for (option, path) in targets {
-        let Some(path) = path else { continue };
+/// A file that an option writes.
+pub struct Target<'a> {
+    pub option: &'static str,
+    pub path: Option<&'a PathBuf>,
+    /// Whether the option writes files that begin like this: only such a file is replaced.
+    pub writes: fn(&[u8]) -> bool,
+}
+
+impl Target<'_> {
+    /// A file of tensors: .npy or .safetensors.
+    pub fn is_tensors(begin: &[u8]) -> bool {
+        begin.starts_with(b"\x93NUMPY") || begin.get(8) == Some(&b'{')
+    }
+
+    /// An empty file, or one of the kind that the option writes. What cannot be looked at is left to the writing.
+    fn may_replace(&self, path: &Path) -> bool {
+        let mut begin = Vec::new();
+        let file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
+        let read = file && File::open(path).and_then(|f| f.take(16).read_to_end(&mut begin)).is_ok();
+        !read || begin.is_empty() || (self.writes)(&begin)
+    }
+}
+
+/// The files that an option such as `[NAME=]FILE` may name.
+pub fn named_files(options: &[String]) -> impl Iterator<Item = &Path> {
+    options.iter().flat_map(|text| {
+        let after = text.match_indices('=').map(|(i, _)| &text[i + 1..]);
+        std::iter::once(text.as_str()).chain(after).map(Path::new)
+    })
+}
+
+/// Refuses files that cannot be written, those that the program reads, one that it writes twice, and one of another kind than the
+/// option writes: it may be a model's weights.
+pub fn check_targets<'p>(reads: impl IntoIterator<Item = &'p Path>, targets: &[Target<'_>]) -> Result<()> {
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let reads: Vec<_> = reads.into_iter().filter_map(identity).collect();
+    let mut taken = Vec::new();
+    for target in targets {
+        let Target { option, path: Some(path), .. } = target else { continue };
+        if identity(path).is_some_and(|own| reads.contains(&own)) {
+            return Err(Failure::file(option, path, "the program reads this file; choose another one"));
+        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
         let whole = path.file_name().map_or_else(|| path.to_path_buf(), |name| folder.join(name));
         let whole = whole.canonicalize().unwrap_or(whole);
         if taken.contains(&whole) {
-            let text = "it is the model, or another option writes it; choose another file";
+            return Err(Failure::file(option, path, "another option writes it; choose another file"));
+        }
+        if !target.may_replace(path) {
+            let text = "it exists, and is no file that this option writes; remove it, or choose another name";
             return Err(Failure::file(option, path, text));
         }
         taken.push(whole);
@@ -167,7 +209,7 @@ pub fn write(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
     blocktensor::files::write(path, |out| out.write_all(bytes)).map_err(|e| unwritable(option, path, &e))
 }
 
-fn unwritable(option: &str, path: &Path, why: &std::io::Error) -> Failure {
+pub fn unwritable(option: &str, path: &Path, why: &std::io::Error) -> Failure {
     let remedy = match why.kind() {
         ErrorKind::NotFound => "make it first, or choose another file",
         ErrorKind::StorageFull | ErrorKind::FileTooLarge => "make room, or choose another file",

@@ -223,9 +223,7 @@ fn choose(
         [slot] => Some(slot.name),
         _ => None,
     });
-    if let (Some(name), [_]) = (single, &tensors[..]) {
-        return Ok(tensors.drain(..).map(|(_, array)| (name.to_string(), array)).collect());
-    }
+    let has: Vec<String> = tensors.iter().take(8).map(|(tensor, _)| format!("`{tensor}`")).collect();
     tensors.retain(|(tensor, _)| match single {
         Some(name) => tensor == name,
         None => slots.iter().any(|slot| slot.name == tensor),
@@ -235,7 +233,7 @@ fn choose(
         return Err(Failure::file(
             OPTION,
             path,
-            format!("it has no tensor with the name {wanted}; rename one"),
+            format!("it has no tensor with the name {wanted}, but {}; rename one", has.join(", ")),
         ));
     }
     Ok(tensors)

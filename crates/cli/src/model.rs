@@ -21,7 +21,11 @@ pub fn in_pool<T: Send>(planning: &Planning, work: impl FnOnce() -> Result<T> + 
         return Err(Failure::usage("--threads", text));
     }
     // A thread that finds no memory for its first steps ends the process.
-    memory::require("the threads of --threads", usize::from(threads) * THREAD)?;
+    memory::require("threads", usize::from(threads) * THREAD).map_err(|_| {
+        let text =
+            format!("{threads}: there is no memory for them; pass a smaller number, or allow more memory");
+        Failure::usage("--threads", text)
+    })?;
     // This thread is one of the pool's: others may find no memory for a heap of their own, and each small allocation is then a page.
     match rayon::ThreadPoolBuilder::new().num_threads(threads.into()).use_current_thread().build() {
         Ok(pool) => pool.install(work),

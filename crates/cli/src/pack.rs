@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::args::Pack as Args;
 use crate::bench::milliseconds;
 use crate::failure::{Failure, Result, one_line};
+use crate::files::Target;
 use crate::{Outcome, files, model, report};
 
 /// The JSON object of `pack`.
@@ -40,7 +41,9 @@ fn check_output(path: &Path) -> Result<()> {
 
 /// Plans the model, writes the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
-    files::check_targets(&args.model.model, &[("--output", Some(&args.output))])?;
+    // `check_output` knows what a plan is.
+    let output = Target { option: "--output", path: Some(&args.output), writes: |_| true };
+    files::check_targets([args.model.model.as_path()], &[output])?;
     check_output(&args.output)?;
     let start = Instant::now();
     let mut planning = args.planning.clone();

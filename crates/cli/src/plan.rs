@@ -1,10 +1,13 @@
 //! The command `plan`.
 
+use std::path::PathBuf;
+
 use blocktensor_graph::{Layouts, Measurements, StepInfo};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
 use crate::failure::{Failure, Result};
+use crate::files::Target;
 use crate::{Outcome, bench, errors, files, model, report};
 
 /// The JSON object of `plan`.
@@ -78,9 +81,16 @@ struct Reorder {
 
 /// Reads the model, plans it, prints the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let targets =
-        [("--svg", args.svg.as_ref()), ("--dot", args.dot.as_ref()), ("--onnx", args.onnx.as_ref())];
-    files::check_targets(&args.model.model, &targets)?;
+    let target = |option, path, writes| Target { option, path, writes };
+    let targets = [
+        target("--svg", args.svg.as_ref(), |begin| begin.starts_with(b"<svg")),
+        target("--dot", args.dot.as_ref(), |begin| begin.starts_with(b"digraph")),
+        // The first field of a model: the version of its format.
+        target("--onnx", args.onnx.as_ref(), |begin| begin.starts_with(&[8])),
+    ];
+    let others = [Some(&args.model.model), args.inputs.pictures.preprocess.as_ref()];
+    let reads = files::named_files(&args.inputs.files);
+    files::check_targets(reads.chain(others.into_iter().flatten().map(PathBuf::as_path)), &targets)?;
     let mut planning = args.planning.clone();
     planning.keep_constants = args.errors;
     if args.errors && args.planning.replan {

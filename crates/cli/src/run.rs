@@ -1,5 +1,6 @@
 //! The command `run`.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use blocktensor::{PackedFile, StridedTensor};
@@ -10,6 +11,7 @@ use crate::array::Array;
 use crate::bench::milliseconds;
 use crate::check::{self, Expected};
 use crate::failure::{Failure, Result};
+use crate::files::Target;
 use crate::inputs::{self, Input};
 use crate::progress::Progress;
 use crate::report::{self, Reorders, Statistics, Times};
@@ -18,7 +20,12 @@ use crate::{Outcome, files, model, top};
 /// Reads the model and its inputs, plans, runs, compares, writes.
 pub fn run(args: &Run) -> Result<Outcome> {
     let start = Instant::now();
-    files::check_targets(&args.model.model, &[("--save", args.save.as_ref())])?;
+    let pictures = &args.inputs.pictures;
+    let others = [Some(&args.model.model), args.labels.as_ref(), pictures.preprocess.as_ref()];
+    let reads = files::named_files(&args.inputs.files).chain(files::named_files(&args.checks));
+    let reads = reads.chain(others.into_iter().flatten().map(PathBuf::as_path));
+    let save = Target { option: "--save", path: args.save.as_ref(), writes: Target::is_tensors };
+    files::check_targets(reads, &[save])?;
     let source = model::source(&args.model, &args.planning)?;
     let read_ms = milliseconds(start.elapsed());
     let sizes = model::sizes(&args.model, &source.named_sizes())?;

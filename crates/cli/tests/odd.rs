@@ -39,7 +39,8 @@ fn pipes_and_devices_are_not_read() {
         run(&["run", &model, "--input", &image, "--preprocess", file]).fails(2, &["a pipe or a device"]);
     }
     let one = ["--size", "batch=1"];
-    run(&[&["plan", &model, "--svg", &model][..], &one].concat()).fails(2, &["--svg", "it is the model"]);
+    run(&[&["plan", &model, "--svg", &model][..], &one].concat())
+        .fails(2, &["--svg", "the program reads this file"]);
     let twice = folder.path().join("plan.out");
     run(&[&["plan", &model, "--svg", text(&twice), "--dot", text(&twice)][..], &one].concat())
         .fails(2, &["--dot", "another option writes it"]);

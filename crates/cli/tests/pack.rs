@@ -49,7 +49,7 @@ fn what_a_packed_plan_has_decided_is_not_asked_again() {
     run(&["bench", text(&plan), "--compare-layouts"]).fails(2, &["--compare-layouts", "ONNX file"]);
     run(&["ops", text(&plan)]).fails(2, &["a plan", "ONNX file"]);
     run(&["run", text(&relu), "--random", "--replan"]).fails(2, &["--replan", "leave it out"]);
-    run(&["pack", text(&relu), "-o", text(&relu)]).fails(2, &["--output", "it is the model"]);
+    run(&["pack", text(&relu), "-o", text(&relu)]).fails(2, &["--output", "the program reads this file"]);
     // A file of something else stays: it may hold the model's weights.
     let weights = folder.path().join("weights.bin");
     std::fs::write(&weights, [7; 100]).unwrap();

@@ -16,8 +16,17 @@ const WAYS: [(&[&str], &str); 7] = [
     (&["pack", "--layout", "nchw", "--output"], "plan"),
 ];
 
-/// The beginning of a file of packed weights, because `pack` replaces nothing else.
-const OLD: &[u8] = b"\x02\0\0\0\0\0\0\0{}old";
+/// A file that begins like one of those that such an option writes: it replaces nothing else.
+fn old(ending: &str) -> &'static [u8] {
+    match ending {
+        "svg" => b"<svg old",
+        "dot" => b"digraph old",
+        "onnx" => b"\x08old",
+        "json" => b"[old",
+        "npy" => b"\x93NUMPYold",
+        _ => b"\x02\0\0\0\0\0\0\0{}old",
+    }
+}
 
 /// The arguments that write this file.
 fn arguments(way: &[&str], file: &Path) -> Vec<String> {
@@ -53,9 +62,9 @@ fn a_full_disk_leaves_the_old_file_and_no_part() {
         let file = folder.path().join(format!("file.{ending}"));
         write_on_a_full_disk(way, &file).fails(2, &[way.last().unwrap(), "File too large"]);
         assert!(names(folder.path()).is_empty(), "{way:?}");
-        std::fs::write(&file, OLD).unwrap();
+        std::fs::write(&file, old(ending)).unwrap();
         write_on_a_full_disk(way, &file).fails(2, &[way.last().unwrap(), "File too large"]);
-        assert_eq!(std::fs::read(&file).unwrap(), OLD, "{way:?}");
+        assert_eq!(std::fs::read(&file).unwrap(), old(ending), "{way:?}");
         assert_eq!(names(folder.path()).len(), 1, "{way:?}");
     }
 }
@@ -66,15 +75,15 @@ fn the_target_of_a_link_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let (there, link) = (folder.path().join("there"), folder.path().join(format!("link.{ending}")));
         std::fs::create_dir(&there).unwrap();
-        std::fs::write(there.join("file"), OLD).unwrap();
+        std::fs::write(there.join("file"), old(ending)).unwrap();
         std::os::unix::fs::symlink("there/file", &link).unwrap();
         // A second name of the old file keeps its content: the new file is another one.
         std::fs::hard_link(there.join("file"), folder.path().join("second")).unwrap();
         write(way, &link).succeeds();
         assert!(link.is_symlink(), "{way:?}");
         assert_eq!(names(&there), ["file"]);
-        assert_ne!(std::fs::read(there.join("file")).unwrap(), OLD, "{way:?}");
-        assert_eq!(std::fs::read(folder.path().join("second")).unwrap(), OLD, "{way:?}");
+        assert_ne!(std::fs::read(there.join("file")).unwrap(), old(ending), "{way:?}");
+        assert_eq!(std::fs::read(folder.path().join("second")).unwrap(), old(ending), "{way:?}");
         std::fs::remove_dir_all(&there).unwrap();
         write(way, &link).fails(2, &[way.last().unwrap(), "symbolic link to a file that does not exist"]);
     }
@@ -139,4 +148,64 @@ fn a_profile_cache_that_is_not_used_is_named() {
     assert_eq!(planned.succeeds().err, "");
     said(&planned.out, "profiles: ");
     assert_eq!(std::fs::read(&target).unwrap(), before);
+}
+
+/// Copies the small network beside its image, under these names.
+fn beside(folder: &Path) -> (String, PathBuf) {
+    let (model, image) = (folder.join("m.onnx"), folder.join("in.npy"));
+    std::fs::copy(data("resnet.onnx"), &model).unwrap();
+    std::fs::copy(data("resnet.image.npy"), &image).unwrap();
+    (text(&model).to_string(), image)
+}
+
+#[test]
+fn what_a_command_reads_is_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, image) = beside(folder.path());
+    let before = std::fs::read(&image).unwrap();
+    let (link, hard) = (folder.path().join("link.npy"), folder.path().join("hard.npy"));
+    std::os::unix::fs::symlink("in.npy", &link).unwrap();
+    std::fs::hard_link(&image, &hard).unwrap();
+    for save in [&image, &link, &hard] {
+        for input in [text(&image).to_string(), format!("image={}", text(&image))] {
+            let done = run(&["run", &model, "--input", &input, "--save", text(save)]);
+            done.fails(2, &["--save", text(save), "reads this file"]);
+        }
+    }
+    let expected = folder.path().join("out.npy");
+    std::fs::copy(data("resnet.output.npy"), &expected).unwrap();
+    let args = ["run", &model, "--input", text(&image), "--check-outputs", text(&expected)];
+    run(&[&args[..], &["--save", text(&expected)]].concat()).fails(2, &["--save", "reads this file"]);
+    assert!(std::fs::read(&image).unwrap() == before);
+    assert_eq!(std::fs::read(&expected).unwrap(), std::fs::read(data("resnet.output.npy")).unwrap());
+}
+
+#[test]
+fn files_of_another_kind_are_not_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    for (way, ending) in WAYS {
+        let weights = folder.path().join(format!("weights.{ending}"));
+        std::fs::write(&weights, [0u8; 64]).unwrap();
+        write(way, &weights).fails(2, &["it exists", "remove it, or choose another name"]);
+        assert_eq!(std::fs::read(&weights).unwrap(), [0u8; 64], "{way:?}");
+        // What it writes itself is replaced.
+        std::fs::write(&weights, b"").unwrap();
+        if way[0] != "pack" {
+            write(way, &weights).succeeds();
+            write(way, &weights).succeeds();
+        }
+    }
+}
+
+#[test]
+fn tensors_of_other_names_are_no_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, image) = beside(folder.path());
+    let saved = folder.path().join("out.safetensors");
+    run(&["run", &model, "--input", text(&image), "--save", text(&saved)]).succeeds();
+    let other = format!("image={}", text(&saved));
+    for input in [text(&saved), &other] {
+        run(&["run", &model, "--input", input])
+            .fails(2, &["no tensor with the name `image`", "`output`", "rename"]);
+    }
 }

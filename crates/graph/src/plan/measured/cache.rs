@@ -19,6 +19,8 @@ use super::profile::Profile;
 
 /// How many profiles a file keeps: those that were used last.
 const MOST: usize = 20_000;
+/// **Bytes** of a file with so many, and room.
+const MOST_BYTES: u64 = 64 << 20;
 /// How long to wait for another process that writes the file.
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 
@@ -72,11 +74,16 @@ impl Cache {
         header.hash(&mut hasher);
         let file = folder.join(format!("{:016x}.json", hasher.finish()));
         let contents = match files::open_own(&file, false) {
+            Ok(opened) if opened.metadata().is_ok_and(|m| m.len() > MOST_BYTES) => {
+                let why = std::io::Error::new(ErrorKind::FileTooLarge, "it is too large");
+                return Cache { note: Some(note("not used", &file, &why)), ..Cache::none() };
+            }
             Ok(opened) => read(opened).ok().filter(|c| c.header == header),
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => return Cache { note: Some(note("not used", &file, &e)), ..Cache::none() },
         };
-        let contents = contents.unwrap_or(Contents { header, ..Contents::default() });
+        let mut contents = contents.unwrap_or(Contents { header, ..Contents::default() });
+        contents.profiles.retain(|_, entry| entry.profile.as_ref().is_none_or(Profile::is_possible));
         Cache { file: Some(file), contents, touched: BTreeMap::new(), note: None }
     }
 

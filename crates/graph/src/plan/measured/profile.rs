@@ -35,6 +35,12 @@ impl Profile {
         Profile { runs: 1, lower: seconds, median: seconds, upper: seconds }
     }
 
+    /// Whether a measurement gives such times.
+    pub(super) fn is_possible(&self) -> bool {
+        let rising = self.lower <= self.median && self.median <= self.upper;
+        self.runs > 0 && self.lower > 0.0 && rising && self.upper.is_finite()
+    }
+
     fn of(seconds: &[f64]) -> Profile {
         let mut sorted = seconds.to_vec();
         sorted.sort_by(f64::total_cmp);
