@@ -275,3 +275,34 @@ def test_calls(name):
             return CALLS[name](x)
 
     close(btt.to_blocked(One().eval(), X)(X), CALLS[name](X))
+
+
+def test_packed_modules_inside_of_others_keep_their_weights():
+    trunk = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU()).eval()
+    x = torch.randn(1, 3, 8, 8)
+    around = torch.nn.Sequential(btt.to_blocked(trunk, x), torch.nn.Conv2d(16, 4, 1)).eval()
+    plain = torch.nn.Sequential(trunk, torch.nn.Conv2d(16, 4, 1)).eval()
+    assert set(around.state_dict()) == set(plain.state_dict())
+    assert set(around[0].state_dict(prefix="a.")) == {"a.0.weight", "a.0.bias"}
+    other = copy.deepcopy(plain)
+    for p in other.parameters():
+        p.data.mul_(0.5)
+    found = around.load_state_dict(other.state_dict())
+    assert not found.missing_keys and not found.unexpected_keys
+    with torch.no_grad():
+        torch.testing.assert_close(around(x), other(x))
+    with pytest.raises(RuntimeError, match="0.weight"):
+        around.load_state_dict({"1.weight": other[1].weight, "1.bias": other[1].bias})
+
+
+def test_copies_say_that_they_know_no_plain_weights():
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3)).eval()
+    fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8))
+    for call in (lambda m: m.check_weights(model), lambda m: m.state_dict(), lambda m: m.load_state_dict({})):
+        with pytest.raises(bt.UnsupportedOp, match="copy of a packed module"):
+            call(copy.deepcopy(fast))
+    with pytest.raises(bt.InvalidArgument, match="int"):
+        fast.check_weights(3)
+    for wrong in (3, {"0.weight": 3}):
+        with pytest.raises(bt.InvalidArgument, match="state_dict"):
+            fast.load_state_dict(wrong)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportUsage]
 
-from .._errors import InvalidArgument, PackMismatch, UnsupportedOp
+from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
 from ._attributes import attributes_of
 from ._export import Program, export
@@ -254,6 +255,12 @@ class BlockedModule(torch.nn.Module):
 
     def check_weights(self, model: torch.nn.Module) -> None:
         """Raises `PackMismatch` if weights of the model were edited after they were packed."""
+        if not isinstance(model, torch.nn.Module):
+            text = f"argument `model`: got {type(model).__name__}, but weights are compared with those of a module"
+            raise error(InvalidArgument, text, "pass the model that was packed")
+        if self._program is None:
+            text = "a packed file, or a copy of a packed module, does not know the plain weights that it was packed from"
+            raise error(UnsupportedOp, text, "check the module that `to_blocked` returned")
         self._check(dict(attributes_of(model)), self._packed)
 
     def _check(self, tensors: Mapping[str, torch.Tensor], names: Iterable[str]) -> None:
@@ -267,19 +274,47 @@ class BlockedModule(torch.nn.Module):
     def _is_weight(self, name: str) -> bool:
         return self._program is not None and name in self._program.exported.state_dict
 
-    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """The plain weights, by the names of the model."""
+    def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
+        """The plain weights, by the names of the model. The arguments are those of `torch.nn.Module.state_dict`."""
         if self._program is None:
-            raise error(UnsupportedOp, "a module of a packed file has no plain weights", "keep the model's own state dict")
+            text = "a packed file, or a copy of a packed module, has no plain weights"
+            raise error(UnsupportedOp, text, "keep the model's own state dict")
         state = self._program.exported.state_dict
         # They are the model's own tensors, which the program may have edited since.
         self._check(state, state)
-        return {name: x.detach() for name, x in state.items()}
+        found = OrderedDict() if destination is None else destination
+        found.update((prefix + name, x.detach()) for name, x in state.items())
+        return found
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Mapping[str, Any],
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        """What `load_state_dict` of a module around this one calls."""
+        own = {name.removeprefix(prefix): x for name, x in state_dict.items() if name.startswith(prefix)}
+        try:
+            found = self.load_state_dict(own, strict=False)
+        except Error as e:
+            error_msgs.append(str(e))
+            return
+        missing_keys += [prefix + name for name in found.missing_keys]
+        if strict:
+            unexpected_keys += [prefix + name for name in found.unexpected_keys]
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Packs other weights: those of the model that this module was made of are left as they are."""
         if self._program is None:
-            raise error(UnsupportedOp, "a module of a packed file has no plain weights", "pack the model again")
+            text = "a packed file, or a copy of a packed module, has no plain weights to replace"
+            raise error(UnsupportedOp, text, "pack the model again")
+        if not isinstance(state_dict, Mapping) or not all(isinstance(x, torch.Tensor) for x in state_dict.values()):
+            text = f"argument `state_dict`: got {type(state_dict).__name__}, but weights are tensors by name"
+            raise error(InvalidArgument, text, "pass the state dict of the same model")
         own = self._program.exported.state_dict
         missing, unexpected = sorted(set(own) - set(state_dict)), sorted(set(state_dict) - set(own))
         wrong = [*missing, *unexpected] if strict else []
