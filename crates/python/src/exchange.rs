@@ -35,6 +35,12 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
         return Ok(of_capsule(x).map_err(refused)?.into());
     }
     if x.hasattr("__dlpack__")? {
+        if is_negated(x)? {
+            let (got, rule) =
+                ("a tensor that PyTorch marks as negated", "what DLPack exports has no such mark");
+            let complaint = Complaint::new(op, argument.to_string(), got, rule, "pass `x.resolve_neg()`");
+            return Err(Error::DlpackUnsupported(complaint).into());
+        }
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
         return Ok(of_capsule(&capsule).map_err(refused)?.into());
     }
@@ -78,6 +84,15 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
                   `x.detach().clone()`";
     Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), text, rule, remedy)).into()
+}
+
+/// Whether it is a tensor of PyTorch whose numbers are those in memory with the other sign, which its `__dlpack__` does not say.
+fn is_negated(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match x.getattr_opt("is_neg")? {
+        // What another library calls by this name says nothing.
+        Some(is_neg) => Ok(is_neg.call0().and_then(|answer| answer.extract()).unwrap_or(false)),
+        None => Ok(false),
+    }
 }
 
 /// The capsule of an object, of the newest structure that it knows.

@@ -306,3 +306,15 @@ def test_copies_say_that_they_know_no_plain_weights():
     for wrong in (3, {"0.weight": 3}):
         with pytest.raises(bt.InvalidArgument, match="state_dict"):
             fast.load_state_dict(wrong)
+
+
+def test_negated_tensors_are_read_with_their_sign():
+    negated = torch.view_as_complex(torch.randn(1, 3, 8, 8, 2)).conj().imag
+    assert negated.is_neg()
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3)).eval()
+    fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8))
+    with torch.no_grad():
+        torch.testing.assert_close(fast(negated), model(negated))
+    with pytest.raises(bt.Error, match="resolve_neg"):
+        bt.from_dlpack(negated)
+    assert bt.from_dlpack(negated.resolve_neg()).shape == (1, 3, 8, 8)

@@ -69,7 +69,8 @@ def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
 
 
 def _is_tensor(x: Any) -> bool:
-    return isinstance(x, torch.Tensor)
+    """Whether a plan may read the tensor's memory as it is."""
+    return isinstance(x, torch.Tensor) and not x.is_neg()
 
 
 #: What masks and indices are here, and in PyTorch.
@@ -190,6 +191,7 @@ class BlockedModule(torch.nn.Module):
 
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
         """The tensors in the order of the model's inputs."""
+        args = pytree.tree_map_only(torch.Tensor, torch.Tensor.resolve_neg, args)
         leaves: list[Any] = pytree.tree_leaves(args)
         if self._structures is None:
             return leaves
