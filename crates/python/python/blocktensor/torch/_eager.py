@@ -12,7 +12,7 @@ from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Handle, as_view, check_alone, described, imported, refused, shared
+from ._handles import DTYPES, LAST, Handle, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
@@ -346,6 +346,7 @@ class EagerTensor(Handle):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         plain = _FUNCTIONS.get(func)
         if plain is not None and len(args) == plain[1] and type(args[0]) is EagerTensor:
+            check_autocast(func, args[0])
             if plain[1] == 1:
                 if not kwargs or kwargs == _OUT_OF_PLACE:
                     return EagerTensor(_call(plain[0], None, args[0].data))
@@ -369,6 +370,7 @@ class EagerTensor(Handle):
 
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
+        check_autocast(function, args[0] if args else None)
         return call(function, args, kwargs)
     except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
