@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterator
-from numbers import Real
+from numbers import Number
 from typing import Any
 
 import torch
 
 from .. import _native
+from .._compare import as_real
 from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from ._calls import call
@@ -162,6 +163,15 @@ class EagerTensor(Handle):
 
     def __repr__(self) -> str:
         return f"Eager{self.data!r}"
+
+    def __format__(self, spec: str) -> str:
+        """That of its number, for a tensor without axes; as PyTorch has it."""
+        if not self.ndim:
+            return format(self.item(), spec)
+        if spec:
+            text = f"op `format`: got {described(self)} and {spec!r}, but only a tensor without axes is formatted as a number"
+            raise error(InvalidArgument, text, "format `x[0]` or `x.item()`", op="format")
+        return str(self)
 
     def __reduce__(self) -> Any:
         return EagerTensor, (self.data,)
@@ -329,9 +339,9 @@ class EagerTensor(Handle):
         return EagerTensor(_call("reciprocal", None, self.data)) * other
 
     def __rpow__(self, other: Any) -> Any:
-        if not isinstance(other, Real):
+        if not isinstance(other, Number):
             return NotImplemented
-        base = _native.from_dlpack(torch.tensor(float(other), dtype=torch.float32))
+        base = _native.from_dlpack(torch.tensor(as_real("pow", other), dtype=torch.float32))
         if self.data.is_blocked:
             raise refused("pow", self, "a number to the power of a blocked tensor", "call `x.to_strided()` first")
         return EagerTensor(_call("pow", None, base, self.data))
@@ -398,7 +408,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     data = x.data
     if isinstance(other, (Handle, Tensor)):
         right = other.data if isinstance(other, Handle) else other
-    elif isinstance(other, Real):
+    elif isinstance(other, Number):
+        other = as_real(name, other)
         data = data.to_dtype("f32") if name in _COMPARISONS and data.dtype == "u8" else data
         return EagerTensor(_call(_SCALARS[name], None, data, other))
     elif isinstance(other, torch.Tensor):
