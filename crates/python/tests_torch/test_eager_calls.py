@@ -168,6 +168,9 @@ def test_errors_are_typed():
         lambda: x.add("a"),
         lambda: F.interpolate(x),
         lambda: F.pad(x, (1, 1), mode="no such mode"),
+        lambda: x.to("no such device"),
+        lambda: x.to(3.5),
+        lambda: btt.EagerTensor(3),
     ]
     for call in wrong:
         with pytest.raises(bt.Error) as e:

@@ -75,8 +75,10 @@ class EagerTensor(Handle):
     grad = grad_fn = None
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
-        if isinstance(data, (EagerTensor, torch.Tensor)):
-            data = data.data if isinstance(data, EagerTensor) else shared(data)
+        if isinstance(data, EagerTensor):
+            data = data.data
+        elif not isinstance(data, Tensor):
+            data = shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
         self.data: Tensor = data
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
@@ -266,7 +268,14 @@ class EagerTensor(Handle):
             device = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
             dtype = rest.pop(0)
-        if device is not None and torch.device(device).type != "cpu":
+        if not all(isinstance(x, bool) for x in rest):
+            text = f"op `to`: got {', '.join(map(described, args))}, but it takes a dtype, a device or a tensor"
+            raise error(InvalidArgument, text, "pass one of them", op="to")
+        try:
+            is_here = device is None or torch.device(device).type == "cpu"
+        except RuntimeError as e:
+            raise refused("to", self, f"PyTorch has no device {device!r}", "pass 'cpu'", kind=InvalidArgument) from e
+        if not is_here:
             remedy = f"call `x.to_strided().torch().to({str(device)!r})`, which leaves this package"
             raise refused("to", self, f"the device {device}; tensors are on the CPU", remedy)
         made = self if dtype is None else self._converted(dtype)
