@@ -75,12 +75,13 @@ class PackedConvolution(torch.nn.Module):
             # Weights that were edited are packed again. They are kept, so that no others can have their address.
             self._packed, self._weights, self._kept = {}, weights, (conv.weight, conv.bias)
         padding = conv.padding
-        if conv.padding_mode != "zeros":
+        if conv.padding_mode != "zeros" or isinstance(padding, str):
             # What PyTorch's own module does: pad first.
-            x = _pad(x, conv._reversed_padding_repeated_twice, mode=conv.padding_mode)
+            is_zeros = conv.padding_mode == "zeros"
+            pads = _named_padding(conv) if is_zeros else conv._reversed_padding_repeated_twice
+            if any(pads):
+                x = _pad(x, pads, mode="constant" if is_zeros else conv.padding_mode)
             padding = 0
-        elif isinstance(padding, str):
-            x, padding = _pad(x, _named_padding(conv)), 0
         data = x.data
         if not data.is_blocked and data.layout.startswith("strides"):
             # A part of a tensor: packed weights are for dense sources.
