@@ -1,6 +1,8 @@
 """Eager tensors: how calls of PyTorch are bound, what they return, and what they refuse."""
 
 import copy
+from decimal import Decimal
+from fractions import Fraction
 
 import blocktensor as bt
 import blocktensor.torch as btt
@@ -166,6 +168,9 @@ def test_errors_are_typed():
         lambda: x.add("a"),
         lambda: F.interpolate(x),
         lambda: F.pad(x, (1, 1), mode="no such mode"),
+        lambda: x.to("no such device"),
+        lambda: x.to(3.5),
+        lambda: btt.EagerTensor(3),
     ]
     for call in wrong:
         with pytest.raises(bt.Error) as e:
@@ -239,3 +244,92 @@ def test_shapes_are_pytorchs():
     y = copy.deepcopy(x)
     y.relu_()
     close(x, X)
+
+
+@pytest.mark.parametrize("other", [Decimal(1), 3j, np.complex64(1), 10**400], ids=lambda x: type(x).__name__)
+def test_numbers_that_are_no_floats_are_typed_errors(other):
+    x = eager()
+    for left in (x, x.data):
+        for call in (
+            lambda: left == other,
+            lambda: other == left,
+            lambda: left != other,
+            lambda: left < other,
+            lambda: other >= left,
+        ):
+            with pytest.raises(bt.InvalidArgument) as e:
+                call()
+            assert e.value.op and e.value.remedy
+    for call in (lambda: x + other, lambda: other - x, lambda: x / other, lambda: other**x, lambda: x.eq(other)):
+        with pytest.raises(bt.InvalidArgument) as e:
+            call()
+        assert e.value.op and e.value.remedy
+
+
+def test_objects_compare_as_in_pytorch():
+    for other in (None, "a", [1, 2], object()):
+        assert (X == other) is (eager() == other) is (eager().data == other) is False
+        assert (X != other) is (eager() != other) is (eager().data != other) is True
+    assert torch.equal((eager() < Fraction(1, 2)).torch().bool(), X < 0.5)
+
+
+def test_numbers_of_numpy_are_indices():
+    x = eager()
+    for i in (np.int64(1), np.uint8(1), np.array(1), torch.tensor(1)):
+        close(x[i], X[1])
+        close(x[:, i], X[:, 1])
+        close(x[..., i:], X[..., 1:])
+    for wrong in (np.float32(1), np.bool_(True), np.array(True), torch.tensor(True), torch.tensor(1.0), np.int64(2)):
+        with pytest.raises(bt.Error) as e:
+            x[wrong]
+        assert e.value.op and e.value.remedy
+
+
+def test_a_tensor_without_axes_is_formatted_as_its_number():
+    x = eager()
+    assert f"{x[0, 0, 0, 0]:.2f} {x[0, 0, 0, 0]}" == f"{X[0, 0, 0, 0]:.2f} {X[0, 0, 0, 0]}"
+    assert f"{x}" == str(x)
+    for wrong in (x, x[0, 0, 0, :1], x.to_blocked()):
+        with pytest.raises(bt.InvalidArgument) as e:
+            f"{wrong:.2f}"
+        assert e.value.op and e.value.remedy
+
+
+def test_results_of_integers_are_refused():
+    x = eager()
+    mask = x > 0
+    for wrong in (
+        lambda: torch.where(mask, 1, 0),
+        lambda: torch.where(mask, True, False),
+        lambda: torch.where(mask, mask, 1),
+        lambda: torch.where(mask, torch.tensor(1), 0),
+        lambda: torch.where(X > 0, x.argmax(1, keepdim=True), 0),
+    ):
+        with pytest.raises(bt.UnsupportedOp, match="integers"):
+            wrong()
+    close(torch.where(mask, 1.0, 0), torch.where(X > 0, 1.0, 0))
+    close(torch.where(mask, x, 0), torch.where(X > 0, X, 0))
+
+
+STRICT = {
+    "repeat": lambda x: x.repeat(2, 1),
+    "mm": lambda x: torch.mm(x[0, :, :, :6], x[0, :, :, :6]),
+    "bmm": lambda x: torch.bmm(x[..., :6], x[..., :6]),
+    "bmm of other batches": lambda x: torch.bmm(x[0, :1, :, :6], x[0, :, :, :6]),
+    "mv": lambda x: torch.mv(x[0], x[0, 0, 0]),
+    "dot": lambda x: torch.dot(x[0, 0, :, :6], x[0, 0, :, :6]),
+    "addmm": lambda x: torch.addmm(x[0, :, :, :6], x[0, :, :, :6], x[0, :, :, :6]),
+    "a float condition": lambda x: torch.where(x, x, x),
+    "a float condition of the method": lambda x: x.where(x, 0.0),
+    "a float mask": lambda x: x.masked_fill(x, 0.0),
+    "a float mask in place": lambda x: x.masked_fill_(x, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", STRICT)
+def test_what_pytorch_refuses_is_refused(name):
+    with pytest.raises(RuntimeError):
+        STRICT[name](X.clone())
+    with pytest.raises(bt.Error) as e:
+        STRICT[name](eager())
+    assert e.value.op and e.value.remedy

@@ -1,5 +1,6 @@
 """Swapped models: README's kind of model runs end to end, and what a blocked tensor cannot do names what to do."""
 
+import copy
 import re
 
 import blocktensor as bt
@@ -125,3 +126,147 @@ def test_convolutions_with_code_of_their_own_keep_it():
     with torch.no_grad():
         assert error_of(btt.swap(model)(btt.EagerTensor(IMAGE)).torch(), model(IMAGE)) < 1e-5
     assert len(model[1]._forward_hooks) == 1 and not model._forward_hooks
+
+
+@pytest.mark.parametrize("place", ["model", "swapped"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(stride=(2, 2)),
+        dict(stride=[1, 2]),
+        dict(padding=2),
+        dict(padding="same"),
+        dict(padding="valid"),
+        dict(dilation=(2, 1)),
+        dict(padding_mode="reflect"),
+        dict(groups=2, weight=nn.Parameter(torch.randn(8, 2, 3, 3))),
+    ],
+)
+def test_settings_that_change_are_seen(settings, place):
+    model = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1)).eval()
+    eager, x = btt.swap(model), torch.randn(1, 4, 9, 9)
+    with torch.no_grad():
+        eager(btt.EagerTensor(x))
+        for name, value in settings.items():
+            setattr((model if place == "model" else eager)[0], name, value)
+            assert getattr(model[0], name) is value and getattr(eager[0], name) is value
+        wanted, got = model(x), eager(btt.EagerTensor(x)).torch()
+    assert got.shape == wanted.shape and error_of(got, wanted) < 1e-5
+
+
+def test_settings_in_a_list_are_compared_by_value():
+    conv, x = nn.Conv2d(3, 8, 3).eval(), btt.EagerTensor(IMAGE)
+    conv.stride = [1, 1]
+    eager = btt.swap(conv)
+    with torch.no_grad():
+        eager(x)
+        conv.stride[0] = 2
+        assert eager(x).shape == conv(IMAGE).shape
+        conv.padding = "same"
+        with pytest.raises(bt.InvalidArgument, match="stride"):
+            eager(x)
+        conv.padding = "full"
+        with pytest.raises(bt.InvalidArgument, match="'full'"):
+            eager(x)
+
+
+def test_weights_at_the_address_of_others_are_packed_again():
+    conv, x = nn.Conv2d(3, 3, 3).eval(), btt.EagerTensor(IMAGE)
+    eager = btt.swap(conv)
+    with torch.no_grad():
+        eager(x)
+        conv.weight.data = conv.weight.data.transpose(2, 3)
+        assert error_of(eager(x).torch(), conv(IMAGE)) < 1e-5
+        for seed in range(20):
+            weights = {"weight": torch.randn(3, 3, 3, 3, generator=torch.Generator().manual_seed(seed)), "bias": torch.zeros(3)}
+            wanted = torch.func.functional_call(conv, weights, IMAGE)
+            assert error_of(torch.func.functional_call(eager, weights, x).torch(), wanted) < 1e-5
+            del weights
+
+
+def test_code_and_hooks_that_are_added_later_run():
+    model = nn.Sequential(nn.Conv2d(3, 8, 3)).eval()
+    eager, x = btt.swap(model), btt.EagerTensor(IMAGE)
+    with torch.no_grad():
+        eager(x)
+        for add in (
+            lambda conv: conv.register_forward_hook(lambda module, args, result: result * 3),
+            lambda conv: conv.register_forward_pre_hook(lambda module, args: args[0] + 1),
+            lambda conv: setattr(conv, "forward", lambda x: torch.relu(x)),
+            lambda conv: delattr(conv, "forward") or nn.utils.parametrize.register_parametrization(conv, "weight", nn.Tanh()),
+        ):
+            add(model[0])
+            assert error_of(eager(x).torch(), model(IMAGE)) < 1e-5
+
+
+def test_hooks_of_the_copy_are_not_the_models():
+    model = nn.Sequential(nn.ReLU()).eval()
+    eager = btt.swap(model)
+    eager.register_forward_pre_hook(lambda module, args: None, with_kwargs=False)
+    eager[0].register_forward_hook(lambda module, args, result: None, always_call=True)
+    for module in model.modules():
+        assert not any(value for key, value in vars(module).items() if "_hooks" in key)
+
+
+def test_names_in_state_dict_are_the_models(resnet):
+    eager = btt.swap(resnet)
+    assert list(eager.state_dict()) == list(resnet.state_dict())
+    assert [name for name, _ in eager.named_modules()] == [name for name, _ in resnet.named_modules()]
+    with torch.no_grad():
+        other = torchvision.models.resnet18().eval()
+        x = btt.EagerTensor(IMAGE)
+        eager(x)
+        wanted = torch.func.functional_call(resnet, dict(other.named_parameters()), IMAGE)
+        assert error_of(torch.func.functional_call(eager, dict(other.named_parameters()), x).torch(), wanted) < 1e-5
+        own = copy.deepcopy(resnet)
+        eager = btt.swap(own)
+        eager(x)
+        eager.load_state_dict(other.state_dict())
+        assert error_of(eager(x).torch(), other(IMAGE)) < 1e-5 and torch.equal(own(IMAGE), other(IMAGE))
+
+
+def test_copies_of_swapped_models_have_their_own_weights():
+    conv, x = nn.Conv2d(3, 8, 3).eval(), btt.EagerTensor(IMAGE)
+    eager = btt.swap(conv)
+    with torch.no_grad():
+        eager(x)
+        twin, wanted = copy.deepcopy(eager), conv(IMAGE)
+        conv.weight.zero_()
+        assert error_of(twin(x).torch(), wanted) < 1e-5 and error_of(eager(x).torch(), conv(IMAGE)) < 1e-5
+        again = btt.swap(eager)
+        assert error_of(again(x).torch(), conv(IMAGE)) < 1e-5
+
+
+@torch.jit.script
+def scripted(x: torch.Tensor):
+    return x + 1
+
+
+class CallsScripted(nn.Module):
+    def forward(self, x):
+        return scripted(x)
+
+
+def test_scripted_code_is_a_typed_error():
+    inner = torch.jit.script(nn.Sequential(nn.Conv2d(3, 3, 1)).eval())
+    for model, name in ((inner, "the model"), (nn.Sequential(inner).eval(), "`0`")):
+        with pytest.raises(bt.UnsupportedOp, match=name) as e:
+            btt.swap(model)
+        assert e.value.op == "swap" and e.value.remedy
+    eager = btt.swap(nn.Sequential(CallsScripted()).eval())
+    assert torch.equal(eager(IMAGE), IMAGE + 1)
+    with pytest.raises(bt.UnsupportedOp, match="takes no EagerTensor") as e:
+        eager(btt.EagerTensor(IMAGE))
+    assert e.value.op == "swap" and e.value.remedy
+
+
+def test_autocast_is_refused():
+    model = nn.Sequential(nn.Conv2d(3, 3, 1), nn.Linear(64, 4)).eval()
+    for part in (model, model[0], model[1]):
+        eager = btt.swap(part)
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            with pytest.raises(bt.UnsupportedOp, match="autocast") as e:
+                eager(btt.EagerTensor(IMAGE))
+            assert e.value.op and e.value.remedy
+            with torch.autocast("cpu", enabled=False):
+                assert error_of(eager(btt.EagerTensor(IMAGE)).torch(), part(IMAGE)) < 1e-5

@@ -1,17 +1,30 @@
 """Comparisons of tensors: element-wise, with masks of u8."""
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Number, Real
 from typing import Any
 
 from ._errors import InvalidArgument
 from ._native import Tensor, call
 
 
+def as_real(op: str, x: Number) -> float:
+    """A number as the kernels take it. Others are an error: Python's own answer to `x == 3j` would be False."""
+    text, remedy = repr(x), "pass `float(other)` of its real part"
+    if isinstance(x, Real):
+        try:
+            return float(x)
+        except OverflowError:
+            text, remedy = "an integer beyond the range of floats", "pass a smaller one, or `math.inf`"
+    error = InvalidArgument(f"op `{op}`: argument `other`: got {text}, but a number beside a tensor is an int or a float; {remedy}")
+    error.op, error.operands, error.remedy = op, ["other"], remedy
+    raise error
+
+
 def _comparison(op: str) -> Callable[[Tensor, Any], Any]:
     def compare(self: Tensor, other: Any) -> Any:
-        if isinstance(other, Real):
-            return call(f"{op}_scalar", None, self, float(other))
+        if isinstance(other, Number):
+            return call(f"{op}_scalar", None, self, as_real(op, other))
         if isinstance(other, Tensor) or hasattr(other, "__dlpack__"):
             return call(op, None, self, other)
         # Python compares objects: `x == None` is False.

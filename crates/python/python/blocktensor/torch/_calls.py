@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import torch
 
 from .. import _native
-from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedOp
+from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedDType, UnsupportedOp
 from .._native import Tensor
 from . import _table as _table  # fills the table
 from ._export import FACTORIES, error
@@ -67,6 +67,12 @@ _NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum fl
 
 #: Logic of masks, which are u8 here: other integers have bits.
 _BITWISE = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"}
+
+#: Ops that choose by a mask: its place among the arguments.
+_CONDITIONS = {"where": 0, "masked_fill": 1}
+
+#: Ops whose kernels take more than PyTorch: other ranks, or sizes that broadcast. PyTorch checks these.
+_STRICT = set("mm bmm mv dot addmm baddbmm addmv repeat".split())
 
 #: Functions whose result is their operand itself where they change nothing.
 _SAME = {"dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"}
@@ -289,8 +295,13 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
         values = _promoted(name, values)
     elif name in _BITWISE:
         _check_masks(values)
+    elif name in _CONDITIONS:
+        _check_choice(name, values)
+    builder = _Now(name, form, values, named)
+    if name in _STRICT:
+        builder.result_shape()
     try:
-        return TABLE[name](_Now(name, form, values, named), *values, **named)
+        return TABLE[name](builder, *values, **named)
     except TypeError as e:
         if isinstance(e, Error):
             raise
@@ -303,6 +314,17 @@ def _check_masks(values: list[Any]) -> None:
         if isinstance(x, Value) and x.dtype == "bool" and x.tensor.size:
             if _native.call("amax", None, x.tensor.to_dtype("f32"), None, True).to_strided().numpy().max() > 1:
                 raise Unsupported("bits of integers; masks are zeros and ones")
+
+
+def _check_choice(name: str, values: list[Any]) -> None:
+    """Conditions are masks, and the result is f32: PyTorch refuses the first, and has integers where the second is not."""
+    mask = values[_CONDITIONS[name]]
+    if mask.dtype != "bool":
+        text = f"op `{name}` of PyTorch: its condition is a mask, but got {described(mask.tensor)}"
+        raise error(UnsupportedDType, text, "pass `x != 0`", op=name)
+    if name == "where" and len(values) == 3 and any(isinstance(x, (bool, int)) for x in values[1:]):
+        if not any(isinstance(x, float) or (isinstance(x, Value) and x.dtype == "f32") for x in values[1:]):
+            raise Unsupported("a result of integers; pass numbers as floats (`1.0`), whose result is f32")
 
 
 def _one(overload: Any, values: list[Any], named: dict[str, Any]) -> Any:

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Callable, Iterator
-from numbers import Real
+from numbers import Number
 from typing import Any
 
 import torch
 
 from .. import _native
+from .._compare import as_real
 from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Handle, as_view, check_alone, described, imported, refused, shared
+from ._handles import DTYPES, LAST, Handle, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
@@ -74,8 +75,10 @@ class EagerTensor(Handle):
     grad = grad_fn = None
 
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
-        if isinstance(data, (EagerTensor, torch.Tensor)):
-            data = data.data if isinstance(data, EagerTensor) else shared(data)
+        if isinstance(data, EagerTensor):
+            data = data.data
+        elif not isinstance(data, Tensor):
+            data = shared(data) if isinstance(data, torch.Tensor) else _native.from_dlpack(data)
         self.data: Tensor = data
 
     def to_blocked(self, layout: str | None = None) -> "EagerTensor":
@@ -162,6 +165,15 @@ class EagerTensor(Handle):
 
     def __repr__(self) -> str:
         return f"Eager{self.data!r}"
+
+    def __format__(self, spec: str) -> str:
+        """That of its number, for a tensor without axes; as PyTorch has it."""
+        if not self.ndim:
+            return format(self.item(), spec)
+        if spec:
+            text = f"op `format`: got {described(self)} and {spec!r}, but only a tensor without axes is formatted as a number"
+            raise error(InvalidArgument, text, "format `x[0]` or `x.item()`", op="format")
+        return str(self)
 
     def __reduce__(self) -> Any:
         return EagerTensor, (self.data,)
@@ -256,7 +268,14 @@ class EagerTensor(Handle):
             device = rest.pop(0)
         if rest and (rest[0] is None or isinstance(rest[0], torch.dtype)):
             dtype = rest.pop(0)
-        if device is not None and torch.device(device).type != "cpu":
+        if not all(isinstance(x, bool) for x in rest):
+            text = f"op `to`: got {', '.join(map(described, args))}, but it takes a dtype, a device or a tensor"
+            raise error(InvalidArgument, text, "pass one of them", op="to")
+        try:
+            is_here = device is None or torch.device(device).type == "cpu"
+        except RuntimeError as e:
+            raise refused("to", self, f"PyTorch has no device {device!r}", "pass 'cpu'", kind=InvalidArgument) from e
+        if not is_here:
             remedy = f"call `x.to_strided().torch().to({str(device)!r})`, which leaves this package"
             raise refused("to", self, f"the device {device}; tensors are on the CPU", remedy)
         made = self if dtype is None else self._converted(dtype)
@@ -329,9 +348,9 @@ class EagerTensor(Handle):
         return EagerTensor(_call("reciprocal", None, self.data)) * other
 
     def __rpow__(self, other: Any) -> Any:
-        if not isinstance(other, Real):
+        if not isinstance(other, Number):
             return NotImplemented
-        base = _native.from_dlpack(torch.tensor(float(other), dtype=torch.float32))
+        base = _native.from_dlpack(torch.tensor(as_real("pow", other), dtype=torch.float32))
         if self.data.is_blocked:
             raise refused("pow", self, "a number to the power of a blocked tensor", "call `x.to_strided()` first")
         return EagerTensor(_call("pow", None, base, self.data))
@@ -346,6 +365,7 @@ class EagerTensor(Handle):
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         plain = _FUNCTIONS.get(func)
         if plain is not None and len(args) == plain[1] and type(args[0]) is EagerTensor:
+            check_autocast(func, args[0])
             if plain[1] == 1:
                 if not kwargs or kwargs == _OUT_OF_PLACE:
                     return EagerTensor(_call(plain[0], None, args[0].data))
@@ -369,6 +389,7 @@ class EagerTensor(Handle):
 
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     try:
+        check_autocast(function, args[0] if args else None)
         return call(function, args, kwargs)
     except (UnsupportedOp, OpaqueLayoutError) as e:
         target = next((x for x in args if type(x) is EagerTensor), None)
@@ -396,7 +417,8 @@ def _two(name: str, x: EagerTensor, other: Any) -> Any:
     data = x.data
     if isinstance(other, (Handle, Tensor)):
         right = other.data if isinstance(other, Handle) else other
-    elif isinstance(other, Real):
+    elif isinstance(other, Number):
+        other = as_real(name, other)
         data = data.to_dtype("f32") if name in _COMPARISONS and data.dtype == "u8" else data
         return EagerTensor(_call(_SCALARS[name], None, data, other))
     elif isinstance(other, torch.Tensor):

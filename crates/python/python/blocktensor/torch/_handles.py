@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from .. import _native
-from .._errors import Error, UnsupportedOp
+from .._errors import DlpackUnsupported, Error, UnsupportedOp
 from .._native import Tensor
 from ._export import error
 from ._values import Value
@@ -63,6 +63,18 @@ def refused(name: str, target: Any, reason: str, remedy: str | None = None, kind
     return error(kind, f"op `{name}` of PyTorch on {described(target)}: {reason}", remedy, op=name)
 
 
+#: Bound once: it is asked at every call.
+_is_autocast_enabled = torch.is_autocast_enabled
+
+
+def check_autocast(function: Any, target: Any) -> None:
+    """Refuses to compute in another dtype than PyTorch would."""
+    if _is_autocast_enabled("cpu"):
+        reason = f"`torch.autocast` to {torch.get_autocast_dtype('cpu')} is on, and eager calls keep the dtypes of their operands"
+        remedy = "leave `torch.autocast` out, or use `x.bfloat16()` and `x.half()`"
+        raise refused(getattr(function, "__name__", str(function)), target, reason, remedy)
+
+
 class Absent:
     """A result of a call that no op computes, such as the indices of a pool: using it is an error."""
 
@@ -110,9 +122,9 @@ def shared(x: torch.Tensor) -> Tensor:
     """A tensor of this package over the memory of PyTorch's; indices and masks are converted."""
     try:
         return _native.from_dlpack(narrowed(x.detach()))
-    except Error:
-        raise
     except Exception as e:
+        if isinstance(e, Error) and not isinstance(e, DlpackUnsupported):
+            raise
         # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
         remedy = "pass a dense tensor on the CPU"
         raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {first_line(e)}", remedy, op="from_dlpack") from e

@@ -39,7 +39,9 @@ def indexed(x: Handle, index: Any) -> Tensor:
 
 
 def _is_list(part: Any) -> bool:
-    return isinstance(part, (list, range, torch.Tensor, Handle, Tensor)) or type(part).__module__ == "numpy"
+    # A number of numpy has no axes, as has an array of one.
+    is_array = type(part).__module__ == "numpy" and part.ndim > 0
+    return is_array or isinstance(part, (list, range, torch.Tensor, Handle, Tensor))
 
 
 def _along(x: Handle, data: Tensor, axis: int, part: Any) -> tuple[Tensor, int]:
@@ -49,7 +51,7 @@ def _along(x: Handle, data: Tensor, axis: int, part: Any) -> tuple[Tensor, int]:
     size = data.shape[axis]
     if isinstance(part, slice):
         return _sliced(x, data, axis, part), axis + 1
-    if isinstance(part, bool):
+    if isinstance(part, bool) or str(getattr(part, "dtype", "")) in ("bool", "torch.bool") and not part.ndim:
         raise refused("index", x, "a bool as an index", "index with integers, or use `torch.where`")
     if _is_list(part) and not (isinstance(part, torch.Tensor) and part.ndim == 0):
         return _selected(x, data, axis, part), axis + 1

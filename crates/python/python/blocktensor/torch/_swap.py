@@ -8,25 +8,32 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .. import _native
-from .._errors import InvalidArgument, UnsupportedOp
+from .._errors import Error, InvalidArgument, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._export import error
-from ._handles import LAST
+from ._handles import LAST, check_autocast, first_line
+from ._values import pair
 
 #: It takes eager tensors too.
 _pad: Any = torch.nn.functional.pad
 
 
 class PackedConvolution(torch.nn.Module):
-    """A convolution whose weights are packed for the source that it meets first, and again where another kind comes."""
+    """A convolution whose weights are packed for the source that it meets first, and again where another kind comes.
+
+    Its parameters, their names and its settings are the convolution's own: what is set here is set there, and seen here.
+    """
 
     def __init__(self, module: torch.nn.Module) -> None:
         super().__init__()
-        self.module = module
+        # No child: names in `state_dict` stay those of the model.
+        self.__dict__["module"] = module
+        self._parameters, self._buffers, self._modules = module._parameters, module._buffers, module._modules
         self.training = module.training
         self._packed: dict[Any, PackedWeights] = {}
         self._weights: Any = None
+        self._kept: Any = None
 
     def __getattr__(self, name: str) -> Any:
         """The convolution's own: models read `conv.weight` and `conv.stride`."""
@@ -37,27 +44,50 @@ class PackedConvolution(torch.nn.Module):
                 raise
             return getattr(self.module, name)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = vars(self)
+        if name not in own and name in vars(own.get("module", self)):
+            setattr(self.module, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy packs its own.
+        return {**vars(self), "_packed": {}, "_weights": None, "_kept": None}
+
+    def _save_to_state_dict(self, *args: Any) -> None:
+        self.module._save_to_state_dict(*args)
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        self.module._load_from_state_dict(*args)
+
+    def extra_repr(self) -> str:
+        return str(self.module.extra_repr())
+
     def forward(self, x: Any) -> Any:
         """Runs the packed convolution on an `EagerTensor`, PyTorch's own on a `torch.Tensor`."""
-        if not isinstance(x, EagerTensor):
-            return self.module(x)
         conv: Any = self.module
+        if not isinstance(x, EagerTensor) or not _is_plain_conv(conv):
+            return conv(x)
+        check_autocast("conv", x)
         weights = _state(conv.weight), _state(conv.bias)
         if weights != self._weights:
-            # Weights that were edited are packed again.
-            self._packed, self._weights = {}, weights
+            # Weights that were edited are packed again. They are kept, so that no others can have their address.
+            self._packed, self._weights, self._kept = {}, weights, (conv.weight, conv.bias)
         padding = conv.padding
         if conv.padding_mode != "zeros" or isinstance(padding, str):
             # What PyTorch's own module does: pad first.
-            pads: Any = conv._reversed_padding_repeated_twice
+            is_zeros = conv.padding_mode == "zeros"
+            pads = _named_padding(conv) if is_zeros else conv._reversed_padding_repeated_twice
             if any(pads):
-                x = _pad(x, pads, mode="constant" if conv.padding_mode == "zeros" else conv.padding_mode)
+                x = _pad(x, pads, mode="constant" if is_zeros else conv.padding_mode)
             padding = 0
         data = x.data
         if not data.is_blocked and data.layout.startswith("strides"):
             # A part of a tensor: packed weights are for dense sources.
             data = data.contiguous()
-        key = (data.shape[1:], data.layout)
+        settings = _frozen(conv.stride), _frozen(padding), _frozen(conv.dilation), conv.groups
+        key = (data.shape[1:], data.layout, data.dtype, settings)
         packed = self._packed.get(key)
         if packed is None:
             packed = self._packed[key] = self._pack(data, padding)
@@ -70,11 +100,30 @@ class PackedConvolution(torch.nn.Module):
         return _native.pack_conv(conv.weight.detach(), bias, like=like, **options)
 
 
+def _named_padding(conv: Any) -> list[int]:
+    """The zeros of `same` and `valid` on each side, the last axis first."""
+    sizes = conv.weight.shape[2:]
+    if conv.padding not in ("same", "valid"):
+        text = f"op `conv`: argument `padding`: got {conv.padding!r}, but its names are 'same' and 'valid'"
+        raise error(InvalidArgument, text, "pass one of them, or numbers", op="conv")
+    if conv.padding == "valid":
+        return [0] * (2 * len(sizes))
+    if any(stride != 1 for stride in pair(conv.stride, len(sizes))):
+        text = f"op `conv`: argument `padding`: got 'same' with a stride of {conv.stride}, but it is for a stride of 1"
+        raise error(InvalidArgument, text, "pass numbers", op="conv")
+    totals = [d * (size - 1) for d, size in zip(pair(conv.dilation, len(sizes)), sizes, strict=True)]
+    return [side for total in reversed(totals) for side in (total // 2, total - total // 2)]
+
+
+def _frozen(x: Any) -> Any:
+    return tuple(x) if isinstance(x, list) else x
+
+
 def _state(x: torch.Tensor | None) -> Any:
     """What changes when a weight is edited in place or replaced."""
     if x is None:
         return None
-    return x.data_ptr(), 0 if x.is_inference() else x._version
+    return id(x), x.data_ptr(), 0 if x.is_inference() else x._version, x.shape, x.stride(), x.dtype
 
 
 class _After:
@@ -99,12 +148,20 @@ class _After:
 def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.Module:
     """A copy of the model whose convolutions pack their weights, for `EagerTensor`s. All weights are shared with the model.
 
+    Names in `state_dict` are the model's. Settings of a convolution, and what is hung on it, are seen where they change later; other
+    modules are copied as they are now.
+
     The first call packs; the ledger shows it. `with blocktensor.deny_reorders()` holds from the second call on. A blocked tensor
     has no views, so `flatten` before a classifier is an error: `to_strided` names the modules whose results are reordered
     (`swap(resnet, to_strided=["avgpool"])`), and the ledger shows these reorders too.
     """
     if model.training:
         raise error(UnsupportedOp, "argument `model`: got a model in training mode", "call `model.eval()` first", op="swap")
+    for name, module in model.named_modules():
+        if isinstance(module, torch.jit.ScriptModule):
+            what = f"module `{name}` is" if name else "the model is"
+            text = f"op `swap`: argument `model`: {what} compiled by TorchScript, which takes no eager tensors"
+            raise error(UnsupportedOp, text, "pass the module that was scripted or traced", op="swap")
     names = {name for name, _ in model.named_modules(remove_duplicate=False)}
     wanted = {to_strided} if isinstance(to_strided, str) else set(to_strided)
     unknown = sorted(wanted - names)
@@ -113,6 +170,7 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
         raise error(InvalidArgument, text, "pass names of `model.named_modules()`", op="swap")
     made = _swapped(model, "", wanted, {})
     made.register_forward_hook(_forget, always_call=True)
+    made.__dict__["forward"] = _Typed(made)
     return made
 
 
@@ -121,14 +179,38 @@ def _forget(module: torch.nn.Module, args: Any, result: Any) -> None:
     LAST.module = ""
 
 
+class _Typed:
+    """The forward of a swapped model: what takes no eager tensor is an error of this package."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self.model, self.own = model, vars(model).get("forward")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self.own(*args, **kwargs) if self.own is not None else type(self.model).forward(self.model, *args, **kwargs)
+        except Error:
+            raise
+        except (RuntimeError, TypeError) as e:
+            # Scripted functions and other code in C++ name the type that they were given.
+            if EagerTensor.__name__ not in str(e):
+                raise
+            text = f"a call in the swapped model takes no EagerTensor: {first_line(e)}"
+            remedy = "call it on `x.to_strided().torch()`, or replace what was scripted by its Python code"
+            raise error(UnsupportedOp, text, remedy, op="swap") from e
+
+
+_KINDS: Any = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+
+
 def _is_plain_conv(model: torch.nn.Module) -> bool:
     """Whether the module does what PyTorch's own convolution does, and nothing else."""
-    kinds = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
-    kind: Any = next((kind for kind in kinds if isinstance(model, kind)), None)
-    if kind is None or model._forward_hooks or model._forward_pre_hooks:
+    kind: Any = next((kind for kind in _KINDS if isinstance(model, kind)), None)
+    if kind is None or model._forward_hooks or model._forward_pre_hooks or model._modules:
         return False
-    own: Any = type(model)
-    return own.forward is kind.forward and own._conv_forward is kind._conv_forward
+    own, set_on_it = type(model), vars(model)
+    if "forward" in set_on_it or "_conv_forward" in set_on_it or not isinstance(model._parameters.get("weight"), torch.Tensor):
+        return False
+    return all(getattr(own, name) is getattr(kind, name) for name in ("forward", "_conv_forward", "__call__"))
 
 
 def _swapped(
@@ -140,7 +222,12 @@ def _swapped(
     swapped: torch.nn.Module = PackedConvolution(model) if is_conv else copy.copy(model)
     made[model] = swapped
     if not is_conv:
-        swapped._forward_hooks = copy.copy(model._forward_hooks)
+        for key, value in vars(model).items():
+            if key.endswith(("_hooks", "_hooks_with_kwargs", "_hooks_always_called")):
+                swapped.__dict__[key] = copy.copy(value)
+        if isinstance(vars(model).get("forward"), _Typed):
+            # Swapped before: this copy's own follows.
+            del swapped.__dict__["forward"]
         prefix = f"{name}." if name else ""
         swapped._modules = {
             child: None if module is None else _swapped(module, prefix + child, to_strided, made)
