@@ -23,7 +23,7 @@ CARGO := scripts/with-progress.sh cargo
 
 help:
 	@echo "make demo          ResNet-50 on a picture, in all three layouts, and as an ONNX file"
-	@echo "make test          format, lints, documentation and tests, without and with oneDNN"
+	@echo "make test          format, lints, documentation and tests, without and with oneDNN, and of the Python package"
 	@echo "make install       the C library, its headers, and files for pkg-config and CMake; PREFIX=/usr/local DESTDIR="
 	@echo "make wheel         the Python package; make python also tests it, make python-torch the PyTorch part too"
 	@echo "make deny          licences, sources and security advisories of the dependencies"
@@ -71,6 +71,7 @@ test:
 	$(CARGO) test $(FULL)
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX2 $(CARGO) test $(FULL) --test main
+	scripts/python.sh test
 	scripts/msrv.sh
 	scripts/deny.sh
 

@@ -23,13 +23,19 @@ use std::path::Path;
 
 use crate::error::{Complaint, Error};
 
-/// The error for a file that could not be opened, read, mapped or written.
+/// The error for a file that could not be opened, read, mapped or written: `OutOfMemory` where that is the reason.
 fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Error {
+    if why.kind() == std::io::ErrorKind::OutOfMemory {
+        let bytes = std::fs::metadata(path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX));
+        return Error::OutOfMemory { bytes, call: op };
+    }
     let remedy = match why.kind() {
         std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
         std::io::ErrorKind::TimedOut => "start the process that reads the pipe first",
-        std::io::ErrorKind::StorageFull => "make room, or pass a path on another disk",
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge => {
+            "make room, or pass a path on another disk"
+        }
         _ => "check the path and the disk",
     };
     let got = format!("`{}`: {why}", path.display());
@@ -56,4 +62,22 @@ fn cut(text: &str, most: usize) -> String {
         shown.push_str("...");
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_have_their_remedies() {
+        let of = |code| {
+            access("StateDict::map", Path::new("none"), "mapped", &std::io::Error::from_raw_os_error(code))
+        };
+        assert!(matches!(of(libc::ENOMEM), Error::OutOfMemory { call: "StateDict::map", .. }));
+        for (code, remedy) in
+            [(libc::EFBIG, "make room"), (libc::ENOSPC, "make room"), (libc::EIO, "the disk")]
+        {
+            assert!(of(code).to_string().contains(remedy), "{}", of(code));
+        }
+    }
 }

@@ -21,7 +21,10 @@ pub fn parse(bytes: &[u8]) -> Result<Array, String> {
         _ => return Err(cut()),
     };
     let header = rest.get(..length).and_then(|h| std::str::from_utf8(h).ok()).ok_or_else(cut)?;
-    let header = Header::parse(header).ok_or_else(cut)?;
+    let plain = || {
+        "its header is not that of plain numbers; write float32, int64 or bool with `numpy.save`".to_string()
+    };
+    let header = Header::parse(header).ok_or_else(plain)?;
     let count = header.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).ok_or_else(cut)?;
     let values = values(&header.descr, &rest[length..], count)?.ok_or_else(cut)?;
     let array = Array { dims: header.dims, values };

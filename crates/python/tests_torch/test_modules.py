@@ -318,3 +318,22 @@ def test_negated_tensors_are_read_with_their_sign():
     with pytest.raises(bt.Error, match="resolve_neg"):
         bt.from_dlpack(negated)
     assert bt.from_dlpack(negated.resolve_neg()).shape == (1, 3, 8, 8)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_tensors_with_gradients_are_taken_where_none_is_asked_for(partial):
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(3, 16, 3)
+
+        def forward(self, x):
+            y = self.conv(x * 2)
+            return torch.special.i0(y) if partial else y
+
+    model, x = Mixed().eval(), torch.randn(1, 3, 8, 8, requires_grad=True)
+    fast = btt.to_blocked(model, x.detach(), partial=partial)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x), model(x))
+    with pytest.raises(bt.InvalidArgument, match="no_grad"):
+        fast(x)

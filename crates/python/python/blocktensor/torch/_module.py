@@ -169,6 +169,8 @@ class BlockedModule(torch.nn.Module):
         leaves = self._leaves(args)
         if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves):
             raise _gradient()
+        # PyTorch exports no memory of a tensor with a gradient, though nothing asks for one here.
+        leaves = [x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x for x in leaves]
         if isinstance(self.plan, Plan):
             results = [_shared(t, leaves) for t in self.plan.run(*leaves)]
             if self._structures is not None:
