@@ -1,0 +1,120 @@
+"""Results that depend on other runs are refused, however a model keeps what they depend on; conversion leaves the model alone."""
+
+import copy
+import itertools
+import os
+import pickle
+import random
+import time
+from collections import OrderedDict, deque
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+X = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(39))
+
+
+class Counter(nn.Module):
+    """Something that changes from run to run, kept where attributes do not show it."""
+
+    def __init__(self, kept, step):
+        super().__init__()
+        self.conv, self.kept, self.step = nn.Conv2d(4, 4, 3, padding=1), kept, step
+
+    def forward(self, x):
+        return self.conv(x) * self.step(self.kept, x)
+
+
+class Slots:
+    __slots__ = ("n",)
+
+    def __init__(self):
+        self.n = 0.0
+
+
+def _slot(kept, x):
+    kept.n += 1.0
+    return kept.n
+
+
+def _array(kept, x):
+    kept += 1
+    return float(kept[0])
+
+
+def _first(kept, x):
+    kept.setdefault("mean", x.mean())
+    return kept["mean"]
+
+
+HIDDEN = {
+    "deque": (deque([1.0, 2.0]), lambda kept, x: kept.rotate() or kept[0]),
+    "ordered_dict": (OrderedDict(n=0.0), lambda kept, x: kept.update(n=kept["n"] + 1) or kept["n"]),
+    "numpy_array": (np.zeros(1), _array),
+    "slots": (Slots(), _slot),
+    "iterator": (itertools.count(1), lambda kept, x: float(next(kept))),
+    "generator_of_numpy": (np.random.default_rng(1), lambda kept, x: float(kept.random())),
+    "generator_of_python": (random.Random(1), lambda kept, x: kept.random()),
+    "clock": (None, lambda kept, x: time.perf_counter() % 1),
+    "system": (None, lambda kept, x: float(os.urandom(1)[0] + 256 * os.urandom(1)[0])),
+    "first_input": ({}, _first),
+}
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("name", HIDDEN)
+def test_results_that_depend_on_other_runs_are_refused(name, partial):
+    kept, step = HIDDEN[name]
+    model = Counter(copy.deepcopy(kept), step).eval()
+    before = pickle.dumps(model.kept)
+    with pytest.raises(bt.UnsupportedOp, match="depend"):
+        btt.to_blocked(model, X, partial=partial)
+    assert pickle.dumps(model.kept) == before
+
+
+class MadeLater(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 1)
+
+    def forward(self, x):
+        if not hasattr(self, "more"):
+            self.more = nn.Conv2d(4, 4, 1)
+        return self.more(self.conv(x))
+
+
+def test_modules_that_a_forward_makes_are_refused_and_left_out():
+    model = MadeLater().eval()
+    with pytest.raises(bt.UnsupportedOp):
+        btt.to_blocked(model, X, partial=True)
+    assert not hasattr(model, "more")
+
+
+def test_one_tensor_in_two_places_is_two_inputs():
+    model = Two().eval()
+    fast = btt.to_blocked(model, (X, X))
+    x, y = torch.randn(1, 4, 8, 8), torch.randn(1, 4, 8, 8)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x, y), model(x, y))
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(4, 4, 3)
+
+    def forward(self, x, y):
+        return self.conv(x) - 2 * self.conv(y)
+
+
+def test_old_norms_of_weights_are_no_state():
+    model = nn.Sequential(nn.utils.weight_norm(nn.Conv2d(4, 4, 3)), nn.ReLU(), nn.utils.spectral_norm(nn.Conv2d(4, 4, 3))).eval()
+    fast = btt.to_blocked(model, X)
+    with torch.no_grad():
+        for _ in range(2):
+            x = torch.randn(1, 4, 8, 8)
+            torch.testing.assert_close(fast(x), model(x))
