@@ -57,7 +57,11 @@ const CALLS: &[[&str; 3]] = &[
     ["PackedLinear", "bt_pack_linear", "blocktensor.pack_linear"],
     ["PackedWriter::keep_plain", "keep_plain of bt_packed_writer_new", "keep_plain of Plan.save"],
     ["PackedWriter::save", "bt_packed_writer_save", "Plan.save"],
-    ["PackedFile::read_or_repack", "repack of bt_packed_file_read", "blocktensor.load_plan(..., replan=True)"],
+    [
+        "PackedFile::read_or_repack",
+        "repack of bt_packed_file_read",
+        "blocktensor.load_plan(..., replan=True)",
+    ],
     ["PackedFile::map_or_repack", "repack of bt_packed_file_map", "blocktensor.load_plan(..., replan=True)"],
     ["PackedFile::read", "bt_packed_file_read", "blocktensor.load_plan"],
     ["PackedFile::map", "bt_packed_file_map", "blocktensor.load_plan"],
