@@ -74,16 +74,16 @@ impl Cache {
         header.hash(&mut hasher);
         let file = folder.join(format!("{:016x}.json", hasher.finish()));
         let contents = match files::open_own(&file, false) {
-            Ok(opened) if opened.metadata().is_ok_and(|m| m.len() > MOST_BYTES) => {
-                let why = std::io::Error::new(ErrorKind::FileTooLarge, "it is too large");
-                return Cache { note: Some(note("not used", &file, &why)), ..Cache::none() };
-            }
-            Ok(opened) => read(opened).ok().filter(|c| c.header == header),
-            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Ok(opened) => read(opened),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(Contents::default()),
+            Err(e) => Err(e),
+        };
+        let contents = match contents {
+            Ok(contents) => contents,
             Err(e) => return Cache { note: Some(note("not used", &file, &e)), ..Cache::none() },
         };
-        let mut contents = contents.unwrap_or(Contents { header, ..Contents::default() });
-        contents.profiles.retain(|_, entry| entry.profile.as_ref().is_none_or(Profile::is_possible));
+        let is_ours = contents.header == header;
+        let contents = if is_ours { contents } else { Contents { header, ..Contents::default() } };
         Cache { file: Some(file), contents, touched: BTreeMap::new(), note: None }
     }
 
@@ -113,10 +113,16 @@ fn note(what: &str, file: &Path, why: &std::io::Error) -> String {
     format!("profiles: {what}: {}: {why}; {remedy}", file.display())
 }
 
+/// What a file holds: nothing, if it is damaged. Times that no measurement gives are left out.
 fn read(mut file: File) -> std::io::Result<Contents> {
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(serde_json::from_str(&text)?)
+    if file.metadata()?.len() > MOST_BYTES {
+        return Err(std::io::Error::new(ErrorKind::FileTooLarge, "it is too large"));
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let mut contents: Contents = serde_json::from_slice(&text).unwrap_or_default();
+    contents.profiles.retain(|_, entry| entry.profile.as_ref().is_none_or(Profile::is_possible));
+    Ok(contents)
 }
 
 fn write(path: &Path, header: &str, touched: BTreeMap<String, Option<Profile>>) -> std::io::Result<()> {
