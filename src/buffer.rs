@@ -25,7 +25,7 @@ const MAP_FROM: usize = 1 << 20;
 const MARGIN: usize = 4 << 20;
 
 /// Allocations of at least this many **bytes** are large: they leave [`MARGIN`].
-const LARGE: usize = 64 << 10;
+pub(crate) const LARGE: usize = 64 << 10;
 
 /// The name of the call in errors about storage.
 const STORAGE: &str = "tensor storage";
@@ -247,12 +247,16 @@ fn size_class(len: usize) -> Result<usize> {
 
 /// Whether the system has this many **bytes** now, and if they are many, some more for bookkeeping. Takes nothing.
 pub(crate) fn has_room(bytes: usize) -> bool {
-    bytes < LARGE || bytes.checked_add(MARGIN).is_some_and(map::is_possible)
+    bytes < LARGE || leaves_margin(bytes)
+}
+
+fn leaves_margin(bytes: usize) -> bool {
+    bytes.checked_add(MARGIN).is_some_and(map::is_possible)
 }
 
 /// Whether the system has this many **bytes** now, and some more for bookkeeping. Takes nothing. Tests can make it fail.
 pub(crate) fn is_available(bytes: usize) -> bool {
-    !fault::allocation_fails() && bytes.checked_add(MARGIN).is_some_and(map::is_possible)
+    !fault::allocation_fails() && leaves_margin(bytes)
 }
 
 fn take_from_system(capacity: usize) -> Result<NonNull<u8>> {

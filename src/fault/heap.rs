@@ -6,7 +6,7 @@ use super::on::heap_fails;
 
 /// Allocations of at least this many **bytes** are large: those may fail ([`Fault::Heap`](super::Fault::Heap)). Smaller ones are
 /// bookkeeping.
-pub const LARGE: usize = 64 << 10;
+pub const LARGE: usize = crate::buffer::LARGE;
 
 /// The system's allocator, with failures that [`inject`](super::inject) asks for. A list that was not reserved fallibly ends the
 /// process.
