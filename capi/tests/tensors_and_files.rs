@@ -63,14 +63,10 @@ fn blocked_tensors_have_no_strides_and_no_views() {
     let b = plain(&[1, 20, 3, 3]).to_blocked(&Layout::NCHW16C).unwrap();
     let h = given(&[1, 20, 3, 3], Some(c"nChw16c"));
     let mut out = null_mut();
+    let rust = b.to_dlpack();
     // SAFETY: a place for the result.
-    same(
-        5,
-        "bt_tensor_to_dlpack",
-        b.to_dlpack(),
-        unsafe { bt_tensor_to_dlpack(h, &mut out) },
-        &["nChw16c", "to_strided"],
-    );
+    let c = unsafe { bt_tensor_to_dlpack(h, &mut out) };
+    same(5, "bt_tensor_to_dlpack", rust, c, &["nChw16c", "to_strided"]);
     let named = [("x", Value::from(b)), ("axes", Value::from(&[0i64, 2, 3, 1][..]))];
     let axes = [0i64, 2, 3, 1];
     let arg = |name: &'static CStr, kind, tensors: *const bt_handle, integers: *const i64, count| bt_arg {
@@ -226,14 +222,10 @@ fn files_with_wrong_headers_are_errors() {
         bytes.resize(bytes.len() + data, 0);
         std::fs::write(&path, bytes).unwrap();
         let mut h = 0;
+        let rust = StateDict::read(&path);
         // SAFETY: a string and a place for the result.
-        same(
-            row,
-            "bt_dict_load",
-            StateDict::read(&path),
-            unsafe { bt_dict_load(c_path.as_ptr(), &mut h) },
-            &[part],
-        );
+        let c = unsafe { bt_dict_load(c_path.as_ptr(), &mut h) };
+        same(row, "bt_dict_load", rust, c, &[part]);
         // SAFETY: as above; nobody else has the file.
         let (rust, c) = unsafe { (StateDict::map(&path), bt_dict_map(c_path.as_ptr(), &mut h)) };
         same(row, "bt_dict_map", rust, c, &[part]);

@@ -4,9 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rten_onnx::onnx::{
-    DataType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, ValueInfoProto,
-};
+use rten_onnx::onnx::{DataType, GraphProto, NodeProto, TensorProto, ValueInfoProto};
 
 use crate::support::{self, Done, done, text};
 
@@ -73,15 +71,7 @@ fn model(folder: &Path) -> PathBuf {
         node: (0..2 * layers).map(node).collect(),
         ..GraphProto::default()
     };
-    let model = ModelProto {
-        ir_version: Some(8),
-        opset_import: vec![OperatorSetIdProto { domain: None, version: Some(17) }],
-        graph: Some(graph),
-        ..ModelProto::default()
-    };
-    let path = folder.join("large.onnx");
-    std::fs::write(&path, model.write_buf().unwrap()).unwrap();
-    path
+    support::write_model(folder.join("large.onnx"), graph)
 }
 
 #[test]

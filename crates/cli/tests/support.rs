@@ -87,13 +87,17 @@ pub fn model(folder: &Path, inputs: &[Port<'_>], outputs: &[Port<'_>], nodes: &[
             .collect(),
         ..GraphProto::default()
     };
+    write_model(folder.join("model.onnx"), graph)
+}
+
+/// Writes a graph as a model.
+pub fn write_model(path: PathBuf, graph: GraphProto) -> PathBuf {
     let model = ModelProto {
         ir_version: Some(8),
         opset_import: vec![OperatorSetIdProto { domain: None, version: Some(17) }],
         graph: Some(graph),
         ..ModelProto::default()
     };
-    let path = folder.join("model.onnx");
     std::fs::write(&path, model.write_buf().unwrap()).unwrap();
     path
 }
@@ -111,13 +115,19 @@ pub fn port((name, of, dims): &Port<'_>) -> ValueInfoProto {
     }
 }
 
-/// Writes integers as a `.npy` file of one axis.
-pub fn write_i64s(file: &Path, values: &[i64]) {
-    let about = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({},), }}", values.len());
+/// Writes numbers of this type as a `.npy` file of one axis.
+pub fn write_npy<const N: usize>(file: &Path, descr: &str, values: impl IntoIterator<Item = [u8; N]>) {
+    let values: Vec<[u8; N]> = values.into_iter().collect();
+    let about = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({},), }}", values.len());
     let mut bytes = b"\x93NUMPY\x01\x00\x3e\x00".to_vec();
     bytes.extend(format!("{about:<62}").bytes());
-    bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
+    bytes.extend(values.concat());
     std::fs::write(file, bytes).unwrap();
+}
+
+/// Writes integers as a `.npy` file of one axis.
+pub fn write_i64s(file: &Path, values: &[i64]) {
+    write_npy(file, "<i8", values.iter().map(|v| v.to_le_bytes()));
 }
 
 /// A model with one f32 input `x` and one node with the output `y` of the same sizes.

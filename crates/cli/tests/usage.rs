@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rten_onnx::onnx::DataType;
 
-use crate::support::{command, data, done, model, run, text, unary, write_i64s};
+use crate::support::{command, data, done, model, run, text, unary, write_i64s, write_npy};
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
@@ -61,11 +61,7 @@ fn numbers_keep_six_significant_digits() {
     let folder = tempfile::tempdir().unwrap();
     let relu = unary(folder.path(), "Relu", &[3]);
     let input = folder.path().join("x.npy");
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({},), }}", 3);
-    let values: Vec<u8> =
-        [1.234_567_8e-7f32, 0.0, 3.577_814_4e15].iter().flat_map(|v| v.to_le_bytes()).collect();
-    let bytes = [&b"\x93NUMPY\x01\x00\x3e\x00"[..], format!("{header:<62}").as_bytes(), &values].concat();
-    std::fs::write(&input, bytes).unwrap();
+    write_npy(&input, "<f4", [1.234_567_8e-7f32, 0.0, 3.577_814_4e15].map(f32::to_le_bytes));
     let done = run(&["run", text(&relu), "--input", text(&input), "--top-k", "3"]);
     let out = &done.succeeds().out;
     for part in ["from 0 to 3.57781e15", "mean 1.1926e15", "1.23457e-7"] {
@@ -143,9 +139,7 @@ fn types_of_inputs_are_checked() {
 
     let relu = unary(folder.path(), "Relu", &[3]);
     run(&["run", text(&relu), "--input", text(&ints)]).fails(2, &["it holds i64", "float32"]);
-    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({},), }}", 3);
-    let bytes = [&b"\x93NUMPY\x01\x00\x3e\x00"[..], format!("{header:<62}").as_bytes(), &[1, 2, 3]].concat();
-    std::fs::write(&ints, bytes).unwrap();
+    write_npy(&ints, "|u1", [[1], [2], [3]]);
     run(&["run", text(&relu), "--input", text(&ints)]).fails(2, &["it holds u8", "float32"]);
 }
 
