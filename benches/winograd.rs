@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use blocktensor::ops::{Algorithm, Conv2d, WeightTransform};
+use blocktensor::ops::Conv2d;
 use blocktensor::{Arena, Layout, Operand, Operator, PackedConv2d, Scratchpad, Source, StridedTensor};
 
 /// Channels in, channels out, height and width.
@@ -73,16 +73,11 @@ fn main() -> blocktensor::Result<()> {
         let bias = StridedTensor::from_slice(&bias_values, &[o])?;
         let source = Source::of(&x)?;
         let mut convs = vec![];
-        for (outputs, transform) in [
-            (0, WeightTransform::EachRun),
-            (4, WeightTransform::Ahead),
-            (4, WeightTransform::EachRun),
-            (2, WeightTransform::Ahead),
-            (2, WeightTransform::EachRun),
-        ] {
-            let algorithm = if outputs == 0 { Algorithm::Direct } else { Algorithm::Winograd(outputs) };
-            let params = Conv2d::new().padding(1).relu().algorithm(algorithm);
-            let packer = PackedConv2d::new(&w, Some(&bias), params)?.weight_transform(transform);
+        let params = Conv2d::new().padding(1).relu();
+        let packer = PackedConv2d::new(&w, Some(&bias), params)?;
+        convs.push(packer.pack_for(&source)?);
+        for name in ["winograd4", "winograd4:each_run", "winograd2", "winograd2:each_run"] {
+            let packer = packer.clone().implementation(name)?;
             convs.push(packer.pack_for(&source)?);
         }
         let mut best = vec![f64::INFINITY; convs.len()];

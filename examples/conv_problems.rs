@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use blocktensor::AnyConvPacker;
 use blocktensor_problems::{Kind, List, Options};
 use clap::Parser;
 
@@ -36,6 +37,10 @@ struct Cli {
     /// Seed of the data, together with the problem.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Compute convolutions by this implementation alone, such as direct, gemm, pointwise, winograd4 or winograd4:each_run, with
+    /// packed weights. Winograd's are judged by the norm of all errors. What it does not compute counts as unsupported.
+    #[arg(long, value_parser = implementation)]
+    alg: Option<String>,
     /// Skip problems with more multiply-adds (pooling: elements of all windows; batch norm: elements).
     #[arg(long)]
     max_macs: Option<u64>,
@@ -55,6 +60,17 @@ fn kind(name: &str) -> Result<Kind, String> {
     found.ok_or_else(|| "it is conv, deconv, pool or bnorm".into())
 }
 
+/// An implementation of this build, by its name.
+fn implementation(name: &str) -> Result<String, String> {
+    match AnyConvPacker::implementations().any(|known| known == name) {
+        true => Ok(name.to_string()),
+        false => {
+            let all: Vec<&str> = AnyConvPacker::implementations().collect();
+            Err(format!("this build has {}", all.join(", ")))
+        }
+    }
+}
+
 /// Half of the free memory, if the system reports it.
 fn half_of_memory() -> u64 {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -64,10 +80,11 @@ fn half_of_memory() -> u64 {
 }
 
 /// This command, without its problems.
-fn command(threads: usize) -> String {
+fn command(threads: usize, alg: Option<&str>) -> String {
     let isa = std::env::var("ONEDNN_MAX_CPU_ISA").map(|isa| format!("ONEDNN_MAX_CPU_ISA={isa} "));
     let features = if cfg!(feature = "onednn") { "" } else { "--no-default-features " };
-    format!("{}cargo run {features}--example conv_problems -- --jobs {threads}", isa.unwrap_or_default())
+    let alg = alg.map_or(String::new(), |name| format!(" --alg {name}"));
+    format!("{}cargo run {features}--example conv_problems -- --jobs {threads}{alg}", isa.unwrap_or_default())
 }
 
 fn main() -> ExitCode {
@@ -95,11 +112,12 @@ fn main() -> ExitCode {
     };
     let options = Options {
         seed: cli.seed,
+        alg: cli.alg.clone(),
         max_macs: cli.max_macs,
         mb: cli.mb,
         max_bytes: half_of_memory(),
         verbose: cli.verbose,
-        command: command(pool.current_num_threads()),
+        command: command(pool.current_num_threads(), cli.alg.as_deref()),
     };
     let out = &mut io::LineWriter::new(io::stdout());
     let ran = pool.install(|| blocktensor_problems::run(&list, &options, out));

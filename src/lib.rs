@@ -141,8 +141,9 @@ pub use layout::memory_format::MemoryFormat;
 pub use layout::native::WeightsKind;
 pub use operator::{BoundOp, Operator, ParamValue};
 pub use pack::{
-    ConvPacker, PackedConv, PackedConv1d, PackedConv2d, PackedConv3d, PackedConvTranspose,
-    PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d, PackedLinear, PackedStem, Source,
+    AnyConvPacker, AnyPackedConv, Candidate, ConvPacker, PackedConv, PackedConv1d, PackedConv2d,
+    PackedConv3d, PackedConvTranspose, PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d,
+    PackedLinear, PackedOp, PackedStem, Source,
 };
 pub use scratchpad::Scratchpad;
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};

@@ -5,12 +5,12 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use blocktensor::dispatch::Fallback;
 use blocktensor::{
-    BoundOp, Complaint, Error, Operand, Operator, Result, Scratchpad, StridedTensor, Tensor, TensorDesc,
+    BoundOp, Complaint, Error, Operand, Operator, PackedOp, Result, Scratchpad, StridedTensor, Tensor,
+    TensorDesc,
 };
 
 use crate::dict::Dict;
 use crate::model::Model;
-use crate::packed::Packed;
 use crate::packed_file::{File, Writer};
 use crate::plan::Planned;
 use crate::status::{bt_status, guard};
@@ -24,7 +24,7 @@ pub type bt_handle = u64;
 pub(crate) enum Object {
     Tensor(Tensor),
     Description(TensorDesc),
-    Packed(Box<Packed>),
+    Packed(Box<PackedOp>),
     Operator(Box<BoundOp>),
     Scratchpad(Mutex<Scratchpad>),
     Writer(Mutex<Writer>),
@@ -255,7 +255,7 @@ pub(crate) fn with_operator<R>(
 ) -> Result<R> {
     with(op, argument, handle, "an operator or packed weights", |object| match object {
         Object::Operator(bound) => Some(f(&**bound)),
-        Object::Packed(packed) => Some(f(packed.operator())),
+        Object::Packed(packed) => Some(f(&**packed)),
         _ => None,
     })
 }

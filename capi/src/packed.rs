@@ -1,11 +1,10 @@
 //! Packed weights: packing them, and running them.
 
 use blocktensor::dispatch::Value;
-use blocktensor::ops::{BatchNorm, Conv, Direction, Forward, Transposed};
+use blocktensor::ops::BatchNorm;
 use blocktensor::{
-    Complaint, ConvPacker, Error, Layout, Operand, Operator, PackedConv, PackedConvTranspose, PackedFile,
-    PackedKind, PackedLinear, PackedStem, PackedWriter, Result, Scratchpad, Source, StridedTensor, Tensor,
-    TensorRef,
+    AnyConvPacker, Complaint, Error, Operand, Operator, PackedLinear, PackedOp, Result, Scratchpad, Source,
+    StridedTensor, Tensor, TensorRef,
 };
 
 use crate::call::{bt_arg, values};
@@ -14,66 +13,6 @@ use crate::lent::write_into;
 use crate::reorder::activation_layout;
 use crate::status::{bt_status, guard, place};
 use std::ffi::c_char;
-
-/// Packed weights of any kind.
-pub(crate) enum Packed {
-    Conv1(PackedConv<1>),
-    Conv2(PackedConv<2>),
-    Conv3(PackedConv<3>),
-    ConvTranspose1(PackedConvTranspose<1>),
-    ConvTranspose2(PackedConvTranspose<2>),
-    ConvTranspose3(PackedConvTranspose<3>),
-    Stem1(PackedStem<1>),
-    Stem2(PackedStem<2>),
-    Stem3(PackedStem<3>),
-    Linear(PackedLinear),
-}
-
-/// The same expression for each kind.
-macro_rules! each {
-    ($packed:expr, $p:ident => $body:expr) => {
-        match $packed {
-            Packed::Conv1($p) => $body,
-            Packed::Conv2($p) => $body,
-            Packed::Conv3($p) => $body,
-            Packed::ConvTranspose1($p) => $body,
-            Packed::ConvTranspose2($p) => $body,
-            Packed::ConvTranspose3($p) => $body,
-            Packed::Stem1($p) => $body,
-            Packed::Stem2($p) => $body,
-            Packed::Stem3($p) => $body,
-            Packed::Linear($p) => $body,
-        }
-    };
-}
-
-impl Packed {
-    pub(crate) fn operator(&self) -> &dyn Operator {
-        each!(self, p => p)
-    }
-
-    /// Adds it to a file that will be written.
-    pub(crate) fn add_to<'a>(&'a self, writer: &mut PackedWriter<'a>, name: &str) -> Result<()> {
-        each!(self, p => writer.add(name, p))
-    }
-
-    /// The packed weights of a name, of whatever kind the file holds.
-    pub(crate) fn of_file(file: &PackedFile, name: &str) -> Result<Packed> {
-        match file.kind(name)? {
-            PackedKind::Linear => file.get(name).map(Packed::Linear),
-            PackedKind::Conv(2) => file.get(name).map(Packed::Conv2),
-            PackedKind::Conv(3) => file.get(name).map(Packed::Conv3),
-            PackedKind::ConvTranspose(1) => file.get(name).map(Packed::ConvTranspose1),
-            PackedKind::ConvTranspose(2) => file.get(name).map(Packed::ConvTranspose2),
-            PackedKind::ConvTranspose(3) => file.get(name).map(Packed::ConvTranspose3),
-            PackedKind::Stem(1) => file.get(name).map(Packed::Stem1),
-            PackedKind::Stem(2) => file.get(name).map(Packed::Stem2),
-            PackedKind::Stem(3) => file.get(name).map(Packed::Stem3),
-            // Also for a file that was changed: the core's error then says what the file holds.
-            _ => file.get(name).map(Packed::Conv1),
-        }
-    }
-}
 
 /// The strided tensor of a handle.
 fn plain(op: &'static str, argument: &'static str, handle: bt_handle) -> Result<StridedTensor> {
@@ -173,25 +112,14 @@ impl Request<'_> {
         Ok(Request { weights, bias, norm, params, source: Source::of_desc(&like)? })
     }
 
-    fn packer<const N: usize, D: Direction>(&self) -> Result<ConvPacker<N, D>> {
-        let params = Conv::from_values(&self.params)?;
-        let packer = PackedConv::<N, D>::new(&self.weights, self.bias.as_ref(), params)?;
+    /// The packer of a convolution of this kind, `conv` or `conv_transpose`, of the source's rank.
+    fn packer(&self, kind: &str) -> Result<AnyConvPacker> {
+        let op = format!("{kind}{}d", self.source.dims().len() - 2);
+        let packer = AnyConvPacker::new(&op, &self.weights, self.bias.as_ref(), &self.params)?;
         match &self.norm {
             Some(norm) => packer.fold_batch_norm(&norm.params()),
             None => Ok(packer),
         }
-    }
-
-    fn conv<const N: usize>(&self) -> Result<PackedConv<N, Forward>> {
-        self.packer()?.pack_for(&self.source)
-    }
-
-    fn conv_transpose<const N: usize>(&self) -> Result<PackedConv<N, Transposed>> {
-        self.packer()?.pack_for(&self.source)
-    }
-
-    fn stem<const N: usize>(&self, to: &Layout) -> Result<PackedStem<N>> {
-        self.packer::<N, Forward>()?.pack_stem(&self.source, to)
     }
 }
 
@@ -219,12 +147,8 @@ pub unsafe extern "C" fn bt_pack_conv(
         // SAFETY: the caller's promises.
         let (out, request) =
             unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
-        let packed = match request.source.dims().len() {
-            3 => Packed::Conv1(request.conv()?),
-            4 => Packed::Conv2(request.conv()?),
-            _ => Packed::Conv3(request.conv()?),
-        };
-        out.write(give(Object::Packed(Box::new(packed))));
+        let packed = request.packer("conv")?.pack_for(&request.source)?;
+        out.write(give(Object::Packed(Box::new(packed.into()))));
         Ok(())
     })
 }
@@ -248,12 +172,8 @@ pub unsafe extern "C" fn bt_pack_conv_transpose(
         // SAFETY: the caller's promises.
         let (out, request) =
             unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
-        let packed = match request.source.dims().len() {
-            3 => Packed::ConvTranspose1(request.conv_transpose()?),
-            4 => Packed::ConvTranspose2(request.conv_transpose()?),
-            _ => Packed::ConvTranspose3(request.conv_transpose()?),
-        };
-        out.write(give(Object::Packed(Box::new(packed))));
+        let packed = request.packer("conv_transpose")?.pack_for(&request.source)?;
+        out.write(give(Object::Packed(Box::new(packed.into()))));
         Ok(())
     })
 }
@@ -281,12 +201,8 @@ pub unsafe extern "C" fn bt_pack_stem(
         let rank = request.source.dims().len();
         // SAFETY: as above.
         let to = unsafe { activation_layout(op, "like", layout, rank)? };
-        let packed = match rank {
-            3 => Packed::Stem1(request.stem(&to)?),
-            4 => Packed::Stem2(request.stem(&to)?),
-            _ => Packed::Stem3(request.stem(&to)?),
-        };
-        out.write(give(Object::Packed(Box::new(packed))));
+        let packed = request.packer("conv")?.pack_stem(&request.source, &to)?;
+        out.write(give(Object::Packed(Box::new(packed.into()))));
         Ok(())
     })
 }
@@ -308,7 +224,7 @@ pub unsafe extern "C" fn bt_pack_linear(
         let out = unsafe { place(op, "out", out)? };
         let weights = plain(op, "weights", weights)?;
         let bias = optional(op, "bias", bias)?.map(|b| strided(op, "bias", b)).transpose()?;
-        let packed = Packed::Linear(PackedLinear::new(&weights, bias.as_ref(), rows)?);
+        let packed = PackedOp::from(PackedLinear::new(&weights, bias.as_ref(), rows)?);
         out.write(give(Object::Packed(Box::new(packed))));
         Ok(())
     })
@@ -325,7 +241,7 @@ fn with_inputs(
     let (x, residual) = (tensor(op, "x", x)?, optional(op, "residual", residual)?);
     handles::with(op, "packed", packed, "packed weights", |object| match object {
         Object::Packed(packed) => Some((|| {
-            let operator = packed.operator();
+            let operator: &dyn Operator = &**packed;
             let names = operator.inputs();
             let remedy = match (names, &residual) {
                 (["x"], None) | (["x", "residual"], Some(_)) => None,

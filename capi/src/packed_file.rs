@@ -4,11 +4,10 @@ use std::ffi::c_char;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{Complaint, Error, PackedFile, PackedWriter, Result};
+use blocktensor::{Complaint, Error, PackedFile, PackedOp, PackedWriter, Result};
 
 use crate::dict::Names;
 use crate::handles::{self, Object, bt_handle, give, object};
-use crate::packed::Packed;
 use crate::status::{bt_status, guard, place, string};
 
 /// Packed weights that will be written to a file.
@@ -123,7 +122,7 @@ pub unsafe extern "C" fn bt_packed_writer_save(writer: bt_handle, path: *const c
             }
             for (name, object) in &writer.items {
                 if let Object::Packed(packed) = &**object {
-                    packed.add_to(&mut file, name)?;
+                    file.add(name, &**packed)?;
                 }
             }
             file.save(path)
@@ -193,7 +192,7 @@ pub unsafe extern "C" fn bt_packed_file_get(
         // SAFETY: the caller's promises.
         let (name, out) = unsafe { (string(op, "name", name)?, place(op, "out", out)?) };
         let packed = handles::with(op, "file", file, "a packed file", |object| match object {
-            Object::File(file) => Some(Packed::of_file(&file.file, name)),
+            Object::File(file) => Some(file.file.get::<PackedOp>(name)),
             _ => None,
         })?;
         out.write(give(Object::Packed(Box::new(packed))));

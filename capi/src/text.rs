@@ -27,7 +27,7 @@ pub unsafe extern "C" fn bt_describe(
             Object::Text(t) => t.clone(),
             Object::Tensor(t) => t.tensor_ref().describe(),
             Object::Description(desc) => desc.to_string(),
-            Object::Packed(packed) => format!("{:?}", packed.operator()),
+            Object::Packed(packed) => format!("{packed:?}"),
             Object::Operator(bound) => bound.to_string(),
             Object::Scratchpad(scratchpad) => {
                 let bytes = scratchpad.lock().unwrap_or_else(PoisonError::into_inner).bytes();

@@ -50,7 +50,7 @@ fn irregular(op: &'static str, path: &Path, rule: &str) -> Error {
 }
 
 /// A name from a file, ready to be printed: escaped and shortened.
-fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     cut(name, 80)
 }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use safetensors::tensor::Dtype;
 
-use self::entry::{Entry, WeightsForm};
+use self::entry::Entry;
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::header::MAX_HEADER;
 use super::tensors::{file_dtype, row_major};
@@ -37,7 +37,7 @@ use crate::tensor::strided::StridedTensor;
 
 /// The metadata's key for the kind of file, and its key for the version of the format that this module defines.
 const FORMAT: (&str, &str) = ("format", "blocktensor-packed");
-const VERSION: (&str, &str) = ("format_version", "2");
+const VERSION: (&str, &str) = ("format_version", "3");
 /// How many bytes tell a safetensors file from a model: the length of its header, and the brace that begins it.
 const START: usize = 9;
 /// The prefix of the metadata's entries for packed ops.
@@ -432,17 +432,11 @@ impl Loaded<'_> {
     }
 
     /// The packed weights; the entry states how many elements there must be at least.
-    pub(crate) fn weights(&self, dims: &[usize], form: WeightsForm) -> Result<Arc<Buffer>> {
+    pub(crate) fn weights(&self, dims: &[usize]) -> Result<Arc<Buffer>> {
         let Some(part) = self.part("packed") else { return Err(self.corrupt("no packed weights")) };
         let needed = Dims::new(Self::OP, "dims", dims).ok().and_then(|d| d.checked_product());
         let held = part.data.len() / 4;
-        let fits = match form {
-            WeightsForm::Dense => needed == Some(held),
-            WeightsForm::Engine
-            | WeightsForm::Direct
-            | WeightsForm::Winograd
-            | WeightsForm::WinogradEachRun => needed.is_some_and(|n| n <= held),
-        };
+        let fits = needed.is_some_and(|n| n <= held);
         if part.dtype != Dtype::F32 || !fits {
             return Err(self.corrupt(format!("{held} packed values for weights {dims:?}")));
         }

@@ -3,6 +3,7 @@
 pub mod blocked;
 pub mod dims;
 pub(crate) mod either;
+pub(crate) mod identity;
 pub(crate) mod iterator;
 pub mod memory_format;
 mod name;

@@ -14,6 +14,7 @@ use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
+use crate::layout::identity::Identity;
 
 /// A memory descriptor as a value that is cheap to write into a cache key.
 #[derive(Clone, Copy)]
@@ -186,11 +187,11 @@ impl MemoryDesc {
         unsafe { sys::dnnl_memory_desc_get_size(self.raw) }
     }
 
-    /// The inner blocks and outer strides, as oneDNN reports them. Compensation flags are not included.
-    pub(crate) fn blocking(&self) -> Result<Blocking> {
+    /// The inner blocks and outer strides, as oneDNN reports them.
+    pub(crate) fn blocking(&self) -> Result<Identity> {
         let rank = self.query_i32(sys::dnnl_query_ndims_s32)?;
         let blocks = self.query_i32(sys::dnnl_query_inner_nblks_s32)?;
-        Ok(Blocking {
+        Ok(Identity {
             dims: self.query_dims(sys::dnnl_query_dims, rank)?,
             padded_dims: self.query_dims(sys::dnnl_query_padded_dims, rank)?,
             strides: self.query_dims(sys::dnnl_query_strides, rank)?,
@@ -232,18 +233,7 @@ impl Drop for MemoryDesc {
     }
 }
 
-/// A copy of a descriptor's parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blocking {
-    pub dims: Vec<usize>,
-    pub padded_dims: Vec<usize>,
-    /// Strides of the outer dimensions, in **elements**.
-    pub strides: Vec<usize>,
-    pub inner_sizes: Vec<usize>,
-    pub inner_dims: Vec<usize>,
-}
-
-impl std::fmt::Display for Blocking {
+impl std::fmt::Display for Identity {
     /// oneDNN's letters: `Acdb64a`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut order: Vec<usize> = (0..self.dims.len()).collect();

@@ -6,6 +6,7 @@
 
 mod attr;
 mod cache;
+pub(crate) mod chosen;
 mod conv;
 mod engine;
 mod flush;
@@ -20,7 +21,7 @@ pub use engine::{cpu_runtime, effective_isa, version};
 
 pub(crate) use conv::{ConvSpec, PostSpec};
 pub(crate) use matmul::MatmulSpec;
-pub(crate) use memory::{Blocking, MemoryDesc, Spec};
+pub(crate) use memory::{MemoryDesc, Spec};
 pub(crate) use primitive::{Executable, MAX_RUN_ARGS, RunArg, reorders_inside};
 pub(crate) use reorder::{pack, unpack};
 
@@ -34,6 +35,19 @@ pub(crate) enum Refused {
     Unsupported(Unsupported),
     /// A call failed.
     Failed(Error),
+}
+
+impl Refused {
+    /// A refusal of this call as an error, where the configuration is one that oneDNN always has.
+    pub(crate) fn of(self, call: &'static str) -> Error {
+        match self {
+            Refused::Failed(e) => e,
+            Refused::Unsupported(_) => {
+                let status = onednn_sys::dnnl_unimplemented as i32;
+                Error::Backend { call, status, name: "unimplemented" }
+            }
+        }
+    }
 }
 
 impl From<Unsupported> for Refused {

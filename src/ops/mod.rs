@@ -33,9 +33,9 @@ mod softmax;
 pub use crate::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
 pub use conv::{
     Algorithm, Conv, Conv1d, Conv2d, Conv3d, ConvTranspose, ConvTranspose1d, ConvTranspose2d,
-    ConvTranspose3d, Direction, Forward, Fusion, Transposed, WeightTransform, conv_transpose1d,
-    conv_transpose1d_fused, conv_transpose2d, conv_transpose2d_fused, conv_transpose3d,
-    conv_transpose3d_fused, conv1d, conv1d_fused, conv2d, conv2d_fused, conv3d, conv3d_fused,
+    ConvTranspose3d, Direction, Forward, Fusion, Transposed, conv_transpose1d, conv_transpose1d_fused,
+    conv_transpose2d, conv_transpose2d_fused, conv_transpose3d, conv_transpose3d_fused, conv1d, conv1d_fused,
+    conv2d, conv2d_fused, conv3d, conv3d_fused,
 };
 pub use index::cumsum::cumsum;
 pub use index::gather::{gather, index_select};

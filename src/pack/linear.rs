@@ -195,6 +195,15 @@ impl PackedLinear {
         }
     }
 
+    /// Name of the kernel that runs it, as the ledger has it.
+    pub fn implementation(&self) -> String {
+        match &self.weights {
+            #[cfg(feature = "onednn")]
+            Weights::Packed(p) => p.implementation().into(),
+            Weights::Plain(_) => NAME.into(),
+        }
+    }
+
     /// **Bytes** of packed weights and bias.
     pub fn bytes(&self) -> usize {
         let weights = match &self.weights {

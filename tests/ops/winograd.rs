@@ -1,8 +1,6 @@
 //! Convolution by Winograd's algorithm, against f64 loops from the definition of convolution.
 
-use blocktensor::ops::{
-    Activation, Algorithm, Conv2d, Fusion, PostOp, WeightTransform, conv2d, conv2d_fused,
-};
+use blocktensor::ops::{Activation, Algorithm, Conv2d, Fusion, PostOp, conv2d, conv2d_fused};
 use blocktensor::{
     BlockedTensor, Error, Layout, MemoryFormat, PackedConv2d, PackedFile, PackedWriter, Source,
     StridedTensor, ledger,
@@ -12,12 +10,8 @@ use crate::support::Rng;
 use crate::support::conv::Problem;
 
 /// Every way in which it computes.
-const WAYS: [(usize, WeightTransform); 4] = [
-    (2, WeightTransform::Ahead),
-    (2, WeightTransform::EachRun),
-    (4, WeightTransform::Ahead),
-    (4, WeightTransform::EachRun),
-];
+const WAYS: [(usize, &str); 4] =
+    [(2, "winograd2"), (2, "winograd2:each_run"), (4, "winograd4"), (4, "winograd4:each_run")];
 
 struct Case {
     problem: Problem,
@@ -54,8 +48,9 @@ impl Case {
         Conv2d::new().paddings(begin, end).groups(self.problem.groups).algorithm(Algorithm::Winograd(outputs))
     }
 
-    fn packed(&self, way: (usize, WeightTransform), params: Conv2d, x: &BlockedTensor) -> PackedConv2d {
-        let packer = PackedConv2d::new(&self.w, Some(&self.b), params).unwrap().weight_transform(way.1);
+    fn packed(&self, way: (usize, &str), params: Conv2d, x: &BlockedTensor) -> PackedConv2d {
+        let packer =
+            PackedConv2d::new(&self.w, Some(&self.b), params).unwrap().implementation(way.1).unwrap();
         packer.pack_for(&Source::of(x).unwrap()).unwrap()
     }
 
@@ -117,8 +112,7 @@ fn winograd_convolutions_agree_with_f64_loops() {
                     continue;
                 }
                 let conv = case.packed(way, case.params(way.0), &x);
-                let transform = if way.1 == WeightTransform::Ahead { "" } else { ":each_run" };
-                assert_eq!(conv.implementation(), format!("blocktensor:winograd{}{transform}", way.0));
+                assert_eq!(conv.implementation(), format!("blocktensor:{}", way.1));
                 let what = format!("{way:?} {layout} {:?} {:?}", problem, conv);
                 case.check(&what, &conv.run(&x).unwrap());
                 let same = conv.unpack_weights().unwrap().to_vec::<f32>().unwrap();

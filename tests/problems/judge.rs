@@ -6,7 +6,7 @@ use blocktensor_problems::{Outcome, Refusal, Want};
 const DIMS: [usize; 3] = [1, 2, 3];
 
 fn want<'a>(values: &'a [f64], limit: &'a dyn Fn(usize) -> f64) -> Want<'a> {
-    Want { dims: &DIMS, values, limit, refusal: None }
+    Want { dims: &DIMS, values, limit, norm: None, refusal: None }
 }
 
 fn plain(values: &[f32], dims: &[usize]) -> Tensor {
@@ -51,6 +51,16 @@ fn judge_reads_blocked_results_in_logical_order() {
 }
 
 #[test]
+fn judge_by_norm_takes_small_errors_anywhere_and_no_nan() {
+    let values = [1000.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let by_norm = Want { norm: Some(1e-5), ..want(&values, &|_| 0.0) };
+    assert_eq!(by_norm.compare(&[1000.0, 0.001, 0.0, 0.0, 0.0, 0.0]), None);
+    assert!(by_norm.compare(&[1000.0, 0.1, 0.0, 0.0, 0.0, 0.0]).unwrap().contains("by norm"));
+    assert!(by_norm.compare(&[1000.0, 0.0, f32::NAN, 0.0, 0.0, 0.0]).is_some());
+    assert!(by_norm.compare(&[1000.0]).is_some());
+}
+
+#[test]
 fn judge_counts_only_the_expected_refusal_as_unsupported() {
     let complain = |argument: &'static str| {
         Error::InvalidArgument(Complaint::new("pool", argument, "3", "it is at most 1", "pad less"))
@@ -59,6 +69,7 @@ fn judge_counts_only_the_expected_refusal_as_unsupported() {
         dims: &DIMS,
         values: &[],
         limit: &|_| 0.0,
+        norm: None,
         refusal: Some(Refusal { argument: "padding", rule: "too much padding" }),
     };
     let unsupported = Outcome::Unsupported("pool: too much padding".into());

@@ -12,6 +12,7 @@ use blocktensor_problems::{Kind, List, Options, Totals, run};
 fn options() -> Options {
     Options {
         seed: 1,
+        alg: None,
         max_macs: None,
         mb: None,
         max_bytes: 4 << 30,
@@ -48,6 +49,23 @@ fn every_problem_of_the_lists_is_right_or_unsupported_in_every_layout() {
             let passed = totals.passed_in.get(&(kind, layout)).copied().unwrap_or(0);
             assert!(passed >= least, "{passed} {kind} on {layout}, at least {least} expected:\n{text}");
         }
+    }
+}
+
+/// Each implementation by itself, with packed weights: a kernel that packing would never choose is right too.
+#[test]
+fn every_implementation_is_right_on_the_problems_that_it_computes() {
+    let mut list = List::default();
+    for name in ["conv_nets", "conv_1d_3d", "conv_odd", "deconv"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/problems/{name}.txt"));
+        list.add_file(&path, Kind::Conv);
+    }
+    for alg in blocktensor::AnyConvPacker::implementations() {
+        let options = Options { alg: Some(alg.into()), max_macs: Some(20_000_000), ..options() };
+        let (totals, text) = written(&list, &options);
+        assert!(totals.good(), "{alg}: {text}");
+        let passed: usize = totals.passed_in.values().sum();
+        assert!(passed >= 20, "{alg}: {passed} passed:\n{text}");
     }
 }
 

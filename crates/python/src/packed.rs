@@ -1,10 +1,9 @@
 //! Packed weights: reordered once for the kernel that runs them.
 
 use blocktensor::dispatch::{self, Value};
-use blocktensor::ops::{BatchNorm, Conv};
+use blocktensor::ops::BatchNorm;
 use blocktensor::{
-    ConvPacker, Layout, Operand, Operator, PackedConv, PackedConvTranspose, PackedLinear, Source,
-    StridedTensor, TensorRef,
+    AnyConvPacker, Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,7 +17,7 @@ use crate::tensor::PyTensor;
 /// Weights that were packed for one kind of source: call it on a tensor.
 #[pyclass(frozen, name = "PackedWeights", module = "blocktensor")]
 pub(crate) struct PyPacked {
-    operator: Box<dyn Operator>,
+    operator: PackedOp,
     threads: Option<usize>,
     text: String,
 }
@@ -60,7 +59,7 @@ impl PyPacked {
     }
 }
 
-fn packed(operator: Box<dyn Operator>, threads: Option<usize>) -> PyPacked {
+fn packed(operator: PackedOp, threads: Option<usize>) -> PyPacked {
     let text = format!("PackedWeights({operator:?})");
     PyPacked { operator, threads, text }
 }
@@ -74,6 +73,8 @@ struct Request {
     weights: StridedTensor,
     bias: Option<StridedTensor>,
     norm: Option<Norm>,
+    /// The op's name.
+    packs: &'static str,
     params: Vec<(&'static str, Value)>,
     source: Source,
 }
@@ -118,7 +119,7 @@ impl Request {
     #[allow(clippy::too_many_arguments)]
     fn read(
         op: &'static str,
-        schema_of: [&str; 3],
+        kind: &str,
         weights: &Bound<'_, PyAny>,
         bias: Option<&Bound<'_, PyAny>>,
         like: &Bound<'_, PyAny>,
@@ -132,23 +133,18 @@ impl Request {
             None => source,
         };
         let rank = source.dims().len();
-        let specs = match rank {
-            3..=5 => dispatch::op(schema_of[rank - 3]).map_or(&[][..], |op| op.schema().args),
-            _ => {
-                let rule = "convolutions have 1 to 3 spatial dimensions: rank 3 to 5".to_string();
-                return Err(invalid(
-                    op,
-                    "like",
-                    format!("rank {rank}"),
-                    rule,
-                    "pass a source of such a rank",
-                ));
-            }
+        let schema = match rank {
+            3..=5 => dispatch::op(&format!("{kind}{}d", rank - 2)).map(|op| op.schema()),
+            _ => None,
+        };
+        let Some(schema) = schema else {
+            let rule = "convolutions have 1 to 3 spatial dimensions: rank 3 to 5".to_string();
+            return Err(invalid(op, "like", format!("rank {rank}"), rule, "pass a source of such a rank"));
         };
         let mut given = Vec::new();
         for (name, x) in params.into_iter().flat_map(|p| p.iter()) {
             let name: String = name.extract()?;
-            let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
+            let Some(spec) = schema.args.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
                 let rule = "a convolution has no such parameter".to_string();
                 return Err(invalid(op, "params", format!("`{name}`"), rule, "see `blocktensor.ops.conv2d`"));
             };
@@ -158,41 +154,19 @@ impl Request {
             weights: strided(op, "weights", weights)?,
             bias: bias.map(|b| strided(op, "bias", b)).transpose()?,
             norm: batch_norm.map(|n| Norm::of(op, n)).transpose()?,
+            packs: schema.name,
             params: given,
             source,
         })
     }
-}
 
-/// Packs for a rank, in one direction, whatever the packer does at the end.
-macro_rules! pack {
-    ($request:expr, $type:ident, $packer:ident => $end:expr) => {{
-        let request = &$request;
-        match request.source.dims().len() {
-            3 => pack!(@one request, $type, 1, $packer => $end),
-            4 => pack!(@one request, $type, 2, $packer => $end),
-            _ => pack!(@one request, $type, 3, $packer => $end),
-        }
-    }};
-    (@one $request:ident, $type:ident, $n:literal, $packer:ident => $end:expr) => {{
-        let params = Conv::from_values(&$request.params)?;
-        let $packer = $type::<$n>::new(&$request.weights, $request.bias.as_ref(), params)?;
-        let $packer: ConvPacker<$n, _> = match &$request.norm {
-            Some(Norm { mean, var, weight, bias, eps }) => $packer.fold_batch_norm(&BatchNorm {
-                mean,
-                var,
-                weight: weight.as_ref(),
-                bias: bias.as_ref(),
-                eps: *eps,
-            })?,
-            None => $packer,
-        };
-        Box::new($end) as Box<dyn Operator>
-    }};
+    fn packer(&self) -> Outcome<AnyConvPacker> {
+        let packer = AnyConvPacker::new(self.packs, &self.weights, self.bias.as_ref(), &self.params)?;
+        let Some(Norm { mean, var, weight, bias, eps }) = &self.norm else { return Ok(packer) };
+        let norm = BatchNorm { mean, var, weight: weight.as_ref(), bias: bias.as_ref(), eps: *eps };
+        Ok(packer.fold_batch_norm(&norm)?)
+    }
 }
-
-const CONV: [&str; 3] = ["conv1d", "conv2d", "conv3d"];
-const CONV_TRANSPOSE: [&str; 3] = ["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"];
 
 /// Packs the weights of a convolution, [O, C / groups, k...], for sources like `like`, of any batch. `params` are the op's:
 /// `stride`, `padding`, `dilation`, `groups`, `post_ops`, `allow_reference`. `batch_norm` is folded into weights and bias.
@@ -209,13 +183,11 @@ pub(crate) fn pack_conv(
 ) -> PyResult<PyPacked> {
     let op = "pack_conv";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
-    let request =
-        Request::read(op, CONV, weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
+    let request = Request::read(op, "conv", weights, bias, like, batch_norm, threads, params)
+        .map_err(|e| e.raise(py))?;
     released(py, op, || {
-        let operator = on_threads(op, threads, || {
-            Ok(pack!(request, PackedConv, packer => packer.pack_for(&request.source)?))
-        })?;
-        Ok(packed(operator, threads))
+        let operator = on_threads(op, threads, || Ok(request.packer()?.pack_for(&request.source)?))?;
+        Ok(packed(operator.into(), threads))
     })
 }
 
@@ -233,13 +205,11 @@ pub(crate) fn pack_conv_transpose(
 ) -> PyResult<PyPacked> {
     let op = "pack_conv_transpose";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
-    let request = Request::read(op, CONV_TRANSPOSE, weights, bias, like, batch_norm, threads, params)
+    let request = Request::read(op, "conv_transpose", weights, bias, like, batch_norm, threads, params)
         .map_err(|e| e.raise(py))?;
     released(py, op, || {
-        let operator = on_threads(op, threads, || {
-            Ok(pack!(request, PackedConvTranspose, packer => packer.pack_for(&request.source)?))
-        })?;
-        Ok(packed(operator, threads))
+        let operator = on_threads(op, threads, || Ok(request.packer()?.pack_for(&request.source)?))?;
+        Ok(packed(operator.into(), threads))
     })
 }
 
@@ -259,17 +229,16 @@ pub(crate) fn pack_stem(
 ) -> PyResult<PyPacked> {
     let op = "pack_stem";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
-    let request =
-        Request::read(op, CONV, weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
+    let request = Request::read(op, "conv", weights, bias, like, batch_norm, threads, params)
+        .map_err(|e| e.raise(py))?;
     released(py, op, || {
         let layout: Layout = match layout {
             Some(name) => name.parse()?,
             None => Layout::native_activation(request.source.dims().len())?,
         };
-        let operator = on_threads(op, threads, || {
-            Ok(pack!(request, PackedConv, packer => packer.pack_stem(&request.source, &layout)?))
-        })?;
-        Ok(packed(operator, threads))
+        let operator =
+            on_threads(op, threads, || Ok(request.packer()?.pack_stem(&request.source, &layout)?))?;
+        Ok(packed(operator.into(), threads))
     })
 }
 
@@ -290,6 +259,6 @@ pub(crate) fn pack_linear(
     let bias = bias.map(|b| strided(op, "bias", b)).transpose().map_err(|e| e.raise(py))?;
     released(py, op, || {
         let operator = on_threads(op, threads, || Ok(PackedLinear::new(&weights, bias.as_ref(), rows)?))?;
-        Ok(packed(Box::new(operator), threads))
+        Ok(packed(operator.into(), threads))
     })
 }

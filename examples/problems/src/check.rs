@@ -45,6 +45,8 @@ pub struct Want<'a> {
     pub values: &'a [f64],
     /// The largest allowed error of an element.
     pub limit: &'a dyn Fn(usize) -> f64,
+    /// For algorithms that round otherwise: the largest allowed norm of all errors, beside the norm of the values.
+    pub norm: Option<f64>,
     pub refusal: Option<Refusal>,
 }
 
@@ -75,6 +77,10 @@ impl Want<'_> {
                 };
                 Outcome::unsupported(format!("{what}: {}, {}: {why}", u.op, u.key))
             }
+            // An implementation was asked for that is not for this problem.
+            (Error::InvalidArgument(c), _) if c.argument == "implementation" => {
+                Outcome::unsupported(format!("{}, {}", c.got, c.rule))
+            }
             (Error::InvalidArgument(c), Some(refusal)) if c.argument == refusal.argument => {
                 Outcome::unsupported(format!("{}: {}", c.op, refusal.rule))
             }
@@ -101,6 +107,14 @@ impl Want<'_> {
     pub fn compare(&self, got: &[f32]) -> Option<String> {
         if got.len() != self.values.len() {
             return Some(format!("{} elements instead of {}", got.len(), self.values.len()));
+        }
+        if let Some(most) = self.norm {
+            let square = |v: f64| v * v;
+            let errors: f64 = got.iter().zip(self.values).map(|(g, v)| square(f64::from(*g) - v)).sum();
+            let values: f64 = self.values.iter().map(|v| square(*v)).sum();
+            let error = (errors / values.max(1.0)).sqrt();
+            return (error.is_nan() || error > most)
+                .then(|| format!("an error of {error:.2e} by norm, more than {most:.0e}"));
         }
         let right = |i: usize| {
             let (got, want) = (f64::from(got[i]), self.values[i]);

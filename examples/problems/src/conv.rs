@@ -50,6 +50,9 @@ fn padding(p: &Problem) -> Result<Padding, &'static str> {
     Ok(padding)
 }
 
+/// The norm of the errors that Winograd's algorithm may make, beside that of the values.
+const WINOGRAD: f64 = 4e-6;
+
 /// The last `N` of `[d, h, w]`.
 fn last<const N: usize>(all: [usize; 3]) -> [usize; N] {
     std::array::from_fn(|i| all[3 - N + i])
@@ -58,8 +61,8 @@ fn last<const N: usize>(all: [usize; 3]) -> [usize; N] {
 type Op<const N: usize, D> = fn(&Tensor, &Tensor, Option<&StridedTensor>, &Conv<N, D>) -> Result<Tensor>;
 type Stem<const N: usize, D> = fn(&ConvPacker<N, D>, &StridedTensor) -> Result<Tensor>;
 
-/// Runs one problem in every layout.
-pub fn run(p: &Problem, seed: u64) -> Result<[Outcome; 3]> {
+/// Runs one problem in every layout; with `alg`, by this implementation alone, which takes packed weights.
+pub fn run(p: &Problem, seed: u64, alg: Option<&str>) -> Result<[Outcome; 3]> {
     let pads = match padding(p) {
         Ok(pads) => pads,
         Err(why) => {
@@ -67,12 +70,12 @@ pub fn run(p: &Problem, seed: u64) -> Result<[Outcome; 3]> {
         }
     };
     match (p.kind, p.spatial) {
-        (Kind::Deconv, 1) => transposed::<1>(p, &pads, seed, ops::conv_transpose1d),
-        (Kind::Deconv, 2) => transposed::<2>(p, &pads, seed, ops::conv_transpose2d),
-        (Kind::Deconv, _) => transposed::<3>(p, &pads, seed, ops::conv_transpose3d),
-        (_, 1) => forward::<1>(p, &pads, seed, ops::conv1d),
-        (_, 2) => forward::<2>(p, &pads, seed, ops::conv2d),
-        _ => forward::<3>(p, &pads, seed, ops::conv3d),
+        (Kind::Deconv, 1) => transposed::<1>(p, &pads, (seed, alg), ops::conv_transpose1d),
+        (Kind::Deconv, 2) => transposed::<2>(p, &pads, (seed, alg), ops::conv_transpose2d),
+        (Kind::Deconv, _) => transposed::<3>(p, &pads, (seed, alg), ops::conv_transpose3d),
+        (_, 1) => forward::<1>(p, &pads, (seed, alg), ops::conv1d),
+        (_, 2) => forward::<2>(p, &pads, (seed, alg), ops::conv2d),
+        _ => forward::<3>(p, &pads, (seed, alg), ops::conv3d),
     }
 }
 
@@ -87,24 +90,24 @@ fn params<const N: usize, D: Direction>(p: &Problem, pads: &Padding) -> Conv<N, 
 fn forward<const N: usize>(
     p: &Problem,
     pads: &Padding,
-    seed: u64,
+    how: (u64, Option<&str>),
     op: Op<N, Forward>,
 ) -> Result<[Outcome; 3]> {
     let stem: Stem<N, Forward> = |packer, x| {
         let stem = packer.pack_stem(&Source::of(x)?, &Layout::native_activation(N + 2)?)?;
         Ok(ledger::deny_reorders(|| blocktensor::run(|| stem.run(x)))?.into())
     };
-    every_way(p, pads, params(p, pads), seed, op, Some(stem))
+    every_way(p, pads, params(p, pads), how, op, Some(stem))
 }
 
 fn transposed<const N: usize>(
     p: &Problem,
     pads: &Padding,
-    seed: u64,
+    how: (u64, Option<&str>),
     op: Op<N, Transposed>,
 ) -> Result<[Outcome; 3]> {
     let params: ConvTranspose<N> = params(p, pads).output_paddings(last(pads.output));
-    every_way(p, pads, params, seed, op, None)
+    every_way(p, pads, params, how, op, None)
 }
 
 /// Weights for blocked tensors: output channels first, groups as a separate dimension, in the machine's layout.
@@ -130,7 +133,7 @@ fn every_way<const N: usize, D: Direction>(
     p: &Problem,
     pads: &Padding,
     params: Conv<N, D>,
-    seed: u64,
+    (seed, alg): (u64, Option<&str>),
     op: Op<N, D>,
     stem: Option<Stem<N, D>>,
 ) -> Result<[Outcome; 3]> {
@@ -152,17 +155,24 @@ fn every_way<const N: usize, D: Direction>(
     let want = |values| {
         let rule = "output padding of a step or more";
         let refusal = pads.refused.then_some(Refusal { argument: "output_padding", rule });
-        Want { dims: &dst, values, limit: &|_| 0.0, refusal }
+        let inexact = alg.is_some_and(|name| name.starts_with("winograd"));
+        Want { dims: &dst, values, limit: &|_| 0.0, norm: inexact.then_some(WINOGRAD), refusal }
     };
     let (plain, biased) = (want(&sums), want(&with_bias));
     let block = Layout::native_activation(p.spatial + 2)?.block_of(1);
     in_layouts(&x, |layout, source| {
         let blocked = layout == "blocked";
-        let outcome = plain.of("plain weights", || match blocked {
-            true => op(source, &blocked_weights(p, &w)?, None, &params),
-            false => op(source, &w.clone().into(), None, &params),
-        });
-        let packer = || PackedConv::<N, D>::new(&w, Some(&b), params.clone());
+        let outcome = match alg {
+            Some(_) => Outcome::Passed,
+            None => plain.of("plain weights", || match blocked {
+                true => op(source, &blocked_weights(p, &w)?, None, &params),
+                false => op(source, &w.clone().into(), None, &params),
+            }),
+        };
+        let packer = || {
+            let packer = PackedConv::<N, D>::new(&w, Some(&b), params.clone())?;
+            alg.map_or(Ok(packer.clone()), |name| packer.implementation(name))
+        };
         // For a wrong result, it helps to know which kernel of oneDNN or of this crate ran.
         let mut implementation = String::new();
         let packed = biased.of("packed weights", || {
@@ -180,7 +190,9 @@ fn every_way<const N: usize, D: Direction>(
             Outcome::Failed(why) => Outcome::Failed(format!("{why} ({implementation})")),
             other => other,
         });
-        let Some(stem) = stem.filter(|_| blocked && p.groups == 1 && p.c < block) else { return outcome };
+        let Some(stem) = stem.filter(|_| alg.is_none() && blocked && p.groups == 1 && p.c < block) else {
+            return outcome;
+        };
         match biased.of("stem", || stem(&packer()?, &x)) {
             // In that case the source is reordered, as above.
             Outcome::Unsupported(_) => outcome,

@@ -24,6 +24,8 @@ use std::io::{self, Write};
 pub struct Options {
     /// Seed of the data, together with the problem.
     pub seed: u64,
+    /// The implementation that computes convolutions, by its name; else each call and packing takes the first that can.
+    pub alg: Option<String>,
     /// Larger problems are skipped.
     pub max_macs: Option<u64>,
     /// The batch of every problem, instead of its own.
@@ -102,7 +104,7 @@ pub fn run(list: &List, options: &Options, out: &mut dyn Write) -> io::Result<To
             writeln!(out, "{}: {} {name}", entry.at, problem.kind.name())?;
             out.flush()?;
         }
-        for (variant, outcomes) in runs(&problem, options.seed) {
+        for (variant, outcomes) in runs(&problem, options) {
             for (layout, outcome) in LAYOUTS.into_iter().zip(&outcomes) {
                 totals.count(problem.kind, layout, outcome);
                 let what = [problem.kind.name(), variant, layout].map(|w| format!("{w} ")).concat();
@@ -164,9 +166,10 @@ fn too_large(p: &Problem, options: &Options) -> Option<String> {
 }
 
 /// Runs a problem in all layouts, once for each algorithm or mode.
-fn runs(p: &Problem, seed: u64) -> Vec<(&'static str, [Outcome; 3])> {
+fn runs(p: &Problem, options: &Options) -> Vec<(&'static str, [Outcome; 3])> {
+    let (seed, alg) = (options.seed, options.alg.as_deref());
     let result = match p.kind {
-        Kind::Conv | Kind::Deconv => conv::run(p, seed).map(|outcomes| vec![("", outcomes)]),
+        Kind::Conv | Kind::Deconv => conv::run(p, seed, alg).map(|outcomes| vec![("", outcomes)]),
         Kind::Pool => pool::run(p, seed),
         Kind::BatchNorm => norm::run(p, seed),
     };

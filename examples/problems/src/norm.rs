@@ -56,7 +56,7 @@ fn inference(dims: &[usize], x: &[f32], plane: usize, n: &Numbers, eps: f64) -> 
     };
     let (mean, var, weight, bias) = (vector(&n.mean)?, vector(&n.var)?, vector(&n.weight)?, vector(&n.bias)?);
     let params = BatchNorm { eps, ..BatchNorm::new(&mean, &var).affine(&weight, &bias) };
-    let want = Want { dims, values: &values, limit: &limit, refusal: None };
+    let want = Want { dims, values: &values, limit: &limit, norm: None, refusal: None };
     in_layouts(&StridedTensor::from_slice(x, dims)?, |_, x| {
         want.of("inference", || ops::batch_norm(x, &params))
     })
@@ -94,10 +94,10 @@ fn training(dims: &[usize], x: &[f32], plane: usize, n: &Numbers, eps: f64) -> R
     };
     let rule = "one value for each channel has no variance";
     let refusal = || (count == 1).then_some(Refusal { argument: "x", rule });
-    let want = Want { dims, values: &values, limit: &limit, refusal: refusal() };
+    let want = Want { dims, values: &values, limit: &limit, norm: None, refusal: refusal() };
     let of_vector = |what: &str, values: &[f64], got: &StridedTensor| {
         let limit = |i: usize| 2e-7 * values[i].abs() + 1e-6;
-        let want = Want { dims: &[c], values, limit: &limit, refusal: None };
+        let want = Want { dims: &[c], values, limit: &limit, norm: None, refusal: None };
         want.of(what, || Ok(got.clone().into()))
     };
     in_layouts(&StridedTensor::from_slice(x, dims)?, |_, x| {

@@ -74,7 +74,7 @@ pub fn run(p: &Problem, seed: u64) -> Result<Vec<(&'static str, [Outcome; 3])>> 
             |i: usize| if algorithm == "max" { 0.0 } else { 6e-7 * f64::from(values[i] as f32).abs() };
         let rule = "padding is more than half of the window";
         let refusal = (!half).then_some(Refusal { argument: "padding", rule });
-        let want = Want { dims: &dims.1, values, limit: &limit, refusal };
+        let want = Want { dims: &dims.1, values, limit: &limit, norm: None, refusal };
         let outcomes = in_layouts(&x, |_, x| {
             want.of(algorithm, || match p.spatial {
                 1 => call(p, algorithm, ceil_mode, x, ops::max_pool1d, ops::avg_pool1d),

@@ -103,13 +103,3 @@ impl FromStr for Algorithm {
         })
     }
 }
-
-/// When weights are transformed for Winograd's algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WeightTransform {
-    /// When they are packed: 5 times the memory with tiles of 4 outputs, 2.8 times with tiles of 2. The plain weights are kept
-    /// beside the transformed ones.
-    Ahead,
-    /// In each run: no memory, and a run takes longer, the smaller the image.
-    EachRun,
-}

@@ -96,6 +96,17 @@ impl ConvGeometry {
         d
     }
 
+    /// How many weights there are.
+    pub fn weight_count(&self) -> usize {
+        self.weight_dims().iter().product()
+    }
+
+    /// Multiply-adds as the definition has them.
+    pub fn multiply_adds(&self) -> f64 {
+        let pixels = if self.transposed { &self.input } else { &self.output };
+        self.n as f64 * pixels.iter().map(|&size| size as f64).product::<f64>() * self.weight_count() as f64
+    }
+
     /// Checks a convolution of `src` by `weights`, which are `[O, C/g, k...]` or `[g, O/g, C/g, k...]`; a transposed one's
     /// have their groups apart, if it has any.
     pub fn new(

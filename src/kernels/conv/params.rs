@@ -1,6 +1,6 @@
 //! `ConvParams`: the parameters of a convolution, transposed or not, of any number of spatial dimensions.
 
-use super::{Algorithm, ConvNumbers};
+use super::{Algorithm, ConvNumbers, kind_of};
 use crate::error::{Result, fail};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::params::{Param, Params, read_values};
@@ -67,6 +67,10 @@ crate::op::params::common! { ConvParams }
 impl ConvParams {
     /// Those of a call by name.
     pub fn from_values(op: &'static str, values: &[(&str, Value)]) -> Result<ConvParams> {
+        if !kind_of(op).1 && values.iter().any(|(name, _)| *name == "output_padding") {
+            let rule = "only a transposed convolution has it";
+            fail!(InvalidArgument, op, "output_padding", "a value", rule, "leave it out");
+        }
         read_values(op, values)
     }
 

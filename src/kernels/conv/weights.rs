@@ -1,13 +1,14 @@
-//! Convolution weights as they come: plain, with their groups apart.
+//! Convolution weights as they come, and their way into a kernel's order and back.
 
+use std::fmt::Display;
 use std::panic::Location;
+use std::sync::Arc;
 
+use super::ConvGeometry;
+use super::implementation::Kernel;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
-use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::{DirectPlan, Plain};
-use crate::kernels::conv::winograd::WinogradPlan;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::pack;
@@ -17,9 +18,12 @@ use crate::tensor::strided::StridedTensor;
 
 /// Plain weights seen with their groups apart: `[g, O/g, C/g, k...]`, or `[O, C, k...]` without groups.
 pub(crate) struct PlainWeights<'a> {
-    pub(crate) tensor: &'a StridedTensor,
-    pub(crate) dims: Dims,
-    pub(crate) strides: Dims,
+    pub op: &'static str,
+    pub tensor: &'a StridedTensor,
+    pub dims: Dims,
+    pub strides: Dims,
+    /// How many of the dimensions are the kernel's.
+    pub spatial: usize,
 }
 
 impl<'a> PlainWeights<'a> {
@@ -32,35 +36,7 @@ impl<'a> PlainWeights<'a> {
         } else if w.rank() > dims.len() {
             strides.remove(0);
         }
-        PlainWeights { tensor: w, dims, strides }
-    }
-
-    /// A copy as our own kernel wants them; in the ledger as packing.
-    pub(crate) fn pack_direct(
-        &self,
-        g: &ConvGeometry,
-        plan: &DirectPlan,
-        location: &'static Location<'static>,
-    ) -> Result<Buffer> {
-        let from = self.tensor.format_name();
-        let what = (plan.weights_name(g), plan.weight_vectors * plan.block);
-        packed(g, what, &from, &self.dims, location, || {
-            plan.pack(&Plain::new(g, self.tensor.data::<f32>(), &self.strides))
-        })
-    }
-
-    /// A copy as Winograd's algorithm reads them; in the ledger as packing.
-    pub(crate) fn pack_winograd(
-        &self,
-        g: &ConvGeometry,
-        plan: &WinogradPlan,
-        location: &'static Location<'static>,
-    ) -> Result<Buffer> {
-        let from = self.tensor.format_name();
-        let what = (plan.weights_name(g), plan.weight_vectors() * plan.direct.block);
-        packed(g, what, &from, &self.dims, location, || {
-            plan.pack(&Plain::new(g, self.tensor.data::<f32>(), &self.strides))
-        })
+        PlainWeights { op: g.op, tensor: w, dims, strides, spatial: g.kernel.len() }
     }
 }
 
@@ -97,62 +73,77 @@ pub(crate) fn output_first(
     w.as_strided(&dims, &strides, w.offset())?.transpose(1, 2)
 }
 
-/// A copy of blocked weights, in whichever layout, as our own kernel wants them; in the ledger as packing.
-pub(crate) fn pack_blocked(
+/// Plain weights as a kernel reads them: all elements, in its order. A copy is in the ledger.
+pub(crate) fn pack(
+    kernel: &dyn Kernel,
+    w: &PlainWeights<'_>,
+    location: &'static Location<'static>,
+) -> Result<StridedTensor> {
+    if kernel.takes_row_major() {
+        let dense = w.tensor.dense_at(w.op, MemoryFormat::Contiguous, location)?;
+        return dense.reshape(&[dense.numel()]);
+    }
+    let (from, source) = (w.tensor.format_name(), w.tensor.storage.id());
+    let (way, bytes) =
+        ((&from as &dyn Display, &kernel.weights_name() as &dyn Display), kernel.weight_bytes());
+    moved(w.op, &w.dims, way, bytes, source, location, || in_order(w.op, kernel.order(w)?))
+}
+
+/// Blocked weights as a kernel reads them that does not take them as they lie; in the ledger as one packing.
+pub(crate) fn repack(
+    kernel: &dyn Kernel,
     g: &ConvGeometry,
-    plan: &DirectPlan,
     w: &BlockedTensor,
     location: &'static Location<'static>,
-) -> Result<Buffer> {
-    let what = (plan.weights_name(g), plan.weight_vectors * plan.block);
-    packed(g, what, w.layout(), w.dims(), location, || {
+) -> Result<StridedTensor> {
+    let (way, bytes) =
+        ((w.layout() as &dyn Display, &kernel.weights_name() as &dyn Display), kernel.weight_bytes());
+    moved(g.op, w.dims(), way, bytes, 0, location, || {
         let dims = g.weight_dims();
         let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
-        let mut plain = Buffer::for_result(w.numel() * size_of::<f32>())?;
-        let elem = size_of::<f32>();
-        pack::unpack(elem, w.storage_bytes(), w.layout(), &dims, &strides, plain.as_bytes_mut());
-        plan.pack(&Plain::new(g, plain.as_slice::<f32>(), &strides))
+        let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
+        let bytes = bytemuck::cast_slice_mut(plain.result_data::<f32>());
+        pack::unpack(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
+        in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?)
     })
 }
 
-/// A plain copy of weights that our own kernel reads, groups apart; in the ledger as packing.
-pub(crate) fn unpack_direct(
+/// A plain copy of packed weights, groups apart; in the ledger as packing.
+pub(crate) fn unpack(
+    kernel: &dyn Kernel,
     g: &ConvGeometry,
-    plan: &DirectPlan,
-    packed: &[f32],
+    packed: &StridedTensor,
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
     let dims = g.weight_dims();
+    if kernel.takes_row_major() {
+        return packed.reshape(&dims);
+    }
     let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
     let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
-    let (from, bytes) = (plan.weights_name(g), plain.numel() * size_of::<f32>());
-    let what = Move {
-        op: g.op,
-        cause: Cause::Packing,
-        from: &from,
-        to: &MemoryFormat::Contiguous,
-        dims: &dims,
-        bytes,
-        source: 0,
-        location,
-    };
-    ledger::reorder(what, || {
-        plan.unpack(packed, plain.result_data::<f32>());
-        Ok(())
+    let (way, bytes) =
+        ((&kernel.weights_name() as _, &MemoryFormat::Contiguous as _), plain.numel() * size_of::<f32>());
+    moved(g.op, &dims, way, bytes, 0, location, || {
+        kernel.unorder(packed.bytes(), plain.result_data::<f32>())
     })?;
     Ok(plain)
 }
 
-/// Runs `work`, with an entry in the ledger: packing into a layout of this name, of so many elements.
-fn packed(
-    g: &ConvGeometry,
-    (to, elements): (String, usize),
-    from: &dyn std::fmt::Display,
+/// All elements of storage in a kernel's order.
+pub(crate) fn in_order(op: &'static str, data: Arc<Buffer>) -> Result<StridedTensor> {
+    let elements = Dims::from_slice(&[data.len() / size_of::<f32>()]);
+    StridedTensor::of_storage(op, data, elements, DType::F32)
+}
+
+/// Runs `work`, with an entry in the ledger: packing from one layout into another.
+fn moved<R: ledger::Moved>(
+    op: &'static str,
     dims: &[usize],
+    (from, to): (&dyn Display, &dyn Display),
+    bytes: usize,
+    source: u64,
     location: &'static Location<'static>,
-    work: impl FnOnce() -> Result<Buffer>,
-) -> Result<Buffer> {
-    let bytes = elements * size_of::<f32>();
-    let what = Move { op: g.op, cause: Cause::Packing, from, to: &to, dims, bytes, source: 0, location };
-    ledger::reorder(what, work)
+    work: impl FnOnce() -> Result<R>,
+) -> Result<R> {
+    ledger::reorder(Move { op, cause: Cause::Packing, from, to, dims, bytes, source, location }, work)
 }

@@ -7,14 +7,12 @@ pub use params::{
     Direction, Forward, Transposed,
 };
 
-pub use crate::kernels::conv::{Algorithm, WeightTransform};
+pub use crate::kernels::conv::Algorithm;
 
 use crate::error::Result;
-use crate::kernels::conv::{ConvParams, geometry};
+use crate::kernels::conv::{ConvParams, call, geometry};
 use crate::op::args::ArgList;
-#[cfg(feature = "onednn")]
-use crate::op::kernel::Engine;
-use crate::op::kernel::{KernelFn, Kernels};
+use crate::op::kernel::{Engine, KernelFn, Kernels};
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
 use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
@@ -95,28 +93,21 @@ static ALL: [Op; 6] = [
     conv(&SCHEMAS[5]),
 ];
 
-/// oneDNN's kernels are asked first, in a build that has them.
-#[cfg(feature = "onednn")]
-const STRIDED: Kernels = [
-    Some(kernel(&crate::kernels::conv::strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(kernel(&crate::kernels::conv::strided::gemm_kernel)),
+/// One of each engine: each asks the engine's implementations in their order. oneDNN's are asked first, in a build that has them.
+const KERNELS: Kernels = [
+    #[cfg(feature = "onednn")]
+    Some(kernel(&|args, results| call::on(Engine::OneDnn, args, results)).with_engine(Engine::OneDnn)),
+    Some(kernel(&|args, results| call::on(Engine::Rust, args, results))),
+    #[cfg(not(feature = "onednn"))]
+    None,
 ];
-#[cfg(feature = "onednn")]
-const BLOCKED: Kernels = [
-    Some(kernel(&crate::kernels::conv::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(kernel(&crate::kernels::conv::blocked::rust_kernel)),
-];
-#[cfg(not(feature = "onednn"))]
-const STRIDED: Kernels = [Some(kernel(&crate::kernels::conv::strided::gemm_kernel)), None];
-#[cfg(not(feature = "onednn"))]
-const BLOCKED: Kernels = [Some(kernel(&crate::kernels::conv::blocked::rust_kernel)), None];
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
     Kernel::rust(run).with_preferred(&crate::kernels::conv::preferred::preferred)
 }
 
 const fn conv(schema: &'static Schema) -> Op {
-    Op::new(schema).strided(STRIDED).blocked(BLOCKED)
+    Op::new(schema).strided(KERNELS).blocked(KERNELS)
 }
 
 pub(super) const OPS: &[&Op] = &[&ALL[0], &ALL[1], &ALL[2], &ALL[3], &ALL[4], &ALL[5]];
@@ -127,7 +118,7 @@ pub(crate) fn op_of(spatial: usize, transposed: bool) -> &'static Op {
 }
 
 #[track_caller]
-fn call<const N: usize, D: Direction, T: Operand>(
+fn called<const N: usize, D: Direction, T: Operand>(
     x: &T,
     weights: &T,
     bias: Option<&StridedTensor>,
@@ -155,7 +146,7 @@ fn call<const N: usize, D: Direction, T: Operand>(
 /// As [`conv2d`].
 #[track_caller]
 pub fn conv1d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv1d) -> Result<T> {
-    call(x, weights, bias, params, Fusion::default())
+    called(x, weights, bias, params, Fusion::default())
 }
 
 /// [`conv1d`] with the operands of its post-ops.
@@ -170,7 +161,7 @@ pub fn conv1d_fused<T: Operand>(
     params: &Conv1d,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    call(x, weights, bias, params, fusion)
+    called(x, weights, bias, params, fusion)
 }
 
 /// 2-D convolution (cross-correlation), as `torch.nn.functional.conv2d`.
@@ -204,7 +195,7 @@ pub fn conv1d_fused<T: Operand>(
 /// for operands that do not go together; `UnsupportedOp` for blocks of other than 8 or 16 channels, with the way out.
 #[track_caller]
 pub fn conv2d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv2d) -> Result<T> {
-    call(x, weights, bias, params, Fusion::default())
+    called(x, weights, bias, params, Fusion::default())
 }
 
 /// [`conv2d`] with the operands of its post-ops.
@@ -219,7 +210,7 @@ pub fn conv2d_fused<T: Operand>(
     params: &Conv2d,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    call(x, weights, bias, params, fusion)
+    called(x, weights, bias, params, fusion)
 }
 
 /// 3-D convolution (cross-correlation), as `torch.nn.functional.conv3d`.
@@ -231,7 +222,7 @@ pub fn conv2d_fused<T: Operand>(
 /// As [`conv2d`].
 #[track_caller]
 pub fn conv3d<T: Operand>(x: &T, weights: &T, bias: Option<&StridedTensor>, params: &Conv3d) -> Result<T> {
-    call(x, weights, bias, params, Fusion::default())
+    called(x, weights, bias, params, Fusion::default())
 }
 
 /// [`conv3d`] with the operands of its post-ops.
@@ -246,7 +237,7 @@ pub fn conv3d_fused<T: Operand>(
     params: &Conv3d,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    call(x, weights, bias, params, fusion)
+    called(x, weights, bias, params, fusion)
 }
 
 /// 1-D transposed convolution, as `torch.nn.functional.conv_transpose1d`.
@@ -263,7 +254,7 @@ pub fn conv_transpose1d<T: Operand>(
     bias: Option<&StridedTensor>,
     params: &ConvTranspose1d,
 ) -> Result<T> {
-    call(x, weights, bias, params, Fusion::default())
+    called(x, weights, bias, params, Fusion::default())
 }
 
 /// [`conv_transpose1d`] with the operands of its post-ops.
@@ -278,7 +269,7 @@ pub fn conv_transpose1d_fused<T: Operand>(
     params: &ConvTranspose1d,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    call(x, weights, bias, params, fusion)
+    called(x, weights, bias, params, fusion)
 }
 
 /// 2-D transposed convolution, as `torch.nn.functional.conv_transpose2d`.
@@ -305,7 +296,7 @@ pub fn conv_transpose2d<T: Operand>(
     bias: Option<&StridedTensor>,
     params: &ConvTranspose2d,
 ) -> Result<T> {
-    call(x, weights, bias, params, Fusion::default())
+    called(x, weights, bias, params, Fusion::default())
 }
 
 /// [`conv_transpose2d`] with the operands of its post-ops.
@@ -320,7 +311,7 @@ pub fn conv_transpose2d_fused<T: Operand>(
     params: &ConvTranspose2d,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    call(x, weights, bias, params, fusion)
+    called(x, weights, bias, params, fusion)
 }
 
 /// 3-D transposed convolution, as `torch.nn.functional.conv_transpose3d`.
@@ -337,7 +328,7 @@ pub fn conv_transpose3d<T: Operand>(
     bias: Option<&StridedTensor>,
     params: &ConvTranspose3d,
 ) -> Result<T> {
-    call(x, weights, bias, params, Fusion::default())
+    called(x, weights, bias, params, Fusion::default())
 }
 
 /// [`conv_transpose3d`] with the operands of its post-ops.
@@ -352,5 +343,5 @@ pub fn conv_transpose3d_fused<T: Operand>(
     params: &ConvTranspose3d,
     fusion: Fusion<'_, T>,
 ) -> Result<T> {
-    call(x, weights, bias, params, fusion)
+    called(x, weights, bias, params, fusion)
 }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::error::{Result, fail};
+use crate::error::Result;
 use crate::kernels::conv::{Algorithm, ConvNumbers, ConvParams};
 use crate::layout::dims::{Dims, ToDims};
 use crate::op::Value;
@@ -207,12 +207,7 @@ impl<const N: usize, D: Direction> Conv<N, D> {
     /// dimensions.
     pub fn from_values(values: &[(&str, Value)]) -> Result<Self> {
         let op = op_name::<N, D>();
-        let params = ConvParams::from_values(op, values)?;
-        if !D::TRANSPOSED && values.iter().any(|(name, _)| *name == "output_padding") {
-            let rule = "only a transposed convolution has it";
-            fail!(InvalidArgument, op, "output_padding", "a value", rule, "leave it out");
-        }
-        Conv::of_params(op, params)
+        Conv::of_params(op, ConvParams::from_values(op, values)?)
     }
 
     /// The same parameters with one value for each dimension and side.
@@ -226,19 +221,5 @@ impl<const N: usize, D: Direction> Conv<N, D> {
 
     pub(crate) fn params(&self) -> &ConvParams {
         &self.params
-    }
-
-    pub(crate) fn post_ops(&self) -> Result<PostOps> {
-        self.params.post_ops.check()?;
-        Ok(self.params.post_ops)
-    }
-
-    pub(crate) fn allows_reference(&self) -> bool {
-        self.params.allow_reference
-    }
-
-    pub(crate) fn numbers(&self) -> ConvNumbers {
-        let ConvParams { stride, padding, dilation, groups, output_padding, .. } = self.params;
-        ConvNumbers { stride, padding, dilation, groups, transposed: D::TRANSPOSED.then_some(output_padding) }
     }
 }

@@ -1,8 +1,8 @@
-//! Packed convolutions and stems as operators.
+//! Packed convolutions as operators.
 
 use std::panic::Location;
 
-use super::{PackedConv, PackedStem, Weights};
+use super::{AnyPackedConv, PackedConv, PackedStem};
 use crate::error::{Result, fail};
 use crate::kernels::conv::ConvGeometry;
 use crate::key::DispatchKey;
@@ -30,7 +30,7 @@ const WITHOUT_RESIDUAL: [&str; MAX_POST_OPS + 1] = {
 /// The inputs of a run by their names.
 type Inputs<'a> = (TensorRef<'a>, Option<TensorRef<'a>>, &'a [TensorRef<'a>]);
 
-impl<const N: usize, D: Direction> PackedConv<N, D> {
+impl AnyPackedConv {
     fn input_names(&self) -> &'static [&'static str] {
         let channel = self.post_ops.channel_operands();
         match self.post_ops.takes_residual() {
@@ -63,7 +63,7 @@ impl<const N: usize, D: Direction> PackedConv<N, D> {
     }
 }
 
-impl<const N: usize, D: Direction> Operator for PackedConv<N, D> {
+impl Operator for AnyPackedConv {
     fn op(&self) -> &'static str {
         self.g.op
     }
@@ -97,15 +97,7 @@ impl<const N: usize, D: Direction> Operator for PackedConv<N, D> {
         if g.dst_dims().contains(&0) {
             return Ok(0);
         }
-        match &self.weights {
-            #[cfg(feature = "onednn")]
-            Weights::Packed(packed) => packed.scratchpad_bytes(self, &g),
-            Weights::Winograd(w) => {
-                let other = if g.n == self.g.n { None } else { self.winograd_for(&g, &w.plan)? };
-                Ok(other.as_ref().unwrap_or(&w.plan).scratch_bytes())
-            }
-            _ => Ok(0),
-        }
+        Ok(self.packed.way(&self.problem(&g), &self.source)?.kernel.scratchpad_bytes())
     }
 
     #[track_caller]
@@ -134,40 +126,5 @@ impl<const N: usize, D: Direction> Operator for PackedConv<N, D> {
     }
 }
 
-/// As the convolution inside: `infer` tells the blocked result.
-impl<const N: usize> Operator for PackedStem<N> {
-    fn op(&self) -> &'static str {
-        self.0.op()
-    }
-
-    fn inputs(&self) -> &[&'static str] {
-        self.0.inputs()
-    }
-
-    fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
-        self.0.infer(inputs)
-    }
-
-    fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
-        self.0.preferred(key, inputs)
-    }
-
-    fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
-        self.0.scratchpad_bytes(inputs)
-    }
-
-    #[track_caller]
-    fn run(&self, inputs: &[TensorRef<'_>]) -> Result<Vec<Tensor>> {
-        Operator::run(&self.0, inputs)
-    }
-
-    #[track_caller]
-    fn run_into(
-        &self,
-        inputs: &[TensorRef<'_>],
-        outputs: Vec<TensorMut<'_>>,
-        scratchpad: &mut Scratchpad,
-    ) -> Result<()> {
-        Operator::run_into(&self.0, inputs, outputs, scratchpad)
-    }
-}
+operator_inside! { [const N: usize, D: Direction] PackedConv<N, D>, packed => &packed.0 }
+operator_inside! { [const N: usize] PackedStem<N>, packed => &packed.0 }

@@ -1,113 +1,179 @@
 //! Plain weights on their way to being packed: checked, folded, and laid for a kernel.
 
 use std::borrow::Cow;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{DirectWeights, PackedConv, PackedStem, Weights, WinogradWeights, no_kernel};
+use super::AnyPackedConv;
+use super::packed::Packed;
 use crate::dtype::DType;
-use crate::error::{Result, fail};
-use crate::kernels::conv::direct::DirectPlan;
-use crate::kernels::conv::weights::{PlainWeights, output_first};
-use crate::kernels::conv::winograd::{self, WinogradPlan};
-use crate::kernels::conv::{Algorithm, ConvGeometry, WeightTransform};
+use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
+use crate::kernels::conv::call::other_layout;
+use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Problem, Refusal};
+use crate::kernels::conv::weights::{PlainWeights, output_first, pack};
+use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
+use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::memory::{try_collect, try_copied, try_filled};
+use crate::op::Value;
 use crate::ops::BatchNorm;
-use crate::ops::conv::{Conv, Direction, Forward, op_of};
+use crate::ops::conv::op_of;
 use crate::pack::source::{Source, SourceLayout};
-use crate::post_ops::PostOps;
 use crate::tensor::any::TensorRef;
 use crate::tensor::any::check_f32;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
-/// Plain weights on their way to being packed: checked, and folded with what follows the convolution.
+/// Plain weights of a convolution of any rank and direction on their way to being packed: checked, and folded with what follows
+/// the convolution. [`ConvPacker`](crate::ConvPacker) is the same for a rank and a direction that the program knows.
 #[derive(Clone, Debug)]
-pub struct ConvPacker<const N: usize, D: Direction = Forward> {
-    pub(super) weights: StridedTensor,
-    pub(super) bias: Option<Vec<f32>>,
-    pub(super) params: Conv<N, D>,
-    pub(super) post_ops: PostOps,
-    pub(super) transform: Option<WeightTransform>,
+pub struct AnyConvPacker {
+    op: &'static str,
+    spatial: usize,
+    transposed: bool,
+    weights: StridedTensor,
+    bias: Option<Vec<f32>>,
+    params: ConvParams,
+    implementation: Option<&'static str>,
 }
 
-impl<const N: usize, D: Direction> PackedConv<N, D> {
+/// A way to compute a convolution that [`AnyConvPacker::implementation`] takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Candidate {
+    /// The implementation's name.
+    pub name: &'static str,
+    /// What decides how it rounds.
+    pub algorithm: Algorithm,
+    /// How many multiply-adds of a direct convolution are estimated to take as long.
+    pub work: f64,
+    /// **Bytes** of packed weights beyond those of the plain ones.
+    pub extra_bytes: usize,
+    /// Whether it may be the fastest for a problem like this one, so that measuring it may pay.
+    pub promising: bool,
+}
+
+impl AnyConvPacker {
     /// Takes plain weights `[O, C/groups, k...]` (a transposed convolution's `[C, O/groups, k...]`, as PyTorch has them) or
-    /// `[groups, O/groups, C/groups, k...]`, and the bias `[O]`. The result still has to be packed, for a source.
+    /// `[groups, O/groups, C/groups, k...]`, the bias `[O]`, and the op's parameters as a call by name takes them; what is left
+    /// out has its default. `op` is the op's name.
+    ///
+    /// ```
+    /// use blocktensor::{AnyConvPacker, MemoryFormat, Source, StridedTensor};
+    /// let x = StridedTensor::full(&[1, 3, 8, 8], 1f32, MemoryFormat::ChannelsLast)?;
+    /// let w = StridedTensor::full(&[4, 3, 3, 3], 0.5f32, MemoryFormat::Contiguous)?;
+    /// let packer = AnyConvPacker::new("conv2d", &w, None, &[("padding", 1i64.into())])?;
+    /// let conv = packer.pack_for(&Source::of(&x)?)?;
+    /// assert_eq!(conv.run(&x)?.get::<f32>(&[0, 0, 4, 4]), Some(13.5));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// `UnsupportedDType` unless f32; `RankMismatch`, `ShapeMismatch`, `InvalidArgument` for weights, bias or
-    /// parameters that do not go together.
-    #[allow(clippy::new_ret_no_self)]
+    /// `InvalidArgument` unless `op` is a convolution, and for parameters that it does not have; `UnsupportedDType` unless f32;
+    /// `RankMismatch`, `ShapeMismatch` for weights, bias and parameters that do not go together.
     pub fn new(
+        op: &str,
         weights: &StridedTensor,
         bias: Option<&StridedTensor>,
-        params: Conv<N, D>,
-    ) -> Result<ConvPacker<N, D>> {
-        const { assert!(N >= 1 && N <= 3, "1 to 3 spatial dimensions") };
-        let op = op_of(N, D::TRANSPOSED).schema().name;
+        params: &[(&str, Value)],
+    ) -> Result<AnyConvPacker> {
+        let all = (1..4).flat_map(|spatial| [false, true].map(|t| op_of(spatial, t).schema().name));
+        let Some(op) = all.into_iter().find(|name| *name == op) else {
+            fail!(
+                InvalidArgument,
+                "pack",
+                "op",
+                format!("`{}`", op.escape_debug()),
+                "it is the name of a convolution",
+                "pass `conv1d` to `conv3d`, or `conv_transpose1d` to `conv_transpose3d`"
+            );
+        };
+        AnyConvPacker::of(op, weights, bias, ConvParams::from_values(op, params)?)
+    }
+
+    /// `op` is a convolution's name.
+    pub(crate) fn of(
+        op: &'static str,
+        weights: &StridedTensor,
+        bias: Option<&StridedTensor>,
+        params: ConvParams,
+    ) -> Result<AnyConvPacker> {
+        let (spatial, transposed) = kind_of(op);
         threads::enter(op)?;
         for (name, t) in [("weights", Some(weights)), ("bias", bias)] {
             t.map_or(Ok(()), |t| check_f32(op, name, TensorRef::Strided(t), "kernels take f32"))?;
         }
-        let numbers = params.numbers();
-        let weights = match D::TRANSPOSED {
-            true => output_first(op, weights, N, numbers.groups)?,
+        let numbers = params.numbers(op, spatial, transposed)?;
+        let weights = match transposed {
+            true => output_first(op, weights, spatial, numbers.groups)?,
             false => weights.clone(),
         };
         // Any source that fits shows whether weights, bias and parameters fit each other.
-        let grouped = weights.rank() == N + 3;
+        let grouped = weights.rank() == spatial + 3;
         let cg = weights.dims().get(if grouped { 2 } else { 1 }).copied().unwrap_or(1);
         let mut probe = Dims::from_slice(&[1, cg.saturating_mul(numbers.groups)]);
-        for axis in 0..N {
-            let k = weights.dims().get(weights.rank().saturating_sub(N) + axis).copied().unwrap_or(1);
+        for axis in 0..spatial {
+            let k = weights.dims().get(weights.rank().saturating_sub(spatial) + axis).copied().unwrap_or(1);
             let reach = numbers.dilation[axis].saturating_mul(k.saturating_sub(1)).saturating_add(1);
             // Of a transposed convolution: enough that its padding leaves something.
-            let cut = numbers.padding[axis].saturating_add(numbers.padding[N + axis]);
-            probe.push(if D::TRANSPOSED { cut.saturating_add(1) } else { reach });
+            let cut = numbers.padding[axis].saturating_add(numbers.padding[spatial + axis]);
+            probe.push(if transposed { cut.saturating_add(1) } else { reach });
         }
-        ConvGeometry::new(op, N, &probe, weights.dims(), bias.map(StridedTensor::dims), &numbers)?;
+        ConvGeometry::new(op, spatial, &probe, weights.dims(), bias.map(StridedTensor::dims), &numbers)?;
+        params.post_ops.check()?;
         let bias = bias.map(StridedTensor::to_vec::<f32>).transpose()?;
-        Ok(ConvPacker { weights, bias, post_ops: params.post_ops()?, transform: None, params })
+        Ok(AnyConvPacker { op, spatial, transposed, weights, bias, params, implementation: None })
     }
-}
 
-impl<const N: usize> ConvPacker<N> {
-    /// Packs for a plain NCHW source of fewer channels than a block, and a blocked result: a network's stem.
+    /// The packer of weights that a file holds, in the form of [`AnyPackedConv::unpack_weights`].
+    pub(super) fn of_unpacked(
+        op: &'static str,
+        weights: StridedTensor,
+        bias: Option<Vec<f32>>,
+        params: ConvParams,
+    ) -> AnyConvPacker {
+        let (spatial, transposed) = kind_of(op);
+        AnyConvPacker { op, spatial, transposed, weights, bias, params, implementation: None }
+    }
+
+    /// Packs for this implementation alone, by a name of [`candidates`](Self::candidates), whatever algorithm the parameters ask
+    /// for. Unless it is said, packing takes the first that computes by the algorithm that is asked for.
     ///
     /// # Errors
-    /// As [`pack_for`](Self::pack_for).
-    #[track_caller]
-    pub fn pack_stem(&self, source: &Source, to: &Layout) -> Result<PackedStem<N>> {
-        if !Layout::blocked_activation(N + 2, to.block_of(1)).is_ok_and(|l| l == *to) {
-            fail!(
-                LayoutMismatch,
-                op_of(N, false).schema().name,
-                "to",
-                to.to_string(),
-                format!("a stem writes blocked activations of rank {}", N + 2),
-                format!("pass `Layout::native_activation({})?`", N + 2)
-            );
-        }
-        if let SourceLayout::Blocked(from) = source.layout {
-            fail!(
-                LayoutMismatch,
-                op_of(N, false).schema().name,
-                "source",
-                from.to_string(),
-                "a stem reads strided activations",
-                "pack for this source with `pack_for`"
-            );
-        }
-        self.pack(source, SourceLayout::Blocked(*to), Location::caller()).map(PackedStem)
+    /// `InvalidArgument` if this build has none of this name.
+    pub fn implementation(mut self, name: &str) -> Result<Self> {
+        let found = implementations::of_name(self.op, name)?;
+        self.params.algorithm = found.algorithm();
+        self.implementation = Some(found.name());
+        Ok(self)
     }
-}
 
-impl<const N: usize, D: Direction> ConvPacker<N, D> {
+    /// The names of all implementations of this build, in the order in which packing asks them.
+    pub fn implementations() -> impl Iterator<Item = &'static str> {
+        implementations::ALL.iter().map(|i| i.name())
+    }
+
+    /// The ways to compute the convolution of a source like this, with a result in its layout. Packing has the last word: oneDNN
+    /// may refuse.
+    ///
+    /// # Errors
+    /// As [`pack_for`](Self::pack_for) for weights that do not fit the source.
+    pub fn candidates(&self, source: &Source) -> Result<Vec<Candidate>> {
+        let g = self.geometry(source)?;
+        let p = self.problem(&g, source, source.layout);
+        Ok(implementations::candidates(&p)
+            .map(|i| Candidate {
+                name: i.name(),
+                algorithm: i.algorithm(),
+                work: i.work(&p),
+                extra_bytes: i.extra_bytes(&p),
+                promising: i.is_promising(&p),
+            })
+            .collect())
+    }
+
     /// Folds a batch norm that follows the convolution into weights and bias, in f64: `w * s` and
     /// `(b - mean) * s + beta` with `s = gamma / sqrt(var + eps)`. Before any post-op. A product that f32 cannot hold is
     /// infinite in the weights, where convolution and norm in two steps may have given a finite number.
@@ -116,10 +182,10 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
     /// `ShapeMismatch` when a vector has not one value for each output channel; `InvalidArgument` when `var + eps`
     /// is not positive.
     pub fn fold_batch_norm(mut self, bn: &BatchNorm<'_>) -> Result<Self> {
-        let grouped = self.weights.rank() == N + 3;
+        let grouped = self.weights.rank() == self.spatial + 3;
         let dims = self.weights.dims().to_vec();
         let o = if grouped { dims[0] * dims[1] } else { dims[0] };
-        let op = op_of(N, D::TRANSPOSED).schema().name;
+        let op = self.op;
         let (scale, shift) = bn.scale_and_shift(op, o)?;
         let plain = match self.weights.as_slice::<f32>() {
             Ok(values) => Cow::Borrowed(values),
@@ -156,21 +222,75 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         Ok(self)
     }
 
-    /// When the weights are transformed for [`Algorithm::Winograd`]. Unless it is said, ahead for groups of up to 128 input
-    /// channels: above these the transformed weights take longer to read than the plain ones to transform.
-    pub fn weight_transform(mut self, transform: WeightTransform) -> Self {
-        self.transform = Some(transform);
-        self
-    }
-
     /// Packs for a source; the result of a run has the source's layout.
     ///
     /// # Errors
-    /// `ShapeMismatch`, `RankMismatch`, `UnsupportedDType` when the weights do not fit the source; `UnsupportedOp`
-    /// where oneDNN has no fast implementation for a blocked source, with the way out.
+    /// `ShapeMismatch`, `RankMismatch`, `UnsupportedDType` when the weights do not fit the source; `InvalidArgument` for an
+    /// algorithm or implementation that is not for it; `UnsupportedOp` where no kernel takes its layout, with the way out.
     #[track_caller]
-    pub fn pack_for(&self, source: &Source) -> Result<PackedConv<N, D>> {
+    pub fn pack_for(&self, source: &Source) -> Result<AnyPackedConv> {
         self.pack(source, source.layout, Location::caller())
+    }
+
+    /// Packs for a plain NCHW source of fewer channels than a block, and a blocked result: a network's stem.
+    ///
+    /// # Errors
+    /// As [`pack_for`](Self::pack_for); `InvalidArgument` for a transposed convolution.
+    #[track_caller]
+    pub fn pack_stem(&self, source: &Source, to: &Layout) -> Result<AnyPackedConv> {
+        let rank = self.spatial + 2;
+        if self.transposed {
+            let rule = "a stem is no transposed convolution";
+            fail!(
+                InvalidArgument,
+                self.op,
+                "to",
+                to.to_string(),
+                rule,
+                "pack for this source with `pack_for`"
+            );
+        }
+        if !Layout::blocked_activation(rank, to.block_of(1)).is_ok_and(|l| l == *to) {
+            fail!(
+                LayoutMismatch,
+                self.op,
+                "to",
+                to.to_string(),
+                format!("a stem writes blocked activations of rank {rank}"),
+                format!("pass `Layout::native_activation({rank})?`")
+            );
+        }
+        if let SourceLayout::Blocked(from) = source.layout {
+            fail!(
+                LayoutMismatch,
+                self.op,
+                "source",
+                from.to_string(),
+                "a stem reads strided activations",
+                "pack for this source with `pack_for`"
+            );
+        }
+        self.pack(source, SourceLayout::Blocked(*to), Location::caller())
+    }
+
+    fn geometry(&self, source: &Source) -> Result<ConvGeometry> {
+        let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
+        let bias_dims = bias_dims.as_ref().map(|d| &d[..]);
+        let numbers = self.params.numbers(self.op, self.spatial, self.transposed)?;
+        ConvGeometry::new(self.op, self.spatial, &source.dims, self.weights.dims(), bias_dims, &numbers)
+    }
+
+    fn problem<'a>(&'a self, g: &'a ConvGeometry, source: &Source, to: SourceLayout) -> Problem<'a> {
+        Problem {
+            g,
+            src: source.layout,
+            dst: to,
+            weights: None,
+            bias: self.bias.is_some(),
+            post_ops: &self.params.post_ops,
+            allow_reference: self.params.allow_reference,
+            threads: source.threads,
+        }
     }
 
     pub(super) fn pack(
@@ -178,99 +298,117 @@ impl<const N: usize, D: Direction> ConvPacker<N, D> {
         source: &Source,
         to: SourceLayout,
         location: &'static Location<'static>,
-    ) -> Result<PackedConv<N, D>> {
-        let op = op_of(N, D::TRANSPOSED).schema().name;
-        threads::enter(op)?;
+    ) -> Result<AnyPackedConv> {
+        threads::enter(self.op)?;
         if source.dtype != DType::F32 {
             fail!(
                 UnsupportedDType,
-                op,
+                self.op,
                 "source",
                 source.to_string(),
                 "kernels take f32",
                 "pack for an f32 source"
             );
         }
-        let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
-        let g = ConvGeometry::new(
-            op,
-            N,
-            &source.dims,
-            self.weights.dims(),
-            bias_dims.as_ref().map(|d| &d[..]),
-            &self.params.numbers(),
-        )?;
-        let weights = match self.params.params().algorithm.chosen(op)? {
-            Algorithm::Winograd(outputs) => self.winograd_weights(&g, source, to, outputs, location)?,
-            _ => self.packed_weights(&g, source, to, location)?,
-        };
-        Ok(PackedConv {
+        let g = self.geometry(source)?;
+        let (implementation, kernel) = self.chosen(source, &self.problem(&g, source, to))?;
+        let weights = pack(&*kernel, &PlainWeights::new(&g, &self.weights), location)?;
+        Ok(AnyPackedConv {
             g,
             source: source.clone(),
             to,
-            bias: self.bias.as_deref().map(|bias| try_copied(op, bias)).transpose()?,
-            post_ops: self.post_ops,
-            allow_reference: self.params.allows_reference(),
-            weights,
+            bias: self.bias.as_deref().map(|bias| try_copied(self.op, bias)).transpose()?,
+            post_ops: self.params.post_ops,
+            allow_reference: self.params.allow_reference,
+            packed: Packed::new(implementation, weights, kernel, g.n),
             subnormals: self.subnormals()?,
-            direction: PhantomData,
         })
     }
 
-    #[cfg(not(feature = "onednn"))]
-    fn packed_weights(
+    /// The first implementation that computes a problem, or the one that was asked for.
+    fn chosen(
         &self,
-        g: &ConvGeometry,
         source: &Source,
-        to: SourceLayout,
-        location: &'static Location<'static>,
-    ) -> Result<Weights> {
-        self.rust_weights(g, source, to, location)?.ok_or_else(|| super::not_built(g, source))
-    }
-
-    /// Weights for a kernel in Rust, where there is one for source and result in these layouts.
-    pub(super) fn rust_weights(
-        &self,
-        g: &ConvGeometry,
-        source: &Source,
-        to: SourceLayout,
-        location: &'static Location<'static>,
-    ) -> Result<Option<Weights>> {
-        match (source.layout, to) {
-            (SourceLayout::Strided(_), SourceLayout::Strided(_)) => self.plain_weights(g, location).map(Some),
-            (SourceLayout::Blocked(from), SourceLayout::Blocked(to)) if from == to => {
-                let Some(plan) = DirectPlan::new(g, &to)? else { return Err(no_kernel(g, source, &to)) };
-                let data = PlainWeights::new(g, &self.weights).pack_direct(g, &plan, location)?;
-                Ok(Some(Weights::Direct(Box::new(DirectWeights { data: Arc::new(data), plan }))))
+        p: &Problem<'_>,
+    ) -> Result<(&'static dyn Implementation, Arc<dyn Kernel>)> {
+        let algorithm = self.params.algorithm.chosen(self.op)?;
+        let mut why = Refusal::Other;
+        for &candidate in implementations::ALL {
+            let asked = match self.implementation {
+                Some(name) => candidate.name() == name,
+                None => candidate.algorithm() == algorithm && candidate.is_usual(p),
+            };
+            if !asked {
+                continue;
             }
-            _ => Ok(None),
+            match candidate.kernel(p) {
+                Ok(kernel) => return Ok((candidate, kernel)),
+                Err(NoKernel::Failed(e)) => return Err(e),
+                Err(NoKernel::Refused(Refusal::Other)) => {}
+                Err(NoKernel::Refused(refusal)) => why = refusal,
+            }
         }
+        Err(self.refused(source, p, why))
     }
 
-    fn winograd_weights(
-        &self,
-        g: &ConvGeometry,
-        source: &Source,
-        to: SourceLayout,
-        outputs: usize,
-        location: &'static Location<'static>,
-    ) -> Result<Weights> {
-        let (SourceLayout::Blocked(layout), true) = (source.layout, source.layout == to) else {
-            winograd::check_strided(g, Algorithm::Winograd(outputs))?;
-            return Err(no_kernel(g, source, &Layout::native_activation(N + 2)?));
+    fn refused(&self, source: &Source, p: &Problem<'_>, why: Refusal) -> Error {
+        let (argument, got) = match self.implementation {
+            Some(name) => ("implementation", format!("`{name}`")),
+            None => ("algorithm", format!("`{}`", self.params.algorithm)),
         };
-        winograd::check(g, outputs, layout.block_of(1))?;
-        let transform = self.transform.unwrap_or(match g.c / g.groups {
-            0..=128 => WeightTransform::Ahead,
-            _ => WeightTransform::EachRun,
-        });
-        let plan = WinogradPlan::new(g, &layout, outputs, transform, source.threads)?;
-        let plan = plan.ok_or_else(|| no_kernel(g, source, &layout))?;
-        let data = PlainWeights::new(g, &self.weights).pack_winograd(g, &plan, location)?;
-        Ok(Weights::Winograd(Box::new(WinogradWeights { data: Arc::new(data), plan })))
+        let invalid = |rule: String, remedy: &str| {
+            Error::InvalidArgument(Complaint::new(self.op, argument, got, rule, remedy))
+        };
+        let (blocked, strided) = (DispatchKey::BLOCKED.name(), DispatchKey::STRIDED.name());
+        let (reason, available, remedy) = match why {
+            Refusal::Algorithm { rule, remedy } => return invalid(rule.into(), remedy),
+            Refusal::Other if self.implementation.is_some() => {
+                let rule = format!("it does not compute {} -> {}", p.src, p.dst);
+                return invalid(rule, "pass another of `candidates`, or none");
+            }
+            Refusal::Engine(reason) => (reason, vec![strided], without_stem(p)),
+            Refusal::Layout => {
+                let layout = p.dst.to_string();
+                (Unsupported::Layout { layout }, vec![strided], other_layout(self.spatial + 2))
+            }
+            Refusal::Other => {
+                let remedy = "reorder the source with `to_blocked` and pack for that with `pack_for(&Source::of(&x)?)`, or \
+                              build with feature `onednn`";
+                (Unsupported::EngineNotBuilt, vec![strided, blocked], remedy.into())
+            }
+        };
+        Error::UnsupportedOp(Box::new(UnsupportedOp {
+            op: self.op.into(),
+            key: blocked.into(),
+            reason,
+            operands: vec![
+                format!("x {source}"),
+                format!("weights {} plain", p.g.weight_dims()),
+                format!("dst {} {}", p.g.dst_dims(), p.dst),
+            ],
+            available: available.into_iter().map(String::from).collect(),
+            remedy,
+        }))
     }
+}
 
-    fn plain_weights(&self, g: &ConvGeometry, location: &'static Location<'static>) -> Result<Weights> {
-        Ok(Weights::Plain(Box::new(self.weights.dense_at(g.op, MemoryFormat::Contiguous, location)?)))
+/// The way out where oneDNN refuses a stem.
+fn without_stem(p: &Problem<'_>) -> String {
+    let blocked = "reorder it with `to_blocked` and pack for that with `pack_for`";
+    match (p.src, p.dst) {
+        (SourceLayout::Strided(f), _) if f != MemoryFormat::Contiguous => format!(
+            "a stem reads contiguous NCHW, and the source is {f}: call `contiguous(MemoryFormat::Contiguous)`"
+        ),
+        (SourceLayout::Strided(_), SourceLayout::Blocked(l)) if ![8, 16].contains(&l.block_of(1)) => {
+            format!("a stem writes blocks of 8 or 16 channels, not {l}: pass `Layout::native_activation`")
+        }
+        (SourceLayout::Strided(_), SourceLayout::Blocked(l)) if p.g.c >= l.block_of(1) || p.g.groups > 1 => {
+            format!(
+                "a stem reads fewer channels than a block, in one group, and the source has {}: {blocked}",
+                p.g.c
+            )
+        }
+        (SourceLayout::Strided(_), _) => format!("the engine has no fast stem for these sizes: {blocked}"),
+        (SourceLayout::Blocked(_), _) => "pack for the layout of the source".into(),
     }
 }

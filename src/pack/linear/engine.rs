@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::buffer::Buffer;
-use crate::file::entry::Identity;
-use crate::kernels::conv::onednn::without_implementation;
 use crate::layout::dims::Dims;
+use crate::layout::identity::Identity;
 use crate::ledger::{self, Cause, Move};
-use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec};
-use crate::pack::chosen;
+use crate::onednn::{self, Executable, MatmulSpec, Refused, RunArg, Spec, chosen};
 use crate::pack::kernels::Kernels;
 
 pub(super) struct Packed {
@@ -72,8 +70,7 @@ pub(super) fn pack(
     };
     let turned = w.transpose(0, 1)?;
     let bytes = ledger::reorder(what, || {
-        onednn::pack(&turned, to)
-            .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+        onednn::pack(&turned, to).map_err(|refused| refused.of("dnnl_reorder_primitive_desc_create"))
     })?;
     let bytes = Arc::new(bytes);
     Packed::new(bytes, main, s.rows).map(Some)
@@ -151,7 +148,7 @@ impl Packed {
         ledger::reorder(what, || {
             let dst = bytemuck::cast_slice_mut(plain.result_data::<f32>());
             onednn::unpack(self.main.desc(1), self.bytes.as_bytes(), self::plain(&seen, &steps), dst)
-                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
+                .map_err(|refused| refused.of("dnnl_reorder_primitive_desc_create"))
         })?;
         Ok(plain)
     }

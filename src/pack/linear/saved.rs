@@ -4,32 +4,34 @@ use std::sync::Arc;
 
 #[cfg(feature = "onednn")]
 use super::engine::Packed;
-use super::{NAME, PackedLinear, Weights, check_rows};
+use super::{PackedLinear, Weights, check_rows};
 use crate::dtype::DType;
 use crate::error::Result;
-use crate::file::entry::{Entry, LinearEntry, WeightsEntry, WeightsForm};
+use crate::file::entry::{Entry, LinearEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::layout::dims::Dims;
 use crate::ops::linear::LinearShape;
 use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
+/// The ways to compute a linear layer, by their names in files.
+const ONEDNN: &str = "onednn";
+const GEMM: &str = "gemm";
+
 impl sealed::Sealed for PackedLinear {}
 
 impl Packable for PackedLinear {
     fn saved(&self) -> Result<Saved<'_>> {
-        let (form, identity, weights, implementation) = match &self.weights {
+        let (way, identity, weights) = match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => {
-                (WeightsForm::Engine, Some(p.identity()?), p.as_bytes(), p.implementation())
-            }
-            Weights::Plain(w) => (WeightsForm::Dense, None, bytemuck::cast_slice(w.as_slice::<f32>()?), NAME),
+            Weights::Packed(p) => (ONEDNN, Some(p.identity()?), p.as_bytes()),
+            Weights::Plain(w) => (GEMM, None, bytemuck::cast_slice(w.as_slice::<f32>()?)),
         };
         let weights_entry = WeightsEntry {
             dims: vec![self.o, self.k],
-            form,
+            way: way.into(),
             layout: self.weights_layout(),
-            implementation: implementation.into(),
+            implementation: self.implementation(),
             identity,
             subnormals: self.subnormals,
         };
@@ -48,7 +50,7 @@ impl Packable for PackedLinear {
         let &[o, k] = &e.weights.dims[..] else {
             return Err(from.corrupt(format!("weights {:?} of a linear layer", e.weights.dims)));
         };
-        let (data, bias) = (from.weights(&[o, k], e.weights.form)?, from.bias()?);
+        let (data, bias) = (from.weights(&[o, k])?, from.bias()?);
         let bias_dims = bias.as_ref().map(|b| [b.len()]);
         let shape = LinearShape::new(&[e.rows, k], &[o, k], bias_dims.as_ref().map(|d| &d[..]))
             .and_then(|shape| check_rows(&shape).map(|()| shape))
@@ -56,22 +58,24 @@ impl Packable for PackedLinear {
         let misfit = match from.misfit_of(e.threads) {
             Some(misfit) => misfit,
             None => {
-                let weights = match (e.weights.form, &e.weights.identity) {
-                    (WeightsForm::Dense, _) => {
+                let weights = match (&e.weights.way[..], &e.weights.identity) {
+                    (GEMM, _) if data.len() == o * k * 4 => {
                         let dims = Dims::from_slice(&[o, k]);
                         let plain = StridedTensor::of_storage("linear", Arc::clone(&data), dims, DType::F32)?;
                         Ok(Weights::Plain(plain))
                     }
                     #[cfg(feature = "onednn")]
-                    (WeightsForm::Engine, Some(identity)) => {
+                    (ONEDNN, Some(identity)) => {
                         Packed::stored(&shape, bias.is_some(), e.threads, data, identity)?
                             .map(Weights::Packed)
                     }
                     #[cfg(not(feature = "onednn"))]
-                    (WeightsForm::Engine, Some(_)) => {
-                        Err(format!("this build has no oneDNN for {} rows", shape.rows))
+                    (ONEDNN, Some(_)) => Err(format!("this build has no oneDNN for {} rows", shape.rows)),
+                    _ => {
+                        return Err(
+                            from.corrupt(format!("{} bytes of weights of a linear layer", data.len()))
+                        );
                     }
-                    _ => return Err(from.corrupt("weights in no form of a linear layer")),
                 };
                 match weights {
                     Ok(weights) => {

@@ -1,29 +1,29 @@
 //! How convolutions compute: what a plan lets its nodes choose from.
 
-use blocktensor::ops::{Algorithm, WeightTransform};
-use blocktensor::{Layout, ParamValue};
+use blocktensor::ops::Algorithm;
+use blocktensor::{Candidate, ParamValue};
 use serde::{Deserialize, Serialize};
 
 use super::build::Choice;
+use super::forms::Form;
+use super::pack;
 use crate::network::{Network, Node};
 
 /// How a convolution of packed weights computes, where a plan decides it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Computes {
-    pub(super) algorithm: Algorithm,
-    pub(super) transform: WeightTransform,
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Computes {
+    /// Directly, by the first implementation that does.
+    Direct,
+    /// As this candidate does.
+    As(Candidate),
 }
 
 impl Computes {
-    pub(super) const DIRECT: Computes =
-        Computes { algorithm: Algorithm::Direct, transform: WeightTransform::EachRun };
-
-    /// `winograd4, weights transformed ahead`
-    pub(super) fn name(self) -> String {
-        match (self.algorithm, self.transform) {
-            (Algorithm::Direct, _) => self.algorithm.to_string(),
-            (algorithm, WeightTransform::Ahead) => format!("{algorithm}, weights transformed ahead"),
-            (algorithm, WeightTransform::EachRun) => format!("{algorithm}, weights transformed in each run"),
+    /// The name of the algorithm, or of the implementation.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Computes::Direct => "direct",
+            Computes::As(candidate) => candidate.name,
         }
     }
 }
@@ -61,99 +61,49 @@ fn asked(node: &Node) -> &str {
 /// The same choice with each way to compute that the planner may take: the direct one first.
 pub(super) fn variants(network: &Network, node: &Node, choice: Choice, limits: Limits) -> Vec<Choice> {
     let open = asked(node) == "measured";
-    let direct = Choice { computes: open.then_some(Computes::DIRECT), ..choice };
-    if limits.exact || !(open || asked(node) == "direct") || !fits_winograd(network, node, &direct) {
+    let direct = Choice { computes: open.then_some(Computes::Direct), ..choice };
+    if !direct.unpacked || direct.form == Form::Stem || !(open || asked(node) == "direct") {
         return vec![direct];
     }
-    let mut all = vec![direct];
-    // More would be above the limit for the whole network.
-    let own = extra_bytes(network, node);
-    let limit = limits.room(network);
-    for (outputs, times) in [(4, TRANSFORMED_4), (2, TRANSFORMED_2)] {
-        // Tiles of 2 take twice the multiplications: they are for images that tiles of 4 cover badly.
-        if outputs == 2 && coverage(&all[0]) > 0.9 {
-            continue;
-        }
-        for transform in [WeightTransform::Ahead, WeightTransform::EachRun] {
-            if transform == WeightTransform::EachRun || own * times <= limit {
-                let computes = Computes { algorithm: Algorithm::Winograd(outputs), transform };
-                all.push(Choice { computes: Some(computes), ..all[0].clone() });
-            }
-        }
-    }
-    all
-}
-
-/// Transformed weights are so many times as large as plain ones.
-const TRANSFORMED_4: f64 = 36.0 / 9.0;
-const TRANSFORMED_2: f64 = 16.0 / 9.0;
-
-/// Whether it could be computed by Winograd's algorithm, in the machine's own blocks. Packing has the last word.
-fn fits_winograd(network: &Network, node: &Node, choice: &Choice) -> bool {
-    let ones = |name: &str| match node.op.param(name) {
-        Some(ParamValue::Ints(list)) => list.iter().all(|v| *v == 1),
-        Some(ParamValue::Int(v)) => *v == 1,
-        _ => true,
+    let candidates = pack::candidates(network, node, &direct.inputs[0].1);
+    // The first that computes directly is the usual one. What grows more would be above the limit for the whole network.
+    let usual = candidates.iter().position(|c| c.algorithm == Algorithm::Direct);
+    let may = |(k, c): &(usize, &Candidate)| {
+        c.promising
+            && Some(*k) != usual
+            && !(limits.exact && c.algorithm != Algorithm::Direct)
+            && c.extra_bytes as f64 <= limits.room(network)
     };
-    let Ok(native) = Layout::native_activation(4) else { return false };
-    let in_native = |desc: &blocktensor::TensorDesc| desc.layout() == Some(&native);
-    node.op.op() == "conv2d"
-        && choice.unpacked
-        && in_native(&choice.inputs[0].1)
-        && in_native(&choice.outputs[0])
-        && super::pack::weights_of(node).is_some_and(|id| network.tensor(id).dims().ends_with(&[3, 3]))
-        && ones("stride")
-        && ones("dilation")
-}
-
-/// The share of the pixels of tiles of 4x4 that are pixels of the result.
-fn coverage(choice: &Choice) -> f64 {
-    let share = |size: usize| size as f64 / size.max(1).next_multiple_of(4) as f64;
-    choice.outputs[0].dims()[2..].iter().map(|&size| share(size)).product()
-}
-
-/// **Bytes** of a node's plain weights: transformed ones come in addition.
-fn extra_bytes(network: &Network, node: &Node) -> f64 {
-    super::pack::weights_of(node)
-        .map_or(0.0, |id| 4.0 * network.tensor(id).dims().iter().product::<usize>() as f64)
+    let others: Vec<Choice> = candidates
+        .iter()
+        .enumerate()
+        .filter(may)
+        .map(|(_, c)| Choice { computes: Some(Computes::As(*c)), ..direct.clone() })
+        .collect();
+    std::iter::once(direct).chain(others).collect()
 }
 
 /// **Bytes** of all weights that are packed.
 fn packed_bytes(network: &Network) -> f64 {
-    let packed = network.nodes.iter().filter(|node| super::pack::packs(network, node));
-    packed.map(|node| extra_bytes(network, node)).sum()
+    let packed = network.nodes.iter().filter(|node| pack::packs(network, node));
+    let elements = |id| network.tensor(id).dims().iter().product::<usize>();
+    packed.filter_map(pack::weights_of).map(|id| 4.0 * elements(id) as f64).sum()
 }
 
 /// How many multiply-adds of a direct convolution take as long as this way to compute, for so many of them.
-pub(super) fn multiply_adds(network: &Network, node: &Node, choice: &Choice, direct: f64) -> f64 {
-    let Some(Computes { algorithm: Algorithm::Winograd(outputs), transform }) = choice.computes else {
-        return direct;
-    };
-    let dims = choice.outputs[0].dims();
-    let tiles: usize = dims[0] * dims[2..].iter().map(|size| size.div_ceil(outputs)).product::<usize>();
-    let pairs = extra_bytes(network, node) / (4.0 * 9.0);
-    let points = ((outputs + 2) * (outputs + 2)) as f64;
-    let weights = if transform == WeightTransform::EachRun { TRANSFORM_COST * pairs } else { 0.0 };
-    pairs * tiles as f64 * points * OTHER_STEPS + weights
+pub(super) fn multiply_adds(choice: &Choice, direct: f64) -> f64 {
+    match choice.computes {
+        Some(Computes::As(candidate)) => candidate.work,
+        _ => direct,
+    }
 }
 
-/// What the transforms of source and result add to the products.
-const OTHER_STEPS: f64 = 1.3;
-/// Multiply-adds that take as long as to transform the weights of one input and one output channel.
-const TRANSFORM_COST: f64 = 112.0;
-
-/// **Bytes** that transformed weights take in addition to the plain ones.
-pub(super) fn growth_bytes(network: &Network, node: &Node, choice: &Choice) -> f64 {
-    let times = match choice.computes {
-        Some(Computes { algorithm: Algorithm::Winograd(2), transform: WeightTransform::Ahead }) => {
-            TRANSFORMED_2
-        }
-        Some(Computes { algorithm: Algorithm::Winograd(_), transform: WeightTransform::Ahead }) => {
-            TRANSFORMED_4
-        }
-        _ => return 0.0,
-    };
-    extra_bytes(network, node) * times
+/// **Bytes** that packed weights take in addition to the plain ones.
+pub(super) fn growth_bytes(choice: &Choice) -> f64 {
+    match choice.computes {
+        Some(Computes::As(candidate)) => candidate.extra_bytes as f64,
+        _ => 0.0,
+    }
 }
 
 /// Which candidates would make packed weights grow beyond the limit, as (node, candidate): those that save the
@@ -167,11 +117,12 @@ pub(super) fn beyond(
     let mut wishes: Vec<(f64, f64, usize, usize)> = vec![];
     for (n, list) in candidates.iter().enumerate() {
         for (k, choice) in list.iter().enumerate() {
-            let bytes = growth_bytes(network, &network.nodes[n], choice);
+            let bytes = growth_bytes(choice);
             if bytes > 0.0 {
-                let others = list.iter().zip(&seconds[n]).filter(|(other, _)| {
-                    growth_bytes(network, &network.nodes[n], other) == 0.0 && other.outputs == choice.outputs
-                });
+                let others = list
+                    .iter()
+                    .zip(&seconds[n])
+                    .filter(|(other, _)| growth_bytes(other) == 0.0 && other.outputs == choice.outputs);
                 let best = others.map(|(_, s)| *s).fold(f64::INFINITY, f64::min);
                 wishes.push(((best - seconds[n][k]) / bytes, bytes, n, k));
             }

@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use blocktensor::dispatch::DispatchKey;
-use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
+use blocktensor::{MemoryFormat, Operator, PackedOp, ParamValue, TensorDesc};
 
 use super::algorithms::Computes;
 use super::forms::{
     DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_foreign, is_sparse, kinds, same_order,
 };
 use super::in_place::{self, Overwrite};
-use super::pack::{self, Weights};
+use super::pack;
 use super::packs::{Packs, not_a_stem};
 use super::recipe::Recipe;
 use super::steps::Effort;
@@ -94,7 +94,7 @@ pub(super) struct Choice {
     pub(super) form: Form,
     pub(super) op: Arc<dyn Operator>,
     /// The packed weights, for files.
-    pub(super) weights: Option<Arc<dyn Weights>>,
+    pub(super) weights: Option<Arc<PackedOp>>,
     /// What runs, if the weights are packed for it.
     pub(super) implementation: Option<String>,
     pub(super) inputs: Vec<(TensorId, TensorDesc)>,

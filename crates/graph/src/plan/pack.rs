@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use blocktensor::dispatch::{DispatchKey, Value};
-use blocktensor::ops::{Conv, ConvTranspose};
 use blocktensor::{
-    ConvPacker, Layout, MemoryFormat, Operator, Packable, PackedConv, PackedConvTranspose, PackedLinear,
-    PackedWriter, ParamValue, Result, Source, StridedTensor, TensorDesc,
+    AnyConvPacker, Candidate, Layout, MemoryFormat, PackedLinear, PackedOp, ParamValue, Result, Source,
+    StridedTensor, TensorDesc,
 };
 
 use super::algorithms::Computes;
@@ -15,22 +14,10 @@ use crate::network::{Network, Node, TensorId};
 /// A node whose weights are packed.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    pub(super) op: Arc<dyn Weights>,
+    pub(super) op: Arc<PackedOp>,
     pub(super) implementation: String,
     /// Which of the node's inputs a run still takes.
     pub(super) inputs: Vec<usize>,
-}
-
-/// Packed weights as an operator that a file can hold.
-pub(super) trait Weights: Operator {
-    /// Adds them to a file.
-    fn add_to<'a>(&'a self, writer: &mut PackedWriter<'a>, name: String) -> Result<()>;
-}
-
-impl<T: Operator + Packable> Weights for T {
-    fn add_to<'a>(&'a self, writer: &mut PackedWriter<'a>, name: String) -> Result<()> {
-        writer.add(name, self)
-    }
 }
 
 /// Which of the node's inputs a run still takes once the weights are packed.
@@ -64,6 +51,12 @@ pub(super) fn packs(network: &Network, node: &Node) -> bool {
     }
 }
 
+/// The constant of the node's input of this name.
+fn constant<'a>(network: &'a Network, node: &Node, name: &str) -> Option<&'a StridedTensor> {
+    let at = node.op.inputs().iter().position(|n| *n == name)?;
+    network.tensor(node.inputs[at]).constant()
+}
+
 /// Packs the weights of a convolution or linear layer for its source. `None` for other ops, and for weights that are not
 /// constant. With `stem`, packs for a result in that layout. Without `computes`, it computes as the node says.
 pub(super) fn pack(
@@ -73,100 +66,67 @@ pub(super) fn pack(
     stem: Option<Layout>,
     computes: Option<Computes>,
 ) -> Result<Option<Packed>> {
-    let names = node.op.inputs();
-    let find = |name: &str| names.iter().position(|n| *n == name);
-    let constant = |name: &str| find(name).and_then(|i| network.tensor(node.inputs[i]).constant());
-    let op = node.op.op();
-    let weights = match op {
-        "matmul" => constant("b"),
-        _ => constant("weights"),
-    };
-    let Some(weights) = weights else { return Ok(None) };
-    let bias = match find("bias") {
-        Some(_) => match constant("bias") {
-            None => return Ok(None),
-            bias => bias,
-        },
-        None => None,
-    };
+    if !packs(network, node) {
+        return Ok(None);
+    }
     let x = &inputs[0].1;
     let rows = || {
         let last = x.dims().last().copied().unwrap_or(1).max(1);
         x.dims().iter().product::<usize>() / last
     };
-    if stem.is_some() && !matches!(op, "conv1d" | "conv2d" | "conv3d") {
-        return Ok(None);
-    }
-    let conv = Convolution { node, weights, bias, x, stem, computes };
-    let (op, implementation): (Arc<dyn Weights>, String) = match op {
-        "linear" => {
-            let packed = PackedLinear::new(weights, bias, rows())?;
-            let text = packed.weights_layout();
-            (Arc::new(packed), text)
+    let bias = constant(network, node, "bias");
+    let op: PackedOp = match (constant(network, node, "weights"), constant(network, node, "b")) {
+        (Some(weights), _) if node.op.op() == "linear" && stem.is_none() => {
+            PackedLinear::new(weights, bias, rows())?.into()
         }
-        "matmul" if weights.rank() == 2 && x.dims().len() >= 2 => {
-            let packed = PackedLinear::of_matrix(weights, rows())?;
-            let text = packed.weights_layout();
-            (Arc::new(packed), text)
+        (None, Some(b)) if stem.is_none() => PackedLinear::of_matrix(b, rows())?.into(),
+        (Some(weights), _) if node.op.op() != "linear" => {
+            let packer = packer(node, weights, bias, computes)?;
+            match &stem {
+                Some(layout) => packer.pack_stem(&source(x)?, layout)?.into(),
+                None => packer.pack_for(&source(x)?)?.into(),
+            }
         }
-        "conv1d" => conv.pack::<1>()?,
-        "conv2d" => conv.pack::<2>()?,
-        "conv3d" => conv.pack::<3>()?,
-        "conv_transpose1d" => conv.pack_transposed::<1>()?,
-        "conv_transpose2d" => conv.pack_transposed::<2>()?,
-        "conv_transpose3d" => conv.pack_transposed::<3>()?,
         _ => return Ok(None),
     };
-    Ok(Some(Packed { op, implementation, inputs: kept(node) }))
+    let implementation = op.implementation();
+    Ok(Some(Packed { op: Arc::new(op), implementation, inputs: kept(node) }))
 }
 
-struct Convolution<'a> {
-    node: &'a Node,
-    weights: &'a StridedTensor,
-    bias: Option<&'a StridedTensor>,
-    x: &'a TensorDesc,
-    stem: Option<Layout>,
+/// The ways to compute a convolution of packed weights, for a source like this; none for other nodes.
+pub(super) fn candidates(network: &Network, node: &Node, x: &TensorDesc) -> Vec<Candidate> {
+    let weights = constant(network, node, "weights").filter(|_| node.op.op() != "linear");
+    let found = weights.map(|weights| {
+        let packer = packer(node, weights, constant(network, node, "bias"), None)?;
+        packer.candidates(&source(x)?)
+    });
+    // What cannot be packed has no ways: packing says why.
+    found.and_then(Result::ok).unwrap_or_default()
+}
+
+/// The packer of a convolution.
+fn packer(
+    node: &Node,
+    weights: &StridedTensor,
+    bias: Option<&StridedTensor>,
     computes: Option<Computes>,
+) -> Result<AnyConvPacker> {
+    let params = node.op.bound().into_iter().flat_map(|op| op.params());
+    let mut params: Vec<(&str, Value)> = params.map(|(name, value)| (name, value_of(value))).collect();
+    if let Some(Computes::Direct) = computes {
+        params.retain(|(name, _)| *name != "algorithm");
+    }
+    let packer = AnyConvPacker::new(node.op.op(), weights, bias, &params)?;
+    match computes {
+        Some(Computes::As(candidate)) => packer.implementation(candidate.name),
+        _ => Ok(packer),
+    }
 }
 
-impl Convolution<'_> {
-    fn source(&self) -> Result<Source> {
-        match self.x.layout() {
-            Some(layout) => Source::blocked(self.x.dims(), layout),
-            None => Source::strided(self.x.dims(), format_of(self.x)),
-        }
-    }
-
-    fn params(&self) -> Vec<(&str, Value)> {
-        let params = self.node.op.bound().into_iter().flat_map(|op| op.params());
-        params.map(|(name, value)| (name, value_of(value))).collect()
-    }
-
-    fn pack<const N: usize>(&self) -> Result<(Arc<dyn Weights>, String)> {
-        let mut params = Conv::from_values(&self.params())?;
-        if let Some(computes) = self.computes {
-            params = params.algorithm(computes.algorithm);
-        }
-        let mut packer: ConvPacker<N> = PackedConv::new(self.weights, self.bias, params)?;
-        if let Some(computes) = self.computes {
-            packer = packer.weight_transform(computes.transform);
-        }
-        if let Some(layout) = &self.stem {
-            let packed = packer.pack_stem(&self.source()?, layout)?;
-            let text = packed.packed().implementation();
-            return Ok((Arc::new(packed), text));
-        }
-        let packed = packer.pack_for(&self.source()?)?;
-        let text = packed.implementation();
-        Ok((Arc::new(packed), text))
-    }
-
-    fn pack_transposed<const N: usize>(&self) -> Result<(Arc<dyn Weights>, String)> {
-        let params = ConvTranspose::from_values(&self.params())?;
-        let packer = PackedConvTranspose::<N>::new(self.weights, self.bias, params)?;
-        let packed = packer.pack_for(&self.source()?)?;
-        let text = packed.implementation();
-        Ok((Arc::new(packed), text))
+fn source(x: &TensorDesc) -> Result<Source> {
+    match x.layout() {
+        Some(layout) => Source::blocked(x.dims(), layout),
+        None => Source::strided(x.dims(), format_of(x)),
     }
 }
 

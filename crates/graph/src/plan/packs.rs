@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::TensorDesc;
+use blocktensor::{Operator, TensorDesc};
 
-use super::algorithms::Computes;
 use super::build::Choice;
 use super::forms::Form;
 use super::pack::{self, Packed};
@@ -14,11 +13,11 @@ use crate::network::{Network, Node};
 use crate::stop::Stop;
 
 /// A node, the descriptors of its operands and of its results, and how it computes.
-type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>, Option<Computes>);
+type PackKey = (usize, Vec<TensorDesc>, Vec<TensorDesc>, Option<&'static str>);
 
 fn pack_key(i: usize, choice: &Choice) -> PackKey {
     let inputs = choice.inputs.iter().map(|(_, desc)| desc.clone()).collect();
-    (i, inputs, choice.outputs.clone(), choice.computes)
+    (i, inputs, choice.outputs.clone(), choice.computes.map(|c| c.name()))
 }
 
 /// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
@@ -74,6 +73,7 @@ impl Packs {
         let outputs = op.infer(&descs).map_err(of_operator)?;
         let implementation = Some(implementation);
         let weights = Some(Arc::clone(&op));
+        let op: Arc<dyn Operator> = op;
         let (form, computes) = (choice.form, choice.computes);
         Ok(Choice { form, op, weights, implementation, inputs, outputs, computes, unpacked: false })
     }

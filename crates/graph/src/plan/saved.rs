@@ -8,15 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use blocktensor::{
-    BoundOp, Complaint, DType, MemoryFormat, Operator, PackedConv, PackedConvTranspose, PackedFile,
-    PackedLinear, PackedStem, PackedWriter, StridedTensor, TensorDesc, memory,
+    BoundOp, Complaint, DType, MemoryFormat, Operator, PackedFile, PackedOp, PackedWriter, StridedTensor,
+    TensorDesc, memory,
 };
 use serde::{Deserialize, Serialize};
 
 use super::algorithms::Limits;
 use super::build::{self, Choice};
 use super::forms::Form;
-use super::pack::{self, Weights};
+use super::pack;
 use super::recipe::{Recipe, packed_only, without_elements};
 use super::{Layouts, Measurements, Plan, PlanOptions, Profiles, Reorder, planned};
 use crate::constant::ElementType;
@@ -160,7 +160,7 @@ impl Plan {
         writer.add_text(PLAN, text);
         for (i, choice) in choices.iter().enumerate() {
             if let Some(weights) = &choice.weights {
-                weights.add_to(&mut writer, packed_name(i))?;
+                writer.add(packed_name(i), &**weights)?;
             }
         }
         for (i, tensor) in network.tensors.iter().enumerate() {
@@ -317,7 +317,7 @@ impl StoredNode {
         }
         let weights = self.packed.as_ref().map(|_| self.weights(i, node, file)).transpose()?;
         let op: Arc<dyn Operator> = match &weights {
-            Some(weights) => Arc::<dyn Weights>::clone(weights),
+            Some(weights) => Arc::<PackedOp>::clone(weights),
             None => Arc::new(self.op.clone()),
         };
         let descs: Vec<TensorDesc> = self.takes.iter().map(|(_, desc)| desc.clone()).collect();
@@ -345,21 +345,17 @@ impl StoredNode {
     }
 
     /// The packed weights of node `i`.
-    fn weights(&self, i: usize, node: &Node, file: &PackedFile) -> Result<Arc<dyn Weights>> {
-        let name = packed_name(i);
-        Ok(match (node.op.op(), self.stem) {
-            ("linear" | "matmul", _) => Arc::new(file.get::<PackedLinear>(&name)?),
-            ("conv1d", true) => Arc::new(file.get::<PackedStem<1>>(&name)?),
-            ("conv2d", true) => Arc::new(file.get::<PackedStem<2>>(&name)?),
-            ("conv3d", true) => Arc::new(file.get::<PackedStem<3>>(&name)?),
-            ("conv1d", false) => Arc::new(file.get::<PackedConv<1>>(&name)?),
-            ("conv2d", false) => Arc::new(file.get::<PackedConv<2>>(&name)?),
-            ("conv3d", false) => Arc::new(file.get::<PackedConv<3>>(&name)?),
-            ("conv_transpose1d", _) => Arc::new(file.get::<PackedConvTranspose<1>>(&name)?),
-            ("conv_transpose2d", _) => Arc::new(file.get::<PackedConvTranspose<2>>(&name)?),
-            ("conv_transpose3d", _) => Arc::new(file.get::<PackedConvTranspose<3>>(&name)?),
-            (op, _) => return Err(damaged(format!("packed weights of the op {op}"))),
-        })
+    fn weights(&self, i: usize, node: &Node, file: &PackedFile) -> Result<Arc<PackedOp>> {
+        let packed: PackedOp = file.get(&packed_name(i))?;
+        let asked = match node.op.op() {
+            "matmul" => "linear",
+            op => op,
+        };
+        let is_stem = matches!(&packed, PackedOp::Conv(conv) if conv.is_stem());
+        if packed.op() != asked || is_stem != self.stem {
+            return Err(damaged(format!("packed weights of {packed:?} for a node of the op {asked}")));
+        }
+        Ok(Arc::new(packed))
     }
 }
 

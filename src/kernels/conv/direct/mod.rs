@@ -10,11 +10,13 @@
 //!
 //! A transposed convolution is the same work, phase by phase (`phases.rs`).
 
+mod implementation;
 mod kernel;
 mod plan;
 mod weights;
 mod window;
 
+pub(crate) use self::implementation::{Direct, check_layout};
 pub(crate) use self::kernel::Out;
 pub(crate) use plan::DirectPlan;
 pub(crate) use weights::Plain;
@@ -27,15 +29,12 @@ use self::window::{Fill, TilePosition, WindowShape, WindowSizes};
 use crate::buffer::Buffer;
 use crate::elementwise;
 use crate::error::{Error, Result};
-use crate::kernels::conv::finish::Finish;
+use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::phases::{Axis, Phase};
 use crate::kernels::lanes::RowIndex;
 use crate::memory::try_filled;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{current_threads, parallel_for};
-
-/// The name of these kernels in the ledger.
-pub(crate) const NAME: &str = "blocktensor:direct";
 
 /// What one run reads.
 pub(crate) struct Operands<'a> {
@@ -58,7 +57,7 @@ const TASKS_PER_THREAD: usize = 4;
 
 impl DirectPlan {
     /// Writes every element of the result, its padding lanes too.
-    pub(crate) fn run(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
+    fn compute(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
         match self.block {
             16 => run::<16>(self, operands, dst),
             _ => run::<8>(self, operands, dst),

@@ -145,7 +145,8 @@ impl DirectPlan {
     }
 
     /// Whether weights in this layout lie as the kernel wants them, so that nothing is packed.
-    pub fn takes(&self, g: &ConvGeometry, layout: &Layout) -> bool {
+    pub fn takes(&self, layout: &Layout) -> bool {
+        let g = &self.geometry;
         let whole = self.cg.is_multiple_of(self.block) && self.og.is_multiple_of(self.block);
         let alike = g.groups == 1 || whole || self.blocks.iter().all(|b| b.form == BlockForm::Own);
         alike
@@ -153,9 +154,10 @@ impl DirectPlan {
     }
 
     /// What packed weights are called: the name of the layout that they happen to have, else `direct`.
-    pub fn weights_name(&self, g: &ConvGeometry) -> String {
+    pub fn weights_name(&self) -> String {
+        let g = &self.geometry;
         match Layout::weights_for(g.input.len(), g.groups, g.c, g.o, self.block) {
-            Ok(layout) if self.takes(g, &layout) => layout.to_string(),
+            Ok(layout) if self.takes(&layout) => layout.to_string(),
             _ => "direct".into(),
         }
     }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::buffer::Buffer;
 use crate::error::Result;
-use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::plan::{BlockForm, DirectPlan};
+use crate::kernels::conv::weights::PlainWeights;
 use crate::threads::{SyncPtr, parallel_for};
 
 /// Plain weights: the strides of group, output channel of the group, input channel of the group, and the kernel's
@@ -19,12 +19,11 @@ pub(crate) struct Plain<'a> {
 }
 
 impl<'a> Plain<'a> {
-    /// Weights with their groups apart; the strides are those of `ConvGeometry::weight_dims`.
-    pub(crate) fn new(g: &ConvGeometry, data: &'a [f32], strides: &[usize]) -> Plain<'a> {
-        let spatial = g.kernel.len();
-        let (channels, along) = strides.split_at(strides.len() - spatial);
+    pub(crate) fn of(w: &PlainWeights<'a>) -> Plain<'a> {
+        let data = w.tensor.data::<f32>();
+        let (channels, along) = w.strides.split_at(w.strides.len() - w.spatial);
         let mut kernel = [0; 3];
-        kernel[3 - spatial..].copy_from_slice(along);
+        kernel[3 - w.spatial..].copy_from_slice(along);
         let [group, o, c] = match *channels {
             [group, o, c] => [group, o, c],
             [o, c] => [0, o, c],
@@ -43,7 +42,7 @@ impl<'a> Plain<'a> {
 
 impl DirectPlan {
     /// The weights as [`BlockForm`] says, block by block; lanes that no output channel has are zero.
-    pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
+    pub(crate) fn ordered(&self, w: &Plain<'_>) -> Result<Buffer> {
         let mut buffer = Buffer::zeroed(self.weight_vectors * self.block * size_of::<f32>())?;
         let to = buffer.as_mut_slice::<f32>();
         let out = SyncPtr::new(to);

@@ -8,6 +8,7 @@
 //! Rounding differs from a direct convolution's: see [`Algorithm`](crate::ops::Algorithm). The bits of a result do not depend on
 //! the number of threads: each sum has one order.
 
+mod implementation;
 mod input;
 mod output;
 mod plan;
@@ -19,90 +20,30 @@ mod weights;
 use std::marker::PhantomData;
 use std::sync::{Mutex, PoisonError};
 
+pub(crate) use self::implementation::Winograd;
 use self::input::InputTransform;
 use self::output::OutputTransform;
-pub(crate) use self::plan::WinogradPlan;
+use self::plan::WinogradPlan;
 use self::plan::{Part, Unit};
 use self::points::{Four, Points, Two};
 use self::product::Product;
 use self::tiles::TileRun;
-use self::weights::{WeightTransform as TransformedWeights, transformed};
+use self::weights::{WeightTransform, transformed};
 use super::direct::{Operands, Out, Plain};
-use super::finish::Finish;
-use super::{Algorithm, ConvGeometry, WeightTransform};
+use super::epilogue::Finish;
 use crate::buffer::Buffer;
 use crate::elementwise;
-use crate::error::{Result, fail};
+use crate::error::Result;
 use crate::memory::{try_filled, try_with_capacity};
 use crate::scratchpad::Scratchpad;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{SyncPtr, parallel_for};
 
-/// Checks that a convolution can be computed by Winograd's algorithm, in blocks of so many channels.
-///
-/// # Errors
-/// `InvalidArgument`.
-pub(crate) fn check(g: &ConvGeometry, outputs: usize, block: usize) -> Result<()> {
-    match refusal(g, block) {
-        None => Ok(()),
-        Some(rule) => fail!(
-            InvalidArgument,
-            g.op,
-            "algorithm",
-            format!("`{}`", Algorithm::Winograd(outputs)),
-            rule,
-            "pass `direct`"
-        ),
-    }
-}
-
-/// Checks that a strided convolution is computed directly.
-///
-/// # Errors
-/// `InvalidArgument`.
-pub(crate) fn check_strided(g: &ConvGeometry, algorithm: Algorithm) -> Result<()> {
-    let Algorithm::Winograd(outputs) = algorithm else { return Ok(()) };
-    check(g, outputs, 1)?;
-    fail!(
-        InvalidArgument,
-        g.op,
-        "algorithm",
-        format!("`{algorithm}`"),
-        "it is for blocked tensors, and x is strided",
-        "reorder x and the weights with `to_blocked`, or pass `direct`"
-    )
-}
-
-/// Why a convolution cannot be computed by Winograd's algorithm; `None` if it can.
-pub(crate) fn refusal(g: &ConvGeometry, block: usize) -> Option<&'static str> {
-    let each = |list: &[usize], value: usize| list.iter().all(|&v| v == value);
-    if g.transposed || g.input.len() != 2 {
-        return Some("it is for 2-D convolutions that are not transposed");
-    }
-    if !each(&g.kernel, 3) || !each(&g.stride, 1) || !each(&g.dilation, 1) {
-        return Some("it is for 3x3 kernels with stride 1 and dilation 1");
-    }
-    if g.groups > 1 && (g.c / g.groups < block || g.o / g.groups < block) {
-        return Some("each group has at least a block of input channels, and of output channels");
-    }
-    None
-}
-
 impl WinogradPlan {
-    /// The name of the kernel in the ledger.
-    pub(crate) fn name(&self) -> &'static str {
-        match (self.outputs, self.transform) {
-            (2, WeightTransform::Ahead) => "blocktensor:winograd2",
-            (2, WeightTransform::EachRun) => "blocktensor:winograd2:each_run",
-            (_, WeightTransform::Ahead) => "blocktensor:winograd4",
-            (_, WeightTransform::EachRun) => "blocktensor:winograd4:each_run",
-        }
-    }
-
     /// Plain weights as a run reads them. Those that are transformed ahead have the plain ones behind them.
-    pub(crate) fn pack(&self, w: &Plain<'_>) -> Result<Buffer> {
-        let plain = self.direct.pack(w)?;
-        if self.transform == WeightTransform::EachRun {
+    fn transformed(&self, w: &Plain<'_>) -> Result<Buffer> {
+        let plain = self.direct.ordered(w)?;
+        if !self.ahead {
             return Ok(plain);
         }
         let block = self.direct.block;
@@ -155,21 +96,13 @@ impl WinogradPlan {
         }
     }
 
-    /// What packed weights are called.
-    pub(crate) fn weights_name(&self, g: &ConvGeometry) -> String {
-        match self.transform {
-            WeightTransform::Ahead => format!("winograd{}", self.outputs),
-            WeightTransform::EachRun => self.direct.weights_name(g),
-        }
-    }
-
     /// The packed weights as they lie for a direct convolution.
-    pub(crate) fn plain<'a>(&self, packed: &'a [f32]) -> &'a [f32] {
+    fn plain<'a>(&self, packed: &'a [f32]) -> &'a [f32] {
         &packed[(self.weight_vectors() - self.direct.weight_vectors) * self.direct.block..]
     }
 
     /// Writes every element of the result, its padding lanes too.
-    pub(crate) fn run(
+    fn compute(
         &self,
         operands: &Operands<'_>,
         dst: &mut [f32],
@@ -305,16 +238,16 @@ where
         let (plan, room) = (self.plan, self.plan.room());
         let all_weights = self.operands.weights.as_chunks::<B>().0;
         let blocks = part.source.len();
-        let chunk = match plan.transform {
-            WeightTransform::Ahead => blocks,
-            WeightTransform::EachRun => plan.scheme.chunk,
+        let chunk = match plan.ahead {
+            true => blocks,
+            false => plan.scheme.chunk,
         };
         for first in (0..blocks).step_by(chunk.max(1)) {
             let source_blocks = chunk.min(blocks - first);
-            let (weights, point) = match plan.transform {
-                WeightTransform::Ahead => (&all_weights[part.transformed..], blocks * B * unit.count),
-                WeightTransform::EachRun => {
-                    Width::<B>::dispatch(TransformedWeights {
+            let (weights, point) = match plan.ahead {
+                true => (&all_weights[part.transformed..], blocks * B * unit.count),
+                false => {
+                    Width::<B>::dispatch(WeightTransform {
                         points: PhantomData::<T>,
                         from: part.plain.map(|plain| &all_weights[plain + first * 9 * B..]),
                         output_blocks: unit.count,
@@ -377,6 +310,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::conv::ConvGeometry;
     use crate::layout::blocked::Layout;
     use crate::layout::dims::Dims;
     use crate::post_ops::PostOps;
@@ -400,7 +334,7 @@ mod tests {
             pad_end: two(0),
             output_padding: two(0),
         };
-        let plan = WinogradPlan::new(&g, &Layout::NCHW16C, 4, WeightTransform::Ahead, 1).unwrap().unwrap();
+        let plan = WinogradPlan::new(&g, &Layout::NCHW16C, 4, true, 1).unwrap().unwrap();
         let (src, weights) = (vec![1.0; 16 * 36], vec![0.5; plan.weight_vectors() * 16]);
         let (post_ops, mut memory) = (PostOps::new(), vec![0.0; scratch(plan.scratch_bytes() / 4)]);
         let mut result = vec![f32::NAN; dst(16 * 16)];

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::points::MAX_POINTS;
 use super::tiles::Tiles;
 use crate::error::Result;
+use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::DirectPlan;
-use crate::kernels::conv::{ConvGeometry, WeightTransform};
 use crate::layout::blocked::Layout;
 use crate::memory::try_with_capacity;
 
@@ -16,7 +16,8 @@ pub(crate) struct WinogradPlan {
     pub direct: DirectPlan,
     /// Outputs of a tile along one axis: 2 or 4.
     pub outputs: usize,
-    pub transform: WeightTransform,
+    /// Whether weights are transformed when they are packed, else in each run.
+    pub ahead: bool,
     pub(super) tiles: Tiles,
     pub(super) units: Vec<Unit>,
     /// Vectors of weights that were transformed ahead.
@@ -76,7 +77,7 @@ impl WinogradPlan {
         g: &ConvGeometry,
         layout: &Layout,
         outputs: usize,
-        transform: WeightTransform,
+        ahead: bool,
         threads: usize,
     ) -> Result<Option<WinogradPlan>> {
         let Some(direct) = DirectPlan::new(g, layout)? else { return Ok(None) };
@@ -96,8 +97,8 @@ impl WinogradPlan {
             units.push(Unit { first, count, parts });
         }
         let tiles = Tiles::new(g, outputs);
-        let scheme = Scheme::new(&direct, &units, tiles.count, outputs, transform, threads);
-        Ok(Some(WinogradPlan { direct, outputs, transform, tiles, units, transformed, scheme }))
+        let scheme = Scheme::new(&direct, &units, tiles.count, outputs, ahead, threads);
+        Ok(Some(WinogradPlan { direct, outputs, ahead, tiles, units, transformed, scheme }))
     }
 
     pub(super) fn points(&self) -> usize {
@@ -106,9 +107,9 @@ impl WinogradPlan {
 
     /// Vectors of packed weights: those transformed ahead, and the plain ones.
     pub fn weight_vectors(&self) -> usize {
-        match self.transform {
-            WeightTransform::Ahead => self.transformed + self.direct.weight_vectors,
-            WeightTransform::EachRun => self.direct.weight_vectors,
+        match self.ahead {
+            true => self.transformed + self.direct.weight_vectors,
+            false => self.direct.weight_vectors,
         }
     }
 
@@ -136,9 +137,9 @@ impl WinogradPlan {
             columns: (run * self.outputs + 2) * MAX_POINTS,
             values: points * value_point,
             sums: points * sum_point,
-            weights: match self.transform {
-                WeightTransform::Ahead => 0,
-                WeightTransform::EachRun => points * weight_point,
+            weights: match self.ahead {
+                true => 0,
+                false => points * weight_point,
             },
             value_point,
             sum_point,
@@ -165,7 +166,7 @@ impl Scheme {
         units: &[Unit],
         tiles: usize,
         outputs: usize,
-        transform: WeightTransform,
+        ahead: bool,
         threads: usize,
     ) -> Scheme {
         let points = (outputs + 2) * (outputs + 2);
@@ -173,11 +174,9 @@ impl Scheme {
         let of = |unit_parts: usize| {
             let tile_parts = (threads / unit_parts).clamp(1, tiles.max(1));
             let own = tiles.div_ceil(tile_parts).max(1);
-            let most = match transform {
-                WeightTransform::Ahead => TILES,
-                WeightTransform::EachRun => {
-                    (VALUES / (points * direct.src.blocks * block * size_of::<f32>())).max(TILES)
-                }
+            let most = match ahead {
+                true => TILES,
+                false => (VALUES / (points * direct.src.blocks * block * size_of::<f32>())).max(TILES),
             };
             let at_once = own.div_ceil(own.div_ceil(most));
             let chunk = (CHUNK / block).clamp(1, direct.src.blocks.max(1));
@@ -194,9 +193,9 @@ impl Scheme {
             let channels = reads.unwrap_or(0) * block;
             let products = steps * own_units * channels * points * panels * (2 * panel).max(10);
             let transforms = own_tiles * (direct.src.blocks * 250 + own_units * 300);
-            let weights = match transform {
-                WeightTransform::Ahead => 0,
-                WeightTransform::EachRun => steps * own_units * channels * 2 * 112,
+            let weights = match ahead {
+                true => 0,
+                false => steps * own_units * channels * 2 * 112,
             };
             products + transforms + weights
         };

@@ -51,7 +51,7 @@ fn is_same(network: &Network, a: &Choice, b: &Choice) -> bool {
 pub(super) fn position(network: &Network, candidates: &[Choice], choice: &Choice) -> Option<usize> {
     // Such a plan leaves it to the node how it computes.
     let runs = |other: &Choice| Choice { computes: choice.computes, ..other.clone() };
-    let direct = |other: &Choice| other.computes.is_none_or(|c| c == algorithms::Computes::DIRECT);
+    let direct = |other: &Choice| other.computes.is_none_or(|c| c == algorithms::Computes::Direct);
     candidates.iter().position(|other| direct(other) && is_same(network, &runs(other), choice))
 }
 

@@ -65,11 +65,10 @@ fn seconds(network: &Network, node: usize, choice: &Choice) -> f64 {
     }
     let effort = Effort::of(network, &network.nodes[node]);
     let moved: f64 = data(network, choice).map(|(_, desc)| desc).chain(&choice.outputs).map(bytes).sum();
-    let grown = algorithms::growth_bytes(network, &network.nodes[node], choice);
+    let grown = algorithms::growth_bytes(choice);
     let memory = (moved + (effort.weight_bytes as f64).max(grown)) / BYTES;
     let threads = blocktensor::current_threads() as f64;
-    let multiply_adds =
-        algorithms::multiply_adds(network, &network.nodes[node], choice, effort.multiply_adds as f64);
+    let multiply_adds = algorithms::multiply_adds(choice, effort.multiply_adds as f64);
     let computing = multiply_adds / (MULTIPLY_ADDS * threads) * slowdown(network, node, choice);
     memory.max(computing)
 }

@@ -19,7 +19,7 @@ use std::time::Instant;
 use blocktensor::{StridedTensor, TensorDesc};
 use serde::{Deserialize, Serialize};
 
-use super::algorithms::{self, Computes};
+use super::algorithms;
 use super::build::{self, Choice};
 use super::forms::Target;
 use super::packs::Packs;
@@ -90,7 +90,8 @@ pub struct NodeMeasurement {
 pub struct CandidateMeasurement {
     /// The orders of its data operands and of its results: `nchw -> nChw16c`.
     pub layouts: String,
-    /// How it computes, where the plan decides that: `winograd4, weights transformed ahead`.
+    /// How it computes, where the plan decides that: `direct`, or the name of an implementation such as `winograd4`, whose weights
+    /// are transformed when they are packed, or `winograd4:each_run`, which transforms them in each run.
     #[serde(default)]
     pub algorithm: Option<String>,
     /// What runs, of the first candidate, if its weights are packed.
@@ -244,7 +245,7 @@ fn report(
                     name(data(network, choice).map(|(_, d)| d).collect()),
                     name(choice.outputs.iter().collect())
                 ),
-                algorithm: choice.computes.map(Computes::name),
+                algorithm: choice.computes.map(|c| c.name().to_string()),
                 implementation: None,
                 seconds: profile.map(|p| p.median),
             }

@@ -1,8 +1,7 @@
 //! A list of post-ops on a tensor that is there already, in place: what a graph does with element-wise ops that no kernel
 //! fuses.
 
-use super::finish::{Finish, channel_values};
-use crate::DType;
+use super::{Finish, channel_values, check_operands};
 use crate::error::{Result, fail};
 use crate::kernels::lanes::{Lanes, for_each_chunk};
 use crate::ledger;
@@ -53,10 +52,10 @@ impl PostOps {
     ) -> Result<()> {
         threads::enter(OP)?;
         self.check()?;
-        self.check_operands(target.as_ref(), residual, channel)?;
+        let operands: Vec<TensorRef<'_>> = channel.iter().map(|t| TensorRef::Strided(t)).collect();
+        self.check_target(target.as_ref(), residual, &operands)?;
         let start = ledger::is_recording().then(std::time::Instant::now);
         let (key, layout) = (target.as_ref().key(), target.as_ref().layout_name());
-        let operands: Vec<TensorRef<'_>> = channel.iter().map(|t| TensorRef::Strided(t)).collect();
         let operands = channel_values(&operands)?;
         let finish = Finish { bias: None, post_ops: self, channel: &operands };
         let shared = "another tensor shares its storage";
@@ -97,11 +96,11 @@ impl PostOps {
         Ok(())
     }
 
-    fn check_operands(
+    fn check_target(
         &self,
         target: TensorRef<'_>,
         residual: Option<TensorRef<'_>>,
-        channel: &[&StridedTensor],
+        channel: &[TensorRef<'_>],
     ) -> Result<()> {
         let dense = match target {
             TensorRef::Strided(t) if channel.is_empty() => t.is_non_overlapping_and_dense(),
@@ -115,17 +114,8 @@ impl PostOps {
             fail!(LayoutMismatch, OP, "target", target.describe(), rule, remedy);
         }
         check_f32(OP, "target", target, "kernels take f32")?;
-        if self.takes_residual() != residual.is_some() {
-            let got = if residual.is_some() { "a tensor" } else { "nothing" };
-            let rule = format!("the list `{self}` says whether there is one");
-            fail!(InvalidArgument, OP, "residual", got, rule, "pass it, or leave it out");
-        }
+        check_operands(OP, self, target.dims(), residual, channel)?;
         if let Some(residual) = residual {
-            if residual.dims() != target.dims() {
-                let rule = format!("it has the sizes of the target, {:?}", target.dims());
-                fail!(ShapeMismatch, OP, "residual", residual.describe(), rule, "expand or reshape it");
-            }
-            check_f32(OP, "residual", residual, "kernels take f32")?;
             let same = match (target, residual) {
                 (TensorRef::Strided(t), TensorRef::Strided(r)) => t
                     .dims()
@@ -138,26 +128,6 @@ impl PostOps {
             if !same {
                 let rule = format!("it is in the layout of the target, {}", target.layout_name());
                 fail!(LayoutMismatch, OP, "residual", residual.describe(), rule, "reorder it");
-            }
-        }
-        if channel.len() != self.channel_operands() {
-            let got = format!("{} vectors", channel.len());
-            let rule = format!("the list `{self}` takes {}", self.channel_operands());
-            let remedy = "pass one for each mul_channel, add_channel and prelu";
-            fail!(InvalidArgument, OP, "channel", got, rule, remedy);
-        }
-        for c in channel {
-            let channels = target.dims().get(1).copied().unwrap_or(0);
-            if c.dims() != [channels] || c.dtype() != DType::F32 {
-                let rule = format!("it is f32 and has one value for each of the {channels} channels");
-                fail!(
-                    ShapeMismatch,
-                    OP,
-                    "channel",
-                    TensorRef::Strided(c).describe(),
-                    rule,
-                    "pass a 1-D tensor"
-                );
             }
         }
         Ok(())

@@ -1,12 +1,16 @@
 //! Convolution in pure Rust, tile by tile, phase by phase: patches of the source as columns, then a matrix product; or
 //! sums straight from the source where few output channels would share the columns.
 
+mod implementation;
+
+pub(crate) use implementation::Gemm;
+
 use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::finish::Finish;
+use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::phases::{Phase, cube, phases};
 use crate::layout::dims::Dims;
 use crate::matmul::{self, Matrix, matmul};
@@ -15,7 +19,7 @@ use crate::simd::{self, Loop};
 use crate::threads::{SyncPtr, parallel_for};
 
 /// A convolution over plain strides. Weights are `[O, C/g, k...]`, dense and row-major; strides in elements.
-pub(crate) struct GemmConv<'a> {
+struct GemmConv<'a> {
     pub g: &'a ConvGeometry,
     pub src: &'a [f32],
     pub src_strides: &'a [usize],
@@ -37,7 +41,7 @@ const FEW: usize = 3;
 
 /// Writes every element of the result. The bits do not depend on the number of threads: a task computes whole
 /// output pixels, and tiles depend on shapes alone.
-pub(crate) fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
+fn gemm_conv(c: &GemmConv<'_>, dst: &mut [f32]) -> Result<()> {
     let (g, len) = (c.g, dst.len());
     let out = SyncPtr::new(dst);
     let failed = Failed::default();

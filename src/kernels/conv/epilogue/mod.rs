@@ -1,14 +1,17 @@
-//! Bias and post-ops in a pass of their own, over the result of a kernel that leaves them to us, and their operands.
+//! The epilogue of a convolution: bias and post-ops over its result, and their operands.
+
+mod apply;
+mod operands;
+
+pub(crate) use self::operands::{channel_values, check_operands};
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::error::Result;
 use crate::kernels::lanes::Lanes;
 use crate::math;
 use crate::post_ops::{PostOp, PostOps};
 use crate::simd::{self, Loop};
-use crate::tensor::any::TensorRef;
 
 /// What is done to a result.
 #[derive(Clone, Copy)]
@@ -107,14 +110,4 @@ fn with_block<const L: usize>(values: &mut [f32], numbers: &[f32], f: impl Fn(f3
         *pixel = std::array::from_fn(|l| f(pixel[l], block[l]));
         simd::end_of_chunk();
     }
-}
-
-/// The values of the operands of post-ops with a number a channel.
-pub(crate) fn channel_values<'a>(list: &[TensorRef<'a>]) -> Result<Vec<Cow<'a, [f32]>>> {
-    list.iter()
-        .map(|t| match t {
-            TensorRef::Strided(t) => t.values(),
-            _ => Ok(Cow::Borrowed(&[][..])),
-        })
-        .collect()
 }

@@ -1,52 +1,38 @@
 //! The way from a checked convolution to a oneDNN primitive, for both keys and for packed weights.
 
-use std::panic::Location;
+mod implementation;
+
 use std::sync::Arc;
 
 use onednn_sys as sys;
 
+pub(crate) use self::implementation::OneDnn;
+use super::ConvGeometry;
+use super::implementation::{Operands, Problem};
 use crate::buffer::Buffer;
-use crate::error::{Error, Result};
-use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::finish::{Finish, channel_values};
-use crate::kernels::conv::weights::PlainWeights;
+use crate::error::Result;
 use crate::kernels::lanes::Lanes;
-use crate::key::DispatchKey;
-use crate::layout::memory_format::MemoryFormat;
+use crate::layout::either::SourceLayout;
 use crate::ledger::{self, Cause, Move};
-pub(crate) use crate::onednn::Spec;
-use crate::onednn::{self, ConvSpec, Executable, MAX_RUN_ARGS, MemoryDesc, PostSpec, Refused, RunArg};
-use crate::post_ops::{Activation, MAX_POST_OPS, PostOp, PostOps};
+use crate::onednn::{self, ConvSpec, Executable, MAX_RUN_ARGS, PostSpec, Refused, RunArg, Spec};
+use crate::post_ops::{Activation, MAX_POST_OPS, PostOp};
 use crate::scratchpad::Scratchpad;
-use crate::tensor::any::TensorRef;
 use crate::{DType, Dims};
 
-/// What one run of a convolution reads, and how it lies.
-pub(crate) struct Operands<'a> {
-    pub src: Spec<'a>,
-    pub src_bytes: &'a [u8],
-    pub weights_bytes: &'a [u8],
-    pub bias: Option<&'a [f32]>,
-    pub residual: Option<&'a [u8]>,
-    pub channel: &'a [TensorRef<'a>],
-    pub dst: Spec<'a>,
-    pub post_ops: &'a PostOps,
-    pub key: DispatchKey,
-    pub location: &'static Location<'static>,
+/// A tensor of these sizes in this format; `strides` are those of a strided one.
+fn spec<'a>(layout: &'a SourceLayout, dims: &'a Dims, strides: &'a Dims) -> Spec<'a> {
+    match layout {
+        SourceLayout::Strided(_) => Spec::Strided { dims, strides, dtype: DType::F32 },
+        SourceLayout::Blocked(layout) => Spec::Layout { dims, layout, dtype: DType::F32 },
+    }
 }
 
-#[allow(clippy::too_many_arguments)]
-/// The primitive for these layouts; `weights` is a stated layout, or `Any` for oneDNN to choose.
-pub(crate) fn primitive(
-    g: &ConvGeometry,
-    src: Spec<'_>,
-    weights: Spec<'_>,
-    dst: Spec<'_>,
-    bias: bool,
-    post_ops: &PostOps,
-    allow_reference: bool,
-    threads: usize,
-) -> Result<Arc<Executable>, Refused> {
+/// The primitive for a problem; `weights` is a stated layout, or `Any` for oneDNN to choose.
+fn primitive(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<Executable>, Refused> {
+    let (g, post_ops) = (p.g, p.post_ops);
+    let (src_dims, dst_dims) = (g.src_dims(), g.dst_dims());
+    let (src_strides, dst_strides) = (p.src.strides(g.op, &src_dims)?, p.dst.strides(g.op, &dst_dims)?);
+    let (src, dst) = (spec(&p.src, &src_dims, &src_strides), spec(&p.dst, &dst_dims, &dst_strides));
     let mut channel_dims = Dims::filled(1, g.input.len() + 2);
     channel_dims[1] = g.o;
     let ones = Dims::filled(1, channel_dims.len());
@@ -68,7 +54,7 @@ pub(crate) fn primitive(
         transposed: g.transposed,
         src,
         weights,
-        bias: bias.then_some(g.o),
+        bias: p.bias.then_some(g.o),
         dst,
         strides: &g.stride,
         dilation: &g.dilation,
@@ -77,32 +63,12 @@ pub(crate) fn primitive(
         output_padding: &g.output_padding,
         post_ops: &posts[..post_ops.len()],
         finished_apart: post_ops.contains(&PostOp::Prelu),
-        allow_reference,
-        threads,
+        allow_reference: p.allow_reference,
+        threads: p.threads,
     };
     match weights {
         Spec::Chosen(_) => spec.create().map(Arc::new),
         _ => spec.executable(),
-    }
-}
-
-/// The primitive for plain or stated source and destination, with weights as oneDNN likes them; `None` where it
-/// has nothing fast.
-pub(crate) fn choose(
-    g: &ConvGeometry,
-    src: Spec<'_>,
-    dst: Spec<'_>,
-    bias: bool,
-    post_ops: &PostOps,
-    allow_reference: bool,
-    threads: usize,
-) -> Result<Option<Arc<Executable>>> {
-    let dims = g.weight_dims();
-    let weights = Spec::Any { dims: &dims, dtype: DType::F32 };
-    match primitive(g, src, weights, dst, bias, post_ops, allow_reference, threads) {
-        Ok(executable) => Ok(Some(executable)),
-        Err(Refused::Unsupported(_)) => Ok(None),
-        Err(Refused::Failed(e)) => Err(e),
     }
 }
 
@@ -121,70 +87,31 @@ fn eltwise(a: Activation) -> PostSpec<'static> {
     PostSpec::Eltwise { alg, alpha, beta }
 }
 
-impl PlainWeights<'_> {
-    /// A copy in the layout that a primitive chose; in the ledger as packing.
-    pub(crate) fn pack(
-        &self,
-        g: &ConvGeometry,
-        to: &MemoryDesc,
-        location: &'static Location<'static>,
-    ) -> Result<Buffer> {
-        let tag = to.blocking()?;
-        let from = self.tensor.format_name();
-        let bytes = to.size_bytes();
-        let what = Move {
-            op: g.op,
-            cause: Cause::Packing,
-            from: &from,
-            to: &tag,
-            dims: &self.dims,
-            bytes,
-            source: self.tensor.storage.id(),
-            location,
-        };
-        ledger::reorder(what, || {
-            let view = self.tensor.as_strided(&self.dims, &self.strides, self.tensor.offset())?;
-            onednn::pack(&view, to)
-                .map_err(|refused| without_implementation(refused, "dnnl_reorder_primitive_desc_create"))
-        })
-    }
-}
-
-/// A refusal where the configuration is one that oneDNN always has.
-pub(crate) fn without_implementation(refused: Refused, call: &'static str) -> Error {
-    match refused {
-        Refused::Failed(e) => e,
-        Refused::Unsupported(_) => {
-            Error::Backend { call, status: sys::dnnl_unimplemented as i32, name: "unimplemented" }
-        }
-    }
-}
-
-/// Runs a primitive that was made for these operands, and writes the run into the ledger.
-pub(crate) fn execute(
+/// Runs a primitive that was made for these operands.
+fn run(
     executable: &Executable,
     g: &ConvGeometry,
+    (src, to): (&SourceLayout, &SourceLayout),
     o: &Operands<'_>,
     dst: &mut [u8],
     scratchpad: Option<&mut Scratchpad>,
 ) -> Result<()> {
-    let channel = channel_values(o.channel)?;
     let (bias, fused) = match executable.is_bare() {
         true => (None, &[][..]),
-        false => (o.bias, &o.post_ops[..]),
+        false => (o.finish.bias, &o.finish.post_ops[..]),
     };
     let mut operands: [&[u8]; MAX_POST_OPS] = [&[]; MAX_POST_OPS];
     let mut copies: [Option<Buffer>; MAX_POST_OPS] = Default::default();
-    let mut next_vector = channel.iter();
+    let mut next_vector = o.finish.channel.iter();
     for (i, op) in fused.iter().enumerate() {
         operands[i] = match op {
-            PostOp::Residual => o.residual.unwrap_or(&[]),
+            PostOp::Residual => o.residual.map_or(&[], |r| r.bytes),
             PostOp::MulChannel | PostOp::AddChannel | PostOp::Prelu => {
                 next_vector.next().map_or(&[][..], |v| bytemuck::cast_slice(v))
             }
             PostOp::Activation(_) => continue,
         };
-        let room = reads_past(*op, executable.implementation(), g, o.dst);
+        let room = reads_past(*op, executable.implementation(), g, to);
         if room > 0 {
             copies[i] = Some(with_room(operands[i], room)?);
         }
@@ -196,8 +123,8 @@ pub(crate) fn execute(
         args[count] = arg;
         count += 1;
     };
-    push(RunArg::In(o.src_bytes));
-    push(RunArg::In(o.weights_bytes));
+    push(RunArg::In(o.src.bytes));
+    push(RunArg::In(o.weights));
     if let Some(b) = bias {
         push(RunArg::In(bytemuck::cast_slice(b)));
     }
@@ -208,16 +135,14 @@ pub(crate) fn execute(
         }
     }
     let run = || executable.run_in(&mut args[..count], scratchpad);
-    let start = ledger::is_recording().then(std::time::Instant::now);
     if onednn::reorders_inside(executable.implementation()) {
-        let (dims, to) = (g.src_dims(), "nhwc and back");
         let what = Move {
             op: g.op,
             cause: Cause::Internal,
-            from: &o.src,
-            to: &to,
-            dims: &dims,
-            bytes: o.src_bytes.len() + bytes,
+            from: src,
+            to: &"nhwc and back",
+            dims: &g.src_dims(),
+            bytes: o.src.bytes.len() + bytes,
             source: 0,
             location: o.location,
         };
@@ -226,43 +151,29 @@ pub(crate) fn execute(
         run()?;
     }
     let result = bytemuck::cast_slice_mut(dst);
+    let lanes = || match to {
+        SourceLayout::Blocked(layout) => Lanes::of_layout(g.op, &g.dst_dims(), layout),
+        SourceLayout::Strided(format) => {
+            Ok(Lanes::of_format(&g.dst_dims(), *format).expect("a rank that was checked"))
+        }
+    };
     if executable.is_bare() {
-        let residual = o.residual.map(bytemuck::cast_slice);
-        let finish = Finish { bias: o.bias, post_ops: o.post_ops, channel: &channel };
-        finish.all(&view_of(g, o.dst)?, residual, result);
+        o.finish.all(&lanes()?, o.residual.map(|r| r.f32()), result);
     }
-    if let Spec::Layout { dims, layout, .. } = o.dst {
+    if let SourceLayout::Blocked(_) = to {
         // The engine computes the padding from weights of zero: of an infinity or NaN that makes NaN, and some post-ops
         // make -0 of 0.
-        Lanes::of_layout(g.op, dims, layout)?.clear_padding(result);
-    }
-    if let Some(start) = start {
-        let layouts = format!("{} -> {}", o.src, o.dst);
-        let implementation = executable.implementation().to_string();
-        ledger::ran(g.op, o.key, implementation, layouts, start, executable.scratchpad_bytes());
+        lanes()?.clear_padding(result);
     }
     Ok(())
 }
 
-/// How a result lies.
-fn view_of(g: &ConvGeometry, dst: Spec<'_>) -> Result<Lanes> {
-    if let Spec::Layout { dims, layout, .. } = dst {
-        return Lanes::of_layout(g.op, dims, layout);
-    }
-    let dims = g.dst_dims();
-    let format = match dst {
-        Spec::Strided { strides, .. } => MemoryFormat::of_dense(&dims, strides),
-        _ => MemoryFormat::Contiguous,
-    };
-    Ok(Lanes::of_format(&dims, format).expect("a rank that was checked"))
-}
-
 /// How many **bytes** past the end of a post-op's operand the kernel reads. What it finds there does not count, but may be
 /// nobody's memory.
-fn reads_past(op: PostOp, implementation: &str, g: &ConvGeometry, dst: Spec<'_>) -> usize {
+fn reads_past(op: PostOp, implementation: &str, g: &ConvGeometry, dst: &SourceLayout) -> usize {
     match (op, dst) {
         // Blocks of 8 numbers, of a residual or a number a channel, are read as vectors of 16.
-        (PostOp::Residual | PostOp::MulChannel | PostOp::AddChannel, Spec::Layout { layout, .. })
+        (PostOp::Residual | PostOp::MulChannel | PostOp::AddChannel, SourceLayout::Blocked(layout))
             if layout.block_of(1) == 8 && implementation.contains("avx512") =>
         {
             8 * size_of::<f32>()

@@ -1,0 +1,296 @@
+//! A call of a convolution: its operands checked, and the first implementation that computes it.
+
+use super::epilogue::{Finish, channel_values, check_operands};
+use super::implementation::{Elements, Kernel, NoKernel, Operands, Problem, Refusal, run};
+use super::weights::{PlainWeights, output_first, pack, repack};
+use super::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
+use crate::error::{Complaint, Error, Result, Unsupported, fail};
+use crate::key::DispatchKey;
+use crate::layout::blocked::Layout;
+use crate::layout::either::SourceLayout;
+use crate::layout::memory_format::MemoryFormat;
+use crate::op::kernel::Engine;
+use crate::op::params::Params;
+use crate::op::results::Stop;
+use crate::op::{Args, KernelResult, Results};
+use crate::post_ops::PostOps;
+use crate::tensor::any::TensorRef;
+use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
+use crate::tensor::result_format::FormatRule;
+use crate::tensor::strided::StridedTensor;
+use crate::threads::current_threads;
+
+/// Convolutions on this engine. A call that it does not compute is declined, or refused by the last engine.
+pub(crate) fn on(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    match args.key() {
+        DispatchKey::BLOCKED => blocked(engine, args, results),
+        _ => strided(engine, args, results),
+    }
+}
+
+/// A call's operands and parameters, checked.
+struct Call<'a> {
+    g: ConvGeometry,
+    bias: Option<&'a StridedTensor>,
+    residual: Option<TensorRef<'a>>,
+    channel: &'a [TensorRef<'a>],
+    post_ops: PostOps,
+    algorithm: Algorithm,
+    allow_reference: bool,
+}
+
+impl<'a> Call<'a> {
+    /// `weights` are the sizes of the weights: `[O, C/g, k...]`, or with their groups apart.
+    fn new(args: &Args<'a>, params: &ConvParams, weights: &[usize]) -> Result<Call<'a>> {
+        let (spatial, transposed) = kind_of(args.op());
+        let bias = args.optional_strided(2)?;
+        let numbers = params.numbers(args.op(), spatial, transposed)?;
+        let bias_dims = bias.map(StridedTensor::dims);
+        let x = args.tensor(0)?;
+        let g = ConvGeometry::new(args.op(), spatial, x.dims(), weights, bias_dims, &numbers)?;
+        let (residual, channel) = (args.optional_tensor(3)?, args.tensors(4)?);
+        check_operands(args.op(), &params.post_ops, &g.dst_dims(), residual, channel)?;
+        Ok(Call {
+            g,
+            bias,
+            residual,
+            channel,
+            post_ops: params.post_ops,
+            algorithm: params.algorithm.chosen(args.op())?,
+            allow_reference: params.allow_reference,
+        })
+    }
+
+    fn problem<'p>(&'p self, src: SourceLayout, weights: Option<&'p Layout>) -> Problem<'p> {
+        Problem {
+            g: &self.g,
+            src,
+            dst: src,
+            weights,
+            bias: self.bias.is_some(),
+            post_ops: &self.post_ops,
+            allow_reference: self.allow_reference,
+            threads: current_threads(),
+        }
+    }
+
+    /// The first kernel of the engine that computes the call.
+    fn kernel(
+        &self,
+        engine: Engine,
+        args: &Args<'_>,
+        problem: &Problem<'_>,
+    ) -> KernelResult<std::sync::Arc<dyn Kernel>> {
+        let mut why = Refusal::Other;
+        for implementation in implementations::for_calls(self.algorithm, engine) {
+            match implementation.kernel(problem) {
+                Ok(kernel) => return Ok(kernel),
+                Err(NoKernel::Failed(e)) => return Err(e.into()),
+                Err(NoKernel::Refused(Refusal::Other)) => {}
+                Err(NoKernel::Refused(refusal)) => why = refusal,
+            }
+        }
+        // Another engine comes next.
+        if engine != Engine::Rust {
+            return Err(Stop::Declined);
+        }
+        Err(self.refused(args, why).into())
+    }
+
+    fn refused(&self, args: &Args<'_>, why: Refusal) -> Error {
+        match why {
+            Refusal::Algorithm { rule, remedy } => {
+                let got = format!("`{}`", self.algorithm);
+                Error::InvalidArgument(Complaint::new(self.g.op, "algorithm", got, rule, remedy))
+            }
+            Refusal::Engine(reason) => args.unsupported(reason, None),
+            Refusal::Other | Refusal::Layout => {
+                let layout = args.tensor(0).map_or(String::new(), TensorRef::layout_name);
+                args.unsupported(Unsupported::Layout { layout }, Some(other_layout(self.g.input.len() + 2)))
+            }
+        }
+    }
+
+    /// What a kernel does to the sums; `bias` and `channel` are the values of the operands.
+    fn finish<'f>(
+        &'f self,
+        bias: Option<&'f [f32]>,
+        channel: &'f [std::borrow::Cow<'f, [f32]>],
+    ) -> Finish<'f> {
+        Finish { bias, post_ops: &self.post_ops, channel }
+    }
+}
+
+/// The way out for layouts that no kernel takes.
+pub(crate) fn other_layout(rank: usize) -> String {
+    format!(
+        "channels come in blocks of 8 or 16: reorder with `reorder_to(&Layout::native_activation({rank})?)`"
+    )
+}
+
+/// The elements of a tensor of our own.
+pub(crate) fn elements(t: TensorRef<'_>) -> Elements<'_> {
+    match t {
+        TensorRef::Strided(t) => Elements { bytes: t.bytes(), strides: t.strides() },
+        TensorRef::Blocked(t) => Elements { bytes: t.storage_bytes(), strides: &[] },
+        TensorRef::Opaque(_) => Elements { bytes: &[], strides: &[] },
+    }
+}
+
+/// A blocked call's operands, checked.
+fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a BlockedTensor)> {
+    let (x, w) = (args.blocked(0)?, args.blocked(1)?);
+    let call = Call::new(args, &ConvParams::read(args)?, w.dims())?;
+    let g = &call.g;
+    if w.rank() != g.weight_dims().len() {
+        let mut apart = g.weight_dims();
+        let mut turn = "";
+        if g.transposed && g.groups > 1 {
+            apart.swap(1, 2);
+            turn = ", `transpose(1, 2)`,";
+        }
+        fail!(
+            RankMismatch,
+            g.op,
+            "weights",
+            TensorRef::Blocked(w).describe(),
+            format!("blocked weights of {} groups are {}", g.groups, g.weight_dims()),
+            format!(
+                "view the plain ones as {apart}{turn} and reorder with \
+                 `to_blocked(&Layout::native_weights({}, WeightsKind::{:?})?)`",
+                apart.len(),
+                g.weights_kind()
+            )
+        );
+    }
+    // Weights in another layout would be packed on every call, and nobody would see it.
+    let block = x.layout().block_of(1);
+    if let Ok(wanted) = Layout::weights_for(g.input.len(), g.groups, g.c, g.o, block)
+        && wanted != *w.layout()
+        && [8, 16].contains(&block)
+    {
+        fail!(
+            LayoutMismatch,
+            g.op,
+            "weights",
+            TensorRef::Blocked(w).describe(),
+            format!("x is in {}, with which {wanted} goes", x.layout()),
+            format!(
+                "reorder them with `reorder_to(&\"{wanted}\".parse()?)`, or once and for all with a packed form"
+            )
+        );
+    }
+    if let Some(TensorRef::Blocked(r)) = call.residual
+        && r.layout() != x.layout()
+    {
+        fail!(
+            LayoutMismatch,
+            g.op,
+            "residual",
+            TensorRef::Blocked(r).describe(),
+            format!("the result is in {}", x.layout()),
+            format!("reorder it with `reorder_to(&Layout)` to {}", x.layout())
+        );
+    }
+    Ok((call, x, w))
+}
+
+fn blocked(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (call, x, w) = checked(args)?;
+    let (g, location) = (&call.g, args.location());
+    let problem = call.problem(SourceLayout::Blocked(*x.layout()), Some(w.layout()));
+    let dims = g.dst_dims();
+    let empty = dims.contains(&0);
+    if engine != Engine::Rust {
+        if empty || call.algorithm != Algorithm::Direct {
+            return Err(Stop::Declined);
+        }
+        // Without a primitive: the next engine's result is the same.
+        results.describe(&TensorDesc::of_layout(dims, x.layout(), x.dtype()))?;
+    }
+    if empty && call.algorithm == Algorithm::Direct {
+        results.blocked(&dims, x.layout(), x.dtype())?;
+        return Ok(());
+    }
+    let kernel = call.kernel(engine, args, &problem)?;
+    results.describe(&TensorDesc::of_layout(dims, x.layout(), x.dtype()))?;
+    let scratchpad = results.scratchpad(kernel.scratchpad_bytes())?;
+    let dst = results.blocked(&dims, x.layout(), x.dtype())?;
+    if empty {
+        return Ok(());
+    }
+    let repacked;
+    let weights = if kernel.takes(w.layout()) {
+        w.storage_bytes()
+    } else {
+        repacked = repack(&*kernel, g, w, location)?;
+        repacked.bytes()
+    };
+    let bias = call.bias.map(StridedTensor::values).transpose()?;
+    let channel = channel_values(call.channel)?;
+    let operands = Operands {
+        src: elements(TensorRef::Blocked(x)),
+        weights,
+        finish: call.finish(bias.as_deref(), &channel),
+        residual: call.residual.map(elements),
+        location,
+    };
+    let layouts = || format!("{} -> {}", x.layout(), x.layout());
+    Ok(run(&*kernel, (g.op, args.key()), layouts, &operands, dst.storage_bytes_mut(), scratchpad)?)
+}
+
+/// The operands that the result's format follows. Weights with their groups apart have another rank, and no format to suggest.
+fn format_operands<'a>(x: &'a StridedTensor, w: &'a StridedTensor) -> Vec<&'a StridedTensor> {
+    if w.rank() == x.rank() { vec![x, w] } else { vec![x] }
+}
+
+fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
+    let (x, given) = (args.strided(0)?, args.strided(1)?);
+    let params = ConvParams::read(args)?;
+    let w = match kind_of(args.op()) {
+        (_, false) => given.clone(),
+        (spatial, true) => output_first(args.op(), given, spatial, params.groups)?,
+    };
+    let call = Call::new(args, &params, w.dims())?;
+    let (g, location) = (&call.g, args.location());
+    let desc =
+        FormatRule::AnySuggests.desc(args.op(), &format_operands(x, given), &g.dst_dims(), x.dtype())?;
+    let format = MemoryFormat::of_dense(&g.dst_dims(), desc.strides().unwrap_or(&[]));
+    let problem = call.problem(SourceLayout::Strided(format), None);
+    let empty = g.dst_dims().contains(&0);
+    if engine != Engine::Rust {
+        if empty || call.algorithm != Algorithm::Direct {
+            return Err(Stop::Declined);
+        }
+        results.describe(&desc)?;
+    }
+    let kernel = call.kernel(engine, args, &problem)?;
+    let scratchpad = results.scratchpad(kernel.scratchpad_bytes())?;
+    let dst = results.strided_as(desc)?;
+    if empty {
+        return Ok(());
+    }
+    let dense = |t: &StridedTensor| match kernel.takes_any_strides() {
+        true => Ok(t.clone()),
+        false => t.dense_at(g.op, format, location),
+    };
+    let x = dense(x)?;
+    let residual = match call.residual {
+        Some(TensorRef::Strided(r)) => Some(dense(r)?),
+        _ => None,
+    };
+    let weights = pack(&*kernel, &PlainWeights::new(g, &w), location)?;
+    let bias = call.bias.map(StridedTensor::values).transpose()?;
+    let channel = channel_values(call.channel)?;
+    let operands = Operands {
+        src: elements(TensorRef::Strided(&x)),
+        weights: weights.bytes(),
+        finish: call.finish(bias.as_deref(), &channel),
+        residual: residual.as_ref().map(|r| elements(TensorRef::Strided(r))),
+        location,
+    };
+    let layouts = || format!("{} -> {format}", x.format_name());
+    let bytes = bytemuck::cast_slice_mut(dst.result_data::<f32>());
+    Ok(run(&*kernel, (g.op, args.key()), layouts, &operands, bytes, scratchpad)?)
+}

@@ -1,0 +1,84 @@
+//! The direct kernels as an implementation of the list.
+
+use std::sync::Arc;
+
+use super::{DirectPlan, Operands as Read, Plain};
+use crate::buffer::Buffer;
+use crate::error::Result;
+use crate::kernels::conv::ConvGeometry;
+use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::weights::PlainWeights;
+use crate::layout::blocked::Layout;
+use crate::scratchpad::Scratchpad;
+
+/// Any convolution of activations in blocks of 8 or 16 channels.
+pub(crate) struct Direct;
+
+/// Whether activations of a convolution in this layout are in blocks that our kernels take.
+pub(crate) fn check_layout(g: &ConvGeometry, layout: &Layout) -> Result<(), Refusal> {
+    let block = layout.block_of(1);
+    let fits = [8, 16].contains(&block)
+        && Layout::blocked_activation(g.input.len() + 2, block).is_ok_and(|wanted| wanted == *layout);
+    if fits { Ok(()) } else { Err(Refusal::Layout) }
+}
+
+impl Implementation for Direct {
+    fn name(&self) -> &'static str {
+        "direct"
+    }
+
+    fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
+        p.blocked().map_or(Err(Refusal::Other), |layout| check_layout(p.g, layout))
+    }
+
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+        let layout = p.blocked().ok_or(Refusal::Other)?;
+        Ok(Arc::new(DirectPlan::new(p.g, layout)?.ok_or(Refusal::Layout)?))
+    }
+}
+
+impl<'a> From<&'a Operands<'a>> for Read<'a> {
+    fn from(o: &'a Operands<'a>) -> Read<'a> {
+        Read {
+            src: o.src.f32(),
+            weights: bytemuck::cast_slice(o.weights),
+            finish: o.finish,
+            residual: o.residual.map(|r| r.f32()),
+        }
+    }
+}
+
+impl Kernel for DirectPlan {
+    fn name(&self) -> &str {
+        "blocktensor:direct"
+    }
+
+    fn weights_name(&self) -> String {
+        DirectPlan::weights_name(self)
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.weight_vectors * self.block * size_of::<f32>()
+    }
+
+    fn takes(&self, weights: &Layout) -> bool {
+        DirectPlan::takes(self, weights)
+    }
+
+    fn order(&self, w: &PlainWeights<'_>) -> Result<Arc<Buffer>> {
+        self.ordered(&Plain::of(w)).map(Arc::new)
+    }
+
+    fn unorder(&self, packed: &[u8], plain: &mut [f32]) -> Result<()> {
+        self.unpack(bytemuck::cast_slice(packed), plain);
+        Ok(())
+    }
+
+    fn run(&self, operands: &Operands<'_>, dst: &mut [u8], _: Option<&mut Scratchpad>) -> Result<()> {
+        self.compute(&operands.into(), bytemuck::cast_slice_mut(dst))
+    }
+
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+        Direct.kernel(p)
+    }
+}

@@ -1,0 +1,59 @@
+//! What post-ops read besides the result: its rules, stated once for calls, packed weights and lists that run alone.
+
+use std::borrow::Cow;
+
+use crate::error::{Result, fail};
+use crate::post_ops::PostOps;
+use crate::tensor::any::{TensorRef, check_f32};
+
+/// Checks the operands of a list for a result of these sizes. Whether the residual lies as the result does is another rule.
+///
+/// # Errors
+/// `InvalidArgument` for another number of operands than the list takes; `ShapeMismatch`; `UnsupportedDType` unless f32.
+pub(crate) fn check_operands(
+    op: &'static str,
+    list: &PostOps,
+    dst: &[usize],
+    residual: Option<TensorRef<'_>>,
+    channel: &[TensorRef<'_>],
+) -> Result<()> {
+    if residual.is_some() != list.takes_residual() {
+        let (got, remedy) = match residual {
+            Some(given) => (given.describe(), "add `residual` to the post-ops, or leave it out"),
+            None => ("nothing".into(), "pass one, or leave `residual` out of the post-ops"),
+        };
+        fail!(InvalidArgument, op, "residual", got, format!("the post-ops are `{list}`"), remedy);
+    }
+    if let Some(given) = residual {
+        check_f32(op, "residual", given, "kernels take f32")?;
+        if given.dims() != dst {
+            let rule = format!("it has the sizes of the result, {dst:?}");
+            fail!(ShapeMismatch, op, "residual", given.describe(), rule, "pass a residual of these sizes");
+        }
+    }
+    if channel.len() != list.channel_operands() {
+        let got = format!("{} vectors", channel.len());
+        let rule = format!("the post-ops `{list}` take {}", list.channel_operands());
+        let remedy = "pass one for each mul_channel, add_channel and prelu";
+        fail!(InvalidArgument, op, "channel", got, rule, remedy);
+    }
+    for given in channel {
+        check_f32(op, "channel", *given, "kernels take f32")?;
+        let channels = dst.get(1).copied().unwrap_or(0);
+        if given.dims() != [channels] {
+            let rule = format!("it has one value for each of the {channels} output channels");
+            fail!(ShapeMismatch, op, "channel", given.describe(), rule, format!("pass {channels} values"));
+        }
+    }
+    Ok(())
+}
+
+/// The values of the operands of post-ops with a number a channel.
+pub(crate) fn channel_values<'a>(list: &[TensorRef<'a>]) -> Result<Vec<Cow<'a, [f32]>>> {
+    list.iter()
+        .map(|t| match t {
+            TensorRef::Strided(t) => t.values(),
+            _ => Ok(Cow::Borrowed(&[][..])),
+        })
+        .collect()
+}

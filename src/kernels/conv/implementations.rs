@@ -1,0 +1,56 @@
+//! The list of all ways to compute a convolution.
+
+use super::Algorithm;
+use super::direct::Direct;
+use super::gemm::Gemm;
+use super::implementation::{Implementation, Problem};
+#[cfg(feature = "onednn")]
+use super::onednn::OneDnn;
+use super::winograd::Winograd;
+use crate::error::{Result, fail};
+use crate::op::kernel::Engine;
+
+/// All implementations. Where several compute a problem by the algorithm that is asked for, the first one runs.
+pub(crate) static ALL: &[&dyn Implementation] = &[
+    #[cfg(feature = "onednn")]
+    &OneDnn,
+    &Gemm,
+    &Direct,
+    &Winograd { outputs: 4, ahead: true },
+    &Winograd { outputs: 4, ahead: false },
+    &Winograd { outputs: 2, ahead: true },
+    &Winograd { outputs: 2, ahead: false },
+];
+
+/// The implementation of this name.
+///
+/// # Errors
+/// `InvalidArgument`, with the names that there are.
+pub(crate) fn of_name(op: &'static str, name: &str) -> Result<&'static dyn Implementation> {
+    match ALL.iter().find(|i| i.name() == name) {
+        Some(found) => Ok(*found),
+        None => fail!(
+            InvalidArgument,
+            op,
+            "implementation",
+            format!("`{}`", name.escape_debug()),
+            "it is the name of a way to compute convolutions in this build",
+            format!("write one of {}", ALL.iter().map(|i| i.name()).collect::<Vec<_>>().join(", "))
+        ),
+    }
+}
+
+/// Those that a single call may run, of one engine.
+pub(crate) fn for_calls(
+    algorithm: Algorithm,
+    engine: Engine,
+) -> impl Iterator<Item = &'static dyn Implementation> {
+    ALL.iter()
+        .copied()
+        .filter(move |i| i.algorithm() == algorithm && i.engine() == engine && !i.only_packed())
+}
+
+/// Those that can be for a problem.
+pub(crate) fn candidates<'a>(p: &'a Problem<'a>) -> impl Iterator<Item = &'static dyn Implementation> + 'a {
+    ALL.iter().copied().filter(|i| i.check(p).is_ok())
+}

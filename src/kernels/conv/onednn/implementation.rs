@@ -1,0 +1,117 @@
+//! oneDNN's convolutions as an implementation of the list.
+
+use std::sync::Arc;
+
+use super::{primitive, run};
+use crate::buffer::Buffer;
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernels::conv::ConvGeometry;
+use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::weights::PlainWeights;
+use crate::layout::blocked::Layout;
+use crate::layout::either::SourceLayout;
+use crate::layout::identity::Identity;
+use crate::layout::memory_format::MemoryFormat;
+use crate::onednn::{self, Executable, Refused, Spec, chosen};
+use crate::op::kernel::Engine;
+use crate::scratchpad::Scratchpad;
+
+/// Whatever oneDNN has a fast implementation for; only asking it tells.
+pub(crate) struct OneDnn;
+
+/// A primitive for one problem.
+struct OneDnnKernel {
+    executable: Arc<Executable>,
+    g: ConvGeometry,
+    src: SourceLayout,
+    dst: SourceLayout,
+}
+
+impl From<Refused> for NoKernel {
+    fn from(refused: Refused) -> NoKernel {
+        match refused {
+            Refused::Unsupported(reason) => NoKernel::Refused(Refusal::Engine(reason)),
+            Refused::Failed(error) => NoKernel::Failed(error),
+        }
+    }
+}
+
+fn made(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    let executable = primitive(p, weights)?;
+    Ok(Arc::new(OneDnnKernel { executable, g: *p.g, src: p.src, dst: p.dst }))
+}
+
+impl Implementation for OneDnn {
+    fn name(&self) -> &'static str {
+        "onednn"
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::OneDnn
+    }
+
+    fn check(&self, _: &Problem<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+        let dims = p.g.weight_dims();
+        made(
+            p,
+            match p.weights {
+                Some(layout) => Spec::Layout { dims: &dims, layout, dtype: DType::F32 },
+                None => Spec::Any { dims: &dims, dtype: DType::F32 },
+            },
+        )
+    }
+}
+
+impl Kernel for OneDnnKernel {
+    fn name(&self) -> &str {
+        self.executable.implementation()
+    }
+
+    fn weights_name(&self) -> String {
+        chosen::layout_name(&self.executable).unwrap_or_default()
+    }
+
+    fn weight_bytes(&self) -> usize {
+        self.executable.desc(1).size_bytes()
+    }
+
+    fn identity(&self) -> Result<Option<Identity>> {
+        chosen::identity(&self.executable).map(Some)
+    }
+
+    fn takes(&self, _: &Layout) -> bool {
+        // It was made for them.
+        true
+    }
+
+    fn order(&self, w: &PlainWeights<'_>) -> Result<Arc<Buffer>> {
+        let view = w.tensor.as_strided(&w.dims, &w.strides, w.tensor.offset())?;
+        let packed = onednn::pack(&view, self.executable.desc(1));
+        packed.map(Arc::new).map_err(|refused| refused.of("dnnl_reorder_primitive_desc_create"))
+    }
+
+    fn unorder(&self, packed: &[u8], plain: &mut [f32]) -> Result<()> {
+        let dims = self.g.weight_dims();
+        let strides = MemoryFormat::Contiguous.strides(self.g.op, &dims)?;
+        let to = Spec::Strided { dims: &dims, strides: &strides, dtype: DType::F32 };
+        onednn::unpack(self.executable.desc(1), packed, to, bytemuck::cast_slice_mut(plain))
+            .map_err(|refused| refused.of("dnnl_reorder_primitive_desc_create"))
+    }
+
+    fn scratchpad_bytes(&self) -> usize {
+        self.executable.scratchpad_bytes()
+    }
+
+    fn run(&self, o: &Operands<'_>, dst: &mut [u8], scratchpad: Option<&mut Scratchpad>) -> Result<()> {
+        run(&self.executable, &self.g, (&self.src, &self.dst), o, dst, scratchpad)
+    }
+
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+        made(p, Spec::Chosen(self.executable.desc(1)))
+    }
+}
