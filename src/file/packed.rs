@@ -82,7 +82,8 @@ pub(crate) mod sealed {
 /// One packed op, ready to be written to a file.
 pub struct Saved<'a> {
     pub(crate) entry: Entry,
-    pub(crate) weights: &'a [u8],
+    /// All elements in their kernel's order.
+    pub(crate) weights: StridedTensor,
     pub(crate) bias: Option<&'a [f32]>,
     pub(crate) plain: Box<dyn Fn() -> Result<StridedTensor> + Send + Sync + 'a>,
 }
@@ -156,8 +157,8 @@ impl<'a> PackedWriter<'a> {
         metadata.extend(machine().map(|(key, value)| (key.into(), value)));
         metadata.extend(self.texts.iter().map(|(name, text)| (format!("{TEXT}{name}"), text.clone())));
         let mut parts = Vec::new();
-        let mut push = |name: &str, kind: &str, shape: Vec<usize>, bytes| {
-            parts.push(NewTensor { name: format!("{name}.{kind}"), dtype: Dtype::F32, shape, bytes });
+        let mut push = |name: &str, kind: &str, dtype: DType, shape: Vec<usize>, bytes| {
+            parts.push(NewTensor { name: format!("{name}.{kind}"), dtype: file_dtype(dtype), shape, bytes });
         };
         for (name, saved) in &self.items {
             let json = serde_json::to_string(&saved.entry).map_err(|e| {
@@ -165,14 +166,15 @@ impl<'a> PackedWriter<'a> {
                 Error::InvalidArgument(Complaint::new(op, "name", e.to_string(), rule, "please report this"))
             })?;
             metadata.insert(format!("{ENTRY}{name}"), json);
-            push(name, "packed", vec![saved.weights.len() / 4], Cow::Borrowed(saved.weights));
+            let weights = &saved.weights;
+            push(name, "packed", weights.dtype(), vec![weights.numel()], Cow::Borrowed(weights.bytes()));
             if let Some(bias) = saved.bias {
-                push(name, "bias", vec![bias.len()], Cow::Borrowed(bytemuck::cast_slice(bias)));
+                push(name, "bias", DType::F32, vec![bias.len()], Cow::Borrowed(bytemuck::cast_slice(bias)));
             }
             if self.keep_plain {
                 let plain = (saved.plain)()?;
-                let bytes = try_copied(op, bytemuck::cast_slice(plain.as_slice::<f32>()?))?;
-                push(name, "plain", plain.dims().to_vec(), Cow::Owned(bytes));
+                let bytes = try_copied(op, plain.bytes())?;
+                push(name, "plain", plain.dtype(), plain.dims().to_vec(), Cow::Owned(bytes));
             }
         }
         for (name, tensor) in &self.tensors {
@@ -432,13 +434,13 @@ impl Loaded<'_> {
     }
 
     /// The packed weights; the entry states how many elements there must be at least.
-    pub(crate) fn weights(&self, dims: &[usize]) -> Result<Arc<Buffer>> {
+    pub(crate) fn weights(&self, dims: &[usize], dtype: DType) -> Result<Arc<Buffer>> {
         let Some(part) = self.part("packed") else { return Err(self.corrupt("no packed weights")) };
         let needed = Dims::new(Self::OP, "dims", dims).ok().and_then(|d| d.checked_product());
-        let held = part.data.len() / 4;
+        let held = part.data.len() / dtype.size_bytes();
         let fits = needed.is_some_and(|n| n <= held);
-        if part.dtype != Dtype::F32 || !fits {
-            return Err(self.corrupt(format!("{held} packed values for weights {dims:?}")));
+        if part.dtype != file_dtype(dtype) || !fits {
+            return Err(self.corrupt(format!("{held} packed values for {dtype} weights {dims:?}")));
         }
         if !(part.data.as_bytes().as_ptr() as usize).is_multiple_of(ALIGN) {
             return Err(self.corrupt("packed weights that do not begin at a multiple of 64 bytes"));

@@ -21,6 +21,7 @@ pub struct ConvEntry {
     pub source: SourceEntry,
     /// Name of the result's layout or memory format.
     pub result: String,
+    pub result_dtype: String,
     pub params: ConvParams,
     pub weights: WeightsEntry,
 }
@@ -37,6 +38,7 @@ pub struct LinearEntry {
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SourceEntry {
     pub dims: Vec<usize>,
+    pub dtype: String,
     /// Name of its layout or memory format.
     pub layout: String,
     pub threads: usize,
@@ -45,8 +47,9 @@ pub struct SourceEntry {
 /// The layout of the weights.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct WeightsEntry {
-    /// Logical sizes: `[groups, O/groups, C/groups, k...]`, `[O, C, k...]`, `[outputs, inputs]`. All f32.
+    /// Logical sizes: `[groups, O/groups, C/groups, k...]`, `[O, C, k...]`, `[outputs, inputs]`.
     pub dims: Vec<usize>,
+    pub dtype: String,
     /// The name of the implementation in its list: who chose the layout.
     pub way: String,
     /// The layout's name.

@@ -1,7 +1,9 @@
 //! A call of a convolution: its operands checked, and the first implementation that computes it.
 
 use super::epilogue::{Finish, channel_values, check_operands};
-use super::implementation::{Elements, Kernel, NoKernel, Operands, Problem, Refusal, run};
+use super::implementation::{
+    ConvTypes, Elements, Implementation, Kernel, NoKernel, Operands, Problem, Refusal, run,
+};
 use super::weights::{PlainWeights, output_first, pack, repack};
 use super::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
 use crate::error::{Complaint, Error, Result, Unsupported, fail};
@@ -65,6 +67,7 @@ impl<'a> Call<'a> {
     fn problem<'p>(&'p self, src: SourceLayout, weights: Option<&'p Layout>) -> Problem<'p> {
         Problem {
             g: &self.g,
+            types: ConvTypes::F32,
             src,
             dst: src,
             weights,
@@ -83,7 +86,10 @@ impl<'a> Call<'a> {
         problem: &Problem<'_>,
     ) -> KernelResult<std::sync::Arc<dyn Kernel>> {
         let mut why = Refusal::Other;
-        for implementation in implementations::for_calls(self.algorithm, engine) {
+        let asked = |i: &&'static dyn Implementation| {
+            i.algorithm() == self.algorithm && i.engine() == engine && !i.only_packed()
+        };
+        for implementation in implementations::of_types(problem).filter(asked) {
             match implementation.kernel(problem) {
                 Ok(kernel) => return Ok(kernel),
                 Err(NoKernel::Failed(e)) => return Err(e.into()),
@@ -100,7 +106,7 @@ impl<'a> Call<'a> {
 
     fn refused(&self, args: &Args<'_>, why: Refusal) -> Error {
         match why {
-            Refusal::Algorithm { rule, remedy } => {
+            Refusal::Misfit { rule, remedy } => {
                 let got = format!("`{}`", self.algorithm);
                 Error::InvalidArgument(Complaint::new(self.g.op, "algorithm", got, rule, remedy))
             }

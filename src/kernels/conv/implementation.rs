@@ -7,6 +7,7 @@ use super::epilogue::Finish;
 use super::weights::PlainWeights;
 use super::{Algorithm, ConvGeometry};
 use crate::buffer::Buffer;
+use crate::dtype::DType;
 use crate::error::{Error, Result, Unsupported};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
@@ -17,12 +18,25 @@ use crate::op::kernel::Engine;
 use crate::post_ops::PostOps;
 use crate::scratchpad::Scratchpad;
 
+/// The dtypes of source, weights and result, together. Bias and the numbers of post-ops are f32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConvTypes {
+    pub src: DType,
+    pub weights: DType,
+    pub dst: DType,
+}
+
+impl ConvTypes {
+    pub const F32: ConvTypes = ConvTypes { src: DType::F32, weights: DType::F32, dst: DType::F32 };
+}
+
 /// What is to be computed: all that decides which implementations can, and what they prepare.
 #[derive(Clone, Copy)]
 // Our own kernels take them all, whatever they are.
 #[cfg_attr(not(feature = "onednn"), allow(dead_code))]
 pub(crate) struct Problem<'a> {
     pub g: &'a ConvGeometry,
+    pub types: ConvTypes,
     pub src: SourceLayout,
     pub dst: SourceLayout,
     /// The layout of weights that a call gets in blocked form; of others the kernel chooses it.
@@ -46,10 +60,10 @@ impl Problem<'_> {
 /// Why an implementation does not compute a problem. The door that asked makes an error of it.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is for sources and results of other kinds.
+    /// It is for sources and results of other kinds, of which nobody need be told.
     Other,
-    /// Its algorithm is not for this.
-    Algorithm { rule: &'static str, remedy: &'static str },
+    /// It is for other problems.
+    Misfit { rule: &'static str, remedy: &'static str },
     /// It has no kernel for this layout.
     Layout,
     /// oneDNN says why.
@@ -84,6 +98,11 @@ pub(crate) trait Implementation: Send + Sync {
     /// What decides how it rounds.
     fn algorithm(&self) -> Algorithm {
         Algorithm::Direct
+    }
+
+    /// The dtypes that it computes with. It is asked for no others.
+    fn types(&self) -> &'static [ConvTypes] {
+        &[ConvTypes::F32]
     }
 
     /// Who wrote its kernels.
@@ -129,7 +148,7 @@ pub(crate) trait Kernel: Send + Sync {
     fn name(&self) -> &str;
 
     /// The name of its weights' layout.
-    fn weights_name(&self) -> String;
+    fn weights_name(&self) -> Result<String>;
 
     /// **Bytes** of its weights.
     fn weight_bytes(&self) -> usize;

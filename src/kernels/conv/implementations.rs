@@ -1,6 +1,5 @@
 //! The list of all ways to compute a convolution.
 
-use super::Algorithm;
 use super::direct::Direct;
 use super::gemm::Gemm;
 use super::implementation::{Implementation, Problem};
@@ -8,7 +7,6 @@ use super::implementation::{Implementation, Problem};
 use super::onednn::OneDnn;
 use super::winograd::Winograd;
 use crate::error::{Result, fail};
-use crate::op::kernel::Engine;
 
 /// All implementations. Where several compute a problem by the algorithm that is asked for, the first one runs.
 pub(crate) static ALL: &[&dyn Implementation] = &[
@@ -40,17 +38,13 @@ pub(crate) fn of_name(op: &'static str, name: &str) -> Result<&'static dyn Imple
     }
 }
 
-/// Those that a single call may run, of one engine.
-pub(crate) fn for_calls(
-    algorithm: Algorithm,
-    engine: Engine,
-) -> impl Iterator<Item = &'static dyn Implementation> {
-    ALL.iter()
-        .copied()
-        .filter(move |i| i.algorithm() == algorithm && i.engine() == engine && !i.only_packed())
+/// Those that compute with the dtypes of a problem.
+pub(crate) fn of_types(p: &Problem<'_>) -> impl Iterator<Item = &'static dyn Implementation> + use<> {
+    let types = p.types;
+    ALL.iter().copied().filter(move |i| i.types().contains(&types))
 }
 
 /// Those that can be for a problem.
 pub(crate) fn candidates<'a>(p: &'a Problem<'a>) -> impl Iterator<Item = &'static dyn Implementation> + 'a {
-    ALL.iter().copied().filter(|i| i.check(p).is_ok())
+    of_types(p).filter(|i| i.check(p).is_ok())
 }

@@ -83,10 +83,9 @@ pub(crate) fn pack(
         let dense = w.tensor.dense_at(w.op, MemoryFormat::Contiguous, location)?;
         return dense.reshape(&[dense.numel()]);
     }
-    let (from, source) = (w.tensor.format_name(), w.tensor.storage.id());
-    let (way, bytes) =
-        ((&from as &dyn Display, &kernel.weights_name() as &dyn Display), kernel.weight_bytes());
-    moved(w.op, &w.dims, way, bytes, source, location, || in_order(w.op, kernel.order(w)?))
+    let (from, to, source) = (w.tensor.format_name(), kernel.weights_name()?, w.tensor.storage.id());
+    let (way, bytes) = ((&from as &dyn Display, &to as &dyn Display), kernel.weight_bytes());
+    moved(w.op, &w.dims, way, bytes, source, location, || in_order(w.op, kernel.order(w)?, w.tensor.dtype()))
 }
 
 /// Blocked weights as a kernel reads them that does not take them as they lie; in the ledger as one packing.
@@ -96,15 +95,15 @@ pub(crate) fn repack(
     w: &BlockedTensor,
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
-    let (way, bytes) =
-        ((w.layout() as &dyn Display, &kernel.weights_name() as &dyn Display), kernel.weight_bytes());
+    let to = kernel.weights_name()?;
+    let (way, bytes) = ((w.layout() as &dyn Display, &to as &dyn Display), kernel.weight_bytes());
     moved(g.op, w.dims(), way, bytes, 0, location, || {
         let dims = g.weight_dims();
         let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
         let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
         let bytes = bytemuck::cast_slice_mut(plain.result_data::<f32>());
         pack::unpack(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
-        in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?)
+        in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?, w.dtype())
     })
 }
 
@@ -121,8 +120,8 @@ pub(crate) fn unpack(
     }
     let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
     let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
-    let (way, bytes) =
-        ((&kernel.weights_name() as _, &MemoryFormat::Contiguous as _), plain.numel() * size_of::<f32>());
+    let from = kernel.weights_name()?;
+    let (way, bytes) = ((&from as _, &MemoryFormat::Contiguous as _), plain.numel() * size_of::<f32>());
     moved(g.op, &dims, way, bytes, 0, location, || {
         kernel.unorder(packed.bytes(), plain.result_data::<f32>())
     })?;
@@ -130,9 +129,9 @@ pub(crate) fn unpack(
 }
 
 /// All elements of storage in a kernel's order.
-pub(crate) fn in_order(op: &'static str, data: Arc<Buffer>) -> Result<StridedTensor> {
-    let elements = Dims::from_slice(&[data.len() / size_of::<f32>()]);
-    StridedTensor::of_storage(op, data, elements, DType::F32)
+pub(crate) fn in_order(op: &'static str, data: Arc<Buffer>, dtype: DType) -> Result<StridedTensor> {
+    let elements = Dims::from_slice(&[data.len() / dtype.size_bytes()]);
+    StridedTensor::of_storage(op, data, elements, dtype)
 }
 
 /// Runs `work`, with an entry in the ledger: packing from one layout into another.

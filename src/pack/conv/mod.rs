@@ -17,11 +17,10 @@ pub use self::typed::{
 use self::packed::Packed;
 use super::source::{Source, SourceLayout};
 use crate::buffer::Buffer;
-use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, fail};
 use crate::kernels::conv::call::elements;
 use crate::kernels::conv::epilogue::{Finish, channel_values, check_operands};
-use crate::kernels::conv::implementation::{Operands, Problem};
+use crate::kernels::conv::implementation::{ConvTypes, Operands, Problem};
 use crate::kernels::conv::{ConvGeometry, weights};
 use crate::layout::dims::Dims;
 use crate::op::results::new_result;
@@ -47,6 +46,7 @@ pub struct AnyPackedConv {
     g: ConvGeometry,
     source: Source,
     to: SourceLayout,
+    types: ConvTypes,
     bias: Option<Vec<f32>>,
     post_ops: PostOps,
     allow_reference: bool,
@@ -70,7 +70,7 @@ impl AnyPackedConv {
     /// blocked ones a layout's name, or `direct` where it lies in an order of its own; `winograd2` or `winograd4` for weights
     /// that were transformed ahead.
     pub fn weights_layout(&self) -> String {
-        self.packed.main.weights_name()
+        self.packed.layout.clone()
     }
 
     /// **Bytes** of packed weights and bias.
@@ -160,8 +160,8 @@ impl AnyPackedConv {
     fn result_desc(&self, g: &ConvGeometry) -> Result<TensorDesc> {
         let dims = g.dst_dims();
         match self.to {
-            SourceLayout::Strided(format) => TensorDesc::strided(&dims, DType::F32, format),
-            SourceLayout::Blocked(layout) => TensorDesc::blocked(&dims, DType::F32, &layout),
+            SourceLayout::Strided(format) => TensorDesc::strided(&dims, self.types.dst, format),
+            SourceLayout::Blocked(layout) => TensorDesc::blocked(&dims, self.types.dst, &layout),
         }
     }
 
@@ -242,6 +242,7 @@ impl AnyPackedConv {
     fn problem<'a>(&'a self, g: &'a ConvGeometry) -> Problem<'a> {
         Problem {
             g,
+            types: self.types,
             src: self.source.layout,
             dst: self.to,
             weights: None,

@@ -16,6 +16,8 @@ pub(super) struct Packed {
     pub implementation: &'static dyn Implementation,
     /// All elements, in the kernel's order.
     pub weights: StridedTensor,
+    /// The name of their layout.
+    pub layout: String,
     /// For the batch that was packed for.
     pub main: Arc<dyn Kernel>,
     main_batch: usize,
@@ -36,8 +38,9 @@ impl Packed {
         weights: StridedTensor,
         main: Arc<dyn Kernel>,
         main_batch: usize,
-    ) -> Packed {
-        Packed { implementation, weights, main, main_batch, others: Kernels::default() }
+    ) -> Result<Packed> {
+        let layout = main.weights_name()?;
+        Ok(Packed { implementation, layout, weights, main, main_batch, others: Kernels::default() })
     }
 
     /// How a batch runs on the weights as they lie: at once, else as the batch packed for, else image by image.
@@ -53,7 +56,7 @@ impl Packed {
                 format!("a batch of {}", p.g.n),
                 format!(
                     "weights packed as {} for {source} have no fast kernel there (or its memory could not be had)",
-                    self.main.weights_name()
+                    self.layout
                 ),
                 "pack the weights for this batch with `pack_for(&Source::of(&x)?)`, or for a batch of 1",
             )),

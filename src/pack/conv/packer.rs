@@ -9,7 +9,7 @@ use super::packed::Packed;
 use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
 use crate::kernels::conv::call::other_layout;
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Problem, Refusal};
+use crate::kernels::conv::implementation::{ConvTypes, Implementation, Kernel, NoKernel, Problem, Refusal};
 use crate::kernels::conv::weights::{PlainWeights, output_first, pack};
 use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
 use crate::key::DispatchKey;
@@ -283,6 +283,7 @@ impl AnyConvPacker {
     fn problem<'a>(&'a self, g: &'a ConvGeometry, source: &Source, to: SourceLayout) -> Problem<'a> {
         Problem {
             g,
+            types: ConvTypes::F32,
             src: source.layout,
             dst: to,
             weights: None,
@@ -317,10 +318,11 @@ impl AnyConvPacker {
             g,
             source: source.clone(),
             to,
+            types: ConvTypes::F32,
             bias: self.bias.as_deref().map(|bias| try_copied(self.op, bias)).transpose()?,
             post_ops: self.params.post_ops,
             allow_reference: self.params.allow_reference,
-            packed: Packed::new(implementation, weights, kernel, g.n),
+            packed: Packed::new(implementation, weights, kernel, g.n)?,
             subnormals: self.subnormals()?,
         })
     }
@@ -333,7 +335,7 @@ impl AnyConvPacker {
     ) -> Result<(&'static dyn Implementation, Arc<dyn Kernel>)> {
         let algorithm = self.params.algorithm.chosen(self.op)?;
         let mut why = Refusal::Other;
-        for &candidate in implementations::ALL {
+        for candidate in implementations::of_types(p) {
             let asked = match self.implementation {
                 Some(name) => candidate.name() == name,
                 None => candidate.algorithm() == algorithm && candidate.is_usual(p),
@@ -361,7 +363,7 @@ impl AnyConvPacker {
         };
         let (blocked, strided) = (DispatchKey::BLOCKED.name(), DispatchKey::STRIDED.name());
         let (reason, available, remedy) = match why {
-            Refusal::Algorithm { rule, remedy } => return invalid(rule.into(), remedy),
+            Refusal::Misfit { rule, remedy } => return invalid(rule.into(), remedy),
             Refusal::Other if self.implementation.is_some() => {
                 let rule = format!("it does not compute {} -> {}", p.src, p.dst);
                 return invalid(rule, "pass another of `candidates`, or none");

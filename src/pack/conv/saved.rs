@@ -1,12 +1,13 @@
 //! Packed convolutions in files.
 
 use std::panic::Location;
+use std::sync::Arc;
 
 use super::{AnyConvPacker, AnyPackedConv, PackedConv, PackedStem};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::file::entry::{ConvEntry, Entry, SourceEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
-use crate::kernels::conv::implementation::{NoKernel, Problem};
+use crate::kernels::conv::implementation::{ConvTypes, Implementation, Kernel, NoKernel, Problem};
 use crate::kernels::conv::weights::in_order;
 use crate::kernels::conv::{ConvGeometry, ConvParams, implementations};
 use crate::layout::dims::{Dims, ToDims};
@@ -23,10 +24,12 @@ impl AnyPackedConv {
             transposed: g.transposed,
             source: SourceEntry {
                 dims: self.source.dims.to_vec(),
+                dtype: self.types.src.to_string(),
                 layout: self.source.layout.to_string(),
                 threads: self.source.threads,
             },
             result: self.to.to_string(),
+            result_dtype: self.types.dst.to_string(),
             params: ConvParams {
                 stride: g.stride,
                 padding: g.pad_begin.iter().chain(&g.pad_end).copied().to_dims(),
@@ -39,6 +42,7 @@ impl AnyPackedConv {
             },
             weights: WeightsEntry {
                 dims: g.weight_dims().to_vec(),
+                dtype: self.types.weights.to_string(),
                 way: self.packed.implementation.name().into(),
                 layout: self.weights_layout(),
                 implementation: AnyPackedConv::implementation(self),
@@ -78,9 +82,15 @@ impl AnyPackedConv {
         let params = e.params.clone();
         let numbers = params.numbers(op, e.spatial, e.transposed).map_err(|e| from.corrupt(e))?;
         params.post_ops.check().map_err(|e| from.corrupt(e))?;
+        let dtype = |name: &String| name.parse().map_err(|e: Error| from.corrupt(e));
+        let types = ConvTypes {
+            src: dtype(&e.source.dtype)?,
+            weights: dtype(&e.weights.dtype)?,
+            dst: dtype(&e.result_dtype)?,
+        };
         let bias = from.bias()?;
         // Before anything is sized by these numbers: the file must hold as many weights as they say.
-        let data = from.weights(&e.weights.dims)?;
+        let data = from.weights(&e.weights.dims, types.weights)?;
         let bias_dims = bias.as_ref().map(|b| [b.len()]);
         let bias_dims = bias_dims.as_ref().map(|d| &d[..]);
         let g = ConvGeometry::new(op, e.spatial, &source.dims, &e.weights.dims, bias_dims, &numbers)
@@ -90,6 +100,7 @@ impl AnyPackedConv {
             None => {
                 let p = Problem {
                     g: &g,
+                    types,
                     src: source.layout,
                     dst: to,
                     weights: None,
@@ -100,15 +111,16 @@ impl AnyPackedConv {
                 };
                 match read_by(from, e, &p, data.len())? {
                     Ok((implementation, kernel)) => {
-                        let weights = in_order(op, data)?;
+                        let weights = in_order(op, data, types.weights)?;
                         return Ok(AnyPackedConv {
                             g,
                             source,
                             to,
+                            types,
                             bias,
                             post_ops: params.post_ops,
                             allow_reference: params.allow_reference,
-                            packed: Packed::new(implementation, weights, kernel, g.n),
+                            packed: Packed::new(implementation, weights, kernel, g.n)?,
                             subnormals: e.weights.subnormals,
                         });
                     }
@@ -149,10 +161,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-type Reader = (
-    &'static dyn crate::kernels::conv::implementation::Implementation,
-    std::sync::Arc<dyn crate::kernels::conv::implementation::Kernel>,
-);
+type Reader = (&'static dyn Implementation, Arc<dyn Kernel>);
 
 /// The kernel that reads the weights of a file as they lie, so many **bytes**; else what is so here instead.
 fn read_by(
@@ -165,6 +174,10 @@ fn read_by(
     let Some(&implementation) = implementations::ALL.iter().find(|i| i.name() == way) else {
         return Ok(Err(format!("this build has no implementation `{}`", crate::file::shown(way))));
     };
+    if !implementation.types().contains(&p.types) {
+        let (source, weights, result) = (p.types.src, p.types.weights, p.types.dst);
+        return Ok(Err(format!("`{way}` does not compute {source} by {weights} to {result} here")));
+    }
     if e.params.algorithm != implementation.algorithm() {
         return Err(from.corrupt(format!("weights for `{way}`, and algorithm {}", e.params.algorithm)));
     }
@@ -185,7 +198,7 @@ fn read_by(
     match (fits, identity) {
         (true, _) => Ok(Ok((implementation, kernel))),
         (false, Some(_)) => {
-            let (layout, wanted) = (kernel.weights_name(), kernel.weight_bytes());
+            let (layout, wanted) = (kernel.weights_name()?, kernel.weight_bytes());
             Ok(Err(format!("the engine wants them as {layout}, {wanted} bytes")))
         }
         (false, None) => Err(from.corrupt(format!("{bytes} bytes of packed weights"))),
@@ -199,7 +212,8 @@ fn source(from: &Loaded<'_>, e: &ConvEntry, repacked: bool) -> Result<Source> {
         SourceLayout::Strided(format) => Source::strided(&dims, *format),
         SourceLayout::Blocked(layout) => Source::blocked(&dims, layout),
     };
-    Ok(Source { threads: e.source.threads, ..source.map_err(|e| from.corrupt(e))? })
+    let dtype = e.source.dtype.parse().map_err(|e: Error| from.corrupt(e))?;
+    Ok(Source { threads: e.source.threads, dtype, ..source.map_err(|e| from.corrupt(e))? })
 }
 
 impl sealed::Sealed for AnyPackedConv {}
@@ -208,7 +222,7 @@ impl Packable for AnyPackedConv {
     fn saved(&self) -> Result<Saved<'_>> {
         Ok(Saved {
             entry: Entry::Conv(Box::new(self.entry()?)),
-            weights: self.packed.weights.bytes(),
+            weights: self.packed.weights.clone(),
             bias: self.bias.as_deref(),
             plain: Box::new(|| self.unpack_weights()),
         })

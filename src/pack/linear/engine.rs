@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::buffer::Buffer;
+use crate::kernels::conv::weights::in_order;
 use crate::layout::dims::Dims;
 use crate::layout::identity::Identity;
 use crate::ledger::{self, Cause, Move};
@@ -107,8 +108,9 @@ impl Packed {
         Packed::new(bytes, main, s.rows).map(Ok)
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        self.bytes.as_bytes()
+    /// All elements in the engine's order.
+    pub(super) fn weights(&self) -> Result<StridedTensor> {
+        in_order("linear", Arc::clone(&self.bytes), DType::F32)
     }
 
     pub(super) fn layout_name(&self) -> &str {

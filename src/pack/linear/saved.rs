@@ -24,11 +24,12 @@ impl Packable for PackedLinear {
     fn saved(&self) -> Result<Saved<'_>> {
         let (way, identity, weights) = match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => (ONEDNN, Some(p.identity()?), p.as_bytes()),
-            Weights::Plain(w) => (GEMM, None, bytemuck::cast_slice(w.as_slice::<f32>()?)),
+            Weights::Packed(p) => (ONEDNN, Some(p.identity()?), p.weights()?),
+            Weights::Plain(w) => (GEMM, None, w.clone()),
         };
         let weights_entry = WeightsEntry {
             dims: vec![self.o, self.k],
+            dtype: DType::F32.to_string(),
             way: way.into(),
             layout: self.weights_layout(),
             implementation: self.implementation(),
@@ -50,7 +51,7 @@ impl Packable for PackedLinear {
         let &[o, k] = &e.weights.dims[..] else {
             return Err(from.corrupt(format!("weights {:?} of a linear layer", e.weights.dims)));
         };
-        let (data, bias) = (from.weights(&[o, k])?, from.bias()?);
+        let (data, bias) = (from.weights(&[o, k], DType::F32)?, from.bias()?);
         let bias_dims = bias.as_ref().map(|b| [b.len()]);
         let shape = LinearShape::new(&[e.rows, k], &[o, k], bias_dims.as_ref().map(|d| &d[..]))
             .and_then(|shape| check_rows(&shape).map(|()| shape))

@@ -22,6 +22,11 @@ pub(crate) fn check_layout(g: &ConvGeometry, layout: &Layout) -> Result<(), Refu
     if fits { Ok(()) } else { Err(Refusal::Layout) }
 }
 
+/// Whether blocks are as long as the machine's vectors: else kernels of ours fill half of each.
+pub(crate) fn fills_vectors(p: &Problem<'_>) -> bool {
+    p.blocked().is_some_and(|layout| layout.block_of(1) == Layout::native().0.block_of(1))
+}
+
 impl Implementation for Direct {
     fn name(&self) -> &'static str {
         "direct"
@@ -29,6 +34,11 @@ impl Implementation for Direct {
 
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
         p.blocked().map_or(Err(Refusal::Other), |layout| check_layout(p.g, layout))
+    }
+
+    fn is_promising(&self, _: &Problem<'_>) -> bool {
+        // Where another computes the same, it is not the slower one.
+        false
     }
 
     fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
@@ -53,8 +63,8 @@ impl Kernel for DirectPlan {
         "blocktensor:direct"
     }
 
-    fn weights_name(&self) -> String {
-        DirectPlan::weights_name(self)
+    fn weights_name(&self) -> Result<String> {
+        Ok(DirectPlan::weights_name(self))
     }
 
     fn weight_bytes(&self) -> usize {

@@ -16,7 +16,7 @@ mod plan;
 mod weights;
 mod window;
 
-pub(crate) use self::implementation::{Direct, check_layout};
+pub(crate) use self::implementation::{Direct, check_layout, fills_vectors};
 pub(crate) use self::kernel::Out;
 pub(crate) use plan::DirectPlan;
 pub(crate) use weights::Plain;

@@ -33,7 +33,7 @@ pub(crate) fn check_operands(
     }
     if channel.len() != list.channel_operands() {
         let got = format!("{} vectors", channel.len());
-        let rule = format!("the post-ops `{list}` take {}", list.channel_operands());
+        let rule = format!("the list of post-ops `{list}` takes {}", list.channel_operands());
         let remedy = "pass one for each mul_channel, add_channel and prelu";
         fail!(InvalidArgument, op, "channel", got, rule, remedy);
     }

@@ -34,6 +34,11 @@ impl Implementation for Gemm {
         }
     }
 
+    fn is_promising(&self, _: &Problem<'_>) -> bool {
+        // Where oneDNN computes the same, it is faster.
+        false
+    }
+
     fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
         self.check(p)?;
         Ok(Arc::new(GemmKernel { g: *p.g, dst_strides: p.dst.strides(p.g.op, &p.g.dst_dims())? }))
@@ -45,8 +50,8 @@ impl Kernel for GemmKernel {
         "blocktensor:gemm"
     }
 
-    fn weights_name(&self) -> String {
-        "dense".into()
+    fn weights_name(&self) -> Result<String> {
+        Ok("dense".into())
     }
 
     fn weight_bytes(&self) -> usize {

@@ -72,8 +72,8 @@ impl Kernel for OneDnnKernel {
         self.executable.implementation()
     }
 
-    fn weights_name(&self) -> String {
-        chosen::layout_name(&self.executable).unwrap_or_default()
+    fn weights_name(&self) -> Result<String> {
+        chosen::layout_name(&self.executable)
     }
 
     fn weight_bytes(&self) -> usize {

@@ -58,10 +58,10 @@ impl Implementation for Winograd {
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
         let layout = p.blocked();
         if let Some(rule) = misfit(p.g, layout.map_or(1, |l| l.block_of(1))) {
-            return Err(Refusal::Algorithm { rule, remedy: "pass `direct`" });
+            return Err(Refusal::Misfit { rule, remedy: "pass `direct`" });
         }
         match layout {
-            None => Err(Refusal::Algorithm {
+            None => Err(Refusal::Misfit {
                 rule: "it is for blocked tensors, and x is strided",
                 remedy: "reorder x and the weights with `to_blocked`, or pass `direct`",
             }),
@@ -74,6 +74,9 @@ impl Implementation for Winograd {
     }
 
     fn is_promising(&self, p: &Problem<'_>) -> bool {
+        if !direct::fills_vectors(p) {
+            return false;
+        }
         let share = |size: usize| size as f64 / size.max(1).next_multiple_of(4) as f64;
         self.outputs == 4 || p.g.output.iter().map(|&size| share(size)).product::<f64>() <= GOOD_COVERAGE
     }
@@ -129,8 +132,8 @@ impl Kernel for WinogradPlan {
         in_ledger(&self.implementation())
     }
 
-    fn weights_name(&self) -> String {
-        if self.ahead { format!("winograd{}", self.outputs) } else { self.direct.weights_name() }
+    fn weights_name(&self) -> Result<String> {
+        Ok(if self.ahead { format!("winograd{}", self.outputs) } else { self.direct.weights_name() })
     }
 
     fn weight_bytes(&self) -> usize {
