@@ -121,14 +121,17 @@ def test_a_dropped_generator_closes_its_scope():
 
 
 def test_a_scope_is_entered_once_at_a_time():
+    for name, scope in (("record", bt.record()), ("deny_reorders", bt.deny_reorders()), ("budget", bt.budget(1))):
+        with scope:
+            with pytest.raises(bt.ScopeError, match=f"{name}`: the scope is open; make a new one") as e:
+                scope.__enter__()
+            assert e.value.remedy == "make a new one for each `with`"
+        with pytest.raises(bt.ScopeError, match=f"{name}`: the scope is not open"):
+            scope.__exit__(None, None, None)
     scope = bt.record()
     with scope:
-        with pytest.raises(RuntimeError, match="is open"):
-            scope.__enter__()
         reorder()
     assert len(scope) == 1
-    with pytest.raises(RuntimeError, match="not open"):
-        scope.__exit__(None, None, None)
 
 
 def test_threads_record_on_their_own():
