@@ -105,6 +105,25 @@ def test_an_unversioned_consumer_gets_a_copy():
     del capsule
 
 
+def test_a_capsule_is_taken_once():
+    class Exported:
+        def __init__(self, capsule):
+            self.capsule = capsule
+
+        def __dlpack__(self, **options):
+            return self.capsule
+
+    for version in (None, (1, 1)):
+        capsule = X.__dlpack__(max_version=version)
+        bt.from_dlpack(capsule)
+        for used in (capsule, Exported(capsule)):
+            with pytest.raises(bt.DlpackUnsupported, match="`x`: got a DLPack capsule that was used") as e:
+                bt.from_dlpack(used)
+            assert "export it again" in e.value.remedy
+    with pytest.raises(bt.DlpackUnsupported, match="`x`: got int from `__dlpack__`"):
+        bt.from_dlpack(Exported(3))
+
+
 QUESTIONS = {
     "strides": lambda t: t.strides,
     "data_ptr": lambda t: t.data_ptr(),

@@ -13,7 +13,7 @@ from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Handle, as_view, check_alone, check_autocast, described, imported, refused, shared
+from ._handles import DTYPES, LAST, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
@@ -384,7 +384,7 @@ class EagerTensor(Handle):
     # Last: its name hides PyTorch's own in this class.
     def torch(self) -> torch.Tensor:
         """The elements as a PyTorch tensor that shares the memory; a blocked tensor raises `OpaqueLayoutError`."""
-        return torch.from_dlpack(self.data)
+        return as_torch(self.data)
 
 
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
