@@ -9,8 +9,9 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._copies import check_runs
+from ._copies import check_draws, check_runs
 from ._inline import inline, put_getitems_first
+from ._inputs import names_of
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
 from ._told import error
 from ._tracing import trace
@@ -47,6 +48,8 @@ class Program:
     position: dict[fx.Node, int] = field(default_factory=dict)
     #: The calls whose results share a memory.
     sharing: dict[int, list[fx.Node]] = field(default_factory=dict)
+    #: What `forward` calls the arguments of the example.
+    names: tuple[str | None, ...] = ()
 
     def family(self, node: fx.Node) -> list[fx.Node]:
         """All that shares memory with the results of a call, and the call itself."""
@@ -81,8 +84,10 @@ def export(model: torch.nn.Module, example: Any) -> Program:
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
     program = _program(type(model).__name__, exported, pytree.tree_structure(arguments))
+    program.names = names_of(model, len(arguments))
     if not program.refused:
         check_runs(model, arguments)
+        check_draws(model, exported, program.constants, arguments)
     return program
 
 

@@ -16,7 +16,7 @@ from .._native import Model
 from . import _table as _table  # fills the table
 from ._export import Program, module_of, op_name
 from ._promises import arguments, is_random
-from ._tracing import first_line
+from ._told import first_line
 from ._values import TABLE, Unsupported, Value
 
 #: The tensor arguments of each op, in the order of its schema.
