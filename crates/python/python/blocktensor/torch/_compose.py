@@ -224,24 +224,6 @@ def product(b: Builder, x: Value, y: Value) -> Value:
 # Norms and reductions.
 
 
-@aten("instance_norm")
-def instance_norm(
-    b: Builder,
-    x: Value,
-    weight: Value | None,
-    bias: Value | None,
-    mean: Value | None,
-    var: Value | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn: bool = False,
-) -> Value:
-    if use_input_stats:
-        return b.op("instance_norm", x=x, weight=weight, bias=bias, eps=eps)
-    return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
-
-
 def _moments(b: Builder, x: Value, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Value:
     """The variance, whose sum of squares is divided by the number of elements less the correction."""
     axes = axes_of(dim) or list(range(len(x.shape)))

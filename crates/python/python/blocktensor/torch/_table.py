@@ -51,7 +51,7 @@ def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
     raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, leave it out")
 
 
-@aten("batch_norm")
+@aten("batch_norm", "instance_norm")
 def batch_norm(
     b: Builder,
     x: Value,
@@ -59,14 +59,17 @@ def batch_norm(
     bias: Value | None,
     mean: Value | None,
     var: Value | None,
-    training: bool,
+    uses_own: bool,
     momentum: float,
     eps: float,
     cudnn: bool = False,
 ) -> Value:
-    if training or mean is None or var is None:
-        raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
-    return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
+    """With statistics of the input itself, or with those that were kept."""
+    if not uses_own and mean is not None and var is not None:
+        return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
+    if b.name == "instance_norm":
+        return b.op("instance_norm", x=x, weight=weight, bias=bias, eps=eps)
+    raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
 
 
 @aten("layer_norm")
