@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from . import _windows as _windows  # adds its entries to the table
+from . import _scatter as _scatter  # adds its entries to the table
+from . import _windows as _windows  # the same
 from ._compose import as_f32, filled, number
 from ._values import TABLE as TABLE
 from ._values import Builder, Unsupported, Value, aten, pair
