@@ -188,6 +188,19 @@ def test_results_that_are_no_calls_are_there_in_each_run():
     equal(again[6]["k"], X + 1)
 
 
+def test_constants_share_memory_as_in_pytorch():
+    def forward(x):
+        table = torch.arange(32.0).view(4, 8)
+        return x * 2, table, table.T, table[1:], torch.ones(2).expand(3, 2)
+
+    fast = converted(forward)
+    for _ in range(2):
+        got = fast(X)
+        equal(got, forward(X))
+        assert places(got, X) == places(forward(X), X)
+        got[1].zero_()
+
+
 def test_inputs_in_another_order_are_not_mixed_up():
     def forward(inputs):
         return inputs["b"] - inputs["a"] * 2

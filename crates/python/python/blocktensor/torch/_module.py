@@ -1,5 +1,6 @@
 """A PyTorch model as a packed module."""
 
+import copy
 import hashlib
 import os
 from collections import OrderedDict
@@ -214,8 +215,9 @@ class BlockedModule(torch.nn.Module):
             inputs = [values[x] if x in program.inputs else values[x].contiguous() for x in region.inputs]
             results = region.plan.run(*inputs)
             values.update(zip(region.outputs, [_shared(t, inputs) for t in results], strict=True))
+        copies: dict[int, Any] = {}
         with torch.no_grad():
-            returned = [self._result(x, values) if isinstance(x, fx.Node) else x for x in program.outputs]
+            returned = [self._result(x, values, copies) if isinstance(x, fx.Node) else x for x in program.outputs]
         return pytree.tree_unflatten(returned, program.spec)
 
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
@@ -240,7 +242,7 @@ class BlockedModule(torch.nn.Module):
                 raise found
         return leaves
 
-    def _result(self, node: fx.Node, values: dict[fx.Node, Any]) -> Any:
+    def _result(self, node: fx.Node, values: dict[fx.Node, Any], copies: dict[int, Any]) -> Any:
         assert self._program is not None
         program = self._program
         if node in self._views:
@@ -254,8 +256,8 @@ class BlockedModule(torch.nn.Module):
         if node in values:
             return values[node]
         found = program.constants[node]
-        # A constant is made anew in each run; the model's own tensors are returned themselves.
-        return found if node in program.state else _copied(found)
+        # A constant is made anew in each run, with the memory that it shares; the model's own tensors are returned themselves.
+        return found if node in program.state else copy.deepcopy(found, copies)
 
     def _value(self, node: fx.Node, values: dict[fx.Node, Any]) -> Any:
         assert self._program is not None
