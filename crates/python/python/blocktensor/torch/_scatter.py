@@ -5,15 +5,14 @@ from typing import Any
 
 import torch
 
+from .._native import Tensor
 from ._compose import as_f32, filled, number
 from ._values import Builder, Unsupported, Value, aten
 
 
 def _mixed(b: Builder, x: Value, part: Value, dim: int, places: torch.Tensor) -> Value:
-    """A tensor whose rows at these places are another's."""
+    """A tensor whose rows at these places are another's: always a new one."""
     size, count = x.shape[dim], places.numel()
-    if torch.equal(places, torch.arange(size)):
-        return part
     first = int(places[0]) if count else 0
     if torch.equal(places, torch.arange(first, first + count)):
         pieces = [(0, first), None, (first + count, size)]
@@ -39,15 +38,16 @@ def slice_scatter(b: Builder, x: Value, src: Value, dim: int = 0, start: Any = N
 
 @aten("fill")
 def fill(b: Builder, x: Value, value: Any) -> Value:
-    if isinstance(value, Value):
-        return _expanded(b, value, x.shape)
-    number("value", value)
-    # Both choices are the number; the tensor says which sizes the result has.
-    return b.op("where", condition=b.op("eq", a=x, b=x), a=filled(value), b=filled(value))
+    value = value if isinstance(value, Value) else filled(number("value", value))
+    # Both choices are the value; the tensor says which sizes the result has.
+    return b.op("where", condition=b.op("eq", a=x, b=x), a=value, b=value)
 
 
 @aten("copy")
 def copy(b: Builder, x: Value, src: Value, non_blocking: bool = False) -> Value:
+    if isinstance(x.tensor, Tensor):
+        # In a plan nothing writes into the source later.
+        raise Unsupported("a copy into a tensor that is there already")
     return _expanded(b, src, x.shape)
 
 
