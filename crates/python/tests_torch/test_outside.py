@@ -5,6 +5,7 @@ import itertools
 import random
 import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import blocktensor as bt
 import blocktensor.torch as btt
@@ -153,6 +154,18 @@ def test_what_is_outside_of_a_model_is_left_as_it_was(name, is_read, partial):
     with pytest.raises(bt.UnsupportedOp, match=words):
         converted(One(forward), partial=partial)
     assert state() == before
+
+
+def test_models_that_share_code_are_converted_on_several_threads():
+    forward, state = closure(False)
+
+    def refused(_):
+        with pytest.raises(bt.UnsupportedOp, match="which a packed module leaves as it is"):
+            converted(One(forward))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(refused, range(24)))
+    assert state() == 0
 
 
 class Counted(nn.Module):

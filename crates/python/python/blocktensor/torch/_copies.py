@@ -100,7 +100,7 @@ def check_draws(model: torch.nn.Module, exported: torch.export.ExportedProgram, 
     if not any(is_random(node) for node in exported.graph.nodes):
         return
     inputs = iter(pytree.tree_leaves(arguments))
-    with Generators(), Outside(model), torch.no_grad():
+    with Outside(model), Generators(), torch.no_grad():
         torch.manual_seed(1)
         wanted = with_own_tensors(model)(*arguments)
         state = torch.get_rng_state()
@@ -116,7 +116,7 @@ def check_draws(model: torch.nn.Module, exported: torch.export.ExportedProgram, 
 def _runs(model: torch.nn.Module, arguments: tuple[Any, ...]) -> tuple[list[Any] | None, list[Any] | None, list[str]]:
     """The results of a first run and of a later one, and what the later one changed outside of the model."""
     others = pytree.tree_map(lambda x: x.detach() * 0.75 + 0.125, arguments)
-    with Generators():
+    with Outside(model), Generators():
         first, _ = _results(model, [others])
         later, changed = _results(model, [arguments, others])
     return first, later, changed

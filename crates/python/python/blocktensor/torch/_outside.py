@@ -10,6 +10,7 @@ import functools
 import io
 import random
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -143,13 +144,26 @@ class _Reached:
             self.containers.setdefault(id(x), (name, x))
 
 
+#: One run at a time: what is put back is the process's.
+_ONE = threading.RLock()
+
+
 class Outside:
-    """Keeps what a model's code reaches outside of its modules, and tells which of it a run changes."""
+    """Keeps what a model's code reaches outside of its modules, and tells which of it a run changes. One thread at a time does."""
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._model = model
 
     def __enter__(self) -> "Outside":
+        _ONE.acquire()
+        try:
+            self._keep()
+        except BaseException:
+            _ONE.release()
+            raise
+        return self
+
+    def _keep(self) -> None:
         reached = _Reached(self._model)
         self._places, self._classes = reached.places, reached.classes
         self._containers = list(reached.containers.values())
@@ -158,11 +172,11 @@ class Outside:
         tensors = {id(x): x for one in held for x in pytree.tree_leaves(one) if isinstance(x, torch.Tensor)}
         self._tensors = kept_tensors(tensors.values())
         self._contents = [x.copy() for _, x in self._containers]
-        for place, value in zip(self._places, self._kept, strict=True):
-            if _moves_on(value):
-                place.write(_another(place.label, value))
+        moving = [(place, value) for place, value in zip(self._places, self._kept, strict=True) if _moves_on(value)]
+        others = [_another(place.label, value) for place, value in moving]
+        for (place, _), other in zip(moving, others, strict=True):
+            place.write(other)
         self.go_on()
-        return self
 
     def go_on(self) -> None:
         """From here on, changes are told."""
@@ -177,6 +191,12 @@ class Outside:
         return list(dict.fromkeys(found))
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self._put_back()
+        finally:
+            _ONE.release()
+
+    def _put_back(self) -> None:
         for place, value in zip(self._places, self._kept, strict=True):
             now = place.value()
             if now is not value:

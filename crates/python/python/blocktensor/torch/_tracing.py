@@ -3,7 +3,6 @@
 import contextlib
 import io
 import sys
-import threading
 import warnings
 from typing import Any
 
@@ -30,10 +29,6 @@ _ON_DATA = (
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
 
 
-#: One at a time: what `_Attributes` watches and where stderr goes is the process's.
-_ONE = threading.RLock()
-
-
 def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
     """The model's calls for these arguments."""
     _check_model(model)
@@ -42,7 +37,8 @@ def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.Ex
     arguments = pytree.tree_map(lambda x: x.detach().view_as(x), arguments)
     # What a forward leaves behind while it is traced is left in a copy.
     traced = with_shared_tensors(model)
-    with _ONE, Outside(traced), Attributes(traced) as kept, Generators() as generators:
+    # One at a time: what `Attributes` watches and where stderr goes is the process's, as is what `Outside` keeps.
+    with Outside(traced), Attributes(traced) as kept, Generators() as generators:
         exported = _exported(traced, arguments)
         _check_generators(generators.used())
         if kept.changed():
