@@ -236,7 +236,7 @@ pub enum Error {
     #[error("{0}")]
     CorruptFile(Box<Complaint>),
     /// Memory could not be allocated.
-    #[error("out of memory: {} for `{call}`; use smaller tensors, or drop some", amount(*bytes))]
+    #[error("out of memory: {} for `{call}`; free some (drop tensors, plans or models), or let this process have more", amount(*bytes))]
     OutOfMemory {
         /// **Bytes** requested; 0 if the engine does not say.
         bytes: usize,
