@@ -126,7 +126,13 @@ fn of_capsule(capsule: &Bound<'_, PyAny>) -> Outcome<StridedTensor> {
             return Ok(StridedTensor::from_dlpack_unversioned(managed.cast::<DLManagedTensor>())?);
         }
     }
-    Err(PyBufferError::new_err("`__dlpack__` returned no DLPack capsule, or one that was used").into())
+    let was_used = capsule.cast::<PyCapsule>().is_ok_and(|capsule| {
+        [VERSIONED_USED, UNVERSIONED_USED].iter().any(|name| capsule.is_valid_checked(Some(name)))
+    });
+    let got = if was_used { "a DLPack capsule that was used" } else { "no DLPack capsule" };
+    let rule = "`__dlpack__` returns a capsule, which one library takes once";
+    let remedy = "pass the tensor itself, or a new capsule of its `__dlpack__`";
+    Err(Error::DlpackUnsupported(Complaint::new("from_dlpack", "capsule", got, rule, remedy)).into())
 }
 
 fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outcome<StridedTensor> {

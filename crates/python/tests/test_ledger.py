@@ -145,3 +145,19 @@ def test_threads_record_on_their_own():
     for thread in threads:
         thread.join()
     assert all(n == seen for n, seen in counts) and len(counts) == 5
+
+
+@pytest.mark.parametrize("scope", [bt.record, bt.deny_reorders, lambda: bt.budget(1)])
+def test_a_scope_is_entered_once_at_a_time(scope):
+    one = scope()
+    with pytest.raises(bt.ScopeError, match="not open any more"):
+        one.__exit__(None, None, None)
+    with one:
+        with pytest.raises(bt.ScopeError, match="open already") as e:
+            one.__enter__()
+        assert e.value.remedy == "make a new one for each block"
+    with pytest.raises(bt.ScopeError, match="not open any more"):
+        one.__exit__(None, None, None)
+    # After its end it may be entered again.
+    with one:
+        pass
