@@ -539,7 +539,7 @@ class Plan : public Object {
     return Plan(adopt, detail::made([&](bt_handle *out) { return bt_plan_load(path.c_str(), replan, out); }));
   }
   void save(const std::string &path, bool keep_plain = false) const {
-    detail::check(bt_plan_save(handle(), path.c_str(), keep_plain));
+    check(bt_plan_save(handle(), path.c_str(), keep_plain));
   }
   std::vector<Tensor> run(const std::vector<const Tensor *> &inputs) const {
     const auto list = detail::handles(inputs);

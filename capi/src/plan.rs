@@ -177,9 +177,14 @@ pub unsafe extern "C" fn bt_plan_load(path: *const c_char, replan: bool, out: *m
             })
         };
         let plan = loaded().map_err(|e| {
-            // The parts of a plan's file are no business of the caller's.
-            let text = e.text.replace("`PackedFile::read_or_repack`", "`replan of bt_plan_load`");
-            let text = text.replace("`PackedWriter::keep_plain`", "`keep_plain of bt_plan_save`");
+            // Errors of the file's parts are about the file.
+            let words = [
+                ("argument `name`", "argument `path`"),
+                ("argument `file`", "argument `path`"),
+                ("`PackedFile::read_or_repack`", "`replan of bt_plan_load`"),
+                ("`PackedWriter::keep_plain`", "`keep_plain of bt_plan_save`"),
+            ];
+            let text = words.iter().fold(e.text, |text, (rust, c)| text.replace(rust, c));
             Failure { text, ..e }
         })?;
         out.write(give(Planned::object(plan)));

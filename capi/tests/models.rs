@@ -94,11 +94,19 @@ fn plans_are_written_and_read_again() {
             let load = || Ok::<_, blocktensor::Error>(load_plan(&path, replan));
             blocktensor::run_with_threads(threads, load).unwrap()
         };
-        let said = refused(elsewhere(false), bt_code::BT_PACK_MISMATCH, &["`bt_plan_load`", "threads"]);
+        let said = refused(
+            elsewhere(false),
+            bt_code::BT_PACK_MISMATCH,
+            &["`bt_plan_load`: argument `path`", "threads"],
+        );
         assert!(!said.contains("::") && said.contains("`replan of bt_plan_load`") == keep_plain, "{said}");
         match keep_plain {
             true => assert_eq!(bt_free(elsewhere(true).unwrap()), 0),
-            false => drop(refused(elsewhere(true), bt_code::BT_PACK_MISMATCH, &["keep_plain"])),
+            false => drop(refused(
+                elsewhere(true),
+                bt_code::BT_PACK_MISMATCH,
+                &["`bt_plan_load`: argument `path`", "keep_plain"],
+            )),
         }
         assert_eq!(bt_free(read), 0);
     }

@@ -299,7 +299,7 @@ fn replace(
             let remedy = "remove it, or pass another path";
             Error::FileAccess(Complaint::new(op, "path", format!("`{}`", path.display()), rule, remedy))
         }
-        ErrorKind::IsADirectory => irregular(op, path, "it is replaced by a new file"),
+        ErrorKind::IsADirectory => irregular(op, path, "a file is written there"),
         ErrorKind::NotFound if !whole::folder_of(path).exists() => {
             let got = format!("`{}`, whose folder does not exist", path.display());
             let rule = "a file can only be written into an existing folder";

@@ -75,6 +75,8 @@ mod tests {
             access("StateDict::map", Path::new("none"), "mapped", &std::io::Error::from_raw_os_error(code))
         };
         assert!(matches!(of(libc::ENOMEM), Error::OutOfMemory { call: "StateDict::map", .. }));
+        let text = of(libc::EIO).to_string();
+        assert!(text.contains("got `none`, but it could not be mapped: Input/output error"), "{text}");
         for (code, remedy) in
             [(libc::EFBIG, "make room"), (libc::ENOSPC, "make room"), (libc::EIO, "the disk")]
         {

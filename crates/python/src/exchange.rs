@@ -79,11 +79,11 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     if !e.is_instance_of::<PyBufferError>(py) {
         return e.into();
     }
-    let text = text_of(py, e);
-    let rule = "its `__dlpack__` exports it";
+    let got = format!("a tensor that its library does not export ({})", text_of(py, e));
+    let rule = "it is shared by its `__dlpack__`";
     let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
                   `x.detach().clone()`";
-    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), text, rule, remedy)).into()
+    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
 }
 
 /// Whether it is a tensor of PyTorch whose numbers are those in memory with the other sign, which its `__dlpack__` does not say.

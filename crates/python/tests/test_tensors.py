@@ -247,3 +247,11 @@ def test_a_capsule_is_taken_once():
         assert "argument `x`" in str(e.value) and "new capsule" in e.value.remedy
     with pytest.raises(bt.DlpackUnsupported, match="that was used"):
         bt.from_dlpack(used)
+
+
+def test_what_a_library_does_not_export_is_told_with_its_reason():
+    with pytest.raises(bt.DlpackUnsupported) as e:
+        bt.from_dlpack(np.ones(3, ">f4"))
+    text = str(e.value)
+    assert "got a tensor that its library does not export (BufferError: " in text, text
+    assert ", but it is shared by its `__dlpack__`; pass a copy" in text, text
