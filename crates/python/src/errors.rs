@@ -20,8 +20,6 @@ pub(crate) enum Failure {
     Graph(GraphError),
     Onnx(OnnxError),
     Scope(ScopeError),
-    /// A scope that is open was entered again.
-    Entered(&'static str),
     /// An exception that Python code raised.
     Raised(PyErr),
 }
@@ -161,10 +159,6 @@ impl Failure {
                 let text = e.to_string();
                 let remedy = text.rsplit("; ").next().unwrap_or_default().to_string();
                 (text, ("ScopeError", None, vec![], remedy))
-            }
-            Failure::Entered(scope) => {
-                let remedy = "make a new one for each `with`".to_string();
-                (format!("`{scope}`: the scope is open; {remedy}"), ("ScopeError", None, vec![], remedy))
             }
         };
         if let Failure::Raised(e) = self {

@@ -79,11 +79,11 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     if !e.is_instance_of::<PyBufferError>(py) {
         return e.into();
     }
-    let text = text_of(py, e);
-    let rule = "its `__dlpack__` exports it";
+    let got = format!("a tensor that its library does not export ({})", text_of(py, e));
+    let rule = "it is shared by its `__dlpack__`";
     let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
                   `x.detach().clone()`";
-    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), text, rule, remedy)).into()
+    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
 }
 
 /// Whether it is a tensor of PyTorch whose numbers are those in memory with the other sign, which its `__dlpack__` does not say.
@@ -126,28 +126,12 @@ fn of_capsule(capsule: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> O
             return Ok(StridedTensor::from_dlpack_unversioned(managed.cast::<DLManagedTensor>())?);
         }
     }
-    let name = match capsule.cast::<PyCapsule>() {
-        Ok(capsule) => capsule.name()?.map(|name| {
-            // SAFETY: the capsule is alive, and nobody changes its name while the interpreter's lock is held.
-            unsafe { name.as_cstr() }.to_string_lossy().into_owned()
-        }),
-        Err(_) => None,
-    };
-    let (got, remedy) = match name {
-        Some(name) if name.starts_with("used_") => (
-            "a DLPack capsule that was used".to_string(),
-            "pass the tensor itself, or export it again with `__dlpack__()`",
-        ),
-        Some(name) => (
-            format!("a capsule named `{}`", name.escape_debug()),
-            "pass what `__dlpack__` of a tensor returns",
-        ),
-        None => {
-            let kind = capsule.get_type().fully_qualified_name()?.to_string();
-            (format!("{kind} from `__dlpack__`"), "pass a tensor, or what `__dlpack__` of a tensor returns")
-        }
-    };
-    let rule = "it is a DLPack capsule that nobody has taken";
+    let was_used = capsule.cast::<PyCapsule>().is_ok_and(|capsule| {
+        [VERSIONED_USED, UNVERSIONED_USED].iter().any(|name| capsule.is_valid_checked(Some(name)))
+    });
+    let got = if was_used { "a DLPack capsule that was used" } else { "no DLPack capsule" };
+    let rule = "`__dlpack__` returns a capsule, which one library takes once";
+    let remedy = "pass the tensor itself, or a new capsule of its `__dlpack__`";
     Err(Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 

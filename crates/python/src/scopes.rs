@@ -15,20 +15,21 @@ use crate::number::Number;
 struct Guard(Mutex<Option<Scope>>);
 
 impl Guard {
-    fn enter(&self, py: Python<'_>, op: &'static str, open: impl FnOnce() -> Scope) -> PyResult<()> {
-        held(py, op, || {
-            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if place.is_some() {
-                return Err(Failure::Entered(op));
-            }
-            *place = Some(open());
-            Ok(())
-        })
+    fn enter(&self, py: Python<'_>, scope: &'static str, open: impl FnOnce() -> Scope) -> PyResult<()> {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if place.is_some() {
+            return Err(Failure::from(ScopeError::Open { scope }).raise(py));
+        }
+        *place = Some(open());
+        Ok(())
     }
 
     fn exit(&self, py: Python<'_>, op: &'static str) -> PyResult<Ledger> {
         let scope = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        held(py, op, || Ok(scope.ok_or(ScopeError::Closed { scope: op })?.close()?))
+        held(py, op, || match scope {
+            Some(mut scope) => Ok(scope.close()?),
+            None => Err(ScopeError::Closed { scope: op }.into()),
+        })
     }
 }
 
