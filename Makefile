@@ -18,6 +18,8 @@ endif
 PLAIN := --no-default-features --workspace --exclude blocktensor-onednn-sys
 FULL := --workspace $(FEATURES)
 CARGO := scripts/with-progress.sh cargo
+# Workspaces of their own.
+OTHERS := crates/python fuzz
 
 .PHONY: help demo test install wheel python python-torch deny soak sanitize valgrind miri fuzz bench doc fmt setup clean-cache
 
@@ -62,11 +64,14 @@ test:
 	@scripts/setup.sh $(SOURCE) lint test
 	cargo tree --locked --quiet --workspace >/dev/null
 	cargo fmt --all --check
+	for w in $(OTHERS); do cargo fmt --manifest-path $$w/Cargo.toml --check || exit; done
 	cargo clippy $(PLAIN) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(PLAIN) --no-deps
 	cargo test $(PLAIN)
 	ONEDNN_MAX_CPU_ISA=SSE41 cargo test $(PLAIN) --test main
 	$(CARGO) clippy $(FULL) --all-targets -- -D warnings
+	for w in $(OTHERS); do $(CARGO) clippy --locked --manifest-path $$w/Cargo.toml --no-default-features \
+		--features $(SOURCE) --all-targets -- -D warnings || exit; done
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(FULL) --no-deps
 	$(CARGO) test $(FULL)
 	BLOCKTENSOR_GUARD_PAGES=1 ONEDNN_MAX_CPU_ISA=AVX512_CORE $(CARGO) test $(FULL) --test main
@@ -124,6 +129,7 @@ doc: setup
 
 fmt:
 	cargo fmt --all
+	for w in $(OTHERS); do cargo fmt --manifest-path $$w/Cargo.toml || exit; done
 
 clean-cache:
 	cargo clean

@@ -82,11 +82,11 @@ const CALLS: &[[&str; 3]] = &[
     ["ReorderBudget", "bt_deny_reorders", "blocktensor.budget"],
     ["run_with_threads({}, ..)", "bt_run_with_threads({}, ...)", "threads={}"],
     ["blocktensor_onnx::from_path", "bt_model_load", "blocktensor.load_onnx"],
-    ["Plan::load", "bt_packed_file_read", "blocktensor.load_plan"],
-    ["Plan::load_or_replan", "", "blocktensor.load_plan"],
+    ["Plan::load", "bt_plan_load", "blocktensor.load_plan"],
+    ["Plan::load_or_replan", "bt_plan_load", "blocktensor.load_plan"],
     ["Plan::load_with_constants", "", "blocktensor.load_plan(..., keep_constants=True)"],
     ["PlanOptions::keep_constants", "", "Model.plan(keep_constants=True)"],
-    ["Plan::save", "", "Plan.save"],
+    ["Plan::save", "bt_plan_save", "Plan.save"],
     ["Plan::run_timed", "", "Plan.run_timed"],
 ];
 

@@ -236,7 +236,7 @@ pub enum Error {
     #[error("{0}")]
     CorruptFile(Box<Complaint>),
     /// Memory could not be allocated.
-    #[error("out of memory: {} for `{call}`; use smaller tensors, or drop some", amount(*bytes))]
+    #[error("out of memory: {} for `{call}`; free some (drop tensors, plans or models), or let this process have more", amount(*bytes))]
     OutOfMemory {
         /// **Bytes** requested; 0 if the engine does not say.
         bytes: usize,
@@ -402,5 +402,11 @@ mod tests {
         assert_eq!((e.op(), e.remedy()), (Some("conv2d"), "pass 4"));
         let e = Complaint::new("a\nb".to_string(), "c\0d".to_string(), "1", "2", "3").to_string();
         assert_eq!(e, "op `a\\nb`: argument `c\\0d`: got 1, but 2; 3");
+        // What has no memory may be a list of a model as well as a tensor.
+        let e = Error::OutOfMemory { bytes: 3 << 30, call: "the nodes of a model" }.to_string();
+        assert!(
+            e.ends_with("; free some (drop tensors, plans or models), or let this process have more"),
+            "{e}"
+        );
     }
 }

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 // The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-#define BT_ABI_VERSION 3
+#define BT_ABI_VERSION 4
 
 // The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 #define BT_ABI_OLDEST 1
@@ -482,6 +482,10 @@ typedef struct bt_api {
   bt_status (*allow_fallback)(const char *name, bt_fallback_note tell, void *context, bt_handle *out);
   // `bt_layout_name`.
   bt_status (*layout_name)(bt_handle t, char *text, size_t room, size_t *needed);
+  // `bt_plan_save`.
+  bt_status (*plan_save)(bt_handle plan, const char *path, bool keep_plain);
+  // `bt_plan_load`.
+  bt_status (*plan_load)(const char *path, bool replan, bt_handle *out);
 } bt_api;
 
 #ifdef __cplusplus
@@ -808,8 +812,9 @@ bt_status bt_packed_writer_new(bool keep_plain,
 // `name` is a string.
 bt_status bt_packed_writer_add(bt_handle writer, const char *name, bt_handle packed);
 
-// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. Of a symbolic link, the target is
-// replaced; a pipe or a device is written directly. The writer may write again.
+// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. A file of packed weights and an empty
+// one are replaced, others are an error. Of a symbolic link, the target is replaced; a pipe or a device is written directly. The
+// writer may write again.
 //
 // # Safety
 // `path` is a string.
@@ -1079,7 +1084,7 @@ bt_status bt_model_run(bt_handle model,
                        size_t *count);
 
 // Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
-// The plan no longer needs the model. It is for this process's number of threads.
+// The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 //
 // `layout` is `nchw`, `nhwc` or `blocked`; null is `blocked`, or `nchw` in a library without oneDNN. `sizes` has a number for
 // each size that the model leaves open. `outputs` names the values that become the plan's outputs, in this order; any value
@@ -1098,6 +1103,28 @@ bt_status bt_plan_new(bt_handle model,
                       const char *const *outputs,
                       size_t output_count,
                       bt_handle *out);
+
+// Writes a plan and its packed weights into a file, for `bt_plan_load`, `blocktensor run` and Python. With `keep_plain` the
+// plain weights are in it too, about twice as large: `bt_plan_load` can then plan again on another machine. Afterwards the file is
+// complete; on an error a file that was there is unchanged. A file of another kind is not replaced.
+//
+// # Safety
+// `path` is a string.
+bt_status bt_plan_save(bt_handle plan,
+                       const char *path,
+                       bool keep_plain);
+
+// Reads a plan that `bt_plan_save`, `blocktensor pack` or Python's `Plan.save` wrote. A run gives the same bits. The file is read
+// into memory, and not used after the call.
+//
+// Weights that were packed for another machine or number of threads are an error, `BT_PACK_MISMATCH`. If `replan`, the plan is
+// made again instead, from the plain weights of a file that keeps them.
+//
+// # Safety
+// `path` is a string, `out` may be written.
+bt_status bt_plan_load(const char *path,
+                       bool replan,
+                       bt_handle *out);
 
 // Writes what a run of a plan takes, in this order, to the first `room` elements of `values`, and the number of all inputs to
 // `count`. With no room it only counts.

@@ -522,7 +522,7 @@ class Model : public Object {
   }
 };
 
-// A plan of a model: bt_plan_new.
+// A plan of a model: bt_plan_new, or bt_plan_load.
 class Plan : public Object {
  public:
   using Object::Object;
@@ -535,6 +535,12 @@ class Plan : public Object {
           for (const auto &[name, size] : sizes) list.push_back(bt_named_size{name.c_str(), size});
           return bt_plan_new(model.handle(), layout, list.data(), list.size(), outputs.data(), outputs.size(), out);
         })) {}
+  static Plan load(const std::string &path, bool replan = false) {
+    return Plan(adopt, detail::made([&](bt_handle *out) { return bt_plan_load(path.c_str(), replan, out); }));
+  }
+  void save(const std::string &path, bool keep_plain = false) const {
+    check(bt_plan_save(handle(), path.c_str(), keep_plain));
+  }
   std::vector<Tensor> run(const std::vector<const Tensor *> &inputs) const {
     const auto list = detail::handles(inputs);
     return detail::results<Tensor>([&](bt_handle *outs, size_t room, size_t *count) {

@@ -358,4 +358,8 @@ pub struct bt_api {
     /// `bt_layout_name`.
     pub layout_name:
         unsafe extern "C" fn(t: bt_handle, text: *mut c_char, room: usize, needed: *mut usize) -> bt_status,
+    /// `bt_plan_save`.
+    pub plan_save: unsafe extern "C" fn(plan: bt_handle, path: *const c_char, keep_plain: bool) -> bt_status,
+    /// `bt_plan_load`.
+    pub plan_load: unsafe extern "C" fn(path: *const c_char, replan: bool, out: *mut bt_handle) -> bt_status,
 }

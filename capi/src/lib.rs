@@ -52,7 +52,10 @@ pub use packed_file::{
     bt_packed_file_get, bt_packed_file_map, bt_packed_file_read, bt_packed_writer_add, bt_packed_writer_new,
     bt_packed_writer_save,
 };
-pub use plan::{bt_named_size, bt_plan_inputs, bt_plan_new, bt_plan_outputs, bt_plan_run, bt_plan_text};
+pub use plan::{
+    bt_named_size, bt_plan_inputs, bt_plan_load, bt_plan_new, bt_plan_outputs, bt_plan_run, bt_plan_save,
+    bt_plan_text,
+};
 pub use reorder::{bt_reorder_into, bt_to_blocked, bt_to_strided};
 pub use scopes::{bt_body, bt_deny_reorders, bt_record, bt_run, bt_run_with_threads, bt_thread_count};
 pub use status::{bt_code, bt_last_error_code, bt_last_error_message, bt_status};

@@ -104,8 +104,9 @@ pub unsafe extern "C" fn bt_packed_writer_add(
     })
 }
 
-/// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. Of a symbolic link, the target is
-/// replaced; a pipe or a device is written directly. The writer may write again.
+/// Writes the file. Afterwards it is complete; on an error a file that was there is unchanged. A file of packed weights and an empty
+/// one are replaced, others are an error. Of a symbolic link, the target is replaced; a pipe or a device is written directly. The
+/// writer may write again.
 ///
 /// # Safety
 /// `path` is a string.

@@ -3,8 +3,8 @@
 use std::ffi::c_char;
 use std::fmt;
 
-use blocktensor::{Complaint, Error, Result, StridedTensor};
-use blocktensor_graph::{Layouts, Plan, PlanOptions, Sizes};
+use blocktensor::{Complaint, Error, PackedFile, Result, StridedTensor};
+use blocktensor_graph::{Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
 use crate::model::with_model;
@@ -17,6 +17,14 @@ pub(crate) struct Planned {
     plan: Plan,
     inputs: Vec<Port>,
     outputs: Vec<Port>,
+}
+
+impl Planned {
+    fn object(plan: Plan) -> Object {
+        let inputs = plan.inputs().map(Port::of_plan).collect();
+        let outputs = plan.outputs().map(Port::of_plan).collect();
+        Object::Plan(Box::new(Planned { plan, inputs, outputs }))
+    }
 }
 
 impl fmt::Display for Planned {
@@ -87,7 +95,7 @@ fn with_plan<R>(
 }
 
 /// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
-/// The plan no longer needs the model. It is for this process's number of threads.
+/// The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 ///
 /// `layout` is `nchw`, `nhwc` or `blocked`; null is `blocked`, or `nchw` in a library without oneDNN. `sizes` has a number for
 /// each size that the model leaves open. `outputs` names the values that become the plan's outputs, in this order; any value
@@ -127,9 +135,59 @@ pub unsafe extern "C" fn bt_plan_new(
             true => Ok(model.graph().plan(&options)?),
             false => Ok(model.graph().with_outputs(&outputs)?.plan(&options)?),
         })?;
-        let inputs = plan.inputs().map(Port::of_plan).collect();
-        let outputs = plan.outputs().map(Port::of_plan).collect();
-        out.write(give(Object::Plan(Box::new(Planned { plan, inputs, outputs }))));
+        out.write(give(Planned::object(plan)));
+        Ok(())
+    })
+}
+
+/// Writes a plan and its packed weights into a file, for `bt_plan_load`, `blocktensor run` and Python. With `keep_plain` the
+/// plain weights are in it too, about twice as large: `bt_plan_load` can then plan again on another machine. Afterwards the file is
+/// complete; on an error a file that was there is unchanged. A file of another kind is not replaced.
+///
+/// # Safety
+/// `path` is a string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_save(plan: bt_handle, path: *const c_char, keep_plain: bool) -> bt_status {
+    let op = "bt_plan_save";
+    guard_model(op, || {
+        // SAFETY: the caller's promise.
+        let path = unsafe { string(op, "path", path)? };
+        with_plan(op, plan, |plan| Ok(plan.plan.save(path, keep_plain)?))
+    })
+}
+
+/// Reads a plan that `bt_plan_save`, `blocktensor pack` or Python's `Plan.save` wrote. A run gives the same bits. The file is read
+/// into memory, and not used after the call.
+///
+/// Weights that were packed for another machine or number of threads are an error, `BT_PACK_MISMATCH`. If `replan`, the plan is
+/// made again instead, from the plain weights of a file that keeps them.
+///
+/// # Safety
+/// `path` is a string, `out` may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_load(path: *const c_char, replan: bool, out: *mut bt_handle) -> bt_status {
+    let op = "bt_plan_load";
+    guard_model(op, || {
+        // SAFETY: the caller's promises.
+        let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
+        let loaded = || -> Result<Plan, Failure> {
+            Ok(match replan {
+                true => Plan::load_or_replan(&PackedFile::read_or_repack(path)?, &Profiles::Kept)?,
+                false => Plan::load(&PackedFile::read(path)?)?,
+            })
+        };
+        let plan = loaded().map_err(|e| {
+            // Errors of the file's parts are about the file.
+            let words = [
+                ("argument `name`", "argument `path`"),
+                ("argument `file`", "argument `path`"),
+                ("`PackedFile::read_or_repack`", "`replan of bt_plan_load`"),
+                ("`PackedWriter::keep_plain`", "`keep_plain of bt_plan_save`"),
+            ];
+            let text = words.iter().fold(e.text, |text, (rust, c)| text.replace(rust, c));
+            Failure { text, ..e }
+        })?;
+        out.write(give(Planned::object(plan)));
         Ok(())
     })
 }

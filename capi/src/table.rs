@@ -25,7 +25,7 @@ use crate::tensor::*;
 use crate::text::*;
 
 /// The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-pub const BT_ABI_VERSION: u32 = 3;
+pub const BT_ABI_VERSION: u32 = 4;
 
 /// The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 pub const BT_ABI_OLDEST: u32 = 1;
@@ -142,6 +142,8 @@ static API: bt_api = bt_api {
     keep: bt_keep,
     allow_fallback: bt_allow_fallback,
     layout_name: bt_layout_name,
+    plan_save: bt_plan_save,
+    plan_load: bt_plan_load,
 };
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an

@@ -8,17 +8,9 @@ use blocktensor_c::*;
 mod support;
 
 use support::calls::{cast, open};
-use support::{Outcome, array, described, from_data, infos, load, outcome, plan, run, stored, take, tensor};
-
-#[track_caller]
-fn refused<T: std::fmt::Debug>(got: Outcome<T>, code: bt_code, parts: &[&str]) -> String {
-    let (status, said) = got.unwrap_err();
-    assert_eq!(status, code as i32, "{said}");
-    for part in parts {
-        assert!(said.contains(part), "{part}: {said}");
-    }
-    said
-}
+use support::{
+    array, described, from_data, infos, load, load_plan, outcome, plan, refused, run, stored, take, tensor,
+};
 
 #[test]
 fn files_that_are_no_models_are_errors() {
@@ -56,7 +48,16 @@ fn a_plan_and_a_model_are_told_apart() {
     graph.plan(&options).unwrap().save(&path, false).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     for got in [load(&path), from_data(&bytes)] {
-        let said = refused(got, BT_CORRUPT_FILE, &["a plan", "`bt_packed_file_read`"]);
+        let said = refused(got, BT_CORRUPT_FILE, &["a plan", "`bt_plan_load`"]);
+        assert!(!said.contains("::"), "{said}");
+    }
+    assert_eq!(bt_free(load_plan(&path, false).unwrap()), 0);
+    for replan in [false, true] {
+        let said = refused(
+            load_plan(&stored("resnet.onnx"), replan),
+            BT_CORRUPT_FILE,
+            &["an ONNX model", "`bt_model_load`"],
+        );
         assert!(!said.contains("::"), "{said}");
     }
     let of = |model| refused(model, BT_CORRUPT_FILE, &["an ONNX model", "`bt_model_load`"]);
@@ -200,6 +201,11 @@ fn null_pointers_bad_text_and_wrong_handles_are_errors() {
         assert_eq!(bt_plan_new(model, null(), null(), 0, bad.as_ptr(), 1, &mut out), argument);
         assert_eq!(bt_plan_new(model, c"\xff".as_ptr(), null(), 0, null(), 0, &mut out), argument);
         assert_eq!(bt_plan_new(model, null(), null(), 0, null(), 0, null_mut()), null_code);
+        assert_eq!(bt_plan_save(made, null(), false), null_code);
+        assert_eq!(bt_plan_save(made, bad[0], false), argument);
+        assert_eq!(bt_plan_load(null(), false, &mut out), null_code);
+        assert_eq!(bt_plan_load(bad[0], false, &mut out), argument);
+        assert_eq!(bt_plan_load(c"none".as_ptr(), false, null_mut()), null_code);
         assert_eq!(bt_plan_run(made, null(), 1, &mut out, 1, null_mut()), null_code);
         assert_eq!(bt_plan_run(made, &x, 1, null_mut(), 1, null_mut()), null_code);
         assert_eq!(bt_model_run(model, null(), 1, &mut out, 1, null_mut()), null_code);

@@ -7,7 +7,8 @@ use blocktensor_c::*;
 mod support;
 
 use support::{
-    array, described, distance, from_data, infos, load, outcome, plan, run, stored, take, tensor, text,
+    array, described, distance, from_data, infos, load, load_plan, outcome, plan, refused, run, save_plan,
+    stored, take, tensor, text,
 };
 
 const NAMES: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
@@ -68,6 +69,58 @@ fn models_and_plans_tell_what_they_take_and_give() {
     assert_eq!(said, described(bt_describe, three).unwrap());
     assert!(said.contains(": conv2d + relu (image) -> ") && said.contains("\narena: "), "{said}");
     assert_eq!(bt_free(three), 0);
+}
+
+#[test]
+fn plans_are_written_and_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.plan");
+    let model = load(&stored("resnet.onnx")).unwrap();
+    let (dims, image) = array("resnet.image.npy");
+    let x = tensor(&dims, &image);
+    let made = plan(model, None, &[("batch", 2)], &[]).unwrap();
+    let want = take(run(bt_plan_run, made, &[x]).unwrap()[0], 20);
+    for keep_plain in [false, true] {
+        // The second time, a plan is there already.
+        assert_eq!(save_plan(made, &path, keep_plain), Ok(()));
+        let read = load_plan(&path, false).unwrap();
+        assert_eq!(infos(bt_plan_inputs, read), infos(bt_plan_inputs, made));
+        assert_eq!(infos(bt_plan_outputs, read), infos(bt_plan_outputs, made));
+        assert_eq!(described(bt_plan_text, read), described(bt_plan_text, made));
+        assert_eq!(take(run(bt_plan_run, read, &[x]).unwrap()[0], 20), want);
+        // On other threads than it was packed for, and the remedies.
+        let threads = blocktensor::current_threads() + 1;
+        let elsewhere = |replan| {
+            let load = || Ok::<_, blocktensor::Error>(load_plan(&path, replan));
+            blocktensor::run_with_threads(threads, load).unwrap()
+        };
+        let said = refused(
+            elsewhere(false),
+            bt_code::BT_PACK_MISMATCH,
+            &["`bt_plan_load`: argument `path`", "threads"],
+        );
+        assert!(!said.contains("::") && said.contains("`replan of bt_plan_load`") == keep_plain, "{said}");
+        match keep_plain {
+            true => assert_eq!(bt_free(elsewhere(true).unwrap()), 0),
+            false => drop(refused(
+                elsewhere(true),
+                bt_code::BT_PACK_MISMATCH,
+                &["`bt_plan_load`: argument `path`", "keep_plain"],
+            )),
+        }
+        assert_eq!(bt_free(read), 0);
+    }
+    // What is there and no plan stays.
+    let weights = folder.path().join("weights");
+    std::fs::write(&weights, "weights of someone").unwrap();
+    let said =
+        refused(save_plan(made, &weights, false), bt_code::BT_FILE_ACCESS, &["bt_plan_save", "it exists"]);
+    assert!(!said.contains("::"), "{said}");
+    assert_eq!(std::fs::read(&weights).unwrap(), b"weights of someone");
+    refused(save_plan(x, &path, false), bt_code::BT_INVALID_HANDLE, &["bt_plan_save", "`plan`"]);
+    for handle in [model, made, x] {
+        assert_eq!(bt_free(handle), 0);
+    }
 }
 
 #[test]

@@ -225,10 +225,15 @@ fn folder() -> tempfile::TempDir {
 fn packed_files_replace_the_target_of_a_link_and_are_written_to_devices() {
     let folder = folder();
     let (target, link) = (folder.path().join("target"), folder.path().join("link"));
-    std::fs::write(&target, "old").unwrap();
+    std::fs::write(&target, "weights of someone").unwrap();
     std::os::unix::fs::symlink("target", &link).unwrap();
     let (writer, fc) = (writer(false), pack_linear(random(&[10, 16], 6), 0, 2).unwrap());
     add(writer, c"fc", fc).unwrap();
+    let other = save(writer, &link);
+    refused(other, bt_code::BT_FILE_ACCESS, &["it exists, and is not a file of packed weights", "remove it"]);
+    assert_eq!(std::fs::read(&target).unwrap(), b"weights of someone");
+    std::fs::write(&target, "").unwrap();
+    save(writer, &link).unwrap();
     save(writer, &link).unwrap();
     assert!(link.is_symlink());
     open(bt_packed_file_read, &target, false).unwrap();

@@ -180,7 +180,7 @@ static void scopes() {
   EXPECT(throws(BT_UNSUPPORTED_OP, "cumsum", [&] { bt::call("cumsum", sums); }));
 }
 
-static void files(const std::string &dict, const std::string &path, const std::string &image) {
+static void files(const std::string &folder, const std::string &dict, const std::string &path, const std::string &image) {
   for (const bool mapped : {false, true}) {
     const auto weights = mapped ? bt::StateDict::map(dict) : bt::StateDict::load(dict);
     const auto names = weights.names();
@@ -201,6 +201,8 @@ static void files(const std::string &dict, const std::string &path, const std::s
   if (input.dim_names[0]) sizes.emplace_back(input.dim_names[0], batch);
   const bt::Plan plan(model, sizes);
   EXPECT(near(plan.run({&x}).at(0), model.run({&x}).at(0)));
+  plan.save(folder + "/cpp.plan");
+  EXPECT(bt::Plan::load(folder + "/cpp.plan").run({&x}).at(0).read() == plan.run({&x}).at(0).read());
   EXPECT(throws(BT_CORRUPT_FILE, "", [] { bt::Model::from_data("no model", 8); }));
 }
 
@@ -211,7 +213,7 @@ int main(int argc, char **argv) {
   ops();
   packed(argv[1]);
   scopes();
-  files(argv[2], argv[3], argv[4]);
+  files(argv[1], argv[2], argv[3], argv[4]);
   std::printf("failures: %d, live handles: %zu\n", failures, bt_live_handles());
   return failures != 0 || bt_live_handles() != 0;
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use safetensors::tensor::{Dtype, TensorInfo};
 use serde_json::json;
 
-use super::header::{Header, MAX_HEADER, fill};
+use super::header::{Header, MAX_HEADER, START, fill, header_length};
 use super::{access, irregular, shown, whole};
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Complaint, Error, Result, fail};
@@ -93,7 +93,7 @@ pub(super) struct NewTensor<'a> {
 }
 
 /// The arrangement of tensors in a new file.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum FileKind {
     /// As other tools write them: tensors with wide elements first, so that the offset of each is a multiple of its element's
     /// size.
@@ -102,7 +102,41 @@ pub(super) enum FileKind {
     Checked,
 }
 
-/// Writes a file: whole, or on an error not at all.
+/// What the metadata of a packed file has, as [`write()`] writes it.
+const PACKED: &[u8] = br#""format":"blocktensor-packed""#;
+
+impl FileKind {
+    /// What begins like a safetensors file, or `None`. Nothing is parsed: a damaged file is still one of its kind.
+    pub fn of(content: &mut dyn Read) -> std::io::Result<Option<FileKind>> {
+        let mut start = Vec::with_capacity(START);
+        content.take(START as u64).read_to_end(&mut start)?;
+        let Some(length) = header_length(&start) else { return Ok(None) };
+        let mut header = content.take(length as u64);
+        let (mut piece, mut seen) = (vec![0; 32 << 10], Vec::new());
+        loop {
+            let read = header.read(&mut piece)?;
+            seen.extend_from_slice(&piece[..read]);
+            if seen.windows(PACKED.len()).any(|part| part == PACKED) {
+                return Ok(Some(FileKind::Checked));
+            }
+            if read == 0 {
+                return Ok(Some(FileKind::Plain));
+            }
+            // The entry may lie across two pieces.
+            seen.drain(..seen.len().saturating_sub(PACKED.len()));
+        }
+    }
+
+    /// The kind, for errors.
+    fn name(self) -> &'static str {
+        match self {
+            FileKind::Plain => "a safetensors file of plain tensors",
+            FileKind::Checked => "a file of packed weights",
+        }
+    }
+}
+
+/// Writes a file: whole, or on an error not at all. Replaces only a file of the same kind.
 pub(super) fn write(
     op: &'static str,
     path: &Path,
@@ -175,7 +209,7 @@ pub(super) fn write(
     // The format allows spaces at the header's end: they align the first tensor.
     header.resize((8 + header.len()).next_multiple_of(ALIGN) - 8, b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
-    replace(op, path, |file| {
+    replace(op, path, kind, |file| {
         sums.push(checksum(&header));
         file.write_all(&header)?;
         for (i, gap) in gaps.iter().enumerate() {
@@ -251,16 +285,23 @@ impl Container {
     }
 }
 
-/// Writes a file ([`whole::write()`]).
+/// Writes a file ([`whole::write()`]), unless it would replace one of another kind.
 fn replace(
     op: &'static str,
     path: &Path,
+    kind: FileKind,
     content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<()> {
-    whole::write(path, content).map_err(|e| match e.kind() {
-        ErrorKind::IsADirectory => irregular(op, path, "it is replaced by a new file"),
-        ErrorKind::NotFound if !path.is_symlink() => {
-            let got = format!("`{}`: its folder is not there", path.display());
+    let free = whole::check_kind(path, |content| Ok(FileKind::of(content)? == Some(kind)));
+    free.and_then(|()| whole::write(path, content)).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => {
+            let rule = format!("it exists, and is not {}", kind.name());
+            let remedy = "remove it, or pass another path";
+            Error::FileAccess(Complaint::new(op, "path", format!("`{}`", path.display()), rule, remedy))
+        }
+        ErrorKind::IsADirectory => irregular(op, path, "a file is written there"),
+        ErrorKind::NotFound if !whole::folder_of(path).exists() => {
+            let got = format!("`{}`, whose folder does not exist", path.display());
             let rule = "a file can only be written into an existing folder";
             Error::FileAccess(Complaint::new(op, "path", got, rule, "create the folder first"))
         }

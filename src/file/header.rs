@@ -18,9 +18,18 @@ pub(super) const MAX_HEADER: usize = 100_000_000;
 /// The size of the header's length field, in **bytes**.
 const LENGTH: usize = size_of::<u64>();
 
+/// How many bytes tell a safetensors file from a model: the length of its header, and the brace that begins it.
+pub(super) const START: usize = 9;
+
 const CALL: &str = "header of a safetensors file";
 /// Memory in **bytes** that a byte of JSON takes at most while it is parsed.
 const PARSED: usize = 32;
+
+/// The length of the header, of bytes that begin as safetensors files do.
+pub(super) fn header_length(bytes: &[u8]) -> Option<usize> {
+    let (length, [b'{', ..]) = bytes.split_first_chunk()? else { return None };
+    usize::try_from(u64::from_le_bytes(*length)).ok().filter(|&length| length <= MAX_HEADER)
+}
 
 /// A valid header: its tensors follow each other without gap or overlap, and fill the file.
 #[derive(Debug)]

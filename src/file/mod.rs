@@ -32,14 +32,15 @@ fn access(op: &'static str, path: &Path, what: &str, why: &std::io::Error) -> Er
     let remedy = match why.kind() {
         std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
+        std::io::ErrorKind::InvalidInput => "pass the path of a file",
         std::io::ErrorKind::TimedOut => "start the process that reads the pipe first",
         std::io::ErrorKind::StorageFull | std::io::ErrorKind::FileTooLarge => {
             "make room, or pass a path on another disk"
         }
         _ => "check the path and the disk",
     };
-    let got = format!("`{}`: {why}", path.display());
-    Error::FileAccess(Complaint::new(op, "path", got, format!("it could not be {what}"), remedy))
+    let (got, rule) = (format!("`{}`", path.display()), format!("it could not be {what}: {why}"));
+    Error::FileAccess(Complaint::new(op, "path", got, rule, remedy))
 }
 
 /// The error for a path to a folder, a device or a pipe.
@@ -74,6 +75,8 @@ mod tests {
             access("StateDict::map", Path::new("none"), "mapped", &std::io::Error::from_raw_os_error(code))
         };
         assert!(matches!(of(libc::ENOMEM), Error::OutOfMemory { call: "StateDict::map", .. }));
+        let text = of(libc::EIO).to_string();
+        assert!(text.contains("got `none`, but it could not be mapped: Input/output error"), "{text}");
         for (code, remedy) in
             [(libc::EFBIG, "make room"), (libc::ENOSPC, "make room"), (libc::EIO, "the disk")]
         {

@@ -14,7 +14,7 @@ pub use kind::PackedKind;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use safetensors::tensor::Dtype;
 
 use self::entry::Entry;
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
-use super::header::MAX_HEADER;
+use super::header::{START, header_length};
 use super::tensors::{file_dtype, row_major};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
@@ -38,8 +38,6 @@ use crate::tensor::strided::StridedTensor;
 /// The metadata's key for the kind of file, and its key for the version of the format that this module defines.
 const FORMAT: (&str, &str) = ("format", "blocktensor-packed");
 const VERSION: (&str, &str) = ("format_version", "3");
-/// How many bytes tell a safetensors file from a model: the length of its header, and the brace that begins it.
-const START: usize = 9;
 /// The prefix of the metadata's entries for packed ops.
 const ENTRY: &str = "packed:";
 /// The same for texts that a program adds.
@@ -144,10 +142,10 @@ impl<'a> PackedWriter<'a> {
     }
 
     /// Writes the file. Afterwards it is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write())
-    /// says more.
+    /// says more. A file that is there is replaced only if it is empty or one of packed weights.
     ///
     /// # Errors
-    /// `FileAccess`, `OutOfMemory`.
+    /// `FileAccess`, also for a file of another kind; `OutOfMemory`.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let op = "PackedWriter::save";
         let mut metadata: BTreeMap<String, String> =
@@ -183,6 +181,14 @@ impl<'a> PackedWriter<'a> {
             parts.push(NewTensor { name, dtype, shape, bytes: row_major(tensor)? });
         }
         write(op, path.as_ref(), &metadata, parts, FileKind::Checked)
+    }
+}
+
+/// The remedy for weights that do not fit here.
+fn repacking(keeps_plain: bool) -> &'static str {
+    match keeps_plain {
+        true => "pack the plain weights here, or open the file with `PackedFile::read_or_repack`",
+        false => "pack the plain weights here: the file keeps none (`PackedWriter::keep_plain`)",
     }
 }
 
@@ -277,13 +283,14 @@ impl PackedFile {
                 "pack the plain weights again with this build"
             );
         }
+        let keeps_plain = container.parts.iter().any(|part| part.name.ends_with(".plain"));
         let misfit = machine().into_iter().find(|(key, here)| said(key) != *here).map(|(key, here)| {
             Complaint::new(
                 op,
                 "path",
                 got(format!("packed with {key} {}", shown(&said(key)))),
                 format!("here {key} is {here}"),
-                "pack the plain weights here, or open it with `PackedFile::read_or_repack`",
+                repacking(keeps_plain),
             )
         });
         let block = said("block").parse().unwrap_or(0);
@@ -316,10 +323,15 @@ impl PackedFile {
 
     /// Whether these are the first bytes of a file as [`is_at`](Self::is_at) asks for: the length of a header, and JSON.
     pub fn begins(bytes: &[u8]) -> bool {
-        match bytes.split_first_chunk() {
-            Some((length, [b'{', ..])) => u64::from_le_bytes(*length) <= MAX_HEADER as u64,
-            _ => false,
-        }
+        header_length(bytes).is_some()
+    }
+
+    /// Whether the content is that of a packed file, whole or damaged: [`PackedWriter::save`] replaces no other files.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn recognises(content: &mut dyn Read) -> std::io::Result<bool> {
+        Ok(FileKind::of(content)? == Some(FileKind::Checked))
     }
 
     /// A remedy for weights that were packed for another number of threads: first what needs no plain weights, if this process
@@ -395,7 +407,7 @@ impl Loaded<'_> {
 
     /// Why these weights cannot be used: wrong kind, number of threads, or layout of the engine's choice.
     pub(crate) fn misfit(&self, packed: String, here: String) -> Box<Complaint> {
-        let remedy = "pack the plain weights here, or open the file with `PackedFile::read_or_repack`";
+        let remedy = repacking(self.part("plain").is_some());
         let got = format!("{}: {}", self.place(), cut(&packed, 100));
         Complaint::new(Self::OP, "name", got, here, remedy)
     }

@@ -204,9 +204,10 @@ impl StateDict {
     /// tensors are channels-last (`memory_format:NAME`), and [`read`](Self::read) restores that format; other orders of
     /// strides are not kept. Metadata, and tensors of types that have no kernel here (int64, bool), are written unchanged.
     /// Afterwards the file is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write()) says more.
+    /// A file that is there is replaced only if it is empty or a safetensors file, and not one of packed weights.
     ///
     /// # Errors
-    /// `FileAccess`, `OutOfMemory`; `InvalidArgument` for a tensor called `__metadata__`, or names too long for a header.
+    /// `FileAccess`, also for a file of another kind; `OutOfMemory`; `InvalidArgument` for a tensor called `__metadata__`, or names too long for a header.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let op = "StateDict::save";
         let mut metadata = self.metadata.clone();
@@ -233,6 +234,15 @@ impl StateDict {
             parts.push(part);
         }
         write(op, path.as_ref(), &metadata, parts, FileKind::Plain)
+    }
+
+    /// Whether the content is that of a safetensors file, whole or damaged, which is none of packed weights: [`save`](Self::save)
+    /// replaces no other files.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn recognises(content: &mut dyn std::io::Read) -> std::io::Result<bool> {
+        Ok(FileKind::of(content)? == Some(FileKind::Plain))
     }
 
     /// The names of all tensors, sorted, including those of types that have no kernel here.

@@ -7,7 +7,7 @@
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -62,6 +62,42 @@ pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
+/// Refuses a path where [`write()`] would replace a regular file of another kind, which may be a model's weights. `writes` is given
+/// the content of the file there, and says whether the caller writes such files. An empty file is of every kind; pipes and devices
+/// are not looked at.
+///
+/// ```
+/// # let dir = std::env::temp_dir().join(format!("blocktensor-doc-kind-{}", std::process::id()));
+/// # std::fs::create_dir_all(&dir)?;
+/// # let path = dir.join("plan.svg");
+/// use std::io::Read as _;
+/// std::fs::write(&path, "weights")?;
+/// let refused = blocktensor::files::check_kind(&path, |content| {
+///     let mut begin = [0; 4];
+///     Ok(content.read(&mut begin)? == 4 && &begin == b"<svg")
+/// });
+/// assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+/// # std::fs::remove_dir_all(&dir)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// `AlreadyExists` for a file of another kind; the system's for a file that cannot be read; as [`write()`].
+pub fn check_kind(
+    path: impl AsRef<Path>,
+    writes: impl FnOnce(&mut dyn Read) -> io::Result<bool>,
+) -> io::Result<()> {
+    let Target::Name(path) = Target::of(path.as_ref())? else { return Ok(()) };
+    let mut file = match File::open(&path) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    if file.metadata()?.len() == 0 || writes(&mut file)? {
+        return Ok(());
+    }
+    Err(io::Error::new(ErrorKind::AlreadyExists, "it exists, and is a file of another kind"))
+}
+
 /// What is at a path that a user names.
 enum Target {
     /// A device, or one of the process's own streams.
@@ -93,10 +129,19 @@ impl Target {
             Err(e) if is_link => {
                 return Err(io::Error::new(e.kind(), "it is a symbolic link to a file that does not exist"));
             }
+            Err(_) if is_descriptor(path) => {
+                return Err(io::Error::new(ErrorKind::InvalidInput, "no open file has this descriptor"));
+            }
             Err(_) => {}
         }
         Ok(Target::Name(if is_link { std::fs::canonicalize(path)? } else { path.to_path_buf() }))
     }
+}
+
+/// Whether the path names a descriptor of a process, such as `/dev/fd/3`: no file can be made there.
+fn is_descriptor(path: &Path) -> bool {
+    let folder = folder_of(path).canonicalize().unwrap_or_default();
+    folder.starts_with("/proc") && folder.ends_with("fd")
 }
 
 /// The standard output or standard error, if it is this file.
@@ -162,7 +207,7 @@ pub fn replace(
 }
 
 /// The folder of a file.
-fn folder_of(path: &Path) -> &Path {
+pub(super) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

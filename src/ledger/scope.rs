@@ -214,6 +214,12 @@ pub enum ScopeError {
         /// The scope inside it.
         inner: &'static str,
     },
+    /// A guard that opens a scope, such as that of a `with` in Python, was entered while its scope is open.
+    #[error("`{scope}`: the scope is open already; make a new one for each block")]
+    Open {
+        /// The scope.
+        scope: &'static str,
+    },
     /// It is not open any more: it was closed, or the closure around it has ended.
     #[error(
         "`{scope}`: the scope is not open any more; close each scope once, inside of the scopes around it"

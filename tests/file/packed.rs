@@ -7,7 +7,7 @@ use blocktensor::ops::{BatchNorm, Conv, ConvTranspose, Fusion};
 use blocktensor::{
     BlockedTensor, Error, Layout, MemoryFormat, Operand, Packable, PackedConv, PackedConv2d,
     PackedConvTranspose, PackedFile, PackedKind, PackedLinear, PackedStem, PackedWriter, Result, Source,
-    StridedTensor,
+    StateDict, StridedTensor,
 };
 
 use super::{Folder, header};
@@ -224,7 +224,9 @@ fn packed_file_for_another_number_of_threads_is_refused_or_packed_again() {
             };
             let e = e.unwrap_err();
             assert!(matches!(e, Error::PackMismatch(_)), "{e}");
-            assert!(e.to_string().contains(text) && e.to_string().contains("read_or_repack"), "{e}");
+            // A remedy that would fail is not offered.
+            assert!(e.to_string().contains(text) && !e.to_string().contains("repack"), "{e}");
+            assert!(e.to_string().contains("the file keeps none (`PackedWriter::keep_plain`)"), "{e}");
             assert!(e.to_string().contains("; load and run it with `run_with_threads(2, ..)`, or "), "{e}");
             let loaded = blocktensor::run_with_threads(2, || match name {
                 "conv" => file.get::<PackedConv2d>(name).map(|_| ()),
@@ -239,6 +241,8 @@ fn packed_file_for_another_number_of_threads_is_refused_or_packed_again() {
     });
     let path = pool(2).install(|| small_file(&folder, true));
     pool(3).install(|| {
+        let e = PackedFile::read(&path).unwrap().get::<PackedConv2d>("conv").map(|_| ()).unwrap_err();
+        assert!(e.to_string().ends_with("open the file with `PackedFile::read_or_repack`"), "{e}");
         let file = PackedFile::read_or_repack(&path).unwrap();
         let (conv, book) = ledger::record(|| file.get::<PackedConv2d>("conv").unwrap());
         assert!(book.reorders.iter().all(|r| r.cause == ledger::Cause::Packing), "{book}");
@@ -356,6 +360,45 @@ fn writing_a_packed_file_replaces_it_whole_and_keeps_mappings_alive() {
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         PackedFile::read(&path).unwrap();
     }
+}
+
+/// A file that is there may be the only copy of someone's weights.
+#[test]
+fn only_files_of_the_same_kind_are_replaced() {
+    let folder = Folder::new("kinds");
+    let packed = small_file(&folder, true);
+    let (plain, text, empty) = (folder.file("plain.safetensors"), folder.file("text"), folder.file("empty"));
+    let mut dict = StateDict::default();
+    dict.insert("w", noise(&[2, 3], 1));
+    dict.save(&plain).unwrap();
+    std::fs::write(&text, "a text that is longer than nine bytes").unwrap();
+    let refused = |saved: Result<(), Error>, path: &std::path::Path| {
+        let Err(Error::FileAccess(c)) = saved else { panic!("{saved:?}") };
+        let said = c.to_string();
+        assert!(said.contains(path.to_str().unwrap()) && said.contains("it exists, and is not"), "{said}");
+        assert!(said.ends_with("remove it, or pass another path"), "{said}");
+    };
+    for path in [&plain, &text] {
+        let before = std::fs::read(path).unwrap();
+        refused(PackedWriter::new().save(path), path);
+        assert!(std::fs::read(path).unwrap() == before);
+    }
+    for path in [&packed, &text] {
+        let before = std::fs::read(path).unwrap();
+        refused(dict.save(path), path);
+        assert!(std::fs::read(path).unwrap() == before);
+    }
+    // One of the same kind, also a damaged one, and an empty one.
+    let whole = std::fs::read(&packed).unwrap();
+    std::fs::write(&packed, &whole[..whole.len() - 10]).unwrap();
+    for path in [&packed, &empty] {
+        if path == &empty {
+            std::fs::write(path, "").unwrap();
+        }
+        PackedWriter::new().save(path).unwrap();
+        PackedFile::read(path).unwrap();
+    }
+    dict.save(&plain).unwrap();
 }
 
 /// Weights that were read into memory do not change when the file is overwritten or cut.

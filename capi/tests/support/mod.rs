@@ -120,6 +120,29 @@ pub fn plan(
     given(status, out)
 }
 
+pub fn save_plan(plan: bt_handle, path: &Path, keep_plain: bool) -> Outcome<()> {
+    let path = CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: a string.
+    outcome(unsafe { bt_plan_save(plan, path.as_ptr(), keep_plain) }, ())
+}
+
+pub fn load_plan(path: &Path, replan: bool) -> Outcome<bt_handle> {
+    let (path, mut out) = (CString::new(path.to_str().unwrap()).unwrap(), 0);
+    // SAFETY: a string, and a place for the result.
+    let status = unsafe { bt_plan_load(path.as_ptr(), replan, &mut out) };
+    given(status, out)
+}
+
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(got: Outcome<T>, code: bt_code, parts: &[&str]) -> String {
+    let (status, said) = got.unwrap_err();
+    assert_eq!(status, code as i32, "{said}");
+    for part in parts {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    said
+}
+
 type Run =
     unsafe extern "C" fn(bt_handle, *const bt_handle, usize, *mut bt_handle, usize, *mut usize) -> bt_status;
 

@@ -212,7 +212,7 @@ pub struct Inputs {
     #[arg(long = "input", value_name = "[NAME=]FILE")]
     pub files: Vec<String>,
     /// Random numbers, normally distributed, for inputs without a file.
-    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
+    #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = parse_seed)]
     pub random: Option<u64>,
     #[command(flatten)]
     pub pictures: Pictures,
@@ -285,6 +285,10 @@ fn parse_size(text: &str) -> Result<(String, usize), String> {
         Ok(size) if size > 0 && !name.is_empty() => Ok((name.to_string(), size)),
         _ => Err("write it as NAME=N with a number of at least 1".to_string()),
     }
+}
+
+fn parse_seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "it is a whole number from 0, below 2^64".to_string())
 }
 
 fn parse_tolerance(text: &str) -> Result<f64, String> {

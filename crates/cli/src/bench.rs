@@ -70,8 +70,11 @@ struct Layer {
 
 /// Reads the model, plans it, runs it many times.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let writes = |begin: &[u8]| begin.starts_with(b"[");
-    let trace = Target { option: "--trace", path: args.trace.as_ref(), writes };
+    let trace = Target {
+        option: "--trace",
+        path: args.trace.as_ref(),
+        writes: |content| files::begins(content, b"["),
+    };
     files::check_targets([args.model.model.as_path()], &[trace])?;
     let streams = usize::from(args.streams.unwrap_or(1));
     let all = args.planning.threads.map_or_else(blocktensor::current_threads, usize::from);

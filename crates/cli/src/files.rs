@@ -1,7 +1,6 @@
 //! Files of tensors: .npy with one, .safetensors with several by name.
 
-use std::fs::File;
-use std::io::{ErrorKind, Read as _};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +8,7 @@ use blocktensor_graph::Integer;
 use safetensors::tensor::TensorView;
 use safetensors::{Dtype, SafeTensors};
 
-use blocktensor::memory;
+use blocktensor::{StateDict, memory};
 
 use crate::array::{Array, Values};
 use crate::failure::{Failure, Result, one_line};
@@ -149,23 +148,23 @@ pub fn save(path: &Path, outputs: &[(String, Array)]) -> Result<()> {
 pub struct Target<'a> {
     pub option: &'static str,
     pub path: Option<&'a PathBuf>,
-    /// Whether the option writes files that begin like this: only such a file is replaced.
-    pub writes: fn(&[u8]) -> bool,
+    /// Whether the option writes files with this content: only such a file is replaced.
+    pub writes: fn(&mut dyn Read) -> std::io::Result<bool>,
 }
 
-impl Target<'_> {
-    /// A file of tensors: .npy or .safetensors.
-    pub fn is_tensors(begin: &[u8]) -> bool {
-        begin.starts_with(b"\x93NUMPY") || begin.get(8) == Some(&b'{')
-    }
+/// Whether the content begins like this.
+pub fn begins(content: &mut dyn Read, with: &[u8]) -> std::io::Result<bool> {
+    let mut begin = Vec::new();
+    content.take(with.len() as u64).read_to_end(&mut begin)?;
+    Ok(begin == with)
+}
 
-    /// An empty file, or one of the kind that the option writes. What cannot be looked at is left to the writing.
-    fn may_replace(&self, path: &Path) -> bool {
-        let mut begin = Vec::new();
-        let file = std::fs::metadata(path).is_ok_and(|m| m.is_file());
-        let read = file && File::open(path).and_then(|f| f.take(16).read_to_end(&mut begin)).is_ok();
-        !read || begin.is_empty() || (self.writes)(&begin)
-    }
+/// Whether `--save` writes files with this content: .npy, or .safetensors.
+pub fn is_tensors(content: &mut dyn Read) -> std::io::Result<bool> {
+    const NPY: &[u8] = b"\x93NUMPY";
+    let mut begin = Vec::new();
+    content.take(NPY.len() as u64).read_to_end(&mut begin)?;
+    Ok(begin == NPY || StateDict::recognises(&mut begin.chain(content))?)
 }
 
 /// The files that an option such as `[NAME=]FILE` may name.
@@ -194,12 +193,10 @@ pub fn check_targets<'p>(reads: impl IntoIterator<Item = &'p Path>, targets: &[T
         if taken.contains(&whole) {
             return Err(Failure::file(option, path, "another option writes it; choose another file"));
         }
-        if !target.may_replace(path) {
-            let text = "it exists, and is no file that this option writes; remove it, or choose another name";
-            return Err(Failure::file(option, path, text));
-        }
         taken.push(whole);
-        blocktensor::files::check(path).map_err(|e| unwritable(option, path, &e))?;
+        blocktensor::files::check_kind(path, target.writes)
+            .and_then(|()| blocktensor::files::check(path))
+            .map_err(|e| unwritable(option, path, &e))?;
     }
     Ok(())
 }
@@ -212,6 +209,7 @@ pub fn write(option: &str, path: &Path, bytes: &[u8]) -> Result<()> {
 pub fn unwritable(option: &str, path: &Path, why: &std::io::Error) -> Failure {
     let remedy = match why.kind() {
         ErrorKind::NotFound => "make it first, or choose another file",
+        ErrorKind::AlreadyExists => "remove it, or choose another name",
         ErrorKind::StorageFull | ErrorKind::FileTooLarge => "make room, or choose another file",
         ErrorKind::TimedOut => "start the program that reads it first",
         _ => "choose another file",

@@ -160,12 +160,20 @@ fn map(model: &Model, replan: bool) -> Result<PackedFile> {
 fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
     match error {
         blocktensor::Error::PackMismatch(mut complaint) => {
-            complaint.remedy = match replan {
-                false => "pass the number of threads that it was packed for (--threads), pass --replan (for a file of \
-                          `pack --keep-plain`), or pack the model again here"
-                    .into(),
-                true => "pack the model again here, or with --keep-plain where it was packed".into(),
+            // The library's remedy knows whether the file has plain weights, and this machine as many threads.
+            let threads = match complaint.remedy.contains("`run_with_threads(") {
+                true => "pass the number of threads that it was packed for (--threads), ",
+                false => "",
             };
+            let again = match complaint.remedy.contains("`PackedFile::read_or_repack`") {
+                _ if replan => "pack the model again here, or with --keep-plain where it was packed",
+                true => "pass --replan, or pack the model again here",
+                false if complaint.remedy.contains("keep_plain") => {
+                    "pack the model again here: the file has no plain weights (--keep-plain) for --replan"
+                }
+                false => "pack the model again here",
+            };
+            complaint.remedy = format!("{threads}{again}");
             blocktensor::Error::PackMismatch(complaint).into()
         }
         blocktensor::Error::CorruptFile(mut complaint) => {
@@ -214,6 +222,13 @@ fn onnx(model: &Model) -> Result<Graph> {
     graph.with_outputs(&names).map_err(|error| {
         let Error::Invalid { got, rule, remedy, .. } = error else { return error.into() };
         let all: Vec<&str> = graph.outputs().collect();
+        if names.contains(&"") {
+            let own = word(&all.join(","));
+            return Failure::usage(
+                "--outputs",
+                format!("an empty name; leave it out; the model's own are {own}"),
+            );
+        }
         Failure::usage(
             "--outputs",
             format!("{got}: {rule}; {remedy}; the model's own are {}", word(&all.join(","))),

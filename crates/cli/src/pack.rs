@@ -1,7 +1,6 @@
 //! The command `pack`.
 
 use std::fs::Metadata;
-use std::path::Path;
 use std::time::Instant;
 
 use blocktensor::PackedFile;
@@ -28,23 +27,14 @@ struct Pack {
     write_ms: f64,
 }
 
-/// Refuses to replace a file that is something else: the model's weights may lie in files of their own.
-fn check_output(path: &Path) -> Result<()> {
-    match path.is_file() && !PackedFile::is_at(path) {
-        true => {
-            let text = "it exists, and is no plan; remove it, or choose another name";
-            Err(Failure::file("--output", path, text))
-        }
-        false => Ok(()),
-    }
-}
-
 /// Plans the model, writes the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
-    // `check_output` knows what a plan is.
-    let output = Target { option: "--output", path: Some(&args.output), writes: |_| true };
+    let output = Target {
+        option: "--output",
+        path: Some(&args.output),
+        writes: |content| PackedFile::recognises(content),
+    };
     files::check_targets([args.model.model.as_path()], &[output])?;
-    check_output(&args.output)?;
     let start = Instant::now();
     let mut planning = args.planning.clone();
     let source = model::source(&args.model, &planning)?;

@@ -83,10 +83,10 @@ struct Reorder {
 pub fn run(args: &Args) -> Result<Outcome> {
     let target = |option, path, writes| Target { option, path, writes };
     let targets = [
-        target("--svg", args.svg.as_ref(), |begin| begin.starts_with(b"<svg")),
-        target("--dot", args.dot.as_ref(), |begin| begin.starts_with(b"digraph")),
+        target("--svg", args.svg.as_ref(), |content| files::begins(content, b"<svg")),
+        target("--dot", args.dot.as_ref(), |content| files::begins(content, b"digraph")),
         // The first field of a model: the version of its format.
-        target("--onnx", args.onnx.as_ref(), |begin| begin.starts_with(&[8])),
+        target("--onnx", args.onnx.as_ref(), |content| files::begins(content, &[8])),
     ];
     let others = [Some(&args.model.model), args.inputs.pictures.preprocess.as_ref()];
     let reads = files::named_files(&args.inputs.files);
@@ -106,6 +106,9 @@ pub fn run(args: &Args) -> Result<Outcome> {
         planning.layout.get_or_insert(Layouts::Measured);
     }
     let plan = source.plan(&planning, sizes)?;
+    if args.dot.is_some() || args.svg.is_some() || args.onnx.is_some() {
+        plan.check_drawing()?;
+    }
     if let Some(path) = &args.dot {
         files::write("--dot", path, plan.to_dot().as_bytes())?;
     }

@@ -1,11 +1,12 @@
 //! Pictures as a model's input.
 
+mod fields;
+
 use std::path::Path;
 use std::str::FromStr;
 
 use image::imageops::FilterType;
 use image::{DynamicImage, GenericImageView as _};
-use serde::Deserialize;
 
 use blocktensor::memory;
 
@@ -19,8 +20,7 @@ const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
 const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
 
 /// How pictures become tensors. What is `None` has the default of [`Pictures`].
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preprocess {
     pub resize: Option<Size>,
     pub crop: Option<Size>,
@@ -31,8 +31,7 @@ pub struct Preprocess {
 }
 
 /// A size of a picture: one number, or height and width.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Size {
     /// The shorter side when a picture is resized, both sides when it is cropped.
     Side(u32),
@@ -120,17 +119,8 @@ impl Preprocess {
     }
 
     fn read(path: &Path) -> Result<Preprocess> {
-        let bad = |text: String| Failure::file("--preprocess", path, text);
         let text = files::read_text("--preprocess", path)?;
-        let read: Preprocess = serde_json::from_str(&text).map_err(|e| {
-            bad(format!(
-                "{e}; write an object such as {{\"resize\": 256, \"crop\": [224, 224], \"mean\": [0, 0, 0]}}"
-            ))
-        })?;
-        match [read.resize, read.crop].iter().flatten().all(|size| size.is_usable()) {
-            true => Ok(read),
-            false => Err(bad(format!("sizes are from 1 to {MAX_SIDE}; correct `resize` and `crop`"))),
-        }
+        fields::parse(&text).map_err(|text| Failure::file("--preprocess", path, text))
     }
 
     fn or(self, other: Preprocess) -> Preprocess {

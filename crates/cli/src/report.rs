@@ -81,6 +81,8 @@ pub fn significant(value: f64) -> String {
     match exponent {
         // The exponent after rounding: that of 0.9999996 is 0.
         -5..6 => shortest(&format!("{value:.*}", (5 - exponent) as usize)),
+        // A whole number after rounding is written in full, as any other.
+        6..15 if !shortest(digits).contains('.') => format!("{:.0}", scientific.parse().unwrap_or(value)),
         _ => format!("{}e{exponent}", shortest(digits)),
     }
 }
@@ -240,7 +242,10 @@ mod tests {
             (3.0e-39, "3e-39"),
             (0.999_999_6, "1"),
             (99_999.96, "100000"),
-            (999_999.6, "1e6"),
+            (999_999.5, "1000000"),
+            (-2_000_000.25, "-2000000"),
+            (99_999_999.5, "100000000"),
+            (999_999.4, "999999"),
             (1_234_567.5, "1.23457e6"),
             (7_654_321.0, "7654321"),
             (-3_577_814_326_444_032.0, "-3.57781e15"),

@@ -24,7 +24,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
     let others = [Some(&args.model.model), args.labels.as_ref(), pictures.preprocess.as_ref()];
     let reads = files::named_files(&args.inputs.files).chain(files::named_files(&args.checks));
     let reads = reads.chain(others.into_iter().flatten().map(PathBuf::as_path));
-    let save = Target { option: "--save", path: args.save.as_ref(), writes: Target::is_tensors };
+    let save = Target { option: "--save", path: args.save.as_ref(), writes: files::is_tensors };
     files::check_targets(reads, &[save])?;
     let source = model::source(&args.model, &args.planning)?;
     let read_ms = milliseconds(start.elapsed());

@@ -53,7 +53,8 @@ fn what_a_packed_plan_has_decided_is_not_asked_again() {
     // A file of something else stays: it may hold the model's weights.
     let weights = folder.path().join("weights.bin");
     std::fs::write(&weights, [7; 100]).unwrap();
-    run(&["pack", text(&relu), "-o", text(&weights)]).fails(2, &["--output", "is no plan"]);
+    run(&["pack", text(&relu), "-o", text(&weights)])
+        .fails(2, &["--output", "it exists, and is a file of another kind"]);
     assert_eq!(std::fs::read(&weights).unwrap(), [7; 100]);
     run(&["pack", text(&relu), "-o", text(folder.path())]).fails(2, &["--output", "is a directory"]);
     assert_eq!(
@@ -77,7 +78,13 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
         let args = ["run", plan, "--input", &image, "--check-outputs", &check, "--threads", "2"];
         run(&[&args[..], more].concat())
     };
-    run_it(text(&plan), &[]).fails(1, &["packed for 1 threads", "a run here has 2", "--threads", "--replan"]);
+    let threads =
+        ["packed for 1 threads", "a run here has 2", "; pass the number of threads that it was packed for"];
+    let said = run_it(text(&plan), &[]);
+    said.fails(1, &threads);
+    said.fails(1, &["or", "pack the model again here: the file has no plain weights"]);
+    assert!(!said.err.contains("pass --replan"), "{}", said.err);
+    run_it(text(&plain), &[]).fails(1, &["(--threads), pass --replan, or pack the model again here"]);
     run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);
     run_it(text(&plain), &["--replan"]).succeeds();
 }
@@ -99,6 +106,9 @@ fn damaged_plans_are_named() {
     // Cut inside its header.
     std::fs::write(&plan, &whole[..300]).unwrap();
     run(&["run", text(&plan), "--random"]).fails(1, &["a.plan", "pack the model again"]);
+    // That remedy works: it is still a plan, though a damaged one.
+    run(&["pack", text(&relu), "-o", text(&plan)]).succeeds();
+    run(&["run", text(&plan), "--random"]).succeeds();
     // Tensors of something else.
     let tensors = folder.path().join("tensors.safetensors");
     let (resnet, image) = (data("resnet.onnx"), data("resnet.image.npy"));

@@ -58,6 +58,8 @@ fn options_and_files_say_how_pictures_become_tensors() {
     std::fs::write(&file, r#"{"krop": 2}"#).unwrap();
     let bad = ["run", &model, "--input", &picture, "--preprocess", text(&file)];
     run(&bad).fails(2, &["--preprocess", "krop"]);
+    std::fs::write(&file, r#"{"resize": "2x2"}"#).unwrap();
+    run(&bad).fails(2, &["--preprocess", "`resize` is \"2x2\"; write a number from 1 to"]);
 }
 
 #[test]

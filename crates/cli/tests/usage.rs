@@ -85,6 +85,18 @@ fn names_that_the_model_does_not_have_are_refused() {
     run(&["run", &model, "--input", &format!("x={image}")]).fails(2, &["no input `x`", "`image`"]);
     run(&["run", &model, "--size", "n=1", "--random"]).fails(2, &["no open size `n`", "batch"]);
     run(&["run", &model, "--outputs", "nothing", "--random"]).fails(2, &["--outputs", "`nothing`", "output"]);
+    for empty in ["", ",", "output,", ",output"] {
+        run(&["run", &model, "--outputs", empty, "--random"])
+            .fails(2, &["--outputs: an empty name; leave it out; the model's own are output"]);
+    }
+    for seed in ["-1", "abc", "1.5", "18446744073709551616"] {
+        run(&["run", &model, &format!("--random={seed}")])
+            .fails(2, &["--random", seed, "a whole number from 0"]);
+    }
+    run(&["run", &model, "--outputs", "output,output", "--random"]).fails(
+        2,
+        &["--outputs: `output` twice: each is listed once; leave one out; the model's own are output"],
+    );
     let check = format!("x={image}");
     run(&["run", &model, "--input", &image, "--check-outputs", &check])
         .fails(2, &["no output `x`", "`output`"]);

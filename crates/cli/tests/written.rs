@@ -24,6 +24,7 @@ fn old(ending: &str) -> &'static [u8] {
         "onnx" => b"\x08old",
         "json" => b"[old",
         "npy" => b"\x93NUMPYold",
+        "plan" => b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"blocktensor-packed\"",
         _ => b"\x02\0\0\0\0\0\0\0{}old",
     }
 }
@@ -190,10 +191,26 @@ fn files_of_another_kind_are_not_replaced() {
         assert_eq!(std::fs::read(&weights).unwrap(), [0u8; 64], "{way:?}");
         // What it writes itself is replaced.
         std::fs::write(&weights, b"").unwrap();
-        if way[0] != "pack" {
-            write(way, &weights).succeeds();
-            write(way, &weights).succeeds();
-        }
+        write(way, &weights).succeeds();
+        write(way, &weights).succeeds();
+    }
+    // Weights and plans are both safetensors files.
+    let (weights, plan) = (folder.path().join("weights.safetensors"), folder.path().join("weights.plan"));
+    let link = folder.path().join("plan.safetensors");
+    std::os::unix::fs::symlink(&plan, &link).unwrap();
+    for (way, named, file) in [(WAYS[6].0, &weights, &weights), (WAYS[5].0, &link, &plan)] {
+        let before = std::fs::read(file).unwrap();
+        write(way, named).fails(2, &["it exists", "of another kind", "remove it, or choose another name"]);
+        assert!(std::fs::read(file).unwrap() == before, "{way:?}");
+    }
+}
+
+#[test]
+fn a_descriptor_that_is_not_open_is_named() {
+    for (option, path) in [("--svg", "/dev/fd/987654"), ("--dot", "/proc/self/fd/987654")] {
+        let done = write(&["plan", option], Path::new(path));
+        done.fails(2, &[option, path, "no open file has this descriptor; choose another file"]);
+        assert!(!done.err.contains("folder"), "{}", done.err);
     }
 }
 

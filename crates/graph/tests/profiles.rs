@@ -59,6 +59,23 @@ fn a_link_in_place_of_the_file_is_not_followed() {
     assert!(file.is_symlink());
 }
 
+/// A folder may be a link: only the file of measured times changes in its target.
+#[test]
+fn a_folder_that_is_a_link_keeps_what_else_is_in_it() {
+    let (there, beside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(there.path().join("mine.json"), "mine").unwrap();
+    std::fs::write(there.path().join(".blocktensor-mine.part"), "mine").unwrap();
+    let link = beside.path().join("profiles");
+    symlink(there.path(), &link).unwrap();
+    let told = plan(&link, "relu").to_string();
+    assert!(!told.contains("profile"), "{told}");
+    assert!(link.is_symlink());
+    for name in ["mine.json", ".blocktensor-mine.part"] {
+        assert_eq!(std::fs::read(there.path().join(name)).unwrap(), b"mine");
+    }
+    assert_eq!(std::fs::read_dir(there.path()).unwrap().count(), 3);
+}
+
 #[test]
 fn a_pipe_in_place_of_the_file_is_not_waited_for() {
     let (folder, file) = empty();

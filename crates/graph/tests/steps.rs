@@ -59,6 +59,26 @@ fn a_timed_run_gives_the_same_and_a_time_for_each_step() {
     }
 }
 
+/// Every step takes the result of the first one.
+#[test]
+fn a_picture_does_not_grow_in_width_with_those_who_take_one_result() {
+    let width = |steps: usize| -> f64 {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[1.into(), 4.into()]).unwrap();
+        let first = graph.op("first", "exp", &[("x", x)], &[]).unwrap();
+        let mut last = first;
+        for i in 0..steps {
+            last = graph.op(&format!("{i}"), "mul", &[("a", last), ("b", first)], &[]).unwrap();
+        }
+        graph.output("y", last).unwrap();
+        let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+        plan.check_drawing().unwrap();
+        let svg = plan.to_svg(None);
+        svg.split_once("width=\"").unwrap().1.split('"').next().unwrap().parse().unwrap()
+    };
+    assert_eq!(width(100), width(3));
+}
+
 #[test]
 fn pictures_show_each_step_and_escape_names() {
     let plan = plan(Layouts::Blocked);

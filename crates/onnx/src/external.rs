@@ -102,7 +102,12 @@ impl External {
         if !path_of_file.starts_with(&inside) {
             return Err(refused());
         }
-        let size = path_of_file.metadata().map_err(io)?.len();
+        let metadata = path_of_file.metadata().map_err(io)?;
+        if !metadata.is_file() {
+            let got = format!("`{location}`, which is no regular file");
+            return Err(Error::invalid(what, got, "its numbers are in a file", "export the model again"));
+        }
+        let size = metadata.len();
         let offset = number("offset")?.unwrap_or(0);
         let length = number("length")?.unwrap_or(wanted as u64);
         if length != wanted as u64 {

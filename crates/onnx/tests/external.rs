@@ -50,6 +50,7 @@ fn data_is_read_at_its_offset() {
     let x = blocktensor::StridedTensor::from_slice(&[10f32, 20.0], &[2]).expect("a tensor");
     let y = run(&network, &[("x".to_string(), x)].into()).expect("a run");
     assert_eq!(y[0].1.to_vec::<f32>().expect("numbers"), [11.0, 22.0]);
+    std::fs::create_dir(folder.path().join("sub")).expect("a folder");
     // Offset and length are optional; the bytes must be there.
     for (entries, part) in [
         (&[("location", "w.bin"), ("offset", "8")][..], "has 12 bytes"),
@@ -57,6 +58,8 @@ fn data_is_read_at_its_offset() {
         (&[("location", "w.bin"), ("offset", "18446744073709551615")], "has 12 bytes"),
         (&[("location", "w.bin"), ("offset", "-4")], "a number of bytes"),
         (&[("location", "none.bin")], "none.bin"),
+        (&[("location", ".")], "no regular file"),
+        (&[("location", "./sub/.")], "no regular file"),
         (&[], "the model's folder"),
     ] {
         let error = read(folder.path(), entries).expect_err("an error").to_string();

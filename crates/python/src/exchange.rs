@@ -32,7 +32,7 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     let refused = |e| foreign(op, argument, e);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
-        return Ok(of_capsule(x).map_err(refused)?.into());
+        return Ok(of_capsule(x, op, argument).map_err(refused)?.into());
     }
     if x.hasattr("__dlpack__")? {
         if is_negated(x)? {
@@ -42,7 +42,7 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
             return Err(Error::DlpackUnsupported(complaint).into());
         }
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
-        return Ok(of_capsule(&capsule).map_err(refused)?.into());
+        return Ok(of_capsule(&capsule, op, argument).map_err(refused)?.into());
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
         return Ok(of_buffer(op, argument, buffer)?.into());
@@ -79,11 +79,11 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     if !e.is_instance_of::<PyBufferError>(py) {
         return e.into();
     }
-    let text = text_of(py, e);
-    let rule = "its `__dlpack__` exports it";
+    let got = format!("a tensor that its library does not export ({})", text_of(py, e));
+    let rule = "it is shared by its `__dlpack__`";
     let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
                   `x.detach().clone()`";
-    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), text, rule, remedy)).into()
+    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
 }
 
 /// Whether it is a tensor of PyTorch whose numbers are those in memory with the other sign, which its `__dlpack__` does not say.
@@ -106,7 +106,7 @@ fn capsule<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
-fn of_capsule(capsule: &Bound<'_, PyAny>) -> Outcome<StridedTensor> {
+fn of_capsule(capsule: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> Outcome<StridedTensor> {
     // SAFETY: the interpreter's lock is held, and the object is alive. The pointer of a valid capsule of this name is a live
     // structure that nobody else takes: its name is changed before anything else, as the protocol asks. Programs of Python that
     // write to the memory while a call reads it race, as they do with every library that shares it.
@@ -126,7 +126,13 @@ fn of_capsule(capsule: &Bound<'_, PyAny>) -> Outcome<StridedTensor> {
             return Ok(StridedTensor::from_dlpack_unversioned(managed.cast::<DLManagedTensor>())?);
         }
     }
-    Err(PyBufferError::new_err("`__dlpack__` returned no DLPack capsule, or one that was used").into())
+    let was_used = capsule.cast::<PyCapsule>().is_ok_and(|capsule| {
+        [VERSIONED_USED, UNVERSIONED_USED].iter().any(|name| capsule.is_valid_checked(Some(name)))
+    });
+    let got = if was_used { "a DLPack capsule that was used" } else { "no DLPack capsule" };
+    let rule = "`__dlpack__` returns a capsule, which one library takes once";
+    let remedy = "pass the tensor itself, or a new capsule of its `__dlpack__`";
+    Err(Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
 fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outcome<StridedTensor> {
@@ -193,9 +199,10 @@ pub(crate) fn export<'py>(
         return Err(Failure::from(e).raise(py));
     }
     let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
+    let is_heeded = !py.import("blocktensor._site")?.getattr("is_torch")?.call0()?.extract::<bool>()?;
     held(py, op, || {
-        // The older structure cannot say that the memory is read-only.
-        if copy == Some(true) || (!is_versioned && copy.is_none()) {
+        // The older structure cannot say that the memory is read-only, and PyTorch does not read it.
+        if copy == Some(true) || (copy.is_none() && !(is_versioned && is_heeded)) {
             let own = t.copy(MemoryFormat::Preserve)?;
             return Ok(match is_versioned {
                 true => versioned(py, own.into_dlpack()?),
@@ -205,6 +212,11 @@ pub(crate) fn export<'py>(
         if !is_versioned {
             let rule = "DLPack before 1.0 cannot mark memory as read-only";
             let remedy = "pass `max_version=(1, 0)`, or allow a copy";
+            return Err(Error::Aliasing(Complaint::new(op, "copy", "False", rule, remedy)).into());
+        }
+        if !is_heeded {
+            let rule = "PyTorch writes into memory that is marked as read-only";
+            let remedy = "leave `copy` out, or share it read-only with `.numpy()`";
             return Err(Error::Aliasing(Complaint::new(op, "copy", "False", rule, remedy)).into());
         }
         Ok(versioned(py, t.to_dlpack())?)

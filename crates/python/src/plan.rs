@@ -8,7 +8,7 @@ use blocktensor_graph::{Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 
-use crate::errors::{Outcome, invalid, on_threads, released};
+use crate::errors::{Outcome, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::html;
 use crate::number::{self, Number};
@@ -208,13 +208,19 @@ impl PyPlan {
     }
 
     /// The plan as a drawing.
-    fn svg(&self) -> String {
-        self.plan.to_svg(None)
+    fn svg(&self, py: Python<'_>) -> PyResult<String> {
+        held(py, "svg", || {
+            self.plan.check_drawing()?;
+            Ok(self.plan.to_svg(None))
+        })
     }
 
     /// The plan for Graphviz.
-    fn dot(&self) -> String {
-        self.plan.to_dot()
+    fn dot(&self, py: Python<'_>) -> PyResult<String> {
+        held(py, "dot", || {
+            self.plan.check_drawing()?;
+            Ok(self.plan.to_dot())
+        })
     }
 
     /// How far each step of a run is from f64. The plan must have been made with `keep_constants=True`.
@@ -253,17 +259,17 @@ impl PyPlan {
         self.__copy__()
     }
 
-    fn _repr_svg_(&self) -> String {
-        self.svg()
+    fn _repr_svg_(&self, py: Python<'_>) -> PyResult<String> {
+        self.svg(py)
     }
 
-    fn _repr_html_(&self) -> String {
-        format!(
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
             "<details><summary>{}</summary>{}</details>{}",
             html::escape(&self.headline()),
             html::preformatted(&self.explain()),
-            self.svg()
-        )
+            self.svg(py)?
+        ))
     }
 
     fn __repr__(&self) -> String {

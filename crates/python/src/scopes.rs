@@ -2,12 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use blocktensor::ledger::{Ledger, Scope};
-use pyo3::exceptions::PyRuntimeError;
+use blocktensor::ledger::{Ledger, Scope, ScopeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::errors::held;
+use crate::errors::{Failure, held};
 use crate::html;
 use crate::number::Number;
 
@@ -16,10 +15,10 @@ use crate::number::Number;
 struct Guard(Mutex<Option<Scope>>);
 
 impl Guard {
-    fn enter(&self, open: impl FnOnce() -> Scope) -> PyResult<()> {
+    fn enter(&self, py: Python<'_>, scope: &'static str, open: impl FnOnce() -> Scope) -> PyResult<()> {
         let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if place.is_some() {
-            return Err(PyRuntimeError::new_err("the scope is open; make a new one for each `with`"));
+            return Err(Failure::from(ScopeError::Open { scope }).raise(py));
         }
         *place = Some(open());
         Ok(())
@@ -27,10 +26,10 @@ impl Guard {
 
     fn exit(&self, py: Python<'_>, op: &'static str) -> PyResult<Ledger> {
         let scope = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match scope {
-            Some(mut scope) => held(py, op, || Ok(scope.close()?)),
-            None => Err(PyRuntimeError::new_err("the scope is not open; enter it with `with`")),
-        }
+        held(py, op, || match scope {
+            Some(mut scope) => Ok(scope.close()?),
+            None => Err(ScopeError::Closed { scope: op }.into()),
+        })
     }
 }
 
@@ -51,8 +50,8 @@ impl PyLedger {
 
 #[pymethods]
 impl PyLedger {
-    fn __enter__(slf: Py<Self>) -> PyResult<Py<Self>> {
-        slf.get().guard.enter(Scope::record)?;
+    fn __enter__(slf: Py<Self>, py: Python<'_>) -> PyResult<Py<Self>> {
+        slf.get().guard.enter(py, "record", Scope::record)?;
         Ok(slf)
     }
 
@@ -158,11 +157,19 @@ pub(crate) struct PyBudget {
     guard: Guard,
 }
 
+impl PyBudget {
+    fn name(&self) -> &'static str {
+        self.limit.map_or("deny_reorders", |_| "budget")
+    }
+}
+
 #[pymethods]
 impl PyBudget {
-    fn __enter__(slf: Py<Self>) -> PyResult<Py<Self>> {
+    fn __enter__(slf: Py<Self>, py: Python<'_>) -> PyResult<Py<Self>> {
         let budget = slf.get();
-        budget.guard.enter(|| budget.limit.map_or_else(Scope::deny_reorders, Scope::budget))?;
+        budget
+            .guard
+            .enter(py, budget.name(), || budget.limit.map_or_else(Scope::deny_reorders, Scope::budget))?;
         Ok(slf)
     }
 
@@ -173,7 +180,7 @@ impl PyBudget {
         _value: Bound<'_, PyAny>,
         _traceback: Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        self.guard.exit(py, self.limit.map_or("deny_reorders", |_| "budget"))?;
+        self.guard.exit(py, self.name())?;
         Ok(false)
     }
 

@@ -120,17 +120,6 @@ def test_a_dropped_generator_closes_its_scope():
     reorder()
 
 
-def test_a_scope_is_entered_once_at_a_time():
-    scope = bt.record()
-    with scope:
-        with pytest.raises(RuntimeError, match="is open"):
-            scope.__enter__()
-        reorder()
-    assert len(scope) == 1
-    with pytest.raises(RuntimeError, match="not open"):
-        scope.__exit__(None, None, None)
-
-
 def test_threads_record_on_their_own():
     def work(counts, n):
         with bt.record() as book:
@@ -145,3 +134,19 @@ def test_threads_record_on_their_own():
     for thread in threads:
         thread.join()
     assert all(n == seen for n, seen in counts) and len(counts) == 5
+
+
+@pytest.mark.parametrize("scope", [bt.record, bt.deny_reorders, lambda: bt.budget(1)])
+def test_a_scope_is_entered_once_at_a_time(scope):
+    one = scope()
+    with pytest.raises(bt.ScopeError, match="not open any more"):
+        one.__exit__(None, None, None)
+    with one:
+        with pytest.raises(bt.ScopeError, match="open already") as e:
+            one.__enter__()
+        assert e.value.remedy == "make a new one for each block"
+    with pytest.raises(bt.ScopeError, match="not open any more"):
+        one.__exit__(None, None, None)
+    # After its end it may be entered again.
+    with one:
+        pass

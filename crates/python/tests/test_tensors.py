@@ -226,3 +226,32 @@ def test_only_one_element_is_true_or_false():
         with pytest.raises(bt.InvalidArgument) as e:
             bool(t)
         assert e.value.op == "bool" and e.value.remedy
+
+
+def test_a_capsule_is_taken_once():
+    class Again:
+        def __init__(self, made):
+            self.made = made
+
+        def __dlpack__(self, **_):
+            return self.made
+
+        def __dlpack_device__(self):
+            return (1, 0)
+
+    used = np.ones((2, 3), "float32").__dlpack__()
+    bt.ops.relu(Again(used))
+    for again, got in [(Again(used), "that was used"), (Again(3), "no DLPack capsule"), (Again(None), "no DLPack capsule")]:
+        with pytest.raises(bt.DlpackUnsupported, match=got) as e:
+            bt.ops.relu(again)
+        assert "argument `x`" in str(e.value) and "new capsule" in e.value.remedy
+    with pytest.raises(bt.DlpackUnsupported, match="that was used"):
+        bt.from_dlpack(used)
+
+
+def test_what_a_library_does_not_export_is_told_with_its_reason():
+    with pytest.raises(bt.DlpackUnsupported) as e:
+        bt.from_dlpack(np.ones(3, ">f4"))
+    text = str(e.value)
+    assert "got a tensor that its library does not export (BufferError: " in text, text
+    assert ", but it is shared by its `__dlpack__`; pass a copy" in text, text

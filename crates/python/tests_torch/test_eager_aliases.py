@@ -64,3 +64,18 @@ def test_programs_in_place_agree_or_are_refused():
             same = mine.shape == value.shape and torch.allclose(mine, value, rtol=1e-5, atol=1e-5)
             assert same, f"{name} differs after\n" + "\n".join(lines)
     assert ran > 500
+
+
+def test_writes_into_parts_share_no_memory_with_what_they_take():
+    x, rows, row, number = torch.zeros(1, 1, 2, 3), torch.ones(1, 1, 2, 3), torch.ones(1, 2, 3), torch.tensor(1.0)
+    made = [
+        torch.slice_scatter(btt.EagerTensor(x), rows, 1, 0, 1),
+        torch.select_scatter(btt.EagerTensor(x), row, 1, 0),
+        btt.EagerTensor(x.clone()).fill_(number),
+    ]
+    for source in (rows, row, number):
+        source.zero_()
+    for one in made:
+        assert torch.equal(one.torch(), torch.ones(1, 1, 2, 3))
+    with pytest.raises(bt.UnsupportedOp, match="a copy into a tensor"):
+        made[0].copy_(rows)

@@ -265,6 +265,15 @@ CALLS = {
     "attention_masked_row": lambda x: F.scaled_dot_product_attention(x, x, x, (torch.arange(6) > 0)[:, None].expand(6, 6)),
     "attention_scale": lambda x: F.scaled_dot_product_attention(x, x, x, scale=0.0),
     "instance_norm_stats": lambda x: F.instance_norm(x, torch.ones(4), torch.ones(4) * 2, use_input_stats=False),
+    "any_all": lambda x: (
+        (x > 1).any(),
+        (x > -2).all(1),
+        (x > 0).any((1, 2), keepdim=True),
+        torch.all(x, -1),
+        x.round().any(2),
+        torch.any((x / 0).isnan(), 1),
+    ),
+    "embedding": lambda x: (F.embedding(x.argmax(1), torch.arange(12.0).reshape(4, 3)), F.embedding(x.argmax(), torch.ones(480, 2))),
     "indices": lambda x: (x.topk(2).indices, x.argmax(1).flip(0), x.sort(-1).indices[:, :2], x.argmax(keepdim=True)),
 }
 
@@ -272,6 +281,33 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_calls(name):
     same(converted(CALLS[name])(X), CALLS[name](X))
+
+
+INFINITE = float("inf")
+#: Rows whose squares are outside of f32, and rows with infinities.
+ROWS = torch.stack(
+    [
+        1e20 * X[0, 0, 0],
+        1e-25 * X[0, 0, 1],
+        torch.tensor([1.0, INFINITE, 2.0, 3.0, 4.0]),
+        torch.full((5,), -INFINITE),
+        torch.tensor([1.0, float("nan"), 2.0, 3.0, 4.0]),
+        torch.full((5,), 2.5),
+        X[0, 0, 2],
+    ]
+)
+
+
+@pytest.mark.parametrize("name", ["std", "var", "std_mean", "var_mean"])
+def test_spreads_of_rows_outside_of_f32(name):
+    def spread(x):
+        return getattr(torch, name)(x, -1), getattr(torch, name)(x, -1, keepdim=True)
+
+    wanted, eager = spread(ROWS), spread(btt.EagerTensor(ROWS))
+    torch.testing.assert_close(converted(spread, ROWS)(ROWS), wanted, equal_nan=True)
+    plain = [x.torch() for one in eager for x in (one if isinstance(one, tuple) else [one])]
+    expected = [x for one in wanted for x in (one if isinstance(one, tuple) else [one])]
+    torch.testing.assert_close(plain, expected, equal_nan=True)
 
 
 def test_masks_and_indices_keep_their_dtypes_in_a_file(tmp_path):

@@ -310,3 +310,40 @@ fn own_files_are_no_links_and_no_pipes_and_their_locks_have_a_limit() {
     assert_eq!(text, "new");
     drop(held);
 }
+
+#[test]
+fn only_a_file_of_the_same_kind_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let of = |path: &Path| {
+        check_kind(path, |content| {
+            let mut text = String::new();
+            content.read_to_string(&mut text)?;
+            Ok(text.starts_with("mine"))
+        })
+    };
+    std::fs::write(file("mine"), "mine").unwrap();
+    std::fs::write(file("other"), "other").unwrap();
+    std::fs::write(file("empty"), "").unwrap();
+    symlink("other", file("link")).unwrap();
+    pipe(&file("pipe"));
+    for name in ["mine", "empty", "none", "pipe"] {
+        of(&file(name)).unwrap();
+    }
+    of(Path::new("/dev/null")).unwrap();
+    for name in ["other", "link"] {
+        assert_eq!(of(&file(name)).unwrap_err().kind(), ErrorKind::AlreadyExists, "{name}");
+    }
+    assert_eq!(of(folder.path()).unwrap_err().kind(), ErrorKind::IsADirectory);
+    // What cannot be read may be anything.
+    assert!(check_kind(file("mine"), |_| Err(ErrorKind::Other.into())).is_err());
+}
+
+#[test]
+fn a_descriptor_that_is_not_open_is_no_missing_folder() {
+    for path in ["/dev/fd/987654", "/proc/self/fd/987654"] {
+        for refused in [check(path), write(path, |_| Ok(()))] {
+            assert_eq!(refused.unwrap_err().to_string(), "no open file has this descriptor", "{path}");
+        }
+    }
+}

@@ -4,9 +4,31 @@ mod dot;
 mod svg;
 
 use blocktensor::dispatch::DispatchKey;
-use blocktensor::{MemoryFormat, TensorDesc};
+use blocktensor::{MemoryFormat, TensorDesc, memory};
 
-use crate::plan::{StepInfo, StepKind};
+use crate::error::Result;
+use crate::plan::{Plan, StepInfo, StepKind};
+
+/// Memory in **bytes** for the box of a step, and for the line of a tensor, without their names.
+const BOX: usize = 2 << 10;
+const LINE: usize = 1 << 10;
+/// How often a drawing has a name, with its letters escaped.
+const NAMED: usize = 8;
+
+impl Plan {
+    /// Asks ahead for the memory that [`to_svg`](Self::to_svg) and [`to_dot`](Self::to_dot) take: a plan of very many steps is then
+    /// an error, not the end of the process.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn check_drawing(&self) -> Result<()> {
+        let of_step = |step: StepInfo<'_>| {
+            let tensors = step.inputs.iter().chain(&step.outputs);
+            BOX + NAMED * step.name.len() + tensors.map(|t| LINE + NAMED * t.name.len()).sum::<usize>()
+        };
+        Ok(memory::require("the drawing of a plan", self.steps().map(of_step).sum())?)
+    }
+}
 
 /// What a colour stands for: the order of the elements of a step's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

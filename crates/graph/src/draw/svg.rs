@@ -160,7 +160,7 @@ fn boxes(steps: &[StepInfo<'_>], edges: &[Edge], seconds: Option<&[f64]>) -> Vec
 }
 
 /// For each edge how far to the left its arc goes: 0 for lines to the next box of a lane, and between lanes. And the most.
-/// Short arcs are inside long ones.
+/// Short arcs are inside long ones. Arcs from one step share a level: a result that thousands of steps take is one line.
 fn levels(edges: &[Edge], boxes: &[Box]) -> (Vec<usize>, usize) {
     // For each level the arcs that it has.
     let mut arcs: Vec<Vec<(usize, usize)>> = Vec::new();
@@ -174,7 +174,8 @@ fn levels(edges: &[Edge], boxes: &[Box]) -> (Vec<usize>, usize) {
         if lane == other && is_clear(lane) || lane != other && is_clear(lane.max(other)) {
             continue;
         }
-        let is_free = |arcs: &Vec<(usize, usize)>| arcs.iter().all(|&(a, b)| b <= from || to <= a);
+        let is_free =
+            |arcs: &Vec<(usize, usize)>| arcs.iter().all(|&(a, b)| a == from || b <= from || to <= a);
         let level = arcs.iter().position(is_free).unwrap_or(arcs.len());
         match arcs.get_mut(level) {
             Some(own) => own.push((from, to)),

@@ -251,4 +251,54 @@ mod tests {
             cache.contents.profiles.contains_key("old 0") && cache.contents.profiles.contains_key("new 9")
         );
     }
+
+    #[test]
+    fn times_that_no_measurement_gives_are_measured_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cache = Cache::open(folder.path());
+        cache.put("good".to_string(), profile(1.0));
+        let file = cache.file.clone().unwrap();
+        cache.save();
+        let text = std::fs::read_to_string(&file).unwrap();
+        for (from, to) in [
+            (r#""runs":3"#, r#""runs":0"#),
+            (r#""lower":0.5"#, r#""lower":0.0"#),
+            (r#""lower":0.5"#, r#""lower":-0.5"#),
+            (r#""lower":0.5"#, r#""lower":1.5"#),
+            (r#""upper":2.0"#, r#""upper":0.75"#),
+        ] {
+            assert!(text.contains(from), "{text}");
+            std::fs::write(&file, text.replace(from, to)).unwrap();
+            assert_eq!(Cache::open(folder.path()).get("good"), None, "{to}");
+            // Nor does the next writer keep it.
+            let mut cache = Cache::open(folder.path());
+            cache.put("other".to_string(), profile(1.0));
+            cache.save();
+            let mut cache = Cache::open(folder.path());
+            assert_eq!((cache.get("good"), cache.get("other")), (None, Some(profile(1.0))), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut cache = Cache::open(folder.path());
+        cache.put("a".to_string(), profile(1.0));
+        let file = cache.file.clone().unwrap();
+        cache.save();
+        // JSON may end with spaces: the content stays readable.
+        let text = std::fs::read_to_string(&file).unwrap();
+        let padded = |bytes: u64| {
+            let mut padded = text.clone().into_bytes();
+            padded.resize(usize::try_from(bytes).unwrap(), b' ');
+            std::fs::write(&file, padded).unwrap();
+            Cache::open(folder.path())
+        };
+        assert_eq!(padded(MOST_BYTES).get("a"), Some(profile(1.0)));
+        let mut large = padded(MOST_BYTES + 1);
+        assert_eq!(large.get("a"), None);
+        let note = large.save().unwrap();
+        assert!(note.contains("not used") && note.contains("too large"), "{note}");
+        assert_eq!(std::fs::metadata(&file).unwrap().len(), MOST_BYTES + 1);
+    }
 }

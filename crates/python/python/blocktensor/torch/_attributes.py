@@ -2,17 +2,23 @@
 
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.utils import _pytree as pytree
 
 _MISSING = object()
 _STANDARD = set(torch.nn.Module().__dict__)
 #: Objects whose attributes are not followed.
 _OPAQUE = (torch.nn.Module, torch.Tensor, type, FunctionType, MethodType, BuiltinFunctionType, ModuleType)
+#: What keeps values, and is given others in place.
+_KINDS = (list, dict, set, deque, OrderedDict, defaultdict, Counter)
+#: Packages whose objects are no state of a model.
+_NOT_FOLLOWED = {"torch", "logging", "weakref"}
 #: How far lists in lists, and objects in objects, are followed.
 _DEEPEST = 4
 
@@ -26,6 +32,12 @@ def attributes_of(model: torch.nn.Module) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{name}" if path else name, x
 
 
+def kept_tensors(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The tensors whose elements `restore` puts back; weights, which a forward does not change, are none of them."""
+    plain = (x for x in tensors if type(x) is torch.Tensor and x.layout == torch.strided and x.device.type == "cpu")
+    return [(x, x.detach().clone()) for x in plain if not is_functorch_wrapped_tensor(x)]
+
+
 def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
     with torch.no_grad():
         for x, before in tensors:
@@ -33,20 +45,25 @@ def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
                 x.copy_(before)
 
 
-def _containers(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The lists, dictionaries, sets and plain objects' attributes that are reached from a value."""
+def containers(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The lists, dictionaries, sets, arrays and plain objects' attributes that are reached from a value."""
     if depth > _DEEPEST or isinstance(value, _OPAQUE):
         return
-    if type(value) in (list, dict, set):
+    if type(value) in _KINDS or _is_array(value):
         yield name, value
-    elif hasattr(value, "__dict__") and type(value).__module__.split(".")[0] != "torch":
-        yield from _containers(vars(value), name, depth)
-    if isinstance(value, (list, tuple)):
+    elif hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in _NOT_FOLLOWED:
+        yield from containers(vars(value), name, depth)
+    if isinstance(value, (list, tuple, deque)):
         for x in value:
-            yield from _containers(x, name, depth + 1)
-    elif type(value) is dict:
+            yield from containers(x, name, depth + 1)
+    elif type(value) in _KINDS and isinstance(value, dict):
         for x in value.values():
-            yield from _containers(x, name, depth + 1)
+            yield from containers(x, name, depth + 1)
+
+
+def _is_array(x: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(x) is numpy.ndarray and x.dtype != object
 
 
 class Attributes:
@@ -62,14 +79,14 @@ class Attributes:
             for path, kept in self._kept.items()
             for name, value in kept.items()
             if name not in _STANDARD
-            for label, x in _containers(value, f"{path}.{name}" if path else name)
+            for label, x in containers(value, f"{path}.{name}" if path else name)
         }
         self._contents = [(label, x, x.copy()) for label, x in found.values()]
         self._expected = [before for _, _, before in self._contents]
         # `torch.export` computes with tensor attributes themselves where a forward writes into them.
         tensors = {id(x): x for _, x in attributes_of(model)}
         tensors |= {id(x): x for _, held, _ in self._contents for x in pytree.tree_leaves(held) if isinstance(x, torch.Tensor)}
-        self._tensors = [(x, x.detach().clone()) for x in tensors.values() if not isinstance(x, torch.nn.Parameter)]
+        self._tensors = kept_tensors(tensors.values())
         self._before: dict[tuple[str, str], Any] = {}
         self._assigned: dict[tuple[str, str], Any] = {}
 
@@ -89,7 +106,7 @@ class Attributes:
     def __exit__(self, *_: object) -> None:
         torch.nn.Module.__setattr__ = self._original  # type: ignore[method-assign]
         for _label, x, before in self._contents:
-            _refill(x, before)
+            refill(x, before)
         restore(self._tensors)
         for path, module in self.modules.items():
             for name in set(module.__dict__) - set(self._kept[path]):
@@ -100,10 +117,10 @@ class Attributes:
         """The names of attributes that are not what they were."""
         found = []
         for (path, name), value in self._assigned.items():
-            if not _same(self._before.get((path, name), self._kept[path].get(name, _MISSING)), value):
+            if not same(self._before.get((path, name), self._kept[path].get(name, _MISSING)), value):
                 found.append(f"{path}.{name}" if path else name)
         for (label, x, _), expected in zip(self._contents, self._expected, strict=True):
-            if not _same(expected, x):
+            if not same(expected, x):
                 found.append(label)
         # PyTorch's own modules keep lists of their weights, into which a trace puts others. They have no state.
         own = {path for path, module in self.modules.items() if type(module).__module__.startswith("torch.nn.")}
@@ -115,7 +132,7 @@ class Attributes:
         for path, module in self.modules.items():
             module.__dict__.update(self._kept[path])
         for i, (_, x, _) in enumerate(self._contents):
-            _refill(x, _computed(x))
+            refill(x, _computed(x))
             self._expected[i] = x.copy()
         for (path, name), value in self._assigned.items():
             self._before[path, name] = self.modules[path].__dict__[name] = _computed(value)
@@ -132,23 +149,28 @@ def _computed(value: Any) -> Any:
     return pytree.tree_map_only(torch.Tensor, zeros, value) if is_traced else value
 
 
-def _refill(x: Any, contents: Any) -> None:
-    if x is contents or _same(x, contents):
+def refill(x: Any, contents: Any) -> None:
+    if x is contents or same(x, contents):
         return
     contents = contents.copy()
+    if _is_array(x):
+        x[...] = contents
+        return
     x.clear()
-    x.extend(contents) if isinstance(x, list) else x.update(contents)
+    x.extend(contents) if isinstance(x, (list, deque)) else x.update(contents)
 
 
-def _same(x: Any, y: Any) -> bool:
+def same(x: Any, y: Any) -> bool:
     if x is y:
         return True
     if type(x) is not type(y) or isinstance(x, torch.Tensor):
         return False
-    if isinstance(x, (list, tuple)):
-        return len(x) == len(y) and all(map(_same, x, y))
+    if isinstance(x, (list, tuple, deque)):
+        return len(x) == len(y) and all(map(same, x, y))
+    if _is_array(x):
+        return bool(x.shape == y.shape and x.tobytes() == y.tobytes())
     if isinstance(x, dict):
-        return list(x) == list(y) and all(_same(x[k], y[k]) for k in x)
+        return list(x) == list(y) and all(same(x[k], y[k]) for k in x)
     return isinstance(x, (int, float, str, bytes, bool, set, torch.dtype, torch.device)) and bool(x == y)
 
 

@@ -224,45 +224,44 @@ def product(b: Builder, x: Value, y: Value) -> Value:
 # Norms and reductions.
 
 
-@aten("instance_norm")
-def instance_norm(
-    b: Builder,
-    x: Value,
-    weight: Value | None,
-    bias: Value | None,
-    mean: Value | None,
-    var: Value | None,
-    use_input_stats: bool,
-    momentum: float,
-    eps: float,
-    cudnn: bool = False,
-) -> Value:
-    if use_input_stats:
-        return b.op("instance_norm", x=x, weight=weight, bias=bias, eps=eps)
-    return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
-
-
-def _moments(b: Builder, x: Value, dim: Any, unbiased: Any, correction: Any, keepdim: bool) -> Value:
-    """The variance, whose sum of squares is divided by the number of elements less the correction."""
-    axes = axes_of(dim) or list(range(len(x.shape)))
-    if correction is None:
-        correction = 0 if unbiased is False else 1
-    count = math.prod(x.shape[axis] for axis in axes)
-    apart = b.op("sub", a=x, b=b.op("mean", x=x, axes=axes, keepdim=True))
-    total = b.op("sum", x=b.op("square", x=apart), axes=axes, keepdim=keepdim)
-    return b.op("div_scalar", x=total, other=float(max(count - correction, 0)))
-
-
 @aten("var", "std", "var_mean", "std_mean")
 def variance(
     b: Builder, x: Value, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
+    """The sum of squares is divided by the number of elements less the correction."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
-    made = _moments(b, x, dim, unbiased, correction, keepdim)
+    axes = axes_of(dim) or list(range(len(x.shape)))
+    if correction is None:
+        correction = 0 if unbiased is False else 1
+    count = float(max(math.prod(x.shape[axis] for axis in axes) - correction, 0))
+
+    def reduced(op: str, x: Value) -> Value:
+        return b.op(op, x=x, axes=axes, keepdim=True)
+
+    mean = reduced("mean", x)
+    apart, largest = b.op("sub", a=x, b=mean), None
     if b.name.startswith("std"):
-        made = b.op("sqrt", x=made)
-    return [made, b.op("mean", x=x, axes=axes_of(dim), keepdim=keepdim)] if b.name.endswith("_mean") else made
+        # PyTorch sums in f64: squares of 1e20 and of 1e-25 are outside of f32, where their deviation is not.
+        largest = b.op("clamp", x=reduced("amax", b.op("abs", x=apart)), min=1e-30, max=3e38)
+        apart = b.op("div", a=apart, b=largest)
+    total = reduced("sum", b.op("square", x=apart))
+    made = b.op("div_scalar", x=total, other=count)
+    if largest is not None:
+        made = b.op("mul", a=b.op("sqrt", x=made), b=largest)
+    results = [made]
+    if b.name.endswith("_mean"):
+        # The mean beside a variance is NaN where elements are infinite.
+        results.append(b.op("where", condition=b.op("ne", a=total, b=total), a=total, b=mean))
+    if not keepdim:
+        results = [b.op("view", x=one, dims=b.result_shape()) for one in results]
+    return results if len(results) > 1 else results[0]
+
+
+@aten("any", "all")
+def truth_of_all(b: Builder, x: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    found = b.op("amax" if b.name == "any" else "amin", x=_truth(b, x), axes=axes_of(dim), keepdim=keepdim)
+    return b.op("ne_scalar", x=found, other=0.0)
 
 
 @aten("logsumexp")
@@ -342,6 +341,18 @@ def index(b: Builder, x: Value, indices: Sequence[Value | None]) -> Value:
     axis, one = given[0]
     if one.dtype == "bool":
         raise Unsupported("an index that is a mask has sizes that depend on data; use `torch.where`")
+    return _selected(b, x, axis, one)
+
+
+@aten("embedding")
+def embedding(
+    b: Builder, weight: Value, indices: Value, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Value:
+    return _selected(b, weight, 0, indices)
+
+
+def _selected(b: Builder, x: Value, axis: int, one: Value) -> Value:
+    """The parts along an axis that an index of any rank names."""
     chosen = _positive(one, x.shape[axis])
     if len(one.shape) == 1:
         return b.op("index_select", x=x, index=chosen, axis=axis)

@@ -1,47 +1,90 @@
 """Copies of a model for conversion: the model itself is left as it was, and runs that follow each other are compared."""
 
 import copy
+import threading
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import torch
+from torch import fx
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._attributes import Generators, attributes_of
-from ._told import error
+from ._attributes import Generators, attributes_of, containers
+from ._outside import Outside
+from ._promises import is_random
+from ._told import error, told
 
 #: Relative L2 differences of two runs that are no rounding.
 _DIFFERENT = 1e-4
+#: What no copy can be made of, and which keeps nothing that a result depends on.
+_STATELESS = (type(threading.Lock()), type(threading.RLock()), ModuleType)
 
 
-def with_own_tensors(model: torch.nn.Module) -> torch.nn.Module | None:
-    """A copy that shares nothing with the model; `None` for a model that cannot be copied."""
+def with_own_tensors(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy that shares nothing with the model. A model that cannot be copied is an `UnsupportedOp`."""
     # PyTorch copies no tensor that was computed, such as the weight that `torch.nn.utils.weight_norm` sets.
     return _copied(model, {id(x): x.detach().clone() for _, x in attributes_of(model) if not x.is_leaf})
 
 
-def with_shared_tensors(model: torch.nn.Module) -> torch.nn.Module | None:
-    """A copy with the model's own weights and tensor attributes; `None` for a model that cannot be copied."""
+def with_shared_tensors(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy with the model's own weights and tensor attributes. A model that cannot be copied is an `UnsupportedOp`."""
     return _copied(model, {id(x): x for _, x in attributes_of(model)})
 
 
-def _copied(model: torch.nn.Module, known: dict[int, Any]) -> torch.nn.Module | None:
+def _copied(model: torch.nn.Module, known: dict[int, Any]) -> torch.nn.Module:
+    known |= {id(x): x for x in _held(model) if isinstance(x, _STATELESS)}
     try:
         # The dictionary may not lose the tensors: their ids are its keys.
         return copy.deepcopy(model, dict(known))
-    except Exception:
-        return None
+    except Exception as e:
+        text = f"argument `model`: {_uncopyable(model, known)} cannot be copied ({told(e)}), and conversion runs copies of a model"
+        remedy = "give its class a `__deepcopy__`, or keep it outside of the model"
+        raise error(UnsupportedOp, text, remedy, op="deepcopy") from e
+
+
+def _held(model: torch.nn.Module) -> Iterator[Any]:
+    """What the attributes of modules hold, themselves or in lists, dictionaries and objects."""
+    for module in model.modules():
+        for value in vars(module).values():
+            yield value
+            for _, held in containers(value, ""):
+                yield from held.values() if isinstance(held, dict) else held
+
+
+def _uncopyable(model: torch.nn.Module, known: dict[int, Any]) -> str:
+    """The attribute that cannot be copied."""
+    for path, module in model.named_modules():
+        for name, value in vars(module).items():
+            try:
+                copy.deepcopy(value, dict(known)) if name != "_modules" else None
+            except Exception:
+                return f"attribute `{path}.{name}`" if path else f"attribute `{name}`"
+    return type(model).__name__
+
+
+def state_error(what: str, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
+    """The error for a forward that changes something which is there after the run."""
+    first, later, _ = _runs(model, arguments)
+    if first is not None and later is not None and _agree(first, later):
+        text = f"`forward` writes {what}, which a packed module leaves as it is"
+        remedy = "return the value as a result of the model, or leave the write out"
+    else:
+        text = f"`forward` changes {what}, so that a run depends on the runs before it"
+        remedy = "a packed module keeps nothing between runs: pass the value as an input and return it"
+    return error(UnsupportedOp, text, remedy, op="torch.export")
 
 
 def check_runs(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Refuses a model whose results depend on the runs before, on the clock, or on random numbers that a graph does not show.
 
-    A first run, and a run after another one, of copies that begin alike, give the same results for the same inputs.
+    A first run, and a run after another one, of copies that begin alike, give the same results for the same inputs. Each
+    conversion asks anew: nothing tells whether the model's code and what it reaches are what they were.
     """
-    others = pytree.tree_map(lambda x: x.detach() * 0.75 + 0.125, arguments)
-    with Generators():
-        first = _results(model, [others])
-        later = _results(model, [arguments, others])
+    first, later, changed = _runs(model, arguments)
+    if changed:
+        raise state_error(changed[0], model, arguments)
     if first is None or later is None or _agree(first, later):
         return
     text = "two runs of the model with the same inputs give different results: they depend on the runs before, or on random numbers"
@@ -49,22 +92,52 @@ def check_runs(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     raise error(UnsupportedOp, text, remedy, op="torch.export")
 
 
-def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> list[Any] | None:
-    """What a copy of the model returns in the last of the runs; `None` if there is no copy, or it raises."""
-    made = with_own_tensors(model)
-    if made is None:
-        return None
-    try:
-        with torch.no_grad():
-            for i, arguments in enumerate(runs):
-                # Draws that the graph shows are PyTorch's to make: the last run has the same ones after any other.
-                torch.manual_seed(len(runs) - i)
-                result = made(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
-            leaves: list[Any] = pytree.tree_leaves(result)
-            return leaves
-    except Exception:
-        # What the model raises for its example is told by the export; it need not take other numbers.
-        return None
+def check_draws(model: torch.nn.Module, exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any], arguments: Any) -> None:
+    """Refuses a model that seeds PyTorch's generator, or puts its state back: a graph shows the draws alone.
+
+    The graph and a copy of the model draw the same numbers after the same seed, and leave the generator in the same state.
+    """
+    if not any(is_random(node) for node in exported.graph.nodes):
+        return
+    inputs = iter(pytree.tree_leaves(arguments))
+    with Outside(model), Generators(), torch.no_grad():
+        torch.manual_seed(1)
+        wanted = with_own_tensors(model)(*arguments)
+        state = torch.get_rng_state()
+        torch.manual_seed(1)
+        given = [constants[x] if x in constants else next(inputs) for x in exported.graph.nodes if x.op == "placeholder"]
+        made = fx.Interpreter(exported.graph_module).run(*given)
+        if torch.equal(state, torch.get_rng_state()) and _agree(pytree.tree_leaves(made), pytree.tree_leaves(wanted)):
+            return
+    text = "`forward` seeds PyTorch's generator (`torch.manual_seed`, `fork_rng`) and draws random numbers, and a packed module has no seed"
+    raise error(UnsupportedOp, text, "make them once with a generator of their own, and keep them as a buffer", op="torch.export")
+
+
+def _runs(model: torch.nn.Module, arguments: tuple[Any, ...]) -> tuple[list[Any] | None, list[Any] | None, list[str]]:
+    """The results of a first run and of a later one, and what the later one changed outside of the model."""
+    others = pytree.tree_map(lambda x: x.detach() * 0.75 + 0.125, arguments)
+    with Outside(model), Generators():
+        first, _ = _results(model, [others])
+        later, changed = _results(model, [arguments, others])
+    return first, later, changed
+
+
+def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[Any] | None, list[str]]:
+    """What a copy of the model returns in the last of the runs, `None` if it raises; and what that run changed outside of it."""
+    with Outside(model) as outside:
+        made, result = with_own_tensors(model), None
+        try:
+            with torch.no_grad():
+                for i, arguments in enumerate(runs):
+                    outside.go_on()
+                    # Draws that the graph shows are PyTorch's to make: the last run has the same ones after any other.
+                    torch.manual_seed(len(runs) - i)
+                    result = made(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
+                leaves: list[Any] = pytree.tree_leaves(result)
+                return leaves, outside.changed()
+        except Exception:
+            # What the model raises for its example is told by the export; it need not take other numbers.
+            return None, []
 
 
 def _agree(x: list[Any], y: list[Any]) -> bool:

@@ -11,9 +11,10 @@ from .. import _native
 from .._compare import as_real
 from .._errors import Error, InvalidArgument, OpaqueLayoutError, UnsupportedOp
 from .._native import Tensor
+from ._answers import FLOATS, Answers
 from ._calls import call
 from ._export import error
-from ._handles import DTYPES, LAST, Handle, as_view, check_alone, check_autocast, described, imported, refused, shared
+from ._handles import DTYPES, LAST, Handle, as_torch, as_view, check_alone, check_autocast, described, imported, refused, shared
 from ._index import indexed
 
 #: Ops of tensors alone, which need none of the table: the number of their tensors.
@@ -43,15 +44,12 @@ _IN_PLACE: dict[Any, str] = {
 
 _OUT_OF_PLACE, _INPLACE = {"inplace": False}, {"inplace": True}
 
-#: Dtypes between which a conversion gives PyTorch's numbers.
-_FLOATS = {"f32", "bf16", "f16"}
-
 
 class _NoAttribute(UnsupportedOp, AttributeError):
     """An attribute of `torch.Tensor` that an eager tensor does not have."""
 
 
-class EagerTensor(Handle):
+class EagerTensor(Answers):
     """A tensor of this package on which PyTorch's functions work: `torch.relu(x)`, `F.conv2d(x, ...)`, modules.
 
     It is no `torch.Tensor`. It has no strides and no address while it is blocked; calls in place replace what it holds. What has
@@ -70,10 +68,6 @@ class EagerTensor(Handle):
         "float double half bfloat16 int long bool short".split()
     )
 
-    requires_grad = is_cuda = is_sparse = is_nested = is_quantized = is_mkldnn = is_meta = False
-    is_leaf = is_cpu = True
-    grad = grad_fn = None
-
     def __init__(self, data: "Tensor | torch.Tensor | EagerTensor") -> None:
         if isinstance(data, EagerTensor):
             data = data.data
@@ -90,24 +84,6 @@ class EagerTensor(Handle):
         return EagerTensor(self.data.to_strided(format))
 
     @property
-    def ndim(self) -> int:
-        return self.data.ndim
-
-    @property
-    def dtype(self) -> Any:
-        """PyTorch's dtype. A mask is `torch.uint8`."""
-        return DTYPES[self.data.dtype]
-
-    @property
-    def device(self) -> Any:
-        return torch.device("cpu")
-
-    @property
-    def layout(self) -> Any:
-        self.data.strides  # a blocked tensor has none, which is an error
-        return torch.strided
-
-    @property
     def T(self) -> "EagerTensor":
         return self if self.ndim < 2 else self.permute(*reversed(range(self.ndim)))  # type: ignore[no-any-return]
 
@@ -115,85 +91,8 @@ class EagerTensor(Handle):
     def mT(self) -> "EagerTensor":
         return self.transpose(-2, -1)  # type: ignore[no-any-return]
 
-    def dim(self) -> int:
-        return self.data.ndim
-
-    ndimension = dim
-
-    def size(self, dim: int | None = None) -> Any:
-        return self.shape if dim is None else self.shape[dim]
-
-    def numel(self) -> int:
-        return self.data.size
-
-    nelement = numel
-
-    def is_floating_point(self) -> bool:
-        return self.data.dtype in _FLOATS
-
-    def is_complex(self) -> bool:
-        return False
-
-    def stride(self, dim: int | None = None) -> Any:
-        return self.data.strides if dim is None else self.data.strides[dim]
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        memory_format = memory_format or torch.contiguous_format
-        like = torch.empty_strided(self.shape, self.data.strides, device="meta")
-        return bool(like.is_contiguous(memory_format=memory_format))
-
-    def data_ptr(self) -> int:
-        return self.data.data_ptr()
-
-    def numpy(self) -> Any:
-        return self.data.numpy()
-
-    def item(self) -> Any:
-        return self.data.item()
-
-    def tolist(self) -> Any:
-        return self.torch().tolist()
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.data.__array__(*args, **kwargs)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.data.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.data.__dlpack_device__()
-
-    def __repr__(self) -> str:
-        return f"Eager{self.data!r}"
-
-    def __format__(self, spec: str) -> str:
-        """That of its number, for a tensor without axes; as PyTorch has it."""
-        if not self.ndim:
-            return format(self.item(), spec)
-        if spec:
-            text = f"op `format`: got {described(self)} and {spec!r}, but only a tensor without axes is formatted as a number"
-            raise error(InvalidArgument, text, "format `x[0]` or `x.item()`", op="format")
-        return str(self)
-
     def __reduce__(self) -> Any:
         return EagerTensor, (self.data,)
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __bool__(self) -> bool:
-        if self.numel() != 1:
-            text = f"op `bool`: got {described(self)}, but only a tensor of one element is true or false"
-            raise error(InvalidArgument, text, "call `.any()` or `.all()`, or use `torch.where`", op="bool")
-        return bool(self.item())
-
-    def __len__(self) -> int:
-        if not self.ndim:
-            raise error(InvalidArgument, "op `len`: got a tensor without axes", "call `.numel()`", op="len")
-        return self.data.shape[0]
 
     def __iter__(self) -> Iterator["EagerTensor"]:
         return (self[i] for i in range(len(self)))
@@ -287,7 +186,7 @@ class EagerTensor(Handle):
     def _converted(self, dtype: Any) -> "EagerTensor":
         if dtype == self.dtype:
             return self
-        name = next((name for name, one in DTYPES.items() if one == dtype and name in _FLOATS), None)
+        name = next((name for name, one in DTYPES.items() if one == dtype and name in FLOATS), None)
         if name is None:
             reason = f"a conversion of {self.data.dtype} to {dtype}; conversions are to float32, bfloat16 and float16"
             raise refused("to", self, reason)
@@ -384,7 +283,7 @@ class EagerTensor(Handle):
     # Last: its name hides PyTorch's own in this class.
     def torch(self) -> torch.Tensor:
         """The elements as a PyTorch tensor that shares the memory; a blocked tensor raises `OpaqueLayoutError`."""
-        return torch.from_dlpack(self.data)
+        return as_torch(self.data)
 
 
 def _run(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:

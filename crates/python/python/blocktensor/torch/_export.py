@@ -1,5 +1,6 @@
 """A PyTorch model as a list of calls: `torch.export`, with what depends on weights alone computed."""
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,14 +10,18 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._copies import check_runs
+from ._copies import check_draws, check_runs
 from ._inline import inline, put_getitems_first
+from ._inputs import names_of
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
 from ._told import error
 from ._tracing import trace
 
 #: Calls whose result does not depend on the elements of their operand.
 FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like".split())
+
+#: How the reason for a write begins which a function of the whole tensor can stand for.
+_INTO_A_VIEW = "it writes into a view of"
 
 __all__ = ["Program", "error", "export", "is_in_place", "module_of", "op_name"]
 
@@ -47,6 +52,8 @@ class Program:
     position: dict[fx.Node, int] = field(default_factory=dict)
     #: The calls whose results share a memory.
     sharing: dict[int, list[fx.Node]] = field(default_factory=dict)
+    #: What `forward` calls the arguments of the example.
+    names: tuple[str | None, ...] = ()
 
     def family(self, node: fx.Node) -> list[fx.Node]:
         """All that shares memory with the results of a call, and the call itself."""
@@ -77,13 +84,37 @@ def as_arguments(example: Any) -> tuple[Any, ...]:
 def export(model: torch.nn.Module, example: Any) -> Program:
     """Exports the model, without decompositions."""
     arguments = as_arguments(example)
-    exported = trace(model, arguments)
+    program = _of_graph(model, trace(model, arguments), arguments)
+    if program.refused and all(reason.startswith(_INTO_A_VIEW) for _, reason in program.refused):
+        program = _without_writes(model, arguments) or program
+    if not program.refused:
+        check_runs(model, arguments)
+        check_draws(model, program.exported, program.constants, arguments)
+    return program
+
+
+def _of_graph(model: torch.nn.Module, exported: torch.export.ExportedProgram, arguments: tuple[Any, ...]) -> Program:
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
     program = _program(type(model).__name__, exported, pytree.tree_structure(arguments))
-    if not program.refused:
-        check_runs(model, arguments)
+    program.names = names_of(model, len(arguments))
     return program
+
+
+def _without_writes(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Program | None:
+    """The model with functions of whole tensors for its writes into parts of them; `None` where some remain."""
+    exported = trace(model, arguments)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            exported = exported.run_decompositions({})
+    except Exception:
+        # The error of the graph that writes says what to do.
+        return None
+    if any(s.kind != OutputKind.USER_OUTPUT for s in exported.graph_signature.output_specs):
+        return None
+    program = _of_graph(model, exported, arguments)
+    return None if program.refused else program
 
 
 def _program(name: str, exported: torch.export.ExportedProgram, structure: pytree.TreeSpec) -> Program:
@@ -171,7 +202,7 @@ def _reason(program: Program, node: fx.Node, targets: list[fx.Node]) -> str | No
                 )
         other = None if only_changes_metadata(node) else read_later(node, target, family, program.position)
         if other is not None and not _folds(program, node, targets):
-            return f"it writes into a view of `{other.name}`, which is used later; clone the view first, or use `torch.where` or `cat`"
+            return f"{_INTO_A_VIEW} `{other.name}`, which is used later; clone the view first, or use `torch.where` or `cat`"
     if len(targets) > 1:
         return "it writes into several tensors; write the calls one by one"
     return None

@@ -130,6 +130,11 @@ def shared(x: torch.Tensor) -> Tensor:
         raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {first_line(e)}", remedy, op="from_dlpack") from e
 
 
+def as_torch(t: Tensor) -> torch.Tensor:
+    """A tensor of PyTorch over the memory of this package's. It may be written into, which `torch.from_dlpack(t)` prevents."""
+    return torch.from_dlpack(t.__dlpack__(max_version=(1, 1)))
+
+
 def narrowed(x: torch.Tensor) -> torch.Tensor:
     """Indices as s32 and masks as u8: dtypes that this package has."""
     if x.dtype == torch.bool:

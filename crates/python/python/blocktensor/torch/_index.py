@@ -9,7 +9,7 @@ from .. import _native
 from .._errors import InvalidArgument, OutOfBounds
 from .._native import Tensor
 from ._export import error
-from ._handles import Handle, described, refused
+from ._handles import Handle, as_torch, described, refused
 
 
 def _wrong(x: Handle, index: Any, rule: str, remedy: str, kind: type[Any] = InvalidArgument) -> Exception:
@@ -76,7 +76,7 @@ def _sliced(x: Handle, data: Tensor, axis: int, part: slice) -> Tensor:
 
 def _selected(x: Handle, data: Tensor, axis: int, part: Any) -> Tensor:
     if isinstance(part, (Handle, Tensor)):
-        part = torch.from_dlpack(part.data if isinstance(part, Handle) else part)
+        part = as_torch(part.data if isinstance(part, Handle) else part)
     wanted = torch.as_tensor(part if isinstance(part, torch.Tensor) else list(part))
     # A mask of this package is u8, so u8 is no index.
     if wanted.ndim != 1 or wanted.is_floating_point() or wanted.dtype in (torch.bool, torch.uint8):

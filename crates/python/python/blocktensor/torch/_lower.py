@@ -16,7 +16,7 @@ from .._native import Model
 from . import _table as _table  # fills the table
 from ._export import Program, module_of, op_name
 from ._promises import arguments, is_random
-from ._tracing import first_line
+from ._told import first_line
 from ._values import TABLE, Unsupported, Value
 
 #: The tensor arguments of each op, in the order of its schema.
@@ -30,7 +30,7 @@ _ARITHMETIC = set("add sub rsub mul div pow maximum minimum".split())
 #: Calls that take masks and indices, beside those that move elements.
 _TAKE_ANY = {"where", "masked_fill", "gather", "index_select", "index", "to", "_to_copy", "type_as", "scaled_dot_product_attention"}
 _TAKE_ANY |= {"logical_not", "bitwise_not", "logical_and", "logical_or", "__and__", "__or__", "bitwise_and", "bitwise_or"}
-_TAKE_ANY |= _ARITHMETIC
+_TAKE_ANY |= {"any", "all", "embedding", "copy", "index_fill", "index_put", "select_scatter", "slice_scatter"} | _ARITHMETIC
 _MOVE = set(
     "alias contiguous clone detach lift_fresh_copy dropout flatten view reshape unflatten _unsafe_view view_as reshape_as squeeze "
     "unsqueeze permute transpose swapaxes swapdims movedim t numpy_T expand expand_as cat stack hstack vstack chunk split "

@@ -1,5 +1,6 @@
 """A PyTorch model as a packed module."""
 
+import copy
 import hashlib
 import os
 from collections import OrderedDict
@@ -15,6 +16,8 @@ from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
 from ._attributes import attributes_of
 from ._export import Program, export
+from ._handles import as_torch
+from ._inputs import Expected, check_traced, in_order, not_a_tensor, problem
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
@@ -79,7 +82,7 @@ _DTYPES = {torch.uint8: torch.bool, torch.int32: torch.int64}
 
 def _shared(t: Tensor, inputs: Sequence[Any]) -> torch.Tensor:
     """A result as a tensor of its own, of PyTorch's dtype."""
-    made = torch.from_dlpack(t.__dlpack__(max_version=(1, 1)))
+    made = as_torch(t)
     if made.dtype in _DTYPES:
         return made.to(_DTYPES[made.dtype])
     # A plan returns an input as it is; `x.clone()` is another tensor in PyTorch.
@@ -136,12 +139,14 @@ class BlockedModule(torch.nn.Module):
         reorders: int | None = None,
         partial: bool = False,
         structures: tuple[pytree.TreeSpec, pytree.TreeSpec] | None = None,
+        names: Sequence[str | None] = (),
     ) -> None:
         super().__init__()
         self.training = False
         self._program = program
         #: How arguments and results are nested. A packed file does not have it.
         self._structures = (program.structure, program.spec) if program is not None else structures
+        self._names = program.names if program is not None else names
         self._options, self._reorders, self._partial = options, reorders, partial
         self._take(plan)
 
@@ -150,6 +155,8 @@ class BlockedModule(torch.nn.Module):
         program = self._program
         self._direct = _direct(program, plan)
         self._packed: dict[str, bytes] = {}
+        #: Whether PyTorch, which takes other inputs too, runs calls of the model.
+        self._checks_inputs = False
         if program is None or isinstance(plan, Plan):
             return
         self._packed = _digests({name: program.constants[node] for node, name in program.state.items()})
@@ -160,8 +167,29 @@ class BlockedModule(torch.nn.Module):
         self._constants = {x: _copied(program.constants[x]) for x in program.constants if x in read}
         self._checks_inputs = bool(torchs) or bool(self._views)
 
-    def forward(self, *args: Any) -> Any:
-        """Runs the plan."""
+    def forward(self, *args: Any, **named: Any) -> Any:
+        """Runs the plan. Inputs are those of the model's `forward`, in order or by name."""
+        if torch._C._is_tracing():
+            check_traced()
+        if named:
+            args = in_order(args, named, self._names)
+        try:
+            return self._run(args)
+        except Exception as e:
+            # What no plan takes is found here, so that what it takes is not looked at twice.
+            for x, expected in zip(pytree.tree_leaves(args), self._expected(), strict=False):
+                found = problem(x, expected)
+                if found is not None:
+                    raise found from (None if isinstance(e, Error) else e)
+            raise
+
+    def _expected(self) -> list[Expected]:
+        if self._program is not None:
+            return [(node.name, node.meta["val"].shape) for node in self._program.inputs]
+        assert isinstance(self.plan, Plan)
+        return [(name, shape) for name, _, shape in self.plan.inputs]
+
+    def _run(self, args: tuple[Any, ...]) -> Any:
         if self._direct is not None and len(args) == self._direct[1] and all(map(_is_tensor, args)):
             if torch.is_grad_enabled() and any(x.requires_grad for x in args):
                 raise _gradient()
@@ -187,8 +215,9 @@ class BlockedModule(torch.nn.Module):
             inputs = [values[x] if x in program.inputs else values[x].contiguous() for x in region.inputs]
             results = region.plan.run(*inputs)
             values.update(zip(region.outputs, [_shared(t, inputs) for t in results], strict=True))
+        copies: dict[int, Any] = {}
         with torch.no_grad():
-            returned = [self._result(x, values) if isinstance(x, fx.Node) else x for x in program.outputs]
+            returned = [self._result(x, values, copies) if isinstance(x, fx.Node) else x for x in program.outputs]
         return pytree.tree_unflatten(returned, program.spec)
 
     def _leaves(self, args: tuple[Any, ...]) -> list[Any]:
@@ -197,7 +226,7 @@ class BlockedModule(torch.nn.Module):
         leaves: list[Any] = pytree.tree_leaves(args)
         if self._structures is None:
             return leaves
-        structure, program = self._structures[0], self._program
+        structure = self._structures[0]
         if len(leaves) != structure.num_leaves:
             text = f"argument `input`: got {len(leaves)} tensors, but the module takes {structure.num_leaves}"
             raise error(InvalidArgument, text, "pass inputs like the example's")
@@ -207,15 +236,13 @@ class BlockedModule(torch.nn.Module):
             except ValueError:
                 text = "argument `input`: got arguments that are nested in another way than the example's"
                 raise error(InvalidArgument, text, "pass inputs like the example's") from None
-        for x, node in zip(leaves, program.inputs, strict=True) if program is not None and self._checks_inputs else ():
-            like = node.meta["val"]
-            if not isinstance(x, torch.Tensor) or x.shape != like.shape or x.dtype != like.dtype:
-                got = f"{list(x.shape)} {x.dtype}" if isinstance(x, torch.Tensor) else type(x).__name__
-                text = f"argument `{node.name}`: got {got}, but this plan is for {list(like.shape)} {like.dtype}"
-                raise error(InvalidArgument, text, "make a module for an example of these sizes")
+        for x, expected in zip(leaves, self._expected(), strict=True) if self._checks_inputs else ():
+            found = problem(x, expected) if isinstance(x, torch.Tensor) else not_a_tensor(x, expected)
+            if found is not None:
+                raise found
         return leaves
 
-    def _result(self, node: fx.Node, values: dict[fx.Node, Any]) -> Any:
+    def _result(self, node: fx.Node, values: dict[fx.Node, Any], copies: dict[int, Any]) -> Any:
         assert self._program is not None
         program = self._program
         if node in self._views:
@@ -229,8 +256,8 @@ class BlockedModule(torch.nn.Module):
         if node in values:
             return values[node]
         found = program.constants[node]
-        # A constant is made anew in each run; the model's own tensors are returned themselves.
-        return found if node in program.state else _copied(found)
+        # A constant is made anew in each run, with the memory that it shares; the model's own tensors are returned themselves.
+        return found if node in program.state else copy.deepcopy(found, copies)
 
     def _value(self, node: fx.Node, values: dict[fx.Node, Any]) -> Any:
         assert self._program is not None
@@ -357,7 +384,7 @@ class BlockedModule(torch.nn.Module):
         return self.plan.regions[0].plan
 
     def __reduce__(self) -> Any:
-        return _of_plan, (self._only_plan(), self._structures)
+        return _of_plan, (self._only_plan(), self._structures, self._names)
 
     def _apply(self, fn: Any, recurse: bool = True) -> "BlockedModule":
         """What `.to(...)`, `.double()` and `.cuda()` call: weights stay packed, for f32 on the CPU."""
@@ -371,8 +398,8 @@ class BlockedModule(torch.nn.Module):
         return repr(self.plan).split("\n")[0]
 
 
-def _of_plan(plan: Plan, structures: Any = None) -> BlockedModule:
-    return BlockedModule(None, plan, {}, structures=structures)
+def _of_plan(plan: Plan, structures: Any = None, names: Sequence[str | None] = ()) -> BlockedModule:
+    return BlockedModule(None, plan, {}, structures=structures, names=names)
 
 
 def load(path: str | os.PathLike[str], *, threads: int | None = None) -> BlockedModule:

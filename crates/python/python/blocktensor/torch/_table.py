@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from . import _windows as _windows  # adds its entries to the table
+from . import _scatter as _scatter  # adds its entries to the table
+from . import _windows as _windows  # the same
 from ._compose import as_f32, filled, number
 from ._values import TABLE as TABLE
 from ._values import Builder, Unsupported, Value, aten, pair
@@ -51,7 +52,7 @@ def to(b: Builder, x: Value, *args: Any, **options: Any) -> Value:
     raise Unsupported(f"a conversion from {x.dtype} to {wanted}; plans compute in f32, leave it out")
 
 
-@aten("batch_norm")
+@aten("batch_norm", "instance_norm")
 def batch_norm(
     b: Builder,
     x: Value,
@@ -59,14 +60,17 @@ def batch_norm(
     bias: Value | None,
     mean: Value | None,
     var: Value | None,
-    training: bool,
+    uses_own: bool,
     momentum: float,
     eps: float,
     cudnn: bool = False,
 ) -> Value:
-    if training or mean is None or var is None:
-        raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
-    return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
+    """With statistics of the input itself, or with those that were kept."""
+    if not uses_own and mean is not None and var is not None:
+        return b.op("batch_norm", x=x, mean=mean, var=var, weight=weight, bias=bias, eps=eps)
+    if b.name == "instance_norm":
+        return b.op("instance_norm", x=x, weight=weight, bias=bias, eps=eps)
+    raise Unsupported("a batch norm of the batch's own statistics; use running statistics and `model.eval()`")
 
 
 @aten("layer_norm")

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import sys
-import threading
 import warnings
 from typing import Any
 
@@ -15,13 +14,10 @@ from torch.fx.experimental import symbolic_shapes
 from torch.utils import _pytree as pytree
 
 from .._errors import Error, InvalidArgument, UnsupportedOp
-from ._attributes import Attributes, Generators, attributes_of, restore
-from ._copies import with_own_tensors, with_shared_tensors
-from ._promises import is_random
-from ._told import error
-
-#: The most of a text of PyTorch that an error quotes: some are a whole graph.
-LONGEST = 300
+from ._attributes import Attributes, Generators, attributes_of
+from ._copies import state_error, with_own_tensors, with_shared_tensors
+from ._outside import Outside
+from ._told import LONGEST, error, told
 
 _ON_DATA = (
     symbolic_shapes.GuardOnDataDependentSymNode,
@@ -33,41 +29,25 @@ _ON_DATA = (
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
 
 
-def first_line(text: str) -> str:
-    """The first line of a text, and of that no more than `LONGEST` characters."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
-
-
-def _told(e: BaseException) -> str:
-    line = first_line(str(e))
-    return f"{type(e).__name__}: {line}" if line else type(e).__name__
-
-
-#: One at a time: what `_Attributes` watches and where stderr goes is the process's.
-_ONE = threading.RLock()
-
-
 def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
     """The model's calls for these arguments."""
     _check_model(model)
-    _check_example(arguments)
+    _check_example(model, arguments)
     # `torch.export` takes one tensor in two places for one input.
     arguments = pytree.tree_map(lambda x: x.detach().view_as(x), arguments)
     # What a forward leaves behind while it is traced is left in a copy.
-    traced = with_shared_tensors(model) or model
-    with _ONE, Attributes(traced) as kept, Generators() as generators:
+    traced = with_shared_tensors(model)
+    # One at a time: what `Attributes` watches and where stderr goes is the process's, as is what `Outside` keeps.
+    with Outside(traced), Attributes(traced) as kept, Generators() as generators:
         exported = _exported(traced, arguments)
-        _check_generators(exported, generators.used())
+        _check_generators(generators.used())
         if kept.changed():
             # Sizes and masks that a forward keeps are the same in a second run; other changes are state.
             kept.go_on()
             with contextlib.suppress(Exception):
                 _exported(traced, arguments)
             for name in kept.changed():
-                text = f"`forward` changes the model's attribute `{name}`, so that a run depends on the runs before it"
-                remedy = "a packed module keeps nothing between runs: pass the value as an input and return it"
-                raise error(UnsupportedOp, text, remedy, op="torch.export")
+                raise state_error(f"the model's attribute `{name}`", model, arguments)
     return exported
 
 
@@ -80,14 +60,12 @@ def _check_transforms(exported: torch.export.ExportedProgram) -> None:
         raise error(UnsupportedOp, text, "write the calls for whole tensors", op="torch.export")
 
 
-def _check_generators(exported: torch.export.ExportedProgram, used: list[str]) -> None:
+def _check_generators(used: list[str]) -> None:
     for name in used:
+        # PyTorch's own draws are calls of the graph; `check_draws` looks at its seeds.
         if name != "torch.manual_seed":
             text = f"`forward` draws random numbers from `{name}`, and a packed module would repeat them"
             raise error(UnsupportedOp, text, "draw them outside, and pass them as an input", op="torch.export")
-        if any(is_random(node) for node in exported.graph.nodes):
-            text = "`forward` seeds PyTorch's generator and draws random numbers, and a packed module has no seed"
-            raise error(UnsupportedOp, text, "make them once with a generator of their own, and keep them as a buffer", op="torch.export")
 
 
 def _check_model(model: Any) -> None:
@@ -112,14 +90,22 @@ def _check_model(model: Any) -> None:
         raise error(InvalidArgument, text, "call `model.eval()` first")
 
 
-def _check_example(arguments: tuple[Any, ...]) -> None:
+def _other_dtype(model: torch.nn.Module) -> str | None:
+    """What to do about weights that are floats, but not f32."""
+    for name, x in attributes_of(model):
+        if x.is_floating_point() and x.dtype != torch.float32:
+            return f"plans compute in f32, and `{name}` is {x.dtype}: convert the model (`model.float()`) and the example (`x.float()`)"
+    return None
+
+
+def _check_example(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     for x in pytree.tree_leaves(arguments):
         if not isinstance(x, torch.Tensor):
             text = f"argument `example`: got {type(x).__name__}, but inputs are f32 tensors on the CPU"
             raise error(InvalidArgument, text, "pass tensors, and make other arguments defaults of `forward`")
         if x.dtype != torch.float32 or x.device.type != "cpu" or x.layout != torch.strided:
             text = f"argument `example`: got a tensor of {x.dtype} on {x.device}, but inputs are f32 tensors on the CPU"
-            remedy = "pass `x.cpu()`" if x.device.type != "cpu" else "pass `x.float()`"
+            remedy = "pass `x.cpu()`" if x.device.type != "cpu" else _other_dtype(model) or "pass `x.float()`"
             raise error(InvalidArgument, text, remedy if x.layout == torch.strided else "pass `x.to_dense()`")
 
 
@@ -148,10 +134,10 @@ def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.expor
 def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
     own = _own_error(model, arguments)
     if own is not None:
-        text = f"argument `example`: the model raises {_told(own)}"
-        remedy = "pass what the model takes: a tuple has one item for each argument, anything else is one argument"
+        text = f"argument `example`: the model raises {told(own)}"
+        remedy = _other_dtype(model) or "pass what the model takes: a tuple has one item for each argument, anything else is one argument"
         return error(InvalidArgument, text, remedy)
-    text = f"`torch.export` cannot follow the model: {_told(e)}"
+    text = f"`torch.export` cannot follow the model: {told(e)}"
     if isinstance(e, _ON_DATA):
         remedy = "control flow that depends on data has no plan: use `torch.where`, move the parts around it, or use `swap`"
     elif isinstance(e, fake_tensor.UnsupportedOperatorException):
@@ -163,13 +149,9 @@ def _explained(e: Exception, model: torch.nn.Module, arguments: tuple[Any, ...])
 
 def _own_error(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception | None:
     """What the model itself raises for the example. The model and the example are left as they are."""
-    model = with_own_tensors(model) or model
-    kept = [(x, x.detach().clone()) for _, x in attributes_of(model) if not isinstance(x, torch.nn.Parameter)]
     try:
-        with torch.no_grad():
-            model(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
+        with Outside(model), torch.no_grad():
+            with_own_tensors(model)(*pytree.tree_map(lambda x: x.detach().clone(), arguments))
     except Exception as own:
         return own
-    finally:
-        restore(kept)
     return None

@@ -1,0 +1,359 @@
+//! What a plan is in a file, and how it is checked when it is read.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use blocktensor::{
+    BoundOp, Complaint, DType, MemoryFormat, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc,
+    memory,
+};
+use serde::{Deserialize, Serialize};
+
+use super::super::algorithms::Limits;
+use super::super::build::{self, Choice};
+use super::super::forms::Form;
+use super::super::pack;
+use super::super::recipe::{Recipe, without_elements};
+use super::super::{Layouts, Measurements, Plan, Reorder};
+use super::PLAN;
+use crate::constant::ElementType;
+use crate::error::{Error, Result};
+use crate::network::{Network, Node, Operation, Tensor, TensorId};
+use crate::passes::PassReport;
+
+/// The version of this module's format.
+pub(super) const VERSION: u32 = 1;
+
+/// A plan in a file.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Stored {
+    pub version: u32,
+    pub layouts: Layouts,
+    #[serde(default)]
+    pub limits: Limits,
+    pub threads: usize,
+    pub input_types: Vec<ElementType>,
+    pub tensors: Vec<StoredTensor>,
+    pub inputs: Vec<usize>,
+    pub outputs: Vec<(String, usize)>,
+    pub nodes: Vec<StoredNode>,
+    pub reorders: Vec<Reorder>,
+    pub passes: Vec<PassReport>,
+    pub measurements: Option<Measurements>,
+}
+
+/// A tensor of the network.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredTensor {
+    pub name: String,
+    pub dims: Vec<usize>,
+    pub dtype: String,
+    pub elements: Elements,
+}
+
+/// Where the elements of a tensor are.
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Elements {
+    /// A run computes them.
+    Computed,
+    /// A constant of the file.
+    Constant,
+    /// Packed weights.
+    Packed,
+}
+
+/// A node, and how it runs.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredNode {
+    pub name: String,
+    pub op: BoundOp,
+    pub inputs: Vec<usize>,
+    pub outputs: Vec<usize>,
+    /// The inputs of the kernel that runs, and what they are then.
+    pub takes: Vec<(usize, TensorDesc)>,
+    /// What its results are.
+    pub makes: Vec<TensorDesc>,
+    /// What runs, if the weights are packed.
+    pub packed: Option<String>,
+    pub stem: bool,
+}
+
+pub(super) fn packed_name(node: usize) -> String {
+    format!("node {node}")
+}
+
+pub(super) fn constant_name(tensor: usize) -> String {
+    format!("tensor {tensor}")
+}
+
+pub(super) fn bad(got: impl Into<String>, remedy: &str) -> Error {
+    Error::Invalid {
+        what: "saved plan".to_string(),
+        got: got.into(),
+        rule: "`Plan::save` writes it whole".to_string(),
+        remedy: remedy.to_string(),
+    }
+}
+
+/// What is wrong in a file that was written by something else, or by another version.
+fn damaged(got: impl Into<String>) -> Error {
+    bad(got, "pack the model again")
+}
+
+/// A network that no graph becomes is a damaged file.
+pub(super) fn inconsistent(error: Error) -> Error {
+    match error {
+        Error::Invalid { what, got, .. } => damaged(format!("{what}: {got}")),
+        error => error,
+    }
+}
+
+impl StoredNode {
+    pub(super) fn of(node: &Node, choice: &Choice) -> Result<StoredNode> {
+        let Operation::Bound(op) = &node.op else {
+            return Err(Error::Invalid {
+                what: format!("node `{}`", node.name),
+                got: format!("the operator {}", node.op.op()),
+                rule: "a file holds registered ops, by their names".to_string(),
+                remedy: "run the model itself, which plans it at each start".to_string(),
+            });
+        };
+        let ids = |list: &[TensorId]| list.iter().map(|id| id.0).collect();
+        Ok(StoredNode {
+            name: node.name.clone(),
+            op: op.clone(),
+            inputs: ids(&node.inputs),
+            outputs: ids(&node.outputs),
+            takes: choice.inputs.iter().map(|(id, desc)| (id.0, desc.clone())).collect(),
+            makes: choice.outputs.clone(),
+            packed: choice.weights.as_ref().and(choice.implementation.clone()),
+            stem: choice.form == Form::Stem,
+        })
+    }
+
+    /// How the node runs, checked against what its operator says.
+    fn choice(&self, i: usize, node: &Node, network: &Network, file: &PackedFile) -> Result<Choice> {
+        let wrong = |what: String| damaged(format!("node `{}`, {what}", node.name));
+        let kept = match &self.packed {
+            Some(_) => pack::kept(node),
+            None => (0..node.inputs.len()).collect(),
+        };
+        let wanted: Vec<usize> = kept.iter().map(|&k| node.inputs[k].0).collect();
+        if !self.takes.iter().map(|(id, _)| *id).eq(wanted) {
+            return Err(wrong("operands that are not its own".to_string()));
+        }
+        for (id, desc) in &self.takes {
+            let tensor = network.tensor(TensorId(*id));
+            if desc.dims() != tensor.dims || desc.dtype() != tensor.dtype {
+                return Err(wrong(format!("{desc} as tensor `{}`", tensor.name)));
+            }
+        }
+        let weights = self.packed.as_ref().map(|_| self.weights(i, node, file)).transpose()?;
+        let op: Arc<dyn Operator> = match &weights {
+            Some(weights) => Arc::<PackedOp>::clone(weights),
+            None => Arc::new(self.op.clone()),
+        };
+        let descs: Vec<TensorDesc> = self.takes.iter().map(|(_, desc)| desc.clone()).collect();
+        let makes = op.infer(&descs).map_err(|e| wrong(e.to_string()))?;
+        let fits = |(desc, id): (&TensorDesc, &TensorId)| {
+            let tensor = network.tensor(*id);
+            desc.dims() == tensor.dims && desc.dtype() == tensor.dtype
+        };
+        if makes != self.makes
+            || makes.len() != node.outputs.len()
+            || !makes.iter().zip(&node.outputs).all(fits)
+        {
+            return Err(wrong("other results than its operator has".to_string()));
+        }
+        Ok(Choice {
+            form: if self.stem { Form::Stem } else { Form::Target },
+            op,
+            weights,
+            implementation: self.packed.clone(),
+            inputs: self.takes.iter().map(|(id, desc)| (TensorId(*id), desc.clone())).collect(),
+            outputs: makes,
+            computes: None,
+            unpacked: false,
+        })
+    }
+
+    /// The packed weights of node `i`.
+    fn weights(&self, i: usize, node: &Node, file: &PackedFile) -> Result<Arc<PackedOp>> {
+        let packed: PackedOp = file.get(&packed_name(i))?;
+        let asked = match node.op.op() {
+            "matmul" => "linear",
+            op => op,
+        };
+        let is_stem = matches!(&packed, PackedOp::Conv(conv) if conv.is_stem());
+        if packed.op() != asked || is_stem != self.stem {
+            return Err(damaged(format!("packed weights of {packed:?} for a node of the op {asked}")));
+        }
+        Ok(Arc::new(packed))
+    }
+}
+
+impl Stored {
+    pub(super) fn of(file: &PackedFile) -> Result<Stored> {
+        let Some(text) = file.text(PLAN) else {
+            return Err(bad("a file of packed weights without a plan", "write one with `Plan::save`"));
+        };
+        // The version first: another one may have other fields.
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        // What the parser makes of a byte, at most.
+        memory::require("a plan in a file", text.len().saturating_mul(32))?;
+        let head: Head = serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?;
+        if head.version != VERSION {
+            return Err(damaged(format!("version {}, and this build reads {VERSION}", head.version)));
+        }
+        let stored: Stored = serde_json::from_str(text).map_err(|e| damaged(e.to_string()))?;
+        stored.check_names()?;
+        Ok(stored)
+    }
+
+    /// Names are printed, and outputs are found by theirs.
+    pub(super) fn check_names(&self) -> Result<()> {
+        let outputs = self.outputs.iter().map(|(name, _)| name);
+        let inner = self.nodes.iter().map(|n| &n.name).chain(self.tensors.iter().map(|t| &t.name));
+        if let Some(name) = outputs.clone().chain(inner).find(|name| name.contains(char::is_control)) {
+            let start: String = name.chars().take(80).collect();
+            return Err(bad(format!("the name {start:?}, with a control character"), "rename it"));
+        }
+        let mut known = HashSet::new();
+        match outputs.clone().find(|name| !known.insert(*name)) {
+            Some(name) => Err(bad(format!("two outputs called `{name}`"), "give each output its own name")),
+            None if known.is_empty() => Err(damaged("no outputs")),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the file has the plain weights of all nodes that are packed.
+    pub(super) fn keeps_plain(&self, file: &PackedFile) -> bool {
+        let mut packed = (0..self.nodes.len()).filter(|&i| self.nodes[i].packed.is_some());
+        packed.all(|i| file.plain(&packed_name(i)).is_ok())
+    }
+
+    /// The plan, with its packed weights.
+    pub(super) fn plan(self, file: &PackedFile) -> Result<Plan> {
+        let network = self.network(file, false)?;
+        let nodes = network.nodes.iter().zip(&self.nodes).enumerate();
+        let choices =
+            nodes.map(|(i, (node, s))| s.choice(i, node, &network, file)).collect::<Result<Vec<_>>>()?;
+        let Stored { layouts, limits, input_types, reorders, passes, measurements, .. } = self;
+        let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
+        let recipe = Recipe { limits, ..plan.recipe };
+        Ok(Plan { input_types, measurements, recipe, ..plan })
+    }
+
+    /// Why the packed weights do not fit here, for a file that keeps no plain ones.
+    pub(super) fn misfit(&self, file: &PackedFile) -> Option<blocktensor::Error> {
+        let remedy = "save the plan with plain weights (`keep_plain`), or plan the model again here";
+        if let Some(blocktensor::Error::PackMismatch(complaint)) = file.misfit() {
+            let complaint = Complaint { remedy: remedy.to_string(), ..*complaint };
+            return Some(blocktensor::Error::PackMismatch(Box::new(complaint)));
+        }
+        let here = blocktensor::current_threads();
+        (self.threads != here).then(|| {
+            let got = format!("a plan packed for {} threads, without plain weights", self.threads);
+            let rule = format!("a run here has {here}");
+            let remedy = PackedFile::with_threads(self.threads, remedy);
+            blocktensor::Error::PackMismatch(Complaint::new(
+                "Plan::load_or_replan",
+                "file",
+                got,
+                rule,
+                remedy,
+            ))
+        })
+    }
+
+    /// The network. With `plain`, its weights have their elements.
+    pub(super) fn network(&self, file: &PackedFile, plain: bool) -> Result<Network> {
+        let id = |i: usize| match i < self.tensors.len() {
+            true => Ok(TensorId(i)),
+            false => Err(damaged(format!("tensor {i} of {}", self.tensors.len()))),
+        };
+        let ids = |list: &[usize]| list.iter().map(|&i| id(i)).collect::<Result<Vec<_>>>();
+        let node = |s: &StoredNode| -> Result<Node> {
+            let (inputs, outputs) = (ids(&s.inputs)?, ids(&s.outputs)?);
+            if inputs.len() != s.op.inputs().len() {
+                return Err(damaged(format!("{} operands of node `{}`", inputs.len(), s.name)));
+            }
+            if outputs.is_empty() || outputs.len() != s.makes.len() {
+                return Err(damaged(format!("{} results of node `{}`", outputs.len(), s.name)));
+            }
+            Ok(Node { name: s.name.clone(), op: Operation::Bound(s.op.clone()), inputs, outputs })
+        };
+        let nodes = self.nodes.iter().map(node).collect::<Result<Vec<_>>>()?;
+        let outputs = self.outputs.iter().map(|(name, i)| Ok((name.clone(), id(*i)?)));
+        let (inputs, outputs) = (ids(&self.inputs)?, outputs.collect::<Result<Vec<_>>>()?);
+        let mut tensors: Vec<Tensor> = Vec::with_capacity(self.tensors.len());
+        for (i, stored) in self.tensors.iter().enumerate() {
+            let dtype: DType =
+                stored.dtype.parse().map_err(|e: blocktensor::Error| damaged(e.to_string()))?;
+            let mut tensor =
+                Tensor { name: stored.name.clone(), dims: stored.dims.clone(), dtype, constant: None };
+            tensor.constant = match stored.elements {
+                Elements::Computed => None,
+                Elements::Constant => Some(file.tensor(&constant_name(i))?),
+                Elements::Packed if plain => Some(self.plain(TensorId(i), &stored.dims, &nodes, file)?),
+                Elements::Packed => Some(without_elements(&tensor)?),
+            };
+            if let Some(c) = &tensor.constant
+                && (c.dims() != tensor.dims || c.dtype() != dtype)
+            {
+                let got = format!(
+                    "tensor {i} ({}) of {dtype} {:?} as {} {:?}",
+                    tensor.name,
+                    tensor.dims,
+                    c.dtype(),
+                    c.dims()
+                );
+                return Err(damaged(got));
+            }
+            tensors.push(tensor);
+        }
+        let distinct: HashSet<&TensorId> = inputs.iter().collect();
+        let fits = |(id, of): (&TensorId, &ElementType)| {
+            tensors[id.0].constant.is_none() && tensors[id.0].dtype == of.dtype()
+        };
+        if self.input_types.len() != inputs.len()
+            || distinct.len() != inputs.len()
+            || !inputs.iter().zip(&self.input_types).all(fits)
+        {
+            return Err(damaged(
+                "inputs that are constants, are listed twice, or have another type than they say",
+            ));
+        }
+        Ok(Network::of(tensors, nodes, inputs, outputs))
+    }
+
+    /// Weights as the node's op takes them.
+    fn plain(
+        &self,
+        id: TensorId,
+        dims: &[usize],
+        nodes: &[Node],
+        file: &PackedFile,
+    ) -> Result<StridedTensor> {
+        let is_it = |(i, node): &(usize, &Node)| {
+            self.nodes[*i].packed.is_some() && pack::weights_of(node) == Some(id)
+        };
+        let found = nodes.iter().enumerate().find(is_it);
+        let (i, node) = found.ok_or_else(|| damaged(format!("weights of no node, tensor {}", id.0)))?;
+        let weights = file.plain(&packed_name(i))?;
+        // Packed weights have output channels before input channels, and the groups apart: [G, O / G, C / G, k...].
+        let grouped = weights.rank() > dims.len();
+        let weights = match node.op.op() {
+            op if op == "matmul" || op.starts_with("conv_transpose") => {
+                weights.transpose(usize::from(grouped), 1 + usize::from(grouped))?
+            }
+            _ => weights,
+        };
+        let taken = weights.contiguous(MemoryFormat::Contiguous)?.reshape(dims);
+        taken.map_err(|e| damaged(format!("weights of node `{}`: {e}", node.name)))
+    }
+}

@@ -1,0 +1,115 @@
+"""What an eager tensor says of itself: sizes, dtype, strides, its numbers, its memory."""
+
+from typing import Any
+
+import torch
+
+from .._errors import InvalidArgument
+from ._export import error
+from ._handles import DTYPES, Handle, as_torch, described
+
+#: Dtypes between which a conversion gives PyTorch's numbers.
+FLOATS = {"f32", "bf16", "f16"}
+
+
+class Answers(Handle):
+    """The questions to a `torch.Tensor` that make no tensor. A blocked tensor has no answer to some: `OpaqueLayoutError`."""
+
+    requires_grad = is_cuda = is_sparse = is_nested = is_quantized = is_mkldnn = is_meta = False
+    is_leaf = is_cpu = True
+    grad = grad_fn = None
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    @property
+    def dtype(self) -> Any:
+        """PyTorch's dtype. A mask is `torch.uint8`."""
+        return DTYPES[self.data.dtype]
+
+    @property
+    def device(self) -> Any:
+        return torch.device("cpu")
+
+    @property
+    def layout(self) -> Any:
+        self.data.strides  # a blocked tensor has none, which is an error
+        return torch.strided
+
+    def dim(self) -> int:
+        return self.data.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[dim]
+
+    def numel(self) -> int:
+        return self.data.size
+
+    nelement = numel
+
+    def is_floating_point(self) -> bool:
+        return self.data.dtype in FLOATS
+
+    def is_complex(self) -> bool:
+        return False
+
+    def stride(self, dim: int | None = None) -> Any:
+        return self.data.strides if dim is None else self.data.strides[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        memory_format = memory_format or torch.contiguous_format
+        like = torch.empty_strided(self.shape, self.data.strides, device="meta")
+        return bool(like.is_contiguous(memory_format=memory_format))
+
+    def data_ptr(self) -> int:
+        return self.data.data_ptr()
+
+    def numpy(self) -> Any:
+        return self.data.numpy()
+
+    def item(self) -> Any:
+        return self.data.item()
+
+    def tolist(self) -> Any:
+        return as_torch(self.data).tolist()
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.data.__array__(*args, **kwargs)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.data.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.data.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return f"Eager{self.data!r}"
+
+    def __format__(self, spec: str) -> str:
+        """That of its number, for a tensor without axes; as PyTorch has it."""
+        if not self.ndim:
+            return format(self.item(), spec)
+        if spec:
+            text = f"op `format`: got {described(self)} and {spec!r}, but only a tensor without axes is formatted as a number"
+            raise error(InvalidArgument, text, "format `x[0]` or `x.item()`", op="format")
+        return str(self)
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            text = f"op `bool`: got {described(self)}, but only a tensor of one element is true or false"
+            raise error(InvalidArgument, text, "call `.any()` or `.all()`, or use `torch.where`", op="bool")
+        return bool(self.item())
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise error(InvalidArgument, "op `len`: got a tensor without axes", "call `.numel()`", op="len")
+        return self.data.shape[0]

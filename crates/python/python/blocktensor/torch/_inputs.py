@@ -1,0 +1,93 @@
+"""Inputs of a packed module: in order or by name, and errors for tensors that no plan takes."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._subclasses import FakeTensor
+
+from .._errors import InvalidArgument, UnsupportedOp
+from ._told import error
+
+#: An input that a plan is for: its name, its sizes.
+Expected = tuple[str, Sequence[int]]
+
+
+def names_of(model: torch.nn.Module, count: int) -> tuple[str | None, ...]:
+    """The names of the arguments that an example of this many is; `None` for those that are passed by place alone."""
+    try:
+        parameters = inspect.signature(model.forward).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return tuple(p.name if p.kind is p.POSITIONAL_OR_KEYWORD else None for p in places[:count])
+
+
+def in_order(args: tuple[Any, ...], named: Mapping[str, Any], names: Sequence[str | None]) -> tuple[Any, ...]:
+    """The arguments in the order of the model's `forward`."""
+    known = [f"`{name}`" for name in names if name is not None]
+    for name in named:
+        if name in names and names.index(name) >= len(args):
+            continue
+        if name in names:
+            text, remedy = f"argument `{name}`: got it twice, by place and by name", "pass it once"
+        elif known:
+            text = f"argument `{name}`: got {_kind(named[name])}, but this module takes {', '.join(known)}"
+            remedy = "leave it out: other arguments are what they were when the model was converted"
+        else:
+            text = f"argument `{name}`: got an input by name, but this module has no names of its inputs"
+            remedy = "pass the inputs in order"
+        raise error(InvalidArgument, text, remedy)
+    rest = names[len(args) : len(args) + len(named)]
+    missing = [name for name in rest if name not in named]
+    if missing:
+        raise error(InvalidArgument, f"argument `{missing[0]}`: got none", "pass all inputs, in order or by name")
+    return (*args, *(named[name] for name in rest if name is not None))
+
+
+def check_traced() -> None:
+    """Refuses `torch.jit.trace`, which keeps the results of the example as constants."""
+    text = "`torch.jit.trace` records calls of PyTorch, and a packed module's are none: its results would be constants"
+    raise error(UnsupportedOp, text, "trace the model itself, or keep the packed module with `save`", op="torch.jit.trace")
+
+
+def problem(x: Any, expected: Expected) -> Exception | None:
+    """The error for an input that the plan does not take; `None` for one that it takes, and for other libraries' tensors."""
+    name, shape = expected
+    if not isinstance(x, torch.Tensor):
+        return None
+    if is_functorch_wrapped_tensor(x):
+        text = f"argument `{name}`: got a part of a tensor inside of `torch.func` (`vmap`, `grad`), but a plan runs on whole tensors"
+        remedy = "call the module without the transform, for an example with these rows in its batch"
+        return error(UnsupportedOp, text, remedy, op="torch.func")
+    if isinstance(x, FakeTensor):
+        text = f"argument `{name}`: got a stand-in of a trace (`torch.export`), but a plan computes with elements"
+        return error(UnsupportedOp, text, "export the model itself", op="torch.export")
+    if x.is_nested:
+        return _refused(name, "a nested tensor", "pass one tensor for each, or `x.to_padded_tensor(0)`")
+    if x.layout != torch.strided:
+        return _refused(name, f"a tensor of the layout {x.layout}", "pass `x.to_dense()`")
+    if x.device.type != "cpu":
+        remedy = "pass a tensor that has elements" if x.is_meta else "pass `x.cpu()`"
+        return _refused(name, f"a tensor on {x.device}", remedy)
+    if x.dtype != torch.float32 or x.shape != tuple(shape):
+        text = f"argument `{name}`: got {list(x.shape)} {x.dtype}, but this plan is for {list(shape)} {torch.float32}"
+        if x.shape != tuple(shape):
+            return error(InvalidArgument, text, "make a module for an example of these sizes")
+        converted = "x.dequantize()" if x.is_quantized else "x.real.float()" if x.is_complex() else "x.float()"
+        return error(InvalidArgument, text, f"pass `{converted}`")
+    return None
+
+
+def not_a_tensor(x: Any, expected: Expected) -> Exception:
+    return _refused(expected[0], _kind(x), "pass a `torch.Tensor`")
+
+
+def _refused(name: str, got: str, remedy: str) -> Exception:
+    return error(InvalidArgument, f"argument `{name}`: got {got}, but inputs are dense f32 tensors on the CPU", remedy)
+
+
+def _kind(x: Any) -> str:
+    return "a tensor" if isinstance(x, torch.Tensor) else type(x).__name__

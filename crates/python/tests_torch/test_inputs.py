@@ -1,0 +1,177 @@
+"""Inputs of packed modules: by name, tensors that no plan takes, transforms and traces; dtypes of models; memory that is shared."""
+
+import pickle
+import re
+import warnings
+
+import blocktensor as bt
+import blocktensor.torch as btt
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch._subclasses import FakeTensorMode
+
+X = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(38))
+
+
+class Two(nn.Module):
+    def forward(self, image, mask=None, /, scale=None):
+        return image * 2 if scale is None else image - 2 * scale
+
+
+class Named(nn.Module):
+    def forward(self, x, y):
+        return x.relu() - 2 * y
+
+
+class InPart(nn.Module):
+    def forward(self, x):
+        return torch.special.i0(x) * 2
+
+
+def packed(model, example=X, **options):
+    return btt.to_blocked(model.eval(), example, layouts="nchw", **options)
+
+
+MODULES = {
+    "whole": lambda: packed(nn.Conv2d(4, 4, 1)),
+    "partial": lambda: packed(InPart(), partial=True),
+    "views": lambda: packed(nn.Flatten()),
+}
+
+
+def loaded(path):
+    module = packed(nn.Conv2d(4, 4, 1))
+    module.save(path)
+    return btt.load(path)
+
+
+# By name.
+
+
+def test_inputs_are_taken_by_the_names_of_forward():
+    fast, y = packed(Named(), (X, X)), X + 1
+    wanted = Named()(X, y)
+    for module in (fast, pickle.loads(pickle.dumps(fast))):
+        for given in (module(X, y=y), module(y=y, x=X), module(x=X, y=y), module(X, y)):
+            assert torch.equal(given, wanted)
+
+
+def test_inputs_by_name_that_no_input_is(tmp_path):
+    fast = packed(Named(), (X, X))
+    for words, call in {
+        "`z`: got a tensor, but this module takes `x`, `y`; leave it out": lambda: fast(X, X, z=X),
+        "`x`: got it twice": lambda: fast(X, x=X),
+        "`x`: got none": lambda: fast(y=X),
+        "`image`: got an input by name, but this module has no names": lambda: packed(Two())(image=X),
+        "`scale`: got float": lambda: packed(Scaled())(X, scale=1.0),
+        "`input`: got an input by name, but this module has no names": lambda: loaded(tmp_path / "a.plan")(input=X),
+    }.items():
+        with pytest.raises(bt.InvalidArgument, match=words) as e:
+            call()
+        assert e.value.remedy
+
+
+class Scaled(nn.Module):
+    def forward(self, x, scale=2.0):
+        return x * scale
+
+
+# Tensors that no plan takes.
+
+
+def fake():
+    with FakeTensorMode():
+        return torch.empty(1, 4, 8, 8)
+
+
+UNFIT = {
+    "meta": (lambda: X.to("meta"), "a tensor on meta", "that has elements"),
+    "sparse": (lambda: X.to_sparse(), "layout torch.sparse_coo", r"x.to_dense\(\)"),
+    "mkldnn": (lambda: X.to_mkldnn(), "layout torch._mkldnn", r"x.to_dense\(\)"),
+    "quantised": (lambda: torch.quantize_per_tensor(X, 0.1, 0, torch.qint8), "torch.qint8", r"x.dequantize\(\)"),
+    "nested": (lambda: torch.nested.nested_tensor([X[0]]), "a nested tensor", "one tensor for each"),
+    "f16": (lambda: X.half(), r"\[1, 4, 8, 8\] torch.float16", r"x.float\(\)"),
+    "f64": (lambda: X.double(), "torch.float64", r"x.float\(\)"),
+    "ints": (lambda: X.int(), "torch.int32", r"x.float\(\)"),
+    "complex": (lambda: X.to(torch.complex64), "torch.complex64", r"x.real.float\(\)"),
+    "size": (lambda: X[..., :4], r"got \[1, 4, 8, 4\]", "an example of these sizes"),
+    "fake": (fake, "a stand-in of a trace", "export the model itself"),
+}
+
+
+@pytest.mark.parametrize("name", UNFIT)
+@pytest.mark.parametrize("kind", [*MODULES, "loaded"])
+def test_tensors_that_no_plan_takes(kind, name, tmp_path):
+    make, got, remedy = UNFIT[name]
+    fast = loaded(tmp_path / "a.plan") if kind == "loaded" else MODULES[kind]()
+    with pytest.raises(bt.Error, match=f"argument `.*`: .*{got}") as e, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fast(make())
+    assert re.search(remedy, e.value.remedy)
+    assert "to_dtype" not in str(e.value)
+
+
+@pytest.mark.parametrize("kind", MODULES)
+def test_transforms_are_refused(kind):
+    fast = MODULES[kind]()
+    for call in (
+        lambda: torch.vmap(fast)(X[None]),
+        lambda: torch.func.grad(lambda x: fast(x).sum())(X),
+        lambda: torch.func.jvp(fast, (X,), (X,)),
+    ):
+        with pytest.raises(bt.UnsupportedOp, match=r"`torch.func` \(`vmap`, `grad`\)") as e:
+            call()
+        assert "without the transform" in e.value.remedy
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("kind", MODULES)
+def test_traces_are_refused(kind, check):
+    fast = MODULES[kind]()
+    for model in (fast, nn.Sequential(fast).eval()):
+        with pytest.raises(bt.UnsupportedOp, match=r"`torch.jit.trace` .* its results would be constants"):
+            torch.jit.trace(model, X, check_trace=check)
+    with pytest.raises(bt.UnsupportedOp, match="export the model itself"):
+        torch.export.export(fast, (X,), strict=False)
+
+
+# Dtypes of models.
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_the_remedy_for_a_model_of_another_dtype_leads_out(dtype):
+    model = nn.Sequential(nn.Conv2d(4, 4, 1)).eval().to(dtype)
+    for example in (X.to(dtype), X):
+        with pytest.raises(bt.InvalidArgument, match=r"`0.weight` is torch\..*`model.float\(\)`.*`x.float\(\)`"):
+            btt.to_blocked(model, example)
+    model.float()
+    assert btt.to_blocked(model, X)(X).shape == X.shape
+
+
+# Memory.
+
+
+def test_pytorch_does_not_write_into_a_tensor():
+    t = bt.zeros((2, 3))
+    for share in (torch.from_dlpack, lambda x: torch.from_dlpack(btt.EagerTensor(x)), torch.utils.dlpack.from_dlpack):
+        share(t).add_(1)
+        assert not t.numpy().any()
+    with pytest.raises(bt.Aliasing, match=r"PyTorch writes into memory.*leave `copy` out"):
+        torch.from_dlpack(t, copy=False)
+    shared = np.from_dlpack(t)
+    assert not shared.flags.writeable and shared.__array_interface__["data"][0] == t.data_ptr()
+    eager = btt.EagerTensor(t)
+    assert eager.torch().data_ptr() == t.data_ptr()
+    fast = packed(nn.ReLU())
+    fast(X).add_(1)
+    assert torch.equal(fast(X), X.relu())
+
+
+def test_a_capsule_that_was_used_is_a_typed_error():
+    capsule = X.__dlpack__()
+    torch.from_dlpack(capsule)
+    for take in (bt.from_dlpack, btt.EagerTensor, packed(nn.ReLU())):
+        with pytest.raises(bt.DlpackUnsupported, match="a DLPack capsule that was used.*new capsule"):
+            take(capsule)
