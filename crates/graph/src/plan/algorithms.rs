@@ -133,14 +133,11 @@ pub(super) fn multiply_adds(network: &Network, node: &Node, choice: &Choice, dir
     let tiles: usize = dims[0] * dims[2..].iter().map(|size| size.div_ceil(outputs)).product::<usize>();
     let pairs = extra_bytes(network, node) / (4.0 * 9.0);
     let points = ((outputs + 2) * (outputs + 2)) as f64;
-    let weights = if transform == WeightTransform::EachRun { TRANSFORM_COST * pairs } else { 0.0 };
-    pairs * tiles as f64 * points * OTHER_STEPS + weights
+    let costs = &blocktensor::machine().costs;
+    let weights =
+        if transform == WeightTransform::EachRun { costs.winograd_weights as f64 * pairs } else { 0.0 };
+    pairs * tiles as f64 * points * costs.winograd_steps + weights
 }
-
-/// What the transforms of source and result add to the products.
-const OTHER_STEPS: f64 = 1.3;
-/// Multiply-adds that take as long as to transform the weights of one input and one output channel.
-const TRANSFORM_COST: f64 = 112.0;
 
 /// **Bytes** that transformed weights take in addition to the plain ones.
 pub(super) fn growth_bytes(network: &Network, node: &Node, choice: &Choice) -> f64 {
