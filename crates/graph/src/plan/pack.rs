@@ -45,8 +45,12 @@ pub(super) fn weights_of(node: &Node) -> Option<TensorId> {
     node.inputs.get(at).copied()
 }
 
-/// Whether the node has weights that are packed: constant ones, with a constant bias if any.
+/// Whether the node has weights that are packed: constant ones, with a constant bias if any. An operator of the caller's own runs
+/// as it is: its parameters are not known.
 pub(super) fn packs(network: &Network, node: &Node) -> bool {
+    if node.op.bound().is_none() {
+        return false;
+    }
     let names = node.op.inputs();
     let constant = |name: &str| {
         let at = names.iter().position(|n| *n == name);
@@ -81,7 +85,7 @@ pub(super) fn pack(
         "matmul" => constant("b"),
         _ => constant("weights"),
     };
-    let Some(weights) = weights else { return Ok(None) };
+    let Some(weights) = weights.filter(|_| node.op.bound().is_some()) else { return Ok(None) };
     let bias = match find("bias") {
         Some(_) => match constant("bias") {
             None => return Ok(None),

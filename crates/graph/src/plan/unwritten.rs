@@ -14,6 +14,7 @@ use blocktensor::{
     Tensor, TensorDesc, TensorRef,
 };
 
+use super::pack::value_of;
 use super::run::{State, Watch};
 use super::{Layouts, Memory, Plan, PlanOptions};
 use crate::constant::Constant;
@@ -92,15 +93,17 @@ fn plan(op: BoundOp, tensors: &[StridedTensor], layouts: Layouts) -> crate::Resu
     let input = graph.input("x", &dims)?;
     // Something that the op reads from the arena.
     let before = graph.op("before", "abs", &[("x", input)], &[])?;
-    let mut operands = vec![before];
-    for (i, t) in tensors.iter().enumerate().skip(1) {
-        operands.push(match t.dims() == x.dims() && t.dtype() == DType::F32 {
+    let mut operands = vec![];
+    for (i, (name, t)) in op.inputs().iter().zip(tensors).enumerate() {
+        let id = match t.dims() == x.dims() {
             true => before,
             false => graph.constant(&format!("constant {i}"), Constant::F32(t.clone()))?,
-        });
+        };
+        operands.push((*name, id));
     }
-    let result = graph.operator("op", Arc::new(op), &operands, &["result"])?;
-    let after = graph.op("after", "neg", &[("x", result[0])], &[])?;
+    let params: Vec<_> = op.params().map(|(name, value)| (name, value_of(value))).collect();
+    let result = graph.op("op", op.op(), &operands, &params)?;
+    let after = graph.op("after", "neg", &[("x", result)], &[])?;
     graph.output("y", after)?;
     // Passes would merge the steps.
     let mut options = PlanOptions::new(layouts);
