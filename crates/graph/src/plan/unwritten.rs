@@ -115,14 +115,14 @@ fn plan(op: BoundOp, tensors: &[StridedTensor], layouts: Layouts) -> crate::Resu
 
 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (op, tensors, result) = bound(args)?;
-    let tensors = tensors.into_iter().map(held).collect::<Result<Vec<_>>>()?;
     let f32_alone = tensors.iter().all(|t| t.dtype() == DType::F32) && result.dtype() == DType::F32;
-    if !f32_alone || tensors[0].numel() == 0 {
+    if !f32_alone || tensors[0].dims().contains(&0) {
         return Err(Stop::Declined);
     }
     let desc = TensorDesc::opaque(result.dims(), result.dtype(), key(), "held")?;
     let name = blocktensor::dispatch::op(args.op()).expect("a registered op").schema().name;
     results.opaque(desc, |given| {
+        let tensors = tensors.into_iter().map(held).collect::<Result<Vec<_>>>()?;
         for layouts in Layouts::FIXED {
             let (op, _, _) = bound(args)?;
             let (plan, x) = match plan(op, &tensors, layouts) {
