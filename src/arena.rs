@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Result, fail};
-use crate::layout::pack;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::Tensor;
 use crate::tensor::desc::TensorDesc;
@@ -71,17 +70,14 @@ impl Arena {
         self.block.buffer.len()
     }
 
-    /// A tensor at so many **bytes** from the beginning, of **unspecified** content: what was there before. The padding of a
-    /// blocked one is zero.
+    /// A tensor at so many **bytes** from the beginning, of **unspecified** content, its padding included: what was there before.
+    /// It is for results: an operator and a reorder write every byte. `BLOCKTENSOR_CHECK_TAILS` checks that they do.
     ///
     /// # Errors
     /// `OutOfBounds` for a place that reaches past the end; `Misaligned` for one that is no multiple of [`ALIGN`]; `Aliasing`
     /// where a piece that is still lent is there; `KeyMismatch` for a tensor of another crate's backend.
     pub fn tensor(&self, offset: usize, desc: &TensorDesc) -> Result<Tensor> {
-        let mut buffer = self.piece("Arena::tensor", offset, desc.bytes()?)?;
-        if let Some(layout) = desc.layout() {
-            pack::zero_padding(desc.dtype().size_bytes(), layout, desc.dims(), buffer.as_bytes_mut());
-        }
+        let buffer = self.piece("Arena::tensor", offset, desc.bytes()?)?;
         Ok(desc.clone().with_storage(Arc::new(buffer)))
     }
 
@@ -134,6 +130,20 @@ mod tests {
     use crate::error::Error;
     use crate::layout::blocked::Layout;
     use crate::layout::memory_format::MemoryFormat;
+    use crate::tensor::strided::StridedTensor;
+
+    #[test]
+    fn a_scratchpad_is_a_piece_until_more_is_asked_for() {
+        let arena = Arena::new(512).unwrap();
+        let row = TensorDesc::strided(&[32], DType::F32, MemoryFormat::Contiguous).unwrap();
+        let mut scratchpad = arena.scratchpad(128, 256).unwrap();
+        assert!(matches!(arena.tensor(128, &row), Err(Error::Aliasing(_))));
+        let start = scratchpad.reserve(256).unwrap().as_ptr();
+        assert_eq!(start.addr() - arena.block.buffer.as_ptr().addr(), 128);
+        // It takes memory of its own, and gives its piece back.
+        assert_eq!(scratchpad.reserve(257).unwrap().len(), 257);
+        arena.tensor(128, &row).unwrap();
+    }
 
     #[test]
     fn pieces_never_overlap_and_are_free_when_their_last_tensor_goes() {
@@ -160,15 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_tensor_begins_with_clean_padding_and_outlives_its_arena() {
+    fn a_blocked_tensor_is_clean_when_it_was_written_and_outlives_its_arena() {
         let arena = Arena::new(4096).unwrap();
         let dirty = TensorDesc::strided(&[1024], DType::F32, MemoryFormat::Contiguous).unwrap();
         let Tensor::Strided(mut dirty) = arena.tensor(0, &dirty).unwrap() else { panic!("it is strided") };
         dirty.result_data::<f32>().fill(f32::NAN);
         drop(dirty);
         let desc = TensorDesc::blocked(&[1, 3, 2, 2], DType::F32, &Layout::NCHW16C).unwrap();
-        let Tensor::Blocked(blocked) = arena.tensor(0, &desc).unwrap() else { panic!("it is blocked") };
+        let Tensor::Blocked(mut blocked) = arena.tensor(0, &desc).unwrap() else { panic!("it is blocked") };
         drop(arena);
+        // Nothing is cleared ahead: whoever writes the tensor writes its padding.
+        assert!(blocked.data::<f32>().iter().all(|v| v.is_nan()) && blocked.check_tail().is_err());
+        let x = StridedTensor::full(&[1, 3, 2, 2], 2f32, MemoryFormat::Contiguous).unwrap();
+        x.to_blocked_into(&mut blocked).unwrap();
         blocked.check_tail().unwrap();
         assert_eq!(blocked.dims(), [1, 3, 2, 2]);
     }

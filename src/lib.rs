@@ -99,6 +99,7 @@ mod kernels;
 mod key;
 mod layout;
 pub mod ledger;
+mod machine;
 #[doc(hidden)]
 pub mod math;
 #[allow(unsafe_code)]
@@ -139,6 +140,7 @@ pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
 pub use layout::native::WeightsKind;
+pub use machine::{Caches, Costs, Machine, machine};
 pub use operator::{BoundOp, Operator, ParamValue};
 pub use pack::{
     AnyConvPacker, AnyPackedConv, Candidate, ConvPacker, PackedConv, PackedConv1d, PackedConv2d,

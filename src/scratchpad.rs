@@ -49,3 +49,42 @@ impl Scratchpad {
         Ok(self.buffer.as_mut().map_or(&mut [], |b| &mut b.as_bytes_mut()[..bytes]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::ALIGN;
+    use crate::error::Error;
+
+    #[test]
+    fn it_grows_to_the_largest_and_lends_what_was_asked_for() {
+        let mut scratchpad = Scratchpad::new();
+        assert!(scratchpad.bytes() == 0 && scratchpad.reserve(0).unwrap().is_empty());
+        let mut largest = 0;
+        for bytes in [100, 4096, 64, 4097, 0, 5000] {
+            let lent = scratchpad.reserve(bytes).unwrap();
+            assert!(lent.len() == bytes && lent.as_ptr().addr().is_multiple_of(ALIGN));
+            lent.fill(0xff);
+            largest = largest.max(bytes);
+            assert!(scratchpad.bytes() >= largest, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn what_suffices_is_kept_with_its_content() {
+        let mut scratchpad = Scratchpad::with_bytes(1000).unwrap();
+        let first = scratchpad.reserve(1000).unwrap();
+        first.fill(7);
+        let start = first.as_ptr();
+        let again = scratchpad.reserve(10).unwrap();
+        assert!(again.as_ptr() == start && again == [7; 10]);
+    }
+
+    #[test]
+    fn without_memory_it_is_empty_and_usable() {
+        let mut scratchpad = Scratchpad::with_bytes(64).unwrap();
+        assert!(matches!(scratchpad.reserve(isize::MAX as usize), Err(Error::OutOfMemory { .. })));
+        assert_eq!(scratchpad.bytes(), 0);
+        assert_eq!(scratchpad.reserve(64).unwrap().len(), 64);
+    }
+}

@@ -3,13 +3,12 @@
 use super::plan::{LoopNest, LoopTile, LoopTiles, MAX_OPERANDS, Tiling};
 use super::tile::{self, TileMemory};
 use crate::layout::dims::Dims;
+use crate::machine::machine;
 use crate::simd;
 use crate::threads::{SyncPtr, current_threads, parallel_for};
 
 /// Fewer elements than this are not worth waking other threads.
 const PARALLEL_FROM: usize = 32 << 10;
-/// Copies of at least this many bytes stream past the cache, which could not hold them.
-const STREAM_FROM_BYTES: usize = 32 << 20;
 /// Elements of one tile of a dense copy.
 const DENSE_TILE: usize = 256 << 10;
 
@@ -195,7 +194,8 @@ pub(super) unsafe fn copy(nest: &LoopNest, dst: SyncPtr<u8>, src: SourceStorage<
     if dense {
         tiling.extents[0] = nest.sizes[0].min(DENSE_TILE);
     }
-    let stream = nest.numel() * src.size >= STREAM_FROM_BYTES;
+    // The caches could not hold it.
+    let stream = nest.numel() * src.size >= machine().caches.last;
     let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.rows_along);
     // Rows that start inside a cache line cannot be streamed one by one. A whole dense tile of such rows can: it is assembled
     // in the stage and streamed from there.

@@ -338,6 +338,116 @@ mod tests {
         }
     }
 
+    /// Sizes of many small planes, of a few wide rows, and of rows with many lanes.
+    const SIZES: [[usize; 4]; 4] = [[2, 17, 3, 5], [1, 3, 40, 900], [3, 300, 2, 70], [2, 1, 1, 1]];
+
+    fn views(dims: &[usize]) -> Vec<Lanes> {
+        let mut views = vec![
+            Lanes::of_format(dims, MemoryFormat::Contiguous).unwrap(),
+            Lanes::of_format(dims, MemoryFormat::ChannelsLast).unwrap(),
+        ];
+        let layouts = [Layout::NCHW16C, Layout::NCHW8C];
+        views.extend(layouts.iter().map(|layout| Lanes::of_layout("test", dims, layout).unwrap()));
+        views
+    }
+
+    #[test]
+    fn tiles_have_every_element_once_where_their_pixels_say() {
+        for v in SIZES.iter().flat_map(|dims| views(dims)) {
+            for pixels in [1, 16, 1000] {
+                let mut data = vec![0f32; v.len()];
+                v.for_each_tile(&mut data, pixels, |mut tile| {
+                    let (n, first, count) =
+                        (tile.geometry().n, tile.geometry().first, tile.geometry().pixels);
+                    assert!(count <= pixels && first + count <= v.pixels());
+                    for block in 0..v.blocks {
+                        let start = v.run_offset(PixelRun { n, block, first });
+                        let own = tile.block(block);
+                        assert_eq!(own.len(), count * v.lanes);
+                        own.iter_mut().enumerate().for_each(|(i, e)| *e += (start + i) as f32 + 1.0);
+                    }
+                });
+                assert!(data.iter().enumerate().all(|(i, &e)| e == i as f32 + 1.0), "{v:?} {pixels}");
+            }
+        }
+    }
+
+    #[test]
+    fn parts_of_planes_have_every_element_once() {
+        for v in SIZES.iter().flat_map(|dims| views(dims)) {
+            // Many rows in a part, one row, and rows that are cut.
+            for row_bytes in [1, 64 << 10, 16 << 20] {
+                let mut data = vec![0f32; v.len()];
+                v.for_each_plane_part(
+                    &mut data,
+                    row_bytes,
+                    || (),
+                    |_, part| {
+                        let (plane, rows) = (part.plane, part.rows.clone());
+                        let (columns, lanes) = (part.columns.clone(), part.lanes.clone());
+                        for h in rows {
+                            for x in columns.clone() {
+                                let start = v.offset(RowIndex { h, ..plane }) + x * v.lanes + lanes.start;
+                                let own = part.elements(h, x..x + 1, lanes.clone());
+                                own.iter_mut().enumerate().for_each(|(i, e)| *e += (start + i) as f32 + 1.0);
+                            }
+                        }
+                    },
+                );
+                assert!(data.iter().enumerate().all(|(i, &e)| e == i as f32 + 1.0), "{v:?} {row_bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_have_every_element_once_and_the_last_is_shorter() {
+        for (len, chunk) in [(0, 3), (1, 3), (10, 3), (100_000, 7), (100_000, 60_000)] {
+            let mut data = vec![0usize; len];
+            for_each_chunk(&mut data, chunk, |i, part| {
+                assert!(part.len() == chunk || part.len() == len - i * chunk);
+                part.iter_mut().enumerate().for_each(|(at, e)| *e += i * chunk + at + 1);
+            });
+            assert!(data.iter().enumerate().all(|(i, &e)| e == i + 1), "{len} {chunk}");
+        }
+    }
+
+    #[test]
+    fn clearing_makes_padding_plus_zero_and_touches_nothing_else() {
+        for v in SIZES.iter().flat_map(|dims| views(dims)) {
+            let mut data: Vec<f32> = (0..v.len()).map(|i| [f32::NAN, -0.0, 3.0][i % 3]).collect();
+            let before = data.clone();
+            v.clear_padding(&mut data);
+            for (i, (after, before)) in data.iter().zip(&before).enumerate() {
+                let (lane, plane) = (i % v.lanes, i / v.plane_len());
+                let want = if lane < v.lanes_in(plane % v.blocks) { before.to_bits() } else { 0 };
+                assert_eq!(after.to_bits(), want, "{v:?} element {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn columns_are_those_of_their_rows() {
+        let src: Vec<f32> = (0..100).map(|i| i as f32).collect();
+        let rows = RowVectors::<4, 2>::new(&src, &[10, 50], 3, 8, 5);
+        for i in 0..5 {
+            let want = [13, 53].map(|start| std::array::from_fn(|l| (start + i * 8 + l) as f32));
+            assert_eq!(rows.get(i).map(|v| *v), want);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "outside the source")]
+    fn columns_past_the_end_are_refused() {
+        // The last vector would have elements 97 to 100.
+        RowVectors::<4, 2>::new(&[0.0; 100], &[10, 62], 3, 8, 5);
+    }
+
+    #[test]
+    #[should_panic(expected = "outside the rows")]
+    fn a_column_past_the_last_is_refused() {
+        RowVectors::<4, 1>::new(&[0.0; 100], &[0], 0, 8, 5).get(5);
+    }
+
     #[test]
     fn other_layouts_are_refused_by_name() {
         let e = Lanes::of_layout("max_pool2d", &[1, 16, 2, 2], &Layout::CHWN4).unwrap_err();

@@ -2,7 +2,7 @@
 
 use super::blocked::{Layout, Role};
 use crate::error::{Result, fail};
-use crate::simd;
+use crate::machine::machine;
 
 /// The kind of weights that a layout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,5 +114,5 @@ impl Layout {
 ///
 /// The instruction set decides. `ONEDNN_MAX_CPU_ISA` limits it, for this crate's kernels as for oneDNN's.
 pub(crate) fn native_block() -> usize {
-    if simd::level().avx512().is_some() { 16 } else { 8 }
+    machine().block
 }

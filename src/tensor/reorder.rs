@@ -119,7 +119,8 @@ impl BlockedTensor {
             let elem = self.dtype.size_bytes();
             pack::reorder(elem, self.storage.as_bytes(), &self.layout, &self.dims, &layout, out);
             Ok(())
-        })
+        })?;
+        dst.check_tail_if_asked()
     }
 
     fn moving<'a>(
@@ -180,7 +181,8 @@ impl StridedTensor {
                 self.pack(&layout, out.as_bytes_mut());
                 Ok(())
             },
-        )
+        )?;
+        dst.check_tail_if_asked()
     }
 
     /// The same elements into an existing tensor of any strides whose elements do not share memory. PyTorch's `copy_`.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use blocktensor::ledger::ReorderBudget;
 use blocktensor::ops::{self, Conv2d, MaxPool};
-use blocktensor::{DType, MemoryFormat, StridedTensor};
+use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, Tensor};
 use blocktensor_graph::{
     Constant, Error, Graph, Layouts, Measurements, Pass, PlanOptions, Profiles, ValueId,
 };
@@ -425,5 +425,24 @@ fn a_planning_can_be_stopped_wherever_it_asks() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn a_convolution_that_the_caller_made_keeps_its_parameters() {
+    let names = ["x", "weights"];
+    let params = [("stride", vec![2i64, 1].into()), ("padding", vec![0i64, 2].into())];
+    let op = Arc::new(BoundOp::new("conv2d", &names, &params).unwrap());
+    let (x, w) = (random(&[2, 8, 6, 4], 1), random(&[15, 8, 2, 2], 2));
+    let want = op.run(&[x.tensor_ref(), w.tensor_ref()]).unwrap().remove(0);
+    let mut graph = Graph::new();
+    let input = graph.input("x", &[2, 8, 6, 4].map(Into::into)).unwrap();
+    let weights = graph.constant("w", Constant::F32(w)).unwrap();
+    let y = graph.operator("conv", op, &[input, weights], &["y"]).unwrap();
+    graph.output("result", y[0]).unwrap();
+    for layouts in Layouts::FIXED {
+        let plan = graph.plan(&PlanOptions::new(layouts)).unwrap();
+        let Tensor::Strided(want) = &want else { panic!("operands are strided") };
+        assert!(relative_error(&plan.run(&[&x]).unwrap()[0], want) < 1e-6, "{plan}");
     }
 }

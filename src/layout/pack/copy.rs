@@ -2,6 +2,7 @@
 
 use super::map::{self, CopyDim, OffsetMap, Side};
 use super::plan::CopyPlan;
+use crate::machine::machine;
 use crate::threads::{SyncPtr, current_threads, parallel_for};
 use kernels::OffsetsRef;
 
@@ -14,11 +15,15 @@ mod tiles;
 const INLINE_BYTES: usize = 64 << 10;
 
 /// Below this many **bytes** a copy may find its data in the threads' own caches.
-const CACHED_BYTES: usize = 4 << 20;
+fn cached_bytes() -> usize {
+    4 * machine().caches.second
+}
 
 /// From this many **bytes** on a copy writes past the caches, since the result would not stay in them. Tests use a smaller
 /// threshold.
-const STREAM_BYTES: usize = if cfg!(test) { 256 << 10 } else { 32 << 20 };
+fn stream_bytes() -> usize {
+    if cfg!(test) { 256 << 10 } else { machine().caches.last }
+}
 
 /// An element, by its size.
 pub(super) trait ElementBits: bytemuck::Pod + Send + Sync {}
@@ -74,7 +79,7 @@ fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + 
     let threads = current_threads();
     let work = |range| {
         work(range);
-        if bytes >= STREAM_BYTES {
+        if bytes >= stream_bytes() {
             kernels::fence();
         }
     };
@@ -83,7 +88,7 @@ fn in_tasks(units: usize, bytes: usize, work: impl Fn(std::ops::Range<usize>) + 
     }
     // A large copy has several tasks for each thread, so that other threads take over when one is delayed. A small copy has one,
     // so that a thread copies the same elements each time and finds them in its cache.
-    let finest = if bytes < CACHED_BYTES { threads } else { threads * 4 };
+    let finest = if bytes < cached_bytes() { threads } else { threads * 4 };
     let tasks = (bytes / (INLINE_BYTES / 2)).clamp(1, finest).min(units);
     parallel_for(tasks, |t| work(units * t / tasks..units * (t + 1) / tasks));
 }

@@ -17,6 +17,8 @@ mod recipe;
 mod run;
 mod saved;
 mod steps;
+#[cfg(test)]
+mod unwritten;
 
 pub use errors::{Errors, OutputError, StepError};
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};

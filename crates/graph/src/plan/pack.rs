@@ -32,8 +32,12 @@ pub(super) fn weights_of(node: &Node) -> Option<TensorId> {
     node.inputs.get(at).copied()
 }
 
-/// Whether the node has weights that are packed: constant ones, with a constant bias if any.
+/// Whether the node has weights that are packed: constant ones, with a constant bias if any. An operator of the caller's own runs
+/// as it is: its parameters are not known.
 pub(super) fn packs(network: &Network, node: &Node) -> bool {
+    if node.op.bound().is_none() {
+        return false;
+    }
     let names = node.op.inputs();
     let constant = |name: &str| {
         let at = names.iter().position(|n| *n == name);

@@ -54,7 +54,7 @@ fn values(tensor: TensorRef<'_>) -> Result<Arc<Values>> {
 }
 
 /// The call as an operator, its tensors, and the descriptor of its only result.
-fn bound<'a>(args: &Args<'a>) -> Result<(BoundOp, Vec<TensorRef<'a>>, TensorDesc)> {
+pub(crate) fn bound<'a>(args: &Args<'a>) -> Result<(BoundOp, Vec<TensorRef<'a>>, TensorDesc)> {
     let op = blocktensor::dispatch::op(args.op()).expect("a registered op");
     let (mut names, mut tensors, mut params) = (vec![], vec![], vec![]);
     for (spec, arg) in op.schema().args.iter().zip(args.values()) {

@@ -20,7 +20,7 @@ mod softmax;
 mod unary;
 
 #[cfg(test)]
-mod goldens;
+pub(crate) mod goldens;
 #[cfg(test)]
 mod tests;
 

@@ -5,8 +5,8 @@
 //! groups) take whole vectors instead. No tap is ever tested for the border: a tile that meets padding reads a copy
 //! of its part of the source with zeros around it, a window, which is small next to its use.
 //!
-//! The bits of a result depend on shapes and on the machine's instructions, never on the number of threads: each
-//! pixel's sum has one order.
+//! The bits of a result depend on shapes and on the machine's instructions, never on the number of threads or on the caches:
+//! each pixel's sum has one order.
 //!
 //! A transposed convolution is the same work, phase by phase (`phases.rs`).
 
@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::phases::{Axis, Phase};
 use crate::kernels::lanes::RowIndex;
+use crate::machine::{Caches, machine};
 use crate::memory::try_filled;
 use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{current_threads, parallel_for};
@@ -49,18 +50,25 @@ pub(crate) struct Operands<'a> {
 /// Outputs that a tile has along W at most: a few times what the registers hold.
 const WIDTH: usize = 64;
 /// **Bytes** of a window, which should stay in a core's second cache beside the weights.
-const WINDOW_BYTES: usize = 192 << 10;
+fn window_bytes(caches: &Caches) -> usize {
+    caches.second / 16 * 3
+}
+
 /// **Bytes** of result that a tile has at most.
-const TILE_BYTES: usize = 64 << 10;
+fn tile_bytes(caches: &Caches) -> usize {
+    caches.second / 16
+}
+
 /// Tasks for each thread of the team at least, so that a slow one costs little.
 const TASKS_PER_THREAD: usize = 4;
 
 impl DirectPlan {
     /// Writes every element of the result, its padding lanes too.
     fn compute(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
+        let caches = &machine().caches;
         match self.block {
-            16 => run::<16>(self, operands, dst),
-            _ => run::<8>(self, operands, dst),
+            16 => run::<16>(self, operands, dst, caches),
+            _ => run::<8>(self, operands, dst, caches),
         }
     }
 }
@@ -76,7 +84,12 @@ struct Cut<'a> {
     width_count: usize,
 }
 
-fn run<const B: usize>(plan: &DirectPlan, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()>
+fn run<const B: usize>(
+    plan: &DirectPlan,
+    operands: &Operands<'_>,
+    dst: &mut [f32],
+    caches: &Caches,
+) -> Result<()>
 where
     Width<B>: VectorWidth<B>,
 {
@@ -89,7 +102,7 @@ where
     let out = Out::new(&mut dst[..len]);
     let failed = OnceLock::new();
     for phase in plan.phases() {
-        let cut = Cut::new(plan, &phase, units.len());
+        let cut = Cut::new(plan, &phase, units.len(), caches);
         let depth = phase.axes[0].count;
         let tasks = plan.dst.n * depth * cut.rows_count * cut.width_count * units.len();
         parallel_for(tasks, |task| {
@@ -111,7 +124,7 @@ where
 }
 
 impl<'a> Cut<'a> {
-    fn new(plan: &DirectPlan, phase: &'a Phase, units: usize) -> Cut<'a> {
+    fn new(plan: &DirectPlan, phase: &'a Phase, units: usize, caches: &Caches) -> Cut<'a> {
         let shapes = [BlockForm::Own, BlockForm::Gathered].map(|f| WindowShape::new(plan, phase, f));
         let [depth, height, all_width] = [0, 1, 2].map(|a| phase.axes[a].count.max(1));
         let width = all_width.div_ceil(all_width.div_ceil(WIDTH));
@@ -124,10 +137,10 @@ impl<'a> Cut<'a> {
                 shape.elements(&sizes, window::planes(plan, b)).saturating_mul(size_of::<f32>())
             };
             let (one, two) = (bytes(1), bytes(2));
-            if two == one { height } else { 1 + WINDOW_BYTES.saturating_sub(one) / (two - one) }
+            if two == one { height } else { 1 + window_bytes(caches).saturating_sub(one) / (two - one) }
         });
         let by_window = planes.min().unwrap_or(height);
-        let by_result = (TILE_BYTES / (width * plan.block * size_of::<f32>())).max(1);
+        let by_result = (tile_bytes(caches) / (width * plan.block * size_of::<f32>())).max(1);
         let others = plan.dst.n * depth * width_count * units;
         let wanted = (TASKS_PER_THREAD * current_threads()).div_ceil(others.max(1));
         let rows = by_window.min(by_result).min(height.div_ceil(wanted)).max(1);
@@ -277,6 +290,57 @@ impl<'a> Cut<'a> {
             at: dst.offset(RowIndex { n: position.n, block, d: at(0), h: at(1) }) + at(2) * plan.block,
             row: self.phase.axes[1].out_step * dst.stride_h,
             pixel: self.phase.axes[2].out_step * plan.block,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::conv::ConvGeometry;
+    use crate::layout::blocked::Layout;
+    use crate::layout::dims::Dims;
+    use crate::post_ops::{Activation, PostOp, PostOps};
+
+    /// Tiles are cut by the caches, and every pixel has the same sum in any tile.
+    #[test]
+    fn the_bits_do_not_depend_on_the_caches() {
+        let two = |size| Dims::from_slice(&[size, size]);
+        // Dense, depthwise, and gathered groups of 2 channels.
+        for groups in [1, 20, 10] {
+            let g = ConvGeometry {
+                op: "conv2d",
+                transposed: false,
+                n: 2,
+                c: 20,
+                o: 20,
+                groups,
+                input: two(70),
+                kernel: two(3),
+                output: two(70),
+                stride: two(1),
+                dilation: two(1),
+                pad_begin: two(1),
+                pad_end: two(1),
+                output_padding: two(0),
+            };
+            let plan = DirectPlan::new(&g, &Layout::NCHW16C).unwrap().unwrap();
+            let numbers =
+                |count: usize| (0..count).map(|i| (i * 37 % 101) as f32 / 7.0 - 7.0).collect::<Vec<_>>();
+            let (src, weights) = (numbers(plan.src.len()), numbers(plan.weight_vectors * 16));
+            let post_ops = PostOps::new().then(PostOp::Activation(Activation::Relu));
+            let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
+            let operands = Operands { src: &src, weights: &weights, finish, residual: None };
+            let phase = plan.phases().next().unwrap();
+            let several = Caches::several();
+            let rows = several.map(|caches| Cut::new(&plan, &phase, 2, &caches).rows);
+            assert!(rows[0] < rows[2], "{rows:?}");
+            let bits = several.map(|caches| {
+                let mut dst = vec![f32::NAN; plan.dst.len()];
+                run::<16>(&plan, &operands, &mut dst, &caches).unwrap();
+                dst.iter().map(|v| v.to_bits()).collect::<Vec<_>>()
+            });
+            assert!(bits[0] == bits[1] && bits[1] == bits[2], "{groups} groups");
         }
     }
 }

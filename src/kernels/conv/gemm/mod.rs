@@ -30,7 +30,8 @@ struct GemmConv<'a> {
     pub residual: Option<(&'a [f32], &'a [usize])>,
 }
 
-/// Elements of the column buffer of one task: what stays in a core's second cache beside the weights.
+/// Elements of the column buffer of one task: what stays in a core's second cache beside the weights. A constant: the bits of a
+/// product may depend on its width.
 const COLUMNS: usize = 128 << 10;
 
 /// What errors about memory call it.

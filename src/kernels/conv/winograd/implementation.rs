@@ -10,6 +10,7 @@ use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Ope
 use crate::kernels::conv::weights::PlainWeights;
 use crate::kernels::conv::{Algorithm, ConvGeometry};
 use crate::layout::blocked::Layout;
+use crate::machine::machine;
 use crate::scratchpad::Scratchpad;
 
 /// Winograd's algorithm with tiles of so many outputs along each axis.
@@ -23,10 +24,6 @@ pub(crate) struct Winograd {
 /// Groups of up to so many input channels are transformed ahead: above, the transformed weights take longer to read than the
 /// plain ones to transform.
 const AHEAD: usize = 128;
-/// What the transforms of source and result add to the products.
-const OTHER_STEPS: f64 = 1.3;
-/// Multiply-adds that take as long as to transform the weights of one input and one output channel.
-const TRANSFORM_COST: f64 = 112.0;
 /// Tiles of 2 take nearly twice the multiplications: they are for images of which tiles of 4 cover less than this share.
 const GOOD_COVERAGE: f64 = 0.9;
 
@@ -84,8 +81,9 @@ impl Implementation for Winograd {
     fn work(&self, p: &Problem<'_>) -> f64 {
         let tiles = p.g.n * p.g.output.iter().map(|size| size.div_ceil(self.outputs)).product::<usize>();
         let pairs = (p.g.weight_count() / 9) as f64;
-        let weights = if self.ahead { 0.0 } else { TRANSFORM_COST * pairs };
-        pairs * tiles as f64 * self.points() as f64 * OTHER_STEPS + weights
+        let costs = &machine().costs;
+        let weights = if self.ahead { 0.0 } else { costs.winograd_weights as f64 * pairs };
+        pairs * tiles as f64 * self.points() as f64 * costs.winograd_steps + weights
     }
 
     fn extra_bytes(&self, p: &Problem<'_>) -> usize {

@@ -8,6 +8,8 @@
 //! Rounding differs from a direct convolution's: see [`Algorithm`](crate::ops::Algorithm). The bits of a result do not depend on
 //! the number of threads: each sum has one order.
 
+#[cfg(test)]
+mod exact;
 mod implementation;
 mod input;
 mod output;
@@ -315,25 +317,32 @@ mod tests {
     use crate::layout::dims::Dims;
     use crate::post_ops::PostOps;
 
-    /// One 3x3 convolution of 16 channels on an image of 6 by 6, with one task's memory and one result, of these lengths.
-    fn run(scratch: impl Fn(usize) -> usize, dst: impl Fn(usize) -> usize) {
+    use crate::machine::{Caches, Machine, machine};
+
+    /// A 3x3 convolution of an image of this many channels and rows, 6 columns.
+    pub(super) fn geometry(channels: usize, rows: usize, padding: usize) -> ConvGeometry {
         let two = |size| Dims::from_slice(&[size, size]);
-        let g = ConvGeometry {
+        ConvGeometry {
             op: "conv2d",
             transposed: false,
             n: 1,
-            c: 16,
+            c: channels,
             o: 16,
             groups: 1,
-            input: two(6),
+            input: Dims::from_slice(&[rows, 6]),
             kernel: two(3),
-            output: two(4),
+            output: Dims::from_slice(&[rows - 2 + 2 * padding, 4 + 2 * padding]),
             stride: two(1),
             dilation: two(1),
-            pad_begin: two(0),
-            pad_end: two(0),
+            pad_begin: two(padding),
+            pad_end: two(padding),
             output_padding: two(0),
-        };
+        }
+    }
+
+    /// One convolution of 16 channels on an image of 6 by 6, with one task's memory and one result, of these lengths.
+    fn run(scratch: impl Fn(usize) -> usize, dst: impl Fn(usize) -> usize) {
+        let g = geometry(16, 6, 0);
         let plan = WinogradPlan::new(&g, &Layout::NCHW16C, 4, true, 1).unwrap().unwrap();
         let (src, weights) = (vec![1.0; 16 * 36], vec![0.5; plan.weight_vectors() * 16]);
         let (post_ops, mut memory) = (PostOps::new(), vec![0.0; scratch(plan.scratch_bytes() / 4)]);
@@ -342,6 +351,30 @@ mod tests {
         let operands = Operands { src: &src, weights: &weights, finish, residual: None };
         Run::<Four, 16>::new(&plan, &operands, result.len()).unwrap().all(&mut result, &mut memory);
         assert!(result.iter().all(|v| v.is_finite()));
+    }
+
+    /// Steps are cut by the caches, and every tile has the same sums in any step.
+    #[test]
+    fn the_bits_do_not_depend_on_the_caches() {
+        let g = geometry(160, 90, 1);
+        let numbers =
+            |count: usize| (0..count).map(|i| (i * 37 % 101) as f32 / 7.0 - 7.0).collect::<Vec<_>>();
+        let (mut seen, mut steps) = (Vec::new(), Vec::new());
+        for caches in Caches::several() {
+            let mut plan = WinogradPlan::new(&g, &Layout::NCHW16C, 4, false, 1).unwrap().unwrap();
+            let machine = Machine { caches, ..*machine() };
+            plan.scheme =
+                plan::Scheme::new(&plan.direct, &plan.units, plan.tiles.count, 4, false, 1, &machine);
+            steps.push(plan.tiles.count.div_ceil(plan.scheme.tiles));
+            let (src, weights) = (numbers(160 * 90 * 6), numbers(plan.weight_vectors() * 16));
+            let (post_ops, mut dst) = (PostOps::new(), vec![f32::NAN; 16 * 90 * 6]);
+            let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
+            let operands = Operands { src: &src, weights: &weights, finish, residual: None };
+            plan.compute(&operands, &mut dst, None).unwrap();
+            seen.push(dst.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
+        }
+        assert!(steps[0] > steps[2], "{steps:?}");
+        assert!(seen[0] == seen[1] && seen[1] == seen[2]);
     }
 
     #[test]

@@ -54,3 +54,69 @@ impl<T: Points, const B: usize> VectorLoop<B> for OutputTransform<'_, T, B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::exact::{Fraction, along_both, outputs};
+    use super::super::points::{Four, Two};
+    use super::*;
+    use crate::layout::blocked::Layout;
+    use crate::simd::vectors::{VectorWidth, Width};
+
+    /// Two tiles at the right lower edge, which cuts both, against the transform in rationals.
+    fn agrees<T: Points, const B: usize>()
+    where
+        Width<B>: VectorWidth<B>,
+    {
+        let (height, width, point) = (2 * T::OUTPUTS - 1, 3 * T::OUTPUTS - 1, 3);
+        let layout = Layout::blocked_activation(4, B).unwrap();
+        let view = Lanes::of_layout("test", &[1, B, height, width], &layout).unwrap();
+        let value =
+            |at: usize, tile: usize, lane: usize| ((at * 29 + tile * 13 + lane * 7) % 19) as f32 - 9.0;
+        let sums: Vec<[f32; B]> = (0..T::POINTS * T::POINTS * point)
+            .map(|i| std::array::from_fn(|l| value(i / point, i % point, l)))
+            .collect();
+        let bias: [f32; B] = std::array::from_fn(|l| l as f32 / 4.0);
+        let mut dst = vec![f32::NAN; height * width * B];
+        Width::<B>::dispatch(OutputTransform {
+            points: PhantomData::<T>,
+            run: TileRun { image: 0, row: 1, column: 1, count: 2, at: 0 },
+            sums: &sums,
+            point,
+            bias: &bias,
+            view: &view,
+            at: 0,
+            out: Out::new(&mut dst),
+        });
+        let (top, left) = (T::OUTPUTS, T::OUTPUTS);
+        for lane in 0..B {
+            let want = [0, 1].map(|tile| {
+                let values: [[Fraction; MAX_POINTS]; MAX_POINTS] = std::array::from_fn(|i| {
+                    std::array::from_fn(|j| match i.max(j) < T::POINTS {
+                        true => Fraction::of(value(i * T::POINTS + j, tile, lane).into()),
+                        false => Fraction::of(0.0),
+                    })
+                });
+                along_both::<MAX_POINTS, MAX_OUTPUTS>(values, outputs::<T>)
+            });
+            for (i, pixel) in dst.iter().skip(lane).step_by(B).enumerate() {
+                let (y, x) = (i / width, i % width);
+                if y < top || x < left {
+                    assert!(pixel.is_nan(), "a pixel of another tile was written: {y} {x}");
+                    continue;
+                }
+                let tile = (x - left) / T::OUTPUTS;
+                let want = want[tile][y - top][(x - left) % T::OUTPUTS].value() + f64::from(bias[lane]);
+                assert!((f64::from(*pixel) - want).abs() <= 2e-3, "{y} {x} {lane}: {pixel} for {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn pixels_are_those_of_the_values_and_none_beyond_the_edge_is_written() {
+        agrees::<Two, 16>();
+        agrees::<Four, 16>();
+        agrees::<Two, 8>();
+        agrees::<Four, 8>();
+    }
+}

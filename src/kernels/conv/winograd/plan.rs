@@ -3,11 +3,13 @@
 use std::ops::Range;
 
 use super::points::MAX_POINTS;
+use super::product::tiles_at_once;
 use super::tiles::Tiles;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::DirectPlan;
 use crate::layout::blocked::Layout;
+use crate::machine::{Machine, machine};
 use crate::memory::try_with_capacity;
 
 /// The whole work of one convolution.
@@ -97,7 +99,7 @@ impl WinogradPlan {
             units.push(Unit { first, count, parts });
         }
         let tiles = Tiles::new(g, outputs);
-        let scheme = Scheme::new(&direct, &units, tiles.count, outputs, ahead, threads);
+        let scheme = Scheme::new(&direct, &units, tiles.count, outputs, ahead, threads, machine());
         Ok(Some(WinogradPlan { direct, outputs, ahead, tiles, units, transformed, scheme }))
     }
 
@@ -153,22 +155,25 @@ fn odd(vectors: usize) -> usize {
     vectors | 1
 }
 
-/// Tiles of a step that has its weights ready.
-const TILES: usize = 14;
-/// **Bytes** of transformed source of a step that transforms its weights.
-const VALUES: usize = 4 << 20;
+/// Tiles of a step that has its weights ready: a panel, where the machine has 32 registers.
+const TILES: usize = tiles_at_once(32);
 /// Input channels whose weights are transformed at once.
 const CHUNK: usize = 64;
 
 impl Scheme {
-    fn new(
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
         direct: &DirectPlan,
         units: &[Unit],
         tiles: usize,
         outputs: usize,
         ahead: bool,
         threads: usize,
+        machine: &Machine,
     ) -> Scheme {
+        let costs = &machine.costs;
+        // **Bytes** of transformed source of a step that transforms its weights.
+        let values = 4 * machine.caches.second;
         let points = (outputs + 2) * (outputs + 2);
         let block = direct.block;
         let of = |unit_parts: usize| {
@@ -176,26 +181,27 @@ impl Scheme {
             let own = tiles.div_ceil(tile_parts).max(1);
             let most = match ahead {
                 true => TILES,
-                false => (VALUES / (points * direct.src.blocks * block * size_of::<f32>())).max(TILES),
+                false => (values / (points * direct.src.blocks * block * size_of::<f32>())).max(TILES),
             };
             let at_once = own.div_ceil(own.div_ceil(most));
             let chunk = (CHUNK / block).clamp(1, direct.src.blocks.max(1));
             Scheme { tile_parts, unit_parts, tiles: at_once, chunk }
         };
-        // Cycles of a task on a machine with AVX-512, by what a tile and a block took there.
+        // Cycles of a task on a machine with AVX-512.
         let cycles = |scheme: &Scheme| {
             let own_tiles = tiles.div_ceil(scheme.tile_parts);
             let own_units = units.len().div_ceil(scheme.unit_parts);
             let steps = own_tiles.div_ceil(scheme.tiles);
-            let panels = scheme.tiles.div_ceil(14);
+            let panels = scheme.tiles.div_ceil(TILES);
             let panel = scheme.tiles.div_ceil(panels.max(1));
             let reads = units.iter().map(|u| u.parts.iter().map(|p| p.source.len()).sum::<usize>()).max();
             let channels = reads.unwrap_or(0) * block;
             let products = steps * own_units * channels * points * panels * (2 * panel).max(10);
-            let transforms = own_tiles * (direct.src.blocks * 250 + own_units * 300);
+            let transforms =
+                own_tiles * (direct.src.blocks * costs.winograd_source + own_units * costs.winograd_result);
             let weights = match ahead {
                 true => 0,
-                false => steps * own_units * channels * 2 * 112,
+                false => steps * own_units * channels * 2 * costs.winograd_weights,
             };
             products + transforms + weights
         };

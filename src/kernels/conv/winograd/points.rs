@@ -142,3 +142,84 @@ impl Points for Four {
         ]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::exact::{self, Fraction, ONE, ZERO, along_both};
+    use super::*;
+
+    fn unit<const N: usize>(i: usize) -> [Fraction; N] {
+        std::array::from_fn(|k| if k == i { ONE } else { ZERO })
+    }
+
+    /// Along one axis, for each pair of one tap and one input: all three transforms are linear, so these are all cases.
+    fn each_tap_meets_its_input<T: Points>() {
+        for tap in 0..3 {
+            for input in 0..T::POINTS {
+                let (g, x) = (exact::taps::<T>(unit(tap)), exact::inputs::<T>(unit(input)));
+                let products = std::array::from_fn(|i| g[i].times(x[i]));
+                let y = exact::outputs::<T>(products);
+                for o in 0..T::OUTPUTS {
+                    let want = if o + tap == input { ONE } else { ZERO };
+                    assert_eq!(y[o], want, "tap {tap}, input {input}, output {o}");
+                }
+            }
+        }
+    }
+
+    /// `A^T [(G g G^T) . (B^T d B)] A` is the convolution, exactly.
+    fn a_tile_is_the_convolution<T: Points>() {
+        let mut state = 7i128;
+        let mut next = || {
+            state = state * 1103515245 % 2147483647;
+            Fraction::new(state % 100 - 50, 1)
+        };
+        for _ in 0..20 {
+            let g: [[Fraction; 3]; 3] = std::array::from_fn(|_| std::array::from_fn(|_| next()));
+            let d: [[Fraction; MAX_POINTS]; MAX_POINTS] =
+                std::array::from_fn(|_| std::array::from_fn(|_| next()));
+            let (at_g, at_d) = (along_both(g, exact::taps::<T>), along_both(d, exact::inputs::<T>));
+            let products = std::array::from_fn(|i| std::array::from_fn(|j| at_g[i][j].times(at_d[i][j])));
+            let y = along_both::<MAX_POINTS, MAX_OUTPUTS>(products, exact::outputs::<T>);
+            for row in 0..T::OUTPUTS {
+                for column in 0..T::OUTPUTS {
+                    let taps = (0..9).map(|t| g[t / 3][t % 3].times(d[row + t / 3][column + t % 3]));
+                    assert_eq!(y[row][column], taps.fold(ZERO, Fraction::plus), "{row} {column}");
+                }
+            }
+        }
+    }
+
+    /// The transform of a run has the table's numbers, rounded to f32.
+    fn taps_are_those_of_the_table<T: Points>() {
+        let table = exact::taps_table::<T>();
+        for tap in 0..3 {
+            let row = T::taps::<Fraction, 1>((), unit(tap));
+            for i in 0..T::POINTS {
+                let (got, want) = (row[i].value(), table[i][tap].value());
+                let error = (got - want).abs();
+                assert!(error <= 0.51 * f64::from(f32::EPSILON) * want.abs(), "{i} {tap}: {got} for {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn transforms_are_exact_in_rationals() {
+        each_tap_meets_its_input::<Two>();
+        each_tap_meets_its_input::<Four>();
+        a_tile_is_the_convolution::<Two>();
+        a_tile_is_the_convolution::<Four>();
+    }
+
+    #[test]
+    fn weights_transformed_in_a_run_have_the_same_table() {
+        taps_are_those_of_the_table::<Two>();
+        taps_are_those_of_the_table::<Four>();
+    }
+
+    #[test]
+    fn sizes_fit_the_arrays() {
+        assert_eq!((Two::POINTS, Four::POINTS), (Two::OUTPUTS + 2, Four::OUTPUTS + 2));
+        assert_eq!((MAX_POINTS, MAX_OUTPUTS), (Four::POINTS, Four::OUTPUTS));
+    }
+}

@@ -71,7 +71,7 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Panel<'_,
 }
 
 /// How many tiles have their sums in registers at once.
-pub(super) fn tiles_at_once(registers: usize) -> usize {
+pub(super) const fn tiles_at_once(registers: usize) -> usize {
     match registers {
         32.. => 14,
         16.. => 6,

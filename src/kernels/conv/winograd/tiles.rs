@@ -51,7 +51,40 @@ impl Tiles {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::geometry;
     use super::*;
+
+    #[test]
+    fn a_grid_covers_every_output_and_no_tile_lies_outside() {
+        for outputs in [2, 4] {
+            for rows in 3..20 {
+                let g = ConvGeometry { n: 3, ..geometry(16, rows, 1) };
+                let tiles = Tiles::new(&g, outputs);
+                let [height, width] = tiles.grid;
+                assert!(height * outputs >= rows && (height - 1) * outputs < rows, "{outputs} {rows}");
+                assert!(width * outputs >= 6 && (width - 1) * outputs < 6);
+                assert_eq!((tiles.count, tiles.padding), (3 * height * width, [1, 1]));
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_every_range_have_each_of_its_tiles_once() {
+        let tiles = Tiles { grid: [3, 5], padding: [1, 1], count: 30 };
+        let mut runs = Vec::new();
+        for start in 0..tiles.count {
+            for end in start..=tiles.count {
+                tiles.runs(start..end, &mut runs);
+                let mut next = start;
+                for run in &runs {
+                    assert_eq!((run.at, (run.image * 3 + run.row) * 5 + run.column), (next - start, next));
+                    assert!(run.count > 0 && run.column + run.count <= 5);
+                    next += run.count;
+                }
+                assert_eq!(next, end);
+            }
+        }
+    }
 
     #[test]
     fn runs_end_with_rows_and_cover_the_range() {

@@ -80,3 +80,60 @@ pub(super) fn transformed<T: Points>(taps: &[f32; 9]) -> [f32; MAX_POINTS * MAX_
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::exact::{Fraction, along_both, taps};
+    use super::super::points::{Four, Two};
+    use super::*;
+    use crate::simd::vectors::{VectorWidth, Width};
+
+    /// Weights transformed in a run and ahead, against the transform in rationals.
+    fn agrees<T: Points, const B: usize>()
+    where
+        Width<B>: VectorWidth<B>,
+    {
+        let (source_blocks, output_blocks) = (2, 2);
+        let value = |o: usize, c: usize, tap: usize, lane: usize| {
+            ((o * 41 + c * 11 + tap * 7 + lane * 3) % 17) as f32 - 8.0
+        };
+        let of = |o: usize| -> Vec<[f32; B]> {
+            let at = |i: usize| (i / (9 * B) * B + i % B, i / B % 9);
+            (0..source_blocks * 9 * B)
+                .map(|i| std::array::from_fn(|l| value(o, at(i).0, at(i).1, l)))
+                .collect()
+        };
+        let (first, second) = (of(0), of(1));
+        let point = source_blocks * B * output_blocks + 1;
+        let mut to = vec![[f32::NAN; B]; T::POINTS * T::POINTS * point];
+        Width::<B>::dispatch(WeightTransform {
+            points: PhantomData::<T>,
+            from: [&first, &second],
+            output_blocks,
+            source_blocks,
+            to: &mut to,
+            point,
+        });
+        for (o, c, lane) in [(0, 0, 0), (1, 0, B - 1), (0, B + 1, 2), (1, 2 * B - 1, B - 1)] {
+            let g: [f32; 9] = std::array::from_fn(|tap| value(o, c, tap, lane));
+            let ahead = transformed::<T>(&g);
+            let exact = std::array::from_fn(|i| std::array::from_fn(|j| Fraction::of(g[i * 3 + j].into())));
+            let want = along_both::<3, MAX_POINTS>(exact, taps::<T>);
+            for (i, &ahead) in ahead[..T::POINTS * T::POINTS].iter().enumerate() {
+                let want = want[i / T::POINTS][i % T::POINTS].value();
+                let in_run = to[i * point + c * output_blocks + o][lane];
+                let rounded = f64::from(f32::EPSILON) * want.abs();
+                assert!((f64::from(ahead) - want).abs() <= rounded, "point {i}: {ahead} for {want}");
+                assert!((f64::from(in_run) - want).abs() <= 1e-5, "point {i}: {in_run} for {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn both_transforms_have_the_numbers_of_the_table() {
+        agrees::<Two, 16>();
+        agrees::<Four, 16>();
+        agrees::<Two, 8>();
+        agrees::<Four, 8>();
+    }
+}

@@ -1,6 +1,7 @@
 //! The innermost loops, for rows and for transposed tiles, with vector instructions where the machine has them.
 
 use super::ElementBits;
+use crate::simd;
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -40,6 +41,7 @@ pub(super) struct TileStrip<'a> {
     /// Lanes to write when rows are written. Those beyond `valid` get zeros.
     pub store: usize,
     /// Whether to write past the caches if the addresses allow it: for results larger than any cache.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub stream: bool,
 }
 
@@ -55,6 +57,7 @@ pub(super) struct RowPatch<'a> {
     /// As in [`TileStrip`].
     pub valid: usize,
     pub store: usize,
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub stream: bool,
 }
 
@@ -174,10 +177,5 @@ unsafe fn whole_rows<T: ElementBits, const L: usize>(src: *const T, dst: *mut T,
 /// Ends a task that may have used streaming stores. Other threads learn of its end by ordinary stores, and the fence orders the
 /// streaming stores before those.
 pub(super) fn fence() {
-    // Miri has neither these stores nor the fence.
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: SSE is part of x86-64.
-    unsafe {
-        std::arch::x86_64::_mm_sfence();
-    }
+    simd::stream_fence();
 }

@@ -4,7 +4,9 @@ use super::kernels::{self, RowPatch};
 use super::*;
 
 /// **Bytes** of one side in a unit of work. With those of the other side they stay in a second-level cache.
-const PATCH_BYTES: usize = 64 << 10;
+fn patch_bytes() -> usize {
+    machine().caches.second / 16
+}
 
 /// Groups of lanes that are copied together at each position. Each group is a sequence of memory accesses. If the distance
 /// between the sequences is a multiple of a page, more of them than a first-level cache has ways evict each other. Streaming
@@ -36,11 +38,11 @@ pub(super) fn copy<T: ElementBits>(
         (Offsets::of_groups(&lane.src, lanes, whole), Offsets::of_groups(&lane.dst, lanes, groups));
     let (src_groups, dst_groups) = (src_groups.as_ref(), dst_groups.as_ref());
     let blocked = !lane.dst.is_plain();
-    let fitting = (PATCH_BYTES / size_of::<T>() / lane.padded()).max(16);
+    let fitting = (patch_bytes() / size_of::<T>() / lane.padded()).max(16);
     let (patches, patch_positions) = even_parts(position_count, fitting, 16);
     let to = SyncPtr::new(dst);
     let bytes = bytes_of::<T>([lane].into_iter().chain(positions).chain(outer));
-    let stream = bytes >= STREAM_BYTES;
+    let stream = bytes >= stream_bytes();
     let together = if stream { groups } else { GROUPS };
     in_tasks(count(outer) * patches, bytes, |range| {
         for unit in range {

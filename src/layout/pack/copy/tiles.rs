@@ -89,7 +89,7 @@ impl TileCopy<'_> {
                     count: (position_count - start).min(strip_positions),
                     valid,
                     store: if blocked { lanes } else { valid },
-                    stream: bytes >= STREAM_BYTES,
+                    stream: bytes >= stream_bytes(),
                 };
                 // A group of padding lanes has no line, and reads nothing: any offset will do.
                 let line = if valid == 0 { 0 } else { lines(lane).at(first) };

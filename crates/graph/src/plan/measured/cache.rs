@@ -162,19 +162,14 @@ fn header() -> String {
     let cpu: Vec<&str> = first
         .filter(|line| line.split(':').next().is_some_and(|name| named.contains(&name.trim())))
         .collect();
-    let cache = |i: usize| {
-        std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{i}/size"))
-            .unwrap_or_default()
-    };
-    let caches: Vec<String> = (0..4).map(|i| cache(i).trim().to_string()).collect();
     format!(
-        "blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, caches {}",
+        "blocktensor {} {}, opt-level {}, kernels {}, {engine}, {}, {:?}",
         info.version,
         env!("CARGO_PKG_VERSION"),
         info.opt_level,
         info.simd,
         cpu.join("; ").replace('\t', ""),
-        caches.join(" ")
+        blocktensor::machine().caches
     )
 }
 

@@ -1,12 +1,12 @@
 //! Costs without measuring: from bytes and multiply-adds.
 //!
-//! A kernel takes as long as its multiplications or its memory traffic, whichever takes longer. The figures are those of one
-//! machine (Zen 4); only their ratios decide.
+//! A kernel takes as long as its multiplications or its memory traffic, whichever takes longer. The figures are
+//! [`blocktensor::machine`]'s; only their ratios decide.
 
 use std::collections::HashMap;
 
 use blocktensor::dispatch::DispatchKey;
-use blocktensor::{Layout, MemoryFormat, TensorDesc};
+use blocktensor::{MemoryFormat, TensorDesc, machine};
 
 use super::super::algorithms;
 use super::super::build::Choice;
@@ -19,14 +19,6 @@ use super::profile::Profile;
 use crate::error::Result;
 use crate::minimise::IMPOSSIBLE;
 use crate::network::Network;
-
-/// Multiply-adds of one thread in a **second**.
-const MULTIPLY_ADDS: f64 = 40e9;
-/// **Bytes** that all threads together read or write in a **second**.
-const BYTES: f64 = 15e9;
-
-/// Convolutions with row-major images took twice as long as in other layouts, in all networks that were measured.
-const ROW_MAJOR: f64 = 2.0;
 
 /// Costs of all candidates and reorders. Candidates whose weights cannot be packed cost what is impossible.
 pub(super) fn estimated(
@@ -47,7 +39,7 @@ pub(super) fn estimated(
         }
         nodes.push(own);
     }
-    let moved = |(from, to): &(TensorDesc, TensorDesc)| (bytes(from) + bytes(to)) / BYTES;
+    let moved = |(from, to): &(TensorDesc, TensorDesc)| (bytes(from) + bytes(to)) / machine().costs.bytes;
     let reorders: HashMap<_, _> =
         edges.iter().flat_map(Edge::pairs).map(|pair| (pair.clone(), moved(&pair))).collect();
     let costs = nodes.iter().map(|list| list.iter().map(|s| s.unwrap_or(IMPOSSIBLE)).collect()).collect();
@@ -63,13 +55,13 @@ fn seconds(network: &Network, node: usize, choice: &Choice) -> f64 {
     if takes_no_time(network, choice) {
         return 0.0;
     }
-    let effort = Effort::of(network, &network.nodes[node]);
+    let (effort, costs) = (Effort::of(network, &network.nodes[node]), &machine().costs);
     let moved: f64 = data(network, choice).map(|(_, desc)| desc).chain(&choice.outputs).map(bytes).sum();
     let grown = algorithms::growth_bytes(choice);
-    let memory = (moved + (effort.weight_bytes as f64).max(grown)) / BYTES;
+    let memory = (moved + (effort.weight_bytes as f64).max(grown)) / costs.bytes;
     let threads = blocktensor::current_threads() as f64;
     let multiply_adds = algorithms::multiply_adds(choice, effort.multiply_adds as f64);
-    let computing = multiply_adds / (MULTIPLY_ADDS * threads) * slowdown(network, node, choice);
+    let computing = multiply_adds / (costs.multiply_adds * threads) * slowdown(network, node, choice);
     memory.max(computing)
 }
 
@@ -80,8 +72,8 @@ fn slowdown(network: &Network, node: usize, choice: &Choice) -> f64 {
     }
     let of = |desc: &TensorDesc| match (desc.layout(), desc.key()) {
         // Blocks of half a vector's length fill half of a vector.
-        (Some(layout), _) => Layout::native().0.block_of(1) as f64 / layout.block_of(1).max(1) as f64,
-        (None, DispatchKey::STRIDED) if is_row_major(desc) => ROW_MAJOR,
+        (Some(layout), _) => machine().block as f64 / layout.block_of(1).max(1) as f64,
+        (None, DispatchKey::STRIDED) if is_row_major(desc) => machine().costs.row_major,
         _ => 1.0,
     };
     // A stem reads few channels: what it writes decides.

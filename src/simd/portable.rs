@@ -1,0 +1,112 @@
+//! Machines without a module of their own: the compiler chooses the instructions, from those that the target guarantees.
+
+use super::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
+use super::{Loop, VectorUnit};
+
+/// Registers of 128 bits. aarch64 has 32; of other machines at least 16 are expected.
+const UNIT: VectorUnit =
+    VectorUnit { lanes: 4, registers: if cfg!(target_arch = "aarch64") { 32 } else { 16 } };
+
+/// The only level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level;
+
+impl Level {
+    /// Its name, for logs and files.
+    pub(crate) fn name(self) -> &'static str {
+        "baseline"
+    }
+
+    /// The registers of its vectors.
+    pub(super) fn unit(self) -> VectorUnit {
+        UNIT
+    }
+}
+
+pub(super) fn detect(_bits: usize) -> Level {
+    Level
+}
+
+#[inline]
+pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
+    l.run()
+}
+
+#[inline(always)]
+pub(super) fn prefetch_line(_at: *const i8) {}
+
+pub(super) fn transpose_edge(_element_bytes: usize) -> Option<usize> {
+    None
+}
+
+/// Never called.
+///
+/// # Safety
+/// [`transpose_edge`] would have to be `Some`.
+pub(super) unsafe fn transpose<T: Copy>(
+    _src: *const T,
+    _src_stride: usize,
+    _dst: *mut T,
+    _dst_stride: usize,
+    _stream: bool,
+) {
+    unreachable!("transpose_edge is None")
+}
+
+/// Copies nothing: the caller copies with plain stores.
+///
+/// # Safety
+/// None is needed.
+pub(super) unsafe fn stream_vectors(_src: &[u8], _dst: *mut u8) -> usize {
+    0
+}
+
+pub(super) fn stream_fence() {}
+
+/// Vectors without intrinsics: the compiler chooses the instructions.
+impl<const B: usize> Vector<B> for [f32; B] {
+    type Proof = ();
+    const REGISTERS: usize = UNIT.vectors_of(B);
+    #[inline(always)]
+    fn splat((): (), x: f32) -> Self {
+        [x; B]
+    }
+    #[inline(always)]
+    fn load((): (), x: &[f32; B]) -> Self {
+        *x
+    }
+    #[inline(always)]
+    fn store(self, to: &mut [f32; B]) {
+        *to = self;
+    }
+    #[inline(always)]
+    fn add_product(self, a: Self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] + a[l] * b[l])
+    }
+    #[inline(always)]
+    fn sub_product(self, a: Self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] - a[l] * b[l])
+    }
+    #[inline(always)]
+    fn add(self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] + b[l])
+    }
+    #[inline(always)]
+    fn sub(self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] - b[l])
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        std::array::from_fn(|l| self[l] * b[l])
+    }
+    #[inline(always)]
+    fn pick(self, src: Self, index: &[i32; B]) -> Self {
+        std::array::from_fn(|l| if index[l] == KEEP { self[l] } else { src[index[l] as usize] })
+    }
+}
+
+impl<const B: usize> VectorWidth<B> for Width<B> {
+    fn dispatch<L: VectorLoop<B>>(l: L) {
+        l.run::<[f32; B]>(());
+    }
+}

@@ -1,0 +1,56 @@
+//! x86-64: AVX-512, AVX2 and the baseline's SSE2.
+
+mod level;
+mod stream;
+mod transpose;
+mod vectors;
+
+pub(crate) use level::Level;
+pub(super) use level::detect;
+pub(super) use stream::{prefetch_line, stream_fence, stream_vectors};
+pub(super) use transpose::{transpose, transpose_edge};
+
+use super::Loop;
+use level::{Avx2, Avx512};
+
+/// Runs the loop with the widest vectors of this machine.
+#[inline]
+pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
+    match super::level() {
+        Level::Avx512(proof) => proof.run(l),
+        Level::Avx2(proof) => proof.run(l),
+        Level::Baseline => l.run(),
+    }
+}
+
+impl Avx512 {
+    /// Runs the loop compiled for AVX-512.
+    #[inline]
+    fn run<L: Loop>(self, l: L) -> L::Out {
+        // SAFETY: a proof exists only if every feature that the function enables was detected.
+        unsafe { avx512(l) }
+    }
+}
+
+impl Avx2 {
+    /// Runs the loop compiled for AVX2.
+    #[inline]
+    fn run<L: Loop>(self, l: L) -> L::Out {
+        // SAFETY: as above.
+        unsafe { avx2(l) }
+    }
+}
+
+/// # Safety
+/// The machine has the features.
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+unsafe fn avx512<L: Loop>(l: L) -> L::Out {
+    l.run()
+}
+
+/// # Safety
+/// The machine has the features.
+#[target_feature(enable = "avx2,fma")]
+unsafe fn avx2<L: Loop>(l: L) -> L::Out {
+    l.run()
+}
