@@ -24,6 +24,8 @@ pub(crate) mod geometry;
 pub(crate) mod onednn;
 pub(crate) mod params;
 pub(crate) mod phases;
+#[allow(dead_code)]
+mod pointwise;
 pub(crate) mod preferred;
 pub(crate) mod strided;
 pub(crate) mod weights;
