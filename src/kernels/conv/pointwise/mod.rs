@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use self::gather::Gather;
 pub(crate) use self::plan::PointwisePlan;
 use self::plan::{TileRun, share};
-use self::product::Product;
+use self::product::{Far, Product};
 use super::ConvGeometry;
 use super::direct::{Operands, Out, Plain};
 use super::finish::Finish;
@@ -171,7 +171,7 @@ where
                 at += count;
             }
         }
-        for unit in units {
+        for (i, unit) in units.enumerate() {
             let mut at = 0;
             for run in runs() {
                 let (source, block) = match plan.steps {
@@ -179,9 +179,10 @@ where
                     Some(_) => (&room[at..], all),
                 };
                 let first = unit * plan.unit;
+                let far = Far { source: i == 0 && plan.steps.is_none(), weights: at == 0 };
                 match plan.unit.min(plan.direct.dst.blocks - first) {
-                    1 => self.product::<1>(first, run, (source, block), at == 0, out),
-                    _ => self.product::<2>(first, run, (source, block), at == 0, out),
+                    1 => self.product::<1>(first, run, (source, block), far, out),
+                    _ => self.product::<2>(first, run, (source, block), far, out),
                 }
                 at += run.tiles * run.pixels;
             }
@@ -194,7 +195,7 @@ where
         first: usize,
         run: TileRun,
         (source, block): (&[[f32; B]], usize),
-        prefetches: bool,
+        far: Far,
         out: Out<'_>,
     ) {
         let direct = &self.plan.direct;
@@ -211,7 +212,7 @@ where
             weights: blocks.map(|b| &self.weights[direct.blocks[b].weights..]),
             bias: blocks.map(|b| &self.bias[b]),
             to: to.each_mut().map(|to| to.as_chunks_mut().0),
-            prefetches,
+            far,
         };
         product::run(product, run.pixels);
         // The sums have the bias already.

@@ -6,6 +6,13 @@ use crate::simd::vectors::{Vector, VectorLoop, VectorWidth, Width};
 /// How far ahead of their use weights are asked for, in **bytes**.
 const AHEAD: usize = 2048;
 
+/// Operands that are asked for ahead of their use.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Far {
+    pub source: bool,
+    pub weights: bool,
+}
+
 /// Neighbouring tiles of `pixels` pixels each, for `O` output blocks.
 pub(super) struct Product<'a, const B: usize, const O: usize> {
     /// The first tile's pixels of every source block.
@@ -19,8 +26,8 @@ pub(super) struct Product<'a, const B: usize, const O: usize> {
     pub bias: [&'a [f32; B]; O],
     /// All pixels of the tiles in each output block.
     pub to: [&'a mut [[f32; B]]; O],
-    /// Whether the weights are likely to be in no near cache yet.
-    pub prefetches: bool,
+    /// What is likely to be in no near cache yet, besides the result.
+    pub far: Far,
 }
 
 struct Run<'a, const B: usize, const P: usize, const O: usize>(Product<'a, B, O>);
@@ -36,11 +43,18 @@ impl<const B: usize, const P: usize, const O: usize> VectorLoop<B> for Run<'_, B
         let (blocks, rest) = (product.channels / B, product.channels % B);
         for tile in 0..product.to[0].len() / P {
             let first = tile * P;
+            // The next tile's result: products take longer than memory does, and post-ops read what was stored.
+            for to in &product.to {
+                prefetch(&to[first..][..P], P * B * size_of::<f32>());
+            }
             let mut sums = bias.map(|b| [b; P]);
             for block in 0..blocks {
                 let (pixels, weights) = product.block::<P>(block, first);
-                if product.prefetches && tile == 0 {
+                if product.far.weights && tile == 0 {
                     weights.iter().for_each(|w| prefetch(w.as_slice(), AHEAD));
+                }
+                if product.far.source {
+                    prefetch(pixels.as_slice(), P * B * size_of::<f32>());
                 }
                 for lane in 0..B {
                     add_lane(proof, &mut sums, pixels, weights, lane);
