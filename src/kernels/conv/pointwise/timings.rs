@@ -159,12 +159,14 @@ fn layer(batch: usize, block: usize, [c, o, size, stride]: [usize; 4], rounds: u
 mod engine {
     use super::*;
     use crate::ops::Conv2d;
-    use crate::{Arena, BlockedTensor, Operand, Operator, PackedConv2d, Source, StridedTensor, TensorDesc};
+    use crate::{
+        Arena, BlockedTensor, Operand, Operator, PackedConv2d, Source, StridedTensor, Tensor, TensorDesc,
+    };
 
     pub(super) struct Engine {
         x: BlockedTensor,
         conv: PackedConv2d,
-        dst: crate::AnyTensor,
+        dst: Tensor,
         scratchpad: Scratchpad,
     }
 
