@@ -5,6 +5,7 @@ use super::gemm::Gemm;
 use super::implementation::{Implementation, Problem};
 #[cfg(feature = "onednn")]
 use super::onednn::OneDnn;
+use super::pointwise::Pointwise;
 use super::winograd::Winograd;
 use crate::error::{Result, fail};
 
@@ -13,6 +14,7 @@ pub(crate) static ALL: &[&dyn Implementation] = &[
     #[cfg(feature = "onednn")]
     &OneDnn,
     &Gemm,
+    &Pointwise,
     &Direct,
     &Winograd { outputs: 4, ahead: true },
     &Winograd { outputs: 4, ahead: false },

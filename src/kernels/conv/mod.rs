@@ -29,6 +29,7 @@ pub(crate) mod implementations;
 mod onednn;
 pub(crate) mod params;
 mod phases;
+mod pointwise;
 pub(crate) mod preferred;
 pub(crate) mod weights;
 mod winograd;

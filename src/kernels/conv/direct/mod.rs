@@ -64,7 +64,7 @@ const TASKS_PER_THREAD: usize = 4;
 
 impl DirectPlan {
     /// Writes every element of the result, its padding lanes too.
-    fn compute(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
+    pub(super) fn compute(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
         let caches = &machine().caches;
         match self.block {
             16 => run::<16>(self, operands, dst, caches),
