@@ -8,6 +8,7 @@
 mod level;
 pub(crate) mod vectors;
 
+pub use level::Isa;
 pub(crate) use level::{Avx2, Avx512, Level, level};
 
 /// Work whose inner loop the compiler vectorises. `run` is `#[inline(always)]`.

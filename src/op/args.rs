@@ -13,6 +13,7 @@ use crate::op::rules::{Ranks, no_images, wrong_rank};
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
+use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
 
 /// The checked arguments of one call, as a kernel sees them: all are there, their kinds match the schema, and the data
@@ -23,6 +24,8 @@ pub struct Args<'a> {
     pub(crate) schema: &'static Schema,
     pub(crate) key: DispatchKey,
     pub(crate) values: &'a [Arg<'a>],
+    /// The descriptors of all tensors, in order, if the call only asks for those of its results.
+    pub(crate) inputs: &'a [TensorDesc],
     pub(crate) location: &'static Location<'static>,
 }
 
@@ -75,7 +78,7 @@ impl<'a> Args<'a> {
                 "pass at least one tensor"
             );
         };
-        Ok(Args { op, schema, key: operand.key(), values, location: Location::caller() })
+        Ok(Args { op, schema, key: operand.key(), values, inputs: &[], location: Location::caller() })
     }
 
     /// Parameters alone, checked against a schema that has only parameters.
@@ -90,7 +93,19 @@ impl<'a> Args<'a> {
     /// Arguments that nobody checked: for reading parameters alone.
     pub(crate) fn unchecked(schema: &'static Schema, values: &'a [Arg<'a>]) -> Args<'a> {
         static NO_OP: Op = Op::new(&Schema::new("parameters", &[]));
-        Args { op: &NO_OP, schema, key: DispatchKey::STRIDED, values, location: Location::caller() }
+        Args {
+            op: &NO_OP,
+            schema,
+            key: DispatchKey::STRIDED,
+            values,
+            inputs: &[],
+            location: Location::caller(),
+        }
+    }
+
+    /// The same arguments, of a call that asks about tensors with these descriptors.
+    pub(crate) fn about(self, inputs: &'a [TensorDesc]) -> Args<'a> {
+        Args { inputs, ..self }
     }
 
     /// The op's name.
@@ -130,8 +145,13 @@ impl<'a> Args<'a> {
     }
 
     /// Every tensor with its argument's declaration, in order.
-    pub(crate) fn tensors_with_specs(&self) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
-        tensors_with_specs(self.schema, self.values)
+    fn tensors_with_specs(&self) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
+        self.numbered_tensors().map(|(_, spec, t)| (spec, t))
+    }
+
+    /// Every tensor with its argument's number among the tensors of the schema, and its declaration, in order.
+    pub(crate) fn numbered_tensors(&self) -> impl Iterator<Item = (usize, &'static ArgSpec, TensorRef<'a>)> {
+        numbered_tensors(self.schema, self.values)
     }
 
     /// Checks the schema's rules for the ranks of tensors.
@@ -353,18 +373,19 @@ pub(crate) fn alternatives(numbers: &[usize]) -> String {
     }
 }
 
-/// Every tensor among `values`, with its argument's declaration.
-fn tensors_with_specs<'a>(
+/// Every tensor among `values`, with its argument's number among the tensors of the schema, and its declaration.
+fn numbered_tensors<'a>(
     schema: &'static Schema,
     values: &'a [Arg<'a>],
-) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
-    schema.args.iter().zip(values).flat_map(|(spec, value)| {
+) -> impl Iterator<Item = (usize, &'static ArgSpec, TensorRef<'a>)> {
+    let tensors = schema.args.iter().zip(values).filter(|(spec, _)| spec.kind.is_tensor());
+    tensors.enumerate().flat_map(|(i, (spec, value))| {
         let list: &[TensorRef<'a>] = match value {
             Arg::Tensor(t) => std::slice::from_ref(t),
             Arg::Tensors(list) => list,
             _ => &[],
         };
-        list.iter().map(move |&t| (spec, t))
+        list.iter().map(move |&t| (i, spec, t))
     })
 }
 
@@ -373,7 +394,8 @@ pub(crate) fn data_operands<'a>(
     schema: &'static Schema,
     values: &'a [Arg<'a>],
 ) -> impl Iterator<Item = (&'static str, TensorRef<'a>)> {
-    tensors_with_specs(schema, values).filter(|(spec, _)| spec.kind.is_data()).map(|(spec, t)| (spec.name, t))
+    let tensors = numbered_tensors(schema, values).filter(|(_, spec, _)| spec.kind.is_data());
+    tensors.map(|(_, spec, t)| (spec.name, t))
 }
 
 /// Whether a value may be passed for an argument of this kind.

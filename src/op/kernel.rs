@@ -2,17 +2,17 @@
 
 use std::sync::OnceLock;
 
-use crate::dtype::DType;
 use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
-use crate::key::{DispatchKey, MAX_KEYS};
+use crate::key::DispatchKey;
 use crate::ledger;
 use crate::op::args::{Arg, ArgList, Args, data_operands};
 use crate::op::fallback;
-use crate::op::lookup::refused_dtype;
+use crate::op::lookup::{DTypeTuple, refused};
 use crate::op::params::Params;
 use crate::op::results::{KernelResult, Results, Stop};
 use crate::op::schema::Schema;
 use crate::scratchpad::Scratchpad;
+use crate::simd::Isa;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
 use crate::tensor::strided::StridedTensor;
@@ -98,16 +98,27 @@ impl std::fmt::Display for Engine {
     }
 }
 
+/// What an implementation computes of an op, as oneDNN's propagation kind. Calls ask for `Forward`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Propagation {
+    /// The results from the operands.
+    Forward,
+}
+
 /// An op's code for one key.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// The function. A kernel is registered once and stays for the life of the process.
     run: &'static KernelFn,
-    /// The dtypes that the kernel takes for its data operands, except those that `operand_dtypes` names or whose dtype the
-    /// schema fixes: see [`dtypes_of`](Self::dtypes_of).
-    pub dtypes: &'static [DType],
-    /// The dtypes that the kernel takes for single operands, by the names of their arguments.
-    pub operand_dtypes: &'static [(&'static str, &'static [DType])],
+    /// What dtypes operands and results may have together. A call takes one of these.
+    pub dtypes: &'static [DTypeTuple],
+    /// What it computes.
+    pub propagation: Propagation,
+    /// The instructions that it cannot run without. On other machines calls do not see it.
+    pub isa: Isa,
+    /// Whether it reads scales and zero points. Otherwise quantised operands are refused.
+    pub reads_quantization: bool,
     /// Who implements it.
     pub engine: Engine,
     preferred: Option<&'static PreferredFn>,
@@ -120,21 +131,33 @@ pub type PreferredFn =
     dyn Fn(&'static Schema, DispatchKey, &[Arg<'_>], &[TensorDesc]) -> Result<Vec<TensorDesc>> + Send + Sync;
 
 impl Kernel {
-    /// A kernel for f32 in this crate's own Rust.
+    /// A kernel for f32 in this crate's own Rust, for every machine.
     pub const fn rust(run: &'static KernelFn) -> Kernel {
-        Kernel { run, dtypes: &[DType::F32], operand_dtypes: &[], engine: Engine::Rust, preferred: None }
+        Kernel {
+            run,
+            dtypes: &[DTypeTuple { operands: &[], results: &[] }],
+            propagation: Propagation::Forward,
+            isa: Isa::Baseline,
+            reads_quantization: false,
+            engine: Engine::Rust,
+            preferred: None,
+        }
     }
 
-    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments: the
-    /// caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the error.
+    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments, or not
+    /// run on this machine: the caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the
+    /// error.
     ///
     /// # Errors
     /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` or `DTypeMismatch` for operands of a dtype that the kernel does not
     /// take, `RankMismatch` for operands of a rank that the schema does not allow; the op's own errors.
     pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
+        if !self.isa.is_here() {
+            return Ok(None);
+        }
         if !self.takes(args) {
-            return Err(refused_dtype(args, std::iter::once(self)));
+            return Err(refused(args, std::iter::once(self)));
         }
         args.check_ranks()?;
         let mut results = Results::new(args.schema);
@@ -150,18 +173,19 @@ impl Kernel {
         }
     }
 
-    /// The same kernel for data operands of other dtypes.
-    pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
+    /// The same kernel for other dtypes: one tuple for each combination that it takes.
+    pub const fn with_dtypes(self, dtypes: &'static [DTypeTuple]) -> Kernel {
         Kernel { dtypes, ..self }
     }
 
-    /// The same kernel, which takes these dtypes for these arguments: pairs of an argument's name and its dtypes. They may be
-    /// other dtypes than the schema states: so a backend adds a kernel for indices of another type.
-    pub const fn with_operand_dtypes(
-        self,
-        operand_dtypes: &'static [(&'static str, &'static [DType])],
-    ) -> Kernel {
-        Kernel { operand_dtypes, ..self }
+    /// The same kernel, which needs these instructions.
+    pub const fn with_isa(self, isa: Isa) -> Kernel {
+        Kernel { isa, ..self }
+    }
+
+    /// The same kernel, which reads the scales and zero points of its operands.
+    pub const fn reading_quantization(self) -> Kernel {
+        Kernel { reads_quantization: true, ..self }
     }
 
     /// The same kernel with its preferred formats, for planners of layouts.
@@ -169,24 +193,19 @@ impl Kernel {
         Kernel { preferred: Some(preferred), ..self }
     }
 
-    /// The tensors of a call in the kernel's preferred formats. A kernel that states none gets the default: strided tensors
-    /// as they are, or row-major if they come from another key; blocked tensors in the machine's native layout.
-    pub(crate) fn preferred(
-        &self,
-        op: &Op,
-        key: DispatchKey,
-        args: &[Arg<'_>],
-        inputs: &[TensorDesc],
-    ) -> Result<Vec<TensorDesc>> {
-        match self.preferred {
-            Some(preferred) => preferred(op.schema, key, args, inputs),
-            None => crate::op::preferred::usual(op.schema, key, args, inputs),
-        }
-    }
-
     /// The same kernel with another engine.
     pub const fn with_engine(self, engine: Engine) -> Kernel {
         Kernel { engine, ..self }
+    }
+
+    /// A list of this kernel alone, for strided tensors.
+    pub(crate) const fn on_strided(self) -> [Implementation; 1] {
+        [(DispatchKey::STRIDED, self)]
+    }
+
+    /// A list of this kernel alone, for both strided and blocked tensors.
+    pub(crate) const fn on_both(self) -> [Implementation; 2] {
+        [(DispatchKey::STRIDED, self), (DispatchKey::BLOCKED, self)]
     }
 }
 
@@ -196,62 +215,36 @@ impl std::fmt::Debug for Kernel {
     }
 }
 
-/// An op with its kernels for each key. This crate's ops are statics; those of other crates are leaked on the heap.
+/// A kernel and the key that it is for.
+pub(crate) type Implementation = (DispatchKey, Kernel);
+
+/// An op with its list of implementations. This crate's ops are statics; those of other crates are leaked on the heap.
 pub struct Op {
     pub(crate) schema: &'static Schema,
-    /// This crate's own kernels.
-    strided: Kernels,
-    blocked: Kernels,
-    /// The first kernel that another crate registered for each key.
-    added: [OnceLock<Added>; MAX_KEYS],
+    /// This crate's own implementations, which are the first of the list.
+    pub(crate) own: &'static [Implementation],
+    /// The first one that another crate registered.
+    added: Next,
 }
 
-/// Kernels of an op for one key. A call asks them in this order.
-pub(crate) type Kernels = [Option<Kernel>; 2];
+type Next = OnceLock<Box<Added>>;
 
-/// A registered kernel, and the kernel that is asked after it.
+/// A registered implementation, and the one that follows it.
 struct Added {
-    kernel: Kernel,
-    next: OnceLock<Box<Added>>,
+    implementation: Implementation,
+    next: Next,
 }
 
 impl Op {
     /// An op without kernels.
     pub const fn new(schema: &'static Schema) -> Op {
-        let added = [const { OnceLock::new() }; MAX_KEYS];
-        Op { schema, strided: [None, None], blocked: [None, None], added }
+        Op { schema, own: &[], added: OnceLock::new() }
     }
 
-    /// The same op with these kernels for strided tensors.
-    pub(crate) const fn strided(mut self, kernels: Kernels) -> Op {
-        self.strided = kernels;
+    /// The same op with this list.
+    pub(crate) const fn with(mut self, own: &'static [Implementation]) -> Op {
+        self.own = own;
         self
-    }
-
-    /// The same op with these kernels for blocked tensors.
-    pub(crate) const fn blocked(mut self, kernels: Kernels) -> Op {
-        self.blocked = kernels;
-        self
-    }
-
-    /// The same op with one kernel, for strided tensors.
-    pub(crate) const fn on_strided(self, kernel: Kernel) -> Op {
-        self.strided([Some(kernel), None])
-    }
-
-    /// The same op with one kernel for both strided and blocked tensors.
-    pub(crate) const fn on_both(self, kernel: Kernel) -> Op {
-        self.strided([Some(kernel), None]).blocked([Some(kernel), None])
-    }
-
-    /// This crate's own kernels for a key.
-    pub(crate) fn own_kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
-        let own: &[Option<Kernel>] = match key {
-            DispatchKey::STRIDED => &self.strided,
-            DispatchKey::BLOCKED => &self.blocked,
-            _ => &[],
-        };
-        own.iter().flatten()
     }
 
     /// The op's signature.
@@ -259,11 +252,18 @@ impl Op {
         self.schema
     }
 
-    /// The kernels of a key, in the order in which a call asks them: this crate's first, then in order of registration.
+    /// All implementations in the order in which calls ask them: this crate's first, then in order of registration.
+    pub fn implementations(&self) -> impl Iterator<Item = (DispatchKey, &Kernel)> {
+        let added = std::iter::successors(self.added.get(), |added| added.next.get());
+        self.own.iter().chain(added.map(|added| &added.implementation)).map(|(key, kernel)| (*key, kernel))
+    }
+
+    /// The kernels that a call under a key asks, in their order: those of the list that run on this machine.
     pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
-        let first = self.added[key.index()].get();
-        let added = std::iter::successors(first, |added| added.next.get().map(|next| &**next));
-        self.own_kernels(key).chain(added.map(|added| &added.kernel))
+        let asked = move |of: DispatchKey, kernel: &Kernel| {
+            of == key && kernel.propagation == Propagation::Forward && kernel.isa.is_here()
+        };
+        self.implementations().filter_map(move |(of, kernel)| asked(of, kernel).then_some(kernel))
     }
 
     /// The first kernel of a key.
@@ -271,17 +271,31 @@ impl Op {
         self.kernels(key).next()
     }
 
-    /// Appends a kernel to those of its key. The caller holds the registry's lock.
-    pub(crate) fn add_kernel(&self, key: DispatchKey, kernel: Kernel) {
-        let added = Added { kernel, next: OnceLock::new() };
-        let Err(added) = self.added[key.index()].set(added) else { return };
-        let mut last = self.added[key.index()].get();
-        while let Some(next) = last.and_then(|added| added.next.get()) {
-            last = Some(next);
+    /// The tensors of a call in the formats that the first kernel which takes them prefers, or the key's first kernel; `None`
+    /// if there is none. A kernel that states no formats gets the default: strided tensors as they are, or row-major if they come
+    /// from another key; blocked tensors in the machine's native layout.
+    pub(crate) fn preferred(
+        &self,
+        key: DispatchKey,
+        values: &[Arg<'_>],
+        inputs: &[TensorDesc],
+    ) -> Result<Option<Vec<TensorDesc>>> {
+        let args = Args::unchecked(self.schema, values).about(inputs);
+        let taking = self.kernels(key).find(|kernel| kernel.takes(&args)).or_else(|| self.kernel(key));
+        let wanted = |kernel: &Kernel| match kernel.preferred {
+            Some(preferred) => preferred(self.schema, key, values, inputs),
+            None => crate::op::preferred::usual(self.schema, key, values, inputs),
+        };
+        taking.map(wanted).transpose()
+    }
+
+    /// Appends to the list. The caller holds the registry's lock.
+    pub(crate) fn add(&self, implementation: Implementation) {
+        let mut end = &self.added;
+        while let Some(added) = end.get() {
+            end = &added.next;
         }
-        if let Some(last) = last {
-            let _ = last.next.set(Box::new(added));
-        }
+        let _ = end.set(Box::new(Added { implementation, next: OnceLock::new() }));
     }
 
     /// The keys for which the op has a kernel.
@@ -328,15 +342,16 @@ impl Op {
     }
 
     /// Describes the results without computing them. The second value is the size of the scratchpad in **bytes**; it is 0
-    /// unless `with_scratchpad`.
+    /// unless `with_scratchpad`. `inputs` describes the tensors of the call.
     #[track_caller]
     pub(crate) fn described(
         &'static self,
         values: &[Arg<'_>],
+        inputs: &[TensorDesc],
         with_scratchpad: bool,
     ) -> Result<(Vec<TensorDesc>, usize)> {
         threads::enter(self.schema.name)?;
-        let args = Args::new(self, values)?;
+        let args = Args::new(self, values)?.about(inputs);
         let mut results = Results::description(self.schema, with_scratchpad);
         if !self.run(&args, &mut results)? {
             return Err(self.declined(&args));
@@ -344,13 +359,17 @@ impl Op {
         Ok(results.described())
     }
 
-    /// Runs the first kernel that takes the dtypes of the operands and does not decline. The schema's rules for ranks are checked
-    /// before the first kernel is asked. `false` where there is none.
+    /// Runs the first kernel that takes the operands, makes results of the dtypes of the caller's tensors, and does not decline.
+    /// The schema's rules for ranks are checked before the first kernel is asked. `false` where there is none.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
-        let (mut exists, mut asked) = (false, false);
+        let (mut exists, mut asked, mut makes_others) = (false, false, None);
         for kernel in self.kernels(args.key()) {
             exists = true;
             if !kernel.takes(args) {
+                continue;
+            }
+            if !kernel.makes(args, results.given()) {
+                makes_others = makes_others.or(Some(kernel));
                 continue;
             }
             if !asked {
@@ -361,10 +380,15 @@ impl Op {
                 return Ok(true);
             }
         }
-        if exists && !asked {
-            return Err(refused_dtype(args, self.kernels(args.key())));
+        match makes_others {
+            // Its error says what it makes.
+            Some(kernel) if !asked => {
+                args.check_ranks()?;
+                kernel.run(args, results)
+            }
+            None if exists && !asked => Err(refused(args, self.kernels(args.key()))),
+            _ => Ok(false),
         }
-        Ok(false)
     }
 
     /// As `call`, for typed functions: tensors, then parameters. Returns one result of the operands' type.

@@ -14,5 +14,6 @@ pub mod schema;
 
 pub(crate) use args::{Arg, Args, Value};
 pub(crate) use kernel::{Kernel, Op};
+pub(crate) use lookup::DTypeTuple;
 pub(crate) use results::{KernelResult, Results};
 pub(crate) use schema::{ArgSpec, Schema};

@@ -80,6 +80,14 @@ impl<'a> Results<'a> {
         Results { scratchpad: Some(scratchpad), ..self }
     }
 
+    /// The tensors of the caller; none if there are none.
+    pub(crate) fn given(&self) -> &[TensorMut<'a>] {
+        match &self.destination {
+            Destination::Given(given) => given,
+            _ => &[],
+        }
+    }
+
     /// The results that the kernel made.
     pub(crate) fn outputs(self) -> Outputs {
         match self.destination {

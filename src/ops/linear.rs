@@ -33,13 +33,13 @@ static LINEAR_SCHEMA: Schema = Schema::new(
     ],
 )
 .dst_like_x();
-static LINEAR: Op = Op::new(&LINEAR_SCHEMA).on_strided(Kernel::rust(&linear_kernel));
+static LINEAR: Op = Op::new(&LINEAR_SCHEMA).with(&Kernel::rust(&linear_kernel).on_strided());
 static MATMUL_SCHEMA: Schema = Schema::new(
     "matmul",
     &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS)],
 )
 .with_outputs(&[output_like("dst", "a")]);
-static MATMUL: Op = Op::new(&MATMUL_SCHEMA).on_strided(Kernel::rust(&matmul_kernel));
+static MATMUL: Op = Op::new(&MATMUL_SCHEMA).with(&Kernel::rust(&matmul_kernel).on_strided());
 
 /// What a run of them is called in the ledger.
 pub(crate) const NAME: &str = "blocktensor:gemm";

@@ -10,11 +10,12 @@ pub use params::{
 pub use crate::kernels::conv::{Algorithm, WeightTransform};
 
 use crate::error::Result;
-use crate::kernels::conv::{ConvParams, geometry};
+use crate::kernels::conv::{self as kernels, ConvParams, geometry};
+use crate::key::DispatchKey;
 use crate::op::args::ArgList;
 #[cfg(feature = "onednn")]
 use crate::op::kernel::Engine;
-use crate::op::kernel::{KernelFn, Kernels};
+use crate::op::kernel::{Implementation, KernelFn};
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
 use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
@@ -95,28 +96,25 @@ static ALL: [Op; 6] = [
     conv(&SCHEMAS[5]),
 ];
 
+const STRIDED: DispatchKey = DispatchKey::STRIDED;
+const BLOCKED: DispatchKey = DispatchKey::BLOCKED;
+
 /// oneDNN's kernels are asked first, in a build that has them.
-#[cfg(feature = "onednn")]
-const STRIDED: Kernels = [
-    Some(kernel(&crate::kernels::conv::strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(kernel(&crate::kernels::conv::strided::gemm_kernel)),
+const IMPLEMENTATIONS: &[Implementation] = &[
+    #[cfg(feature = "onednn")]
+    (STRIDED, kernel(&kernels::strided::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    #[cfg(feature = "onednn")]
+    (BLOCKED, kernel(&kernels::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
+    (STRIDED, kernel(&kernels::strided::gemm_kernel)),
+    (BLOCKED, kernel(&kernels::blocked::rust_kernel)),
 ];
-#[cfg(feature = "onednn")]
-const BLOCKED: Kernels = [
-    Some(kernel(&crate::kernels::conv::blocked::engine::onednn_kernel).with_engine(Engine::OneDnn)),
-    Some(kernel(&crate::kernels::conv::blocked::rust_kernel)),
-];
-#[cfg(not(feature = "onednn"))]
-const STRIDED: Kernels = [Some(kernel(&crate::kernels::conv::strided::gemm_kernel)), None];
-#[cfg(not(feature = "onednn"))]
-const BLOCKED: Kernels = [Some(kernel(&crate::kernels::conv::blocked::rust_kernel)), None];
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
-    Kernel::rust(run).with_preferred(&crate::kernels::conv::preferred::preferred)
+    Kernel::rust(run).with_preferred(&kernels::preferred::preferred)
 }
 
 const fn conv(schema: &'static Schema) -> Op {
-    Op::new(schema).strided(STRIDED).blocked(BLOCKED)
+    Op::new(schema).with(IMPLEMENTATIONS)
 }
 
 pub(super) const OPS: &[&Op] = &[&ALL[0], &ALL[1], &ALL[2], &ALL[3], &ALL[4], &ALL[5]];

@@ -42,7 +42,7 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     LocalResponseNorm::SPECS,
 );
 static SCHEMA: Schema = Schema::new("local_response_norm", ARGS).dst_like_x();
-static LOCAL_RESPONSE_NORM: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+static LOCAL_RESPONSE_NORM: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 

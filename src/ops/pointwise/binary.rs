@@ -115,13 +115,13 @@ static WHERE_SCHEMA: Schema = Schema::new(
     ],
 )
 .with_outputs(&[output_like("dst", "a")]);
-static WHERE: Op = Op::new(&WHERE_SCHEMA).on_both(Kernel::rust(&run_where));
+static WHERE: Op = Op::new(&WHERE_SCHEMA).with(&Kernel::rust(&run_where).on_both());
 static ADD_CHANNEL_SCHEMA: Schema =
     Schema::new("add_channel", &[data("x").f32(), param("values").f32()]).dst_like_x();
-static ADD_CHANNEL: Op = Op::new(&ADD_CHANNEL_SCHEMA).on_both(Kernel::rust(&run_add_channel));
+static ADD_CHANNEL: Op = Op::new(&ADD_CHANNEL_SCHEMA).with(&Kernel::rust(&run_add_channel).on_both());
 static MUL_CHANNEL_SCHEMA: Schema =
     Schema::new("mul_channel", &[data("x").f32(), param("values").f32()]).dst_like_x();
-static MUL_CHANNEL: Op = Op::new(&MUL_CHANNEL_SCHEMA).on_both(Kernel::rust(&run_mul_channel));
+static MUL_CHANNEL: Op = Op::new(&MUL_CHANNEL_SCHEMA).with(&Kernel::rust(&run_mul_channel).on_both());
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 

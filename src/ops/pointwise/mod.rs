@@ -322,7 +322,7 @@ macro_rules! unary_ops {
                     &with_params::<{ 1 + Parameters::SPECS.len() }>(&[data("x").f32()], Parameters::SPECS);
                 static SCHEMA: Schema =
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")]);
-                pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+                pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
                     let Parameters { $($param),* } = params;
@@ -368,7 +368,7 @@ macro_rules! binary_ops {
 
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
                     .with_outputs(&[pointwise::output::<$out>("a")]);
-                pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+                pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run_binary(args, results, $f)

@@ -160,7 +160,7 @@ pointwise::unary_ops! {
 }
 
 static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x").f32(), param("weights").f32()]).dst_like_x();
-static PRELU: Op = Op::new(&PRELU_SCHEMA).on_both(Kernel::rust(&run_prelu));
+static PRELU: Op = Op::new(&PRELU_SCHEMA).with(&Kernel::rust(&run_prelu).on_both());
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 

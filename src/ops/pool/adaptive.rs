@@ -43,21 +43,21 @@ static GLOBAL_AVG_POOL_SCHEMA: Schema = Schema::new("global_avg_pool", GLOBAL_AR
 static GLOBAL_MAX_POOL_SCHEMA: Schema = Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x();
 
 static ADAPTIVE_AVG_POOL1D: Op = Op::new(&ADAPTIVE_AVG_POOL1D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)));
+    .with(&Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)).on_both());
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&ADAPTIVE_AVG_POOL2D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)));
+    .with(&Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)).on_both());
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&ADAPTIVE_AVG_POOL3D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)));
+    .with(&Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)).on_both());
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&ADAPTIVE_MAX_POOL1D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)));
+    .with(&Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)).on_both());
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&ADAPTIVE_MAX_POOL2D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)));
+    .with(&Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)).on_both());
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&ADAPTIVE_MAX_POOL3D_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)));
+    .with(&Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)).on_both());
 static GLOBAL_AVG_POOL: Op = Op::new(&GLOBAL_AVG_POOL_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)));
+    .with(&Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)).on_both());
 static GLOBAL_MAX_POOL: Op = Op::new(&GLOBAL_MAX_POOL_SCHEMA)
-    .on_both(Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)));
+    .with(&Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)).on_both());
 
 pub(crate) const OPS: &[&Op] = &[
     &ADAPTIVE_AVG_POOL1D,

@@ -96,7 +96,7 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     GridSample::SPECS,
 );
 static GRID_SAMPLE_SCHEMA: Schema = Schema::new("grid_sample", ARGS).dst_like_x();
-static GRID_SAMPLE: Op = Op::new(&GRID_SAMPLE_SCHEMA).on_both(Kernel::rust(&run));
+static GRID_SAMPLE: Op = Op::new(&GRID_SAMPLE_SCHEMA).with(&Kernel::rust(&run).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
 

@@ -5,7 +5,7 @@
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
 use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 
 /// Declares ops that give a view: parameters, name, and the method that makes the view from them.
 macro_rules! view_ops {
@@ -29,7 +29,7 @@ macro_rules! view_ops {
                     let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
                     results.view($view?)
                 }
-                Op::new(&SCHEMA).on_strided(Kernel::rust(&run).with_dtypes(ALL_DTYPES))
+                Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
             };
         )*
 
