@@ -8,8 +8,9 @@
 
 pub use crate::key::{DispatchKey, KeySpec, MAX_KEYS};
 pub use crate::op::args::{Arg, Args, Value};
+pub use crate::op::call::{Op, Outputs};
 pub use crate::op::fallback::{Fallback, FallbackNote, allow_fallback};
-pub use crate::op::kernel::{Engine, Kernel, KernelFn, Op, Outputs, PreferredFn, Propagation};
+pub use crate::op::kernel::{Engine, Kernel, KernelFn, PreferredFn, Propagation};
 pub use crate::op::lookup::DTypeTuple;
 pub use crate::op::results::{KernelResult, Results, Stop};
 pub use crate::op::schema::{self, ArgKind, ArgSpec, Schema};

@@ -8,7 +8,7 @@ use std::panic::Location;
 use crate::error::{Complaint, Error, Result, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK};
-use crate::op::kernel::Op;
+use crate::op::call::Op;
 use crate::op::rules::{Ranks, no_images, wrong_rank};
 use crate::op::schema::{ArgKind, ArgSpec, Schema};
 use crate::tensor::any::TensorRef;
@@ -145,13 +145,8 @@ impl<'a> Args<'a> {
     }
 
     /// Every tensor with its argument's declaration, in order.
-    fn tensors_with_specs(&self) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
-        self.numbered_tensors().map(|(_, spec, t)| (spec, t))
-    }
-
-    /// Every tensor with its argument's number among the tensors of the schema, and its declaration, in order.
-    pub(crate) fn numbered_tensors(&self) -> impl Iterator<Item = (usize, &'static ArgSpec, TensorRef<'a>)> {
-        numbered_tensors(self.schema, self.values)
+    pub(crate) fn tensors_with_specs(&self) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
+        tensors_with_specs(self.schema, self.values)
     }
 
     /// Checks the schema's rules for the ranks of tensors.
@@ -373,20 +368,12 @@ pub(crate) fn alternatives(numbers: &[usize]) -> String {
     }
 }
 
-/// Every tensor among `values`, with its argument's number among the tensors of the schema, and its declaration.
-fn numbered_tensors<'a>(
+/// Every tensor among `values`, with its argument's declaration.
+fn tensors_with_specs<'a>(
     schema: &'static Schema,
     values: &'a [Arg<'a>],
-) -> impl Iterator<Item = (usize, &'static ArgSpec, TensorRef<'a>)> {
-    let tensors = schema.args.iter().zip(values).filter(|(spec, _)| spec.kind.is_tensor());
-    tensors.enumerate().flat_map(|(i, (spec, value))| {
-        let list: &[TensorRef<'a>] = match value {
-            Arg::Tensor(t) => std::slice::from_ref(t),
-            Arg::Tensors(list) => list,
-            _ => &[],
-        };
-        list.iter().map(move |&t| (i, spec, t))
-    })
+) -> impl Iterator<Item = (&'static ArgSpec, TensorRef<'a>)> {
+    schema.args.iter().zip(values).flat_map(|(spec, value)| value.tensors().iter().map(move |&t| (spec, t)))
 }
 
 /// Every data operand among `values`, with its argument's name.
@@ -394,8 +381,7 @@ pub(crate) fn data_operands<'a>(
     schema: &'static Schema,
     values: &'a [Arg<'a>],
 ) -> impl Iterator<Item = (&'static str, TensorRef<'a>)> {
-    let tensors = numbered_tensors(schema, values).filter(|(_, spec, _)| spec.kind.is_data());
-    tensors.map(|(_, spec, t)| (spec.name, t))
+    tensors_with_specs(schema, values).filter(|(spec, _)| spec.kind.is_data()).map(|(spec, t)| (spec.name, t))
 }
 
 /// Whether a value may be passed for an argument of this kind.

@@ -47,7 +47,15 @@ impl DTypeTuple {
     }
 
     fn takes(&self, args: &Args<'_>) -> bool {
-        args.numbered_tensors().all(|(i, spec, t)| self.takes_operand(i, spec, t))
+        // A plain loop, as every call runs it.
+        let mut i = 0;
+        for (spec, value) in args.schema.args.iter().zip(args.values) {
+            if !value.tensors().iter().all(|&t| self.takes_operand(i, spec, t)) {
+                return false;
+            }
+            i += usize::from(spec.kind.is_tensor());
+        }
+        true
     }
 
     /// The dtypes of result `i`; `None` for any.
@@ -148,7 +156,7 @@ fn each_once<'d>(lists: impl Iterator<Item = Option<&'d [DType]>>) -> Option<Vec
 #[inline]
 fn quantized<'a>(args: &Args<'a>) -> Option<(&'static ArgSpec, TensorRef<'a>)> {
     let at = args.inputs.iter().position(|desc| desc.quantization().is_some())?;
-    args.numbered_tensors().nth(at).map(|(_, spec, t)| (spec, t))
+    args.tensors_with_specs().nth(at)
 }
 
 /// The error of a call whose tensors none of these kernels takes. It is about the first operand whose dtype no kernel takes beside
@@ -156,7 +164,8 @@ fn quantized<'a>(args: &Args<'a>) -> Option<(&'static ArgSpec, TensorRef<'a>)> {
 pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Kernel>) -> Error {
     let all: Vec<&DTypeTuple> = kernels.flat_map(|kernel| kernel.dtypes).collect();
     let mut left = all.clone();
-    for (at, (i, spec, t)) in args.numbered_tensors().enumerate() {
+    for (at, (spec, t)) in args.tensors_with_specs().enumerate() {
+        let i = args.schema.tensors().position(|of| of.name == spec.name).unwrap_or(usize::MAX);
         let taken = |tuple: &&DTypeTuple| tuple.takes_operand(i, spec, t);
         if !left.iter().any(taken) {
             let dtypes = each_once(left.iter().map(|tuple| tuple.operand(i, spec))).unwrap_or_default();
@@ -178,9 +187,9 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
 /// The error of tensor `at` of a call. `dtypes` are those that kernels take for it beside the tensors before it. If kernels take
 /// its dtype alone, the tensors before it are what is wrong, too.
 fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: bool) -> Error {
-    let tensors: Vec<_> = args.numbered_tensors().take(at + 1).collect();
-    let [before @ .., (_, spec, t)] = tensors.as_slice() else { unreachable!("a tensor of the call") };
-    let number = before.iter().filter(|(_, other, _)| other.name == spec.name).count();
+    let tensors: Vec<_> = args.tensors_with_specs().take(at + 1).collect();
+    let [before @ .., (spec, t)] = tensors.as_slice() else { unreachable!("a tensor of the call") };
+    let number = before.iter().filter(|(other, _)| other.name == spec.name).count();
     let of_list = if number == 0 { String::new() } else { format!(", number {number} of the list") };
     let complaint = |rule: String, remedy: String| {
         Complaint::new(args.op(), spec.name, format!("{}{of_list}", t.describe()), rule, remedy)
@@ -194,7 +203,7 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
         }
         _ if is_taken_alone => {
             let mut others: Vec<String> =
-                before.iter().map(|(_, spec, t)| format!("`{}` of {}", spec.name, t.dtype())).collect();
+                before.iter().map(|(spec, t)| format!("`{}` of {}", spec.name, t.dtype())).collect();
             others.dedup();
             let rule = format!("{} beside {}", of_kernels(), others.join(", "));
             Error::DTypeMismatch(complaint(rule, convert()))

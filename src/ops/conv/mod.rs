@@ -15,10 +15,10 @@ use crate::key::DispatchKey;
 use crate::op::args::ArgList;
 #[cfg(feature = "onednn")]
 use crate::op::kernel::Engine;
-use crate::op::kernel::{Implementation, KernelFn};
+use crate::op::kernel::KernelFn;
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
-use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
+use crate::op::{Arg, ArgSpec, Implementation, Kernel, Op, Schema};
 
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;

@@ -62,10 +62,7 @@ pub(crate) fn call_into<T: Operand, P: Params>(
     if P::SPECS.is_empty() {
         return op.call_into(tensors, into, &mut Scratchpad::new());
     }
-    let mut args = ArgList::new();
-    tensors.iter().for_each(|&t| args.push(t));
-    params.push_args(&mut args);
-    op.call_into(args.as_slice(), into, &mut Scratchpad::new())
+    op.call_into(ArgList::of(tensors, params).as_slice(), into, &mut Scratchpad::new())
 }
 
 /// Runs `work`, which writes the result, and records the run in the ledger. `to` names the result's layout.

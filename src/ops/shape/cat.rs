@@ -39,11 +39,11 @@ params! {
 
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
-static CAT_SCHEMA: Schema = Schema::new("cat", ARGS).with_outputs(DST);
-static CAT: Op = Op::new(&CAT_SCHEMA).with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both());
+static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST))
+    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both());
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
-static STACK_SCHEMA: Schema = Schema::new("stack", STACK_ARGS).with_outputs(DST);
-static STACK: Op = Op::new(&STACK_SCHEMA).with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both());
+static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))
+    .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
 

@@ -28,11 +28,11 @@ params! {
 }
 
 const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype()], Flip::SPECS);
-static FLIP_SCHEMA: Schema = Schema::new("flip", FLIP_ARGS).dst_like_x();
-static FLIP: Op = Op::new(&FLIP_SCHEMA).with(&Kernel::rust(&run_flip).with_dtypes(EACH_DTYPE).on_both());
+static FLIP: Op = Op::new(&Schema::new("flip", FLIP_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_flip).with_dtypes(EACH_DTYPE).on_both());
 const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Roll::SPECS);
-static ROLL_SCHEMA: Schema = Schema::new("roll", ROLL_ARGS).dst_like_x();
-static ROLL: Op = Op::new(&ROLL_SCHEMA).with(&Kernel::rust(&run_roll).with_dtypes(EACH_DTYPE).on_both());
+static ROLL: Op = Op::new(&Schema::new("roll", ROLL_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_roll).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];
 

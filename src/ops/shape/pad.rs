@@ -73,8 +73,8 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").any_dtype()], Pad::SPECS);
-static PAD_SCHEMA: Schema = Schema::new("pad", ARGS).dst_like_x();
-static PAD: Op = Op::new(&PAD_SCHEMA).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both());
+static PAD: Op = Op::new(&Schema::new("pad", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&PAD];
 

@@ -42,16 +42,13 @@ const CHANNEL_RANKS: Ranks = Ranks::between(
 );
 const PIXEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(PIXEL_RANKS)], PixelShuffle::SPECS);
-static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x();
-static PIXEL_SHUFFLE: Op =
-    Op::new(&PIXEL_SHUFFLE_SCHEMA).with(&Kernel::rust(&run_pixel_shuffle).with_dtypes(EACH_DTYPE).on_both());
-static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x();
-static PIXEL_UNSHUFFLE: Op = Op::new(&PIXEL_UNSHUFFLE_SCHEMA)
+static PIXEL_SHUFFLE: Op = Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_pixel_shuffle).with_dtypes(EACH_DTYPE).on_both());
+static PIXEL_UNSHUFFLE: Op = Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x())
     .with(&Kernel::rust(&run_pixel_unshuffle).with_dtypes(EACH_DTYPE).on_both());
 const CHANNEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(CHANNEL_RANKS)], ChannelShuffle::SPECS);
-static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x();
-static CHANNEL_SHUFFLE: Op = Op::new(&CHANNEL_SHUFFLE_SCHEMA)
+static CHANNEL_SHUFFLE: Op = Op::new(&Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x())
     .with(&Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUFFLE];

@@ -38,11 +38,11 @@ params! {
 
 const PIECES: &[OutputSpec] = &[output_list("dst", "x")];
 const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Chunk::SPECS);
-static CHUNK_SCHEMA: Schema = Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES);
-static CHUNK: Op = Op::new(&CHUNK_SCHEMA).with(&Kernel::rust(&run_chunk).with_dtypes(EACH_DTYPE).on_both());
+static CHUNK: Op = Op::new(&Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES))
+    .with(&Kernel::rust(&run_chunk).with_dtypes(EACH_DTYPE).on_both());
 const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
-static SPLIT_SCHEMA: Schema = Schema::new("split", SPLIT_ARGS).with_outputs(PIECES);
-static SPLIT: Op = Op::new(&SPLIT_SCHEMA).with(&Kernel::rust(&run_split).with_dtypes(EACH_DTYPE).on_both());
+static SPLIT: Op = Op::new(&Schema::new("split", SPLIT_ARGS).with_outputs(PIECES))
+    .with(&Kernel::rust(&run_split).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];
 

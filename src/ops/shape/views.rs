@@ -24,12 +24,11 @@ macro_rules! view_ops {
             static $op: Op = {
                 const ARGS: &[ArgSpec] =
                     &with_params::<{ 1 + $params::SPECS.len() }>(&[data("x").any_dtype()], $params::SPECS);
-                static SCHEMA: Schema = Schema::new($name, ARGS).dst_like_x();
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
                     results.view($view?)
                 }
-                Op::new(&SCHEMA).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
+                Op::new(&Schema::new($name, ARGS).dst_like_x()).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
             };
         )*
 
