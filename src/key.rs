@@ -79,10 +79,6 @@ impl DispatchKey {
         }
     }
 
-    pub(crate) fn index(self) -> usize {
-        self.0 as usize
-    }
-
     /// The key that [`DispatchKey::commit`] will make after `before` others; `None` if there is no room. The caller holds the
     /// registry's lock from here until `commit`.
     pub(crate) fn next(before: usize) -> Option<DispatchKey> {

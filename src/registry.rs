@@ -7,7 +7,8 @@ use std::sync::{LazyLock, Mutex, RwLock};
 use crate::error::{Result, fail};
 use crate::key::{DispatchKey, KeySpec};
 use crate::op::args::{Arg, Value};
-use crate::op::kernel::{Kernel, Op};
+use crate::op::call::Op;
+use crate::op::kernel::Kernel;
 use crate::op::schema::Schema;
 use crate::reorders::{self, Reorders};
 use crate::tensor::any::{Operand, Tensor, TensorRef};
@@ -41,8 +42,8 @@ pub trait Registrar {
     /// operands.
     ///
     /// # Errors
-    /// `Registration` if there is no such op, if another backend's kernel for the key takes operands of the same dtypes, or if
-    /// the kernel states dtypes of an argument that the op does not have.
+    /// `Registration` if there is no such op, if another backend's kernel for the key has the same dtypes of operands and
+    /// results, or if the kernel states dtypes of more tensors or results than the op has.
     fn kernel(&mut self, op: &str, key: DispatchKey, kernel: Kernel) -> Result<()>;
 
     /// Announces a key that already exists in this process, before its kernels follow. A host maps the key to a device of its
@@ -82,10 +83,8 @@ pub fn register(registrar: &mut dyn Registrar) -> Result<()> {
         registrar.known_key(DispatchKey::BLOCKED)?;
         for op in crate::ops::all() {
             registrar.op(op)?;
-            for key in [DispatchKey::STRIDED, DispatchKey::BLOCKED] {
-                let name = op.schema().name;
-                op.own_kernels(key).try_for_each(|&kernel| registrar.kernel(name, key, kernel))?;
-            }
+            let mut own = op.own.iter().copied();
+            own.try_for_each(|(key, kernel)| registrar.kernel(op.schema().name, key, kernel))?;
         }
         registrar.commit()
     };
@@ -146,7 +145,7 @@ fn extend(backend: impl FnOnce(&mut dyn Registrar) -> Result<()>) -> Result<()> 
         ops.entry(op.schema.name).or_insert(op);
     }
     for (op, key, kernel) in staged.kernels {
-        op.add_kernel(key, kernel);
+        op.add((key, kernel));
     }
     Ok(())
 }
@@ -259,19 +258,18 @@ impl Registrar for Staged {
                 "register the key first"
             );
         }
-        let is_operand = |name: &str| known.schema.args.iter().any(|a| a.name == name && a.kind.is_tensor());
-        if let Some((name, _)) = kernel.operand_dtypes.iter().find(|(name, _)| !is_operand(name)) {
+        if let Some(tuple) = kernel.dtypes.iter().find(|tuple| !tuple.fits(known.schema)) {
             fail!(
                 Registration,
                 "register_backend",
                 "kernel",
-                format!("dtypes for the argument `{name}` of `{op}`"),
-                "the op has no tensor of this name",
-                format!("name an argument of `{}`", known.schema)
+                format!("dtypes {tuple} for `{op}`"),
+                "a kernel states dtypes of tensors and results that the op has, in their order",
+                format!("state those of `{}`", known.schema)
             );
         }
         // Kernels of one backend for one op are asked in their order. Another backend may only add new dtypes.
-        if known.kernels(key).any(|other| other.overlaps(&kernel, known.schema)) {
+        if known.implementations().any(|(of, other)| of == key && other.overlaps(&kernel, known.schema)) {
             fail!(
                 Registration,
                 "register_backend",

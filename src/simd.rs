@@ -18,6 +18,7 @@ use portable as arch;
 mod level;
 pub(crate) mod vectors;
 
+pub use level::Isa;
 pub(crate) use level::level;
 
 /// The registers of one kind of vectors.

@@ -16,7 +16,7 @@ fn cell(op: &Op, key: DispatchKey) -> String {
     let mut text = ran(op, key).to_string();
     let mut dtypes: Vec<DType> = Vec::new();
     for arg in op.schema().args.iter().filter(|arg| arg.kind.is_data()) {
-        for &dtype in kernel.dtypes_of(arg).unwrap_or(&DType::ALL) {
+        for dtype in kernel.dtypes_of(op.schema(), arg.name).unwrap_or(DType::ALL.to_vec()) {
             if !dtypes.contains(&dtype) {
                 dtypes.push(dtype);
             }

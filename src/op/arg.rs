@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::op::params::Params;
 use crate::post_ops::PostOps;
 use crate::tensor::any::{Operand, Tensor, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -30,6 +31,17 @@ pub enum Arg<'a> {
     Str(&'a str),
     /// A list of post-ops, for a string argument that names them.
     PostOps(&'a PostOps),
+}
+
+impl<'a> Arg<'a> {
+    /// The tensors of the argument; none for any other value.
+    pub(crate) fn tensors(&self) -> &[TensorRef<'a>] {
+        match self {
+            Arg::Tensor(t) => std::slice::from_ref(t),
+            Arg::Tensors(list) => list,
+            _ => &[],
+        }
+    }
 }
 
 /// As errors show it: a number as it is written, a tensor by its sizes, dtype and layout.
@@ -68,6 +80,14 @@ pub(crate) struct ArgList<'a> {
 impl<'a> ArgList<'a> {
     pub fn new() -> ArgList<'a> {
         ArgList { list: [Arg::Absent; MAX_ARGS], len: 0 }
+    }
+
+    /// Tensors, then parameters.
+    pub fn of(tensors: &[Arg<'a>], params: &'a impl Params) -> ArgList<'a> {
+        let mut args = ArgList::new();
+        tensors.iter().for_each(|&t| args.push(t));
+        params.push_args(&mut args);
+        args
     }
 
     /// Appends one argument.

@@ -13,7 +13,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::ledger;
 use crate::op::args::Arg;
-use crate::op::kernel::{Op, Outputs};
+use crate::op::call::{Op, Outputs};
 use crate::tensor::any::{Tensor, TensorRef};
 
 /// What an op's first fallback cost. A host shows it to its user, once for each op.

@@ -1,78 +1,15 @@
-//! One op: its schema, its kernels for each key, and how a call is resolved.
+//! Kernels: an op's code, and what it states about the calls that it takes.
 
-use std::sync::OnceLock;
-
-use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
-use crate::key::{DispatchKey, MAX_KEYS};
-use crate::ledger;
-use crate::op::args::{Arg, ArgList, Args, data_operands};
-use crate::op::fallback;
-use crate::op::lookup::refused_dtype;
-use crate::op::params::Params;
+use crate::error::Result;
+use crate::key::DispatchKey;
+use crate::op::args::{Arg, Args};
+use crate::op::call::{Implementation, Outputs};
+use crate::op::lookup::{DTypeTuple, refused};
 use crate::op::results::{KernelResult, Results, Stop};
 use crate::op::schema::Schema;
-use crate::scratchpad::Scratchpad;
-use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
+use crate::simd::Isa;
 use crate::tensor::desc::TensorDesc;
-use crate::tensor::strided::StridedTensor;
 use crate::threads;
-
-/// What a kernel returns: nearly always one tensor.
-// The large variant is the usual one.
-#[allow(clippy::large_enum_variant)]
-#[derive(Debug)]
-pub enum Outputs {
-    /// One result.
-    One(Tensor),
-    /// Several results, such as those of `chunk`.
-    Many(Vec<Tensor>),
-}
-
-impl Outputs {
-    /// Checks that the padding lanes of blocked results are zero, if the user switched that check on.
-    fn check_tails(&self) -> Result<()> {
-        let list = match self {
-            Outputs::One(t) => std::slice::from_ref(t),
-            Outputs::Many(list) => list,
-        };
-        list.iter().try_for_each(|t| match t {
-            Tensor::Blocked(t) => t.check_tail_if_asked(),
-            _ => Ok(()),
-        })
-    }
-
-    /// The results as a list.
-    pub fn into_vec(self) -> Vec<Tensor> {
-        match self {
-            Outputs::One(t) => vec![t],
-            Outputs::Many(list) => list,
-        }
-    }
-}
-
-impl<T: Into<Tensor>> From<T> for Outputs {
-    fn from(t: T) -> Outputs {
-        Outputs::One(t.into())
-    }
-}
-
-impl Outputs {
-    /// Notes in the ledger, as soft warnings, results whose memory format differs from the first operand's.
-    fn note_layout_changes(&self, args: &Args<'_>) {
-        let all = match self {
-            Outputs::One(t) => std::slice::from_ref(t),
-            Outputs::Many(list) => list,
-        };
-        fn strided(t: &Tensor) -> Option<&StridedTensor> {
-            if let Tensor::Strided(t) = t { Some(t) } else { None }
-        }
-        let results: Vec<&StridedTensor> = all.iter().filter_map(strided).collect();
-        if let Some((_, TensorRef::Strided(first))) = args.data_operands().next() {
-            ledger::layout_changes(args.op(), first, &results, args.location());
-        }
-    }
-}
 
 /// The function behind a kernel: it checks the arguments, asks for its results, and writes them.
 pub type KernelFn = dyn Fn(&Args<'_>, &mut Results<'_>) -> KernelResult + Send + Sync;
@@ -98,19 +35,30 @@ impl std::fmt::Display for Engine {
     }
 }
 
+/// What an implementation computes of an op, as oneDNN's propagation kind. Calls ask for `Forward`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Propagation {
+    /// The results from the operands.
+    Forward,
+}
+
 /// An op's code for one key.
 #[derive(Clone, Copy)]
 pub struct Kernel {
     /// The function. A kernel is registered once and stays for the life of the process.
     run: &'static KernelFn,
-    /// The dtypes that the kernel takes for its data operands, except those that `operand_dtypes` names or whose dtype the
-    /// schema fixes: see [`dtypes_of`](Self::dtypes_of).
-    pub dtypes: &'static [DType],
-    /// The dtypes that the kernel takes for single operands, by the names of their arguments.
-    pub operand_dtypes: &'static [(&'static str, &'static [DType])],
+    /// What dtypes operands and results may have together. A call takes one of these.
+    pub dtypes: &'static [DTypeTuple],
+    /// What it computes.
+    pub propagation: Propagation,
+    /// The instructions that it cannot run without. On other machines calls do not see it.
+    pub isa: Isa,
+    /// Whether it reads scales and zero points. Otherwise quantised operands are refused.
+    pub reads_quantization: bool,
     /// Who implements it.
     pub engine: Engine,
-    preferred: Option<&'static PreferredFn>,
+    pub(super) preferred: Option<&'static PreferredFn>,
 }
 
 /// States which formats a kernel prefers. It gets the op's schema, the kernel's key, the arguments of a call, and the
@@ -120,21 +68,33 @@ pub type PreferredFn =
     dyn Fn(&'static Schema, DispatchKey, &[Arg<'_>], &[TensorDesc]) -> Result<Vec<TensorDesc>> + Send + Sync;
 
 impl Kernel {
-    /// A kernel for f32 in this crate's own Rust.
+    /// A kernel for f32 in this crate's own Rust, for every machine.
     pub const fn rust(run: &'static KernelFn) -> Kernel {
-        Kernel { run, dtypes: &[DType::F32], operand_dtypes: &[], engine: Engine::Rust, preferred: None }
+        Kernel {
+            run,
+            dtypes: &[DTypeTuple { operands: &[], results: &[] }],
+            propagation: Propagation::Forward,
+            isa: Isa::Baseline,
+            reads_quantization: false,
+            engine: Engine::Rust,
+            preferred: None,
+        }
     }
 
-    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments: the
-    /// caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the error.
+    /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments, or not
+    /// run on this machine: the caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the
+    /// error.
     ///
     /// # Errors
     /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` or `DTypeMismatch` for operands of a dtype that the kernel does not
     /// take, `RankMismatch` for operands of a rank that the schema does not allow; the op's own errors.
     pub fn call(&self, args: &Args<'_>) -> Result<Option<Outputs>> {
         threads::enter(args.op())?;
+        if !self.isa.is_here() {
+            return Ok(None);
+        }
         if !self.takes(args) {
-            return Err(refused_dtype(args, std::iter::once(self)));
+            return Err(refused(args, std::iter::once(self)));
         }
         args.check_ranks()?;
         let mut results = Results::new(args.schema);
@@ -142,7 +102,7 @@ impl Kernel {
     }
 
     /// Runs the kernel on operands whose dtypes it takes. `false` where it declined.
-    fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
+    pub(super) fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
         match (self.run)(args, results) {
             Ok(()) | Err(Stop::Described) => Ok(true),
             Err(Stop::Declined) => Ok(false),
@@ -150,18 +110,19 @@ impl Kernel {
         }
     }
 
-    /// The same kernel for data operands of other dtypes.
-    pub const fn with_dtypes(self, dtypes: &'static [DType]) -> Kernel {
+    /// The same kernel for other dtypes: one tuple for each combination that it takes.
+    pub const fn with_dtypes(self, dtypes: &'static [DTypeTuple]) -> Kernel {
         Kernel { dtypes, ..self }
     }
 
-    /// The same kernel, which takes these dtypes for these arguments: pairs of an argument's name and its dtypes. They may be
-    /// other dtypes than the schema states: so a backend adds a kernel for indices of another type.
-    pub const fn with_operand_dtypes(
-        self,
-        operand_dtypes: &'static [(&'static str, &'static [DType])],
-    ) -> Kernel {
-        Kernel { operand_dtypes, ..self }
+    /// The same kernel, which needs these instructions.
+    pub const fn with_isa(self, isa: Isa) -> Kernel {
+        Kernel { isa, ..self }
+    }
+
+    /// The same kernel, which reads the scales and zero points of its operands.
+    pub const fn reading_quantization(self) -> Kernel {
+        Kernel { reads_quantization: true, ..self }
     }
 
     /// The same kernel with its preferred formats, for planners of layouts.
@@ -169,321 +130,24 @@ impl Kernel {
         Kernel { preferred: Some(preferred), ..self }
     }
 
-    /// The tensors of a call in the kernel's preferred formats. A kernel that states none gets the default: strided tensors
-    /// as they are, or row-major if they come from another key; blocked tensors in the machine's native layout.
-    pub(crate) fn preferred(
-        &self,
-        op: &Op,
-        key: DispatchKey,
-        args: &[Arg<'_>],
-        inputs: &[TensorDesc],
-    ) -> Result<Vec<TensorDesc>> {
-        match self.preferred {
-            Some(preferred) => preferred(op.schema, key, args, inputs),
-            None => crate::op::preferred::usual(op.schema, key, args, inputs),
-        }
-    }
-
     /// The same kernel with another engine.
     pub const fn with_engine(self, engine: Engine) -> Kernel {
         Kernel { engine, ..self }
+    }
+
+    /// A list of this kernel alone, for strided tensors.
+    pub(crate) const fn on_strided(self) -> [Implementation; 1] {
+        [(DispatchKey::STRIDED, self)]
+    }
+
+    /// A list of this kernel alone, for both strided and blocked tensors.
+    pub(crate) const fn on_both(self) -> [Implementation; 2] {
+        [(DispatchKey::STRIDED, self), (DispatchKey::BLOCKED, self)]
     }
 }
 
 impl std::fmt::Debug for Kernel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Kernel({}, {:?})", self.engine, self.dtypes)
-    }
-}
-
-/// An op with its kernels for each key. This crate's ops are statics; those of other crates are leaked on the heap.
-pub struct Op {
-    pub(crate) schema: &'static Schema,
-    /// This crate's own kernels.
-    strided: Kernels,
-    blocked: Kernels,
-    /// The first kernel that another crate registered for each key.
-    added: [OnceLock<Added>; MAX_KEYS],
-}
-
-/// Kernels of an op for one key. A call asks them in this order.
-pub(crate) type Kernels = [Option<Kernel>; 2];
-
-/// A registered kernel, and the kernel that is asked after it.
-struct Added {
-    kernel: Kernel,
-    next: OnceLock<Box<Added>>,
-}
-
-impl Op {
-    /// An op without kernels.
-    pub const fn new(schema: &'static Schema) -> Op {
-        let added = [const { OnceLock::new() }; MAX_KEYS];
-        Op { schema, strided: [None, None], blocked: [None, None], added }
-    }
-
-    /// The same op with these kernels for strided tensors.
-    pub(crate) const fn strided(mut self, kernels: Kernels) -> Op {
-        self.strided = kernels;
-        self
-    }
-
-    /// The same op with these kernels for blocked tensors.
-    pub(crate) const fn blocked(mut self, kernels: Kernels) -> Op {
-        self.blocked = kernels;
-        self
-    }
-
-    /// The same op with one kernel, for strided tensors.
-    pub(crate) const fn on_strided(self, kernel: Kernel) -> Op {
-        self.strided([Some(kernel), None])
-    }
-
-    /// The same op with one kernel for both strided and blocked tensors.
-    pub(crate) const fn on_both(self, kernel: Kernel) -> Op {
-        self.strided([Some(kernel), None]).blocked([Some(kernel), None])
-    }
-
-    /// This crate's own kernels for a key.
-    pub(crate) fn own_kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
-        let own: &[Option<Kernel>] = match key {
-            DispatchKey::STRIDED => &self.strided,
-            DispatchKey::BLOCKED => &self.blocked,
-            _ => &[],
-        };
-        own.iter().flatten()
-    }
-
-    /// The op's signature.
-    pub fn schema(&self) -> &'static Schema {
-        self.schema
-    }
-
-    /// The kernels of a key, in the order in which a call asks them: this crate's first, then in order of registration.
-    pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
-        let first = self.added[key.index()].get();
-        let added = std::iter::successors(first, |added| added.next.get().map(|next| &**next));
-        self.own_kernels(key).chain(added.map(|added| &added.kernel))
-    }
-
-    /// The first kernel of a key.
-    pub fn kernel(&self, key: DispatchKey) -> Option<&Kernel> {
-        self.kernels(key).next()
-    }
-
-    /// Appends a kernel to those of its key. The caller holds the registry's lock.
-    pub(crate) fn add_kernel(&self, key: DispatchKey, kernel: Kernel) {
-        let added = Added { kernel, next: OnceLock::new() };
-        let Err(added) = self.added[key.index()].set(added) else { return };
-        let mut last = self.added[key.index()].get();
-        while let Some(next) = last.and_then(|added| added.next.get()) {
-            last = Some(next);
-        }
-        if let Some(last) = last {
-            let _ = last.next.set(Box::new(added));
-        }
-    }
-
-    /// The keys for which the op has a kernel.
-    pub fn keys(&self) -> Vec<DispatchKey> {
-        DispatchKey::all().into_iter().filter(|&k| self.kernel(k).is_some()).collect()
-    }
-
-    /// Resolves and runs a call: checks the arguments against the schema, then asks the key's kernels in order. The first
-    /// kernel that takes the operands makes the results.
-    #[track_caller]
-    pub(crate) fn call(&'static self, values: &[Arg<'_>]) -> Result<Outputs> {
-        threads::enter(self.schema.name)?;
-        let args = Args::new(self, values)?;
-        let mut results = Results::new(self.schema);
-        if !self.run(&args, &mut results)? {
-            return self.missing(&args);
-        }
-        let outputs = results.outputs();
-        if args.key() == DispatchKey::BLOCKED {
-            outputs.check_tails()?;
-        }
-        if args.key() == DispatchKey::STRIDED && ledger::is_recording() {
-            outputs.note_layout_changes(&args);
-        }
-        Ok(outputs)
-    }
-
-    /// As [`call`](Self::call), but writes into the caller's tensors. It never falls back: a caller who provides the results
-    /// has planned their formats.
-    #[track_caller]
-    pub(crate) fn call_into(
-        &'static self,
-        values: &[Arg<'_>],
-        into: Vec<TensorMut<'_>>,
-        scratchpad: &mut Scratchpad,
-    ) -> Result<()> {
-        threads::enter(self.schema.name)?;
-        let args = Args::new(self, values)?;
-        let mut results = Results::into_tensors(self.schema, into).with_scratchpad(scratchpad);
-        if !self.run(&args, &mut results)? {
-            return Err(self.declined(&args));
-        }
-        results.check_tails()
-    }
-
-    /// Describes the results without computing them. The second value is the size of the scratchpad in **bytes**; it is 0
-    /// unless `with_scratchpad`.
-    #[track_caller]
-    pub(crate) fn described(
-        &'static self,
-        values: &[Arg<'_>],
-        with_scratchpad: bool,
-    ) -> Result<(Vec<TensorDesc>, usize)> {
-        threads::enter(self.schema.name)?;
-        let args = Args::new(self, values)?;
-        let mut results = Results::description(self.schema, with_scratchpad);
-        if !self.run(&args, &mut results)? {
-            return Err(self.declined(&args));
-        }
-        Ok(results.described())
-    }
-
-    /// Runs the first kernel that takes the dtypes of the operands and does not decline. The schema's rules for ranks are checked
-    /// before the first kernel is asked. `false` where there is none.
-    fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
-        let (mut exists, mut asked) = (false, false);
-        for kernel in self.kernels(args.key()) {
-            exists = true;
-            if !kernel.takes(args) {
-                continue;
-            }
-            if !asked {
-                args.check_ranks()?;
-                asked = true;
-            }
-            if kernel.run(args, results)? {
-                return Ok(true);
-            }
-        }
-        if exists && !asked {
-            return Err(refused_dtype(args, self.kernels(args.key())));
-        }
-        Ok(false)
-    }
-
-    /// As `call`, for typed functions: tensors, then parameters. Returns one result of the operands' type.
-    #[track_caller]
-    pub(crate) fn call_with<T: Operand>(
-        &'static self,
-        tensors: &[Arg<'_>],
-        params: &impl Params,
-    ) -> Result<T> {
-        let mut args = ArgList::new();
-        tensors.iter().for_each(|&t| args.push(t));
-        params.push_args(&mut args);
-        self.call_one(args.as_slice())
-    }
-
-    /// As [`call_with`](Self::call_with), for ops with several results.
-    #[track_caller]
-    pub(crate) fn call_many_with<T: Operand>(
-        &'static self,
-        tensors: &[Arg<'_>],
-        params: &impl Params,
-    ) -> Result<Vec<T>> {
-        let mut args = ArgList::new();
-        tensors.iter().for_each(|&t| args.push(t));
-        params.push_args(&mut args);
-        self.call_many(args.as_slice())
-    }
-
-    /// As `call`, for typed functions: returns one result of the operands' type.
-    #[track_caller]
-    pub(crate) fn call_one<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<T> {
-        match self.call(values)? {
-            Outputs::One(t) => self.typed(t),
-            Outputs::Many(mut list) if list.len() == 1 => self.typed(list.remove(0)),
-            Outputs::Many(list) => Err(self.wrong_result(&format!("{} results", list.len()))),
-        }
-    }
-
-    /// As `call`, for typed functions with several results.
-    #[track_caller]
-    pub(crate) fn call_many<T: Operand>(&'static self, values: &[Arg<'_>]) -> Result<Vec<T>> {
-        self.call(values)?.into_vec().into_iter().map(|t| self.typed(t)).collect()
-    }
-
-    fn typed<T: Operand>(&self, tensor: Tensor) -> Result<T> {
-        T::from_tensor(tensor).map_err(|t| self.wrong_result(&t.tensor_ref().describe()))
-    }
-
-    fn wrong_result(&self, got: &str) -> Error {
-        Error::KeyMismatch(Complaint::new(
-            self.schema.name,
-            "result",
-            got,
-            "the kernel's result has another type than its operands",
-            "fix the kernel, or call the op by name",
-        ))
-    }
-
-    /// Resolves a call whose key has no kernel, for a host's own dispatcher. If [`allow_fallback`](crate::dispatch::allow_fallback)
-    /// allows it, the fallback runs. Otherwise the error names the operands, the keys that have a kernel, and the call that
-    /// reorders to such a key.
-    ///
-    /// # Errors
-    /// `UnsupportedOp`; the op's own errors if it falls back.
-    pub fn missing(&'static self, args: &Args<'_>) -> Result<Outputs> {
-        match fallback::attempt(self, args.key(), args.values(), args.location()) {
-            Some(result) => result,
-            None => Err(self.declined(args)),
-        }
-    }
-
-    /// The error of a call that no kernel of its key takes.
-    pub fn declined(&self, args: &Args<'_>) -> Error {
-        self.unsupported(args.key(), Unsupported::NoKernel, args.values(), None)
-    }
-
-    /// The error of a call that cannot run, with its reason.
-    pub(crate) fn unsupported(
-        &self,
-        key: DispatchKey,
-        reason: Unsupported,
-        values: &[Arg<'_>],
-        remedy: Option<String>,
-    ) -> Error {
-        let operands =
-            data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
-        let available: Vec<DispatchKey> = self.keys();
-        let rank = data_operands(self.schema, values).next().map_or(4, |(_, t)| t.dims().len());
-        let remedy = remedy.unwrap_or_else(|| remedy_for(key, &available, rank));
-        Error::UnsupportedOp(Box::new(UnsupportedOp {
-            op: self.schema.name.into(),
-            key: key.name().into(),
-            reason,
-            operands,
-            available: available.iter().map(|k| k.name().to_string()).collect(),
-            remedy,
-        }))
-    }
-}
-
-/// The call that reorders from `key` to a key that has a kernel.
-fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> String {
-    let strided = available.contains(&DispatchKey::STRIDED);
-    match available.iter().find(|&&k| k != key) {
-        Some(_) if key != DispatchKey::STRIDED && strided => {
-            format!(
-                "reorder with `{}` and call it there; a result that suits `{key}` comes back with `{}`",
-                key.spec().to_strided,
-                key.spec().from_strided
-            )
-        }
-        Some(other) if key == DispatchKey::STRIDED => {
-            format!("reorder with `{}` and call it there", other.way_in("", rank))
-        }
-        Some(other) => format!(
-            "reorder with `{}`, then `{}`, and call it there",
-            key.spec().to_strided,
-            other.way_in("", rank)
-        ),
-        None => "register a kernel for it".into(),
     }
 }

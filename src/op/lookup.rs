@@ -1,85 +1,216 @@
-//! Which kernel takes the dtypes of a call's operands, and the error if none does.
+//! Which kernel takes the operands of a call, and the error if none does. Dtypes and quantisation are matched here alone.
+
+use std::fmt;
 
 use crate::dtype::DType;
 use crate::error::{Complaint, Error};
 use crate::op::args::Args;
 use crate::op::kernel::Kernel;
-use crate::op::rules::{DTypes, any_of};
+use crate::op::rules::{DTypes, OutputDType, any_of};
 use crate::op::schema::{ArgSpec, Schema};
-use crate::tensor::any::TensorRef;
+use crate::tensor::any::{TensorMut, TensorRef};
 
-impl Kernel {
-    /// The dtypes that the kernel takes for an argument of its op; `None` for any. For an argument that
-    /// [`with_operand_dtypes`](Self::with_operand_dtypes) does not name: the schema's for arguments of a fixed dtype and for
-    /// tensors that are no data, [`dtypes`](Self::dtypes) for all other data operands.
-    pub fn dtypes_of(&self, arg: &ArgSpec) -> Option<&'static [DType]> {
-        if let Some((_, list)) = self.operand_dtypes.iter().find(|(name, _)| *name == arg.name) {
-            return Some(*list);
-        }
-        match arg.dtypes {
+/// The dtypes that the operands and results of a call have together: one for each tensor argument of the schema, then one for
+/// each result.
+///
+/// The lists may be shorter than the schema's. Data operands beyond them are f32, unless the schema fixes their dtype; other
+/// tensors, and results, are as the schema states.
+///
+/// ```
+/// use blocktensor::DType::{F32, S8, S32, U8};
+/// use blocktensor::dispatch::DTypeTuple;
+/// // conv2d: x, weights and bias; the result.
+/// let tuple = DTypeTuple { operands: &[U8, S8, S32], results: &[F32] };
+/// assert_eq!(tuple.to_string(), "u8, s8, s32 -> f32");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DTypeTuple {
+    /// Those of the operands, in the schema's order. Every tensor of a list has the same.
+    pub operands: &'static [DType],
+    /// Those of the results. Every result of a list has the same.
+    pub results: &'static [DType],
+}
+
+impl DTypeTuple {
+    /// The dtypes of tensor argument `i`; `None` for any.
+    fn operand(&self, i: usize, spec: &ArgSpec) -> Option<&'static [DType]> {
+        match spec.dtypes {
+            _ if i < self.operands.len() => Some(std::slice::from_ref(&self.operands[i])),
             DTypes::Fixed(list, _) => Some(list),
-            _ if arg.kind.is_data() => Some(self.dtypes),
+            _ if spec.kind.is_data() => Some(&[DType::F32]),
             stated => stated.list(),
         }
     }
 
-    fn takes_operand(&self, spec: &ArgSpec, t: TensorRef<'_>) -> bool {
-        self.dtypes_of(spec).is_none_or(|list| list.contains(&t.dtype()))
+    fn takes_operand(&self, i: usize, spec: &ArgSpec, t: TensorRef<'_>) -> bool {
+        self.operand(i, spec).is_none_or(|list| list.contains(&t.dtype()))
     }
 
-    /// Whether the kernel takes the dtypes of all tensors of a call.
-    pub(crate) fn takes(&self, args: &Args<'_>) -> bool {
-        args.tensors_with_specs().all(|(spec, t)| self.takes_operand(spec, t))
-    }
-
-    /// Whether there are operands whose dtypes both kernels take.
-    pub(crate) fn overlaps(&self, other: &Kernel, schema: &Schema) -> bool {
-        schema.args.iter().filter(|arg| arg.kind.is_tensor()).all(|arg| {
-            match (self.dtypes_of(arg), other.dtypes_of(arg)) {
-                (Some(a), Some(b)) => a.iter().any(|d| b.contains(d)),
-                _ => true,
+    fn takes(&self, args: &Args<'_>) -> bool {
+        // A plain loop, as every call runs it.
+        let mut i = 0;
+        for (spec, value) in args.schema.args.iter().zip(args.values) {
+            if !value.tensors().iter().all(|&t| self.takes_operand(i, spec, t)) {
+                return false;
             }
-        })
-    }
-}
-
-/// The error of a call whose dtypes none of these kernels takes. It is about the first operand that no kernel takes beside the
-/// operands before it.
-pub(crate) fn refused_dtype<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Kernel>) -> Error {
-    let mut left: Vec<&Kernel> = kernels.collect();
-    for (spec, t) in args.tensors_with_specs() {
-        let next: Vec<&Kernel> = left.iter().copied().filter(|k| k.takes_operand(spec, t)).collect();
-        if next.is_empty() {
-            let mut dtypes: Vec<DType> = Vec::new();
-            for &dtype in left.iter().filter_map(|k| k.dtypes_of(spec)).flatten() {
-                if !dtypes.contains(&dtype) {
-                    dtypes.push(dtype);
-                }
-            }
-            return wrong_dtype(args, spec, t, &dtypes);
+            i += usize::from(spec.kind.is_tensor());
         }
-        left = next;
+        true
     }
-    unreachable!("a kernel takes these dtypes")
+
+    /// The dtypes of result `i`; `None` for any.
+    fn result(&self, i: usize, schema: &'static Schema) -> Option<&'static [DType]> {
+        let i = if matches!(schema.outputs, [one] if one.is_list) { 0 } else { i };
+        if let Some(stated) = self.results.get(i) {
+            return Some(std::slice::from_ref(stated));
+        }
+        match &schema.outputs.get(i)?.dtype {
+            OutputDType::Fixed(dtype) => Some(std::slice::from_ref(dtype)),
+            OutputDType::Like(name) => {
+                let (i, spec) = schema.tensors().enumerate().find(|(_, spec)| spec.name == *name)?;
+                self.operand(i, spec)
+            }
+        }
+    }
+
+    fn makes(&self, schema: &'static Schema, given: &[TensorMut<'_>]) -> bool {
+        let is_made = |(i, t): (usize, &TensorMut<'_>)| {
+            self.result(i, schema).is_none_or(|list| list.contains(&t.as_ref().dtype()))
+        };
+        given.iter().enumerate().all(is_made)
+    }
+
+    /// Whether the op has as many tensors and results.
+    pub(crate) fn fits(&self, schema: &Schema) -> bool {
+        let results = if schema.outputs.is_empty() { usize::MAX } else { schema.outputs.len() };
+        self.operands.len() <= schema.tensors().count() && self.results.len() <= results
+    }
+
+    /// Whether there are operands and results that both allow.
+    fn overlaps(&self, other: &DTypeTuple, schema: &'static Schema) -> bool {
+        let common = |pair| match pair {
+            (Some(a), Some(b)) => <[DType]>::iter(a).any(|d| <[DType]>::contains(b, d)),
+            _ => true,
+        };
+        let operands =
+            schema.tensors().enumerate().map(|(i, spec)| (self.operand(i, spec), other.operand(i, spec)));
+        let results = (0..schema.outputs.len()).map(|i| (self.result(i, schema), other.result(i, schema)));
+        operands.chain(results).all(common)
+    }
 }
 
-/// The error of one operand. `dtypes` are those that kernels take for it.
-fn wrong_dtype(args: &Args<'_>, spec: &ArgSpec, t: TensorRef<'_>, dtypes: &[DType]) -> Error {
-    let of_kernels = || {
-        let list: Vec<&str> = dtypes.iter().map(|d| d.name()).collect();
-        format!("the kernel for key `{}` takes {}", args.key(), list.join(", "))
+impl fmt::Display for DTypeTuple {
+    /// `u8, s8, s32 -> f32`; nothing for what is not stated.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&names(self.operands))?;
+        if self.results.is_empty() { Ok(()) } else { write!(f, " -> {}", names(self.results)) }
+    }
+}
+
+fn names(dtypes: &[DType]) -> String {
+    dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", ")
+}
+
+impl Kernel {
+    /// The dtypes that the kernel takes for an argument of its op, whatever the other operands are; `None` for any, or if the
+    /// op has no tensor of this name.
+    pub fn dtypes_of(&self, schema: &Schema, arg: &str) -> Option<Vec<DType>> {
+        let (i, spec) = schema.tensors().enumerate().find(|(_, spec)| spec.name == arg)?;
+        each_once(self.dtypes.iter().map(|tuple| tuple.operand(i, spec)))
+    }
+
+    /// Whether the kernel takes the tensors of a call.
+    #[inline]
+    pub(crate) fn takes(&self, args: &Args<'_>) -> bool {
+        self.dtypes.iter().any(|tuple| tuple.takes(args))
+            && (self.reads_quantization || quantized(args).is_none())
+    }
+
+    /// Whether the kernel, which takes the operands, makes results of the dtypes of the caller's tensors.
+    #[inline]
+    pub(crate) fn makes(&self, args: &Args<'_>, given: &[TensorMut<'_>]) -> bool {
+        given.is_empty()
+            || self.dtypes.iter().any(|tuple| tuple.takes(args) && tuple.makes(args.schema, given))
+    }
+
+    /// Whether there are operands and results whose dtypes both kernels have.
+    pub(crate) fn overlaps(&self, other: &Kernel, schema: &'static Schema) -> bool {
+        self.dtypes.iter().any(|a| other.dtypes.iter().any(|b| a.overlaps(b, schema)))
+    }
+}
+
+/// Each dtype of the lists once, in their order. `None` if any dtype is allowed.
+fn each_once<'d>(lists: impl Iterator<Item = Option<&'d [DType]>>) -> Option<Vec<DType>> {
+    let mut dtypes: Vec<DType> = Vec::new();
+    for list in lists {
+        for dtype in list? {
+            if !dtypes.contains(dtype) {
+                dtypes.push(*dtype);
+            }
+        }
+    }
+    Some(dtypes)
+}
+
+/// The first operand with quantisation parameters. Only descriptors have them.
+#[inline]
+fn quantized<'a>(args: &Args<'a>) -> Option<(&'static ArgSpec, TensorRef<'a>)> {
+    let at = args.inputs.iter().position(|desc| desc.quantization().is_some())?;
+    args.tensors_with_specs().nth(at)
+}
+
+/// The error of a call whose tensors none of these kernels takes. It is about the first operand whose dtype no kernel takes beside
+/// the operands before it; if there is none, about quantisation.
+pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Kernel>) -> Error {
+    let all: Vec<&DTypeTuple> = kernels.flat_map(|kernel| kernel.dtypes).collect();
+    let mut left = all.clone();
+    for (at, (spec, t)) in args.tensors_with_specs().enumerate() {
+        let i = args.schema.tensors().position(|of| of.name == spec.name).unwrap_or(usize::MAX);
+        let taken = |tuple: &&DTypeTuple| tuple.takes_operand(i, spec, t);
+        if !left.iter().any(taken) {
+            let dtypes = each_once(left.iter().map(|tuple| tuple.operand(i, spec))).unwrap_or_default();
+            let is_taken_alone = all.iter().any(taken);
+            return wrong_dtype(args, at, &dtypes, is_taken_alone);
+        }
+        left.retain(taken);
+    }
+    let (spec, t) = quantized(args).expect("a kernel takes these dtypes");
+    Error::UnsupportedDType(Complaint::new(
+        args.op(),
+        spec.name,
+        format!("{}, quantised", t.describe()),
+        format!("no kernel for key `{}` reads its scales and zero points", args.key()),
+        "leave `TensorDesc::quantized` out, and apply scale and zero point before and after the op",
+    ))
+}
+
+/// The error of tensor `at` of a call. `dtypes` are those that kernels take for it beside the tensors before it. If kernels take
+/// its dtype alone, the tensors before it are what is wrong, too.
+fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: bool) -> Error {
+    let tensors: Vec<_> = args.tensors_with_specs().take(at + 1).collect();
+    let [before @ .., (spec, t)] = tensors.as_slice() else { unreachable!("a tensor of the call") };
+    let number = before.iter().filter(|(other, _)| other.name == spec.name).count();
+    let of_list = if number == 0 { String::new() } else { format!(", number {number} of the list") };
+    let complaint = |rule: String, remedy: String| {
+        Complaint::new(args.op(), spec.name, format!("{}{of_list}", t.describe()), rule, remedy)
     };
-    let complaint =
-        |rule: String, remedy: String| Complaint::new(args.op(), spec.name, t.describe(), rule, remedy);
+    let convert = || dtypes.first().map_or("pass another tensor".into(), |d| convert(*d));
+    let of_kernels = || format!("the kernel for key `{}` takes {}", args.key(), names(dtypes));
     match spec.dtypes {
         DTypes::Fixed(list, rule) => {
             let rule = if list == dtypes { rule.to_string() } else { of_kernels() };
             Error::DTypeMismatch(complaint(rule, "pass a tensor of that dtype".into()))
         }
+        _ if is_taken_alone => {
+            let mut others: Vec<String> =
+                before.iter().map(|(spec, t)| format!("`{}` of {}", spec.name, t.dtype())).collect();
+            others.dedup();
+            let rule = format!("{} beside {}", of_kernels(), others.join(", "));
+            Error::DTypeMismatch(complaint(rule, convert()))
+        }
         _ => {
             let rule = if spec.kind.is_data() { of_kernels() } else { format!("it is {}", any_of(dtypes)) };
-            let remedy = dtypes.first().map_or("pass another tensor".into(), |d| convert(*d));
-            Error::UnsupportedDType(complaint(rule, remedy))
+            Error::UnsupportedDType(complaint(rule, convert()))
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod arg;
 pub(crate) mod args;
+pub(crate) mod call;
 pub(crate) mod fallback;
 pub(crate) mod kernel;
 pub(crate) mod lookup;
@@ -13,6 +14,8 @@ pub(crate) mod rules;
 pub mod schema;
 
 pub(crate) use args::{Arg, Args, Value};
-pub(crate) use kernel::{Kernel, Op};
+pub(crate) use call::{Implementation, Op};
+pub(crate) use kernel::Kernel;
+pub(crate) use lookup::DTypeTuple;
 pub(crate) use results::{KernelResult, Results};
 pub(crate) use schema::{ArgSpec, Schema};

@@ -46,8 +46,7 @@ pub(crate) trait Params: Sized {
 
     /// Names and values, in order.
     fn values(&self) -> Vec<(&'static str, ParamValue)> {
-        let mut args = ArgList::new();
-        self.push_args(&mut args);
+        let args = ArgList::of(&[], self);
         let named = |(spec, &arg): (&ArgSpec, &Arg<'_>)| Some((spec.name, ParamValue::of(arg)?));
         Self::SPECS.iter().zip(args.as_slice()).filter_map(named).collect()
     }

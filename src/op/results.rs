@@ -11,7 +11,7 @@ use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::op::args::check_opaque;
-use crate::op::kernel::Outputs;
+use crate::op::call::Outputs;
 use crate::op::schema::Schema;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{OpaqueTensor, Tensor, TensorMut};
@@ -80,6 +80,14 @@ impl<'a> Results<'a> {
         Results { scratchpad: Some(scratchpad), ..self }
     }
 
+    /// The tensors of the caller; none if there are none.
+    pub(crate) fn given(&self) -> &[TensorMut<'a>] {
+        match &self.destination {
+            Destination::Given(given) => given,
+            _ => &[],
+        }
+    }
+
     /// The results that the kernel made.
     pub(crate) fn outputs(self) -> Outputs {
         match self.destination {
@@ -90,8 +98,7 @@ impl<'a> Results<'a> {
 
     /// Checks that the padding lanes of the caller's blocked tensors are zero, if the user switched that check on.
     pub(crate) fn check_tails(&self) -> Result<()> {
-        let Destination::Given(given) = &self.destination else { return Ok(()) };
-        given.iter().try_for_each(|t| match t {
+        self.given().iter().try_for_each(|t| match t {
             TensorMut::Blocked(t) => t.check_tail_if_asked(),
             _ => Ok(()),
         })
@@ -163,10 +170,7 @@ impl<'a> Results<'a> {
                 }
             }
             Destination::Given(given) => {
-                check_count(self.schema.name, given.len(), descs.len())?;
-                for (i, (desc, to)) in descs.iter().zip(&mut *given).enumerate() {
-                    check_given(self.schema.name, &self.schema.output_name(i, descs.len()), desc, to, false)?;
-                }
+                check_all(self.schema, given, descs, false)?;
                 Ok(given.iter_mut().map(reborrow).collect())
             }
         }
@@ -183,14 +187,7 @@ impl<'a> Results<'a> {
                 Outputs::Many(_) => unreachable!("one was just made"),
             },
             Destination::Given(given) => {
-                check_count(self.schema.name, given.len(), 1)?;
-                check_given(
-                    self.schema.name,
-                    &self.schema.output_name(0, 1),
-                    &desc,
-                    &mut given[0],
-                    any_strides,
-                )?;
+                check_all(self.schema, given, &[desc], any_strides)?;
                 Ok(reborrow(&mut given[0]))
             }
         }
@@ -319,8 +316,7 @@ impl<'a> Results<'a> {
             }
             Destination::New(made) => *made = write(None)?.map(Outputs::One),
             Destination::Given(given) => {
-                check_count(self.schema.name, given.len(), 1)?;
-                check_given(self.schema.name, &self.schema.output_name(0, 1), &desc, &mut given[0], false)?;
+                check_all(self.schema, given, &[desc], false)?;
                 if let TensorMut::Opaque(to) = &mut given[0] {
                     write(Some(to))?;
                 }
@@ -349,25 +345,16 @@ impl<'a> Results<'a> {
     /// # Errors
     /// As [`all`](Self::all).
     pub fn views(&mut self, mut views: Vec<Tensor>) -> KernelResult {
+        let descs = || views.iter().map(|t| TensorDesc::of(crate::Operand::tensor_ref(t)));
         match &mut self.destination {
             Destination::Description { results, .. } => {
-                results.extend(views.iter().map(|t| TensorDesc::of(crate::Operand::tensor_ref(t))));
+                results.extend(descs());
                 return Err(Stop::Described);
             }
             Destination::New(made) if views.len() == 1 => *made = views.pop().map(Outputs::One),
             Destination::New(made) => *made = Some(Outputs::Many(views)),
             Destination::Given(given) => {
-                check_count(self.schema.name, given.len(), views.len())?;
-                for (i, (view, to)) in views.iter().zip(&mut *given).enumerate() {
-                    let view = crate::Operand::tensor_ref(view);
-                    check_given(
-                        self.schema.name,
-                        &self.schema.output_name(i, views.len()),
-                        &TensorDesc::of(view),
-                        to,
-                        true,
-                    )?;
-                }
+                check_all(self.schema, given, &descs().collect::<Vec<_>>(), true)?;
                 for (view, to) in views.iter().zip(given) {
                     copy(self.schema.name, view, to)?;
                 }
@@ -412,6 +399,20 @@ fn reborrow<'b>(t: &'b mut TensorMut<'_>) -> TensorMut<'b> {
         TensorMut::Blocked(t) => TensorMut::Blocked(t),
         TensorMut::Opaque(t) => TensorMut::Opaque(t),
     }
+}
+
+/// Checks a caller's tensors: one for each result, as it is described.
+fn check_all(
+    schema: &Schema,
+    given: &mut [TensorMut<'_>],
+    descs: &[TensorDesc],
+    any_strides: bool,
+) -> Result<()> {
+    check_count(schema.name, given.len(), descs.len())?;
+    for (i, (desc, to)) in descs.iter().zip(given).enumerate() {
+        check_given(schema.name, &schema.output_name(i, descs.len()), desc, to, any_strides)?;
+    }
+    Ok(())
 }
 
 /// Checks the number of a caller's tensors.

@@ -5,7 +5,7 @@ use crate::error::{Complaint, Error, Result};
 use crate::tensor::any::TensorRef;
 
 /// The dtypes that a schema allows for an argument. A kernel may be registered for others as well: see
-/// [`Kernel::with_operand_dtypes`](crate::dispatch::Kernel::with_operand_dtypes).
+/// [`Kernel::with_dtypes`](crate::dispatch::Kernel::with_dtypes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DTypes {
     /// The schema states none. The kernels state those of data operands; other tensors may have any.

@@ -217,6 +217,11 @@ impl Schema {
         self.with_outputs(DST)
     }
 
+    /// The arguments that are tensors or lists of tensors, in order.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = &'static ArgSpec> + use<> {
+        self.args.iter().filter(|arg| arg.kind.is_tensor())
+    }
+
     /// The name of result `i` of `count`: that of its declaration, numbered if there may be several; else `dst`.
     pub fn output_name(&self, i: usize, count: usize) -> Cow<'static, str> {
         match self.outputs {

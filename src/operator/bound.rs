@@ -256,18 +256,20 @@ impl Operator for BoundOp {
 
     fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
         let tensors = described(inputs);
-        Ok(self.op.described(&self.args(&refs(&tensors))?, false)?.0)
+        Ok(self.op.described(&self.args(&refs(&tensors))?, inputs, false)?.0)
     }
 
     fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
-        let Some(kernel) = self.op.kernel(key) else { return Ok(None) };
+        if self.op.kernel(key).is_none() {
+            return Ok(None);
+        }
         let tensors = described(inputs);
-        kernel.preferred(self.op, key, &self.args(&refs(&tensors))?, inputs).map(Some)
+        self.op.preferred(key, &self.args(&refs(&tensors))?, inputs)
     }
 
     fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
         let tensors = described(inputs);
-        Ok(self.op.described(&self.args(&refs(&tensors))?, true)?.1)
+        Ok(self.op.described(&self.args(&refs(&tensors))?, inputs, true)?.1)
     }
 
     #[track_caller]

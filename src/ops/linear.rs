@@ -24,22 +24,26 @@ const PACKED_RANKS: Ranks = Ranks::exactly(2, "they are [outputs, inputs]", "res
 const MATRIX_RANKS: Ranks =
     Ranks::at_least(1, "it is a vector, or one or more matrices", "add an axis with `unsqueeze(0)`");
 
-static LINEAR_SCHEMA: Schema = Schema::new(
-    "linear",
-    &[
-        data("x").f32().with_ranks(X_RANKS),
-        data("weights").f32().with_ranks(WEIGHTS_RANKS),
-        optional_param("bias").f32(),
-    ],
+static LINEAR: Op = Op::new(
+    &Schema::new(
+        "linear",
+        &[
+            data("x").f32().with_ranks(X_RANKS),
+            data("weights").f32().with_ranks(WEIGHTS_RANKS),
+            optional_param("bias").f32(),
+        ],
+    )
+    .dst_like_x(),
 )
-.dst_like_x();
-static LINEAR: Op = Op::new(&LINEAR_SCHEMA).on_strided(Kernel::rust(&linear_kernel));
-static MATMUL_SCHEMA: Schema = Schema::new(
-    "matmul",
-    &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS)],
+.with(&Kernel::rust(&linear_kernel).on_strided());
+static MATMUL: Op = Op::new(
+    &Schema::new(
+        "matmul",
+        &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS)],
+    )
+    .with_outputs(&[output_like("dst", "a")]),
 )
-.with_outputs(&[output_like("dst", "a")]);
-static MATMUL: Op = Op::new(&MATMUL_SCHEMA).on_strided(Kernel::rust(&matmul_kernel));
+.with(&Kernel::rust(&matmul_kernel).on_strided());
 
 /// What a run of them is called in the ledger.
 pub(crate) const NAME: &str = "blocktensor:gemm";

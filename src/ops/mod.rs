@@ -68,7 +68,7 @@ pub use shape::split::{chunk, split};
 pub use softmax::{log_softmax, softmax};
 
 use crate::dtype::DType;
-use crate::op::Op;
+use crate::op::{DTypeTuple, Op};
 
 /// Every op of ours.
 #[rustfmt::skip]
@@ -109,5 +109,13 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Op> {
     ALL.iter().copied().flatten().copied()
 }
 
-/// The dtypes of ops that only move elements.
-const ALL_DTYPES: &[DType] = &DType::ALL;
+/// For ops that only move the elements of one operand: each dtype.
+const EACH_DTYPE: &[DTypeTuple] = &{
+    let mut each = [DTypeTuple { operands: &[], results: &[] }; DType::ALL.len()];
+    let mut i = 0;
+    while i < each.len() {
+        each[i].operands = std::slice::from_ref(&const { &DType::ALL }[i]);
+        i += 1;
+    }
+    each
+};

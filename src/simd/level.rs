@@ -4,6 +4,26 @@ use std::sync::OnceLock;
 
 use super::arch::{Level, detect};
 
+/// The vector instructions that a kernel cannot run without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Isa {
+    /// None beyond the compilation target: it runs on every machine.
+    Baseline,
+    /// AVX2 and FMA.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    Avx512,
+}
+
+impl Isa {
+    /// Whether this process uses them: the machine has them, and `ONEDNN_MAX_CPU_ISA` allows them.
+    #[inline]
+    pub fn is_here(self) -> bool {
+        level().has(self)
+    }
+}
+
 /// The widest vectors that the machine has and `ONEDNN_MAX_CPU_ISA` allows: the variable limits this crate's kernels as it
 /// limits oneDNN.
 #[inline]

@@ -12,6 +12,11 @@ const UNIT: VectorUnit =
 pub(crate) struct Level;
 
 impl Level {
+    /// Whether it has these instructions.
+    pub(crate) fn has(self, isa: super::Isa) -> bool {
+        isa == super::Isa::Baseline
+    }
+
     /// Its name, for logs and files.
     pub(crate) fn name(self) -> &'static str {
         "baseline"

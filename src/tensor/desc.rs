@@ -43,7 +43,7 @@ enum Order {
 }
 
 /// Quantisation parameters: `real = scale * (integer - zero_point)`, with one pair for the tensor or one for each index of an
-/// axis. No kernel reads them yet.
+/// axis. Registered ops refuse them, unless a kernel reads them; none of this crate does yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantization {
     /// The axis that has one pair per index; `None` if one pair applies to the whole tensor.

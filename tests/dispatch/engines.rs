@@ -33,8 +33,9 @@ impl std::fmt::Display for Ran {
 pub fn ran(op: &Op, key: DispatchKey) -> Ran {
     let name = op.schema().name;
     let mut ran = Ran::default();
-    let dtypes = op.kernel(key).expect("a kernel").dtypes;
-    for (what, given) in calls(op, key, dtypes) {
+    let tuples = op.kernel(key).expect("a kernel").dtypes.iter();
+    let dtypes: Vec<DType> = tuples.map(|t| t.operands.first().copied().unwrap_or(DType::F32)).collect();
+    for (what, given) in calls(op, key, &dtypes) {
         let ((results, book), seen) = inject(None, || ledger::record(|| dispatch::call(name, &given)));
         let results = results.unwrap_or_else(|e| panic!("{name} on {key}, {what}: {e}"));
         let as_operator = blocktensor::testing::check_operator(name, &given).unwrap();

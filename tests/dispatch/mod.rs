@@ -2,6 +2,7 @@
 
 pub mod engines;
 mod host;
+mod implementations;
 mod operator;
 mod outside_of_views;
 mod preferred;

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use blocktensor::dispatch::{
-    self, DispatchKey, Engine, Kernel, KernelResult, Op, Results, Schema, Stop, Value, register_backend,
-    schema,
+    self, DTypeTuple, DispatchKey, Engine, Kernel, KernelResult, Op, Results, Schema, Stop, Value,
+    register_backend, schema,
 };
 use blocktensor::{
     BoundOp, DType, Error, FormatRule, Layout, MemoryFormat, Operand, Operator, Result, Scratchpad,
@@ -304,7 +304,10 @@ fn relu_s32(args: &dispatch::Args<'_>, results: &mut Results<'_>) -> KernelResul
 #[test]
 fn a_kernel_that_another_backend_adds_for_its_own_dtype_is_asked() {
     const TEST: &str = "dispatch::operator::a_kernel_that_another_backend_adds_for_its_own_dtype_is_asked";
-    const RELU_S32: Kernel = Kernel::rust(&relu_s32).with_dtypes(&[DType::S32]).with_engine(Engine::Other);
+    const F32: DTypeTuple = DTypeTuple { operands: &[DType::F32], results: &[] };
+    const RELU_S32: Kernel = Kernel::rust(&relu_s32)
+        .with_dtypes(&[DTypeTuple { operands: &[DType::S32], results: &[] }])
+        .with_engine(Engine::Other);
     alone(TEST, &[], || {
         let x = StridedTensor::from_slice(&[-3i32, 4, -5, 6], &[2, 2]).unwrap();
         let relu = BoundOp::new("relu", &["x"], &[]).unwrap();
@@ -332,9 +335,11 @@ fn a_kernel_that_another_backend_adds_for_its_own_dtype_is_asked() {
         let text = refused(&x.to_dtype(DType::U8).unwrap());
         assert!(text.contains("f32") && text.contains("s32"), "{text}");
         // Another kernel for a dtype that is taken is refused.
-        for taken in
-            [RELU_S32, RELU_S32.with_dtypes(&[DType::F32]), RELU_S32.with_dtypes(&[DType::U8, DType::F32])]
-        {
+        for taken in [
+            RELU_S32,
+            RELU_S32.with_dtypes(&[F32]),
+            RELU_S32.with_dtypes(&[DTypeTuple { operands: &[DType::U8], results: &[] }, F32]),
+        ] {
             assert!(matches!(add(taken), Err(Error::Registration(_))));
         }
     });

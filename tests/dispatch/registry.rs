@@ -63,7 +63,7 @@ fn registry_lists_ops_keys_and_dtypes() {
     assert_eq!(conv.schema().args[0].name, "x");
     assert!(conv.keys().contains(&DispatchKey::STRIDED));
     let kernel = conv.kernel(DispatchKey::STRIDED).unwrap();
-    assert_eq!(kernel.dtypes, [blocktensor::DType::F32]);
+    assert_eq!(kernel.dtypes_of(conv.schema(), "x").unwrap(), [blocktensor::DType::F32]);
     assert!(dispatch::op("conv9d").is_none());
     assert!(dispatch::ops().len() >= 5);
     assert_eq!(DispatchKey::by_name("blocked"), Some(DispatchKey::BLOCKED));

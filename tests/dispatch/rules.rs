@@ -2,7 +2,8 @@
 
 use blocktensor::dispatch::schema::{self, ArgKind, ArgSpec, DTypes, OutputDType, Ranks};
 use blocktensor::dispatch::{
-    self, Args, DispatchKey, Engine, Kernel, KernelResult, Op, Results, Schema, Value, register_backend,
+    self, Args, DTypeTuple, DispatchKey, Engine, Kernel, KernelResult, Op, Results, Schema, Value,
+    register_backend,
 };
 use blocktensor::{
     BlockedTensor, BoundOp, DType, Error, FormatRule, Layout, MAX_RANK, MemoryFormat, Operand, Operator,
@@ -259,8 +260,9 @@ fn gather_u8(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
 #[test]
 fn a_kernel_for_another_dtype_of_one_operand_is_found() {
     const TEST: &str = "dispatch::rules::a_kernel_for_another_dtype_of_one_operand_is_found";
-    const U8_INDEX: Kernel =
-        Kernel::rust(&gather_u8).with_operand_dtypes(&[("index", &[DType::U8])]).with_engine(Engine::Other);
+    const U8_INDEX: Kernel = Kernel::rust(&gather_u8)
+        .with_dtypes(&[DTypeTuple { operands: &[DType::F32, DType::U8], results: &[] }])
+        .with_engine(Engine::Other);
     alone(TEST, &[], || {
         let x = StridedTensor::from_slice(&[1f32, 2.0, 3.0], &[3]).unwrap();
         let wide = StridedTensor::from_slice(&[2i32, 0], &[2]).unwrap();
@@ -288,10 +290,11 @@ fn a_kernel_for_another_dtype_of_one_operand_is_found() {
         let e = add(U8_INDEX).unwrap_err();
         assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("these dtypes"), "{e}");
         assert!(matches!(add(Kernel::rust(&gather_u8)), Err(Error::Registration(_))));
-        let e = add(U8_INDEX.with_operand_dtypes(&[("axis", &[DType::U8])])).unwrap_err();
-        assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("`axis`"), "{e}");
+        let e =
+            add(U8_INDEX.with_dtypes(&[DTypeTuple { operands: &[DType::S8; 3], results: &[] }])).unwrap_err();
+        assert!(matches!(e, Error::Registration(_)) && e.to_string().contains("s8, s8, s8"), "{e}");
         // Both operands together choose the kernel.
-        add(U8_INDEX.with_operand_dtypes(&[("x", &[DType::S8]), ("index", &[DType::S8])])).unwrap();
+        add(U8_INDEX.with_dtypes(&[DTypeTuple { operands: &[DType::S8, DType::S8], results: &[] }])).unwrap();
         let e = call(&x, &wide.to_dtype(DType::S8).unwrap()).unwrap_err();
         assert_eq!(e.complaint().unwrap().argument, "index", "{e}");
     });

@@ -11,11 +11,12 @@ pub use crate::kernels::conv::Algorithm;
 
 use crate::error::Result;
 use crate::kernels::conv::{ConvParams, call, geometry};
+use crate::key::DispatchKey;
 use crate::op::args::ArgList;
-use crate::op::kernel::{Engine, KernelFn, Kernels};
+use crate::op::kernel::{Engine, KernelFn};
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
-use crate::op::{Arg, ArgSpec, Kernel, Op, Schema};
+use crate::op::{Arg, ArgSpec, Implementation, Kernel, Op, Schema};
 
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::strided::StridedTensor;
@@ -93,21 +94,28 @@ static ALL: [Op; 6] = [
     conv(&SCHEMAS[5]),
 ];
 
-/// One of each engine: each asks the engine's implementations in their order. oneDNN's are asked first, in a build that has them.
-const KERNELS: Kernels = [
+/// One of each engine for each key: each asks the engine's ways to compute in their order. oneDNN's are asked first, in a build
+/// that has them.
+const IMPLEMENTATIONS: &[Implementation] = &[
     #[cfg(feature = "onednn")]
-    Some(kernel(&|args, results| call::on(Engine::OneDnn, args, results)).with_engine(Engine::OneDnn)),
-    Some(kernel(&|args, results| call::on(Engine::Rust, args, results))),
-    #[cfg(not(feature = "onednn"))]
-    None,
+    (DispatchKey::STRIDED, ONEDNN),
+    #[cfg(feature = "onednn")]
+    (DispatchKey::BLOCKED, ONEDNN),
+    (DispatchKey::STRIDED, RUST),
+    (DispatchKey::BLOCKED, RUST),
 ];
+
+#[cfg(feature = "onednn")]
+const ONEDNN: Kernel =
+    kernel(&|args, results| call::on(Engine::OneDnn, args, results)).with_engine(Engine::OneDnn);
+const RUST: Kernel = kernel(&|args, results| call::on(Engine::Rust, args, results));
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
     Kernel::rust(run).with_preferred(&crate::kernels::conv::preferred::preferred)
 }
 
 const fn conv(schema: &'static Schema) -> Op {
-    Op::new(schema).strided(KERNELS).blocked(KERNELS)
+    Op::new(schema).with(IMPLEMENTATIONS)
 }
 
 pub(super) const OPS: &[&Op] = &[&ALL[0], &ALL[1], &ALL[2], &ALL[3], &ALL[4], &ALL[5]];

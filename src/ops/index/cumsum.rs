@@ -17,8 +17,7 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], Cumsum::SPECS);
-static CUMSUM_SCHEMA: Schema = Schema::new("cumsum", ARGS).dst_like_x();
-static CUMSUM: Op = Op::new(&CUMSUM_SCHEMA).on_strided(Kernel::rust(&run));
+static CUMSUM: Op = Op::new(&Schema::new("cumsum", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_strided());
 
 pub(crate) const OPS: &[&Op] = &[&CUMSUM];
 

@@ -9,7 +9,7 @@ use crate::layout::memory_format::check_extent;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{Ranks, data, param, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 use crate::ops::index::axis_lines::{self, AxisLines, axis_size, copy_lines};
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
@@ -30,15 +30,14 @@ const GATHER_ARGS: &[ArgSpec] = &with_params::<3>(
     &[data("x").f32(), data("index").with_fixed_dtypes(INDICES, INDICES_RULE).with_ranks(RANK_OF_X)],
     Gather::SPECS,
 );
-static GATHER_SCHEMA: Schema = Schema::new("gather", GATHER_ARGS).dst_like_x();
-static GATHER: Op = Op::new(&GATHER_SCHEMA).on_strided(Kernel::rust(&run_gather));
+static GATHER: Op =
+    Op::new(&Schema::new("gather", GATHER_ARGS).dst_like_x()).with(&Kernel::rust(&run_gather).on_strided());
 const INDEX_SELECT_ARGS: &[ArgSpec] = &with_params::<3>(
     &[data("x").any_dtype(), param("index").with_fixed_dtypes(INDICES, INDICES_RULE)],
     Gather::SPECS,
 );
-static INDEX_SELECT_SCHEMA: Schema = Schema::new("index_select", INDEX_SELECT_ARGS).dst_like_x();
-static INDEX_SELECT: Op =
-    Op::new(&INDEX_SELECT_SCHEMA).on_strided(Kernel::rust(&run_index_select).with_dtypes(ALL_DTYPES));
+static INDEX_SELECT: Op = Op::new(&Schema::new("index_select", INDEX_SELECT_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_index_select).with_dtypes(EACH_DTYPE).on_strided());
 
 pub(crate) const OPS: &[&Op] = &[&GATHER, &INDEX_SELECT];
 

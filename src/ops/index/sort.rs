@@ -33,11 +33,11 @@ params! {
 
 const OUTPUTS: &[OutputSpec] = &[output_like("values", "x"), output_of("indices", DType::S32)];
 const SORT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Sort::SPECS);
-static SORT_SCHEMA: Schema = Schema::new("sort", SORT_ARGS).with_outputs(OUTPUTS);
-static SORT: Op = Op::new(&SORT_SCHEMA).on_strided(Kernel::rust(&run_sort));
+static SORT: Op = Op::new(&Schema::new("sort", SORT_ARGS).with_outputs(OUTPUTS))
+    .with(&Kernel::rust(&run_sort).on_strided());
 const TOPK_ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], TopK::SPECS);
-static TOPK_SCHEMA: Schema = Schema::new("topk", TOPK_ARGS).with_outputs(OUTPUTS);
-static TOPK: Op = Op::new(&TOPK_SCHEMA).on_strided(Kernel::rust(&run_topk));
+static TOPK: Op = Op::new(&Schema::new("topk", TOPK_ARGS).with_outputs(OUTPUTS))
+    .with(&Kernel::rust(&run_topk).on_strided());
 
 pub(crate) const OPS: &[&Op] = &[&SORT, &TOPK];
 

@@ -59,8 +59,8 @@ const TENSORS: &[ArgSpec] = &[
     optional_param("bias").f32(),
 ];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
-static SCHEMA: Schema = Schema::new("batch_norm", ARGS).dst_like_x();
-static BATCH_NORM: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+static BATCH_NORM: Op =
+    Op::new(&Schema::new("batch_norm", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 

@@ -81,7 +81,7 @@ const OUTPUTS: &[OutputSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
-static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 
@@ -117,9 +117,7 @@ pub fn batch_norm_train<T: Operand>(x: &T, params: &BatchNormTrain<'_>) -> Resul
         optional_param_arg(params.bias),
     ];
     let options = BatchNormTrainOptions { momentum: params.momentum, eps: params.eps };
-    let mut args = ArgList::new();
-    tensors.into_iter().for_each(|t| args.push(t));
-    options.push_args(&mut args);
+    let args = ArgList::of(&tensors, &options);
     let mut results = BATCH_NORM_TRAIN.call(args.as_slice())?.into_vec().into_iter();
     if let (Some(y), Some(Tensor::Strided(running_mean)), Some(Tensor::Strided(running_var))) =
         (results.next(), results.next(), results.next())

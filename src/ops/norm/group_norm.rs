@@ -56,10 +56,10 @@ const TENSORS: &[ArgSpec] = &[
 ];
 const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
 const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
-static GROUP_NORM_SCHEMA: Schema = Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x();
-static INSTANCE_NORM_SCHEMA: Schema = Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x();
-static GROUP_NORM: Op = Op::new(&GROUP_NORM_SCHEMA).on_both(Kernel::rust(&run_group_norm));
-static INSTANCE_NORM: Op = Op::new(&INSTANCE_NORM_SCHEMA).on_both(Kernel::rust(&run_instance_norm));
+static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_group_norm).on_both());
+static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_instance_norm).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
 

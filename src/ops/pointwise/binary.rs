@@ -106,22 +106,24 @@ pointwise::unary_ops! {
     pub fn ge_scalar_into { let other = other as f32; move |x| u8::from(x >= other) }
 }
 
-static WHERE_SCHEMA: Schema = Schema::new(
-    "where",
-    &[
-        data("condition").with_fixed_dtypes(&[DType::U8], "it is u8"),
-        data("a").with_fixed_dtypes(&[DType::F32], "it is f32"),
-        data("b").with_fixed_dtypes(&[DType::F32], "it is f32"),
-    ],
+static WHERE: Op = Op::new(
+    &Schema::new(
+        "where",
+        &[
+            data("condition").with_fixed_dtypes(&[DType::U8], "it is u8"),
+            data("a").with_fixed_dtypes(&[DType::F32], "it is f32"),
+            data("b").with_fixed_dtypes(&[DType::F32], "it is f32"),
+        ],
+    )
+    .with_outputs(&[output_like("dst", "a")]),
 )
-.with_outputs(&[output_like("dst", "a")]);
-static WHERE: Op = Op::new(&WHERE_SCHEMA).on_both(Kernel::rust(&run_where));
-static ADD_CHANNEL_SCHEMA: Schema =
-    Schema::new("add_channel", &[data("x").f32(), param("values").f32()]).dst_like_x();
-static ADD_CHANNEL: Op = Op::new(&ADD_CHANNEL_SCHEMA).on_both(Kernel::rust(&run_add_channel));
-static MUL_CHANNEL_SCHEMA: Schema =
-    Schema::new("mul_channel", &[data("x").f32(), param("values").f32()]).dst_like_x();
-static MUL_CHANNEL: Op = Op::new(&MUL_CHANNEL_SCHEMA).on_both(Kernel::rust(&run_mul_channel));
+.with(&Kernel::rust(&run_where).on_both());
+static ADD_CHANNEL: Op =
+    Op::new(&Schema::new("add_channel", &[data("x").f32(), param("values").f32()]).dst_like_x())
+        .with(&Kernel::rust(&run_add_channel).on_both());
+static MUL_CHANNEL: Op =
+    Op::new(&Schema::new("mul_channel", &[data("x").f32(), param("values").f32()]).dst_like_x())
+        .with(&Kernel::rust(&run_mul_channel).on_both());
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 

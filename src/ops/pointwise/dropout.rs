@@ -29,13 +29,12 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], Dropout::SPECS);
-static DROPOUT_SCHEMA: Schema = Schema::new("dropout", ARGS).dst_like_x();
-static DROPOUT: Op = Op::new(&DROPOUT_SCHEMA).on_both(Kernel::rust(&run));
+static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
 const CHANNEL_RANKS: Ranks = Ranks::at_least(2, "it is [N, C, ...]", "use `dropout`, or add dimensions");
 const FEATURE_ARGS: &[ArgSpec] =
     &with_params::<4>(&[data("x").f32().with_ranks(CHANNEL_RANKS)], Dropout::SPECS);
-static FEATURE_DROPOUT_SCHEMA: Schema = Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x();
-static FEATURE_DROPOUT: Op = Op::new(&FEATURE_DROPOUT_SCHEMA).on_both(Kernel::rust(&run));
+static FEATURE_DROPOUT: Op =
+    Op::new(&Schema::new("feature_dropout", FEATURE_ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&DROPOUT, &FEATURE_DROPOUT];
 

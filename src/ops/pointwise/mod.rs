@@ -62,10 +62,7 @@ pub(crate) fn call_into<T: Operand, P: Params>(
     if P::SPECS.is_empty() {
         return op.call_into(tensors, into, &mut Scratchpad::new());
     }
-    let mut args = ArgList::new();
-    tensors.iter().for_each(|&t| args.push(t));
-    params.push_args(&mut args);
-    op.call_into(args.as_slice(), into, &mut Scratchpad::new())
+    op.call_into(ArgList::of(tensors, params).as_slice(), into, &mut Scratchpad::new())
 }
 
 /// Runs `work`, which writes the result, and records the run in the ledger. `to` names the result's layout.
@@ -322,7 +319,7 @@ macro_rules! unary_ops {
                     &with_params::<{ 1 + Parameters::SPECS.len() }>(&[data("x").f32()], Parameters::SPECS);
                 static SCHEMA: Schema =
                     Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")]);
-                pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+                pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
                     let Parameters { $($param),* } = params;
@@ -368,7 +365,7 @@ macro_rules! binary_ops {
 
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
                     .with_outputs(&[pointwise::output::<$out>("a")]);
-                pub(super) static OP: Op = Op::new(&SCHEMA).on_both(Kernel::rust(&run));
+                pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     pointwise::run_binary(args, results, $f)

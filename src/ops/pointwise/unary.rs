@@ -159,8 +159,8 @@ pointwise::unary_ops! {
     pub fn erf(x) -> f32, pub fn erf_into { math::erf }
 }
 
-static PRELU_SCHEMA: Schema = Schema::new("prelu", &[data("x").f32(), param("weights").f32()]).dst_like_x();
-static PRELU: Op = Op::new(&PRELU_SCHEMA).on_both(Kernel::rust(&run_prelu));
+static PRELU: Op = Op::new(&Schema::new("prelu", &[data("x").f32(), param("weights").f32()]).dst_like_x())
+    .with(&Kernel::rust(&run_prelu).on_both());
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 

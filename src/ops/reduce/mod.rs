@@ -29,18 +29,16 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").f32()], Reduction::SPECS);
-static SUM_SCHEMA: Schema = Schema::new("sum", ARGS).dst_like_x();
-static SUM: Op = Op::new(&SUM_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Sum)));
-static MEAN_SCHEMA: Schema = Schema::new("mean", ARGS).dst_like_x();
-static MEAN: Op = Op::new(&MEAN_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Mean)));
-static PROD_SCHEMA: Schema = Schema::new("prod", ARGS).dst_like_x();
-static PROD: Op = Op::new(&PROD_SCHEMA).on_both(Kernel::rust(&|args, results| run(args, results, &Prod)));
-static AMAX_SCHEMA: Schema = Schema::new("amax", ARGS).dst_like_x();
-static AMAX: Op =
-    Op::new(&AMAX_SCHEMA).on_both(Kernel::rust(&|args, results| run_extreme(args, results, &Amax)));
-static AMIN_SCHEMA: Schema = Schema::new("amin", ARGS).dst_like_x();
-static AMIN: Op =
-    Op::new(&AMIN_SCHEMA).on_both(Kernel::rust(&|args, results| run_extreme(args, results, &Amin)));
+static SUM: Op = Op::new(&Schema::new("sum", ARGS).dst_like_x())
+    .with(&Kernel::rust(&|args, results| run(args, results, &Sum)).on_both());
+static MEAN: Op = Op::new(&Schema::new("mean", ARGS).dst_like_x())
+    .with(&Kernel::rust(&|args, results| run(args, results, &Mean)).on_both());
+static PROD: Op = Op::new(&Schema::new("prod", ARGS).dst_like_x())
+    .with(&Kernel::rust(&|args, results| run(args, results, &Prod)).on_both());
+static AMAX: Op = Op::new(&Schema::new("amax", ARGS).dst_like_x())
+    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amax)).on_both());
+static AMIN: Op = Op::new(&Schema::new("amin", ARGS).dst_like_x())
+    .with(&Kernel::rust(&|args, results| run_extreme(args, results, &Amin)).on_both());
 
 pub(super) const OPS: &[&Op] = &[&SUM, &MEAN, &PROD, &AMAX, &AMIN, &argmax::ARGMAX];
 

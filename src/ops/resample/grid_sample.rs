@@ -95,8 +95,8 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     &[data("x").f32().with_ranks(spatial::IMAGE_OR_VOLUME_RANKS), plain("grid").f32().with_ranks(GRID_RANKS)],
     GridSample::SPECS,
 );
-static GRID_SAMPLE_SCHEMA: Schema = Schema::new("grid_sample", ARGS).dst_like_x();
-static GRID_SAMPLE: Op = Op::new(&GRID_SAMPLE_SCHEMA).on_both(Kernel::rust(&run));
+static GRID_SAMPLE: Op =
+    Op::new(&Schema::new("grid_sample", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
 

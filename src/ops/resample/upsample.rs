@@ -90,14 +90,14 @@ const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
 
 static LINEAR_ARGS: [[ArgSpec; 7]; 3] = [linear_args(1), linear_args(2), linear_args(3)];
 
-static UPSAMPLE_NEAREST_SCHEMA: Schema = Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x();
-static UPSAMPLE_LINEAR_SCHEMA: Schema = Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x();
-static UPSAMPLE_BILINEAR_SCHEMA: Schema = Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x();
-static UPSAMPLE_TRILINEAR_SCHEMA: Schema = Schema::new("upsample_trilinear", &LINEAR_ARGS[2]).dst_like_x();
-static UPSAMPLE_NEAREST: Op = Op::new(&UPSAMPLE_NEAREST_SCHEMA).on_both(Kernel::rust(&run_nearest));
-static UPSAMPLE_LINEAR: Op = Op::new(&UPSAMPLE_LINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<1>));
-static UPSAMPLE_BILINEAR: Op = Op::new(&UPSAMPLE_BILINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<2>));
-static UPSAMPLE_TRILINEAR: Op = Op::new(&UPSAMPLE_TRILINEAR_SCHEMA).on_both(Kernel::rust(&run_linear::<3>));
+static UPSAMPLE_NEAREST: Op = Op::new(&Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_nearest).on_both());
+static UPSAMPLE_LINEAR: Op = Op::new(&Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x())
+    .with(&Kernel::rust(&run_linear::<1>).on_both());
+static UPSAMPLE_BILINEAR: Op = Op::new(&Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x())
+    .with(&Kernel::rust(&run_linear::<2>).on_both());
+static UPSAMPLE_TRILINEAR: Op = Op::new(&Schema::new("upsample_trilinear", &LINEAR_ARGS[2]).dst_like_x())
+    .with(&Kernel::rust(&run_linear::<3>).on_both());
 
 pub(crate) const OPS: &[&Op] =
     &[&UPSAMPLE_NEAREST, &UPSAMPLE_LINEAR, &UPSAMPLE_BILINEAR, &UPSAMPLE_TRILINEAR];

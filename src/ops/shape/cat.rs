@@ -15,7 +15,7 @@ use crate::ledger;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{AxesOf, OutputSpec, axis, data_list, int, output_like};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
 use crate::ops::shape::timed_lanes;
 use crate::tensor::any::{Operand, TensorRef};
@@ -39,11 +39,11 @@ params! {
 
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
-static CAT_SCHEMA: Schema = Schema::new("cat", ARGS).with_outputs(DST);
-static CAT: Op = Op::new(&CAT_SCHEMA).on_both(Kernel::rust(&run_cat).with_dtypes(ALL_DTYPES));
+static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST))
+    .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both());
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
-static STACK_SCHEMA: Schema = Schema::new("stack", STACK_ARGS).with_outputs(DST);
-static STACK: Op = Op::new(&STACK_SCHEMA).on_both(Kernel::rust(&run_stack).with_dtypes(ALL_DTYPES));
+static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))
+    .with(&Kernel::rust(&run_stack).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&CAT, &STACK];
 
@@ -99,7 +99,7 @@ pub fn stack<T: Operand>(tensors: &[&T], axis: impl Int) -> Result<T> {
     STACK.call_with(&[Arg::Tensors(&list)], &Stack { axis: Axis::of(axis) })
 }
 
-/// Checks that every operand has the rank, dtype, layout and sizes of the first. Sizes along `axis` may differ.
+/// Checks that every operand has the rank, layout and sizes of the first. Sizes along `axis` may differ.
 fn check_operands_agree(op: &'static str, list: &[TensorRef<'_>], axis: Option<usize>) -> Result<()> {
     let first = list[0];
     for (i, t) in list.iter().enumerate().skip(1) {
@@ -114,9 +114,6 @@ fn check_operands_agree(op: &'static str, list: &[TensorRef<'_>], axis: Option<u
                 None => "pass tensors of one shape".into(),
             };
             fail!(ShapeMismatch, op, "tensors", got(), rule(), remedy);
-        }
-        if t.dtype() != first.dtype() {
-            fail!(DTypeMismatch, op, "tensors", got(), rule(), "pass tensors of one dtype");
         }
         if let (TensorRef::Blocked(a), TensorRef::Blocked(b)) = (first, t)
             && a.layout() != b.layout()

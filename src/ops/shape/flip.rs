@@ -8,7 +8,7 @@ use crate::layout::dims::MAX_RANK;
 use crate::op::params::{AxisList, Params, params, with_params};
 use crate::op::schema::{data, required_axes, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
@@ -28,11 +28,11 @@ params! {
 }
 
 const FLIP_ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").any_dtype()], Flip::SPECS);
-static FLIP_SCHEMA: Schema = Schema::new("flip", FLIP_ARGS).dst_like_x();
-static FLIP: Op = Op::new(&FLIP_SCHEMA).on_both(Kernel::rust(&run_flip).with_dtypes(ALL_DTYPES));
+static FLIP: Op = Op::new(&Schema::new("flip", FLIP_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_flip).with_dtypes(EACH_DTYPE).on_both());
 const ROLL_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Roll::SPECS);
-static ROLL_SCHEMA: Schema = Schema::new("roll", ROLL_ARGS).dst_like_x();
-static ROLL: Op = Op::new(&ROLL_SCHEMA).on_both(Kernel::rust(&run_roll).with_dtypes(ALL_DTYPES));
+static ROLL: Op = Op::new(&Schema::new("roll", ROLL_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_roll).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&FLIP, &ROLL];
 

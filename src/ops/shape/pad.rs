@@ -7,7 +7,7 @@ use crate::kernels::axis_map::AxisMap;
 use crate::op::params::{Param, Params, params, with_params};
 use crate::op::schema::{data, float, required_ints, word};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::result_format::FormatRule;
 
@@ -73,8 +73,8 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").any_dtype()], Pad::SPECS);
-static PAD_SCHEMA: Schema = Schema::new("pad", ARGS).dst_like_x();
-static PAD: Op = Op::new(&PAD_SCHEMA).on_both(Kernel::rust(&run).with_dtypes(ALL_DTYPES));
+static PAD: Op = Op::new(&Schema::new("pad", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&PAD];
 

@@ -10,7 +10,7 @@ use crate::ledger;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{Ranks, data, required_int};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 use crate::ops::pointwise::recorded;
 use crate::ops::shape::timed_lanes;
 use crate::tensor::any::{Operand, TensorRef};
@@ -42,17 +42,14 @@ const CHANNEL_RANKS: Ranks = Ranks::between(
 );
 const PIXEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(PIXEL_RANKS)], PixelShuffle::SPECS);
-static PIXEL_SHUFFLE_SCHEMA: Schema = Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x();
-static PIXEL_SHUFFLE: Op =
-    Op::new(&PIXEL_SHUFFLE_SCHEMA).on_both(Kernel::rust(&run_pixel_shuffle).with_dtypes(ALL_DTYPES));
-static PIXEL_UNSHUFFLE_SCHEMA: Schema = Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x();
-static PIXEL_UNSHUFFLE: Op =
-    Op::new(&PIXEL_UNSHUFFLE_SCHEMA).on_both(Kernel::rust(&run_pixel_unshuffle).with_dtypes(ALL_DTYPES));
+static PIXEL_SHUFFLE: Op = Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_pixel_shuffle).with_dtypes(EACH_DTYPE).on_both());
+static PIXEL_UNSHUFFLE: Op = Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_pixel_unshuffle).with_dtypes(EACH_DTYPE).on_both());
 const CHANNEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(CHANNEL_RANKS)], ChannelShuffle::SPECS);
-static CHANNEL_SHUFFLE_SCHEMA: Schema = Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x();
-static CHANNEL_SHUFFLE: Op =
-    Op::new(&CHANNEL_SHUFFLE_SCHEMA).on_both(Kernel::rust(&run_channel_shuffle).with_dtypes(ALL_DTYPES));
+static CHANNEL_SHUFFLE: Op = Op::new(&Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x())
+    .with(&Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUFFLE];
 

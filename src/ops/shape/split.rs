@@ -13,7 +13,7 @@ use crate::memory::check_room;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, axis, data, output_list, required_int, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 use crate::ops::shape::LANES;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
@@ -38,11 +38,11 @@ params! {
 
 const PIECES: &[OutputSpec] = &[output_list("dst", "x")];
 const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Chunk::SPECS);
-static CHUNK_SCHEMA: Schema = Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES);
-static CHUNK: Op = Op::new(&CHUNK_SCHEMA).on_both(Kernel::rust(&run_chunk).with_dtypes(ALL_DTYPES));
+static CHUNK: Op = Op::new(&Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES))
+    .with(&Kernel::rust(&run_chunk).with_dtypes(EACH_DTYPE).on_both());
 const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
-static SPLIT_SCHEMA: Schema = Schema::new("split", SPLIT_ARGS).with_outputs(PIECES);
-static SPLIT: Op = Op::new(&SPLIT_SCHEMA).on_both(Kernel::rust(&run_split).with_dtypes(ALL_DTYPES));
+static SPLIT: Op = Op::new(&Schema::new("split", SPLIT_ARGS).with_outputs(PIECES))
+    .with(&Kernel::rust(&run_split).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];
 

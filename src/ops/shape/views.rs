@@ -5,7 +5,7 @@
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
 use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::ops::ALL_DTYPES;
+use crate::ops::EACH_DTYPE;
 
 /// Declares ops that give a view: parameters, name, and the method that makes the view from them.
 macro_rules! view_ops {
@@ -24,12 +24,11 @@ macro_rules! view_ops {
             static $op: Op = {
                 const ARGS: &[ArgSpec] =
                     &with_params::<{ 1 + $params::SPECS.len() }>(&[data("x").any_dtype()], $params::SPECS);
-                static SCHEMA: Schema = Schema::new($name, ARGS).dst_like_x();
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
                     results.view($view?)
                 }
-                Op::new(&SCHEMA).on_strided(Kernel::rust(&run).with_dtypes(ALL_DTYPES))
+                Op::new(&Schema::new($name, ARGS).dst_like_x()).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
             };
         )*
 

@@ -3,7 +3,7 @@
 //! A proof is a zero-sized value whose field is private to this module. Only [`detect`] makes one, after it has detected the
 //! instructions. So a function that takes an [`Avx512`], or a vector made from one, cannot run on a machine without AVX-512.
 
-use crate::simd::VectorUnit;
+use crate::simd::{Isa, VectorUnit};
 
 /// The baseline: 16 registers of 128 bits.
 pub(super) const SSE2: VectorUnit = VectorUnit { lanes: 4, registers: 16 };
@@ -39,6 +39,16 @@ pub(crate) enum Level {
 }
 
 impl Level {
+    /// Whether it has these instructions.
+    #[inline]
+    pub(crate) fn has(self, isa: Isa) -> bool {
+        match isa {
+            Isa::Baseline => true,
+            Isa::Avx2 => self.avx2().is_some(),
+            Isa::Avx512 => self.avx512().is_some(),
+        }
+    }
+
     /// Its name, for logs and files.
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use blocktensor::dispatch::{
-    Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Results, Schema, Stop, ops, register_backend,
+    Args, DTypeTuple, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Results, Schema, Stop, ops,
+    register_backend,
 };
 use blocktensor::testing::{Backend, Cases, conformance};
 use blocktensor::{
@@ -170,7 +171,12 @@ fn key() -> DispatchKey {
                 let schema = op.schema();
                 if schema.outputs.len() == 1 && !schema.outputs[0].is_list {
                     let kernel = Kernel::rust(&run).with_engine(Engine::Other).with_preferred(&preferred);
-                    r.kernel(schema.name, key, kernel.with_dtypes(&[DType::F32, DType::S32, DType::U8]))?;
+                    let all = &[
+                        DTypeTuple { operands: &[DType::F32], results: &[] },
+                        DTypeTuple { operands: &[DType::S32], results: &[] },
+                        DTypeTuple { operands: &[DType::U8], results: &[] },
+                    ];
+                    r.kernel(schema.name, key, kernel.with_dtypes(all))?;
                 }
             }
             made = Some(key);

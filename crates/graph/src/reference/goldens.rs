@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use blocktensor::dispatch::{
-    Arg, Args, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Results, Schema, Stop, Value, ops,
-    register_backend,
+    Arg, Args, DTypeTuple, DispatchKey, Engine, Kernel, KernelResult, KeySpec, Results, Schema, Stop, Value,
+    ops, register_backend,
 };
 use blocktensor::testing::{Backend, Cases, conformance};
 use blocktensor::{
@@ -124,7 +124,11 @@ fn key() -> DispatchKey {
                 let schema = op.schema();
                 // One result, and not a list of results.
                 if schema.outputs.len() == 1 && !schema.outputs[0].is_list {
-                    let all = &[DType::F32, DType::S32, DType::U8];
+                    let all = &[
+                        DTypeTuple { operands: &[DType::F32], results: &[] },
+                        DTypeTuple { operands: &[DType::S32], results: &[] },
+                        DTypeTuple { operands: &[DType::U8], results: &[] },
+                    ];
                     let kernel = Kernel::rust(&run).with_engine(Engine::Other).with_preferred(&preferred);
                     r.kernel(schema.name, key, kernel.with_dtypes(all))?;
                 }
