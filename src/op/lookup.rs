@@ -180,7 +180,7 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
         spec.name,
         format!("{}, quantised", t.describe()),
         format!("no kernel for key `{}` reads its scales and zero points", args.key()),
-        "leave `TensorDesc::quantized` out, and apply scale and zero point before and after the op",
+        "describe it without them, and apply them before and after the op",
     ))
 }
 

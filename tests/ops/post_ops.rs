@@ -96,7 +96,7 @@ fn operands_that_do_not_fit_are_errors_and_change_nothing() {
             .contains("in the layout of the target")
     );
     assert!(
-        text(sum.apply(x.tensor_mut(), Some(long.tensor_ref()), &[])).contains("the sizes of the target")
+        text(sum.apply(x.tensor_mut(), Some(long.tensor_ref()), &[])).contains("the sizes of the result")
     );
     assert!(text(sum.apply(x.tensor_mut(), Some(ints.tensor_ref()), &[])).contains("kernels take f32"));
     let blocked = other.unsqueeze(3).unwrap().to_blocked(&Layout::NCHW16C).unwrap();

@@ -41,7 +41,7 @@ pub(crate) fn check_operands(
         check_f32(op, "channel", *given, "kernels take f32")?;
         let channels = dst.get(1).copied().unwrap_or(0);
         if given.dims() != [channels] {
-            let rule = format!("it has one value for each of the {channels} output channels");
+            let rule = format!("it has one value for each of the {channels} channels");
             fail!(ShapeMismatch, op, "channel", given.describe(), rule, format!("pass {channels} values"));
         }
     }
