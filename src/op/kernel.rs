@@ -82,8 +82,8 @@ impl Kernel {
     }
 
     /// Runs the kernel on checked arguments. Host frameworks call this. `None` if the kernel does not take the arguments, or not
-    /// run on this machine: the caller then asks the op's next kernel for this key. If there is none, [`Op::declined`] makes the
-    /// error.
+    /// run on this machine: the caller then asks the op's next kernel for this key. If there is none,
+    /// [`Op::declined`](crate::op::Op::declined) makes the error.
     ///
     /// # Errors
     /// `ForkedProcess`, `StackTooSmall`; `UnsupportedDType` or `DTypeMismatch` for operands of a dtype that the kernel does not

@@ -139,7 +139,7 @@ impl Plan {
     }
 
     /// As [`load`](Self::load), but where the weights do not fit this machine or its number of threads, the network is planned
-    /// again, with the same [`Layouts`], from the plain weights in the file. The file must have been opened with
+    /// again, with the same [`Layouts`](super::Layouts), from the plain weights in the file. The file must have been opened with
     /// [`PackedFile::read_or_repack`] or [`PackedFile::map_or_repack`].
     ///
     /// # Errors
