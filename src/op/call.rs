@@ -218,14 +218,14 @@ impl Op {
     /// Runs the first kernel that takes the operands, makes results of the dtypes of the caller's tensors, and does not decline.
     /// The schema's rules for ranks are checked before the first kernel is asked. `false` where there is none.
     fn run(&self, args: &Args<'_>, results: &mut Results<'_>) -> Result<bool> {
-        let (mut exists, mut asked, mut makes_others) = (false, false, None);
+        let (mut exists, mut asked, mut makes_others) = (false, false, false);
         for kernel in self.kernels(args.key()) {
             exists = true;
             if !kernel.takes(args) {
                 continue;
             }
             if !kernel.makes(args, results.given()) {
-                makes_others = makes_others.or(Some(kernel));
+                makes_others = true;
                 continue;
             }
             if !asked {
@@ -236,15 +236,20 @@ impl Op {
                 return Ok(true);
             }
         }
-        match makes_others {
-            // Its error says what it makes.
-            Some(kernel) if !asked => {
-                args.check_ranks()?;
-                kernel.run(args, results)
-            }
-            None if exists && !asked => Err(refused(args, self.kernels(args.key()))),
-            _ => Ok(false),
+        if exists && !asked && !makes_others {
+            return Err(refused(args, self.kernels(args.key())));
         }
+        if asked {
+            return Ok(false);
+        }
+        // The error of the first that does not decline says what it makes.
+        for kernel in self.kernels(args.key()).filter(|kernel| kernel.takes(args)) {
+            args.check_ranks()?;
+            if kernel.run(args, results)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// As `call`, for typed functions: tensors, then parameters. Returns one result of the operands' type.
