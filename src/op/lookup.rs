@@ -3,12 +3,13 @@
 use std::fmt;
 
 use crate::dtype::DType;
-use crate::error::{Complaint, Error};
+use crate::error::{Complaint, Error, Result};
 use crate::op::args::Args;
 use crate::op::kernel::Kernel;
 use crate::op::rules::{DTypes, OutputDType, any_of};
 use crate::op::schema::{ArgSpec, Schema};
 use crate::tensor::any::{TensorMut, TensorRef};
+use crate::tensor::desc::TensorDesc;
 
 /// The dtypes that the operands and results of a call have together: one for each tensor argument of the schema, then one for
 /// each result.
@@ -175,13 +176,28 @@ pub(crate) fn refused<'k>(args: &Args<'_>, kernels: impl Iterator<Item = &'k Ker
         left.retain(taken);
     }
     let (spec, t) = quantized(args).expect("a kernel takes these dtypes");
-    Error::UnsupportedDType(Complaint::new(
-        args.op(),
-        spec.name,
-        format!("{}, quantised", t.describe()),
-        format!("no kernel for key `{}` reads its scales and zero points", args.key()),
-        "describe it without them, and apply them before and after the op",
-    ))
+    let reader = format!("no kernel for key `{}`", args.key());
+    unread_quantization(args.op(), spec.name, format!("{}, quantised", t.describe()), &reader)
+}
+
+fn unread_quantization(op: &'static str, argument: &'static str, got: String, reader: &str) -> Error {
+    let rule = format!("{reader} reads its scales and zero points");
+    let remedy = "describe it without them, and apply them before and after the op";
+    Error::UnsupportedDType(Complaint::new(op, argument, got, rule, remedy))
+}
+
+/// Refuses descriptors with quantisation parameters, for packed weights, which read none.
+pub(crate) fn refuse_quantized(
+    op: &'static str,
+    names: &[&'static str],
+    inputs: &[TensorDesc],
+) -> Result<()> {
+    match names.iter().zip(inputs).find(|(_, desc)| desc.quantization().is_some()) {
+        Some((name, desc)) => {
+            Err(unread_quantization(op, name, desc.to_string(), "no kernel of packed weights"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The error of tensor `at` of a call. `dtypes` are those that kernels take for it beside the tensors before it. If kernels take

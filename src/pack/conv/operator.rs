@@ -6,6 +6,7 @@ use super::{AnyPackedConv, PackedConv, PackedStem};
 use crate::error::{Result, fail};
 use crate::kernels::conv::ConvGeometry;
 use crate::key::DispatchKey;
+use crate::op::lookup::refuse_quantized;
 use crate::op::results::{check_count, new_result};
 use crate::operator::Operator;
 use crate::ops::conv::Direction;
@@ -57,6 +58,7 @@ impl AnyPackedConv {
         let tensors: Vec<Tensor> = inputs.iter().map(TensorDesc::without_elements).collect();
         let refs: Vec<TensorRef<'_>> = tensors.iter().map(Operand::tensor_ref).collect();
         let (x, residual, channel) = self.split(&refs)?;
+        refuse_quantized(self.g.op, self.input_names(), inputs)?;
         let g = self.geometry(x)?;
         self.check_operands(&g, residual, channel)?;
         Ok(g)

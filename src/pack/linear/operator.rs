@@ -6,8 +6,10 @@ use super::Weights;
 use crate::error::{Result, fail};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::lookup::refuse_quantized;
 use crate::op::results::{check_count, check_given};
 use crate::operator::Operator;
+use crate::ops::linear::LinearShape;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -36,6 +38,16 @@ fn check_inputs(count: usize) -> Result<()> {
     fail!(InvalidArgument, "linear", "inputs", format!("{count} tensors"), "it takes `x`", "pass one tensor")
 }
 
+impl PackedLinear {
+    /// The shape of a run with these inputs, all checked.
+    fn checked(&self, inputs: &[TensorDesc]) -> Result<LinearShape> {
+        check_inputs(inputs.len())?;
+        refuse_quantized("linear", &["x"], inputs)?;
+        let x = inputs[0].without_elements();
+        self.shape(source(&[x.tensor_ref()])?)
+    }
+}
+
 impl Operator for PackedLinear {
     fn op(&self) -> &'static str {
         "linear"
@@ -46,9 +58,7 @@ impl Operator for PackedLinear {
     }
 
     fn infer(&self, inputs: &[TensorDesc]) -> Result<Vec<TensorDesc>> {
-        check_inputs(inputs.len())?;
-        let x = inputs[0].without_elements();
-        let s = self.shape(source(&[x.tensor_ref()])?)?;
+        let s = self.checked(inputs)?;
         Ok(vec![TensorDesc::strided(&s.dst, inputs[0].dtype(), MemoryFormat::Contiguous)?])
     }
 
@@ -61,9 +71,7 @@ impl Operator for PackedLinear {
     }
 
     fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {
-        check_inputs(inputs.len())?;
-        let x = inputs[0].without_elements();
-        let s = self.shape(source(&[x.tensor_ref()])?)?;
+        let s = self.checked(inputs)?;
         match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(packed) if !s.dst.contains(&0) => packed.scratchpad_bytes(self, &s),
