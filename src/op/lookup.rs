@@ -51,10 +51,13 @@ impl DTypeTuple {
         // A plain loop, as every call runs it.
         let mut i = 0;
         for (spec, value) in args.schema.args.iter().zip(args.values) {
+            if !spec.kind.is_tensor() {
+                continue;
+            }
             if !value.tensors().iter().all(|&t| self.takes_operand(i, spec, t)) {
                 return false;
             }
-            i += usize::from(spec.kind.is_tensor());
+            i += 1;
         }
         true
     }
