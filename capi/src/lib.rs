@@ -12,7 +12,6 @@ mod call;
 mod desc;
 mod dict;
 mod dlpack;
-mod failure;
 mod fallback;
 mod handles;
 mod lent;
@@ -29,6 +28,8 @@ mod temporaries;
 mod tensor;
 mod text;
 mod values;
+#[doc(hidden)]
+pub mod words;
 
 pub use api::bt_api;
 pub use call::{bt_arg, bt_arg_kind, bt_call, bt_call_into};

@@ -13,6 +13,7 @@ use blocktensor::{
     BoundOp, Complaint, DType, Error, MemoryFormat, OpaqueTensor, Operand, Operator, StridedTensor, Tensor,
     TensorDesc, TensorRef,
 };
+use blocktensor_door::Failure as Known;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -73,7 +74,7 @@ fn raised(py: Python<'_>, op: &'static str, e: PyErr) -> Error {
 /// The same of any failure of this package.
 fn failed(py: Python<'_>, op: &'static str, failure: Failure) -> Error {
     match failure {
-        Failure::Core(e) => e,
+        Failure::Known(Known::Core(e)) => e,
         other => raised(py, op, other.raise(py)),
     }
 }
