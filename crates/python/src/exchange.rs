@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned};
 use blocktensor::{
-    BlockedTensor, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
+    BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor, Text,
 };
 use blocktensor_door::Failure as Known;
 use pyo3::buffer::PyUntypedBuffer;
@@ -366,8 +366,8 @@ pub(crate) unsafe fn fill_buffer(
         DType::S8 => c"b",
         DType::S32 => c"i",
         _ => {
-            let (rule, remedy) =
-                ("the buffer protocol has no such type", "convert it with `to_dtype(DType::F32)`");
+            let rule = "the buffer protocol has no such type";
+            let remedy = Text::from("convert it with ") + Call::ToDType("f32");
             let got = t.tensor_ref().describe();
             let e = Error::UnsupportedDType(Complaint::new(op, "self", got, rule, remedy));
             return Err(Failure::from(e).raise(py));

@@ -296,11 +296,7 @@ pub(crate) fn register_backend(
         let from: &'static str = format!("{name}.from_strided").leak();
         let mut made = None;
         register(|r: &mut dyn Registrar| {
-            let key = r.key(KeySpec {
-                name,
-                to_strided: "to_strided(MemoryFormat::Contiguous)",
-                from_strided: from,
-            })?;
+            let key = r.key(KeySpec { name, to_strided: ".to_strided()", from_strided: from })?;
             r.reorders(key, Reorders { from_strided, to_strided })?;
             for (op, function) in kernels {
                 let run = move |args: &Args<'_>, results: &mut Results<'_>| kernel(&function, args, results);
