@@ -1,5 +1,7 @@
 //! Why data moved between layouts: what the ledger writes down, and what errors say.
 
+use crate::error::{Call, Text};
+
 /// Why data moved between layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,15 +20,20 @@ pub enum Cause {
 
 impl Cause {
     /// How to do without.
-    pub(crate) fn remedy(self) -> &'static str {
+    pub(crate) fn remedy(self) -> Text {
         match self {
-            Cause::Call => "move the call out of the scope",
-            Cause::Packing => "pack the weights once, before the scope (`PackedConv2d`, `PackedLinear`)",
-            Cause::DenseCopy => {
-                "pass a dense tensor: call `contiguous(MemoryFormat::Contiguous)` before the scope"
+            Cause::Call => "move the call out of the scope".into(),
+            Cause::Packing => {
+                let once = Text::from("pack the weights once, before the scope (");
+                once + Call::PackedConv + ", " + Call::PackedLinear + ")"
             }
-            Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing",
-            Cause::Fallback => "reorder once and call the op on strided tensors, or switch the fallback off",
+            Cause::DenseCopy => {
+                Text::from("pass a dense tensor: call ") + Call::Contiguous + " before the scope"
+            }
+            Cause::Internal => "pass a channels-last or blocked tensor, whose kernels reorder nothing".into(),
+            Cause::Fallback => {
+                "reorder once and call the op on strided tensors, or switch the fallback off".into()
+            }
         }
     }
 }

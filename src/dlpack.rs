@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::tensor::blocked::BlockedTensor;
@@ -246,7 +246,10 @@ impl StridedTensor {
                 "self",
                 format!("{} {}, whose storage is shared or read-only", self.dims, self.dtype),
                 "the receiver may write to it",
-                "export it read-only with `to_dlpack`, or export a copy: `copy(MemoryFormat::Preserve)`"
+                Text::from("export it read-only with ")
+                    + Call::ToDlpack
+                    + ", or export a copy: "
+                    + Call::Copy
             );
         }
         Ok(self)
@@ -381,7 +384,10 @@ impl BlockedTensor {
             "self",
             format!("{:?} {} {}", self.dims(), self.dtype(), self.layout()),
             "DLPack needs strides, and a blocked layout has none",
-            "reorder it with `to_strided(MemoryFormat::Contiguous)`, or export its blocks unchanged with `as_blocked_dlpack`"
+            Text::from("reorder it with ")
+                + Call::ToStrided
+                + ", or export its blocks unchanged with "
+                + Call::AsBlockedDlpack
         )
     }
 
@@ -400,7 +406,7 @@ impl BlockedTensor {
                 "self",
                 format!("{:?} {} {layout}", self.dims(), self.dtype()),
                 "only activations in blocks of channels can be exported",
-                "reorder it to such a layout, or with `to_strided(MemoryFormat::Contiguous)`"
+                Text::from("reorder it to such a layout, or with ") + Call::ToStrided
             );
         }
         let mut dims = self.dims().to_vec();

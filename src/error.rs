@@ -3,9 +3,15 @@
 //! Bad input is refused before any kernel or engine sees it. The message names the op, the argument, the value that was
 //! passed, the rule, and last the remedy. Operands are left unchanged.
 
+mod call;
+mod text;
+
 use std::borrow::Cow;
+use std::fmt::{self, Write};
 
 use crate::cause::Cause;
+pub use call::Call;
+pub use text::{Door, Rust, Text};
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -20,9 +26,9 @@ pub struct Complaint {
     /// The value that was passed.
     pub got: String,
     /// The rule that it breaks.
-    pub rule: String,
+    pub rule: Text,
     /// What to do instead.
-    pub remedy: String,
+    pub remedy: Text,
 }
 
 impl Complaint {
@@ -31,8 +37,8 @@ impl Complaint {
         op: impl Into<Cow<'static, str>>,
         argument: impl Into<Cow<'static, str>>,
         got: impl Into<String>,
-        rule: impl Into<String>,
-        remedy: impl Into<String>,
+        rule: impl Into<Text>,
+        remedy: impl Into<Text>,
     ) -> Box<Complaint> {
         Box::new(Complaint {
             op: on_one_line(op.into()),
@@ -44,10 +50,18 @@ impl Complaint {
     }
 }
 
-impl std::fmt::Display for Complaint {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Complaint {
+    fn tell(&self, to: &mut dyn Write, door: &dyn Door) -> fmt::Result {
         let Complaint { op, argument, got, rule, remedy } = self;
-        write!(f, "op `{op}`: argument `{argument}`: got {got}, but {rule}; {remedy}")
+        let (op, argument) = (door.op(op), door.argument(op, argument));
+        let (rule, remedy) = (rule.told(door), remedy.told(door));
+        write!(to, "op `{op}`: argument `{argument}`: got {got}, but {rule}; {remedy}")
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, &Rust)
     }
 }
 
@@ -92,12 +106,13 @@ pub struct UnsupportedOp {
     /// The keys for which this op has a kernel.
     pub available: Vec<String>,
     /// The call that makes it work.
-    pub remedy: String,
+    pub remedy: Text,
 }
 
-impl std::fmt::Display for UnsupportedOp {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl UnsupportedOp {
+    fn tell(&self, f: &mut dyn Write, door: &dyn Door) -> fmt::Result {
         let UnsupportedOp { op, key, reason, operands, available, remedy } = self;
+        let (op, remedy) = (door.op(op), remedy.told(door));
         match reason {
             Unsupported::NoKernel => write!(f, "op `{op}` has no kernel for dispatch key `{key}`")?,
             Unsupported::RefOnly { implementation } => write!(
@@ -123,6 +138,12 @@ impl std::fmt::Display for UnsupportedOp {
     }
 }
 
+impl fmt::Display for UnsupportedOp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, &Rust)
+    }
+}
+
 /// The details of [`Error::ReorderDenied`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReorderDenied {
@@ -141,102 +162,81 @@ pub struct ReorderDenied {
     /// The place of the call: `file:line:column`.
     pub location: String,
     /// What forbids the reorder: a `deny_reorders` scope, or an exhausted budget.
-    pub rule: String,
+    pub rule: Text,
+}
+
+impl ReorderDenied {
+    fn tell(&self, to: &mut dyn Write, door: &dyn Door) -> fmt::Result {
+        let ReorderDenied { op, from, to: into, shape, bytes, cause, location, rule } = self;
+        let (op, rule, remedy) = (door.op(op), rule.told(door), cause.remedy().told(door));
+        write!(
+            to,
+            "op `{op}`: reorder of {shape} from {from} to {into} ({bytes} bytes; {cause}) at {location}: {rule}; {remedy}"
+        )
+    }
 }
 
 /// Every error, by kind. Most carry a [`Complaint`]: op, argument, what was passed, rule and remedy.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Error {
     /// The op cannot run for the key of its operands, or only so slowly that it is refused.
-    #[error("{0}")]
     UnsupportedOp(Box<UnsupportedOp>),
     /// Data operands of different dispatch keys.
-    #[error("{0}")]
     KeyMismatch(Box<Complaint>),
     /// The right key, but a layout that does not fit the other operands or the kernel.
-    #[error("{0}")]
     LayoutMismatch(Box<Complaint>),
     /// The kernel does not take this dtype.
-    #[error("{0}")]
     UnsupportedDType(Box<Complaint>),
     /// Operands whose dtypes must agree and do not.
-    #[error("{0}")]
     DTypeMismatch(Box<Complaint>),
     /// A tensor of the wrong rank.
-    #[error("{0}")]
     RankMismatch(Box<Complaint>),
     /// Sizes that do not match.
-    #[error("{0}")]
     ShapeMismatch(Box<Complaint>),
     /// A parameter outside its range.
-    #[error("{0}")]
     InvalidArgument(Box<Complaint>),
     /// A size that overflows the machine's integers.
-    #[error("{0}")]
     Overflow(Box<Complaint>),
     /// Strides or an offset that reach past the storage.
-    #[error("{0}")]
     OutOfBounds(Box<Complaint>),
     /// Strides that the op does not take, or a view that strides cannot express.
-    #[error("{0}")]
     UnsupportedStride(Box<Complaint>),
     /// A result whose elements share memory with each other.
-    #[error("{0}")]
     OverlappingOutput(Box<Complaint>),
     /// A result whose storage another tensor shares.
-    #[error("{0}")]
     Aliasing(Box<Complaint>),
     /// Strides, a pointer or a view were asked of an opaque tensor, which has none.
-    #[error("{0}")]
     OpaqueLayout(Box<Complaint>),
     /// Packed weights used with a source, dtype or layout that they were not packed for.
-    #[error("{0}")]
     PackMismatch(Box<Complaint>),
     /// A reorder inside a scope that forbids it.
-    #[error(
-        "op `{}`: reorder of {} from {} to {} ({} bytes; {}) at {}: {}; {}",
-        .0.op, .0.shape, .0.from, .0.to, .0.bytes, .0.cause, .0.location, .0.rule, .0.cause.remedy()
-    )]
     ReorderDenied(Box<ReorderDenied>),
     /// A registration that clashes with an existing one, or names a key or op that does not exist.
-    #[error("{0}")]
     Registration(Box<Complaint>),
     /// Data whose address is not a multiple of its element's size.
-    #[error("{0}")]
     Misaligned(Box<Complaint>),
     /// A DLPack tensor of a device or type that this crate does not support.
-    #[error("{0}")]
     DlpackUnsupported(Box<Complaint>),
     /// A DLPack tensor of another major version.
-    #[error("{0}")]
     DlpackVersion(Box<Complaint>),
     /// A null pointer where the C interface needs an address or a handle.
-    #[error("{0}")]
     NullPointer(Box<Complaint>),
     /// A handle of the C interface that was freed, has another kind, or never existed.
-    #[error("{0}")]
     InvalidHandle(Box<Complaint>),
     /// A caller of the C interface that was compiled against another version of it.
-    #[error("{0}")]
     AbiMismatch(Box<Complaint>),
     /// A panic that was caught at the C interface.
-    #[error("{0}")]
     Panicked(Box<Complaint>),
     /// A call in a forked child of a process that had used this library.
-    #[error("{0}")]
     ForkedProcess(Box<Complaint>),
     /// A call on a thread with less stack left than [`MIN_STACK`](crate::MIN_STACK).
-    #[error("{0}")]
     StackTooSmall(Box<Complaint>),
     /// A file that cannot be opened, mapped or written.
-    #[error("{0}")]
     FileAccess(Box<Complaint>),
     /// A file whose content is inconsistent.
-    #[error("{0}")]
     CorruptFile(Box<Complaint>),
     /// Memory could not be allocated.
-    #[error("out of memory: {} for `{call}`; free some (drop tensors, plans or models), or let this process have more", amount(*bytes))]
     OutOfMemory {
         /// **Bytes** requested; 0 if the engine does not say.
         bytes: usize,
@@ -244,9 +244,6 @@ pub enum Error {
         call: &'static str,
     },
     /// The engine failed with a status that no check foresaw.
-    #[error(
-        "oneDNN's `{call}` failed with status {status} ({name}); please report this with the call that led to it"
-    )]
     Backend {
         /// The C function.
         call: &'static str,
@@ -256,6 +253,14 @@ pub enum Error {
         name: &'static str,
     },
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, &Rust)
+    }
+}
+
+impl std::error::Error for Error {}
 
 fn amount(bytes: usize) -> String {
     if bytes == 0 { "an unknown number of bytes".into() } else { format!("{bytes} bytes") }
@@ -296,6 +301,54 @@ impl Error {
             | Error::OutOfMemory { .. }
             | Error::Backend { .. } => None,
         }
+    }
+
+    fn tell(&self, to: &mut dyn Write, door: &dyn Door) -> fmt::Result {
+        match self {
+            Error::UnsupportedOp(u) => u.tell(to, door),
+            Error::ReorderDenied(r) => r.tell(to, door),
+            Error::OutOfMemory { bytes, call } => {
+                let (amount, call) = (amount(*bytes), door.op(call));
+                write!(
+                    to,
+                    "out of memory: {amount} for `{call}`; free some (drop tensors, plans or models), or let this process have more"
+                )
+            }
+            Error::Backend { call, status, name } => write!(
+                to,
+                "oneDNN's `{call}` failed with status {status} ({name}); please report this with the call that led to it"
+            ),
+            other => other.complaint().map_or(Ok(()), |c| c.tell(to, door)),
+        }
+    }
+
+    /// The text of the error with the names of a door.
+    ///
+    /// ```
+    /// use blocktensor::{Call, Door, Layout, MemoryFormat, StridedTensor, ops};
+    ///
+    /// struct Lisp;
+    ///
+    /// impl Door for Lisp {
+    ///     fn call(&self, call: &Call) -> String {
+    ///         match call {
+    ///             Call::ToStrided => "(to-strided x)".into(),
+    ///             other => other.to_string(),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// let x = StridedTensor::full(&[1, 32, 4, 4], 1f32, MemoryFormat::Contiguous)?.to_blocked(&Layout::native().0)?;
+    /// let error = ops::cumsum(&x, 1).unwrap_err();
+    /// assert!(error.to_string().contains("`to_strided(MemoryFormat::Contiguous)`"));
+    /// assert!(error.told(&Lisp).contains("`(to-strided x)`"));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn told(&self, door: &dyn Door) -> String {
+        let mut text = String::new();
+        // Strings take everything.
+        let _ = self.tell(&mut text, door);
+        text
     }
 
     /// A number for the kind of error, the same in every version. The C interface returns it.
@@ -356,11 +409,11 @@ impl Error {
     }
 
     /// What to do instead: the last part of the text. Empty where the text has none of its own.
-    pub fn remedy(&self) -> &str {
+    pub fn remedy(&self) -> Text {
         match self {
-            Error::UnsupportedOp(u) => &u.remedy,
+            Error::UnsupportedOp(u) => u.remedy.clone(),
             Error::ReorderDenied(r) => r.cause.remedy(),
-            other => other.complaint().map_or("", |c| &c.remedy),
+            other => other.complaint().map(|c| c.remedy.clone()).unwrap_or_default(),
         }
     }
 
@@ -399,7 +452,7 @@ mod tests {
         let e =
             Error::ShapeMismatch(Complaint::new("conv2d", "bias", "[3]", "it must have 4 values", "pass 4"));
         assert_eq!(e.to_string(), "op `conv2d`: argument `bias`: got [3], but it must have 4 values; pass 4");
-        assert_eq!((e.op(), e.remedy()), (Some("conv2d"), "pass 4"));
+        assert_eq!((e.op(), &*e.remedy()), (Some("conv2d"), "pass 4"));
         let e = Complaint::new("a\nb".to_string(), "c\0d".to_string(), "1", "2", "3").to_string();
         assert_eq!(e, "op `a\\nb`: argument `c\\0d`: got 1, but 2; 3");
         // What has no memory may be a list of a model as well as a tensor.

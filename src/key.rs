@@ -1,5 +1,6 @@
 //! Dispatch keys: which backend's kernels a tensor is for.
 
+use crate::error::Call;
 use std::sync::RwLock;
 
 /// The largest number of keys: two of this crate, the rest for other crates.
@@ -67,15 +68,20 @@ impl DispatchKey {
     }
 
     /// The call that reorders the strided argument `name`, of this rank, to the key.
-    pub(crate) fn way_in(self, name: &str, rank: usize) -> String {
-        if self != DispatchKey::BLOCKED {
-            return self.spec().from_strided.into();
+    pub(crate) fn way_in(self, name: &str, rank: usize) -> Call {
+        match name {
+            _ if self != DispatchKey::BLOCKED => Call::OfBackend(self.spec().from_strided),
+            "weights" => Call::ToBlockedWeights(rank, "Dense"),
+            _ => Call::ToBlocked(rank),
         }
-        match (name, rank) {
-            ("weights", 4) => "to_blocked(&Layout::native().1)".into(),
-            ("weights", rank) => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::Dense)?)"),
-            (_, 4) => "to_blocked(&Layout::native().0)".into(),
-            (_, rank) => format!("to_blocked(&Layout::native_activation({rank})?)"),
+    }
+
+    /// The call that reorders tensors of the key to `strided`, and the one that brings results back.
+    #[doc(hidden)]
+    pub fn way_out(self) -> (Call, Call) {
+        match self {
+            DispatchKey::BLOCKED => (Call::ToStrided, Call::ToAnyBlocked),
+            key => (Call::OfBackend(key.spec().to_strided), Call::OfBackend(key.spec().from_strided)),
         }
     }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 pub use crate::cause::Cause;
 
 use crate::buffer::Buffer;
-use crate::error::{Error, ReorderDenied, Result};
+use crate::error::{Call, Error, ReorderDenied, Result, Text};
 use crate::key::DispatchKey;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
@@ -231,8 +231,8 @@ pub(crate) fn reorder<R: Moved>(mut m: Move<'_>, work: impl FnOnce() -> Result<R
             location: site::current(m.location).to_string(),
             cause: m.cause,
             rule: match scope::denied() {
-                true => "a `deny_reorders` scope is open".into(),
-                false => "the `ReorderBudget` of an open scope is used up".into(),
+                true => Text::from("a ") + Call::DenyReorders + " scope is open",
+                false => Text::from("the ") + Call::ReorderBudget + " of an open scope is used up",
             },
         })));
     }

@@ -86,7 +86,6 @@ mod cause;
 pub mod dispatch;
 #[allow(unsafe_code)]
 pub mod dlpack;
-mod door;
 mod dtype;
 #[allow(unsafe_code)]
 pub mod elementwise;
@@ -128,9 +127,10 @@ pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
 pub use build_info::{BuildInfo, EngineInfo, build_info};
 pub use dispatch::register;
-pub use door::Door;
 pub use dtype::{DType, Element};
-pub use error::{Complaint, Error, ReorderDenied, Result, Unsupported, UnsupportedOp};
+pub use error::{
+    Call, Complaint, Door, Error, ReorderDenied, Result, Rust, Text, Unsupported, UnsupportedOp,
+};
 pub use file::whole as files;
 pub use file::{
     Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedKind, PackedWriter, StateDict,

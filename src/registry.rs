@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex, RwLock};
 
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::key::{DispatchKey, KeySpec};
 use crate::op::args::{Arg, Value};
 use crate::op::call::Op;
@@ -329,7 +329,7 @@ pub fn call(name: &str, values: &[(&str, Value)]) -> Result<Vec<Tensor>> {
             "op",
             format!("`{}`", name.escape_debug()),
             "no op has this name",
-            "`blocktensor::dispatch::ops()` lists them"
+            Text::from(Call::Ops) + " lists them"
         );
     };
     let schema: &'static Schema = op.schema;

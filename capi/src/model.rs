@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use blocktensor::{StridedTensor, TensorRef};
+use blocktensor::{Call, StridedTensor, TensorRef, Text};
 use blocktensor_graph::{Dim, Error as GraphError, Graph, Plan, PlanOptions, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
@@ -48,13 +48,13 @@ impl Model {
 
     /// The numbers that these inputs give to the model's named sizes.
     fn sizes_of(&self, inputs: &[&StridedTensor]) -> Result<Sizes, Failure> {
-        let invalid = |what: String, got: String, rule: String, remedy: &str| {
-            Failure::from(GraphError::Invalid { what, got, rule, remedy: remedy.to_string() })
+        let invalid = |what: String, got: String, rule: String, remedy: Text| {
+            Failure::from(GraphError::Invalid { what, got, rule: rule.into(), remedy })
         };
         if inputs.len() != self.inputs.len() {
             let names: Vec<&str> = self.graph.inputs().map(|(name, ..)| name).collect();
             let (got, rule) = (format!("{} tensors", inputs.len()), format!("the inputs are {names:?}"));
-            return Err(invalid("inputs".to_string(), got, rule, "pass one for each"));
+            return Err(invalid("inputs".to_string(), got, rule, "pass one for each".into()));
         }
         let mut sizes = Sizes::new();
         for ((name, of, dims), x) in self.graph.inputs().zip(inputs) {
@@ -75,9 +75,9 @@ impl Model {
                 let got = TensorRef::Strided(x).describe();
                 let known: String = sizes.iter().map(|(name, size)| format!(", {name} = {size}")).collect();
                 let rule = format!("the model takes {} {}{known}", of.dtype(), list(dims));
-                let convert = format!("convert it with `to_dtype(DType::{:?})`", of.dtype());
+                let convert = Text::from("convert it with ") + Call::ToDType(of.dtype().name());
                 let is_dtype = x.dtype() == of.dtype();
-                let remedy = if is_dtype { "pass a tensor of these sizes" } else { &convert };
+                let remedy = if is_dtype { "pass a tensor of these sizes".into() } else { convert };
                 return Err(invalid(format!("input `{name}`"), got, rule, remedy));
             }
         }

@@ -1,11 +1,11 @@
 //! Packed weights: packing them, and running them.
 
 use blocktensor::dispatch::Value;
-use blocktensor::ops::BatchNorm;
 use blocktensor::{
-    AnyConvPacker, Complaint, Error, Operand, Operator, PackedLinear, PackedOp, Result, Scratchpad, Source,
-    StridedTensor, Tensor, TensorRef,
+    Complaint, Error, Operand, Operator, PackedLinear, PackedOp, Result, Scratchpad, Source, StridedTensor,
+    Tensor, TensorRef,
 };
+use blocktensor_door::{Norm, Request};
 
 use crate::call::{bt_arg, values};
 use crate::handles::{self, Object, bt_handle, description, give, optional, tensor};
@@ -28,99 +28,59 @@ fn strided(op: &'static str, argument: &str, t: Tensor) -> Result<StridedTensor>
     })
 }
 
-/// The tensors and the number of a batch norm to fold.
-struct Norm {
-    mean: StridedTensor,
-    var: StridedTensor,
-    weight: Option<StridedTensor>,
-    bias: Option<StridedTensor>,
-    eps: f64,
+/// Takes the batch norm out of the parameters, if there is one.
+fn take_norm(op: &'static str, params: &mut Vec<(&str, Value)>) -> Result<Option<Norm>> {
+    if !params.iter().any(|(name, _)| name.starts_with("norm_")) {
+        return Ok(None);
+    }
+    let mut value =
+        |name: &str| params.iter().position(|(given, _)| *given == name).map(|at| params.swap_remove(at).1);
+    let invalid = |name: &str, got: String, rule: &str, remedy: &str| {
+        Error::InvalidArgument(Complaint::new(op, name.to_string(), got, rule, remedy))
+    };
+    let mut vector = |name: &'static str| match value(name) {
+        Some(Value::Tensor(t)) => strided(op, name, t).map(Some),
+        Some(other) => Err(invalid(name, other.to_string(), "it is a tensor", "pass a BT_ARG_TENSOR")),
+        None => Ok(None),
+    };
+    let given = (vector("norm_mean")?, vector("norm_var")?, vector("norm_weight")?, vector("norm_bias")?);
+    let eps = match value("norm_eps") {
+        Some(Value::Float(eps)) => eps,
+        Some(other) => {
+            let (rule, remedy) = ("it is a floating-point number", "pass a BT_ARG_FLOAT");
+            return Err(invalid("norm_eps", other.to_string(), rule, remedy));
+        }
+        None => Norm::EPS,
+    };
+    let (Some(mean), Some(var), weight, bias) = given else {
+        let rule = "a batch norm has a mean and a variance";
+        let remedy = "pass `norm_mean` and `norm_var`, or no argument whose name begins with `norm_`";
+        return Err(invalid("norm_mean", "a part of a batch norm".to_string(), rule, remedy));
+    };
+    Ok(Some(Norm { mean, var, weight, bias, eps }))
 }
 
-impl Norm {
-    /// Takes the batch norm out of the parameters, if there is one.
-    fn take(op: &'static str, params: &mut Vec<(&str, Value)>) -> Result<Option<Norm>> {
-        if !params.iter().any(|(name, _)| name.starts_with("norm_")) {
-            return Ok(None);
-        }
-        let mut value = |name: &str| {
-            params.iter().position(|(given, _)| *given == name).map(|at| params.swap_remove(at).1)
-        };
-        let invalid = |name: &str, got: String, rule: &str, remedy: &str| {
-            Error::InvalidArgument(Complaint::new(op, name.to_string(), got, rule, remedy))
-        };
-        let mut vector = |name: &'static str| match value(name) {
-            Some(Value::Tensor(t)) => strided(op, name, t).map(Some),
-            Some(other) => Err(invalid(name, other.to_string(), "it is a tensor", "pass a BT_ARG_TENSOR")),
-            None => Ok(None),
-        };
-        let given = (vector("norm_mean")?, vector("norm_var")?, vector("norm_weight")?, vector("norm_bias")?);
-        let eps = match value("norm_eps") {
-            Some(Value::Float(eps)) => eps,
-            Some(other) => {
-                let (rule, remedy) = ("it is a floating-point number", "pass a BT_ARG_FLOAT");
-                return Err(invalid("norm_eps", other.to_string(), rule, remedy));
-            }
-            None => 1e-5,
-        };
-        let (Some(mean), Some(var), weight, bias) = given else {
-            let rule = "a batch norm has a mean and a variance";
-            let remedy = "pass `norm_mean` and `norm_var`, or no argument whose name begins with `norm_`";
-            return Err(invalid("norm_mean", "a part of a batch norm".to_string(), rule, remedy));
-        };
-        Ok(Some(Norm { mean, var, weight, bias, eps }))
-    }
-
-    fn params(&self) -> BatchNorm<'_> {
-        let Norm { mean, var, weight, bias, eps } = self;
-        BatchNorm { mean, var, weight: weight.as_ref(), bias: bias.as_ref(), eps: *eps }
-    }
-}
-
-/// What a convolution is packed of, and for.
-struct Request<'a> {
-    weights: StridedTensor,
-    bias: Option<StridedTensor>,
-    norm: Option<Norm>,
-    params: Vec<(&'a str, Value)>,
-    source: Source,
-}
-
-impl Request<'_> {
-    /// # Safety
-    /// `params` holds `param_count` arguments, as `bt_call` asks.
-    unsafe fn read(
-        op: &'static str,
-        weights: bt_handle,
-        bias: bt_handle,
-        params: *const bt_arg,
-        param_count: usize,
-        like: bt_handle,
-    ) -> Result<Self> {
-        // SAFETY: the caller's promise.
-        let mut params = unsafe { values(op, params, param_count)? };
-        let weights = plain(op, "weights", weights)?;
-        let bias = optional(op, "bias", bias)?.map(|b| strided(op, "bias", b)).transpose()?;
-        let like = description(op, "like", like)?;
-        if !(3..=5).contains(&like.dims().len()) {
-            let got = format!("a tensor of rank {}", like.dims().len());
-            let rule = "convolutions have 1 to 3 spatial dimensions: rank 3 to 5";
-            let remedy = "pass a source of one of these ranks";
-            return Err(Error::RankMismatch(Complaint::new(op, "like", got, rule, remedy)));
-        }
-        let norm = Norm::take(op, &mut params)?;
-        Ok(Request { weights, bias, norm, params, source: Source::of_desc(&like)? })
-    }
-
-    /// The packer of a convolution of this kind, `conv` or `conv_transpose`, of the source's rank.
-    fn packer(&self, kind: &str) -> Result<AnyConvPacker> {
-        let op = format!("{kind}{}d", self.source.dims().len() - 2);
-        let packer = AnyConvPacker::new(&op, &self.weights, self.bias.as_ref(), &self.params)?;
-        match &self.norm {
-            Some(norm) => packer.fold_batch_norm(&norm.params()),
-            None => Ok(packer),
-        }
-    }
+/// What a convolution of this kind, `conv` or `conv_transpose`, is packed of and for, and its op.
+///
+/// # Safety
+/// `params` holds `param_count` arguments, as `bt_call` asks.
+unsafe fn request<'a>(
+    op: &'static str,
+    kind: &str,
+    weights: bt_handle,
+    bias: bt_handle,
+    params: *const bt_arg,
+    param_count: usize,
+    like: bt_handle,
+) -> Result<(Request<'a>, String)> {
+    // SAFETY: the caller's promise.
+    let mut params = unsafe { values(op, params, param_count)? };
+    let weights = plain(op, "weights", weights)?;
+    let bias = optional(op, "bias", bias)?.map(|b| strided(op, "bias", b)).transpose()?;
+    let like = description(op, "like", like)?;
+    let conv = Request::op(op, kind, like.dims().len())?;
+    let norm = take_norm(op, &mut params)?;
+    Ok((Request { weights, bias, norm, params, source: Source::of_desc(&like)? }, conv))
 }
 
 /// Packs the plain weights of a convolution, `[O, C/groups, k...]`, and its bias (0 for none). `like` is a tensor such as the
@@ -145,9 +105,10 @@ pub unsafe extern "C" fn bt_pack_conv(
     let op = "bt_pack_conv";
     guard(op, || {
         // SAFETY: the caller's promises.
-        let (out, request) =
-            unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
-        let packed = request.packer("conv")?.pack_for(&request.source)?;
+        let (out, (request, conv)) = unsafe {
+            (place(op, "out", out)?, request(op, "conv", weights, bias, params, param_count, like)?)
+        };
+        let packed = request.packer(&conv)?.pack_for(&request.source)?;
         out.write(give(Object::Packed(Box::new(packed.into()))));
         Ok(())
     })
@@ -170,9 +131,10 @@ pub unsafe extern "C" fn bt_pack_conv_transpose(
     let op = "bt_pack_conv_transpose";
     guard(op, || {
         // SAFETY: the caller's promises.
-        let (out, request) =
-            unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
-        let packed = request.packer("conv_transpose")?.pack_for(&request.source)?;
+        let (out, (request, conv)) = unsafe {
+            (place(op, "out", out)?, request(op, "conv_transpose", weights, bias, params, param_count, like)?)
+        };
+        let packed = request.packer(&conv)?.pack_for(&request.source)?;
         out.write(give(Object::Packed(Box::new(packed.into()))));
         Ok(())
     })
@@ -196,12 +158,13 @@ pub unsafe extern "C" fn bt_pack_stem(
     let op = "bt_pack_stem";
     guard(op, || {
         // SAFETY: the caller's promises.
-        let (out, request) =
-            unsafe { (place(op, "out", out)?, Request::read(op, weights, bias, params, param_count, like)?) };
+        let (out, (request, conv)) = unsafe {
+            (place(op, "out", out)?, request(op, "conv", weights, bias, params, param_count, like)?)
+        };
         let rank = request.source.dims().len();
         // SAFETY: as above.
         let to = unsafe { activation_layout(op, "like", layout, rank)? };
-        let packed = request.packer("conv")?.pack_stem(&request.source, &to)?;
+        let packed = request.packer(&conv)?.pack_stem(&request.source, &to)?;
         out.write(give(Object::Packed(Box::new(packed.into()))));
         Ok(())
     })

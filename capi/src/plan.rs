@@ -170,23 +170,10 @@ pub unsafe extern "C" fn bt_plan_load(path: *const c_char, replan: bool, out: *m
     guard_model(op, || {
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
-        let loaded = || -> Result<Plan, Failure> {
-            Ok(match replan {
-                true => Plan::load_or_replan(&PackedFile::read_or_repack(path)?, &Profiles::Kept)?,
-                false => Plan::load(&PackedFile::read(path)?)?,
-            })
+        let plan = match replan {
+            true => Plan::load_or_replan(&PackedFile::read_or_repack(path)?, &Profiles::Kept)?,
+            false => Plan::load(&PackedFile::read(path)?)?,
         };
-        let plan = loaded().map_err(|e| {
-            // Errors of the file's parts are about the file.
-            let words = [
-                ("argument `name`", "argument `path`"),
-                ("argument `file`", "argument `path`"),
-                ("`PackedFile::read_or_repack`", "`replan of bt_plan_load`"),
-                ("`PackedWriter::keep_plain`", "`keep_plain of bt_plan_save`"),
-            ];
-            let text = words.iter().fold(e.text, |text, (rust, c)| text.replace(rust, c));
-            Failure { text, ..e }
-        })?;
         out.write(give(Planned::object(plan)));
         Ok(())
     })

@@ -6,7 +6,11 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::ledger::{self, Site};
-use blocktensor::{Complaint, Door, Error, Result, check_process};
+use blocktensor::{Complaint, Error, Result, check_process};
+pub(crate) use blocktensor_door::Failure;
+use blocktensor_door::panicked;
+
+use crate::words::C;
 
 /// 0 is success; any other value is a `bt_code`.
 #[allow(non_camel_case_types)]
@@ -89,33 +93,15 @@ thread_local! {
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
-/// A status with its text.
-pub(crate) struct Failure {
-    pub(crate) code: bt_status,
-    pub(crate) text: String,
-}
-
-impl Failure {
-    /// This text under a kind of errors.
-    pub(crate) fn new(code: bt_code, text: String) -> Failure {
-        Failure { code: code as bt_status, text }
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(e: Error) -> Failure {
-        Failure { code: e.code(), text: e.to_string() }
-    }
-}
-
 /// The text as a C string, with each NUL written as `\0`.
 pub(crate) fn c_string(text: &str) -> CString {
     CString::new(text.replace('\0', "\\0")).unwrap_or_default()
 }
 
 /// Keeps the failure of a function as the thread's last error, in the words of C.
-fn keep(function: &str, Failure { code, text }: Failure) -> bt_status {
-    let last = Last { code, text: c_string(&Door::C.spell_from(function, &text)) };
+fn keep(function: &str, failure: &Failure) -> bt_status {
+    let code = failure.code();
+    let last = Last { code, text: c_string(&failure.told(&C(function))) };
     // A thread that runs its destructors keeps no text.
     let _ = LAST.try_with(|place| place.replace(Some(last)));
     code
@@ -134,13 +120,8 @@ pub(crate) fn guard_model(op: &'static str, body: impl FnOnce() -> Result<(), Fa
         ledger::at(Site::Foreign(op), body)
     })) {
         Ok(Ok(())) => 0,
-        Ok(Err(e)) => keep(op, e),
-        Err(panic) => {
-            let said = panic.downcast_ref::<&str>().map(ToString::to_string);
-            let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            let remedy = "please report this with the call that led to it";
-            keep(op, Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)).into())
-        }
+        Ok(Err(e)) => keep(op, &e),
+        Err(panic) => keep(op, &panicked(op, panic).into()),
     }
 }
 

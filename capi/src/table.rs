@@ -1,11 +1,10 @@
 //! Versions, and the function table for programs that load the library at run time.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CString, c_char, c_void};
 use std::sync::LazyLock;
 
 use blocktensor::{Complaint, Error};
 
-use crate::api::bt_api;
 use crate::call::*;
 use crate::desc::*;
 use crate::dict::*;
@@ -66,85 +65,116 @@ pub unsafe extern "C" fn bt_build_info(text: *mut c_char, room: usize, needed: *
     guard(op, || unsafe { write_out(op, &blocktensor::build_info().to_string(), text, room, needed) })
 }
 
-static API: bt_api = bt_api {
-    struct_size: size_of::<bt_api>(),
-    table_version: BT_ABI_VERSION,
-    abi_version: bt_abi_version,
-    version: bt_version,
-    last_error_code: bt_last_error_code,
-    last_error_message: bt_last_error_message,
-    free: bt_free,
-    live_handles: bt_live_handles,
-    tensor_from_data: bt_tensor_from_data,
-    tensor_wrap: bt_tensor_wrap,
-    tensor_info: bt_tensor_info,
-    tensor_read: bt_tensor_read,
-    tensor_data: bt_tensor_data,
-    to_blocked: bt_to_blocked,
-    to_strided: bt_to_strided,
-    call: bt_call,
-    pack_conv: bt_pack_conv,
-    pack_linear: bt_pack_linear,
-    packed_run: bt_packed_run,
-    dict_load: bt_dict_load,
-    dict_take: bt_dict_take,
-    run: bt_run,
-    deny_reorders: bt_deny_reorders,
-    record: bt_record,
-    describe: bt_describe,
-    tensor_from_dlpack: bt_tensor_from_dlpack,
-    tensor_from_dlpack_unversioned: bt_tensor_from_dlpack_unversioned,
-    tensor_to_dlpack: bt_tensor_to_dlpack,
-    tensor_into_dlpack_unversioned: bt_tensor_into_dlpack_unversioned,
-    blocked_to_dlpack: bt_blocked_to_dlpack,
-    schema: bt_schema,
-    clear_cache: bt_clear_cache,
-    build_info: bt_build_info,
-    dict_map: bt_dict_map,
-    model_load: bt_model_load,
-    model_from_data: bt_model_from_data,
-    model_inputs: bt_model_inputs,
-    model_outputs: bt_model_outputs,
-    model_run: bt_model_run,
-    plan_new: bt_plan_new,
-    plan_inputs: bt_plan_inputs,
-    plan_outputs: bt_plan_outputs,
-    plan_text: bt_plan_text,
-    plan_run: bt_plan_run,
-    cast: bt_cast,
-    reshape: bt_reshape,
-    reorder_into: bt_reorder_into,
-    desc_new: bt_desc_new,
-    tensor_zeros: bt_tensor_zeros,
-    call_into: bt_call_into,
-    pack_conv_transpose: bt_pack_conv_transpose,
-    pack_stem: bt_pack_stem,
-    packed_run_into: bt_packed_run_into,
-    packed_writer_new: bt_packed_writer_new,
-    packed_writer_add: bt_packed_writer_add,
-    packed_writer_save: bt_packed_writer_save,
-    packed_file_read: bt_packed_file_read,
-    packed_file_map: bt_packed_file_map,
-    packed_file_get: bt_packed_file_get,
-    dict_len: bt_dict_len,
-    dict_name: bt_dict_name,
-    dict_take_at: bt_dict_take_at,
-    op_new: bt_op_new,
-    op_infer: bt_op_infer,
-    op_preferred: bt_op_preferred,
-    op_scratchpad_bytes: bt_op_scratchpad_bytes,
-    op_run: bt_op_run,
-    op_run_into: bt_op_run_into,
-    scratchpad_new: bt_scratchpad_new,
-    run_with_threads: bt_run_with_threads,
-    thread_count: bt_thread_count,
-    scope: bt_scope,
-    keep: bt_keep,
-    allow_fallback: bt_allow_fallback,
-    layout_name: bt_layout_name,
-    plan_save: bt_plan_save,
-    plan_load: bt_plan_load,
-};
+/// Every function, for programs that load the library with `dlopen`: they look up only `bt_get_api`. New functions are added
+/// only at the end.
+#[allow(non_camel_case_types)]
+#[repr(C)]
+pub struct bt_api {
+    /// Size of this structure in **bytes**.
+    pub struct_size: usize,
+    /// The ABI version of this table.
+    pub table_version: u32,
+    /// The functions: tests/abi.rs writes a field for each into the header, with the type of the function.
+    functions: [*const c_void; COUNT],
+}
+
+// SAFETY: the pointers are those of functions, and nobody writes the table.
+unsafe impl Sync for bt_api {}
+
+/// The functions of the table, in the order of its fields.
+macro_rules! table {
+    ($($function:ident,)*) => {
+        const COUNT: usize = TABLE.len();
+
+        /// The names of the functions in the table.
+        #[doc(hidden)]
+        pub const TABLE: &[&str] = &[$(stringify!($function)),*];
+
+        static API: bt_api = bt_api {
+            struct_size: size_of::<bt_api>(),
+            table_version: BT_ABI_VERSION,
+            functions: [$($function as *const c_void),*],
+        };
+    };
+}
+
+table! {
+    bt_abi_version,
+    bt_version,
+    bt_last_error_code,
+    bt_last_error_message,
+    bt_free,
+    bt_live_handles,
+    bt_tensor_from_data,
+    bt_tensor_wrap,
+    bt_tensor_info,
+    bt_tensor_read,
+    bt_tensor_data,
+    bt_to_blocked,
+    bt_to_strided,
+    bt_call,
+    bt_pack_conv,
+    bt_pack_linear,
+    bt_packed_run,
+    bt_dict_load,
+    bt_dict_take,
+    bt_run,
+    bt_deny_reorders,
+    bt_record,
+    bt_describe,
+    bt_tensor_from_dlpack,
+    bt_tensor_from_dlpack_unversioned,
+    bt_tensor_to_dlpack,
+    bt_tensor_into_dlpack_unversioned,
+    bt_blocked_to_dlpack,
+    bt_schema,
+    bt_clear_cache,
+    bt_build_info,
+    bt_dict_map,
+    bt_model_load,
+    bt_model_from_data,
+    bt_model_inputs,
+    bt_model_outputs,
+    bt_model_run,
+    bt_plan_new,
+    bt_plan_inputs,
+    bt_plan_outputs,
+    bt_plan_text,
+    bt_plan_run,
+    bt_cast,
+    bt_reshape,
+    bt_reorder_into,
+    bt_desc_new,
+    bt_tensor_zeros,
+    bt_call_into,
+    bt_pack_conv_transpose,
+    bt_pack_stem,
+    bt_packed_run_into,
+    bt_packed_writer_new,
+    bt_packed_writer_add,
+    bt_packed_writer_save,
+    bt_packed_file_read,
+    bt_packed_file_map,
+    bt_packed_file_get,
+    bt_dict_len,
+    bt_dict_name,
+    bt_dict_take_at,
+    bt_op_new,
+    bt_op_infer,
+    bt_op_preferred,
+    bt_op_scratchpad_bytes,
+    bt_op_run,
+    bt_op_run_into,
+    bt_scratchpad_new,
+    bt_run_with_threads,
+    bt_thread_count,
+    bt_scope,
+    bt_keep,
+    bt_allow_fallback,
+    bt_layout_name,
+    bt_plan_save,
+    bt_plan_load,
+}
 
 /// The function table, for a caller compiled with a header of `version` whose `bt_api` has `struct_size` bytes. Null, and an
 /// error, if this library is older than the header, or no longer runs programs of that version. So every program can check that
@@ -153,7 +183,7 @@ static API: bt_api = bt_api {
 pub extern "C" fn bt_get_api(version: u32, struct_size: usize) -> *const bt_api {
     let op = "bt_get_api";
     let status = guard(op, || {
-        let (ours, least) = (size_of::<bt_api>(), std::mem::offset_of!(bt_api, abi_version));
+        let (ours, least) = (size_of::<bt_api>(), std::mem::offset_of!(bt_api, functions));
         let known = (BT_ABI_OLDEST..=BT_ABI_VERSION).contains(&version);
         if !known || struct_size > ours || struct_size < least {
             let got = format!("version {version}, {struct_size} bytes");

@@ -1,15 +1,17 @@
 //! The ABI: the header's functions are the library's symbols, and no declaration changes without a new version.
 //!
-//! `abi.txt` holds the declarations of a version. `UPDATE_ABI=1 cargo test -p blocktensor-capi --test abi` writes it, if the
-//! version is a new one.
+//! A function is stated once, where it is defined in src; src/table.rs also has its name. The header, the signatures in docs/c.md
+//! and the list of a version's declarations in `abi.txt` are made of that: `UPDATE_C=1 cargo test -p blocktensor-capi --test abi`
+//! writes them, `abi.txt` only if the version is a new one.
 
 mod support;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
+use std::sync::LazyLock;
 
-use blocktensor_c::{BT_ABI_OLDEST, BT_ABI_VERSION};
+use blocktensor_c::{BT_ABI_OLDEST, BT_ABI_VERSION, TABLE};
 use support::programs::{include, library, run};
 
 /// A version of the ABI.
@@ -75,7 +77,7 @@ fn objection(listed: &Abi, now: &Abi) -> Option<String> {
     if now.version != next {
         let what = format!("the declarations differ from those of ABI version {}", listed.version);
         let todo = format!("set BT_ABI_VERSION in src/table.rs to {next}");
-        return Some(format!("{what}: {todo}, and write the header (tests/header.rs)\n{changes}"));
+        return Some(format!("{what}: {todo}\n{changes}"));
     }
     let (oldest, why) = match broken.is_empty() {
         true => (listed.oldest, "older programs still run"),
@@ -84,7 +86,7 @@ fn objection(listed: &Abi, now: &Abi) -> Option<String> {
     if now.oldest != oldest {
         return Some(format!("{why}: set BT_ABI_OLDEST in src/table.rs to {oldest}\n{changes}"));
     }
-    Some(format!("run UPDATE_ABI=1 cargo test -p blocktensor-capi --test abi\n{changes}"))
+    Some(format!("{UPDATE}\n{changes}"))
 }
 
 fn parse(list: &str) -> Abi {
@@ -94,8 +96,82 @@ fn parse(list: &str) -> Abi {
     Abi { version, oldest, declarations: lines.map(String::from).collect() }
 }
 
+/// The modules of src with declarations, in the header's order.
+const SOURCES: [&str; 19] = [
+    "status",
+    "handles",
+    "tensor",
+    "reorder",
+    "desc",
+    "call",
+    "operator",
+    "packed",
+    "packed_file",
+    "dict",
+    "scopes",
+    "temporaries",
+    "fallback",
+    "text",
+    "dlpack",
+    "values",
+    "model",
+    "plan",
+    "table",
+];
+
+/// The header of the sources: what cbindgen makes of them, with a field for each function of the table, then the constructors of
+/// arguments.
 fn header() -> String {
-    std::fs::read_to_string(include().join("blocktensor.h")).unwrap()
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let mut config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
+        let width = config.line_length;
+        config.trailer = Some(std::fs::read_to_string(here.join("src/arguments.h")).unwrap());
+        let builder = cbindgen::Builder::new().with_config(config);
+        let files = SOURCES.map(|source| here.join(format!("src/{source}.rs")));
+        let mut text = Vec::new();
+        files.into_iter().fold(builder, |b, file| b.with_src(file)).generate().unwrap().write(&mut text);
+        with_fields(&String::from_utf8(text).unwrap(), width)
+    });
+    TEXT.clone()
+}
+
+/// The header with the fields of `bt_api` in the place of its array: each has the type of its function.
+fn with_fields(header: &str, width: usize) -> String {
+    let (before, rest) = header.split_once("  // The functions: ").expect("the array's comment");
+    let after = rest.split_once("];\n").expect("the array").1;
+    let fields: String = TABLE.iter().map(|name| field(header, name, width)).collect();
+    [before, &fields, after].concat()
+}
+
+/// The field of one function, as cbindgen writes such fields.
+fn field(header: &str, name: &str, width: usize) -> String {
+    let (before, rest) = header.split_once(&format!("{name}(")).unwrap_or_else(|| panic!("no {name}"));
+    let result = before.rsplit('\n').next().unwrap();
+    let parameters: Vec<&str> = rest.split_once(");").unwrap().0.split(',').map(str::trim).collect();
+    let begin = format!("  {result}(*{})(", &name["bt_".len()..]);
+    let one_line = format!("{begin}{});", parameters.join(", "));
+    let field = match one_line.len() <= width {
+        true => one_line,
+        false => format!("{begin}{});", parameters.join(&format!(",\n{}", " ".repeat(begin.len())))),
+    };
+    format!("  // `{name}`.\n{field}\n")
+}
+
+/// Whether generated files are to be written.
+fn is_update() -> bool {
+    std::env::var_os("UPDATE_C").is_some()
+}
+
+const UPDATE: &str = "run UPDATE_C=1 cargo test -p blocktensor-capi --test abi";
+
+#[test]
+fn the_committed_header_matches_the_sources() {
+    let path = include().join("blocktensor.h");
+    if is_update() {
+        return std::fs::write(&path, header()).unwrap();
+    }
+    assert!(std::fs::read_to_string(&path).unwrap() == header(), "{UPDATE}");
 }
 
 #[test]
@@ -105,7 +181,7 @@ fn no_declaration_changes_without_a_new_abi_version() {
     let listed = parse(&std::fs::read_to_string(&path).unwrap());
     let Some(objection) = objection(&listed, &now) else { return };
     // Any other objection stays, even if an update was asked for.
-    if std::env::var_os("UPDATE_ABI").is_some() && objection.starts_with("run UPDATE_ABI") {
+    if is_update() && objection.starts_with(UPDATE) {
         let Abi { version, oldest, declarations } = now;
         let text = format!("version {version}\noldest {oldest}\n{}\n", declarations.join("\n"));
         return std::fs::write(&path, text).unwrap();
@@ -126,10 +202,10 @@ fn the_signatures_in_the_docs_are_those_of_the_header() {
     let page = std::fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).unwrap();
     let (listed, after) = rest.split_once(END).unwrap();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
+    if is_update() {
         return std::fs::write(&path, [before, BEGIN, &want, END, after].concat()).unwrap();
     }
-    assert!(listed == want, "run UPDATE_DOCS=1 cargo test -p blocktensor-capi --test abi");
+    assert!(listed == want, "{UPDATE}");
 }
 
 #[test]
@@ -156,7 +232,7 @@ fn changes_of_the_abi_are_told_apart() {
             assert!(text.contains("set BT_ABI_VERSION in src/table.rs to 4"), "{new:?}: {text}");
         }
         assert!(with(4, 4, at, new).starts_with("older programs still run: set BT_ABI_OLDEST"), "{new:?}");
-        assert!(with(4, 2, at, new).starts_with("run UPDATE_ABI=1"), "{new:?}");
+        assert!(with(4, 2, at, new).starts_with(UPDATE), "{new:?}");
     }
     // Anything else does not.
     let reordered = "typedef struct bt_api { int (*g)(int); int (*f)(void); } bt_api";
@@ -167,11 +243,11 @@ fn changes_of_the_abi_are_told_apart() {
     {
         assert!(with(3, 2, at, new).contains("set BT_ABI_VERSION in src/table.rs to 4"), "{new:?}");
         assert!(with(4, 2, at, new).starts_with("older programs do not run: set BT_ABI_OLDEST"), "{new:?}");
-        assert!(with(4, 4, at, new).starts_with("run UPDATE_ABI=1"), "{new:?}");
+        assert!(with(4, 4, at, new).starts_with(UPDATE), "{new:?}");
     }
     // The version alone.
     let later = Abi { version: 4, ..listed.clone() };
-    assert!(objection(&listed, &later).unwrap().starts_with("run UPDATE_ABI=1"));
+    assert!(objection(&listed, &later).unwrap().starts_with(UPDATE));
 }
 
 /// The functions that the header declares.

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, CString};
 
 use blocktensor::dispatch::{self, Value};
-use blocktensor::{DType, Door, MemoryFormat, Operand, Tensor};
+use blocktensor::{DType, MemoryFormat, Operand, Tensor};
+use blocktensor_c::words::C;
 use blocktensor_c::*;
 
 #[path = "../../tests/catalogue/cases.rs"]
@@ -121,7 +122,7 @@ fn bad_calls_by_name_give_the_same_error_in_rust_and_c() {
         let status = unsafe {
             bt_call(name.as_ptr(), args.as_ptr(), args.len(), out.as_mut_ptr(), out.len(), &mut count)
         };
-        let text = Door::C.spell_from("bt_call", &e.to_string());
+        let text = e.told(&C("bt_call"));
         assert_eq!((status, last()), (e.code(), (e.code(), text)), "{what}");
         assert_eq!((out, count, bt_live_handles()), ([0; 4], 77, live), "{what}: nothing is given");
         // Operands are as they were.

@@ -1,7 +1,5 @@
 //! The small exported networks through the C interface: answers, what the functions tell, several threads.
 
-use std::ptr::null_mut;
-
 use blocktensor_c::*;
 
 mod support;
@@ -226,33 +224,4 @@ fn many_threads_run_one_plan() {
         }
     });
     assert_eq!(bt_free(model), 0);
-}
-
-#[test]
-fn the_function_table_has_models_and_plans() {
-    let api = bt_get_api(BT_ABI_VERSION, size_of::<bt_api>());
-    // SAFETY: not null, and static.
-    let api = unsafe { &*api };
-    let bytes = std::fs::read(stored("resnet.onnx")).unwrap();
-    let (mut model, mut made, mut count) = (0, 0, 0);
-    let size = bt_named_size { name: c"batch".as_ptr(), size: 2 };
-    // SAFETY: arrays of the lengths that are passed, strings, and places for results.
-    unsafe {
-        assert_eq!((api.model_from_data)(bytes.as_ptr().cast(), bytes.len(), &mut model), 0);
-        assert_eq!((api.model_load)(c"/no/such/file".as_ptr(), &mut made), 19);
-        assert_eq!((api.model_outputs)(model, null_mut(), 0, &mut count), 0);
-        assert_eq!((api.plan_new)(model, std::ptr::null(), &size, 1, std::ptr::null(), 0, &mut made), 0);
-    }
-    assert_eq!(count, 1);
-    assert_eq!(infos(api.model_inputs, model), infos(bt_model_inputs, model));
-    assert_eq!(infos(api.plan_inputs, made), infos(bt_plan_inputs, made));
-    assert_eq!(infos(api.plan_outputs, made), infos(bt_plan_outputs, made));
-    assert_eq!(described(api.plan_text, made), described(bt_plan_text, made));
-    let (dims, image) = array("resnet.image.npy");
-    let x = tensor(&dims, &image);
-    let (a, b) = (run(api.plan_run, made, &[x]).unwrap(), run(api.model_run, model, &[x]).unwrap());
-    assert_eq!(take(a[0], 20), take(b[0], 20));
-    for handle in [model, made, x] {
-        assert_eq!(bt_free(handle), 0);
-    }
 }

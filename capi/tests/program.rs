@@ -235,6 +235,8 @@ int main(int argc, char **argv) {
     bt_handle t, b;
     if (api->tensor_from_data(BT_F32, 4, dims, NULL, numbers, sizeof numbers, &t)) return 1;
     if (api->to_blocked(t, NULL, &b) || api->free(t) || api->free(b)) return 1;
+    if (api->abi_version() != BT_ABI_VERSION || api->model_load("/no/such/file", &t) != BT_FILE_ACCESS) return 1;
+    if (api->plan_load("/no/such/file", false, &t) != BT_FILE_ACCESS) return 1;
     printf("%s, handles %zu\n", api->version(), api->live_handles());
     return 0;
 }

@@ -10,8 +10,9 @@ use blocktensor::dispatch::{self, Value};
 use blocktensor::dlpack::{DLDataType, DLDevice, DLManagedTensorVersioned, DLPackVersion, DLTensor, VERSION};
 use blocktensor::ops::Conv2d;
 use blocktensor::{
-    DType, Door, Error, Foreign, Layout, MemoryFormat, PackedConv2d, Result, Source, StateDict, StridedTensor,
+    DType, Error, Foreign, Layout, MemoryFormat, PackedConv2d, Result, Source, StateDict, StridedTensor,
 };
+use blocktensor_c::words::C;
 use blocktensor_c::*;
 
 mod support;
@@ -28,7 +29,7 @@ fn last() -> (i32, String) {
 #[track_caller]
 fn same<T>(row: u32, function: &str, rust: Result<T>, c: bt_status, holds: &[&str]) {
     let e: Error = rust.map(|_| ()).expect_err("Rust refuses it");
-    let text = Door::C.spell_from(function, &e.to_string());
+    let text = e.told(&C(function));
     assert_eq!((c, last()), (e.code(), (e.code(), text)), "row {row}");
     for part in holds {
         assert!(e.to_string().contains(part), "row {row} lacks {part}: {e}");

@@ -10,7 +10,7 @@ use safetensors::tensor::{Metadata, SafeTensorError, TensorInfo};
 
 use super::{access, shown};
 use crate::buffer::has_room;
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::memory;
 
 /// The largest header that the format allows, in **bytes**.
@@ -149,11 +149,13 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: 
     // What `torch.save` writes.
     let zip = bytes.starts_with(b"PK\x03\x04");
     let (why, remedy) = match zip {
-        true => ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`"),
-        false if begins_as_onnx(bytes) => {
-            ("an ONNX model".into(), "read it as a model, with `blocktensor_onnx::from_path`")
+        true => {
+            ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`".into())
         }
-        false => (why, "write it again, or download it again"),
+        false if begins_as_onnx(bytes) => {
+            ("an ONNX model".into(), Text::from("read it as a model, with ") + Call::ReadModel)
+        }
+        false => (why, "write it again, or download it again".into()),
     };
     Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))
 }

@@ -27,7 +27,7 @@ use super::tensors::{file_dtype, row_major};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
 use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::either::SourceLayout;
@@ -185,10 +185,10 @@ impl<'a> PackedWriter<'a> {
 }
 
 /// The remedy for weights that do not fit here.
-fn repacking(keeps_plain: bool) -> &'static str {
+fn repacking(keeps_plain: bool) -> Text {
     match keeps_plain {
-        true => "pack the plain weights here, or open the file with `PackedFile::read_or_repack`",
-        false => "pack the plain weights here: the file keeps none (`PackedWriter::keep_plain`)",
+        true => Text::from("pack the plain weights here, or open the file with ") + Call::ReadOrRepack,
+        false => Text::from("pack the plain weights here: the file keeps none (") + Call::KeepPlain + ")",
     }
 }
 
@@ -269,8 +269,8 @@ impl PackedFile {
                 op,
                 "path",
                 got("a safetensors file without packed weights".into()),
-                "`PackedWriter::save` wrote it",
-                "read plain weights with `StateDict::read`, pack them, and save those"
+                Text::from(Call::SavePacked) + " wrote it",
+                Text::from("read plain weights with ") + Call::ReadStateDict + ", pack them, and save those"
             );
         }
         if said(VERSION.0) != VERSION.1 {
@@ -337,10 +337,10 @@ impl PackedFile {
     /// A remedy for weights that were packed for another number of threads: first what needs no plain weights, if this process
     /// has as many.
     #[doc(hidden)]
-    pub fn with_threads(threads: usize, otherwise: &str) -> String {
+    pub fn with_threads(threads: usize, otherwise: Text) -> Text {
         match threads <= crate::threads::max_threads() {
-            true => format!("load and run it with `run_with_threads({threads}, ..)`, or {otherwise}"),
-            false => otherwise.to_string(),
+            true => Text::from("load and run it with ") + Call::RunWithThreads(threads) + ", or " + otherwise,
+            false => otherwise,
         }
     }
 
@@ -418,7 +418,7 @@ impl Loaded<'_> {
         let misfit = (threads != here).then(|| {
             let (packed, here) = (format!("packed for {threads} threads"), format!("a run here has {here}"));
             let misfit = *self.misfit(packed, here);
-            let remedy = PackedFile::with_threads(threads, &misfit.remedy);
+            let remedy = PackedFile::with_threads(threads, misfit.remedy);
             Box::new(Complaint { remedy, ..misfit })
         });
         self.file.misfit.clone().or(misfit)
@@ -430,9 +430,9 @@ impl Loaded<'_> {
             return Err(Error::PackMismatch(misfit));
         }
         let Some(part) = self.part("plain") else {
-            let remedy = "pack from a state dict, or write the file with `PackedWriter::keep_plain`";
-            let rule = format!("{}, and the file keeps no plain weights", misfit.rule);
-            return Err(Error::PackMismatch(Box::new(Complaint { rule, remedy: remedy.into(), ..*misfit })));
+            let remedy = Text::from("pack from a state dict, or write the file with ") + Call::KeepPlain;
+            let rule = misfit.rule + ", and the file keeps no plain weights";
+            return Err(Error::PackMismatch(Box::new(Complaint { rule, remedy, ..*misfit })));
         };
         if part.shape != dims || part.dtype != Dtype::F32 {
             return Err(self.corrupt(format!("plain weights {:?}, not {dims:?}", part.shape)));

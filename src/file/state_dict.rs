@@ -7,7 +7,7 @@ use std::path::Path;
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::shown;
 use super::tensors::{file_dtype, row_major, tensor};
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::BatchNorm;
 use crate::tensor::strided::StridedTensor;
@@ -283,7 +283,7 @@ impl StateDict {
                 "name",
                 format!("`{}`", shown(name)),
                 format!("no tensor among the {} of the state dict has this name", self.tensors.len()),
-                "pass one of `StateDict::names`"
+                Text::from("pass one of ") + Call::StateDictNames
             ),
         }
     }

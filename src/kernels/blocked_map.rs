@@ -8,7 +8,7 @@
 use crate::buffer::Buffer;
 use crate::dtype::Element;
 use crate::elementwise::{self, ChannelTail, Function, Function2, MapDestination};
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::kernels::lanes::Lanes;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -98,7 +98,7 @@ pub(crate) fn common(
                 name,
                 TensorRef::Blocked(t).describe(),
                 format!("`{first_name}` is {}, and blocked operands broadcast between equal ranks", first()),
-                "unsqueeze the strided tensor to that rank before `to_blocked`"
+                Text::from("unsqueeze the strided tensor to that rank before ") + Call::ToAnyBlocked
             );
         }
         if t.layout() != operands[0].1.layout() {
@@ -108,7 +108,8 @@ pub(crate) fn common(
                 name,
                 TensorRef::Blocked(t).describe(),
                 format!("`{first_name}` is {}, and operands share one layout", first()),
-                format!("reorder `{name}` with `reorder_to(&\"{}\".parse()?)`", operands[0].1.layout())
+                Text::from(format!("reorder `{name}` with "))
+                    + Call::ReorderTo(operands[0].1.layout().to_string())
             );
         }
     }

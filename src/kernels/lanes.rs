@@ -10,7 +10,7 @@
 //! loop runs along the lanes; the threads of the team share the rows.
 
 use crate::elementwise;
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 pub(crate) use crate::kernels::lane_sizes::{Lanes, RowIndex};
 use crate::kernels::lent::{PixelTile, PixelTileGeometry};
 use crate::kernels::plane_part::{self, PartRange};
@@ -79,7 +79,7 @@ impl Lanes {
                 "x",
                 format!("{dims:?} {layout}"),
                 "the kernel takes activations blocked along channels alone, such as nChw16c",
-                format!("reorder with `reorder_to(&Layout::native_activation({})?)`", dims.len()),
+                Text::from("reorder with ") + Call::ReorderToNative(dims.len()),
             ))
         })
     }

@@ -12,7 +12,7 @@
 
 use super::dims::{Dims, MAX_RANK, ToDims};
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Result, Text, fail};
 
 /// The most inner blocks a layout may have: oneDNN's `DNNL_MAX_NDIMS`.
 pub const MAX_INNER_BLOCKS: usize = 12;
@@ -223,7 +223,7 @@ impl Layout {
     }
 
     /// Refuses a layout without inner blocks, which belongs to a strided tensor.
-    pub(crate) fn check_blocks(&self, op: &'static str, remedy: &'static str) -> Result<()> {
+    pub(crate) fn check_blocks(&self, op: &'static str, remedy: impl Into<Text>) -> Result<()> {
         if self.is_plain() {
             let rule = "a blocked tensor's layout must have inner blocks";
             fail!(LayoutMismatch, op, "layout", self.to_string(), rule, remedy);

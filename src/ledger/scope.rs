@@ -1,5 +1,6 @@
 //! The scopes that are open on each thread, and [`Scope`], a scope as a value.
 
+use crate::error::{Door, Rust};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -191,23 +192,15 @@ pub struct Scope {
 }
 
 /// Why a [`Scope`] could not be closed. What it recorded is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScopeError {
     /// Another thread had opened it.
-    #[error(
-        "`{scope}`: the scope was opened on another thread; a scope is of one thread: close it there, and open one for \
-         each thread"
-    )]
     OtherThread {
         /// The scope.
         scope: &'static str,
     },
     /// A scope inside it is still open.
-    #[error(
-        "`{scope}`: a `{inner}` scope inside it is still open, such as that of a suspended generator; close scopes in the \
-         opposite order: finish or close the generator first"
-    )]
     OutOfOrder {
         /// The scope.
         scope: &'static str,
@@ -215,20 +208,59 @@ pub enum ScopeError {
         inner: &'static str,
     },
     /// A guard that opens a scope, such as that of a `with` in Python, was entered while its scope is open.
-    #[error("`{scope}`: the scope is open already; make a new one for each block")]
     Open {
         /// The scope.
         scope: &'static str,
     },
     /// It is not open any more: it was closed, or the closure around it has ended.
-    #[error(
-        "`{scope}`: the scope is not open any more; close each scope once, inside of the scopes around it"
-    )]
     Closed {
         /// The scope.
         scope: &'static str,
     },
 }
+
+impl ScopeError {
+    /// The text of the error with the names of a door.
+    pub fn told(&self, door: &dyn Door) -> String {
+        let (scope, what) = match self {
+            ScopeError::OtherThread { scope } => {
+                (scope, "the scope was opened on another thread".to_string())
+            }
+            ScopeError::OutOfOrder { scope, inner } => {
+                let inner = door.op(inner);
+                let what = format!(
+                    "a `{inner}` scope inside it is still open, such as that of a suspended generator"
+                );
+                (scope, what)
+            }
+            ScopeError::Open { scope } => (scope, "the scope is open already".to_string()),
+            ScopeError::Closed { scope } => (scope, "the scope is not open any more".to_string()),
+        };
+        format!("`{}`: {what}; {}", door.op(scope), self.remedy())
+    }
+
+    /// What to do instead: the last part of the text.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            ScopeError::OtherThread { .. } => {
+                "a scope is of one thread: close it there, and open one for each thread"
+            }
+            ScopeError::OutOfOrder { .. } => {
+                "close scopes in the opposite order: finish or close the generator first"
+            }
+            ScopeError::Open { .. } => "make a new one for each block",
+            ScopeError::Closed { .. } => "close each scope once, inside of the scopes around it",
+        }
+    }
+}
+
+impl std::fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.told(&Rust))
+    }
+}
+
+impl std::error::Error for ScopeError {}
 
 impl Scope {
     /// Records, as [`record`](super::record) does.

@@ -5,7 +5,7 @@ pub use crate::op::arg::{Arg, Value};
 
 use std::panic::Location;
 
-use crate::error::{Complaint, Error, Result, Unsupported, fail};
+use crate::error::{Complaint, Error, Result, Text, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::dims::{Dims, MAX_RANK};
 use crate::op::call::Op;
@@ -181,7 +181,7 @@ impl<'a> Args<'a> {
     }
 
     /// The error of a kernel that cannot run this call.
-    pub(crate) fn unsupported(&self, reason: Unsupported, remedy: Option<String>) -> Error {
+    pub(crate) fn unsupported(&self, reason: Unsupported, remedy: Option<Text>) -> Error {
         self.op.unsupported(self.key, reason, self.values, remedy)
     }
 
@@ -435,7 +435,7 @@ fn same_key<'a>(
     let remedy = if b == DispatchKey::STRIDED {
         arg.way_to(a, t.dims(), one.dims().len())
     } else {
-        format!("reorder `{name}` with `{}`", b.spec().to_strided)
+        Text::from(format!("reorder `{name}` with ")) + b.way_out().0
     };
     fail!(
         KeyMismatch,
@@ -473,7 +473,7 @@ fn check_strided(schema: &'static Schema, name: &'static str, t: TensorRef<'_>) 
             name,
             format!("{} of key `{}`", t.describe(), t.key()),
             "parameters are plain strided tensors, whatever the key of the data",
-            format!("pass it strided: `{}`", t.key().spec().to_strided)
+            Text::from("pass it strided: ") + t.key().way_out().0
         );
     };
     Ok(())

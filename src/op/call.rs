@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp};
+use crate::error::{Complaint, Error, Result, Text, Unsupported, UnsupportedOp};
 use crate::key::DispatchKey;
 use crate::ledger;
 use crate::op::args::{Arg, ArgList, Args, data_operands};
@@ -326,7 +326,7 @@ impl Op {
         key: DispatchKey,
         reason: Unsupported,
         values: &[Arg<'_>],
-        remedy: Option<String>,
+        remedy: Option<Text>,
     ) -> Error {
         let operands =
             data_operands(self.schema, values).map(|(n, t)| format!("{n} {}", t.describe())).collect();
@@ -345,24 +345,21 @@ impl Op {
 }
 
 /// The call that reorders from `key` to a key that has a kernel.
-fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> String {
+fn remedy_for(key: DispatchKey, available: &[DispatchKey], rank: usize) -> Text {
     let strided = available.contains(&DispatchKey::STRIDED);
     match available.iter().find(|&&k| k != key) {
         Some(_) if key != DispatchKey::STRIDED && strided => {
-            format!(
-                "reorder with `{}` and call it there; a result that suits `{key}` comes back with `{}`",
-                key.spec().to_strided,
-                key.spec().from_strided
-            )
+            let (out, back) = key.way_out();
+            let there = Text::from("reorder with ") + out + " and call it there";
+            there + format!("; a result that suits `{key}` comes back with ") + back
         }
         Some(other) if key == DispatchKey::STRIDED => {
-            format!("reorder with `{}` and call it there", other.way_in("", rank))
+            Text::from("reorder with ") + other.way_in("", rank) + " and call it there"
         }
-        Some(other) => format!(
-            "reorder with `{}`, then `{}`, and call it there",
-            key.spec().to_strided,
-            other.way_in("", rank)
-        ),
+        Some(other) => {
+            let there = Text::from("reorder with ") + key.way_out().0;
+            there + ", then " + other.way_in("", rank) + ", and call it there"
+        }
         None => "register a kernel for it".into(),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
@@ -182,7 +182,7 @@ fn there_and_back(op: &'static Op, values: &[Arg<'_>], layout: Layout, moved: &M
                     "result",
                     format!("{:?}", t.dims()),
                     "a fallback reorders its result to blocked, which needs rank 3 to 5",
-                    "reorder the operands with `to_strided(MemoryFormat::Contiguous)` and call it there",
+                    Text::from("reorder the operands with ") + Call::ToStrided + " and call it there",
                 ))
             })?,
         };

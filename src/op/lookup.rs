@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::op::args::Args;
 use crate::op::kernel::Kernel;
 use crate::op::rules::{DTypes, OutputDType, any_of};
@@ -210,7 +210,7 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
     let [before @ .., (spec, t)] = tensors.as_slice() else { unreachable!("a tensor of the call") };
     let number = before.iter().filter(|(other, _)| other.name == spec.name).count();
     let of_list = if number == 0 { String::new() } else { format!(", number {number} of the list") };
-    let complaint = |rule: String, remedy: String| {
+    let complaint = |rule: String, remedy: Text| {
         Complaint::new(args.op(), spec.name, format!("{}{of_list}", t.describe()), rule, remedy)
     };
     let convert = || dtypes.first().map_or("pass another tensor".into(), |d| convert(*d));
@@ -235,6 +235,6 @@ fn wrong_dtype(args: &Args<'_>, at: usize, dtypes: &[DType], is_taken_alone: boo
 }
 
 /// The remedy for a dtype that no kernel takes: convert to one that a kernel takes.
-pub(crate) fn convert(to: DType) -> String {
-    format!("convert it with `to_dtype(DType::{to:?})`")
+pub(crate) fn convert(to: DType) -> Text {
+    Text::from("convert it with ") + Call::ToDType(to.name())
 }

@@ -7,7 +7,7 @@
 
 use crate::dtype::DType;
 use crate::elementwise;
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::op::args::check_opaque;
@@ -434,18 +434,18 @@ pub(crate) fn check_given(
 ) -> Result<()> {
     check_opaque(op, "dst", given.as_ref())?;
     let got = TensorDesc::of(given.as_ref());
-    let complaint = |remedy: &str| {
+    let complaint = |remedy: Text| {
         let rule = format!("the result is {desc}");
         Complaint::new(op, name.to_string(), given.as_ref().describe(), rule, remedy)
     };
     if got.key() != desc.key() {
-        return Err(Error::KeyMismatch(complaint("pass a tensor of the operands' key")));
+        return Err(Error::KeyMismatch(complaint("pass a tensor of the operands' key".into())));
     }
     if got.dims() != desc.dims() {
-        return Err(Error::ShapeMismatch(complaint("pass a tensor of that shape")));
+        return Err(Error::ShapeMismatch(complaint("pass a tensor of that shape".into())));
     }
     if got.dtype() != desc.dtype() {
-        return Err(Error::DTypeMismatch(complaint("pass a tensor of that dtype")));
+        return Err(Error::DTypeMismatch(complaint("pass a tensor of that dtype".into())));
     }
     let same_layout = match (got.strides(), desc.strides()) {
         (Some(given), Some(wanted)) => any_strides || same_strides(desc.dims(), given, wanted),
@@ -456,7 +456,7 @@ pub(crate) fn check_given(
     };
     if !same_layout {
         return Err(Error::LayoutMismatch(complaint(
-            "make one with `empty_like` of a result, or let the call make it",
+            Text::from("make one with ") + Call::EmptyLike + " of a result, or let the call make it",
         )));
     }
     check_own(op, given)

@@ -1,7 +1,7 @@
 //! The rules that a schema states for its operands, dtypes and ranks, and what it states of the results.
 
 use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::tensor::any::TensorRef;
 
 /// The dtypes that a schema allows for an argument. A kernel may be registered for others as well: see
@@ -42,6 +42,8 @@ pub enum Ranks {
         rule: &'static str,
         /// What to do instead.
         remedy: &'static str,
+        /// The call that does it, if one does.
+        by: Option<&'static Call>,
     },
     /// A batch of images with `min - 2` to `max - 2` spatial dimensions. Another rank is a `RankMismatch`.
     Images {
@@ -62,7 +64,17 @@ pub enum Ranks {
 impl Ranks {
     /// `min` to `max` dimensions.
     pub const fn between(min: usize, max: usize, rule: &'static str, remedy: &'static str) -> Ranks {
-        Ranks::Between { min, max, rule, remedy }
+        Ranks::Between { min, max, rule, remedy, by: None }
+    }
+
+    /// The same ranks, whose remedy ends with a call.
+    pub const fn by(self, call: &'static Call) -> Ranks {
+        match self {
+            Ranks::Between { min, max, rule, remedy, .. } => {
+                Ranks::Between { min, max, rule, remedy, by: Some(call) }
+            }
+            other => other,
+        }
     }
 
     /// This number of dimensions.
@@ -84,7 +96,11 @@ impl Ranks {
         got: impl FnOnce() -> String,
     ) -> Result<()> {
         match self {
-            Ranks::Between { min, max, rule, remedy } if rank < min || rank > max => {
+            Ranks::Between { min, max, rule, remedy, by } if rank < min || rank > max => {
+                let remedy = match by {
+                    Some(call) => Text::from(remedy) + " with " + call.clone(),
+                    None => remedy.into(),
+                };
                 Err(wrong_rank(op, name, rank, got(), rule, remedy))
             }
             _ => Ok(()),
@@ -97,10 +113,10 @@ pub(crate) fn no_images(op: &'static str, name: &'static str, t: TensorRef<'_>, 
     let rank = t.dims().len();
     let remedy = match (ranks, t) {
         (Ranks::Images { min, .. }, TensorRef::Strided(_)) if rank + 1 == min => {
-            "add a batch dimension with `unsqueeze(0)`"
+            Text::from("add a batch dimension with ") + Call::Unsqueeze(0)
         }
-        _ if (3..=5).contains(&rank) => "use the op for that number of spatial dimensions",
-        _ => "pass [N, C, ...] with its spatial dimensions",
+        _ if (3..=5).contains(&rank) => "use the op for that number of spatial dimensions".into(),
+        _ => "pass [N, C, ...] with its spatial dimensions".into(),
     };
     let rule = format!("it has {ranks}: N, C and the spatial dimensions");
     wrong_rank(op, name, rank, t.describe(), rule, remedy)
@@ -112,8 +128,8 @@ pub(crate) fn wrong_rank(
     name: &'static str,
     rank: usize,
     got: String,
-    rule: impl Into<String>,
-    remedy: &'static str,
+    rule: impl Into<Text>,
+    remedy: impl Into<Text>,
 ) -> Error {
     Error::RankMismatch(Complaint::new(op, name, format!("{got} of rank {rank}"), rule, remedy))
 }

@@ -1,5 +1,6 @@
 //! Schemas: what arguments an op takes, the rules for their dtypes and ranks, which of them choose the key, and what comes out.
 
+use crate::error::{Call, Text};
 use std::borrow::Cow;
 
 use crate::dtype::DType;
@@ -105,8 +106,8 @@ pub struct ArgSpec {
     pub ranks: Ranks,
     /// Which axes its integers name, if they do.
     pub axes: Option<AxesOf>,
-    /// Prefix for the `to_blocked` hint, for operands that must be transposed first.
-    pub(crate) before_blocking: Option<&'static str>,
+    /// Whether these are weights with their input channels first, which must be transposed before they are blocked.
+    pub(crate) is_input_first: bool,
 }
 
 /// The tensor whose axes an argument names.
@@ -124,7 +125,7 @@ impl ArgSpec {
             ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList => ONE_DIMENSION,
             _ => Ranks::Any,
         };
-        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, before_blocking: None }
+        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, is_input_first: false }
     }
 
     /// The same argument, for tensors of one of these dtypes. Another dtype is an `UnsupportedDType`.
@@ -160,10 +161,11 @@ impl ArgSpec {
 
     /// The remedy for a strided tensor of these sizes that was passed for this argument together with data of `key`, which have
     /// this rank.
-    pub(crate) fn way_to(&self, key: DispatchKey, dims: &[usize], rank: usize) -> String {
+    pub(crate) fn way_to(&self, key: DispatchKey, dims: &[usize], rank: usize) -> Text {
         let name = self.name;
+        let with = |call: Call| Text::from(format!("reorder `{name}` with ")) + call;
         if key != DispatchKey::BLOCKED {
-            return format!("reorder `{name}` with `{}`", key.way_in(name, dims.len()));
+            return with(key.way_in(name, dims.len()));
         }
         let has_layout = match name {
             "weights" => Layout::native_weights(dims.len(), WeightsKind::Dense).is_ok(),
@@ -171,21 +173,25 @@ impl ArgSpec {
         };
         if !has_layout {
             let rule = format!("no blocked layout has rank {}", dims.len());
-            return format!("pass `{name}` with the rank that the op takes, blocked as the other is: {rule}");
+            let remedy =
+                format!("pass `{name}` with the rank that the op takes, blocked as the other is: {rule}");
+            return remedy.into();
         }
-        if let Some(first) = self.before_blocking {
-            return format!("{first} `{}`", key.way_in(name, dims.len()));
+        if self.is_input_first {
+            // Blocking these unchanged swaps I and O, and no shape check can detect it when I == O.
+            let once = Text::from("pack it once with ") + Call::PackedConvTranspose;
+            let first = ", which takes it as it is; blocked weights have their output channels first: those of one group \
+                         come there with ";
+            return once + first + Call::Transpose(0, 1) + " and " + key.way_in(name, dims.len());
         }
         if dims.len() < rank {
             // It broadcasts as if it had leading dimensions of 1.
             let mut all = vec![1; rank - dims.len()];
             all.extend(dims);
-            let call = key.way_in(name, rank);
-            return format!(
-                "give `{name}` the rank of the other with `reshape(&{all:?})`, then reorder it with `{call}`"
-            );
+            let first = Text::from(format!("give `{name}` the rank of the other with ")) + Call::Reshape(all);
+            return first + ", then reorder it with " + key.way_in(name, rank);
         }
-        format!("reorder `{name}` with `{}`", key.way_in(name, dims.len()))
+        with(key.way_in(name, dims.len()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Operator;
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::op::param_value::ParamValue;
 use crate::op::schema::{ArgKind, AxesOf};
@@ -57,7 +57,7 @@ impl BoundOp {
                 "op",
                 format!("`{}`", op.escape_debug()),
                 "no op has this name",
-                "`blocktensor::dispatch::ops()` lists them"
+                Text::from(Call::Ops) + " lists them"
             )
         };
         BoundOp::of(found, inputs, params)

@@ -1,7 +1,7 @@
 //! Linear layer and matrix product: strided only, as blocks of channels have no meaning in two dimensions.
 
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
@@ -22,7 +22,7 @@ const WEIGHTS_RANKS: Ranks = Ranks::between(
 /// Of packed layers, which come without a schema.
 const PACKED_RANKS: Ranks = Ranks::exactly(2, "they are [outputs, inputs]", "reshape them to two dimensions");
 const MATRIX_RANKS: Ranks =
-    Ranks::at_least(1, "it is a vector, or one or more matrices", "add an axis with `unsqueeze(0)`");
+    Ranks::at_least(1, "it is a vector, or one or more matrices", "add an axis").by(&Call::Unsqueeze(0));
 
 static LINEAR: Op = Op::new(
     &Schema::new(

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::kernels::timed_as;
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
@@ -124,7 +124,7 @@ impl PackedLinear {
         let got = || TensorRef::Strided(x).describe();
         check_f32("linear", "x", TensorRef::Strided(x), "the kernel takes f32")?;
         if !x.is_contiguous(MemoryFormat::Contiguous) {
-            let remedy = "call `contiguous(MemoryFormat::Contiguous)` first";
+            let remedy = Text::from("call ") + Call::Contiguous + " first";
             fail!(LayoutMismatch, "linear", "x", got(), "packed weights meet contiguous rows", remedy);
         }
         let threads = threads::current_threads();

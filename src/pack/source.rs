@@ -3,7 +3,7 @@
 pub(crate) use crate::layout::either::SourceLayout;
 
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
@@ -44,7 +44,10 @@ impl Source {
                         "x",
                         x.describe(),
                         "weights are packed for a dense source",
-                        "call `contiguous(MemoryFormat::Contiguous)`, or with the memory format that you mean, or name the source with `Source::strided`"
+                        Text::from("call ")
+                            + Call::Contiguous
+                            + ", or with the memory format that you mean, or name the source with "
+                            + Call::StridedSource
                     );
                 };
                 SourceLayout::Strided(format)
@@ -94,7 +97,7 @@ impl Source {
     pub fn blocked(dims: &[usize], layout: &Layout) -> Result<Source> {
         layout.check_blocks(
             "Source::blocked",
-            "name a plain one with `Source::strided` and its memory format",
+            Text::from("name a plain one with ") + Call::StridedSource + " and its memory format",
         )?;
         layout.size_bytes(dims, DType::F32)?;
         let d = Dims::new("Source::blocked", "dims", dims)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::blocked::BlockedTensor;
 use super::strided::StridedTensor;
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::key::DispatchKey;
 
 /// A tensor of another crate's backend. This crate knows only what errors and schemas need.
@@ -115,7 +115,14 @@ pub(crate) fn check_f32(
     rule: &'static str,
 ) -> Result<()> {
     if t.dtype() != DType::F32 {
-        fail!(UnsupportedDType, op, name, t.describe(), rule, "convert it with `to_dtype(DType::F32)`");
+        fail!(
+            UnsupportedDType,
+            op,
+            name,
+            t.describe(),
+            rule,
+            Text::from("convert it with ") + Call::ToDType("f32")
+        );
     }
     Ok(())
 }

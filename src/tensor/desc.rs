@@ -9,7 +9,7 @@ use super::formats::Described;
 use super::strided::{StridedTensor, byte_count, element_count};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -153,7 +153,7 @@ impl TensorDesc {
                 "key",
                 key.name(),
                 "this crate's own tensors are not opaque to it",
-                "use `TensorDesc::strided` or `TensorDesc::blocked`"
+                Text::from("use ") + Call::StridedDesc + " or " + Call::BlockedDesc
             );
         }
         let order = Order::Opaque { key, layout: layout.into() };

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use super::strided::StridedTensor;
 use super::views::unused_stride;
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::int::{self, Int, Scalars};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::{MemoryFormat, check_extent};
@@ -30,7 +30,11 @@ impl StridedTensor {
                     "sizes {} with strides {} cannot be merged or split like that",
                     self.dims, self.strides
                 ),
-                "make `x` dense with `contiguous(MemoryFormat::Contiguous)`; or call `reshape`, which copies where it must"
+                Text::from("make `x` dense with ")
+                    + Call::Contiguous
+                    + "; or call "
+                    + Call::ReshapeAny
+                    + ", which copies where it must"
             ),
         }
     }

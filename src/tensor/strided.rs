@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::buffer::Buffer;
 use crate::dtype::{DType, Element};
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::{for_each_offset, span};
@@ -135,7 +135,7 @@ impl StridedTensor {
                 "self",
                 self.dtype.name(),
                 format!("{} was requested", E::DTYPE),
-                "use the tensor's own element type, or convert it with `to_dtype`"
+                Text::from("use the tensor's own element type, or convert it with ") + Call::ToAnyDType
             );
         }
         Ok(())
@@ -154,7 +154,7 @@ impl StridedTensor {
                 "self",
                 format!("sizes {} with strides {}", self.dims, self.strides),
                 "only a contiguous tensor's elements form one slice",
-                "call `contiguous(MemoryFormat::Contiguous)` first, or `to_vec`"
+                Text::from("call ") + Call::Contiguous + " first, or " + Call::ToVec
             );
         }
         Ok(self.data())

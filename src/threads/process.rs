@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 
 static FORKED: AtomicBool = AtomicBool::new(false);
 
@@ -72,6 +72,8 @@ fn refusal(op: &'static str) -> Error {
         "process",
         "a call in a child made by `fork`",
         "its parent had used this library, whose threads and locks do not work in the child",
-        "start the child with exec (`std::process::Command`, `posix_spawn`, Python's `spawn`), or fork before the first call",
+        Text::from("start the child with exec (")
+            + Call::NewProcess
+            + ", `posix_spawn`, Python's `spawn`), or fork before the first call",
     ))
 }

@@ -1,6 +1,6 @@
 //! The stack that the calling thread has left.
 
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 
 /// The stack, in **bytes**, that a thread needs to call ops if its own functions use up to 64 KiB: 256 KiB, or 1 MiB in
 /// builds with debug assertions, which are usually not optimised. A call with less stack is a `StackTooSmall`. Threads of
@@ -114,7 +114,9 @@ fn refusal(op: &'static str, bytes: usize) -> Error {
         "stack",
         format!("{} KiB left on this thread", bytes >> 10),
         format!("a call needs {} KiB", needed() >> 10),
-        "start the thread with a larger stack (`std::thread::Builder::stack_size`, `pthread_attr_setstacksize`)",
+        Text::from("start the thread with a larger stack (")
+            + Call::StackSize
+            + ", `pthread_attr_setstacksize`)",
     ))
 }
 

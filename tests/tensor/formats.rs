@@ -182,7 +182,7 @@ fn views_and_formats_refuse_bad_input_by_name() {
             let text = e.to_string();
             $(assert!(text.contains($word), "{text} lacks {}", $word);)*
             let complaint = e.complaint().unwrap();
-            assert!(!complaint.remedy.is_empty() && text.ends_with(&complaint.remedy), "{text}");
+            assert!(!complaint.remedy.is_empty() && text.ends_with(&*complaint.remedy), "{text}");
         )*};
     }
     let x = zeros(&[2, 3, 4, 5], Contiguous);

@@ -6,6 +6,8 @@ use std::path::Path;
 use blocktensor_graph::Error as GraphError;
 use blocktensor_onnx::Error as OnnxError;
 
+use crate::words::CommandLine;
+
 /// The result of a step of the program.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
@@ -46,7 +48,7 @@ impl Failure {
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Failure {
         let GraphError::Missing { nodes, computable } = &error else {
-            return Failure::Model(one_line(&error));
+            return Failure::Model(one_line(&error.told(&CommandLine)));
         };
         let mut text = format!("{} of the model's nodes cannot run: ", nodes.len());
         let shown: Vec<String> = nodes
@@ -68,7 +70,7 @@ impl From<GraphError> for Failure {
 
 impl From<blocktensor::Error> for Failure {
     fn from(error: blocktensor::Error) -> Failure {
-        Failure::Model(one_line(&error))
+        Failure::Model(one_line(&error.told(&CommandLine)))
     }
 }
 
@@ -77,7 +79,7 @@ impl From<OnnxError> for Failure {
         match error {
             OnnxError::Graph(error) => error.into(),
             OnnxError::Io { .. } => Failure::Usage(format!("{}; check the path", one_line(&error))),
-            error => Failure::Model(one_line(&error)),
+            error => Failure::Model(one_line(&error.told(&CommandLine))),
         }
     }
 }

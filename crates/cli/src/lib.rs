@@ -21,6 +21,7 @@ mod report;
 mod run;
 mod top;
 mod trace;
+mod words;
 
 use std::ffi::OsString;
 use std::io::Write as _;

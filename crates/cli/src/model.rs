@@ -1,6 +1,6 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
-use blocktensor::{PackedFile, memory};
+use blocktensor::{Call, PackedFile, memory};
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::args::{Model, Planning};
@@ -161,19 +161,20 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
     match error {
         blocktensor::Error::PackMismatch(mut complaint) => {
             // The library's remedy knows whether the file has plain weights, and this machine as many threads.
-            let threads = match complaint.remedy.contains("`run_with_threads(") {
+            let names = |is: &dyn Fn(&Call) -> bool| complaint.remedy.calls().any(is);
+            let threads = match names(&|call| matches!(call, Call::RunWithThreads(_))) {
                 true => "pass the number of threads that it was packed for (--threads), ",
                 false => "",
             };
-            let again = match complaint.remedy.contains("`PackedFile::read_or_repack`") {
+            let again = match names(&|call| *call == Call::ReadOrRepack) {
                 _ if replan => "pack the model again here, or with --keep-plain where it was packed",
                 true => "pass --replan, or pack the model again here",
-                false if complaint.remedy.contains("keep_plain") => {
+                false if names(&|call| matches!(call, Call::KeepPlain | Call::KeepPlainOfPlan)) => {
                     "pack the model again here: the file has no plain weights (--keep-plain) for --replan"
                 }
                 false => "pack the model again here",
             };
-            complaint.remedy = format!("{threads}{again}");
+            complaint.remedy = format!("{threads}{again}").into();
             blocktensor::Error::PackMismatch(complaint).into()
         }
         blocktensor::Error::CorruptFile(mut complaint) => {

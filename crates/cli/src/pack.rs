@@ -11,6 +11,7 @@ use crate::args::Pack as Args;
 use crate::bench::milliseconds;
 use crate::failure::{Failure, Result, one_line};
 use crate::files::Target;
+use crate::words::CommandLine;
 use crate::{Outcome, files, model, report};
 
 /// The JSON object of `pack`.
@@ -47,7 +48,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let start = Instant::now();
     plan.save(&args.output, args.keep_plain).map_err(|error| match error {
         blocktensor_graph::Error::Engine(error @ blocktensor::Error::FileAccess(_)) => {
-            Failure::usage("--output", one_line(&error))
+            Failure::usage("--output", one_line(&error.told(&CommandLine)))
         }
         error => error.into(),
     })?;

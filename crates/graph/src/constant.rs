@@ -201,8 +201,8 @@ impl Constant {
                     i32::try_from(v).map_err(|_| crate::Error::Invalid {
                         what: "a constant of integers".to_string(),
                         got: v.to_string(),
-                        rule: "kernels take 32-bit integers".to_string(),
-                        remedy: "keep it below 2^31".to_string(),
+                        rule: "kernels take 32-bit integers".into(),
+                        remedy: "keep it below 2^31".into(),
                     })
                 });
                 StridedTensor::from_slice(&memory::try_collect_results(CONSTANT, narrow)?, dims)?

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
+use blocktensor::{Door, Rust, Text};
+
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An error of a graph, a network or a plan. The texts name the node, what came, the rule and a remedy.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// An operator refused the operands of a node.
-    #[error("node `{node}` ({op}): {source}")]
     Operator {
         /// The node's name.
         node: String,
@@ -20,25 +21,21 @@ pub enum Error {
         source: blocktensor::Error,
     },
     /// A call outside any node failed: memory, threads, reorders.
-    #[error(transparent)]
-    Engine(#[from] blocktensor::Error),
+    Engine(blocktensor::Error),
     /// Something in a graph or in the arguments of a call breaks a rule.
-    #[error("{what}: got {got}; {rule}; {remedy}")]
     Invalid {
         /// The node, value or argument.
         what: String,
         /// What came.
         got: String,
         /// The rule that it breaks.
-        rule: String,
+        rule: Text,
         /// What to do.
-        remedy: String,
+        remedy: Text,
     },
     /// The caller ended the planning ([`PlanOptions::stop_if`](crate::PlanOptions::stop_if)).
-    #[error("the planning was stopped; plan again")]
     Stopped,
     /// Nodes that the wanted outputs need cannot run. All of them are listed.
-    #[error("{}", missing_text(nodes, computable))]
     Missing {
         /// Each node that cannot run, in the graph's order.
         nodes: Vec<Missing>,
@@ -47,7 +44,41 @@ pub enum Error {
     },
 }
 
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told(&Rust))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Operator { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<blocktensor::Error> for Error {
+    fn from(e: blocktensor::Error) -> Error {
+        Error::Engine(e)
+    }
+}
+
 impl Error {
+    /// The text of the error with the names of a door.
+    pub fn told(&self, door: &dyn Door) -> String {
+        match self {
+            Error::Operator { node, op, source } => format!("node `{node}` ({op}): {}", source.told(door)),
+            Error::Engine(e) => e.told(door),
+            Error::Invalid { what, got, rule, remedy } => {
+                format!("{what}: got {got}; {}; {}", rule.told(door), remedy.told(door))
+            }
+            Error::Stopped => "the planning was stopped; plan again".to_string(),
+            Error::Missing { nodes, computable } => missing_text(nodes, computable),
+        }
+    }
+
     /// The same error with the output of the graph that it is about.
     pub(crate) fn in_output(self, name: &str) -> Error {
         self.at(&format!("output `{name}`"))

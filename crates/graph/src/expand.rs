@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc, memory};
+use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor, TensorDesc, Text, memory};
 
 use crate::Param;
 use crate::constant::{CONSTANT, Constant, ElementType, Integer};
@@ -133,12 +133,18 @@ impl Expansion<'_> {
     }
 
     /// An error: the node breaks a rule of its op.
-    pub fn invalid(&self, argument: &str, got: impl fmt::Display, rule: &str, remedy: &str) -> Error {
+    pub fn invalid(
+        &self,
+        argument: &str,
+        got: impl fmt::Display,
+        rule: impl Into<Text>,
+        remedy: impl Into<Text>,
+    ) -> Error {
         Error::Invalid {
             what: format!("node `{}` ({}), {argument}", self.node, self.op),
             got: got.to_string(),
-            rule: rule.to_string(),
-            remedy: remedy.to_string(),
+            rule: rule.into(),
+            remedy: remedy.into(),
         }
     }
 
@@ -295,7 +301,7 @@ impl Expansion<'_> {
                 Err(self.invalid(
                     "body",
                     "more nodes",
-                    &rule,
+                    rule,
                     "use fewer rounds, or run the loop in the program",
                 ))
             }

@@ -241,16 +241,16 @@ impl Graph {
                 return Err(Error::Invalid {
                     what: "outputs".to_string(),
                     got: format!("`{name}`"),
-                    rule: "no value of the graph has this name".to_string(),
-                    remedy: self.names_like(name),
+                    rule: "no value of the graph has this name".into(),
+                    remedy: self.names_like(name).into(),
                 });
             };
             if cut.outputs.iter().any(|(other, _)| other == name) {
                 return Err(Error::Invalid {
                     what: "outputs".to_string(),
                     got: format!("`{name}` twice"),
-                    rule: "each is listed once".to_string(),
-                    remedy: "leave one out".to_string(),
+                    rule: "each is listed once".into(),
+                    remedy: "leave one out".into(),
                 });
             }
             cut.output(name, id)?;
@@ -296,8 +296,8 @@ impl Graph {
         Err(Error::Invalid {
             what: "a value".to_string(),
             got: format!("number {}", id.0),
-            rule: format!("the graph has {} values", self.values.len()),
-            remedy: "pass values of the same graph".to_string(),
+            rule: format!("the graph has {} values", self.values.len()).into(),
+            remedy: "pass values of the same graph".into(),
         })
     }
 }
@@ -306,8 +306,8 @@ fn taken(what: &str, name: &str) -> Error {
     Error::Invalid {
         what: format!("{what} `{name}`"),
         got: "the name twice".to_string(),
-        rule: "names are unique".to_string(),
-        remedy: "choose another name".to_string(),
+        rule: "names are unique".into(),
+        remedy: "choose another name".into(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Sizes that are numbers or names.
 
+use blocktensor::{Call, Text};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -64,8 +65,8 @@ impl Sizes {
                 Dim::Named(name) => self.0.get(name).copied().ok_or_else(|| Error::Invalid {
                     what: format!("input `{input}`"),
                     got: format!("the size `{name}` without a number"),
-                    rule: "a plan is made for sizes that are numbers".to_string(),
-                    remedy: format!("give it one: `PlanOptions::size(\"{name}\", 1)`"),
+                    rule: "a plan is made for sizes that are numbers".into(),
+                    remedy: Text::from("give it one: ") + Call::PlanSize(name.to_string()),
                 }),
             })
             .collect()

@@ -1,7 +1,10 @@
 //! What can go wrong when a model is read.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+use blocktensor::{Door, Rust, Text};
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -12,11 +15,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// let error = blocktensor_onnx::from_bytes(b"no model").unwrap_err();
 /// assert!(matches!(error, blocktensor_onnx::Error::Malformed { .. }));
 /// ```
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Error {
     /// A file could not be read.
-    #[error("{}: {source}; {}", path.display(), remedy(source))]
     Io {
         /// The file.
         path: PathBuf,
@@ -24,39 +26,34 @@ pub enum Error {
         source: Arc<std::io::Error>,
     },
     /// The bytes are not an ONNX model.
-    #[error("not an ONNX model: {reason}; export the model again, or check that the file is complete")]
     Malformed {
         /// What is wrong with the bytes.
         reason: String,
     },
     /// Something in the model breaks a rule of ONNX.
-    #[error("{what}: got {got}; {rule}; {remedy}")]
     Invalid {
         /// The node, tensor or value.
         what: String,
         /// What was found.
         got: String,
         /// The rule that it breaks.
-        rule: String,
+        rule: Text,
         /// What to do.
-        remedy: String,
+        remedy: Text,
     },
     /// The model uses something that this crate does not read.
-    #[error("{what}: {feature} is not supported; {remedy}")]
     Unsupported {
         /// The node, tensor or value.
         what: String,
         /// What is not supported.
         feature: String,
         /// What to do.
-        remedy: String,
+        remedy: Text,
     },
     /// The graph refused a node or a value.
-    #[error(transparent)]
-    Graph(#[from] blocktensor_graph::Error),
+    Graph(blocktensor_graph::Error),
     /// A tensor could not be made.
-    #[error(transparent)]
-    Engine(#[from] blocktensor::Error),
+    Engine(blocktensor::Error),
 }
 
 fn remedy(why: &std::io::Error) -> &'static str {
@@ -68,12 +65,61 @@ fn remedy(why: &std::io::Error) -> &'static str {
     }
 }
 
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.told(&Rust))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Graph(e) => e.source(),
+            Error::Engine(e) => e.source(),
+            _ => None,
+        }
+    }
+}
+
+impl From<blocktensor_graph::Error> for Error {
+    fn from(e: blocktensor_graph::Error) -> Error {
+        Error::Graph(e)
+    }
+}
+
+impl From<blocktensor::Error> for Error {
+    fn from(e: blocktensor::Error) -> Error {
+        Error::Engine(e)
+    }
+}
+
 impl Error {
+    /// The text of the error with the names of a door.
+    pub fn told(&self, door: &dyn Door) -> String {
+        match self {
+            Error::Invalid { what, got, rule, remedy } => {
+                format!("{what}: got {got}; {}; {}", rule.told(door), remedy.told(door))
+            }
+            Error::Unsupported { what, feature, remedy } => {
+                format!("{what}: {feature} is not supported; {}", remedy.told(door))
+            }
+            Error::Graph(e) => e.told(door),
+            Error::Engine(e) => e.told(door),
+            Error::Io { path, source } => format!("{}: {source}; {}", path.display(), remedy(source)),
+            Error::Malformed { reason } => {
+                format!(
+                    "not an ONNX model: {reason}; export the model again, or check that the file is complete"
+                )
+            }
+        }
+    }
+
     pub(crate) fn invalid(
         what: impl Into<String>,
-        got: impl std::fmt::Display,
-        rule: impl Into<String>,
-        remedy: impl Into<String>,
+        got: impl fmt::Display,
+        rule: impl Into<Text>,
+        remedy: impl Into<Text>,
     ) -> Error {
         Error::Invalid { what: what.into(), got: got.to_string(), rule: rule.into(), remedy: remedy.into() }
     }
@@ -81,7 +127,7 @@ impl Error {
     pub(crate) fn unsupported(
         what: impl Into<String>,
         feature: impl Into<String>,
-        remedy: impl Into<String>,
+        remedy: impl Into<Text>,
     ) -> Error {
         Error::Unsupported { what: what.into(), feature: feature.into(), remedy: remedy.into() }
     }

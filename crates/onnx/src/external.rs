@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use blocktensor::{StridedTensor, memory};
+use blocktensor::{Call, StridedTensor, Text, memory};
 use rten_onnx::onnx::StringStringEntryProto;
 
 use crate::adopt::{self, Maps};
@@ -79,7 +79,7 @@ impl External {
             return Err(Error::unsupported(
                 what,
                 format!("data in the file `{location}` for a model from memory"),
-                "read the model with `from_path`",
+                Text::from("read the model with ") + Call::ReadModel,
             ));
         };
         let path = Path::new(location);

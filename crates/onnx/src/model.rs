@@ -6,7 +6,7 @@ use std::io::{BufReader, Cursor, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
-use blocktensor::PackedFile;
+use blocktensor::{Call, PackedFile, Text};
 use blocktensor_graph::{Constant, Graph, ValueId};
 use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
@@ -66,7 +66,7 @@ pub(crate) fn read_path(importer: &Importer, path: &Path, maps: Option<Maps>) ->
 /// The error for a file of this library's own in place of a model.
 fn packed(what: String) -> Error {
     let (got, rule) = ("a plan, or other packed weights", "models are ONNX files");
-    Error::invalid(what, got, rule, "load a plan with `Plan::load`")
+    Error::invalid(what, got, rule, Text::from("load a plan with ") + Call::LoadPlan)
 }
 
 fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<Graph> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use blocktensor::{DType, TensorDesc};
+use blocktensor::{Call, DType, TensorDesc, Text};
 use blocktensor_graph::{Plan, StepInfo, StepTensor};
 use rten_onnx::onnx::{
     AttributeProto, AttributeType, DataType, Dimension, GraphProto, ModelProto, NodeProto,
@@ -38,7 +38,7 @@ pub fn show(plan: &Plan, times: Option<&[f64]>) -> Result<Vec<u8>> {
     if let Some(times) = times.filter(|times| times.len() != plan.len()) {
         let rule = format!("the plan has {} steps", plan.len());
         let got = format!("{} numbers", times.len());
-        return Err(Error::invalid("times", got, rule, "pass those of `Plan::run_timed`"));
+        return Err(Error::invalid("times", got, rule, Text::from("pass those of ") + Call::RunTimed));
     }
     let total = times.map_or(0.0, |times| times.iter().sum::<f64>());
     let mut names = Names::of(plan);

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use blocktensor::ledger::{self, ScopeError, Site};
 use blocktensor::{Complaint, Door, Error};
+use blocktensor_door::{Failure as Known, panicked};
 use blocktensor_graph::Error as GraphError;
 use blocktensor_onnx::Error as OnnxError;
 use pyo3::exceptions::PyException;
@@ -14,11 +15,12 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
+use crate::words::Words;
+
 /// What ends a call.
 pub(crate) enum Failure {
-    Core(Error),
-    Graph(GraphError),
-    Onnx(OnnxError),
+    /// An error of the library's crates.
+    Known(Known),
     Scope(ScopeError),
     /// An exception that Python code raised.
     Raised(PyErr),
@@ -26,26 +28,19 @@ pub(crate) enum Failure {
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Failure {
-        Failure::Core(e)
+        Failure::Known(e.into())
     }
 }
 
 impl From<GraphError> for Failure {
     fn from(e: GraphError) -> Failure {
-        match e {
-            GraphError::Engine(e) => Failure::Core(e),
-            e => Failure::Graph(e),
-        }
+        Failure::Known(e.into())
     }
 }
 
 impl From<OnnxError> for Failure {
     fn from(e: OnnxError) -> Failure {
-        match e {
-            OnnxError::Graph(e) => e.into(),
-            OnnxError::Engine(e) => Failure::Core(e),
-            e => Failure::Onnx(e),
-        }
+        Failure::Known(e.into())
     }
 }
 
@@ -103,83 +98,110 @@ fn settled<T>(py: Python<'_>, result: Outcome<T>) -> PyResult<T> {
 
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
-/// The name of the class of an error.
-fn class(e: &Error) -> &'static str {
-    match e {
-        Error::UnsupportedOp(_) => "UnsupportedOp",
-        Error::KeyMismatch(_) => "KeyMismatch",
-        Error::LayoutMismatch(_) => "LayoutMismatch",
-        Error::UnsupportedDType(_) => "UnsupportedDType",
-        Error::DTypeMismatch(_) => "DTypeMismatch",
-        Error::RankMismatch(_) => "RankMismatch",
-        Error::ShapeMismatch(_) => "ShapeMismatch",
-        Error::InvalidArgument(_) => "InvalidArgument",
-        Error::Overflow(_) => "Overflow",
-        Error::OutOfBounds(_) => "OutOfBounds",
-        Error::UnsupportedStride(_) => "UnsupportedStride",
-        Error::OverlappingOutput(_) => "OverlappingOutput",
-        Error::Aliasing(_) => "Aliasing",
-        Error::OpaqueLayout(_) => "OpaqueLayoutError",
-        Error::PackMismatch(_) => "PackMismatch",
-        Error::ReorderDenied(_) => "ReorderDenied",
-        Error::Registration(_) => "Registration",
-        Error::Misaligned(_) => "Misaligned",
-        Error::DlpackUnsupported(_) => "DlpackUnsupported",
-        Error::DlpackVersion(_) => "DlpackVersion",
-        Error::Panicked(_) => "Panicked",
-        Error::ForkedProcess(_) => "ForkedProcess",
-        Error::StackTooSmall(_) => "StackTooSmall",
-        Error::FileAccess(_) => "FileAccess",
-        Error::CorruptFile(_) => "CorruptFile",
-        Error::OutOfMemory { .. } => "OutOfMemory",
-        Error::Backend { .. } => "Backend",
-        // Errors of the C interface's handles, and kinds that a newer core adds.
-        _ => "Error",
+/// The classes of errors, at the places of their codes.
+const CLASSES: [&str; 31] = [
+    "Error",
+    "UnsupportedOp",
+    "KeyMismatch",
+    "LayoutMismatch",
+    "UnsupportedDType",
+    "DTypeMismatch",
+    "RankMismatch",
+    "ShapeMismatch",
+    "InvalidArgument",
+    "Overflow",
+    "OutOfBounds",
+    "UnsupportedStride",
+    "OverlappingOutput",
+    "Aliasing",
+    "OpaqueLayoutError",
+    "PackMismatch",
+    "ReorderDenied",
+    "Registration",
+    "CorruptFile",
+    "FileAccess",
+    "OutOfMemory",
+    "Backend",
+    "Misaligned",
+    "DlpackUnsupported",
+    "DlpackVersion",
+    // Errors of the C interface's handles.
+    "Error",
+    "Error",
+    "Error",
+    "Panicked",
+    "ForkedProcess",
+    "StackTooSmall",
+];
+
+/// What an exception has: the name of its class, its text and its attributes.
+struct Parts {
+    class: &'static str,
+    text: String,
+    op: Option<String>,
+    operands: Vec<String>,
+    remedy: String,
+}
+
+impl Parts {
+    fn of_scope(e: &ScopeError) -> Parts {
+        let (text, remedy) = (e.told(&Words), e.remedy().to_string());
+        Parts { class: "ScopeError", text, op: None, operands: vec![], remedy }
+    }
+
+    fn of(failure: &Known) -> Parts {
+        let class = usize::try_from(failure.code()).ok().and_then(|code| CLASSES.get(code));
+        let mut op = failure.core().and_then(Error::op).map(|op| Words.op(op).into_owned());
+        let about = |what: &str, got: &str| vec![format!("{what}: {got}")];
+        let (operands, remedy) = match failure {
+            Known::Graph(GraphError::Invalid { what, got, remedy, .. })
+            | Known::Onnx(OnnxError::Graph(GraphError::Invalid { what, got, remedy, .. }))
+            | Known::Onnx(OnnxError::Invalid { what, got, remedy, .. }) => (about(what, got), remedy.clone()),
+            Known::Graph(GraphError::Missing { nodes, computable }) => {
+                op = nodes.first().map(|n| n.op.clone());
+                let remedy = match computable.is_empty() {
+                    true => "write the model without these nodes".to_string(),
+                    false => format!("choose other outputs: {}", computable.join(", ")),
+                };
+                (vec![], remedy.into())
+            }
+            Known::Onnx(OnnxError::Io { .. }) => (vec![], "check the path".into()),
+            Known::Onnx(OnnxError::Malformed { .. }) => (vec![], "export the model again".into()),
+            Known::Onnx(OnnxError::Unsupported { what, remedy, .. }) => (vec![what.clone()], remedy.clone()),
+            other => other.core().map(|e| (operands(e), e.remedy())).unwrap_or_default(),
+        };
+        let (text, remedy) = (failure.told(&Words), remedy.told(&Words));
+        Parts { class: class.unwrap_or(&CLASSES[0]), text, op, operands, remedy }
     }
 }
 
-fn core_class(e: &Error) -> (&'static str, Option<String>, Vec<String>, String) {
-    let operands = match e {
+fn operands(e: &Error) -> Vec<String> {
+    match e {
         Error::UnsupportedOp(u) => u.operands.clone(),
         Error::ReorderDenied(r) => vec![format!("{} {}", r.shape, r.from)],
         other => other.complaint().map(|c| vec![format!("{}: {}", c.argument, c.got)]).unwrap_or_default(),
-    };
-    (class(e), e.op().map(str::to_string), operands, e.remedy().to_string())
+    }
 }
 
 impl Failure {
     /// The exception.
     pub(crate) fn raise(self, py: Python<'_>) -> PyErr {
-        let (text, (class, op, operands, remedy)) = match &self {
-            Failure::Raised(_) => (String::new(), ("", None, vec![], String::new())),
-            Failure::Core(e) => (e.to_string(), core_class(e)),
-            Failure::Graph(e) => (e.to_string(), graph_class(e)),
-            Failure::Onnx(e) => (e.to_string(), onnx_class(e)),
-            Failure::Scope(e) => {
-                let text = e.to_string();
-                let remedy = text.rsplit("; ").next().unwrap_or_default().to_string();
-                (text, ("ScopeError", None, vec![], remedy))
-            }
+        let parts = match &self {
+            Failure::Known(e) => Parts::of(e),
+            Failure::Scope(e) => Parts::of_scope(e),
+            Failure::Raised(e) => return e.clone_ref(py),
         };
-        if let Failure::Raised(e) = self {
-            return e;
-        }
         let make = || -> PyResult<PyErr> {
+            let Parts { class, text, op, operands, remedy } = parts;
             let fields = PyDict::new(py);
-            // Ops have the same names everywhere; methods have not.
-            let op = op.map(|op| match op.contains("::") {
-                true => Door::Python.call(&op).unwrap_or(op),
-                false => op,
-            });
             fields.set_item("op", op)?;
-            fields
-                .set_item("operands", operands.iter().map(|o| Door::Python.spell(o)).collect::<Vec<_>>())?;
-            fields.set_item("remedy", Door::Python.spell(&remedy))?;
-            if let Failure::Graph(GraphError::Missing { nodes, .. }) = &self {
+            fields.set_item("operands", operands)?;
+            fields.set_item("remedy", remedy)?;
+            if let Failure::Known(Known::Graph(GraphError::Missing { nodes, .. })) = &self {
                 let list: Vec<_> = nodes.iter().map(|n| (&n.node, &n.op, &n.reason)).collect();
                 fields.set_item("missing", list)?;
             }
-            let made = errors(py)?.getattr(class)?.call1((Door::Python.spell(&text),))?;
+            let made = errors(py)?.getattr(class)?.call1((&text,))?;
             made.getattr("__dict__")?.cast_into::<PyDict>()?.update(fields.as_mapping())?;
             let made = PyErr::from_value(made);
             if let Some((_, cause)) = RAISED.take().filter(|(kept, _)| text.contains(kept)) {
@@ -188,38 +210,6 @@ impl Failure {
             Ok(made)
         };
         make().unwrap_or_else(|e| e)
-    }
-}
-
-fn graph_class(e: &GraphError) -> (&'static str, Option<String>, Vec<String>, String) {
-    match e {
-        GraphError::Operator { source, .. } => core_class(source),
-        GraphError::Invalid { what, got, remedy, .. } => {
-            ("InvalidArgument", None, vec![format!("{what}: {got}")], remedy.clone())
-        }
-        GraphError::Missing { nodes, computable } => {
-            let remedy = match computable.is_empty() {
-                true => "write the model without these nodes".to_string(),
-                false => format!("choose other outputs: {}", computable.join(", ")),
-            };
-            ("UnsupportedOp", nodes.first().map(|n| n.op.clone()), vec![], remedy)
-        }
-        _ => ("Error", None, vec![], String::new()),
-    }
-}
-
-fn onnx_class(e: &OnnxError) -> (&'static str, Option<String>, Vec<String>, String) {
-    let remedy = |text: &str| text.to_string();
-    match e {
-        OnnxError::Io { .. } => ("FileAccess", None, vec![], remedy("check the path")),
-        OnnxError::Malformed { .. } => ("CorruptFile", None, vec![], remedy("export the model again")),
-        OnnxError::Invalid { what, got, remedy, .. } => {
-            ("CorruptFile", None, vec![format!("{what}: {got}")], remedy.clone())
-        }
-        OnnxError::Unsupported { what, remedy, .. } => {
-            ("UnsupportedOp", None, vec![what.clone()], remedy.clone())
-        }
-        _ => ("Error", None, vec![], String::new()),
     }
 }
 
@@ -257,12 +247,7 @@ pub(crate) fn held<T>(py: Python<'_>, op: &'static str, work: impl FnOnce() -> O
 }
 
 fn caught<T>(op: &'static str, work: impl FnOnce() -> Outcome<T>) -> Outcome<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let said = panic.downcast_ref::<&str>().map(ToString::to_string);
-        let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        let remedy = "please report this with the call that led to it";
-        Err(Error::Panicked(Complaint::new(op, "call", said, "no call may panic", remedy)).into())
-    })
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(op, panic).into()))
 }
 
 /// The line of Python outside of this package that is running.

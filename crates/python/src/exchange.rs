@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned};
 use blocktensor::{
-    BlockedTensor, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
+    BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor, Text,
 };
+use blocktensor_door::Failure as Known;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -60,10 +61,10 @@ const CONVERT: &str = "convert it first: a numpy array with `.astype(\"float32\"
 /// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.
 fn foreign(op: &'static str, argument: &str, e: Failure) -> Failure {
     match e {
-        Failure::Core(Error::DlpackUnsupported(c)) => {
+        Failure::Known(Known::Core(Error::DlpackUnsupported(c))) => {
             let remedy = match &*c.argument {
-                "dtype" => CONVERT.to_string(),
-                "device" => "move it to the CPU first: a tensor of torch with `.cpu()`".to_string(),
+                "dtype" => CONVERT.into(),
+                "device" => "move it to the CPU first: a tensor of torch with `.cpu()`".into(),
                 _ => c.remedy,
             };
             let complaint = Complaint { op: op.into(), argument: argument.to_string().into(), remedy, ..*c };
@@ -365,8 +366,8 @@ pub(crate) unsafe fn fill_buffer(
         DType::S8 => c"b",
         DType::S32 => c"i",
         _ => {
-            let (rule, remedy) =
-                ("the buffer protocol has no such type", "convert it with `to_dtype(DType::F32)`");
+            let rule = "the buffer protocol has no such type";
+            let remedy = Text::from("convert it with ") + Call::ToDType("f32");
             let got = t.tensor_ref().describe();
             let e = Error::UnsupportedDType(Complaint::new(op, "self", got, rule, remedy));
             return Err(Failure::from(e).raise(py));

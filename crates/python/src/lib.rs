@@ -15,6 +15,7 @@ mod plan;
 mod scopes;
 mod signals;
 mod tensor;
+mod words;
 
 use std::ffi::OsString;
 

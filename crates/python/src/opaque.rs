@@ -13,6 +13,7 @@ use blocktensor::{
     BoundOp, Complaint, DType, Error, MemoryFormat, OpaqueTensor, Operand, Operator, StridedTensor, Tensor,
     TensorDesc, TensorRef,
 };
+use blocktensor_door::Failure as Known;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
@@ -73,7 +74,7 @@ fn raised(py: Python<'_>, op: &'static str, e: PyErr) -> Error {
 /// The same of any failure of this package.
 fn failed(py: Python<'_>, op: &'static str, failure: Failure) -> Error {
     match failure {
-        Failure::Core(e) => e,
+        Failure::Known(Known::Core(e)) => e,
         other => raised(py, op, other.raise(py)),
     }
 }
@@ -295,11 +296,7 @@ pub(crate) fn register_backend(
         let from: &'static str = format!("{name}.from_strided").leak();
         let mut made = None;
         register(|r: &mut dyn Registrar| {
-            let key = r.key(KeySpec {
-                name,
-                to_strided: "to_strided(MemoryFormat::Contiguous)",
-                from_strided: from,
-            })?;
+            let key = r.key(KeySpec { name, to_strided: ".to_strided()", from_strided: from })?;
             r.reorders(key, Reorders { from_strided, to_strided })?;
             for (op, function) in kernels {
                 let run = move |args: &Args<'_>, results: &mut Results<'_>| kernel(&function, args, results);

@@ -1,10 +1,8 @@
 //! Packed weights: reordered once for the kernel that runs them.
 
-use blocktensor::dispatch::{self, Value};
-use blocktensor::ops::BatchNorm;
-use blocktensor::{
-    AnyConvPacker, Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef,
-};
+use blocktensor::dispatch;
+use blocktensor::{Layout, Operand, Operator, PackedLinear, PackedOp, Source, StridedTensor, TensorRef};
+use blocktensor_door::{Norm, Request};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -68,104 +66,67 @@ fn strided(op: &'static str, argument: &'static str, x: &Bound<'_, PyAny>) -> Ou
     PyTensor(exchange::import(x, op, argument)?).strided(op).cloned()
 }
 
-/// What a convolution is packed of, and for.
-struct Request {
-    weights: StridedTensor,
-    bias: Option<StridedTensor>,
-    norm: Option<Norm>,
-    /// The op's name.
-    packs: &'static str,
-    params: Vec<(&'static str, Value)>,
-    source: Source,
-}
-
-struct Norm {
-    mean: StridedTensor,
-    var: StridedTensor,
-    weight: Option<StridedTensor>,
-    bias: Option<StridedTensor>,
-    eps: f64,
-}
-
-impl Norm {
-    /// The batch norm that a dictionary describes: `mean`, `var`, `weight`, `bias`, `eps`.
-    fn of(op: &'static str, norm: &Bound<'_, PyDict>) -> Outcome<Norm> {
-        let known = ["mean", "var", "weight", "bias", "eps"];
-        for name in norm.keys() {
-            let name: String = name.extract()?;
-            if !known.contains(&name.as_str()) {
-                let rule = format!("a batch norm has {}", known.join(", "));
-                return Err(invalid(op, "batch_norm", format!("`{name}`"), rule, "leave it out"));
-            }
+/// The batch norm that a dictionary describes: `mean`, `var`, `weight`, `bias`, `eps`.
+fn norm(op: &'static str, norm: &Bound<'_, PyDict>) -> Outcome<Norm> {
+    let known = ["mean", "var", "weight", "bias", "eps"];
+    for name in norm.keys() {
+        let name: String = name.extract()?;
+        if !known.contains(&name.as_str()) {
+            let rule = format!("a batch norm has {}", known.join(", "));
+            return Err(invalid(op, "batch_norm", format!("`{name}`"), rule, "leave it out"));
         }
-        let vector = |name: &'static str| match norm.get_item(name)? {
-            Some(x) if !x.is_none() => strided(op, name, &x).map(Some),
-            _ => Ok(None),
-        };
-        let (Some(mean), Some(var)) = (vector("mean")?, vector("var")?) else {
-            let (got, rule) =
-                ("a part of one".to_string(), "a batch norm has a mean and a variance".to_string());
-            return Err(invalid(op, "batch_norm", got, rule, "pass `mean` and `var`"));
-        };
-        let eps = match norm.get_item("eps")? {
-            Some(eps) => eps.extract::<Number<f64>>()?.of(op, "eps")?,
-            None => 1e-5,
-        };
-        Ok(Norm { mean, var, weight: vector("weight")?, bias: vector("bias")?, eps })
     }
+    let vector = |name: &'static str| match norm.get_item(name)? {
+        Some(x) if !x.is_none() => strided(op, name, &x).map(Some),
+        _ => Ok(None),
+    };
+    let (Some(mean), Some(var)) = (vector("mean")?, vector("var")?) else {
+        let (got, rule) = ("a part of one".to_string(), "a batch norm has a mean and a variance".to_string());
+        return Err(invalid(op, "batch_norm", got, rule, "pass `mean` and `var`"));
+    };
+    let eps = match norm.get_item("eps")? {
+        Some(eps) => eps.extract::<Number<f64>>()?.of(op, "eps")?,
+        None => Norm::EPS,
+    };
+    Ok(Norm { mean, var, weight: vector("weight")?, bias: vector("bias")?, eps })
 }
 
-impl Request {
-    #[allow(clippy::too_many_arguments)]
-    fn read(
-        op: &'static str,
-        kind: &str,
-        weights: &Bound<'_, PyAny>,
-        bias: Option<&Bound<'_, PyAny>>,
-        like: &Bound<'_, PyAny>,
-        batch_norm: Option<&Bound<'_, PyDict>>,
-        threads: Option<usize>,
-        params: Option<&Bound<'_, PyDict>>,
-    ) -> Outcome<Request> {
-        let source = Source::of(&exchange::import(like, op, "like")?)?;
-        let source = match threads {
-            Some(threads) => source.threads(threads),
-            None => source,
+/// What a convolution of this kind, `conv` or `conv_transpose`, is packed of and for, and its op.
+#[allow(clippy::too_many_arguments)]
+fn request(
+    op: &'static str,
+    kind: &str,
+    weights: &Bound<'_, PyAny>,
+    bias: Option<&Bound<'_, PyAny>>,
+    like: &Bound<'_, PyAny>,
+    batch_norm: Option<&Bound<'_, PyDict>>,
+    threads: Option<usize>,
+    params: Option<&Bound<'_, PyDict>>,
+) -> Outcome<(Request<'static>, String)> {
+    let source = Source::of(&exchange::import(like, op, "like")?)?;
+    let source = match threads {
+        Some(threads) => source.threads(threads),
+        None => source,
+    };
+    let conv = Request::op(op, kind, source.dims().len())?;
+    let specs = dispatch::op(&conv).map_or(&[][..], |op| op.schema().args);
+    let mut given = Vec::new();
+    for (name, x) in params.into_iter().flat_map(|p| p.iter()) {
+        let name: String = name.extract()?;
+        let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
+            let rule = "a convolution has no such parameter".to_string();
+            return Err(invalid(op, "params", format!("`{name}`"), rule, "see `blocktensor.ops.conv2d`"));
         };
-        let rank = source.dims().len();
-        let schema = match rank {
-            3..=5 => dispatch::op(&format!("{kind}{}d", rank - 2)).map(|op| op.schema()),
-            _ => None,
-        };
-        let Some(schema) = schema else {
-            let rule = "convolutions have 1 to 3 spatial dimensions: rank 3 to 5".to_string();
-            return Err(invalid(op, "like", format!("rank {rank}"), rule, "pass a source of such a rank"));
-        };
-        let mut given = Vec::new();
-        for (name, x) in params.into_iter().flat_map(|p| p.iter()) {
-            let name: String = name.extract()?;
-            let Some(spec) = schema.args.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
-                let rule = "a convolution has no such parameter".to_string();
-                return Err(invalid(op, "params", format!("`{name}`"), rule, "see `blocktensor.ops.conv2d`"));
-            };
-            given.push((spec.name, value(op, spec, &x)?));
-        }
-        Ok(Request {
-            weights: strided(op, "weights", weights)?,
-            bias: bias.map(|b| strided(op, "bias", b)).transpose()?,
-            norm: batch_norm.map(|n| Norm::of(op, n)).transpose()?,
-            packs: schema.name,
-            params: given,
-            source,
-        })
+        given.push((spec.name, value(op, spec, &x)?));
     }
-
-    fn packer(&self) -> Outcome<AnyConvPacker> {
-        let packer = AnyConvPacker::new(self.packs, &self.weights, self.bias.as_ref(), &self.params)?;
-        let Some(Norm { mean, var, weight, bias, eps }) = &self.norm else { return Ok(packer) };
-        let norm = BatchNorm { mean, var, weight: weight.as_ref(), bias: bias.as_ref(), eps: *eps };
-        Ok(packer.fold_batch_norm(&norm)?)
-    }
+    let request = Request {
+        weights: strided(op, "weights", weights)?,
+        bias: bias.map(|b| strided(op, "bias", b)).transpose()?,
+        norm: batch_norm.map(|n| norm(op, n)).transpose()?,
+        params: given,
+        source,
+    };
+    Ok((request, conv))
 }
 
 /// Packs the weights of a convolution, [O, C / groups, k...], for sources like `like`, of any batch. `params` are the op's:
@@ -183,10 +144,10 @@ pub(crate) fn pack_conv(
 ) -> PyResult<PyPacked> {
     let op = "pack_conv";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
-    let request = Request::read(op, "conv", weights, bias, like, batch_norm, threads, params)
-        .map_err(|e| e.raise(py))?;
+    let (request, conv) =
+        request(op, "conv", weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
     released(py, op, || {
-        let operator = on_threads(op, threads, || Ok(request.packer()?.pack_for(&request.source)?))?;
+        let operator = on_threads(op, threads, || Ok(request.packer(&conv)?.pack_for(&request.source)?))?;
         Ok(packed(operator.into(), threads))
     })
 }
@@ -205,10 +166,10 @@ pub(crate) fn pack_conv_transpose(
 ) -> PyResult<PyPacked> {
     let op = "pack_conv_transpose";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
-    let request = Request::read(op, "conv_transpose", weights, bias, like, batch_norm, threads, params)
+    let (request, conv) = request(op, "conv_transpose", weights, bias, like, batch_norm, threads, params)
         .map_err(|e| e.raise(py))?;
     released(py, op, || {
-        let operator = on_threads(op, threads, || Ok(request.packer()?.pack_for(&request.source)?))?;
+        let operator = on_threads(op, threads, || Ok(request.packer(&conv)?.pack_for(&request.source)?))?;
         Ok(packed(operator.into(), threads))
     })
 }
@@ -229,15 +190,15 @@ pub(crate) fn pack_stem(
 ) -> PyResult<PyPacked> {
     let op = "pack_stem";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
-    let request = Request::read(op, "conv", weights, bias, like, batch_norm, threads, params)
-        .map_err(|e| e.raise(py))?;
+    let (request, conv) =
+        request(op, "conv", weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
     released(py, op, || {
         let layout: Layout = match layout {
             Some(name) => name.parse()?,
             None => Layout::native_activation(request.source.dims().len())?,
         };
         let operator =
-            on_threads(op, threads, || Ok(request.packer()?.pack_stem(&request.source, &layout)?))?;
+            on_threads(op, threads, || Ok(request.packer(&conv)?.pack_stem(&request.source, &layout)?))?;
         Ok(packed(operator.into(), threads))
     })
 }

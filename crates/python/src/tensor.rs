@@ -2,6 +2,7 @@
 
 use blocktensor::{
     BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef,
+    Text,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -17,8 +18,7 @@ pub(crate) struct PyTensor(pub(crate) Tensor);
 
 /// `OpaqueLayout` for a question that only strided tensors answer.
 fn opaque(t: TensorRef<'_>, question: &'static str) -> Failure {
-    let way = t.key().spec().to_strided;
-    let remedy = format!("reorder it with `{way}`");
+    let remedy = Text::from("reorder it with ") + t.key().way_out().0;
     let rule = "its layout has no strides, so it has no address, no array and no DLPack of its elements";
     Error::OpaqueLayout(Complaint::new(question, "self", t.describe(), rule, remedy)).into()
 }

@@ -210,3 +210,27 @@ def test_inputs_by_name():
         e = error_of(call, bt.InvalidArgument)
         assert word in str(e) and all(name in str(e) for name in names), str(e)
         assert e.remedy
+
+
+def test_calls_that_errors_name_exist():
+    """The names that `src/words.rs` has for the calls of errors are those of this package."""
+    source = (Path(__file__).resolve().parents[1] / "src/words.rs").read_text()
+    told = re.findall(r'(?:=>|format!\() ?(?:return format!\()?"((?:[^"\\]|\\.)+)"', source)
+    told += re.findall(r'\("\w+(?:::\w+)?", "([\w.]+)"\)', source)
+    assert len(told) > 50, told
+    checked = 0
+    for text in told:
+        for path in re.findall(r"\bblocktensor((?:\.\w+)+)", text):
+            found = bt
+            for name in path.strip(".").split("."):
+                found = getattr(found, name)
+            checked += 1
+        for owner, name in re.findall(r"\b(Plan|Model)\.(\w+)", text):
+            assert hasattr(getattr(bt, owner), name), text
+            checked += 1
+        for name in re.findall(r"^\.(\w+)\(", text):
+            assert hasattr(bt.Tensor, name), text
+            checked += 1
+        for name in re.findall(r"^\w+ of (\w+)$", text):
+            assert hasattr(bt, name), text
+    assert checked > 40, checked

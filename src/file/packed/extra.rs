@@ -1,7 +1,7 @@
 //! What a file holds beside packed weights: tensors and texts of the program that writes it, and the plain weights.
 
 use super::{PackedFile, PackedWriter, TENSOR, check_new};
-use crate::error::{Error, Result, fail};
+use crate::error::{Call, Error, Result, Text, fail};
 use crate::file::{shown, tensors};
 use crate::tensor::strided::StridedTensor;
 
@@ -62,10 +62,16 @@ impl PackedFile {
     /// # Errors
     /// `InvalidArgument` if the file does not keep them, or has no packed op of this name.
     pub fn plain(&self, name: &str) -> Result<StridedTensor> {
-        self.stored("PackedFile::plain", name, "plain", "one that `PackedWriter::keep_plain` keeps")
+        self.stored("PackedFile::plain", name, "plain", Text::from("one that ") + Call::KeepPlain + " keeps")
     }
 
-    fn stored(&self, op: &'static str, name: &str, kind: &str, rule: &str) -> Result<StridedTensor> {
+    fn stored(
+        &self,
+        op: &'static str,
+        name: &str,
+        kind: &str,
+        rule: impl Into<Text>,
+    ) -> Result<StridedTensor> {
         let there = self.parts.get(&format!("{name}.{kind}"));
         let Some(part) = there else {
             let got = format!("`{}` of `{}`", shown(name), self.path.display());

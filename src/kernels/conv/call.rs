@@ -6,7 +6,7 @@ use super::implementation::{
 };
 use super::weights::{PlainWeights, output_first, pack, repack};
 use super::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
-use crate::error::{Complaint, Error, Result, Unsupported, fail};
+use crate::error::{self, Complaint, Error, Result, Text, Unsupported, fail};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::either::SourceLayout;
@@ -129,10 +129,8 @@ impl<'a> Call<'a> {
 }
 
 /// The way out for layouts that no kernel takes.
-pub(crate) fn other_layout(rank: usize) -> String {
-    format!(
-        "channels come in blocks of 8 or 16: reorder with `reorder_to(&Layout::native_activation({rank})?)`"
-    )
+pub(crate) fn other_layout(rank: usize) -> Text {
+    Text::from("channels come in blocks of 8 or 16: reorder with ") + error::Call::ReorderToNative(rank)
 }
 
 /// The elements of a tensor of our own.
@@ -151,10 +149,10 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
     let g = &call.g;
     if w.rank() != g.weight_dims().len() {
         let mut apart = g.weight_dims();
-        let mut turn = "";
+        let mut turn = Text::default();
         if g.transposed && g.groups > 1 {
             apart.swap(1, 2);
-            turn = ", `transpose(1, 2)`,";
+            turn = Text::from(", ") + error::Call::Transpose(1, 2) + ",";
         }
         fail!(
             RankMismatch,
@@ -162,12 +160,10 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
             "weights",
             TensorRef::Blocked(w).describe(),
             format!("blocked weights of {} groups are {}", g.groups, g.weight_dims()),
-            format!(
-                "view the plain ones as {apart}{turn} and reorder with \
-                 `to_blocked(&Layout::native_weights({}, WeightsKind::{:?})?)`",
-                apart.len(),
-                g.weights_kind()
-            )
+            Text::from(format!("view the plain ones as {apart}"))
+                + turn
+                + " and reorder with "
+                + error::Call::ToBlockedWeights(apart.len(), g.weights_kind().name())
         );
     }
     // Weights in another layout would be packed on every call, and nobody would see it.
@@ -182,9 +178,9 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
             "weights",
             TensorRef::Blocked(w).describe(),
             format!("x is in {}, with which {wanted} goes", x.layout()),
-            format!(
-                "reorder them with `reorder_to(&\"{wanted}\".parse()?)`, or once and for all with a packed form"
-            )
+            Text::from("reorder them with ")
+                + error::Call::ReorderTo(wanted.to_string())
+                + ", or once and for all with a packed form"
         );
     }
     if let Some(TensorRef::Blocked(r)) = call.residual
@@ -196,7 +192,7 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
             "residual",
             TensorRef::Blocked(r).describe(),
             format!("the result is in {}", x.layout()),
-            format!("reorder it with `reorder_to(&Layout)` to {}", x.layout())
+            Text::from("reorder it with ") + error::Call::ReorderToAny + format!(" to {}", x.layout())
         );
     }
     Ok((call, x, w))

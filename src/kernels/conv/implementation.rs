@@ -8,7 +8,7 @@ use super::weights::PlainWeights;
 use super::{Algorithm, ConvGeometry};
 use crate::buffer::Buffer;
 use crate::dtype::DType;
-use crate::error::{Error, Result, Unsupported};
+use crate::error::{Error, Result, Text, Unsupported};
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::either::SourceLayout;
@@ -63,7 +63,7 @@ pub(crate) enum Refusal {
     /// It is for sources and results of other kinds, of which nobody need be told.
     Other,
     /// It is for other problems.
-    Misfit { rule: &'static str, remedy: &'static str },
+    Misfit { rule: &'static str, remedy: Text },
     /// It has no kernel for this layout.
     Layout,
     /// oneDNN says why.

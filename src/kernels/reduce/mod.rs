@@ -4,7 +4,7 @@ pub(crate) mod blocked;
 mod channels;
 pub(crate) mod folds;
 
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::int::Scalars;
 use crate::layout::dims::{Dims, MAX_RANK, ToDims};
 use crate::op::Args;
@@ -64,7 +64,7 @@ impl Axes {
             "keepdim",
             format!("false for x {}", args.tensor(0)?.describe()),
             format!("{axes} cannot be taken out of a blocked layout"),
-            "pass keepdim = true, or reorder with `to_strided` first"
+            Text::from("pass keepdim = true, or reorder with ") + Call::ToAnyStrided + " first"
         )
     }
 

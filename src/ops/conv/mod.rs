@@ -57,14 +57,7 @@ const fn tensors(spatial: usize, weights: ArgSpec) -> [ArgSpec; 5] {
     ]
 }
 
-// Blocking these unchanged swaps I and O, and no shape check can detect it when I == O.
-const INPUT_FIRST: ArgSpec = ArgSpec {
-    before_blocking: Some(
-        "pack it once with `PackedConvTranspose`, which takes it as it is; blocked weights have their output channels \
-         first: those of one group come there with `transpose(0, 1)` and",
-    ),
-    ..data("weights")
-};
+const INPUT_FIRST: ArgSpec = ArgSpec { is_input_first: true, ..data("weights") };
 
 const fn args(spatial: usize) -> [ArgSpec; 12] {
     with_params(&tensors(spatial, data("weights")), ConvParams::SPECS.split_at(7).0)

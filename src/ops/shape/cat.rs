@@ -4,7 +4,7 @@
 //! operand moves its channels to other lanes.
 
 use crate::elementwise::{StridedRegion, copy_part};
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::int::{Int, Scalars};
 use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
@@ -118,7 +118,7 @@ fn check_operands_agree(op: &'static str, list: &[TensorRef<'_>], axis: Option<u
         if let (TensorRef::Blocked(a), TensorRef::Blocked(b)) = (first, t)
             && a.layout() != b.layout()
         {
-            let remedy = format!("reorder it with `reorder_to(&\"{}\".parse()?)`", a.layout());
+            let remedy = Text::from("reorder it with ") + Call::ReorderTo(a.layout().to_string());
             fail!(LayoutMismatch, op, "tensors", got(), rule(), remedy);
         }
     }
@@ -231,7 +231,7 @@ fn run_stack(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "tensors",
             list[0].describe(),
             "the result would have rank 6, and blocked activations have rank 3 to 5",
-            "reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
+            Text::from("reorder with ") + Call::ToStrided + " and stack there"
         );
     }
     if axis < 2 {
@@ -241,7 +241,9 @@ fn run_stack(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
             "axis",
             format!("axis {axis}"),
             "on blocked tensors the channels stay axis 1, so that the new axis comes after them",
-            "stack along axis 2 or later, or reorder with `to_strided(MemoryFormat::Contiguous)` and stack there"
+            Text::from("stack along axis 2 or later, or reorder with ")
+                + Call::ToStrided
+                + " and stack there"
         );
     }
     let mut dims = Dims::from_slice(list[0].dims());

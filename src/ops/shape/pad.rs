@@ -1,6 +1,6 @@
 //! Padding and cropping: constant, reflect, replicate, circular, with a number of its own for each side of each axis.
 
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Complaint, Error, Result, Text, fail};
 use crate::int::{self, Int};
 use crate::kernels::axis_copy;
 use crate::kernels::axis_map::AxisMap;
@@ -154,7 +154,7 @@ struct Sides<'a> {
 }
 
 impl Sides<'_> {
-    fn complain(&self, rule: impl Into<String>, remedy: &str) -> Box<Complaint> {
+    fn complain(&self, rule: impl Into<Text>, remedy: &str) -> Box<Complaint> {
         let got = format!("{} and {} at axis {} of {:?}", self.before, self.after, self.axis, self.x.dims());
         Complaint::new(self.op, "padding", got, rule, remedy)
     }

@@ -17,7 +17,7 @@ pub use self::typed::{
 use self::packed::Packed;
 use super::source::{Source, SourceLayout};
 use crate::buffer::Buffer;
-use crate::error::{Complaint, Error, Result, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::kernels::conv::call::elements;
 use crate::kernels::conv::epilogue::{Finish, channel_values, check_operands};
 use crate::kernels::conv::implementation::{ConvTypes, Operands, Problem};
@@ -151,7 +151,13 @@ impl AnyPackedConv {
                 "x",
                 x.describe(),
                 format!("a stem's result, in {}, is of another type than its source", self.to),
-                "call `run` or `run_fused` of the `PackedStem`, or pass a `Tensor`",
+                Text::from("call ")
+                    + Call::StemRun
+                    + " or "
+                    + Call::StemRunFused
+                    + " of the "
+                    + Call::PackedStem
+                    + ", or pass a `Tensor`",
             ))
         })
     }
@@ -186,7 +192,8 @@ impl AnyPackedConv {
             "x",
             format!("{} on {threads} threads", x.describe()),
             format!("the weights were packed for {s} (any batch)"),
-            "bring the source into that form, or pack the weights for this one with `pack_for(&Source::of(&x)?)`"
+            Text::from("bring the source into that form, or pack the weights for this one with ")
+                + Call::PackForTensor
         )
     }
 

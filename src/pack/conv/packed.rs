@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Complaint, Error, Result};
+use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, run};
 use crate::key::DispatchKey;
@@ -58,7 +58,7 @@ impl Packed {
                     "weights packed as {} for {source} have no fast kernel there (or its memory could not be had)",
                     self.layout
                 ),
-                "pack the weights for this batch with `pack_for(&Source::of(&x)?)`, or for a batch of 1",
+                Text::from("pack the weights for this batch with ") + Call::PackForTensor + ", or for a batch of 1",
             )),
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::AnyPackedConv;
 use super::packed::Packed;
 use crate::dtype::DType;
-use crate::error::{Complaint, Error, Result, Unsupported, UnsupportedOp, fail};
+use crate::error::{Call, Complaint, Error, Result, Text, Unsupported, UnsupportedOp, fail};
 use crate::kernels::conv::call::other_layout;
 use crate::kernels::conv::implementation::{ConvTypes, Implementation, Kernel, NoKernel, Problem, Refusal};
 use crate::kernels::conv::weights::{PlainWeights, output_first, pack};
@@ -247,7 +247,7 @@ impl AnyConvPacker {
                 "to",
                 to.to_string(),
                 rule,
-                "pack for this source with `pack_for`"
+                Text::from("pack for this source with ") + Call::PackFor
             );
         }
         if !Layout::blocked_activation(rank, to.block_of(1)).is_ok_and(|l| l == *to) {
@@ -257,7 +257,7 @@ impl AnyConvPacker {
                 "to",
                 to.to_string(),
                 format!("a stem writes blocked activations of rank {rank}"),
-                format!("pass `Layout::native_activation({rank})?`")
+                Text::from("pass ") + Call::NativeLayout(rank)
             );
         }
         if let SourceLayout::Blocked(from) = source.layout {
@@ -267,7 +267,7 @@ impl AnyConvPacker {
                 "source",
                 from.to_string(),
                 "a stem reads strided activations",
-                "pack for this source with `pack_for`"
+                Text::from("pack for this source with ") + Call::PackFor
             );
         }
         self.pack(source, SourceLayout::Blocked(*to), Location::caller())
@@ -358,7 +358,7 @@ impl AnyConvPacker {
             Some(name) => ("implementation", format!("`{name}`")),
             None => ("algorithm", format!("`{}`", self.params.algorithm)),
         };
-        let invalid = |rule: String, remedy: &str| {
+        let invalid = |rule: String, remedy: Text| {
             Error::InvalidArgument(Complaint::new(self.op, argument, got, rule, remedy))
         };
         let (blocked, strided) = (DispatchKey::BLOCKED.name(), DispatchKey::STRIDED.name());
@@ -366,7 +366,7 @@ impl AnyConvPacker {
             Refusal::Misfit { rule, remedy } => return invalid(rule.into(), remedy),
             Refusal::Other if self.implementation.is_some() => {
                 let rule = format!("it does not compute {} -> {}", p.src, p.dst);
-                return invalid(rule, "pass another of `candidates`, or none");
+                return invalid(rule, "pass another of `candidates`, or none".into());
             }
             Refusal::Engine(reason) => (reason, vec![strided], without_stem(p)),
             Refusal::Layout => {
@@ -374,9 +374,10 @@ impl AnyConvPacker {
                 (Unsupported::Layout { layout }, vec![strided], other_layout(self.spatial + 2))
             }
             Refusal::Other => {
-                let remedy = "reorder the source with `to_blocked` and pack for that with `pack_for(&Source::of(&x)?)`, or \
-                              build with feature `onednn`";
-                (Unsupported::EngineNotBuilt, vec![strided, blocked], remedy.into())
+                let remedy =
+                    Text::from("reorder the source with ") + Call::ToAnyBlocked + " and pack for that with ";
+                let remedy = remedy + Call::PackForTensor + ", or build with feature `onednn`";
+                (Unsupported::EngineNotBuilt, vec![strided, blocked], remedy)
             }
         };
         Error::UnsupportedOp(Box::new(UnsupportedOp {
@@ -395,22 +396,25 @@ impl AnyConvPacker {
 }
 
 /// The way out where oneDNN refuses a stem.
-fn without_stem(p: &Problem<'_>) -> String {
-    let blocked = "reorder it with `to_blocked` and pack for that with `pack_for`";
+fn without_stem(p: &Problem<'_>) -> Text {
+    let blocked =
+        Text::from("reorder it with ") + Call::ToAnyBlocked + " and pack for that with " + Call::PackFor;
     match (p.src, p.dst) {
-        (SourceLayout::Strided(f), _) if f != MemoryFormat::Contiguous => format!(
-            "a stem reads contiguous NCHW, and the source is {f}: call `contiguous(MemoryFormat::Contiguous)`"
-        ),
+        (SourceLayout::Strided(f), _) if f != MemoryFormat::Contiguous => {
+            Text::from(format!("a stem reads contiguous NCHW, and the source is {f}: call "))
+                + Call::Contiguous
+        }
         (SourceLayout::Strided(_), SourceLayout::Blocked(l)) if ![8, 16].contains(&l.block_of(1)) => {
-            format!("a stem writes blocks of 8 or 16 channels, not {l}: pass `Layout::native_activation`")
+            let words = format!("a stem writes blocks of 8 or 16 channels, not {l}: pass ");
+            Text::from(words) + Call::NativeLayout(p.g.input.len() + 2)
         }
         (SourceLayout::Strided(_), SourceLayout::Blocked(l)) if p.g.c >= l.block_of(1) || p.g.groups > 1 => {
-            format!(
-                "a stem reads fewer channels than a block, in one group, and the source has {}: {blocked}",
-                p.g.c
-            )
+            let rule = "a stem reads fewer channels than a block, in one group, and the source has ";
+            Text::from(rule) + format!("{}: ", p.g.c) + blocked
         }
-        (SourceLayout::Strided(_), _) => format!("the engine has no fast stem for these sizes: {blocked}"),
+        (SourceLayout::Strided(_), _) => {
+            Text::from("the engine has no fast stem for these sizes: ") + blocked
+        }
         (SourceLayout::Blocked(_), _) => "pack for the layout of the source".into(),
     }
 }

@@ -3,7 +3,7 @@
 use super::PackedLinear;
 #[cfg(feature = "onednn")]
 use super::Weights;
-use crate::error::{Result, fail};
+use crate::error::{Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::lookup::refuse_quantized;
@@ -26,7 +26,7 @@ fn source<'a>(inputs: &[TensorRef<'a>]) -> Result<&'a StridedTensor> {
             "x",
             format!("{} of key `{}`", other.describe(), other.key()),
             "packed linear layers take strided tensors",
-            format!("reorder `x` with `{}`", other.key().spec().to_strided)
+            Text::from("reorder `x` with ") + other.key().way_out().0
         ),
     }
 }

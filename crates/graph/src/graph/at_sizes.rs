@@ -57,8 +57,8 @@ impl Graph {
                 return Err(Error::Invalid {
                     what: format!("output `{name}`"),
                     got: "nothing".to_string(),
-                    rule: "its node did not give it a value".to_string(),
-                    remedy: "choose another output".to_string(),
+                    rule: "its node did not give it a value".into(),
+                    remedy: "choose another output".into(),
                 });
             };
             let tensor = network.tensor_of(value).map_err(|e| e.in_output(name))?;
@@ -107,12 +107,12 @@ impl Graph {
         if let Some((name, _)) = sizes.iter().find(|(name, _)| !named.contains(name)) {
             let open: Vec<String> = named.iter().map(|name| format!("`{name}`")).collect();
             let (rule, remedy) = match open.is_empty() {
-                true => ("this graph has no size that is a name".to_string(), "pass no sizes".to_string()),
-                false => (
-                    "no size of this graph has this name".to_string(),
-                    format!("the names are {}", open.join(", ")),
-                ),
+                true => ("this graph has no size that is a name", "pass no sizes".to_string()),
+                false => {
+                    ("no size of this graph has this name", format!("the names are {}", open.join(", ")))
+                }
             };
+            let (rule, remedy) = (rule.into(), remedy.into());
             return Err(Error::Invalid { what: "sizes".to_string(), got: format!("`{name}`"), rule, remedy });
         }
         let bytes = self.values.iter().map(|info| match &info.source {
@@ -190,8 +190,8 @@ impl Graph {
             Some(declared) if *declared != of => Err(Error::Invalid {
                 what: format!("node `{}` ({}), output `{}`", node.name, node.expand.op(), info.name),
                 got: of,
-                rule: format!("the model says that it is {declared}"),
-                remedy: "export the model again".to_string(),
+                rule: format!("the model says that it is {declared}").into(),
+                remedy: "export the model again".into(),
             }),
             _ => Ok(()),
         }

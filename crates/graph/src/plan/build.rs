@@ -159,8 +159,8 @@ impl<'a> Builder<'a> {
         Err(refused.unwrap_or_else(|| Error::Invalid {
             what: format!("node `{}`", node.name),
             got: node.op.op().to_string(),
-            rule: "it has no form to run in".to_string(),
-            remedy: "report this".to_string(),
+            rule: "it has no form to run in".into(),
+            remedy: "report this".into(),
         }))
     }
 
@@ -392,8 +392,8 @@ impl<'a> Builder<'a> {
                 return Err(Error::Invalid {
                     what: format!("tensor `{}`", tensor.name),
                     got: "no node that computes it".to_string(),
-                    rule: "nodes come in an order in which they can run".to_string(),
-                    remedy: "report this".to_string(),
+                    rule: "nodes come in an order in which they can run".into(),
+                    remedy: "report this".into(),
                 });
             }
         };

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor::{Operand, StridedTensor};
+use blocktensor::{Call, Operand, StridedTensor, Text};
 
 use super::run::{State, Watch, broken};
 use super::{Plan, StepKind};
@@ -185,10 +185,11 @@ impl Plan {
             return Err(Error::Invalid {
                 what: "plan".to_string(),
                 got: "packed weights without the plain ones".to_string(),
-                rule: "errors are those against plain weights".to_string(),
-                remedy: "plan the graph with `PlanOptions::keep_constants`, or load a file that keeps plain weights with \
-                         `Plan::load_with_constants`"
-                    .to_string(),
+                rule: "errors are those against plain weights".into(),
+                remedy: Text::from("plan the graph with ")
+                    + Call::KeepConstants
+                    + ", or load a file that keeps plain weights with "
+                    + Call::LoadPlanWithConstants,
             });
         }
         let mut comparison = Comparison { network: &self.recipe.network, inputs: vec![], steps: vec![] };

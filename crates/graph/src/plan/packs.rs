@@ -83,7 +83,7 @@ pub(super) fn not_a_stem(node: &Node) -> Error {
     Error::Invalid {
         what: format!("node `{}`", node.name),
         got: "a convolution that is no stem".to_string(),
-        rule: "a stem has constant weights".to_string(),
-        remedy: "it runs in another form".to_string(),
+        rule: "a stem has constant weights".into(),
+        remedy: "it runs in another form".into(),
     }
 }

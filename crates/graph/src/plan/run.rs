@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use blocktensor::ledger::{self, Site};
 use blocktensor::ops::PostOps;
-use blocktensor::{Arena, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc, TensorRef};
+use blocktensor::{
+    Arena, Call, MemoryFormat, Operand, Scratchpad, StridedTensor, Tensor, TensorDesc, TensorRef, Text,
+};
 
 use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
@@ -140,30 +142,35 @@ impl Plan {
     }
 
     fn check(&self, inputs: &[&StridedTensor]) -> Result<()> {
-        let invalid = |what: String, got: String, rule: String, remedy: &str| {
-            Err(Error::Invalid { what, got, rule, remedy: remedy.to_string() })
+        let invalid = |what: String, got: String, rule: String, remedy: Text| {
+            Err(Error::Invalid { what, got, rule: rule.into(), remedy })
         };
         if inputs.len() != self.inputs.len() {
             let names: Vec<&str> = self.inputs().map(|(name, _)| name).collect();
             let got = format!("{} tensors", inputs.len());
-            return invalid("inputs".into(), got, format!("the inputs are {names:?}"), "pass one for each");
+            return invalid(
+                "inputs".into(),
+                got,
+                format!("the inputs are {names:?}"),
+                "pass one for each".into(),
+            );
         }
         for ((name, desc), x) in self.inputs().zip(inputs) {
             let what = format!("input `{name}`");
             let got = TensorRef::Strided(x).describe();
             if x.dims() != desc.dims() || x.dtype() != desc.dtype() {
                 let rule = format!("this plan is for {desc}");
-                let convert = format!("convert it with `to_dtype(DType::{:?})`", desc.dtype());
+                let convert = Text::from("convert it with ") + Call::ToDType(desc.dtype().name());
                 let remedy = match (x.dims() == desc.dims(), x.dtype() == desc.dtype()) {
                     (true, _) => convert,
-                    (false, true) => "plan the graph again for other sizes".to_string(),
-                    (false, false) => format!("{convert}, and plan the graph again for other sizes"),
+                    (false, true) => "plan the graph again for other sizes".into(),
+                    (false, false) => convert + ", and plan the graph again for other sizes",
                 };
-                return invalid(what, got, rule, &remedy);
+                return invalid(what, got, rule, remedy);
             }
             if !x.is_contiguous(MemoryFormat::Contiguous) {
                 let rule = "inputs are row-major".to_string();
-                return invalid(what, got, rule, "call `contiguous(MemoryFormat::Contiguous)`");
+                return invalid(what, got, rule, Text::from("call ") + Call::Contiguous);
             }
         }
         Ok(())
@@ -316,8 +323,8 @@ pub(super) fn broken(name: &str) -> Error {
     Error::Invalid {
         what: format!("step `{name}`"),
         got: "a tensor that is not there".to_string(),
-        rule: "a plan computes tensors before it uses them".to_string(),
-        remedy: "report this".to_string(),
+        rule: "a plan computes tensors before it uses them".into(),
+        remedy: "report this".into(),
     }
 }
 

@@ -7,7 +7,7 @@ mod stored;
 
 use std::path::Path;
 
-use blocktensor::{PackedFile, PackedWriter};
+use blocktensor::{Call, PackedFile, PackedWriter, Text};
 
 use self::stored::{
     Elements, Stored, StoredNode, StoredTensor, VERSION, bad, constant_name, inconsistent, packed_name,
@@ -130,7 +130,8 @@ impl Plan {
     pub fn load_with_constants(file: &PackedFile) -> Result<Plan> {
         let stored = Stored::of(file)?;
         if !stored.keeps_plain(file) {
-            let remedy = "save the plan with plain weights (`keep_plain`), or plan the graph itself";
+            let remedy = Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan;
+            let remedy = remedy + "), or plan the graph itself";
             return Err(bad("packed weights without the plain ones", remedy));
         }
         let network = stored.network(file, true)?;

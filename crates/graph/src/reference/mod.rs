@@ -78,9 +78,8 @@ fn unexpected(got: &str) -> Error {
     Error::Invalid {
         what: "a tensor of the plan".to_string(),
         got: got.to_string(),
-        rule: "errors are computed of f32, s32 and u8 tensors that can be reordered to strided ones"
-            .to_string(),
-        remedy: "leave this node out of the graph's outputs".to_string(),
+        rule: "errors are computed of f32, s32 and u8 tensors that can be reordered to strided ones".into(),
+        remedy: "leave this node out of the graph's outputs".into(),
     }
 }
 
@@ -236,8 +235,8 @@ impl<'a> Call<'a> {
         Error::Invalid {
             what: format!("the f64 version of `{}`", self.op.registered().schema().name),
             got: format!("no `{name}` that it can read in {}", self.op),
-            rule: "it reads every argument of the op".to_string(),
-            remedy: "report this".to_string(),
+            rule: "it reads every argument of the op".into(),
+            remedy: "report this".into(),
         }
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn evaluate(
                 return Err(cx.invalid(
                     "indices",
                     i,
-                    &format!("the axis has {n} elements"),
+                    format!("the axis has {n} elements"),
                     "export the model again",
                 ));
             }

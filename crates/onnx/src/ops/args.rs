@@ -83,7 +83,7 @@ pub(crate) fn axis_of(axis: i64, rank: usize, cx: &Expansion<'_>) -> Result<usiz
     if (-n..n).contains(&axis) {
         return Ok(if axis < 0 { axis + n } else { axis } as usize);
     }
-    Err(cx.invalid("axis", axis, &format!("the tensor has {rank} axes"), "correct the axis"))
+    Err(cx.invalid("axis", axis, format!("the tensor has {rank} axes"), "correct the axis"))
 }
 
 /// Axes counted from 0, each once.

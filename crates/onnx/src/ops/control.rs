@@ -75,7 +75,7 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     let mut state: Vec<Value> = inputs[2.min(own)..own].iter().flatten().cloned().collect();
     if state.len() != carried || body.outputs.len() < carried + 1 {
         let got = format!("{} values", state.len());
-        return Err(cx.invalid("body", got, &format!("it carries {carried}"), "export the model again"));
+        return Err(cx.invalid("body", got, format!("it carries {carried}"), "export the model again"));
     }
     if body.outputs.len() != node.outputs() + 1 {
         let got = format!("{} outputs", body.outputs.len());

@@ -31,7 +31,7 @@ pub(crate) fn indices(x: &Value, size: usize, cx: &mut Expansion<'_>) -> Result<
         if (-n..n).contains(&i) {
             return Ok(if i < 0 { i + n } else { i });
         }
-        Err(cx.invalid("indices", i, &format!("the axis has {size} elements"), "export the model again"))
+        Err(cx.invalid("indices", i, format!("the axis has {size} elements"), "export the model again"))
     });
     Ok(build::ints(collect_results(wrapped)?, x.dims()))
 }
@@ -113,7 +113,7 @@ pub(super) fn flat_places(
                 return Err(cx.invalid(
                     "indices",
                     i,
-                    &format!("the axis has {size} elements"),
+                    format!("the axis has {size} elements"),
                     "export the model again",
                 ));
             }

@@ -2,7 +2,7 @@
 //! fuses.
 
 use super::{Finish, channel_values, check_operands};
-use crate::error::{Result, fail};
+use crate::error::{Call, Result, Text, fail};
 use crate::kernels::lanes::{Lanes, for_each_chunk};
 use crate::ledger;
 use crate::post_ops::PostOps;
@@ -110,7 +110,7 @@ impl PostOps {
         };
         if !dense {
             let rule = "it is dense; with channel operands row-major or channels-last";
-            let remedy = "call `contiguous(MemoryFormat::Contiguous)`, or the ops one by one";
+            let remedy = Text::from("call ") + Call::Contiguous + ", or the ops one by one";
             fail!(LayoutMismatch, OP, "target", target.describe(), rule, remedy);
         }
         check_f32(OP, "target", target, "kernels take f32")?;

@@ -38,7 +38,9 @@ impl Implementation for Pointwise {
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
         let layout = p.blocked().ok_or(Refusal::Other)?;
         match misfit(p.g) {
-            Some(rule) => Err(Refusal::Misfit { rule, remedy: "pass another of `candidates`, or none" }),
+            Some(rule) => {
+                Err(Refusal::Misfit { rule, remedy: "pass another of `candidates`, or none".into() })
+            }
             None => check_layout(p.g, layout),
         }
     }

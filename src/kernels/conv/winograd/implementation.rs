@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::WinogradPlan;
 use crate::buffer::Buffer;
-use crate::error::Result;
+use crate::error::{Call, Result, Text};
 use crate::kernels::conv::direct::{self, Plain};
 use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
 use crate::kernels::conv::weights::PlainWeights;
@@ -55,12 +55,14 @@ impl Implementation for Winograd {
     fn check(&self, p: &Problem<'_>) -> Result<(), Refusal> {
         let layout = p.blocked();
         if let Some(rule) = misfit(p.g, layout.map_or(1, |l| l.block_of(1))) {
-            return Err(Refusal::Misfit { rule, remedy: "pass `direct`" });
+            return Err(Refusal::Misfit { rule, remedy: "pass `direct`".into() });
         }
         match layout {
             None => Err(Refusal::Misfit {
                 rule: "it is for blocked tensors, and x is strided",
-                remedy: "reorder x and the weights with `to_blocked`, or pass `direct`",
+                remedy: Text::from("reorder x and the weights with ")
+                    + Call::ToAnyBlocked
+                    + ", or pass `direct`",
             }),
             Some(layout) => direct::check_layout(p.g, layout),
         }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use blocktensor::{
-    BoundOp, Complaint, DType, MemoryFormat, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc,
-    memory,
+    BoundOp, Call, Complaint, DType, MemoryFormat, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc,
+    Text, memory,
 };
 use serde::{Deserialize, Serialize};
 
@@ -87,12 +87,12 @@ pub(super) fn constant_name(tensor: usize) -> String {
     format!("tensor {tensor}")
 }
 
-pub(super) fn bad(got: impl Into<String>, remedy: &str) -> Error {
+pub(super) fn bad(got: impl Into<String>, remedy: impl Into<Text>) -> Error {
     Error::Invalid {
         what: "saved plan".to_string(),
         got: got.into(),
-        rule: "`Plan::save` writes it whole".to_string(),
-        remedy: remedy.to_string(),
+        rule: Text::from(Call::SavePlan) + " writes it whole",
+        remedy: remedy.into(),
     }
 }
 
@@ -115,8 +115,8 @@ impl StoredNode {
             return Err(Error::Invalid {
                 what: format!("node `{}`", node.name),
                 got: format!("the operator {}", node.op.op()),
-                rule: "a file holds registered ops, by their names".to_string(),
-                remedy: "run the model itself, which plans it at each start".to_string(),
+                rule: "a file holds registered ops, by their names".into(),
+                remedy: "run the model itself, which plans it at each start".into(),
             });
         };
         let ids = |list: &[TensorId]| list.iter().map(|id| id.0).collect();
@@ -196,7 +196,10 @@ impl StoredNode {
 impl Stored {
     pub(super) fn of(file: &PackedFile) -> Result<Stored> {
         let Some(text) = file.text(PLAN) else {
-            return Err(bad("a file of packed weights without a plan", "write one with `Plan::save`"));
+            return Err(bad(
+                "a file of packed weights without a plan",
+                Text::from("write one with ") + Call::SavePlan,
+            ));
         };
         // The version first: another one may have other fields.
         #[derive(Deserialize)]
@@ -250,9 +253,10 @@ impl Stored {
 
     /// Why the packed weights do not fit here, for a file that keeps no plain ones.
     pub(super) fn misfit(&self, file: &PackedFile) -> Option<blocktensor::Error> {
-        let remedy = "save the plan with plain weights (`keep_plain`), or plan the model again here";
+        let remedy = Text::from("save the plan with plain weights (") + Call::KeepPlainOfPlan;
+        let remedy = remedy + "), or plan the model again here";
         if let Some(blocktensor::Error::PackMismatch(complaint)) = file.misfit() {
-            let complaint = Complaint { remedy: remedy.to_string(), ..*complaint };
+            let complaint = Complaint { remedy, ..*complaint };
             return Some(blocktensor::Error::PackMismatch(Box::new(complaint)));
         }
         let here = blocktensor::current_threads();

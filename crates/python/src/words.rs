@@ -1,0 +1,90 @@
+//! Errors in the words of Python.
+
+use std::borrow::Cow;
+
+use blocktensor::{Call, Door};
+use blocktensor_door::weights_layout;
+
+/// The package `blocktensor`.
+pub(crate) struct Words;
+
+/// Functions of Rust that an error may be about, and what they are here. Ops have the same names everywhere.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("PackedFile::read", "blocktensor.load_plan"),
+    ("PackedFile::map", "blocktensor.load_plan"),
+    ("PackedFile::get", "blocktensor.load_plan"),
+    ("PackedFile::kind", "blocktensor.load_plan"),
+    ("PackedFile::plain", "blocktensor.load_plan"),
+    ("Plan::load", "blocktensor.load_plan"),
+    ("Plan::load_or_replan", "blocktensor.load_plan"),
+    ("Plan::load_with_constants", "blocktensor.load_plan"),
+    ("PackedWriter::add", "Plan.save"),
+    ("PackedWriter::save", "Plan.save"),
+    ("Source::of", "blocktensor.pack_conv"),
+    ("Source::strided", "blocktensor.pack_conv"),
+    ("Source::blocked", "blocktensor.pack_conv"),
+    ("TensorDesc::strided", "blocktensor.zeros"),
+    ("TensorDesc::blocked", "blocktensor.zeros"),
+    ("deny_reorders", "blocktensor.deny_reorders"),
+];
+
+impl Door for Words {
+    fn call(&self, call: &Call) -> String {
+        let text = match call {
+            Call::ToStrided | Call::ToAnyStrided => ".to_strided()",
+            Call::ToBlocked(_) | Call::ToAnyBlocked | Call::ReorderToNative(_) => ".to_blocked()",
+            Call::ToBlockedWeights(rank, kind) => match weights_layout(*rank, kind) {
+                Some(layout) => return format!(".to_blocked(\"{layout}\")"),
+                None => ".to_blocked()",
+            },
+            Call::ReorderTo(layout) => return format!(".to_blocked(\"{layout}\")"),
+            Call::ReorderToAny => ".to_blocked(layout)",
+            Call::NativeLayout(_) => "None",
+            Call::Contiguous => ".contiguous()",
+            Call::Copy => "copy.deepcopy",
+            Call::ToDType(dtype) => return format!(".to_dtype(\"{dtype}\")"),
+            Call::ToAnyDType => ".to_dtype()",
+            Call::Reshape(dims) => return format!(".reshape({dims:?})"),
+            Call::ReshapeAny => ".reshape()",
+            Call::Unsqueeze(axis) => return format!("blocktensor.ops.unsqueeze(x, {axis})"),
+            Call::Transpose(a, b) => return format!("blocktensor.ops.transpose(x, {a}, {b})"),
+            Call::ToVec => ".numpy()",
+            Call::ToDlpack => ".__dlpack__()",
+            Call::AsBlockedDlpack => ".as_blocks()",
+            Call::EmptyLike | Call::StridedDesc | Call::BlockedDesc => "blocktensor.zeros",
+            Call::Ops => "blocktensor.ops.__all__",
+            Call::PackForTensor => "blocktensor.pack_conv(..., like=x)",
+            Call::PackFor | Call::PackedConv => "blocktensor.pack_conv",
+            Call::StridedSource => "like of blocktensor.pack_conv",
+            Call::PackedConvTranspose => "blocktensor.pack_conv_transpose",
+            Call::PackedStem => "blocktensor.pack_stem",
+            Call::PackedLinear => "blocktensor.pack_linear",
+            Call::StemRun => "PackedWeights",
+            Call::StemRunFused => "residual of PackedWeights",
+            Call::KeepPlain | Call::KeepPlainOfPlan => "keep_plain of Plan.save",
+            Call::SavePacked | Call::SavePlan => "Plan.save",
+            Call::ReadOrRepack => "blocktensor.load_plan(..., replan=True)",
+            Call::ReadStateDict => "safetensors.numpy.load_file",
+            Call::StackSize => "threading.stack_size",
+            Call::NewProcess => "subprocess.Popen",
+            Call::DenyReorders => "blocktensor.deny_reorders",
+            Call::ReorderBudget => "blocktensor.budget",
+            Call::RunWithThreads(threads) => return format!("threads={threads}"),
+            Call::ReadModel => "blocktensor.load_onnx",
+            Call::PlanSize(name) => return format!("Model.plan(sizes={{\"{name}\": 1}})"),
+            Call::KeepConstants => "Model.plan(keep_constants=True)",
+            Call::LoadPlan => "blocktensor.load_plan",
+            Call::LoadPlanWithConstants => "blocktensor.load_plan(..., keep_constants=True)",
+            Call::RunTimed => "Plan.run_timed",
+            Call::OfBackend(call) => call,
+            // No call of Python leads to an error that names it: it has no state dicts of its own.
+            Call::StateDictNames => return call.to_string(),
+        };
+        text.to_string()
+    }
+
+    fn op<'a>(&'a self, op: &'a str) -> Cow<'a, str> {
+        let known = FUNCTIONS.iter().find(|(rust, _)| *rust == op);
+        known.map_or(op, |(_, python)| python).into()
+    }
+}
