@@ -7,6 +7,7 @@ use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::native::WeightsKind;
 use crate::op::args::Arg;
+use crate::op::facts::{Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
 pub use crate::op::rules::{DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of};
 
 /// The kind of an argument, with its default.
@@ -105,6 +106,8 @@ pub struct ArgSpec {
     pub ranks: Ranks,
     /// Which axes its integers name, if they do.
     pub axes: Option<AxesOf>,
+    /// Whether it is weights, or their bias.
+    pub role: Option<WeightsRole>,
     /// Prefix for the `to_blocked` hint, for operands that must be transposed first.
     pub(crate) before_blocking: Option<&'static str>,
 }
@@ -124,7 +127,7 @@ impl ArgSpec {
             ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList => ONE_DIMENSION,
             _ => Ranks::Any,
         };
-        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, before_blocking: None }
+        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, role: None, before_blocking: None }
     }
 
     /// The same argument, for tensors of one of these dtypes. Another dtype is an `UnsupportedDType`.
@@ -158,6 +161,16 @@ impl ArgSpec {
         ArgSpec { axes: Some(axes), ..self }
     }
 
+    /// The same argument, which is the op's weights.
+    pub const fn weights(self) -> ArgSpec {
+        ArgSpec { role: Some(WeightsRole::Weights), ..self }
+    }
+
+    /// The same argument, which is the bias that goes with the op's weights.
+    pub const fn bias(self) -> ArgSpec {
+        ArgSpec { role: Some(WeightsRole::Bias), ..self }
+    }
+
     /// The remedy for a strided tensor of these sizes that was passed for this argument together with data of `key`, which have
     /// this rank.
     pub(crate) fn way_to(&self, key: DispatchKey, dims: &[usize], rank: usize) -> String {
@@ -189,8 +202,8 @@ impl ArgSpec {
     }
 }
 
-/// An op's signature.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An op's signature, and what else is known of it. Two schemas are equal if their signatures are: functions cannot be compared.
+#[derive(Clone, Copy, Debug)]
 pub struct Schema {
     /// The op's name.
     pub name: &'static str,
@@ -198,12 +211,20 @@ pub struct Schema {
     pub args: &'static [ArgSpec],
     /// The op's results, in order. Empty if the schema does not state them.
     pub outputs: &'static [OutputSpec],
+    /// What planners may know of the op.
+    pub facts: Facts,
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Schema) -> bool {
+        (self.name, self.args, self.outputs) == (other.name, other.args, other.outputs)
+    }
 }
 
 impl Schema {
     /// A schema with this name and these arguments, which does not state the results.
     pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
-        Schema { name, args, outputs: &[] }
+        Schema { name, args, outputs: &[], facts: Facts::UNKNOWN }
     }
 
     /// The same schema with these results.
@@ -215,6 +236,43 @@ impl Schema {
     pub(crate) const fn dst_like_x(self) -> Schema {
         const DST: &[OutputSpec] = &[output_like("dst", "x")];
         self.with_outputs(DST)
+    }
+
+    /// The same schema of a view ([`Facts::sharing`]).
+    pub const fn sharing(mut self, sharing: Sharing) -> Schema {
+        self.facts.sharing = sharing;
+        self
+    }
+
+    /// The same schema of an op that is element-wise ([`Facts::elementwise`]).
+    pub const fn elementwise(mut self) -> Schema {
+        self.facts.elementwise = true;
+        self
+    }
+
+    /// The same schema of an op that puts its operands one after another along the axis that this parameter names.
+    pub const fn concatenates(mut self, axis: &'static str) -> Schema {
+        self.facts.concatenates = Some(axis);
+        self
+    }
+
+    /// The same schema of an op whose constant weights are packed in this way. Only this crate's ops have packed weights.
+    pub(crate) const fn packs(mut self, packing: Packing) -> Schema {
+        self.facts.packing = Some(packing);
+        self
+    }
+
+    /// The same schema with the number of multiply-adds of a call.
+    pub const fn multiply_adds(mut self, count: MultiplyAdds) -> Schema {
+        self.facts.multiply_adds = Some(count);
+        self
+    }
+
+    /// The same schema of an op that a post-op computes. A plan may then fuse the op into a convolution, and let it overwrite
+    /// its operand.
+    pub(crate) const fn post_op(mut self, word: PostOpWord) -> Schema {
+        self.facts.post_op = Some(word);
+        self
     }
 
     /// The arguments that are tensors or lists of tensors, in order.

@@ -65,6 +65,7 @@ pub use shape::flip::{flip, roll};
 pub use shape::pad::{PadMode, pad};
 pub use shape::shuffle::{channel_shuffle, pixel_shuffle, pixel_unshuffle};
 pub use shape::split::{chunk, split};
+pub(crate) use shape::views::VIEW;
 pub use softmax::{log_softmax, softmax};
 
 use crate::dtype::DType;

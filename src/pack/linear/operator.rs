@@ -6,8 +6,10 @@ use super::Weights;
 use crate::error::{Result, fail};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::Schema;
 use crate::op::results::{check_count, check_given};
 use crate::operator::Operator;
+use crate::ops::linear::LINEAR;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -39,6 +41,10 @@ fn check_inputs(count: usize) -> Result<()> {
 impl Operator for PackedLinear {
     fn op(&self) -> &'static str {
         "linear"
+    }
+
+    fn schema(&self) -> Option<&'static Schema> {
+        Some(LINEAR.schema())
     }
 
     fn inputs(&self) -> &[&'static str] {
