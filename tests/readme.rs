@@ -56,7 +56,11 @@ fn family(op: &Op) -> usize {
         _ if name.contains("norm") || name.contains("softmax") => 4,
         _ if name.contains("dropout") => 5,
         _ if is(&["sum", "mean", "prod", "amax", "amin", "argmax"]) => 8,
-        _ if is(&["cat", "stack", "chunk", "split", "pad", "flip", "roll"]) || name.contains("shuffle") => 9,
+        _ if is(&["cat", "stack", "chunk", "split", "pad", "flip", "roll", "tril", "triu"])
+            || name.contains("shuffle") =>
+        {
+            9
+        }
         _ if is(&["gather", "index_select", "sort", "topk", "cumsum"]) => 11,
         _ if op.schema().facts.sharing.is_view() || name == "reshape" => 10,
         _ if op.schema().facts.elementwise => {

@@ -7,7 +7,7 @@ use super::{Call, with_capacity};
 use crate::error::Result;
 
 /// Ops whose results have elements of their operands, or a constant, in another order.
-const MOVES: [&str; 23] = [
+const MOVES: [&str; 25] = [
     "cat",
     "channel_shuffle",
     "chunk",
@@ -29,6 +29,8 @@ const MOVES: [&str; 23] = [
     "squeeze",
     "stack",
     "transpose",
+    "tril",
+    "triu",
     "unsqueeze",
     "view",
 ];
