@@ -65,9 +65,18 @@ def logit():
         yield {} if eps is None else {"eps": eps}, {"x": x, "y": y}
 
 
+def triangles(op):
+    for diagonal, shape in itertools.product([0, 1, -2], [(3, 5), (2, 17, 4, 3)]):
+        x = torch.randn(shape)
+        x[..., 0, -1], x[..., -1, 0] = math.inf, math.nan
+        yield {"diagonal": diagonal}, {"x": x, "y": op(x, diagonal)}
+
+
 CASES = {
     "grid_sample": grid_sample,
     "logit": logit,
+    "tril": lambda: triangles(torch.tril),
+    "triu": lambda: triangles(torch.triu),
 }
 
 

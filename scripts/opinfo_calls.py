@@ -271,6 +271,17 @@ for _name in ["softmax", "log_softmax", "cumsum"]:
     maps(_name)(along(_name))
 
 
+def triangle(op):
+    def mapper(input, diagonal=0):
+        return Call(op, {"x": input}, {"diagonal": integer(diagonal)})
+
+    return mapper
+
+
+for _name in ["tril", "triu"]:
+    maps(_name)(triangle(_name))
+
+
 # Order and indices
 
 

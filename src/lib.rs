@@ -145,7 +145,7 @@ pub use operator::{BoundOp, Operator, ParamValue};
 pub use pack::{
     AnyConvPacker, AnyPackedConv, Candidate, ConvPacker, PackedConv, PackedConv1d, PackedConv2d,
     PackedConv3d, PackedConvTranspose, PackedConvTranspose1d, PackedConvTranspose2d, PackedConvTranspose3d,
-    PackedLinear, PackedOp, PackedStem, Source,
+    PackedLinear, PackedOp, PackedStem, Source, WeightsPacker,
 };
 pub use scratchpad::Scratchpad;
 pub use tensor::any::{OpaqueTensor, Operand, Tensor, TensorMut, TensorRef};

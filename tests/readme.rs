@@ -56,14 +56,23 @@ fn family(op: &Op) -> usize {
         _ if name.contains("norm") || name.contains("softmax") => 4,
         _ if name.contains("dropout") => 5,
         _ if is(&["sum", "mean", "prod", "amax", "amin", "argmax"]) => 8,
-        _ if is(&["cat", "stack", "chunk", "split", "pad", "flip", "roll"]) || name.contains("shuffle") => 9,
+        _ if is(&["cat", "stack", "chunk", "split", "pad", "flip", "roll", "tril", "triu"])
+            || name.contains("shuffle") =>
+        {
+            9
+        }
         _ if is(&["gather", "index_select", "sort", "topk", "cumsum"]) => 11,
-        _ if op.kernel(DispatchKey::BLOCKED).is_none() => 10,
-        _ => {
+        _ if op.schema().facts.sharing.is_view() || name == "reshape" => 10,
+        _ if op.schema().facts.elementwise => {
             let data = op.schema().args.iter().filter(|a| a.kind.is_data()).count();
             let scalar = name.ends_with("_scalar") || name.ends_with("_channel");
             if data == 1 && !scalar { 6 } else { 7 }
         }
+        // Ops of other crates, which other tests register.
+        _ if op.kernel(DispatchKey::STRIDED).is_none() => 7,
+        _ => panic!(
+            "`{name}`: `.elementwise()` or `.sharing(...)` on its schema if it is one, else a line here"
+        ),
     }
 }
 

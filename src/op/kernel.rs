@@ -56,6 +56,9 @@ pub struct Kernel {
     pub isa: Isa,
     /// Whether it reads scales and zero points. Otherwise quantised operands are refused.
     pub reads_quantization: bool,
+    /// Whether it copies a strided operand that is not dense in a memory format, or reads it more slowly. A planner does better to
+    /// reorder it once, for all who read it.
+    pub needs_dense: bool,
     /// Who implements it.
     pub engine: Engine,
     pub(super) preferred: Option<&'static PreferredFn>,
@@ -76,6 +79,7 @@ impl Kernel {
             propagation: Propagation::Forward,
             isa: Isa::Baseline,
             reads_quantization: false,
+            needs_dense: false,
             engine: Engine::Rust,
             preferred: None,
         }
@@ -123,6 +127,11 @@ impl Kernel {
     /// The same kernel, which reads the scales and zero points of its operands.
     pub const fn reading_quantization(self) -> Kernel {
         Kernel { reads_quantization: true, ..self }
+    }
+
+    /// The same kernel, which copies a strided operand that is not dense in a memory format, or reads it more slowly.
+    pub const fn needing_dense(self) -> Kernel {
+        Kernel { needs_dense: true, ..self }
     }
 
     /// The same kernel with its preferred formats, for planners of layouts.

@@ -3,6 +3,7 @@
 pub(crate) mod arg;
 pub(crate) mod args;
 pub(crate) mod call;
+pub mod facts;
 pub(crate) mod fallback;
 pub(crate) mod kernel;
 pub(crate) mod lookup;

@@ -23,6 +23,19 @@ pub enum ParamValue {
     Str(String),
 }
 
+/// A parameter as a call by name takes it.
+impl From<&ParamValue> for Value {
+    fn from(value: &ParamValue) -> Value {
+        match value {
+            ParamValue::Bool(v) => Value::Bool(*v),
+            ParamValue::Int(v) => Value::Int(*v),
+            ParamValue::Float(v) => Value::Float(*v),
+            ParamValue::Ints(v) => Value::Ints(v.clone()),
+            ParamValue::Str(v) => Value::Str(v.clone()),
+        }
+    }
+}
+
 impl ParamValue {
     pub(crate) fn arg(&self) -> Arg<'_> {
         match self {

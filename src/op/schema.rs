@@ -8,6 +8,7 @@ use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::native::WeightsKind;
 use crate::op::args::Arg;
+use crate::op::facts::{Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
 pub use crate::op::rules::{DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of};
 
 /// The kind of an argument, with its default.
@@ -108,6 +109,8 @@ pub struct ArgSpec {
     pub axes: Option<AxesOf>,
     /// Whether these are weights with their input channels first, which must be transposed before they are blocked.
     pub(crate) is_input_first: bool,
+    /// Whether it is weights, or their bias.
+    pub role: Option<WeightsRole>,
 }
 
 /// The tensor whose axes an argument names.
@@ -125,7 +128,7 @@ impl ArgSpec {
             ArgKind::Param | ArgKind::OptionalParam | ArgKind::ParamList => ONE_DIMENSION,
             _ => Ranks::Any,
         };
-        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, is_input_first: false }
+        ArgSpec { name, kind, dtypes: DTypes::Unstated, ranks, axes: None, role: None, is_input_first: false }
     }
 
     /// The same argument, for tensors of one of these dtypes. Another dtype is an `UnsupportedDType`.
@@ -157,6 +160,16 @@ impl ArgSpec {
     /// The same argument, whose integers name axes: negative ones count from the last.
     pub const fn axes_of(self, axes: AxesOf) -> ArgSpec {
         ArgSpec { axes: Some(axes), ..self }
+    }
+
+    /// The same argument, which is the op's weights.
+    pub const fn weights(self) -> ArgSpec {
+        ArgSpec { role: Some(WeightsRole::Weights), ..self }
+    }
+
+    /// The same argument, which is the bias that goes with the op's weights.
+    pub const fn bias(self) -> ArgSpec {
+        ArgSpec { role: Some(WeightsRole::Bias), ..self }
     }
 
     /// The remedy for a strided tensor of these sizes that was passed for this argument together with data of `key`, which have
@@ -195,8 +208,8 @@ impl ArgSpec {
     }
 }
 
-/// An op's signature.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An op's signature, and what else is known of it. Two schemas are equal if their signatures are: functions cannot be compared.
+#[derive(Clone, Copy, Debug)]
 pub struct Schema {
     /// The op's name.
     pub name: &'static str,
@@ -204,12 +217,20 @@ pub struct Schema {
     pub args: &'static [ArgSpec],
     /// The op's results, in order. Empty if the schema does not state them.
     pub outputs: &'static [OutputSpec],
+    /// What planners may know of the op.
+    pub facts: Facts,
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Schema) -> bool {
+        (self.name, self.args, self.outputs) == (other.name, other.args, other.outputs)
+    }
 }
 
 impl Schema {
     /// A schema with this name and these arguments, which does not state the results.
     pub const fn new(name: &'static str, args: &'static [ArgSpec]) -> Schema {
-        Schema { name, args, outputs: &[] }
+        Schema { name, args, outputs: &[], facts: Facts::UNKNOWN }
     }
 
     /// The same schema with these results.
@@ -221,6 +242,43 @@ impl Schema {
     pub(crate) const fn dst_like_x(self) -> Schema {
         const DST: &[OutputSpec] = &[output_like("dst", "x")];
         self.with_outputs(DST)
+    }
+
+    /// The same schema of a view ([`Facts::sharing`]).
+    pub const fn sharing(mut self, sharing: Sharing) -> Schema {
+        self.facts.sharing = sharing;
+        self
+    }
+
+    /// The same schema of an op that is element-wise ([`Facts::elementwise`]).
+    pub const fn elementwise(mut self) -> Schema {
+        self.facts.elementwise = true;
+        self
+    }
+
+    /// The same schema of an op that puts its operands one after another along the axis that this parameter names.
+    pub const fn concatenates(mut self, axis: &'static str) -> Schema {
+        self.facts.concatenates = Some(axis);
+        self
+    }
+
+    /// The same schema of an op whose constant weights are packed in this way. Only this crate's ops have packed weights.
+    pub(crate) const fn packs(mut self, packing: Packing) -> Schema {
+        self.facts.packing = Some(packing);
+        self
+    }
+
+    /// The same schema with the number of multiply-adds of a call.
+    pub const fn multiply_adds(mut self, count: MultiplyAdds) -> Schema {
+        self.facts.multiply_adds = Some(count);
+        self
+    }
+
+    /// The same schema of an op that a post-op computes. A plan may then fuse the op into a convolution, and let it overwrite
+    /// its operand.
+    pub(crate) const fn post_op(mut self, word: PostOpWord) -> Schema {
+        self.facts.post_op = Some(word);
+        self
     }
 
     /// The arguments that are tensors or lists of tensors, in order.

@@ -8,7 +8,7 @@ use super::Operator;
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::op::param_value::ParamValue;
-use crate::op::schema::{ArgKind, AxesOf};
+use crate::op::schema::{ArgKind, AxesOf, Schema};
 use crate::op::{self, Arg, Op, Value};
 use crate::registry;
 use crate::scratchpad::Scratchpad;
@@ -208,6 +208,10 @@ impl BoundOp {
         })
     }
 
+    pub(super) fn input_names(&self) -> &[&'static str] {
+        &self.inputs
+    }
+
     /// The arguments of a call with these inputs.
     fn args<'a>(&'a self, inputs: &'a [TensorRef<'a>]) -> Result<Vec<Arg<'a>>> {
         if inputs.len() != self.inputs.len() {
@@ -248,6 +252,10 @@ fn refs(tensors: &[Tensor]) -> Vec<TensorRef<'_>> {
 impl Operator for BoundOp {
     fn op(&self) -> &'static str {
         self.op.schema().name
+    }
+
+    fn schema(&self) -> Option<&'static Schema> {
+        Some(self.op.schema())
     }
 
     fn inputs(&self) -> &[&'static str] {
@@ -339,15 +347,8 @@ impl<'de> Deserialize<'de> for BoundOp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<BoundOp, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let inputs: Vec<&str> = stored.inputs.iter().map(String::as_str).collect();
-        let value = |v: &ParamValue| match v {
-            ParamValue::Bool(v) => Value::Bool(*v),
-            ParamValue::Int(v) => Value::Int(*v),
-            ParamValue::Float(v) => Value::Float(*v),
-            ParamValue::Ints(v) => Value::Ints(v.clone()),
-            ParamValue::Str(v) => Value::Str(v.clone()),
-        };
         let params: Vec<(&str, Value)> =
-            stored.params.iter().map(|(name, v)| (name.as_str(), value(v))).collect();
+            stored.params.iter().map(|(name, v)| (name.as_str(), v.into())).collect();
         BoundOp::new(&stored.op, &inputs, &params).map_err(serde::de::Error::custom)
     }
 }

@@ -18,6 +18,7 @@
 //! ```
 
 mod bound;
+mod facts;
 
 pub use crate::op::param_value::ParamValue;
 pub use bound::BoundOp;
@@ -26,6 +27,7 @@ use std::fmt::Debug;
 
 use crate::error::Result;
 use crate::key::DispatchKey;
+use crate::op::schema::Schema;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -34,6 +36,12 @@ use crate::tensor::desc::TensorDesc;
 pub trait Operator: Debug + Send + Sync {
     /// The op's name.
     fn op(&self) -> &'static str;
+
+    /// The schema of the registered op that it computes, with what is known of that op. `None` if it is another one: then nothing is
+    /// known.
+    fn schema(&self) -> Option<&'static Schema> {
+        None
+    }
 
     /// The names of the tensors that a run takes, in order. An argument that is a list has its name once for each tensor.
     fn inputs(&self) -> &[&'static str];

@@ -6,6 +6,7 @@ use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::{Matrix, parallel_matmul};
+use crate::op::facts::Packing;
 use crate::op::schema::{Ranks, data, optional_param, output_like};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
 
@@ -24,24 +25,28 @@ const PACKED_RANKS: Ranks = Ranks::exactly(2, "they are [outputs, inputs]", "res
 const MATRIX_RANKS: Ranks =
     Ranks::at_least(1, "it is a vector, or one or more matrices", "add an axis").by(&Call::Unsqueeze(0));
 
-static LINEAR: Op = Op::new(
+pub(crate) static LINEAR: Op = Op::new(
     &Schema::new(
         "linear",
         &[
             data("x").f32().with_ranks(X_RANKS),
-            data("weights").f32().with_ranks(WEIGHTS_RANKS),
-            optional_param("bias").f32(),
+            data("weights").f32().with_ranks(WEIGHTS_RANKS).weights(),
+            optional_param("bias").f32().bias(),
         ],
     )
-    .dst_like_x(),
+    .dst_like_x()
+    .packs(Packing::Linear)
+    .multiply_adds(|of| of.result_elements() * of.input("weights").last().copied().unwrap_or(0) as u64),
 )
-.with(&Kernel::rust(&linear_kernel).on_strided());
+.with(&Kernel::rust(&linear_kernel).needing_dense().on_strided());
 static MATMUL: Op = Op::new(
     &Schema::new(
         "matmul",
-        &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS)],
+        &[data("a").f32().with_ranks(MATRIX_RANKS), data("b").f32().with_ranks(MATRIX_RANKS).weights()],
     )
-    .with_outputs(&[output_like("dst", "a")]),
+    .with_outputs(&[output_like("dst", "a")])
+    .packs(Packing::Matrix)
+    .multiply_adds(|of| of.result_elements() * of.input("a").last().copied().unwrap_or(0) as u64),
 )
 .with(&Kernel::rust(&matmul_kernel).on_strided());
 

@@ -65,6 +65,8 @@ pub use shape::flip::{flip, roll};
 pub use shape::pad::{PadMode, pad};
 pub use shape::shuffle::{channel_shuffle, pixel_shuffle, pixel_unshuffle};
 pub use shape::split::{chunk, split};
+pub use shape::triangle::{tril, triu};
+pub(crate) use shape::views::VIEW;
 pub use softmax::{log_softmax, softmax};
 
 use crate::dtype::DType;
@@ -97,6 +99,7 @@ const ALL: &[&[&Op]] = &[
     resample::grid_sample::OPS,
     resample::upsample::OPS,
     shape::shuffle::OPS,
+    shape::triangle::OPS,
     softmax::OPS,
     index::sort::OPS,
     pointwise::unary::PRELU_OPS,

@@ -23,10 +23,10 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], SoftmaxOptions::SPECS);
-static SOFTMAX: Op =
-    Op::new(&Schema::new("softmax", ARGS).dst_like_x()).with(&Kernel::rust(&run::<false>).on_both());
-static LOG_SOFTMAX: Op =
-    Op::new(&Schema::new("log_softmax", ARGS).dst_like_x()).with(&Kernel::rust(&run::<true>).on_both());
+static SOFTMAX: Op = Op::new(&Schema::new("softmax", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run::<false>).needing_dense().on_both());
+static LOG_SOFTMAX: Op = Op::new(&Schema::new("log_softmax", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run::<true>).needing_dense().on_both());
 
 pub(super) const OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
 

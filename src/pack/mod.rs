@@ -9,6 +9,11 @@ macro_rules! operator_inside {
                 $inside.op()
             }
 
+            fn schema(&self) -> Option<&'static crate::op::Schema> {
+                let $packed = self;
+                $inside.schema()
+            }
+
             fn inputs(&self) -> &[&'static str] {
                 let $packed = self;
                 $inside.inputs()
@@ -57,6 +62,7 @@ mod conv;
 mod kernels;
 mod linear;
 mod op;
+mod packer;
 mod source;
 
 pub use conv::{
@@ -66,4 +72,5 @@ pub use conv::{
 };
 pub use linear::PackedLinear;
 pub use op::PackedOp;
+pub use packer::WeightsPacker;
 pub use source::Source;

@@ -1,6 +1,7 @@
 //! Mirrors src/dispatch.
 
 pub mod engines;
+mod facts;
 mod host;
 mod implementations;
 mod operator;

@@ -20,5 +20,6 @@ mod reduce;
 mod resample;
 mod softmax;
 mod sort_index_view;
+mod triangle;
 mod unary;
 mod winograd;

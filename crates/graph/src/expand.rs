@@ -8,8 +8,7 @@ use blocktensor::{BoundOp, DType, MemoryFormat, Operand, Operator, StridedTensor
 use crate::Param;
 use crate::constant::{CONSTANT, Constant, ElementType, Integer};
 use crate::error::{Error, Result};
-use crate::network::{Budget, Network, Node, Operation, TensorId};
-use crate::plan::VIEWS;
+use crate::network::{Budget, Kind, Network, Node, Operation, TensorId, Value, facts};
 
 /// What a node of a [`Graph`](crate::Graph) does: it writes itself as operators once the sizes of its inputs are known.
 ///
@@ -33,86 +32,6 @@ pub trait Expand: fmt::Debug + Send + Sync {
     /// # Errors
     /// Those of the operators, and [`Expansion::invalid`] or [`Expansion::unsupported`] for what the node does not allow.
     fn expand(&self, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>>;
-}
-
-/// A value at known sizes: a constant, or a tensor that a run computes.
-#[derive(Clone, Debug)]
-pub struct Value(pub(crate) Kind);
-
-#[derive(Clone, Debug)]
-pub(crate) enum Kind {
-    Constant(Arc<Constant>),
-    Tensor { id: TensorId, dims: Vec<usize>, of: ElementType },
-}
-
-impl From<Constant> for Value {
-    fn from(constant: Constant) -> Value {
-        Value(Kind::Constant(Arc::new(constant)))
-    }
-}
-
-impl From<Arc<Constant>> for Value {
-    fn from(constant: Arc<Constant>) -> Value {
-        Value(Kind::Constant(constant))
-    }
-}
-
-impl Value {
-    /// Sizes.
-    pub fn dims(&self) -> &[usize] {
-        match &self.0 {
-            Kind::Constant(c) => c.dims(),
-            Kind::Tensor { dims, .. } => dims,
-        }
-    }
-
-    /// How many axes it has.
-    pub fn rank(&self) -> usize {
-        self.dims().len()
-    }
-
-    /// The number of elements.
-    pub fn numel(&self) -> usize {
-        self.dims().iter().product()
-    }
-
-    /// The type of its elements.
-    pub fn element_type(&self) -> ElementType {
-        match &self.0 {
-            Kind::Constant(c) => c.element_type(),
-            Kind::Tensor { of, .. } => *of,
-        }
-    }
-
-    /// The constant, unless a run computes it.
-    pub fn constant(&self) -> Option<&Constant> {
-        match &self.0 {
-            Kind::Constant(c) => Some(c),
-            Kind::Tensor { .. } => None,
-        }
-    }
-
-    /// Its integers, if it is a constant of integers.
-    pub fn ints(&self) -> Option<&[i64]> {
-        self.constant().and_then(Constant::as_ints)
-    }
-
-    /// The same integers as a value of another type of integers. They must fit into it. Other values stay as they are.
-    pub fn with_integers(self, of: Integer) -> Value {
-        Value(match self.0 {
-            Kind::Tensor { id, dims, of: ElementType::Int(_) } => {
-                Kind::Tensor { id, dims, of: ElementType::Int(of) }
-            }
-            Kind::Constant(c) => Kind::Constant(match &*c {
-                Constant::Int { of: own, .. } if *own != of => Arc::new(match Arc::unwrap_or_clone(c) {
-                    Constant::Int { dims, values, .. } => Constant::Int { of, dims, values },
-                    other => other,
-                }),
-                _ => c,
-            }),
-            other => other,
-        })
-    }
 }
 
 /// The network that a graph becomes, while one of its nodes is expanded.
@@ -220,8 +139,8 @@ impl Expansion<'_> {
             }
             Some(Constant::F32(t)) => Ok(Constant::F32(t.reshape(dims)?).into()),
             None => {
-                let sizes: Vec<i64> = dims.iter().map(|&d| d as i64).collect();
-                self.op("view", &[("x", x)], &[("dims", sizes.into())])
+                let view = BoundOp::view(dims).map_err(|e| self.of_operator(e))?;
+                Ok(self.operation(Operation::Bound(view), &[x])?.remove(0))
             }
         }
     }
@@ -319,9 +238,11 @@ impl Expansion<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         let descs = descs_of(inputs)?;
+        let is_view = facts(&**operation).sharing.is_view();
         for result in operation.infer(&descs).map_err(|e| self.of_operator(e))? {
             // Views cost nothing, but what is repeated is written out.
-            if !VIEWS.contains(&operation.op()) || operation.op() == "expand" {
+            let repeats = descs.first().is_none_or(|x| elements(&result) > elements(x));
+            if !is_view || repeats {
                 self.computes(result.dims(), element_type(result.dtype(), Integer::I64))?;
             }
         }
@@ -339,6 +260,10 @@ impl Expansion<'_> {
     fn of_operator(&self, source: blocktensor::Error) -> Error {
         Error::Operator { node: self.node.to_string(), op: self.op.to_string(), source }
     }
+}
+
+fn elements(desc: &TensorDesc) -> usize {
+    desc.dims().iter().product()
 }
 
 fn descs_of(values: &[&Value]) -> blocktensor::Result<Vec<TensorDesc>> {

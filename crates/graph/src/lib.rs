@@ -43,9 +43,9 @@ mod stop;
 pub use blocktensor::dispatch::Value as Param;
 pub use constant::{Constant, ElementType, Integer};
 pub use error::{Error, Missing, Result};
-pub use expand::{Expand, Expansion, Value};
+pub use expand::{Expand, Expansion};
 pub use graph::{Graph, Outcome, ValueId};
-pub use network::{Network, Node, Tensor, TensorId};
+pub use network::{Network, Node, Tensor, TensorId, Value};
 pub use passes::{Pass, PassReport};
 pub use plan::{
     CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,

@@ -107,3 +107,31 @@ fn pictures_show_each_step_and_escape_names() {
     // A list of another length is not believed.
     assert_eq!(plan.to_svg(Some(&[1.0])), svg);
 }
+
+/// `mul_channel` and its like also take one number for all channels, which their post-ops do not.
+#[test]
+fn one_number_for_all_channels_is_no_step_in_place() {
+    for op in ["mul_channel", "add_channel", "prelu"] {
+        let mut graph = Graph::new();
+        let x = graph.input("x", &[2.into(), 3.into(), 4.into(), 4.into()]).unwrap();
+        let v = graph.constant("v", Constant::F32(random(&[1], 3))).unwrap();
+        let y = graph.op("first", "exp", &[("x", x)], &[]).unwrap();
+        let named = if op == "prelu" { "weights" } else { "values" };
+        let y = graph.op("second", op, &[("x", y), (named, v)], &[]).unwrap();
+        let y = graph.op("third", "exp", &[("x", y)], &[]).unwrap();
+        graph.output("y", y).unwrap();
+        let image = random(&[2, 3, 4, 4], 4);
+        let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+        let got = plan.run(&[&image]).unwrap_or_else(|e| panic!("{op}: {e}\n{plan}"));
+        let number = |values: &blocktensor::StridedTensor| values.to_vec::<f32>().unwrap();
+        let v = number(&random(&[1], 3))[0];
+        let f = |x: f32| match op {
+            "mul_channel" => x * v,
+            "add_channel" => x + v,
+            _ => x.max(0.0) + v * x.min(0.0),
+        };
+        let want = number(&image).into_iter().map(|x| f(x.exp()).exp());
+        let close = number(&got[0]).into_iter().zip(want).all(|(a, b)| (a - b).abs() <= 1e-5 * b.abs());
+        assert!(close, "{op}");
+    }
+}

@@ -261,3 +261,19 @@ fn the_sign_of_nan_is_nan() {
     assert_eq!((y[0].1[0], y[0].1[1], y[0].1[3]), (-1.0, 0.0, 1.0));
     assert!(y[0].1[2].is_nan());
 }
+
+#[test]
+fn trilu_keeps_one_side_of_a_diagonal() {
+    let x: Vec<f32> = ramp(6);
+    let run = |model: Model, inputs: &[&str], attributes| {
+        let model = model.input("x", &[2, 3]).node_with("Trilu", inputs, &["y"], attributes).output("y");
+        model.run(&[("x", &[2, 3], &x)]).remove(0).1
+    };
+    let kept =
+        |list: &[usize]| (0..6).map(|i| if list.contains(&i) { x[i] } else { 0.0 }).collect::<Vec<_>>();
+    assert_close(&run(Model::new(), &["x"], vec![]), &kept(&[0, 1, 2, 4, 5]));
+    assert_close(&run(Model::new(), &["x"], vec![int("upper", 0)]), &kept(&[0, 3, 4]));
+    let k = |k| Model::new().int("k", k);
+    assert_close(&run(k(1), &["x", "k"], vec![int("upper", 1)]), &kept(&[1, 2, 5]));
+    assert_close(&run(k(-1), &["x", "k"], vec![int("upper", 0)]), &kept(&[3]));
+}

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::kernels::conv::{ConvParams, call, geometry};
 use crate::key::DispatchKey;
 use crate::op::args::ArgList;
+use crate::op::facts::{self, CallSizes, Packing};
 use crate::op::kernel::{Engine, KernelFn};
 use crate::op::params::{Params, with_params};
 use crate::op::schema::{data, optional_data, optional_param, param_list};
@@ -50,8 +51,8 @@ const fn tensors(spatial: usize, weights: ArgSpec) -> [ArgSpec; 5] {
     let activation_ranks = geometry::activation_ranks(spatial);
     [
         data("x").f32().with_ranks(activation_ranks),
-        weights.f32().with_ranks(geometry::weights_ranks(spatial)),
-        optional_param("bias").f32(),
+        weights.f32().with_ranks(geometry::weights_ranks(spatial)).weights(),
+        optional_param("bias").f32().bias(),
         optional_data("residual").f32(),
         param_list("channel").f32(),
     ]
@@ -70,13 +71,30 @@ const fn transposed_args(spatial: usize) -> [ArgSpec; 13] {
 static ARGS: [[ArgSpec; 12]; 3] = [args(1), args(2), args(3)];
 static TRANSPOSED_ARGS: [[ArgSpec; 13]; 3] = [transposed_args(1), transposed_args(2), transposed_args(3)];
 
+/// Every weight is used once for each pixel of the result, or of the source if the convolution is transposed.
+const fn forward(name: &'static str, args: &'static [ArgSpec]) -> Schema {
+    let work = |of: &CallSizes<'_>| pixels(of.result()) * facts::elements(of.input("weights"));
+    Schema::new(name, args).dst_like_x().packs(Packing::Conv).multiply_adds(work)
+}
+
+const fn transposed(name: &'static str, args: &'static [ArgSpec]) -> Schema {
+    let work = |of: &CallSizes<'_>| pixels(of.input("x")) * facts::elements(of.input("weights"));
+    Schema::new(name, args).dst_like_x().packs(Packing::Conv).multiply_adds(work)
+}
+
+/// The pixels of all images.
+fn pixels(activation: &[usize]) -> u64 {
+    let others = activation.iter().enumerate().filter(|(axis, _)| *axis != 1);
+    others.fold(1, |n, (_, &d)| n * d as u64)
+}
+
 static SCHEMAS: [Schema; 6] = [
-    Schema::new("conv1d", &ARGS[0]).dst_like_x(),
-    Schema::new("conv2d", &ARGS[1]).dst_like_x(),
-    Schema::new("conv3d", &ARGS[2]).dst_like_x(),
-    Schema::new("conv_transpose1d", &TRANSPOSED_ARGS[0]).dst_like_x(),
-    Schema::new("conv_transpose2d", &TRANSPOSED_ARGS[1]).dst_like_x(),
-    Schema::new("conv_transpose3d", &TRANSPOSED_ARGS[2]).dst_like_x(),
+    forward("conv1d", &ARGS[0]),
+    forward("conv2d", &ARGS[1]),
+    forward("conv3d", &ARGS[2]),
+    transposed("conv_transpose1d", &TRANSPOSED_ARGS[0]),
+    transposed("conv_transpose2d", &TRANSPOSED_ARGS[1]),
+    transposed("conv_transpose3d", &TRANSPOSED_ARGS[2]),
 ];
 static ALL: [Op; 6] = [
     conv(&SCHEMAS[0]),
@@ -104,7 +122,7 @@ const ONEDNN: Kernel =
 const RUST: Kernel = kernel(&|args, results| call::on(Engine::Rust, args, results));
 
 const fn kernel(run: &'static KernelFn) -> Kernel {
-    Kernel::rust(run).with_preferred(&crate::kernels::conv::preferred::preferred)
+    Kernel::rust(run).needing_dense().with_preferred(&crate::kernels::conv::preferred::preferred)
 }
 
 const fn conv(schema: &'static Schema) -> Op {

@@ -17,7 +17,8 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data("x").f32()], Cumsum::SPECS);
-static CUMSUM: Op = Op::new(&Schema::new("cumsum", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_strided());
+static CUMSUM: Op =
+    Op::new(&Schema::new("cumsum", ARGS).dst_like_x()).with(&Kernel::rust(&run).needing_dense().on_strided());
 
 pub(crate) const OPS: &[&Op] = &[&CUMSUM];
 

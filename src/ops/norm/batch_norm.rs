@@ -59,8 +59,8 @@ const TENSORS: &[ArgSpec] = &[
     optional_param("bias").f32(),
 ];
 const ARGS: &[ArgSpec] = &with_params::<6>(TENSORS, BatchNormOptions::SPECS);
-static BATCH_NORM: Op =
-    Op::new(&Schema::new("batch_norm", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
+static BATCH_NORM: Op = Op::new(&Schema::new("batch_norm", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM];
 

@@ -81,7 +81,7 @@ const OUTPUTS: &[OutputSpec] = &[
 ];
 const ARGS: &[ArgSpec] = &with_params::<7>(TENSORS, BatchNormTrainOptions::SPECS);
 static SCHEMA: Schema = Schema::new("batch_norm_train", ARGS).with_outputs(OUTPUTS);
-static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
+static BATCH_NORM_TRAIN: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&BATCH_NORM_TRAIN];
 

@@ -57,9 +57,9 @@ const TENSORS: &[ArgSpec] = &[
 const GROUP_NORM_ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, GroupNormOptions::SPECS);
 const INSTANCE_NORM_ARGS: &[ArgSpec] = &with_params::<4>(TENSORS, InstanceNormOptions::SPECS);
 static GROUP_NORM: Op = Op::new(&Schema::new("group_norm", GROUP_NORM_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_group_norm).on_both());
+    .with(&Kernel::rust(&run_group_norm).needing_dense().on_both());
 static INSTANCE_NORM: Op = Op::new(&Schema::new("instance_norm", INSTANCE_NORM_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_instance_norm).on_both());
+    .with(&Kernel::rust(&run_instance_norm).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GROUP_NORM, &INSTANCE_NORM];
 

@@ -31,7 +31,7 @@ params! {
 const TENSORS: &[ArgSpec] = &[data("x").f32(), optional_param("weight").f32(), optional_param("bias").f32()];
 const ARGS: &[ArgSpec] = &with_params::<5>(TENSORS, LayerNormOptions::SPECS);
 static SCHEMA: Schema = Schema::new("layer_norm", ARGS).dst_like_x();
-static LAYER_NORM: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
+static LAYER_NORM: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&LAYER_NORM];
 

@@ -41,8 +41,8 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     &[data("x").f32().with_ranks(Ranks::between(3, 5, "it has rank 3 to 5", "add a spatial dimension"))],
     LocalResponseNorm::SPECS,
 );
-static LOCAL_RESPONSE_NORM: Op =
-    Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
+static LOCAL_RESPONSE_NORM: Op = Op::new(&Schema::new("local_response_norm", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&LOCAL_RESPONSE_NORM];
 

@@ -28,7 +28,7 @@ pointwise::binary_ops! {
     /// assert_eq!(ops::add(&a, &row)?.to_vec::<f32>()?, [11.0, 22.0, 13.0, 24.0]);
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
-    pub fn add(a, b) -> f32, pub fn add_into { |a, b| a + b }
+    pub fn add(a, b) -> f32, pub fn add_into { |a, b| a + b }, post_op |_| Some("residual".into())
     /// The difference, as `torch.sub`.
     pub fn sub(a, b) -> f32, pub fn sub_into { |a, b| a - b }
     /// The product, as `torch.mul`.
@@ -115,15 +115,24 @@ static WHERE: Op = Op::new(
             data("b").with_fixed_dtypes(&[DType::F32], "it is f32"),
         ],
     )
-    .with_outputs(&[output_like("dst", "a")]),
+    .with_outputs(&[output_like("dst", "a")])
+    .elementwise(),
 )
 .with(&Kernel::rust(&run_where).on_both());
-static ADD_CHANNEL: Op =
-    Op::new(&Schema::new("add_channel", &[data("x").f32(), param("values").f32()]).dst_like_x())
-        .with(&Kernel::rust(&run_add_channel).on_both());
-static MUL_CHANNEL: Op =
-    Op::new(&Schema::new("mul_channel", &[data("x").f32(), param("values").f32()]).dst_like_x())
-        .with(&Kernel::rust(&run_mul_channel).on_both());
+static ADD_CHANNEL: Op = Op::new(
+    &Schema::new("add_channel", &[data("x").f32(), param("values").f32()])
+        .dst_like_x()
+        .elementwise()
+        .post_op(|_| Some("add_channel".into())),
+)
+.with(&Kernel::rust(&run_add_channel).on_both());
+static MUL_CHANNEL: Op = Op::new(
+    &Schema::new("mul_channel", &[data("x").f32(), param("values").f32()])
+        .dst_like_x()
+        .elementwise()
+        .post_op(|_| Some("mul_channel".into())),
+)
+.with(&Kernel::rust(&run_mul_channel).on_both());
 
 pub(crate) const OTHERS: &[&Op] = &[&WHERE, &ADD_CHANNEL, &MUL_CHANNEL];
 

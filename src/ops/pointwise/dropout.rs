@@ -29,7 +29,8 @@ params! {
 }
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").f32()], Dropout::SPECS);
-static DROPOUT: Op = Op::new(&Schema::new("dropout", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
+static DROPOUT: Op =
+    Op::new(&Schema::new("dropout", ARGS).dst_like_x().elementwise()).with(&Kernel::rust(&run).on_both());
 const CHANNEL_RANKS: Ranks = Ranks::at_least(2, "it is [N, C, ...]", "use `dropout`, or add dimensions");
 const FEATURE_ARGS: &[ArgSpec] =
     &with_params::<4>(&[data("x").f32().with_ranks(CHANNEL_RANKS)], Dropout::SPECS);

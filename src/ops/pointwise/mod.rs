@@ -301,11 +301,14 @@ macro_rules! unary_errors {
 /// declares the op `elu` and its two typed functions. Parameters follow `x` and are written as in `params!`; the block sees
 /// them by name and evaluates to a `Function`. `eps: Option<f64> as NegativeIsNone => ...` is an argument of the first type
 /// that the block sees as the second. The type behind the arrow is that of the result's elements.
+///
+/// `, post_op |number| word` after the block says which post-op computes the same, if one does: the word, or `None` for parameters
+/// that it does not have. `number` reads a parameter.
 macro_rules! unary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
         pub fn $name:ident(x $(, $param:ident: $type:ty $(as $stored:ty)? => $spec:expr)*) -> $out:ident,
-        pub fn $into:ident $f:block
+        pub fn $into:ident $f:block $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
@@ -318,7 +321,8 @@ macro_rules! unary_ops {
                 const ARGS: &[ArgSpec] =
                     &with_params::<{ 1 + Parameters::SPECS.len() }>(&[data("x").f32()], Parameters::SPECS);
                 static SCHEMA: Schema =
-                    Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")]);
+                    Schema::new(stringify!($name), ARGS).with_outputs(&[pointwise::output::<$out>("x")])
+                    .elementwise()$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
                 fn function(params: Parameters) -> Result<impl Function<f32, $out>> {
@@ -357,14 +361,15 @@ macro_rules! unary_ops {
 macro_rules! binary_ops {
     ($table:ident: $(
         $(#[doc = $doc:literal])*
-        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr }
+        pub fn $name:ident(a, b) -> $out:ident, pub fn $into:ident { $f:expr } $(, post_op |$number:pat_param| $word:expr)?
     )*) => {
         $(
             mod $name {
                 use super::*;
 
                 static SCHEMA: Schema = Schema::new(stringify!($name), &[data("a").f32(), data("b").f32()])
-                    .with_outputs(&[pointwise::output::<$out>("a")]);
+                    .with_outputs(&[pointwise::output::<$out>("a")])
+                    .elementwise()$(.post_op(|$number| $word))?;
                 pub(super) static OP: Op = Op::new(&SCHEMA).with(&Kernel::rust(&run).on_both());
 
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {

@@ -28,13 +28,13 @@ pointwise::unary_ops! {
     /// assert_eq!(ops::relu(&x)?.layout(), &Layout::NCHW16C);
     /// # Ok::<(), blocktensor::Error>(())
     /// ```
-    pub fn relu(x) -> f32, pub fn relu_into { math::relu }
+    pub fn relu(x) -> f32, pub fn relu_into { math::relu }, post_op |_| Some("relu".into())
     /// `x` limited to the range 0 to 6, as `torch.nn.functional.relu6`.
-    pub fn relu6(x) -> f32, pub fn relu6_into { math::relu6 }
+    pub fn relu6(x) -> f32, pub fn relu6_into { math::relu6 }, post_op |_| Some("relu6".into())
     /// `x` where positive, else `slope * x`, as `torch.nn.functional.leaky_relu`; PyTorch's default slope is 0.01.
     pub fn leaky_relu(x, slope: f64 => float("slope", 0.01)) -> f32, pub fn leaky_relu_into {
         WithParams(math::leaky_relu, slope as f32)
-    }
+    }, post_op |number| Some(format!("leaky_relu({})", number("slope")?))
     /// `x` where positive, else `alpha * (exp(x) - 1)`, as `torch.nn.functional.elu`; PyTorch's default is 1.
     pub fn elu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn elu_into {
         WithParams(math::elu, alpha as f32)
@@ -49,21 +49,21 @@ pointwise::unary_ops! {
         WithParams(math::celu, alpha as f32)
     }
     /// `x` times the cumulative distribution function of the normal distribution, as `torch.nn.functional.gelu`.
-    pub fn gelu(x) -> f32, pub fn gelu_into { math::gelu }
+    pub fn gelu(x) -> f32, pub fn gelu_into { math::gelu }, post_op |_| Some("gelu".into())
     /// The approximation of [`gelu`] with `tanh`, as `torch.nn.functional.gelu` with `approximate="tanh"`.
     pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math::gelu_tanh }
     /// `x * sigmoid(x)`, as `torch.nn.functional.silu`.
-    pub fn silu(x) -> f32, pub fn silu_into { math::silu }
+    pub fn silu(x) -> f32, pub fn silu_into { math::silu }, post_op |_| Some("silu".into())
     /// `x * tanh(softplus(x))`, as `torch.nn.functional.mish`.
     pub fn mish(x) -> f32, pub fn mish_into { math::mish }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
-    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math::sigmoid }
+    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math::sigmoid }, post_op |_| Some("sigmoid".into())
     /// `relu6(x + 3) / 6`, as `torch.nn.functional.hardsigmoid`.
-    pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid }
+    pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid }, post_op |_| Some("hardsigmoid".into())
     /// `x * relu6(x + 3) / 6`, as `torch.nn.functional.hardswish`.
-    pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish }
+    pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish }, post_op |_| Some("hardswish".into())
     /// The hyperbolic tangent, as `torch.tanh`.
-    pub fn tanh(x) -> f32, pub fn tanh_into { math::tanh }
+    pub fn tanh(x) -> f32, pub fn tanh_into { math::tanh }, post_op |_| Some("tanh".into())
     /// `x` limited to the range `min` to `max`, as `torch.nn.functional.hardtanh`; PyTorch's defaults are -1 and 1.
     pub fn hardtanh(x, min: f64 => float("min", -1.0), max: f64 => float("max", 1.0)) -> f32, pub fn hardtanh_into {
         if min > max {
@@ -73,7 +73,7 @@ pointwise::unary_ops! {
         let (min, max) = (min as f32, max as f32);
         let nan_bound = min.is_nan() | max.is_nan();
         move |x| if nan_bound { f32::NAN } else { math::hardtanh(x, min, max) }
-    }
+    }, post_op |number| clip(number("min")?, number("max")?)
     /// `log(1 + exp(beta * x)) / beta`, and `x` where `beta * x > threshold`, as `torch.nn.functional.softplus`;
     /// PyTorch's defaults are 1 and 20.
     pub fn softplus(x, beta: f64 => float("beta", 1.0), threshold: f64 => float("threshold", 20.0)) -> f32,
@@ -142,7 +142,7 @@ pointwise::unary_ops! {
         let (min, max) = (min as f32, max as f32);
         let nan_bound = min.is_nan() | max.is_nan();
         move |x| if nan_bound { f32::NAN } else { math::clamp(x, min, max) }
-    }
+    }, post_op |number| clip(number("min")?, number("max")?)
     /// The nearest integer, ties to even, as `torch.round`.
     pub fn round(x) -> f32, pub fn round_into { math::round }
     /// The largest integer that is not above `x`, as `torch.floor`.
@@ -159,8 +159,22 @@ pointwise::unary_ops! {
     pub fn erf(x) -> f32, pub fn erf_into { math::erf }
 }
 
-static PRELU: Op = Op::new(&Schema::new("prelu", &[data("x").f32(), param("weights").f32()]).dst_like_x())
-    .with(&Kernel::rust(&run_prelu).on_both());
+/// The post-op that limits to this range.
+fn clip(low: f32, high: f32) -> Option<String> {
+    match (low, high) {
+        (0.0, f32::INFINITY) => Some("relu".into()),
+        _ if low.is_finite() && high.is_finite() && low <= high => Some(format!("clip({low},{high})")),
+        _ => None,
+    }
+}
+
+static PRELU: Op = Op::new(
+    &Schema::new("prelu", &[data("x").f32(), param("weights").f32()])
+        .dst_like_x()
+        .elementwise()
+        .post_op(|_| Some("prelu".into())),
+)
+.with(&Kernel::rust(&run_prelu).on_both());
 
 pub(crate) const PRELU_OPS: &[&Op] = &[&PRELU];
 

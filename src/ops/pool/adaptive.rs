@@ -28,21 +28,35 @@ static ADAPTIVE_ARGS: [[ArgSpec; 2]; 3] = [adaptive_args(1), adaptive_args(2), a
 const GLOBAL_ARGS: &[ArgSpec] = &[data("x").f32().with_ranks(spatial::IMAGE_RANKS)];
 
 static ADAPTIVE_AVG_POOL1D: Op = Op::new(&Schema::new("adaptive_avg_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)).on_both());
+    .with(
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, avg_pool)).needing_dense().on_both(),
+    );
 static ADAPTIVE_AVG_POOL2D: Op = Op::new(&Schema::new("adaptive_avg_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)).on_both());
+    .with(
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, avg_pool)).needing_dense().on_both(),
+    );
 static ADAPTIVE_AVG_POOL3D: Op = Op::new(&Schema::new("adaptive_avg_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)).on_both());
+    .with(
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, avg_pool)).needing_dense().on_both(),
+    );
 static ADAPTIVE_MAX_POOL1D: Op = Op::new(&Schema::new("adaptive_max_pool1d", &ADAPTIVE_ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)).on_both());
+    .with(
+        &Kernel::rust(&|args, results| run_adaptive::<1>(args, results, max_pool)).needing_dense().on_both(),
+    );
 static ADAPTIVE_MAX_POOL2D: Op = Op::new(&Schema::new("adaptive_max_pool2d", &ADAPTIVE_ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)).on_both());
+    .with(
+        &Kernel::rust(&|args, results| run_adaptive::<2>(args, results, max_pool)).needing_dense().on_both(),
+    );
 static ADAPTIVE_MAX_POOL3D: Op = Op::new(&Schema::new("adaptive_max_pool3d", &ADAPTIVE_ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)).on_both());
-static GLOBAL_AVG_POOL: Op = Op::new(&Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)).on_both());
-static GLOBAL_MAX_POOL: Op = Op::new(&Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)).on_both());
+    .with(
+        &Kernel::rust(&|args, results| run_adaptive::<3>(args, results, max_pool)).needing_dense().on_both(),
+    );
+static GLOBAL_AVG_POOL: Op = Op::new(&Schema::new("global_avg_pool", GLOBAL_ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run_global(args, results, avg_pool, &Mean)).needing_dense().on_both(),
+);
+static GLOBAL_MAX_POOL: Op = Op::new(&Schema::new("global_max_pool", GLOBAL_ARGS).dst_like_x()).with(
+    &Kernel::rust(&|args, results| run_global(args, results, max_pool, &Amax)).needing_dense().on_both(),
+);
 
 pub(crate) const OPS: &[&Op] = &[
     &ADAPTIVE_AVG_POOL1D,

@@ -51,11 +51,11 @@ const fn args(spatial: usize) -> [ArgSpec; 6] {
 
 static ARGS: [[ArgSpec; 6]; 3] = [args(1), args(2), args(3)];
 static MAX_POOL1D: Op = Op::new(&Schema::new("max_pool1d", &ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<1>).on_both());
+    .with(&Kernel::rust(&run_max_pool::<1>).needing_dense().on_both());
 static MAX_POOL2D: Op = Op::new(&Schema::new("max_pool2d", &ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<2>).on_both());
+    .with(&Kernel::rust(&run_max_pool::<2>).needing_dense().on_both());
 static MAX_POOL3D: Op = Op::new(&Schema::new("max_pool3d", &ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_max_pool::<3>).on_both());
+    .with(&Kernel::rust(&run_max_pool::<3>).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&MAX_POOL1D, &MAX_POOL2D, &MAX_POOL3D];
 

@@ -95,8 +95,8 @@ const ARGS: &[ArgSpec] = &with_params::<5>(
     &[data("x").f32().with_ranks(spatial::IMAGE_OR_VOLUME_RANKS), plain("grid").f32().with_ranks(GRID_RANKS)],
     GridSample::SPECS,
 );
-static GRID_SAMPLE: Op =
-    Op::new(&Schema::new("grid_sample", ARGS).dst_like_x()).with(&Kernel::rust(&run).on_both());
+static GRID_SAMPLE: Op = Op::new(&Schema::new("grid_sample", ARGS).dst_like_x())
+    .with(&Kernel::rust(&run).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&GRID_SAMPLE];
 

@@ -91,13 +91,13 @@ const fn linear_args(spatial: usize) -> [ArgSpec; 7] {
 static LINEAR_ARGS: [[ArgSpec; 7]; 3] = [linear_args(1), linear_args(2), linear_args(3)];
 
 static UPSAMPLE_NEAREST: Op = Op::new(&Schema::new("upsample_nearest", NEAREST_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_nearest).on_both());
+    .with(&Kernel::rust(&run_nearest).needing_dense().on_both());
 static UPSAMPLE_LINEAR: Op = Op::new(&Schema::new("upsample_linear", &LINEAR_ARGS[0]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<1>).on_both());
+    .with(&Kernel::rust(&run_linear::<1>).needing_dense().on_both());
 static UPSAMPLE_BILINEAR: Op = Op::new(&Schema::new("upsample_bilinear", &LINEAR_ARGS[1]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<2>).on_both());
+    .with(&Kernel::rust(&run_linear::<2>).needing_dense().on_both());
 static UPSAMPLE_TRILINEAR: Op = Op::new(&Schema::new("upsample_trilinear", &LINEAR_ARGS[2]).dst_like_x())
-    .with(&Kernel::rust(&run_linear::<3>).on_both());
+    .with(&Kernel::rust(&run_linear::<3>).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] =
     &[&UPSAMPLE_NEAREST, &UPSAMPLE_LINEAR, &UPSAMPLE_BILINEAR, &UPSAMPLE_TRILINEAR];

@@ -39,7 +39,7 @@ params! {
 
 const DST: &[OutputSpec] = &[output_like("dst", "tensors")];
 const ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Cat::SPECS);
-static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST))
+static CAT: Op = Op::new(&Schema::new("cat", ARGS).with_outputs(DST).concatenates("axis"))
     .with(&Kernel::rust(&run_cat).with_dtypes(EACH_DTYPE).on_both());
 const STACK_ARGS: &[ArgSpec] = &with_params::<2>(&[data_list("tensors").any_dtype()], Stack::SPECS);
 static STACK: Op = Op::new(&Schema::new("stack", STACK_ARGS).with_outputs(DST))

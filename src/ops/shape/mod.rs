@@ -5,6 +5,7 @@ pub(crate) mod flip;
 pub(crate) mod pad;
 pub(crate) mod shuffle;
 pub(crate) mod split;
+pub(crate) mod triangle;
 pub(crate) mod views;
 
 use crate::error::Result;

@@ -74,7 +74,7 @@ params! {
 
 const ARGS: &[ArgSpec] = &with_params::<4>(&[data("x").any_dtype()], Pad::SPECS);
 static PAD: Op = Op::new(&Schema::new("pad", ARGS).dst_like_x())
-    .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&PAD];
 

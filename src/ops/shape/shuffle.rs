@@ -43,13 +43,13 @@ const CHANNEL_RANKS: Ranks = Ranks::between(
 const PIXEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(PIXEL_RANKS)], PixelShuffle::SPECS);
 static PIXEL_SHUFFLE: Op = Op::new(&Schema::new("pixel_shuffle", PIXEL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_pixel_shuffle).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_pixel_shuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both());
 static PIXEL_UNSHUFFLE: Op = Op::new(&Schema::new("pixel_unshuffle", PIXEL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_pixel_unshuffle).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_pixel_unshuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both());
 const CHANNEL_ARGS: &[ArgSpec] =
     &with_params::<2>(&[data("x").any_dtype().with_ranks(CHANNEL_RANKS)], ChannelShuffle::SPECS);
 static CHANNEL_SHUFFLE: Op = Op::new(&Schema::new("channel_shuffle", CHANNEL_ARGS).dst_like_x())
-    .with(&Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).on_both());
+    .with(&Kernel::rust(&run_channel_shuffle).with_dtypes(EACH_DTYPE).needing_dense().on_both());
 
 pub(crate) const OPS: &[&Op] = &[&PIXEL_SHUFFLE, &PIXEL_UNSHUFFLE, &CHANNEL_SHUFFLE];
 

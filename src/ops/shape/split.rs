@@ -10,6 +10,7 @@ use crate::kernels::blocked_map;
 use crate::kernels::channel_copy::{self, ChannelSource};
 use crate::layout::dims::Dims;
 use crate::memory::check_room;
+use crate::op::facts::Sharing;
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{OutputSpec, axis, data, output_list, required_int, required_ints};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -38,10 +39,10 @@ params! {
 
 const PIECES: &[OutputSpec] = &[output_list("dst", "x")];
 const CHUNK_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Chunk::SPECS);
-static CHUNK: Op = Op::new(&Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES))
+static CHUNK: Op = Op::new(&Schema::new("chunk", CHUNK_ARGS).with_outputs(PIECES).sharing(Sharing::Always))
     .with(&Kernel::rust(&run_chunk).with_dtypes(EACH_DTYPE).on_both());
 const SPLIT_ARGS: &[ArgSpec] = &with_params::<3>(&[data("x").any_dtype()], Split::SPECS);
-static SPLIT: Op = Op::new(&Schema::new("split", SPLIT_ARGS).with_outputs(PIECES))
+static SPLIT: Op = Op::new(&Schema::new("split", SPLIT_ARGS).with_outputs(PIECES).sharing(Sharing::Always))
     .with(&Kernel::rust(&run_split).with_dtypes(EACH_DTYPE).on_both());
 
 pub(crate) const OPS: &[&Op] = &[&CHUNK, &SPLIT];

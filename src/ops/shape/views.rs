@@ -2,16 +2,17 @@
 //!
 //! A view consists of strides. A blocked tensor has none, so these ops have no blocked kernel.
 
+use crate::op::facts::Sharing;
 use crate::op::params::{Params, params, with_params};
 use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, required_int, required_ints};
 use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 
-/// Declares ops that give a view: parameters, name, and the method that makes the view from them.
+/// Declares ops that give a view: name, whether the result always shares the storage, parameters, and the method that makes the view from them.
 macro_rules! view_ops {
     ($(
         $(#[$doc:meta])*
-        $op:ident = $name:literal, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr;
+        $op:ident = $name:literal, $sharing:ident, $params:ident { $($field:ident : $type:ty => $spec:expr),* }, |$x:ident| $view:expr;
     )*) => {
         $(
             params! {
@@ -21,14 +22,14 @@ macro_rules! view_ops {
                 }
             }
 
-            static $op: Op = {
+            pub(crate) static $op: Op = {
                 const ARGS: &[ArgSpec] =
                     &with_params::<{ 1 + $params::SPECS.len() }>(&[data("x").any_dtype()], $params::SPECS);
                 fn run(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
                     let ($x, $params { $($field),* }) = (args.strided(0)?, $params::read(args)?);
                     results.view($view?)
                 }
-                Op::new(&Schema::new($name, ARGS).dst_like_x()).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
+                Op::new(&Schema::new($name, ARGS).dst_like_x().sharing(Sharing::$sharing)).with(&Kernel::rust(&run).with_dtypes(EACH_DTYPE).on_strided())
             };
         )*
 
@@ -38,21 +39,21 @@ macro_rules! view_ops {
 
 view_ops! {
     /// Parameters of `view`: the sizes of the result, one of which may be -1.
-    VIEW = "view", View { dims: Vec<i64> => required_ints("dims") }, |x| x.view(&dims);
+    VIEW = "view", Always, View { dims: Vec<i64> => required_ints("dims") }, |x| x.view(&dims);
 
     /// Parameters of `reshape`: those of `view`. The op copies where strides cannot express the result.
-    RESHAPE = "reshape", Reshape { dims: Vec<i64> => required_ints("dims") }, |x| x.reshape(&dims);
+    RESHAPE = "reshape", Never, Reshape { dims: Vec<i64> => required_ints("dims") }, |x| x.reshape(&dims);
 
     /// Parameters of `permute`: for each axis of the result its axis of `x`.
-    PERMUTE = "permute", Permute { axes: Vec<i64> => required_axes("axes") }, |x| x.permute(&axes);
+    PERMUTE = "permute", Always, Permute { axes: Vec<i64> => required_axes("axes") }, |x| x.permute(&axes);
 
     /// Parameters of `transpose`: the two axes that are swapped.
-    TRANSPOSE = "transpose",
+    TRANSPOSE = "transpose", Always,
         Transpose { a: i64 => required_axis("a"), b: i64 => required_axis("b") },
         |x| x.transpose(a, b);
 
     /// Parameters of `narrow`: `length` indices of an axis.
-    NARROW = "narrow",
+    NARROW = "narrow", Always,
         Narrow {
             axis: i64 => required_axis("axis"),
             start: i64 => required_int("start"),
@@ -61,7 +62,7 @@ view_ops! {
         |x| x.narrow(axis, start, length);
 
     /// Parameters of `slice`: every `step`-th index of a range of an axis.
-    SLICE = "slice",
+    SLICE = "slice", Always,
         Slice {
             axis: i64 => required_axis("axis"),
             start: i64 => int("start", 0),
@@ -71,24 +72,24 @@ view_ops! {
         |x| x.slice(axis, start, end, step);
 
     /// Parameters of `select`: one index of an axis, which the result has no more.
-    SELECT = "select",
+    SELECT = "select", Always,
         Select { axis: i64 => required_axis("axis"), index: i64 => required_int("index") },
         |x| x.select(axis, index);
 
     /// Parameters of `expand`: the sizes of the result; -1 keeps one.
-    EXPAND = "expand", Expand { dims: Vec<i64> => required_ints("dims") }, |x| x.expand(&dims);
+    EXPAND = "expand", Always, Expand { dims: Vec<i64> => required_ints("dims") }, |x| x.expand(&dims);
 
     /// Parameters of `squeeze`: the axis of size 1 that is removed.
-    SQUEEZE = "squeeze", Squeeze { axis: i64 => required_axis("axis") }, |x| x.squeeze_axis(axis);
+    SQUEEZE = "squeeze", Always, Squeeze { axis: i64 => required_axis("axis") }, |x| x.squeeze_axis(axis);
 
     /// Parameters of `unsqueeze`: the number of the new axis.
-    UNSQUEEZE = "unsqueeze",
+    UNSQUEEZE = "unsqueeze", Always,
         Unsqueeze { axis: i64 => required_int("axis").axes_of(AxesOf::Result) },
         |x| x.unsqueeze(axis);
 
     /// Parameters of `flatten`: the first and the last of the axes that are merged. The op copies where strides cannot
     /// express the result, as the method does.
-    FLATTEN = "flatten",
+    FLATTEN = "flatten", RowMajor,
         Flatten { start: i64 => axis("start", 0), end: i64 => required_axis("end") },
         |x| x.flatten(start, end);
 }

@@ -4,12 +4,13 @@ use std::panic::Location;
 
 use super::{AnyPackedConv, PackedConv, PackedStem};
 use crate::error::{Result, fail};
-use crate::kernels::conv::ConvGeometry;
+use crate::kernels::conv::{ConvGeometry, kind_of};
 use crate::key::DispatchKey;
+use crate::op::Schema;
 use crate::op::lookup::refuse_quantized;
 use crate::op::results::{check_count, new_result};
 use crate::operator::Operator;
-use crate::ops::conv::Direction;
+use crate::ops::conv::{Direction, op_of};
 use crate::pack::source::SourceLayout;
 use crate::post_ops::MAX_POST_OPS;
 use crate::scratchpad::Scratchpad;
@@ -68,6 +69,11 @@ impl AnyPackedConv {
 impl Operator for AnyPackedConv {
     fn op(&self) -> &'static str {
         self.g.op
+    }
+
+    fn schema(&self) -> Option<&'static Schema> {
+        let (spatial, transposed) = kind_of(self.g.op);
+        Some(op_of(spatial, transposed).schema())
     }
 
     fn inputs(&self) -> &[&'static str] {

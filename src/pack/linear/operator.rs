@@ -6,10 +6,11 @@ use super::Weights;
 use crate::error::{Result, Text, fail};
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
+use crate::op::Schema;
 use crate::op::lookup::refuse_quantized;
 use crate::op::results::{check_count, check_given};
 use crate::operator::Operator;
-use crate::ops::linear::LinearShape;
+use crate::ops::linear::{LINEAR, LinearShape};
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
@@ -51,6 +52,10 @@ impl PackedLinear {
 impl Operator for PackedLinear {
     fn op(&self) -> &'static str {
         "linear"
+    }
+
+    fn schema(&self) -> Option<&'static Schema> {
+        Some(LINEAR.schema())
     }
 
     fn inputs(&self) -> &[&'static str] {

@@ -6,8 +6,8 @@ use blocktensor::memory;
 
 use super::{Graph, GraphNode, Source, ValueId};
 use crate::error::{Error, Missing, Result};
-use crate::expand::{Expansion, Kind, Value};
-use crate::network::{Budget, Network};
+use crate::expand::Expansion;
+use crate::network::{Budget, Kind, Network, Value};
 use crate::sizes::Sizes;
 use crate::stop::Stop;
 

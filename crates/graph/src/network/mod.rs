@@ -2,20 +2,21 @@
 
 mod edit;
 mod links;
+mod value;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use blocktensor::dispatch::DispatchKey;
+use blocktensor::dispatch::{DispatchKey, Facts, Packing};
 use blocktensor::{BoundOp, DType, Operator, ParamValue, StridedTensor, TensorDesc};
 
 pub(crate) use links::Links;
+pub(crate) use value::Kind;
+pub use value::Value;
 
 use crate::constant::Constant;
 use crate::error::Result;
-use crate::expand::{Kind, Value};
-use crate::plan::value_of;
 use blocktensor::ops::Algorithm;
 
 /// A tensor of a network.
@@ -126,7 +127,7 @@ impl Operation {
         {
             word.parse::<Algorithm>()?;
             let others = op.params().filter(|(name, _)| *name != "algorithm");
-            let params: Vec<_> = others.map(|(name, value)| (name, value_of(value))).collect();
+            let params: Vec<_> = others.map(|(name, value)| (name, value.into())).collect();
             return BoundOp::of(op.registered(), op.inputs(), &params)?.infer(plain);
         }
         self.infer(plain).or_else(|error| {
@@ -139,10 +140,26 @@ impl Operation {
         })
     }
 
+    /// Whether it is a registered op whose kernels take strided operands as they are, whatever the strides.
+    pub(crate) fn takes_any_strides(&self) -> bool {
+        self.bound()
+            .is_some_and(|op| !op.registered().kernels(DispatchKey::STRIDED).any(|kernel| kernel.needs_dense))
+    }
+
     /// A parameter of a registered op.
     pub(crate) fn param(&self, name: &str) -> Option<&ParamValue> {
-        self.bound()?.params().find(|(n, _)| *n == name).map(|(_, value)| value)
+        self.bound()?.param(name)
     }
+}
+
+/// What is known of an operator.
+pub(crate) fn facts(op: &dyn Operator) -> Facts {
+    op.schema().map_or(Facts::UNKNOWN, |schema| schema.facts)
+}
+
+/// Whether the operator is a convolution: it has kernels for blocks, and may read another layout than it writes.
+pub(crate) fn is_convolution(op: &dyn Operator) -> bool {
+    facts(op).packing == Some(Packing::Conv)
 }
 
 /// A graph at known sizes: operators in an order in which they can run.

@@ -10,8 +10,6 @@ mod scales;
 mod shuffles;
 mod splits;
 
-pub(crate) use post_ops::activation;
-
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

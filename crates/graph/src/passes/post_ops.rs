@@ -6,8 +6,7 @@ use super::scales::{Affine, affine};
 use crate::Param;
 use crate::constant::CONSTANT;
 use crate::error::{Error, Result};
-use crate::network::{Links, Network, Node, Operation, TensorId};
-use crate::plan::value_of;
+use crate::network::{Links, Network, Node, Operation, TensorId, is_convolution};
 
 /// The most post-ops that one kernel fuses.
 const MOST: usize = 8;
@@ -18,11 +17,12 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
     let links = Links::of(network);
     let mut gone = Vec::new();
     for i in 0..network.nodes.len() {
-        let fused = match (activation(&network.nodes[i]), network.nodes[i].op.op()) {
-            (Some(word), _) => fuse_words(network, i, &[&word], vec![], &links)?,
-            (None, "add") => fuse_residual(network, i, &links)?,
-            (None, "prelu") => fuse_prelu(network, i, &links)?,
-            (None, _) => fuse_affine(network, i, &links)?,
+        let word = network.nodes[i].op.bound().and_then(BoundOp::post_op);
+        let fused = match word.as_deref() {
+            Some("residual") => fuse_residual(network, i, &links)?,
+            Some("prelu") => fuse_prelu(network, i, &links)?,
+            Some("mul_channel" | "add_channel") | None => fuse_affine(network, i, &links)?,
+            Some(activation) => fuse_words(network, i, &[activation], vec![], &links)?,
         };
         gone.extend(fused);
     }
@@ -30,31 +30,9 @@ pub(super) fn run(network: &mut Network) -> Result<usize> {
     Ok(gone.len())
 }
 
-/// Whether the node is a convolution with constant weights, and bias if it has one.
+/// Whether the node is a convolution whose parameters are known.
 pub(super) fn convolution(node: &Node) -> bool {
-    node.op.op().starts_with("conv") && node.op.bound().is_some()
-}
-
-/// The word of an activation that a convolution fuses.
-pub(crate) fn activation(node: &Node) -> Option<String> {
-    let number = |name: &str| match node.op.param(name) {
-        Some(ParamValue::Float(v)) => Some(*v as f32),
-        Some(ParamValue::Int(v)) => Some(*v as f32),
-        _ => None,
-    };
-    let clip = |low: f32, high: f32| (low <= high).then(|| format!("clip({low},{high})"));
-    match node.op.op() {
-        op @ ("relu" | "silu" | "hardswish" | "hardsigmoid" | "gelu" | "sigmoid" | "tanh" | "relu6") => {
-            Some(op.to_string())
-        }
-        "leaky_relu" => Some(format!("leaky_relu({})", number("slope")?)),
-        "hardtanh" | "clamp" => match (number("min")?, number("max")?) {
-            (0.0, f32::INFINITY) => Some("relu".to_string()),
-            (low, high) if low.is_finite() && high.is_finite() => clip(low, high),
-            _ => None,
-        },
-        _ => None,
-    }
+    node.op.bound().is_some_and(|op| is_convolution(op))
 }
 
 /// Makes a node the last post-ops of the convolution before it; `channel` has their numbers, one for each channel. Returns
@@ -188,7 +166,7 @@ fn move_to(network: &mut Network, conv: usize, place: usize) {
 /// The node's op with other inputs and some other parameters.
 fn rebound(node: &Node, inputs: &[&str], changed: &[(&str, Param)]) -> Result<Operation> {
     let params = node.op.bound().into_iter().flat_map(BoundOp::params);
-    let mut params: Vec<(&str, Param)> = params.map(|(name, value)| (name, value_of(value))).collect();
+    let mut params: Vec<(&str, Param)> = params.map(|(name, value)| (name, value.into())).collect();
     for (name, value) in changed {
         match params.iter_mut().find(|(n, _)| n == name) {
             Some(param) => param.1 = value.clone(),

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use blocktensor::dispatch::DispatchKey;
+use blocktensor::dispatch::{DispatchKey, Sharing};
 use blocktensor::{MemoryFormat, Operator, PackedOp, ParamValue, TensorDesc};
 
 use super::algorithms::Computes;
 use super::forms::{
-    DENSE, Form, Order, Target, VIEWS, channels_to_the_end, is_foreign, is_sparse, kinds, same_order,
+    Form, Order, Target, channels_last, is_foreign, is_sparse, kinds, same_order, views_channels_last,
 };
 use super::in_place::{self, Overwrite};
 use super::pack;
@@ -16,7 +16,7 @@ use super::recipe::Recipe;
 use super::steps::Effort;
 use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
 use crate::error::{Error, Result};
-use crate::network::{Network, Node, Operation, TensorId};
+use crate::network::{Network, Node, Operation, TensorId, facts, is_convolution};
 use crate::passes::PassReport;
 use crate::stop::Stop;
 
@@ -166,21 +166,23 @@ impl<'a> Builder<'a> {
 
     /// The forms to try, in order.
     fn forms_of(&self, node: &Node) -> Vec<Form> {
-        let op = node.op.op();
-        if VIEWS.contains(&op) {
-            // `flatten` would copy a view that strides cannot express.
-            return match op {
-                "flatten" => vec![Form::Contiguous],
-                "permute" if channels_to_the_end(node) && !self.is_strided(node.inputs[0]) => {
+        match facts(&*node.op).sharing {
+            Sharing::Never => {}
+            Sharing::RowMajor => return vec![Form::Contiguous],
+            _ => {
+                let x = node.inputs[0];
+                let from_last = !self.is_strided(x) && views_channels_last(&node.op, self.network.tensor(x));
+                return if from_last {
                     vec![Form::ChannelsLast]
-                }
-                _ => vec![Form::AsItIs, Form::Contiguous],
-            };
+                } else {
+                    vec![Form::AsItIs, Form::Contiguous]
+                };
+            }
         }
         if self.target == Target::RowMajor {
             return vec![Form::Contiguous];
         }
-        if op.starts_with("conv") {
+        if is_convolution(&*node.op) {
             let mut forms = vec![Form::Target, Form::Contiguous];
             if self.target.is_blocked() && !self.has_target(node.inputs[0]) {
                 forms.insert(0, Form::Stem);
@@ -216,12 +218,10 @@ impl<'a> Builder<'a> {
         if let Form::Key(key) = form {
             return self.in_key(node, key).map_err(of_operator);
         }
-        let op_name = node.op.op();
         // Packed weights meet rows that lie one after another.
-        let packs = op_name == "matmul" && self.network.tensor(node.inputs[1]).constant.is_some();
-        let any_strides = !packs && (form != Form::Contiguous || !VIEWS.contains(&op_name));
-        let any_strides =
-            any_strides && !DENSE.iter().any(|name| op_name.starts_with(name)) && node.op.bound().is_some();
+        let packs = pack::weights_of(node).is_some_and(|id| self.network.tensor(id).constant.is_some());
+        let any_strides = !packs && (form != Form::Contiguous || !facts(&*node.op).sharing.is_view());
+        let any_strides = any_strides && node.op.takes_any_strides();
         let data_operands = kinds(&node.op).into_iter().filter(|is_data| *is_data).count();
         let mut inputs = Vec::with_capacity(node.inputs.len());
         for (&id, is_data) in node.inputs.iter().zip(kinds(&node.op)) {
@@ -235,14 +235,7 @@ impl<'a> Builder<'a> {
                     }
                     None => Order::Strided(MemoryFormat::Contiguous),
                 },
-                Form::ChannelsLast => {
-                    let last = if tensor.dims.len() == 5 {
-                        MemoryFormat::ChannelsLast3d
-                    } else {
-                        MemoryFormat::ChannelsLast
-                    };
-                    Order::Strided(last)
-                }
+                Form::ChannelsLast => Order::Strided(channels_last(tensor.dims.len())),
                 Form::Contiguous | Form::Stem | Form::Key(_) => Order::Strided(MemoryFormat::Contiguous),
                 Form::Target => target.unwrap_or(Order::Strided(MemoryFormat::Contiguous)),
             };
@@ -325,7 +318,7 @@ impl<'a> Builder<'a> {
         let inputs =
             choice.inputs.iter().map(|(id, desc)| self.fetch(*id, desc)).collect::<Result<Vec<_>>>()?;
         let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.key() == DispatchKey::STRIDED);
-        let is_view = strided && VIEWS.contains(&choice.op.op());
+        let is_view = strided && facts(&*choice.op).sharing.is_view();
         let mut outputs = Vec::with_capacity(choice.outputs.len());
         for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
             let place = if is_view { Place::View(inputs[0]) } else { place_of(desc) };
@@ -358,7 +351,9 @@ impl<'a> Builder<'a> {
             last.effort = Effort::of(self.network, node);
             last.node = Some(i);
         }
-        if let (Some(ParamValue::Int(axis)), "cat") = (node.op.param("axis"), node.op.op()) {
+        if let Some(ParamValue::Int(axis)) =
+            facts(&*node.op).concatenates.and_then(|axis| node.op.param(axis))
+        {
             let last = self.cat_axes.len() - 1;
             self.cat_axes[last] = usize::try_from(*axis).ok();
         }

@@ -34,8 +34,8 @@ impl fmt::Display for Plan {
             let StepInfo { name, op, .. } = step;
             write!(f, "  {name}: {op}{fused} ({}) -> {}", sources.join(", "), results.join(", "))?;
             let note = match step.kind {
-                StepKind::View => "view",
-                StepKind::InPlace | StepKind::Joined => "in place",
+                StepKind::View => StepKind::View.name(),
+                StepKind::InPlace | StepKind::Joined => StepKind::InPlace.name(),
                 StepKind::Operator | StepKind::Reorder => step.implementation.unwrap_or(""),
             };
             match note {

@@ -1,9 +1,9 @@
 //! Orders of elements, and which of them ops can take.
 
-use blocktensor::dispatch::{ArgKind, DispatchKey};
-use blocktensor::{Layout, MemoryFormat, ParamValue, TensorDesc};
+use blocktensor::dispatch::DispatchKey;
+use blocktensor::{Layout, MemoryFormat, TensorDesc};
 
-use crate::network::{Node, Operation};
+use crate::network::{Operation, Tensor};
 
 /// In which order of its elements a node takes its data operands.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,7 +14,7 @@ pub(super) enum Form {
     Contiguous,
     /// The layout that the plan is for.
     Target,
-    /// Channels-last, for a permutation that makes a row-major view of it.
+    /// Channels-last, for a view of it that is row-major.
     ChannelsLast,
     /// A convolution from a strided source of few channels to a blocked result.
     Stem,
@@ -52,46 +52,6 @@ impl Target {
     }
 }
 
-/// Ops, by the beginning of their names, whose strided kernels would copy an operand that is not dense in a memory format.
-pub(super) const DENSE: [&str; 20] = [
-    "conv",
-    "linear",
-    "max_pool",
-    "avg_pool",
-    "adaptive_",
-    "global_",
-    "upsample_",
-    "grid_sample",
-    "pixel_",
-    "channel_shuffle",
-    "batch_norm",
-    "layer_norm",
-    "instance_norm",
-    "group_norm",
-    "local_response_norm",
-    "softmax",
-    "log_softmax",
-    "argmax",
-    "pad",
-    "cumsum",
-];
-
-/// Ops whose results share their operand's storage.
-pub(crate) const VIEWS: [&str; 12] = [
-    "view",
-    "permute",
-    "transpose",
-    "narrow",
-    "slice",
-    "select",
-    "expand",
-    "squeeze",
-    "unsqueeze",
-    "flatten",
-    "split",
-    "chunk",
-];
-
 /// An order of elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Order {
@@ -117,11 +77,7 @@ pub(super) fn is_foreign(desc: &TensorDesc) -> bool {
 pub(super) fn kinds(op: &Operation) -> Vec<bool> {
     let Some(bound) = op.bound() else { return vec![true; op.inputs().len()] };
     let args = bound.registered().schema().args;
-    let is_data = |name: &&str| {
-        args.iter().any(|arg| {
-            arg.name == *name && matches!(arg.kind, ArgKind::Data | ArgKind::DataList | ArgKind::OptionalData)
-        })
-    };
+    let is_data = |name: &&str| args.iter().any(|arg| arg.name == *name && arg.kind.is_data());
     op.inputs().iter().map(is_data).collect()
 }
 
@@ -134,16 +90,35 @@ pub(super) fn is_sparse(desc: &TensorDesc) -> bool {
         })
 }
 
+/// The channels-last format of tensors of this rank, for images.
+pub(super) fn channels_last(rank: usize) -> MemoryFormat {
+    if rank == 5 { MemoryFormat::ChannelsLast3d } else { MemoryFormat::ChannelsLast }
+}
+
+/// Whether it is strided, and row-major.
+fn is_row_major(desc: &TensorDesc) -> bool {
+    TensorDesc::strided(desc.dims(), desc.dtype(), MemoryFormat::Contiguous)
+        .is_ok_and(|row_major| same_order(&row_major, desc))
+}
+
+/// Whether a view of this tensor is row-major if the tensor is channels-last, and is not if it is row-major: one that moves the
+/// channels behind the spatial axes.
+pub(super) fn views_channels_last(op: &Operation, x: &Tensor) -> bool {
+    let rank = x.dims().len();
+    let makes_row_major = |format| {
+        let of = TensorDesc::strided(x.dims(), x.dtype(), format).and_then(|x| op.infer(&[x]));
+        of.is_ok_and(|results| results.iter().all(is_row_major))
+    };
+    (4..=5).contains(&rank)
+        && op.inputs().len() == 1
+        && makes_row_major(channels_last(rank))
+        && !makes_row_major(MemoryFormat::Contiguous)
+}
+
 /// Whether both describe the same bytes: strides of axes of size 1 say nothing.
 pub(super) fn same_order(a: &TensorDesc, b: &TensorDesc) -> bool {
     match (a.strides(), b.strides()) {
         (Some(x), Some(y)) => a.dims().iter().zip(x.iter().zip(y)).all(|(&d, (s, t))| d <= 1 || s == t),
         _ => false,
     }
-}
-
-/// Whether a permutation moves the channels behind the spatial axes.
-pub(super) fn channels_to_the_end(node: &Node) -> bool {
-    let Some(ParamValue::Ints(axes)) = node.op.param("axes") else { return false };
-    matches!(axes[..], [0, 2, 3, 1] | [0, 2, 3, 4, 1])
 }

@@ -7,7 +7,6 @@ use super::forms::{is_sparse, same_order};
 use super::join::Part;
 use super::{Place, Slot, SlotId, Step, Work};
 use crate::network::Node;
-use crate::passes::activation;
 
 /// How a step would overwrite an operand: what it does, and which of its inputs are what.
 #[derive(Clone, Debug)]
@@ -27,23 +26,20 @@ pub(super) fn overwrite(node: &Node, inputs: &[&TensorDesc], output: &TensorDesc
             && output.dtype() == DType::F32
             && inputs[i].dtype() == DType::F32
     };
-    let op = node.op.op();
-    let word = activation(node);
-    let (words, targets, channel) = match (&word, op) {
-        (Some(word), _) => (word.as_str(), vec![0], None),
-        (None, "add") if inputs.len() == 2 && node.inputs[0] != node.inputs[1] => {
-            ("residual", vec![0, 1], None)
+    let post_ops: PostOps = node.op.bound()?.post_op()?.parse().ok()?;
+    let (targets, channel) = match inputs.len() {
+        2 if post_ops.takes_residual() && node.inputs[0] != node.inputs[1] => (vec![0, 1], None),
+        2 if post_ops.channel_operands() == 1 && inputs[1].dims() == [*output.dims().get(1)?] => {
+            (vec![0], Some(1))
         }
-        (None, "mul_channel" | "add_channel") => (op, vec![0], Some(1)),
-        (None, "prelu") if inputs[1].dims() == [*output.dims().get(1)?] => (op, vec![0], Some(1)),
+        1 => (vec![0], None),
         _ => return None,
     };
     // Numbers for each channel meet channels that lie in one of the usual orders.
     if channel.is_some() && is_sparse(output) {
         return None;
     }
-    let post_ops: PostOps = words.parse().ok()?;
-    targets.iter().all(|&i| fits(i)).then_some(Overwrite { op, post_ops, targets, channel })
+    targets.iter().all(|&i| fits(i)).then_some(Overwrite { op: node.op.op(), post_ops, targets, channel })
 }
 
 /// Turns steps into ones that overwrite. `overwrites` has what each step could do, `parts` what is computed in another's

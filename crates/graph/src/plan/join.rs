@@ -8,6 +8,7 @@ use blocktensor::{ALIGN, MemoryFormat, Operator, TensorDesc};
 use super::forms::same_order;
 use super::{Place, Slot, SlotId, Step, Work};
 use crate::error::Result;
+use crate::network::facts;
 
 /// Where the memory of a slot is, if it is a part of another's.
 pub(super) type Part = Option<(SlotId, usize)>;
@@ -28,10 +29,13 @@ pub(super) fn join(slots: &[Slot], steps: &mut [Step], axes: &[Option<usize>]) -
     let mut computed = vec![false; slots.len()];
     for (i, axis) in axes.iter().enumerate() {
         let step = &steps[i];
-        if matches!(step.work, Work::Operator { .. } | Work::Reorder | Work::Join) {
+        if matches!(step.work, Work::Operator { .. } | Work::Reorder | Work::Join { .. }) {
             step.outputs.iter().for_each(|s| computed[s.0] = true);
         }
-        let (Some(axis), [result]) = (*axis, &step.outputs[..]) else { continue };
+        let (Some(axis), [result], Work::Operator { op, .. }) = (*axis, &step.outputs[..], &step.work) else {
+            continue;
+        };
+        let op = op.op();
         let is_own = |s: SlotId| matches!(slots[s.0].place, Place::Arena(_)) && !viewed[s.0];
         let inputs: Vec<&TensorDesc> = step.inputs.iter().map(|s| &slots[s.0].desc).collect();
         let Some(offsets) = offsets(&inputs, &slots[result.0].desc, axis)? else { continue };
@@ -43,7 +47,7 @@ pub(super) fn join(slots: &[Slot], steps: &mut [Step], axes: &[Option<usize>]) -
         for (slot, offset) in step.inputs.iter().zip(offsets) {
             parts[slot.0] = Some((*result, offset));
         }
-        steps[i].work = Work::Join;
+        steps[i].work = Work::Join { op };
     }
     Ok(parts)
 }
@@ -60,7 +64,7 @@ fn read_together(steps: &[Step], parts: &[Part], result: SlotId, operands: &[Slo
         }
         false
     };
-    steps.iter().filter(|step| !matches!(step.work, Work::Join)).any(|step| {
+    steps.iter().filter(|step| !matches!(step.work, Work::Join { .. })).any(|step| {
         let used = || step.inputs.iter().chain(&step.outputs);
         used().any(|s| *s == result)
             && used().any(|s| *s != result && is_inside(*s))
@@ -72,7 +76,7 @@ fn read_together(steps: &[Step], parts: &[Part], result: SlotId, operands: &[Slo
 pub(super) fn is_free(op: &dyn Operator, inputs: &[&TensorDesc], outputs: &[TensorDesc]) -> bool {
     let axis =
         outputs.first().and_then(|result| (1..result.dims().len()).find(|&a| differs(inputs, result, a)));
-    let (Some(axis), [result], "cat") = (axis, outputs, op.op()) else { return false };
+    let (Some(axis), [result], Some(_)) = (axis, outputs, facts(op).concatenates) else { return false };
     offsets(inputs, result, axis).is_ok_and(|offsets| offsets.is_some())
 }
 

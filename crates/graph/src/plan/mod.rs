@@ -22,7 +22,6 @@ mod unwritten;
 
 pub use errors::{Errors, OutputError, StepError};
 pub use measured::{CandidateMeasurement, Measurements, NodeMeasurement};
-pub(crate) use pack::value_of;
 pub use steps::{StepInfo, StepKind, StepTensor};
 
 use std::collections::BTreeSet;
@@ -42,7 +41,6 @@ use crate::sizes::Sizes;
 use crate::stop::Stop;
 use algorithms::Limits;
 use forms::Target;
-pub(crate) use forms::VIEWS;
 use packs::Packs;
 use recipe::Recipe;
 use steps::Effort;
@@ -312,7 +310,9 @@ enum Work {
         post_ops: PostOps,
     },
     /// A concatenation whose operands were computed in their places.
-    Join,
+    Join {
+        op: &'static str,
+    },
 }
 
 impl Graph {

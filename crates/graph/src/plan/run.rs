@@ -208,7 +208,7 @@ impl Plan {
     }
 
     fn run_step(&self, step: &Step, tensors: &mut [Option<Tensor>], memory: &mut Memory) -> Result<()> {
-        if let Work::Join = step.work {
+        if let Work::Join { .. } = step.work {
             return Ok(());
         }
         let of =
@@ -242,7 +242,7 @@ impl Plan {
                 })
                 .collect::<Result<Vec<_>>>()?;
             match &step.work {
-                Work::Join | Work::InPlace { .. } => vec![],
+                Work::Join { .. } | Work::InPlace { .. } => vec![],
                 Work::View(op) => op.run(&inputs).map_err(of)?,
                 Work::Restride => match inputs[0] {
                     TensorRef::Strided(x) => vec![restrided(x, &self.slots[step.outputs[0].0].desc)?],

@@ -3,7 +3,7 @@
 use blocktensor::TensorDesc;
 
 use super::{Plan, SlotId, Step, Work};
-use crate::network::{Network, Node};
+use crate::network::{Network, Node, TensorId};
 
 /// What kind of step it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,22 +90,10 @@ pub(super) struct Effort {
 
 impl Effort {
     pub(super) fn of(network: &Network, node: &Node) -> Effort {
-        let numel = |dims: &[usize]| dims.iter().map(|&d| d as u64).product::<u64>();
-        let dims = |i: usize| network.tensor(node.inputs[i]).dims();
-        let result = || numel(network.tensor(node.outputs[0]).dims());
-        let op = node.op.op();
-        let weights_at = node.op.inputs().iter().position(|name| matches!(*name, "weights" | "b"));
-        let Some(at) = weights_at else { return Effort::default() };
-        let multiply_adds = match op {
-            // [C, O / groups, k...]: each element of the source meets a row of the weights.
-            _ if op.starts_with("conv_transpose") => numel(dims(0)) * numel(&dims(at)[1..]),
-            // [O, C / groups, k...]
-            _ if op.starts_with("conv") => result() * numel(&dims(at)[1..]),
-            "linear" => result() * dims(at).last().map_or(0, |&d| d as u64),
-            "matmul" => result() * dims(0).last().map_or(0, |&d| d as u64),
-            _ => return Effort::default(),
-        };
-        let weights = network.tensor(node.inputs[at]).constant();
+        let Some(op) = node.op.bound() else { return Effort::default() };
+        let dims = |ids: &[TensorId]| ids.iter().map(|id| network.tensor(*id).dims()).collect::<Vec<_>>();
+        let multiply_adds = op.multiply_adds(&dims(&node.inputs), &dims(&node.outputs)).unwrap_or(0);
+        let weights = op.weights().and_then(|at| network.tensor(node.inputs[at]).constant());
         Effort { multiply_adds, weight_bytes: weights.map_or(0, |w| w.numel() * w.dtype().size_bytes()) }
     }
 }
@@ -115,10 +103,9 @@ impl Work {
     pub(super) fn op(&self) -> &str {
         match self {
             Work::Operator { op, .. } | Work::View(op) => op.op(),
-            Work::InPlace { op, .. } => op,
+            Work::InPlace { op, .. } | Work::Join { op } => op,
             Work::Restride => "restride",
             Work::Reorder => "reorder",
-            Work::Join => "cat",
         }
     }
 }
@@ -147,7 +134,7 @@ impl Plan {
             Work::View(_) | Work::Restride => (StepKind::View, "", None),
             Work::Reorder => (StepKind::Reorder, "", None),
             Work::InPlace { .. } => (StepKind::InPlace, "", None),
-            Work::Join => (StepKind::Joined, "", None),
+            Work::Join { .. } => (StepKind::Joined, "", None),
         };
         let tensors = |ids: &[SlotId]| ids.iter().map(|id| self.step_tensor(*id)).collect();
         StepInfo {

@@ -15,7 +15,6 @@ use blocktensor::{
     Tensor, TensorDesc, TensorRef,
 };
 
-use super::pack::value_of;
 use super::run::{State, Watch};
 use super::{Layouts, Memory, Plan, PlanOptions};
 use crate::constant::Constant;
@@ -102,7 +101,7 @@ fn plan(op: BoundOp, tensors: &[StridedTensor], layouts: Layouts) -> crate::Resu
         };
         operands.push((*name, id));
     }
-    let params: Vec<_> = op.params().map(|(name, value)| (name, value_of(value))).collect();
+    let params: Vec<_> = op.params().map(|(name, value)| (name, value.into())).collect();
     let result = graph.op("op", op.op(), &operands, &params)?;
     let after = graph.op("after", "neg", &[("x", result)], &[])?;
     graph.output("y", after)?;

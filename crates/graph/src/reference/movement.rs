@@ -5,26 +5,39 @@ use blocktensor::{BoundOp, MemoryFormat, Operand, Operator, ParamValue, StridedT
 
 use super::{Call, with_capacity};
 use crate::error::Result;
-use crate::plan::VIEWS;
 
-/// Ops besides [`VIEWS`] whose results have elements of their operands, or a constant, in another order.
-const OTHERS: [&str; 11] = [
+/// Ops whose results have elements of their operands, or a constant, in another order.
+const MOVES: [&str; 25] = [
     "cat",
     "channel_shuffle",
+    "chunk",
+    "expand",
+    "flatten",
     "flip",
     "gather",
     "index_select",
+    "narrow",
     "pad",
+    "permute",
     "pixel_shuffle",
     "pixel_unshuffle",
     "reshape",
     "roll",
+    "select",
+    "slice",
+    "split",
+    "squeeze",
     "stack",
+    "transpose",
+    "tril",
+    "triu",
+    "unsqueeze",
+    "view",
 ];
 
 /// Whether the op only moves elements.
 pub(crate) fn only_moves(op: &str) -> bool {
-    VIEWS.contains(&op) || OTHERS.contains(&op)
+    MOVES.contains(&op)
 }
 
 /// The op with 0 for what it puts beside its operand's elements.
@@ -32,11 +45,7 @@ fn without_value(op: &BoundOp) -> Result<BoundOp> {
     let value = |(name, value): (&'static str, &ParamValue)| {
         let value = match value {
             _ if name == "value" => Value::Float(0.0),
-            ParamValue::Bool(v) => Value::Bool(*v),
-            ParamValue::Int(v) => Value::Int(*v),
-            ParamValue::Float(v) => Value::Float(*v),
-            ParamValue::Ints(v) => Value::Ints(v.clone()),
-            ParamValue::Str(v) => Value::Str(v.clone()),
+            value => value.into(),
         };
         (name, value)
     };

@@ -23,6 +23,7 @@ pub(crate) mod shape;
 pub(crate) mod slice;
 mod softmax;
 mod sort;
+mod trilu;
 mod unary;
 
 use crate::node::{Import, Kind};
@@ -63,6 +64,7 @@ const FAMILIES: &[&[Op]] = &[
     slice::OPS,
     softmax::OPS,
     sort::OPS,
+    trilu::OPS,
     unary::OPS,
 ];
 

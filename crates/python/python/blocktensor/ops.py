@@ -137,6 +137,8 @@ __all__ = [
     "tanh",
     "topk",
     "transpose",
+    "tril",
+    "triu",
     "unsqueeze",
     "upsample_bilinear",
     "upsample_linear",
@@ -3853,6 +3855,61 @@ def transpose(
     (1, 4, 16, 4)
     """
     return _call("transpose", threads, x, a, b)
+
+
+def tril(
+    x: TensorLike,
+    *,
+    diagonal: int = 0,
+    threads: int | None = None,
+) -> Tensor:
+    """The lower triangle of each matrix, as `torch.tril`: elements above the diagonal become zero.
+
+    Shapes:
+        `x` [..., rows, columns]; the result has its shape, and is contiguous. `diagonal` 0 is the main
+        diagonal, 1 the one above it, -1 the one below.
+
+    Dtypes:
+        Any.
+
+    Errors:
+        `RankMismatch` for a tensor of fewer than two dimensions; `UnsupportedOp` on blocked tensors.
+
+    Keys: strided.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4])
+    >>> bt.ops.tril(x).shape
+    (1, 16, 4, 4)
+    """
+    return _call("tril", threads, x, diagonal)
+
+
+def triu(
+    x: TensorLike,
+    *,
+    diagonal: int = 0,
+    threads: int | None = None,
+) -> Tensor:
+    """The upper triangle of each matrix, as `torch.triu`: elements below the diagonal become zero.
+
+    Shapes:
+        As `tril`.
+
+    Dtypes:
+        Any.
+
+    Errors:
+        As `tril`.
+
+    Keys: strided.
+
+    >>> import blocktensor as bt
+    >>> x = bt.zeros([1, 16, 4, 4])
+    >>> bt.ops.triu(x).shape
+    (1, 16, 4, 4)
+    """
+    return _call("triu", threads, x, diagonal)
 
 
 def unsqueeze(

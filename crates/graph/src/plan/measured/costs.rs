@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use blocktensor::TensorDesc;
 
 use super::super::build::Choice;
-use super::super::forms::VIEWS;
 use super::super::packs::Packs;
 use super::super::{join, run};
 use super::cache::Cache;
@@ -17,7 +16,7 @@ use super::choose::{Costs, Edge};
 use super::profile::{self, Input, Profile, Task, Work};
 use crate::error::{Error, Result};
 use crate::minimise::IMPOSSIBLE;
-use crate::network::Network;
+use crate::network::{Network, facts};
 
 /// For each node the profiles of its candidates: `None` for what cannot run, and for views.
 pub(super) type NodeProfiles = Vec<Vec<Option<Profile>>>;
@@ -163,7 +162,7 @@ pub(super) fn is_lasting(error: &Error) -> bool {
 /// Whether it is a view, or a concatenation in place. These are not measured.
 pub(super) fn takes_no_time(network: &Network, choice: &Choice) -> bool {
     let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.strides().is_some());
-    let is_view = strided && VIEWS.contains(&choice.op.op());
+    let is_view = strided && facts(&*choice.op).sharing.is_view();
     let inputs: Vec<&TensorDesc> = data(network, choice).map(|(_, desc)| desc).collect();
     is_view || join::is_free(&*choice.op, &inputs, &choice.outputs)
 }

@@ -18,7 +18,7 @@ use super::costs::{NodeProfiles, is_lasting, takes_no_time};
 use super::profile::Profile;
 use crate::error::Result;
 use crate::minimise::IMPOSSIBLE;
-use crate::network::Network;
+use crate::network::{Network, is_convolution};
 
 /// Costs of all candidates and reorders. Candidates whose weights cannot be packed cost what is impossible.
 pub(super) fn estimated(
@@ -67,7 +67,7 @@ fn seconds(network: &Network, node: usize, choice: &Choice) -> f64 {
 
 /// How many times longer a convolution computes than in the best layout.
 fn slowdown(network: &Network, node: usize, choice: &Choice) -> f64 {
-    if !network.nodes[node].op.op().starts_with("conv") {
+    if !is_convolution(&*network.nodes[node].op) {
         return 1.0;
     }
     let of = |desc: &TensorDesc| match (desc.layout(), desc.key()) {

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use blocktensor::{
-    BoundOp, Call, Complaint, DType, MemoryFormat, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc,
-    Text, memory,
+    BoundOp, Call, Complaint, DType, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc, Text, memory,
 };
 use serde::{Deserialize, Serialize};
 
@@ -181,10 +180,7 @@ impl StoredNode {
     /// The packed weights of node `i`.
     fn weights(&self, i: usize, node: &Node, file: &PackedFile) -> Result<Arc<PackedOp>> {
         let packed: PackedOp = file.get(&packed_name(i))?;
-        let asked = match node.op.op() {
-            "matmul" => "linear",
-            op => op,
-        };
+        let asked = node.op.bound().and_then(|op| op.packed_op()).unwrap_or(node.op.op());
         let is_stem = matches!(&packed, PackedOp::Conv(conv) if conv.is_stem());
         if packed.op() != asked || is_stem != self.stem {
             return Err(damaged(format!("packed weights of {packed:?} for a node of the op {asked}")));
@@ -348,16 +344,8 @@ impl Stored {
         };
         let found = nodes.iter().enumerate().find(is_it);
         let (i, node) = found.ok_or_else(|| damaged(format!("weights of no node, tensor {}", id.0)))?;
-        let weights = file.plain(&packed_name(i))?;
-        // Packed weights have output channels before input channels, and the groups apart: [G, O / G, C / G, k...].
-        let grouped = weights.rank() > dims.len();
-        let weights = match node.op.op() {
-            op if op == "matmul" || op.starts_with("conv_transpose") => {
-                weights.transpose(usize::from(grouped), 1 + usize::from(grouped))?
-            }
-            _ => weights,
-        };
-        let taken = weights.contiguous(MemoryFormat::Contiguous)?.reshape(dims);
+        let plain = file.plain(&packed_name(i))?;
+        let taken = self.nodes[i].op.weights_of_plain(&plain, dims);
         taken.map_err(|e| damaged(format!("weights of node `{}`: {e}", node.name)))
     }
 }
