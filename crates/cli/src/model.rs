@@ -1,10 +1,14 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
+use std::path::PathBuf;
+
 use blocktensor::{Call, PackedFile, memory};
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
+use blocktensor_onnx::Importer;
 
 use crate::args::{Model, Planning};
 use crate::failure::{Failure, Result, word};
+use crate::files::Target;
 use crate::inputs::dims_text;
 use crate::progress::Progress;
 use crate::{files, note};
@@ -86,8 +90,8 @@ impl Source {
     }
 }
 
-/// Reads what a command runs: an ONNX model, or a plan.
-pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
+/// Reads what a command runs: an ONNX model, or a plan. Refuses targets that are files of the model's weights.
+pub fn source(model: &Model, planning: &Planning, targets: &[Target<'_>]) -> Result<Source> {
     if is_plan(model)? {
         return packed(model, planning).map(|plan| Source::Packed(Box::new(plan)));
     }
@@ -97,7 +101,9 @@ pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
             "it is for files that `blocktensor pack` wrote; leave it out",
         ));
     }
-    onnx(model).map(Source::Onnx)
+    let (graph, weights) = onnx(model)?;
+    files::check_reads(weights.iter().map(PathBuf::as_path), targets)?;
+    Ok(Source::Onnx(graph))
 }
 
 /// Whether the model is not in ONNX, but a plan. Refuses what is no file.
@@ -199,19 +205,20 @@ pub fn read(model: &Model) -> Result<Graph> {
         let text = "a plan that `blocktensor pack` wrote; pass the ONNX file";
         return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
     }
-    onnx(model)
+    Ok(onnx(model)?.0)
 }
 
-/// An ONNX model, with the outputs of `--outputs`.
-fn onnx(model: &Model) -> Result<Graph> {
+/// An ONNX model, with the outputs of `--outputs`, and the files of its weights.
+fn onnx(model: &Model) -> Result<(Graph, Vec<PathBuf>)> {
     let _line = Progress::start("reading the model");
-    let graph = blocktensor_onnx::from_path(&model.model).map_err(|error| match Failure::from(error) {
+    let read = Importer::new().from_path_with_files(&model.model);
+    let (graph, weights) = read.map_err(|error| match Failure::from(error) {
         // The file's name is part of errors of the system already.
         Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),
         failure => failure,
     })?;
     if model.outputs.is_empty() {
-        return Ok(graph);
+        return Ok((graph, weights));
     }
     // A name may have commas in it.
     let whole = |list: &'_ String| graph.find(list).is_some();
@@ -220,7 +227,7 @@ fn onnx(model: &Model) -> Result<Graph> {
         false => list.split(',').collect(),
     });
     let names: Vec<&str> = names.collect();
-    graph.with_outputs(&names).map_err(|error| {
+    let cut = graph.with_outputs(&names).map_err(|error| {
         let Error::Invalid { got, rule, remedy, .. } = error else { return error.into() };
         let all: Vec<&str> = graph.outputs().collect();
         if names.contains(&"") {
@@ -234,7 +241,8 @@ fn onnx(model: &Model) -> Result<Graph> {
             "--outputs",
             format!("{got}: {rule}; {remedy}; the model's own are {}", word(&all.join(","))),
         )
-    })
+    })?;
+    Ok((cut, weights))
 }
 
 /// The sizes of `--size`, all of which the model leaves open.

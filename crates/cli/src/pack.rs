@@ -35,10 +35,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
         path: Some(&args.output),
         writes: |content| PackedFile::recognises(content),
     };
-    files::check_targets([args.model.model.as_path()], &[output])?;
+    let targets = [output];
+    files::check_targets([args.model.model.as_path()], &targets)?;
     let start = Instant::now();
     let mut planning = args.planning.clone();
-    let source = model::source(&args.model, &planning)?;
+    let source = model::source(&args.model, &planning, &targets)?;
     planning.layout.get_or_insert(Layouts::Measured);
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     model::check_sizes(&source.inputs(), &sizes)?;

@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
             "--errors compares the packed weights of the file, which --replan replaces; pass the ONNX file";
         return Err(Failure::usage("--replan", text));
     }
-    let source = model::source(&args.model, &planning)?;
+    let source = model::source(&args.model, &planning, &targets)?;
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     let (inputs, sizes) = errors::inputs(args, &source, sizes)?;
     model::check_sizes(&source.inputs(), &sizes)?;
