@@ -85,8 +85,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let targets = [
         target("--svg", args.svg.as_ref(), |content| files::begins(content, b"<svg")),
         target("--dot", args.dot.as_ref(), |content| files::begins(content, b"digraph")),
-        // The first field of a model: the version of its format.
-        target("--onnx", args.onnx.as_ref(), |content| files::begins(content, &[8])),
+        target("--onnx", args.onnx.as_ref(), |content| blocktensor_onnx::is_shown(content)),
     ];
     let others = [Some(&args.model.model), args.inputs.pictures.preprocess.as_ref()];
     let reads = files::named_files(&args.inputs.files);

@@ -23,7 +23,7 @@ fn old(ending: &str) -> &'static [u8] {
     match ending {
         "svg" => b"<svg old",
         "dot" => b"digraph old",
-        "onnx" => b"\x08old",
+        "onnx" => b"\x08\x08\x12\x0bblocktensor old",
         "json" => b"[old",
         "npy" => b"\x93NUMPYold",
         "plan" => b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"blocktensor-packed\"",
@@ -195,6 +195,15 @@ fn files_of_another_kind_are_not_replaced() {
         std::fs::write(&weights, b"").unwrap();
         write(way, &weights).succeeds();
         write(way, &weights).succeeds();
+    }
+    // Models and drawings of plans are both ONNX files.
+    let model = folder.path().join("model.onnx");
+    std::fs::copy(data("mobilenet.onnx"), &model).unwrap();
+    write(WAYS[2].0, &model).fails(2, &["--onnx", "it exists", "of another kind"]);
+    assert!(std::fs::read(&model).unwrap() == std::fs::read(data("mobilenet.onnx")).unwrap());
+    let drawing = folder.path().join("weights.onnx");
+    for command in ["run", "ops"] {
+        run(&[command, text(&drawing)]).fails(1, &["a drawing of a plan", "pass the model that was planned"]);
     }
     // Weights and plans are both safetensors files.
     let (weights, plan) = (folder.path().join("weights.safetensors"), folder.path().join("weights.plan"));

@@ -16,7 +16,7 @@ use crate::external::External;
 use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::node::{Attribute, OnnxNode};
 use crate::subgraph::{Step, Subgraph};
-use crate::{declared, ops, reader, scan, sort, tensor};
+use crate::{declared, ops, reader, scan, show, sort, tensor};
 
 /// The newest version of ONNX's file format that is read.
 const NEWEST_FORMAT: i64 = 14;
@@ -77,6 +77,7 @@ fn packed(what: String) -> Error {
 }
 
 fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<Graph> {
+    show::refuse(&parsed)?;
     let Some(graph) = parsed.graph else {
         return Err(Error::Malformed { reason: "it has no graph".to_string() });
     };
