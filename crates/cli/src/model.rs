@@ -65,6 +65,14 @@ impl Source {
         }
     }
 
+    /// Refuses a value for a constant of the model. A plan does not know the names of its constants.
+    pub fn check_given(&self, name: &str) -> Result<(), Error> {
+        match self {
+            Source::Onnx(graph) => graph.check_given(name),
+            Source::Packed(_) => Ok(()),
+        }
+    }
+
     /// The sizes that are open.
     pub fn named_sizes(&self) -> Vec<&str> {
         match self {
