@@ -26,7 +26,7 @@ fn old(ending: &str) -> &'static [u8] {
         "onnx" => b"\x08\x08\x12\x0bblocktensor old",
         "json" => b"[old",
         "npy" => b"\x93NUMPYold",
-        "plan" => b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"blocktensor-packed\"",
+        "plan" => b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"blocktensor-packed\",\"text:plan\":\"",
         _ => b"\x02\0\0\0\0\0\0\0{}old",
     }
 }
