@@ -257,6 +257,7 @@ fn files_without_a_plan_and_of_other_versions_are_refused() {
         [(r#"{"version":99,"other":1}"#, "version 99"), ("{", "EOF"), (r#"{"version":1}"#, "missing")]
     {
         let mut writer = PackedWriter::new();
+        let path = folder.path().join("b.packed");
         writer.add_text("plan", text);
         writer.save(&path).unwrap();
         let error = Plan::load(&PackedFile::read(&path).unwrap()).unwrap_err().to_string();

@@ -138,7 +138,7 @@ impl Importer {
         }
         if !domain.is_empty() {
             return Err(format!(
-                "there is no importer for the domain `{domain}`: `Importer::register` adds one"
+                "there is no importer for the domain `{domain}`, and only a program in Rust can add one"
             ));
         }
         if let Some(reason) = ops::schema::lacks(op_type, version, attributes) {
