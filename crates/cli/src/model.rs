@@ -114,11 +114,22 @@ pub fn source(model: &Model, planning: &Planning, targets: &[Target<'_>]) -> Res
     Ok(Source::Onnx(graph))
 }
 
-/// Whether the model is not in ONNX, but a plan. Refuses what is no file.
+/// Whether the model is not in ONNX, but a plan. Refuses what is no file, and other files of tensors.
 fn is_plan(model: &Model) -> Result<bool> {
-    let bad = |text| Failure::Usage(format!("{}: {text}", model.model.display()));
+    let bad = |text: String| Failure::Usage(format!("{}: {text}", model.model.display()));
     files::check(&model.model).map_err(bad)?;
-    Ok(PackedFile::is_at(&model.model))
+    if !PackedFile::is_at(&model.model) {
+        return Ok(false);
+    }
+    let io = |e: std::io::Error| bad(format!("{e}; check the path"));
+    let open = || std::fs::File::open(&model.model).map_err(io);
+    let remedy = "pass an ONNX file, or a plan that `blocktensor pack` wrote";
+    match (Plan::recognises(&mut open()?), PackedFile::recognises(&mut open()?)) {
+        (Ok(true), _) => Ok(true),
+        (Ok(false), Ok(true)) => Err(bad(format!("a file of packed weights without a plan; {remedy}"))),
+        (Ok(false), Ok(false)) => Err(bad(format!("a safetensors file without packed weights; {remedy}"))),
+        (Err(e), _) | (_, Err(e)) => Err(io(e)),
+    }
 }
 
 /// The plan in a file that `pack` wrote.
@@ -135,7 +146,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         ("--offline", planning.offline && !planning.replan),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-        let text = "the file is a plan already; leave the option out, or pass it to `blocktensor pack`";
+        let text = "the file is a plan already; leave the option out, or pass it to `blocktensor pack` with the ONNX file";
         return Err(Failure::usage(option, text));
     }
     let file = map(model, planning.replan)?;
@@ -177,7 +188,9 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
             // The library's remedy knows whether the file has plain weights, and this machine as many threads.
             let names = |is: &dyn Fn(&Call) -> bool| complaint.remedy.calls().any(is);
             let threads = match names(&|call| matches!(call, Call::RunWithThreads(_))) {
-                true => "pass the number of threads that it was packed for (--threads), ",
+                true => {
+                    "pass the number of threads that it was packed for (--threads; with --streams as many for each stream), "
+                }
                 false => "",
             };
             let again = match names(&|call| *call == Call::ReadOrRepack) {

@@ -109,7 +109,10 @@ impl External {
             Error::invalid(what, got, "its numbers are there", "copy the file beside the model")
         })?;
         if !path_of_file.starts_with(&inside) {
-            return Err(refused());
+            // No part of the name leads out of the folder.
+            let got = format!("the file `{location}`, a link to `{}`", path_of_file.display());
+            let rule = "external data is in the model's folder or below it";
+            return Err(Error::invalid(what, got, rule, "replace the link by a copy of its target"));
         }
         let metadata = path_of_file.metadata().map_err(io)?;
         if !metadata.is_file() {
