@@ -317,6 +317,10 @@ fn replace(
             let remedy = "remove it, or pass another path";
             Error::FileAccess(Complaint::new(op, "path", format!("`{}`", path.display()), rule, remedy))
         }
+        ErrorKind::NotFound if path.as_os_str().is_empty() => {
+            let (rule, remedy) = ("a file has a name", "pass the path of the file to write");
+            Error::FileAccess(Complaint::new(op, "path", "an empty path", rule, remedy))
+        }
         ErrorKind::IsADirectory => irregular(op, path, "a file is written there"),
         ErrorKind::NotFound if !whole::folder_of(path).exists() => {
             let got = format!("`{}`, whose folder does not exist", path.display());

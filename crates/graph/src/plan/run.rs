@@ -218,8 +218,11 @@ impl Plan {
         if let Work::Join = step.work {
             return Ok(());
         }
-        let of =
-            |source| Error::Operator { node: step.name.to_string(), op: step.work.op().to_string(), source };
+        let of = |source| Error::Operator {
+            node: step.name.to_string(),
+            op: step.work.op().to_string(),
+            source: without_packing(source),
+        };
         if let Work::InPlace { post_ops, .. } = &step.work {
             let result = self.overwrite(step, post_ops, tensors, memory)?.map_err(of)?;
             let slot = step.outputs[0].0;
@@ -339,6 +342,19 @@ fn outside(of: ElementType, x: &StridedTensor) -> Result<Option<(i32, String)>> 
             Ok(value.map(|v| (*v, format!("integers from {low} to {high}"))))
         }
         ElementType::F32 => Ok(None),
+    }
+}
+
+/// The same error with a remedy for who runs a plan: its packed weights are the plan's.
+fn without_packing(error: blocktensor::Error) -> blocktensor::Error {
+    match error {
+        blocktensor::Error::PackMismatch(mut complaint) => {
+            let remedy =
+                "run the plan on the number of threads that it was made for, or make it again on this number";
+            complaint.remedy = remedy.into();
+            blocktensor::Error::PackMismatch(complaint)
+        }
+        error => error,
     }
 }
 
