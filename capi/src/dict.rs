@@ -24,8 +24,15 @@ impl Dict {
         self.dict.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take(&self, name: &str) -> Result<StridedTensor> {
-        self.lock().take(name)
+    fn take(&self, op: &'static str, name: &str) -> Result<StridedTensor> {
+        let mut dict = self.lock();
+        let is_left = dict.names().any(|left| left == name);
+        if !is_left && self.names.0.iter().any(|known| known.text() == name) {
+            let (got, rule) = (format!("`{}`, which was taken", name.escape_debug()), "each is taken once");
+            let remedy = "keep its handle, or load the file again";
+            return Err(Error::InvalidArgument(Complaint::new(op, "name", got, rule, remedy)));
+        }
+        dict.take(name)
     }
 }
 
@@ -118,7 +125,7 @@ pub unsafe extern "C" fn bt_dict_take(
     guard(op, || {
         // SAFETY: the caller's promises.
         let (name, out) = unsafe { (string(op, "name", name)?, place(op, "out", out)?) };
-        out.write(give(Object::Tensor(with_dict(op, dict, |dict| dict.take(name))?.into())));
+        out.write(give(Object::Tensor(with_dict(op, dict, |dict| dict.take(op, name))?.into())));
         Ok(())
     })
 }
@@ -133,7 +140,7 @@ pub unsafe extern "C" fn bt_dict_take_at(dict: bt_handle, index: usize, out: *mu
     guard(op, || {
         // SAFETY: the caller's promise.
         let out = unsafe { place(op, "out", out)? };
-        let taken = with_dict(op, dict, |dict| dict.take(dict.names.get(op, index)?.text()))?;
+        let taken = with_dict(op, dict, |dict| dict.take(op, dict.names.get(op, index)?.text()))?;
         out.write(give(Object::Tensor(taken.into())));
         Ok(())
     })

@@ -83,7 +83,13 @@ pub unsafe extern "C" fn bt_to_strided(
         let t = tensor(op, "t", t)?;
         // SAFETY: as above.
         let name = if format.is_null() { "contiguous" } else { unsafe { string(op, "format", format)? } };
-        let format: MemoryFormat = name.parse()?;
+        // `preserve` is a format in Rust, and none of a new tensor.
+        let format: MemoryFormat = name.parse().map_err(|_| {
+            let got = format!("`{}`", name.escape_debug());
+            let rule = "it is not the name of a memory format";
+            let remedy = "use contiguous, channels_last, channels_last_3d or channels_last_1d";
+            Error::InvalidArgument(Complaint::new(op, "format", got, rule, remedy))
+        })?;
         let made = match &t {
             Tensor::Strided(s) => s.contiguous(format)?,
             Tensor::Blocked(b) => b.to_strided(format)?,

@@ -92,6 +92,7 @@ impl Door for C<'_> {
         match (known, argument) {
             // Errors of the file's parts are about the file.
             (_, "name" | "file") if self.0 == "bt_plan_load" => "path",
+            (_, "eps") if self.0.starts_with("bt_pack_") => "norm_eps",
             _ if self.keeps(op) => argument,
             (Some((_, _, c)), _) => c,
             (None, "self") => "t",

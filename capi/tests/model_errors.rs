@@ -1,5 +1,6 @@
 //! Models and plans: wrong use and bad files are errors with a code and a text, and give nothing.
 
+use std::path::Path;
 use std::ptr::{null, null_mut};
 
 use blocktensor_c::bt_code::*;
@@ -9,7 +10,8 @@ mod support;
 
 use support::calls::{cast, open};
 use support::{
-    array, described, from_data, infos, load, load_plan, outcome, plan, refused, run, stored, take, tensor,
+    array, described, from_data, infos, load, load_plan, outcome, plan, refused, run, save_plan, stored,
+    take, tensor,
 };
 
 #[test]
@@ -51,7 +53,16 @@ fn a_plan_and_a_model_are_told_apart() {
         let said = refused(got, BT_CORRUPT_FILE, &["a plan", "`bt_plan_load`"]);
         assert!(!said.contains("::"), "{said}");
     }
-    assert_eq!(bt_free(load_plan(&path, false).unwrap()), 0);
+    let plan = load_plan(&path, false).unwrap();
+    refused(save_plan(plan, Path::new(""), false), BT_FILE_ACCESS, &["an empty path", "file to write"]);
+    assert_eq!(bt_free(plan), 0);
+    // Weights are no plan, and packing them makes none.
+    let plain = folder.path().join("plain.safetensors");
+    blocktensor::StateDict::new().save(&plain).unwrap();
+    for replan in [false, true] {
+        let parts = ["without packed weights", "pass a file that `bt_plan_save` wrote"];
+        refused(load_plan(&plain, replan), BT_CORRUPT_FILE, &parts);
+    }
     for replan in [false, true] {
         let said = refused(
             load_plan(&stored("resnet.onnx"), replan),

@@ -355,3 +355,18 @@ fn packed_files_refuse_other_files_and_other_threads_unless_they_may_pack_again(
     refused(take_named(file, c"conv"), bt_code::BT_INVALID_HANDLE, &["a packed file, but a state dict"]);
     assert_eq!(support::described(bt_describe, writer).unwrap(), "a writer of 0 packed ops");
 }
+
+#[test]
+fn texts_of_packing_and_files_lead_on() {
+    let (x, w, zeros) = (random(&[1, 8, 6, 6], 1), random(&[4, 8, 1, 1], 2), tensor(&[4], &[0.0; 4]));
+    let norm = [t(c"norm_mean", zeros), t(c"norm_var", zeros), float(c"norm_eps", -1.0)];
+    let eps = pack(bt_pack_conv, w, 0, &norm, x);
+    refused(eps, bt_code::BT_INVALID_ARGUMENT, &["argument `norm_eps`"]);
+    let mut out = 0;
+    // SAFETY: strings and places.
+    let to = |name: &std::ffi::CStr| unsafe { outcome(bt_to_strided(x, name.as_ptr(), &mut out), ()) };
+    let [foo, preserve] = [c"foo", c"preserve"].map(to);
+    let (_, text) = foo.expect_err("no format");
+    assert!(text.contains("use contiguous") && !text.contains("preserve"), "{text}");
+    assert!(preserve.is_err());
+}

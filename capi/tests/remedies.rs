@@ -12,8 +12,6 @@ const RUST_ALONE: &[&str] = &[
     "Results::opaque",
     "Registrar::reorders",
     "register_backend",
-    // Importers of other crates.
-    "Importer::register",
     // Tensors of other crates in packed files.
     "PackedWriter::add_tensor",
 ];

@@ -224,6 +224,8 @@ fn names_of_state_dicts_may_contain_anything() {
         assert_eq!(take_at(dict, index).unwrap_err().0, bt_code::BT_INVALID_ARGUMENT as i32, "taken");
     }
     assert_eq!(support::described(bt_describe, dict).unwrap(), "");
+    let taken = take_at(dict, 0).unwrap_err().1;
+    assert!(taken.contains("`bt_dict_take_at`") && taken.contains("which was taken"), "{taken}");
     let beyond = take_at(dict, 4).unwrap_err().1;
     assert!(beyond.contains("`bt_dict_take_at`") && beyond.contains("there are 4 names"), "{beyond}");
     assert!(name(dict, usize::MAX).unwrap_err().1.contains("`bt_dict_len`"));

@@ -100,29 +100,42 @@ pub(super) enum FileKind {
     Plain,
     /// In the given order, each at a multiple of 64 bytes, with checksums in a last tensor.
     Checked,
+    /// The same, and a text that makes it a plan.
+    Plan,
 }
 
 /// What the metadata of a packed file has, as [`write()`] writes it.
 const PACKED: &[u8] = br#""format":"blocktensor-packed""#;
+/// The same of a plan. In a text, its quotes would be escaped.
+const PLAN: &[u8] = br#""text:plan":"#;
 
 impl FileKind {
-    /// What begins like a safetensors file, or `None`. Nothing is parsed: a damaged file is still one of its kind.
-    pub fn of(content: &mut dyn Read) -> std::io::Result<Option<FileKind>> {
+    /// The kinds that a file may be of, none if it does not begin like a safetensors file. Nothing is parsed: a damaged file is
+    /// still one of its kind, and of both kinds of packed files if the end of its header is missing.
+    pub fn of(content: &mut dyn Read) -> std::io::Result<&'static [FileKind]> {
         let mut start = Vec::with_capacity(START);
         content.take(START as u64).read_to_end(&mut start)?;
-        let Some(length) = header_length(&start) else { return Ok(None) };
+        let Some(length) = header_length(&start) else { return Ok(&[]) };
         let mut header = content.take(length as u64);
         let (mut piece, mut seen) = (vec![0; 32 << 10], Vec::new());
+        let (mut total, mut is_packed) = (0, false);
         loop {
             let read = header.read(&mut piece)?;
             seen.extend_from_slice(&piece[..read]);
-            if seen.windows(PACKED.len()).any(|part| part == PACKED) {
-                return Ok(Some(FileKind::Checked));
+            total += read;
+            is_packed = is_packed || seen.windows(PACKED.len()).any(|part| part == PACKED);
+            // The metadata is sorted: the format comes first.
+            if is_packed && seen.windows(PLAN.len()).any(|part| part == PLAN) {
+                return Ok(&[FileKind::Plan]);
             }
             if read == 0 {
-                return Ok(Some(FileKind::Plain));
+                return Ok(match is_packed {
+                    true if total < length => &[FileKind::Checked, FileKind::Plan],
+                    true => &[FileKind::Checked],
+                    false => &[FileKind::Plain],
+                });
             }
-            // The entry may lie across two pieces.
+            // An entry may lie across two pieces.
             seen.drain(..seen.len().saturating_sub(PACKED.len()));
         }
     }
@@ -132,7 +145,12 @@ impl FileKind {
         match self {
             FileKind::Plain => "a safetensors file of plain tensors",
             FileKind::Checked => "a file of packed weights",
+            FileKind::Plan => "a plan",
         }
+    }
+
+    fn is_checked(self) -> bool {
+        self != FileKind::Plain
     }
 }
 
@@ -180,7 +198,7 @@ pub(super) fn write(
     // The padding before each tensor, and after the last.
     let mut gaps = Vec::with_capacity(parts.len() + 1);
     for i in 0..=parts.len() {
-        let gap = if kind == FileKind::Checked { at.next_multiple_of(ALIGN) - at } else { 0 };
+        let gap = if kind.is_checked() { at.next_multiple_of(ALIGN) - at } else { 0 };
         if gap > 0 {
             place(&format!("{FILLER}{i}"), Dtype::U8, &[gap], at..at + gap)?;
         }
@@ -191,7 +209,7 @@ pub(super) fn write(
             at += part.bytes.len();
         }
     }
-    if kind == FileKind::Checked {
+    if kind.is_checked() {
         let count = parts.len() + 1;
         place(CHECKSUMS, Dtype::U64, &[count], at..at + count * 8)?;
     }
@@ -219,7 +237,7 @@ pub(super) fn write(
                 file.write_all(&part.bytes)?;
             }
         }
-        if kind == FileKind::Checked {
+        if kind.is_checked() {
             sums.iter().try_for_each(|sum| file.write_all(&sum.to_le_bytes()))?;
         }
         Ok(())
@@ -292,12 +310,16 @@ fn replace(
     kind: FileKind,
     content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<()> {
-    let free = whole::check_kind(path, |content| Ok(FileKind::of(content)? == Some(kind)));
+    let free = whole::check_kind(path, |content| Ok(FileKind::of(content)?.contains(&kind)));
     free.and_then(|()| whole::write(path, content)).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => {
             let rule = format!("it exists, and is not {}", kind.name());
             let remedy = "remove it, or pass another path";
             Error::FileAccess(Complaint::new(op, "path", format!("`{}`", path.display()), rule, remedy))
+        }
+        ErrorKind::NotFound if path.as_os_str().is_empty() => {
+            let (rule, remedy) = ("a file has a name", "pass the path of the file to write");
+            Error::FileAccess(Complaint::new(op, "path", "an empty path", rule, remedy))
         }
         ErrorKind::IsADirectory => irregular(op, path, "a file is written there"),
         ErrorKind::NotFound if !whole::folder_of(path).exists() => {

@@ -142,7 +142,7 @@ impl<'a> PackedWriter<'a> {
     }
 
     /// Writes the file. Afterwards it is complete, or on an error the old file is unchanged; [`files::write`](crate::files::write())
-    /// says more. A file that is there is replaced only if it is empty or one of packed weights.
+    /// says more. A file that is there is replaced only if it is empty or one of packed weights; a saved plan is another kind.
     ///
     /// # Errors
     /// `FileAccess`, also for a file of another kind; `OutOfMemory`.
@@ -180,7 +180,9 @@ impl<'a> PackedWriter<'a> {
             let name = format!("{name}.{TENSOR}");
             parts.push(NewTensor { name, dtype, shape, bytes: row_major(tensor)? });
         }
-        write(op, path.as_ref(), &metadata, parts, FileKind::Checked)
+        let is_plan = self.texts.contains_key(PackedFile::PLAN);
+        let kind = if is_plan { FileKind::Plan } else { FileKind::Checked };
+        write(op, path.as_ref(), &metadata, parts, kind)
     }
 }
 
@@ -326,13 +328,23 @@ impl PackedFile {
         header_length(bytes).is_some()
     }
 
-    /// Whether the content is that of a packed file, whole or damaged: [`PackedWriter::save`] replaces no other files.
+    /// Whether the content is that of a packed file, whole or damaged: of packed weights, or of a plan.
     ///
     /// # Errors
     /// Those of reading.
     pub fn recognises(content: &mut dyn Read) -> std::io::Result<bool> {
-        Ok(FileKind::of(content)? == Some(FileKind::Checked))
+        Ok(FileKind::of(content)?.iter().any(|kind| *kind != FileKind::Plain))
     }
+
+    /// As [`recognises`](Self::recognises), of plans alone.
+    #[doc(hidden)]
+    pub fn recognises_plan(content: &mut dyn Read) -> std::io::Result<bool> {
+        Ok(FileKind::of(content)?.contains(&FileKind::Plan))
+    }
+
+    /// The name of the text that makes a packed file a plan.
+    #[doc(hidden)]
+    pub const PLAN: &str = "plan";
 
     /// A remedy for weights that were packed for another number of threads: first what needs no plain weights, if this process
     /// has as many.

@@ -242,7 +242,7 @@ impl StateDict {
     /// # Errors
     /// Those of reading.
     pub fn recognises(content: &mut dyn std::io::Read) -> std::io::Result<bool> {
-        Ok(FileKind::of(content)? == Some(FileKind::Plain))
+        Ok(FileKind::of(content)?.contains(&FileKind::Plain))
     }
 
     /// The names of all tensors, sorted, including those of types that have no kernel here.

@@ -72,8 +72,6 @@ fn refusal(op: &'static str) -> Error {
         "process",
         "a call in a child made by `fork`",
         "its parent had used this library, whose threads and locks do not work in the child",
-        Text::from("start the child with exec (")
-            + Call::NewProcess
-            + ", `posix_spawn`, Python's `spawn`), or fork before the first call",
+        Text::from("start the child with exec (") + Call::NewProcess + "), or fork before the first call",
     ))
 }

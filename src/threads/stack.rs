@@ -114,9 +114,7 @@ fn refusal(op: &'static str, bytes: usize) -> Error {
         "stack",
         format!("{} KiB left on this thread", bytes >> 10),
         format!("a call needs {} KiB", needed() >> 10),
-        Text::from("start the thread with a larger stack (")
-            + Call::StackSize
-            + ", `pthread_attr_setstacksize`)",
+        Text::from("start the thread with a larger stack (") + Call::StackSize + ")",
     ))
 }
 

@@ -75,7 +75,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
         path: args.trace.as_ref(),
         writes: |content| files::begins(content, b"["),
     };
-    files::check_targets([args.model.model.as_path()], &[trace])?;
+    let targets = [trace];
+    files::check_targets([args.model.model.as_path()], &targets)?;
     let streams = usize::from(args.streams.unwrap_or(1));
     let all = args.planning.threads.map_or_else(blocktensor::current_threads, usize::from);
     if streams > all {
@@ -87,7 +88,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let mut planning = args.planning.clone();
     planning.threads = u16::try_from(all / streams).ok();
     let measured = model::in_pool(&planning, || {
-        let source = model::source(&args.model, &planning)?;
+        let source = model::source(&args.model, &planning, &targets)?;
         let sizes = model::sizes(&args.model, &source.named_sizes())?;
         model::check_sizes(&source.inputs(), &sizes)?;
         let mut plans = plans(args, source, &sizes)?;

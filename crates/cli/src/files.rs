@@ -178,14 +178,10 @@ pub fn named_files(options: &[String]) -> impl Iterator<Item = &Path> {
 /// Refuses files that cannot be written, those that the program reads, one that it writes twice, and one of another kind than the
 /// option writes: it may be a model's weights.
 pub fn check_targets<'p>(reads: impl IntoIterator<Item = &'p Path>, targets: &[Target<'_>]) -> Result<()> {
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
-    let reads: Vec<_> = reads.into_iter().filter_map(identity).collect();
+    check_reads(reads, targets)?;
     let mut taken = Vec::new();
     for target in targets {
         let Target { option, path: Some(path), .. } = target else { continue };
-        if identity(path).is_some_and(|own| reads.contains(&own)) {
-            return Err(Failure::file(option, path, "the program reads this file; choose another one"));
-        }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).canonicalize().unwrap_or_default();
         let whole = path.file_name().map_or_else(|| path.to_path_buf(), |name| folder.join(name));
@@ -197,6 +193,19 @@ pub fn check_targets<'p>(reads: impl IntoIterator<Item = &'p Path>, targets: &[T
         blocktensor::files::check_kind(path, target.writes)
             .and_then(|()| blocktensor::files::check(path))
             .map_err(|e| unwritable(option, path, &e))?;
+    }
+    Ok(())
+}
+
+/// Refuses to write a file that the program reads. Files with a model's weights are known when it was read.
+pub fn check_reads<'p>(reads: impl IntoIterator<Item = &'p Path>, targets: &[Target<'_>]) -> Result<()> {
+    let identity = |path: &Path| std::fs::metadata(path).ok().map(|m| (m.dev(), m.ino()));
+    let reads: Vec<_> = reads.into_iter().filter_map(identity).collect();
+    for target in targets {
+        let Target { option, path: Some(path), .. } = target else { continue };
+        if identity(path).is_some_and(|own| reads.contains(&own)) {
+            return Err(Failure::file(option, path, "the program reads this file; choose another one"));
+        }
     }
     Ok(())
 }

@@ -7,11 +7,12 @@ use blocktensor_graph::{Dim, ElementType, Sizes};
 
 use crate::args::Inputs;
 use crate::array::{Array, Values};
-use crate::failure::{Failure, Result, word};
+use crate::failure::{Failure, Result, one_line, word};
 use crate::files::{self, Kind};
 use crate::model::Source;
 use crate::note;
 use crate::preprocess::Preprocess;
+use crate::words::CommandLine;
 
 const OPTION: &str = "--input";
 
@@ -100,7 +101,7 @@ pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Inpu
     let slot = |(name, of, dims)| Slot { name, of, dims, value: None, picture: None };
     let mut slots: Vec<Slot<'_>> = inputs.into_iter().map(slot).collect();
     for text in &given.files {
-        fill(&mut slots, text)?;
+        fill(&mut slots, text, source)?;
     }
     let mut sizes = sizes;
     for slot in &slots {
@@ -133,7 +134,7 @@ pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Inpu
     let seed = match given.random {
         Some(seed) => seed,
         None => {
-            check_given(&slots)?;
+            check_all_given(&slots)?;
             0
         }
     };
@@ -168,11 +169,12 @@ pub fn split_name(text: &str, is_known: impl Fn(&str) -> bool) -> Option<(&str, 
 }
 
 /// Takes the file of one `--input`.
-fn fill(slots: &mut [Slot<'_>], text: &str) -> Result<()> {
+fn fill(slots: &mut [Slot<'_>], text: &str, source: &Source) -> Result<()> {
     let is_input = |name: &str| slots.iter().any(|slot| slot.name == name);
     let (name, path) = match split_name(text, is_input) {
         Some((name, path)) if is_input(name) => (Some(name), PathBuf::from(path)),
         Some((name, _)) if !Path::new(text).exists() => {
+            check_given(source, name, None)?;
             let all = names(slots);
             return Err(Failure::usage(
                 OPTION,
@@ -188,6 +190,9 @@ fn fill(slots: &mut [Slot<'_>], text: &str) -> Result<()> {
     let from = path.display().to_string();
     if kind == Kind::Safetensors {
         let tensors = files::read_safetensors(OPTION, &path)?;
+        if name.is_none() {
+            tensors.iter().try_for_each(|(tensor, _)| check_given(source, tensor, Some(&path)))?;
+        }
         for (name, array) in choose(slots, name, tensors, &path)? {
             set(slots, &name, Some((array, from.clone())), None)?;
         }
@@ -210,6 +215,14 @@ fn fill(slots: &mut [Slot<'_>], text: &str) -> Result<()> {
         }
         _ => set(slots, &name, Some((files::read_npy(OPTION, &path)?, from)), None),
     }
+}
+
+/// Refuses a value for a constant of the model: it would be ignored.
+fn check_given(source: &Source, name: &str, path: Option<&Path>) -> Result<()> {
+    source.check_given(name).map_err(|error| match path {
+        Some(path) => Failure::file(OPTION, path, one_line(&error.told(&CommandLine))),
+        None => Failure::usage(OPTION, one_line(&error.told(&CommandLine))),
+    })
 }
 
 /// The tensors of a .safetensors file that are inputs.
@@ -296,7 +309,7 @@ fn number(dim: &Dim, sizes: &Sizes) -> Option<usize> {
     }
 }
 
-fn check_given(slots: &[Slot<'_>]) -> Result<()> {
+fn check_all_given(slots: &[Slot<'_>]) -> Result<()> {
     let lacking: Vec<&Slot<'_>> = slots.iter().filter(|slot| !slot.is_given()).collect();
     let Some(first) = lacking.first() else { return Ok(()) };
     let all: Vec<String> = lacking.iter().map(|slot| slot.text()).collect();

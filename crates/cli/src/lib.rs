@@ -48,7 +48,14 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
             let _ = match usage.kind() {
                 ErrorKind::DisplayHelp
                 | ErrorKind::DisplayVersion
-                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => usage.print(),
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                    if let Some(code) =
+                        usage.print().and_then(|()| std::io::stdout().flush()).err().and_then(unprinted)
+                    {
+                        return code;
+                    }
+                    Ok(())
+                }
                 _ => writeln!(std::io::stderr(), "{}", usage_line(&usage.to_string())),
             };
             return u8::try_from(usage.exit_code()).unwrap_or(1);
@@ -66,14 +73,10 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let Ok((text, outcome)) = catch_unwind(AssertUnwindSafe(|| command(&cli))) else {
         return 1;
     };
-    if let Err(error) =
-        std::io::stdout().lock().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush())
-    {
-        // A reader that closed the pipe, such as `head`, has what it wants.
-        if error.kind() != std::io::ErrorKind::BrokenPipe {
-            let _ = writeln!(std::io::stderr(), "error: the standard output: {error}; check where it goes");
-            return 1;
-        }
+    let printed =
+        std::io::stdout().lock().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush());
+    if let Some(code) = printed.err().and_then(unprinted) {
+        return code;
     }
     match outcome {
         Ok(()) => 0,
@@ -83,6 +86,16 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
             failure.exit_code()
         }
     }
+}
+
+/// Says why the standard output was not written, and returns the exit code. A reader that closed the pipe, such as `head`, has
+/// what it wants.
+fn unprinted(error: std::io::Error) -> Option<u8> {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return None;
+    }
+    let _ = writeln!(std::io::stderr(), "error: the standard output: {error}; check where it goes");
+    Some(1)
 }
 
 fn command(cli: &Cli) -> Outcome {

@@ -1,10 +1,14 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
+use std::path::PathBuf;
+
 use blocktensor::{Call, PackedFile, memory};
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
+use blocktensor_onnx::Importer;
 
 use crate::args::{Model, Planning};
 use crate::failure::{Failure, Result, word};
+use crate::files::Target;
 use crate::inputs::dims_text;
 use crate::progress::Progress;
 use crate::{files, note};
@@ -61,6 +65,14 @@ impl Source {
         }
     }
 
+    /// Refuses a value for a constant of the model. A plan does not know the names of its constants.
+    pub fn check_given(&self, name: &str) -> Result<(), Error> {
+        match self {
+            Source::Onnx(graph) => graph.check_given(name),
+            Source::Packed(_) => Ok(()),
+        }
+    }
+
     /// The sizes that are open.
     pub fn named_sizes(&self) -> Vec<&str> {
         match self {
@@ -86,8 +98,8 @@ impl Source {
     }
 }
 
-/// Reads what a command runs: an ONNX model, or a plan.
-pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
+/// Reads what a command runs: an ONNX model, or a plan. Refuses targets that are files of the model's weights.
+pub fn source(model: &Model, planning: &Planning, targets: &[Target<'_>]) -> Result<Source> {
     if is_plan(model)? {
         return packed(model, planning).map(|plan| Source::Packed(Box::new(plan)));
     }
@@ -97,14 +109,27 @@ pub fn source(model: &Model, planning: &Planning) -> Result<Source> {
             "it is for files that `blocktensor pack` wrote; leave it out",
         ));
     }
-    onnx(model).map(Source::Onnx)
+    let (graph, weights) = onnx(model)?;
+    files::check_reads(weights.iter().map(PathBuf::as_path), targets)?;
+    Ok(Source::Onnx(graph))
 }
 
-/// Whether the model is not in ONNX, but a plan. Refuses what is no file.
+/// Whether the model is not in ONNX, but a plan. Refuses what is no file, and other files of tensors.
 fn is_plan(model: &Model) -> Result<bool> {
-    let bad = |text| Failure::Usage(format!("{}: {text}", model.model.display()));
+    let bad = |text: String| Failure::Usage(format!("{}: {text}", model.model.display()));
     files::check(&model.model).map_err(bad)?;
-    Ok(PackedFile::is_at(&model.model))
+    if !PackedFile::is_at(&model.model) {
+        return Ok(false);
+    }
+    let io = |e: std::io::Error| bad(format!("{e}; check the path"));
+    let open = || std::fs::File::open(&model.model).map_err(io);
+    let remedy = "pass an ONNX file, or a plan that `blocktensor pack` wrote";
+    match (Plan::recognises(&mut open()?), PackedFile::recognises(&mut open()?)) {
+        (Ok(true), _) => Ok(true),
+        (Ok(false), Ok(true)) => Err(bad(format!("a file of packed weights without a plan; {remedy}"))),
+        (Ok(false), Ok(false)) => Err(bad(format!("a safetensors file without packed weights; {remedy}"))),
+        (Err(e), _) | (_, Err(e)) => Err(io(e)),
+    }
 }
 
 /// The plan in a file that `pack` wrote.
@@ -121,7 +146,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
         ("--offline", planning.offline && !planning.replan),
     ];
     if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
-        let text = "the file is a plan already; leave the option out, or pass it to `blocktensor pack`";
+        let text = "the file is a plan already; leave the option out, or pass it to `blocktensor pack` with the ONNX file";
         return Err(Failure::usage(option, text));
     }
     let file = map(model, planning.replan)?;
@@ -163,7 +188,9 @@ fn misfit(error: blocktensor::Error, replan: bool) -> Failure {
             // The library's remedy knows whether the file has plain weights, and this machine as many threads.
             let names = |is: &dyn Fn(&Call) -> bool| complaint.remedy.calls().any(is);
             let threads = match names(&|call| matches!(call, Call::RunWithThreads(_))) {
-                true => "pass the number of threads that it was packed for (--threads), ",
+                true => {
+                    "pass the number of threads that it was packed for (--threads; with --streams as many for each stream), "
+                }
                 false => "",
             };
             let again = match names(&|call| *call == Call::ReadOrRepack) {
@@ -199,19 +226,20 @@ pub fn read(model: &Model) -> Result<Graph> {
         let text = "a plan that `blocktensor pack` wrote; pass the ONNX file";
         return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
     }
-    onnx(model)
+    Ok(onnx(model)?.0)
 }
 
-/// An ONNX model, with the outputs of `--outputs`.
-fn onnx(model: &Model) -> Result<Graph> {
+/// An ONNX model, with the outputs of `--outputs`, and the files of its weights.
+fn onnx(model: &Model) -> Result<(Graph, Vec<PathBuf>)> {
     let _line = Progress::start("reading the model");
-    let graph = blocktensor_onnx::from_path(&model.model).map_err(|error| match Failure::from(error) {
+    let read = Importer::new().from_path_with_files(&model.model);
+    let (graph, weights) = read.map_err(|error| match Failure::from(error) {
         // The file's name is part of errors of the system already.
         Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),
         failure => failure,
     })?;
     if model.outputs.is_empty() {
-        return Ok(graph);
+        return Ok((graph, weights));
     }
     // A name may have commas in it.
     let whole = |list: &'_ String| graph.find(list).is_some();
@@ -220,7 +248,7 @@ fn onnx(model: &Model) -> Result<Graph> {
         false => list.split(',').collect(),
     });
     let names: Vec<&str> = names.collect();
-    graph.with_outputs(&names).map_err(|error| {
+    let cut = graph.with_outputs(&names).map_err(|error| {
         let Error::Invalid { got, rule, remedy, .. } = error else { return error.into() };
         let all: Vec<&str> = graph.outputs().collect();
         if names.contains(&"") {
@@ -234,7 +262,8 @@ fn onnx(model: &Model) -> Result<Graph> {
             "--outputs",
             format!("{got}: {rule}; {remedy}; the model's own are {}", word(&all.join(","))),
         )
-    })
+    })?;
+    Ok((cut, weights))
 }
 
 /// The sizes of `--size`, all of which the model leaves open.

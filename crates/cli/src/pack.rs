@@ -3,8 +3,7 @@
 use std::fs::Metadata;
 use std::time::Instant;
 
-use blocktensor::PackedFile;
-use blocktensor_graph::Layouts;
+use blocktensor_graph::{Layouts, Plan};
 use serde::Serialize;
 
 use crate::args::Pack as Args;
@@ -30,15 +29,13 @@ struct Pack {
 
 /// Plans the model, writes the plan.
 pub fn run(args: &Args) -> Result<Outcome> {
-    let output = Target {
-        option: "--output",
-        path: Some(&args.output),
-        writes: |content| PackedFile::recognises(content),
-    };
-    files::check_targets([args.model.model.as_path()], &[output])?;
+    let output =
+        Target { option: "--output", path: Some(&args.output), writes: |content| Plan::recognises(content) };
+    let targets = [output];
+    files::check_targets([args.model.model.as_path()], &targets)?;
     let start = Instant::now();
     let mut planning = args.planning.clone();
-    let source = model::source(&args.model, &planning)?;
+    let source = model::source(&args.model, &planning, &targets)?;
     planning.layout.get_or_insert(Layouts::Measured);
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     model::check_sizes(&source.inputs(), &sizes)?;

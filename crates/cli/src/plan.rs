@@ -85,8 +85,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let targets = [
         target("--svg", args.svg.as_ref(), |content| files::begins(content, b"<svg")),
         target("--dot", args.dot.as_ref(), |content| files::begins(content, b"digraph")),
-        // The first field of a model: the version of its format.
-        target("--onnx", args.onnx.as_ref(), |content| files::begins(content, &[8])),
+        target("--onnx", args.onnx.as_ref(), |content| blocktensor_onnx::is_shown(content)),
     ];
     let others = [Some(&args.model.model), args.inputs.pictures.preprocess.as_ref()];
     let reads = files::named_files(&args.inputs.files);
@@ -98,7 +97,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
             "--errors compares the packed weights of the file, which --replan replaces; pass the ONNX file";
         return Err(Failure::usage("--replan", text));
     }
-    let source = model::source(&args.model, &planning)?;
+    let source = model::source(&args.model, &planning, &targets)?;
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     let (inputs, sizes) = errors::inputs(args, &source, sizes)?;
     model::check_sizes(&source.inputs(), &sizes)?;

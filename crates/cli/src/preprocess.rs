@@ -236,8 +236,12 @@ impl Preprocess {
             Some(Size::Exact(sides)) => sides,
         };
         if picture.height() < height || picture.width() < width {
+            let (after, remedy) = match self.resize {
+                None => ("", "pass --resize as well, or a smaller --crop"),
+                Some(_) => (" after --resize", "pass a larger --resize, or a smaller --crop"),
+            };
             return Err(format!(
-                "it has {}x{} pixels (height x width), fewer than --crop keeps; pass --resize as well",
+                "it has {}x{} pixels (height x width){after}, fewer than --crop keeps; {remedy}",
                 picture.height(),
                 picture.width()
             ));
@@ -292,7 +296,14 @@ fn decode(path: &Path) -> Result<DynamicImage, String> {
     let file = std::fs::File::open(path).map_err(|e| format!("{e}; check the path"))?;
     let reader = image::ImageReader::new(std::io::BufReader::new(file)).with_guessed_format();
     let picture = reader.map_err(|e| format!("{e}; check the file"))?.decode();
-    let picture = picture.map_err(|e| format!("{}; pass a whole PNG or JPEG file", one_line(&e)))?;
+    let picture = picture.map_err(|e| {
+        let what = match e {
+            // Its text has Rust's debugging output in it.
+            image::ImageError::Decoding(_) => "it is damaged, or no picture".to_string(),
+            other => one_line(&other),
+        };
+        format!("{what}; pass a whole PNG or JPEG file")
+    })?;
     // The transparent part of a picture has colours that nobody sees: they are used as they are.
     Ok(DynamicImage::ImageRgb8(picture.to_rgb8()))
 }

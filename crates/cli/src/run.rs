@@ -25,8 +25,9 @@ pub fn run(args: &Run) -> Result<Outcome> {
     let reads = files::named_files(&args.inputs.files).chain(files::named_files(&args.checks));
     let reads = reads.chain(others.into_iter().flatten().map(PathBuf::as_path));
     let save = Target { option: "--save", path: args.save.as_ref(), writes: files::is_tensors };
-    files::check_targets(reads, &[save])?;
-    let source = model::source(&args.model, &args.planning)?;
+    let targets = [save];
+    files::check_targets(reads, &targets)?;
+    let source = model::source(&args.model, &args.planning, &targets)?;
     let read_ms = milliseconds(start.elapsed());
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     let names = source.outputs();

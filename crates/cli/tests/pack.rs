@@ -43,7 +43,7 @@ fn what_a_packed_plan_has_decided_is_not_asked_again() {
     run(&["pack", text(&relu), "--output", text(&plan), "--layout", "nchw"]).succeeds();
     for option in [&["--layout", "nhwc"][..], &["--without", "fuse_post_ops"], &["--outputs", "y"]] {
         let args = [&["run", text(&plan), "--random"][..], option].concat();
-        run(&args).fails(2, &[option[0], "plan already", "blocktensor pack"]);
+        run(&args).fails(2, &[option[0], "plan already", "`blocktensor pack` with the ONNX file"]);
     }
     run(&["run", text(&plan), "--random", "--size", "n=1"]).fails(2, &["--size"]);
     run(&["bench", text(&plan), "--compare-layouts"]).fails(2, &["--compare-layouts", "ONNX file"]);
@@ -84,7 +84,7 @@ fn a_plan_for_another_number_of_threads_is_refused_or_planned_again() {
     said.fails(1, &threads);
     said.fails(1, &["or", "pack the model again here: the file has no plain weights"]);
     assert!(!said.err.contains("pass --replan"), "{}", said.err);
-    run_it(text(&plain), &[]).fails(1, &["(--threads), pass --replan, or pack the model again here"]);
+    run_it(text(&plain), &[]).fails(1, &["for each stream), pass --replan, or pack the model again here"]);
     run_it(text(&plan), &["--replan"]).fails(1, &["plain weights", "--keep-plain"]);
     run_it(text(&plain), &["--replan"]).succeeds();
 }
@@ -100,7 +100,9 @@ fn damaged_plans_are_named() {
     let mut flipped = whole.clone();
     *flipped.last_mut().unwrap() ^= 1;
     std::fs::write(&plan, flipped).unwrap();
-    run(&["run", text(&plan), "--random"]).fails(1, &["a.plan", "checksum"]);
+    let damaged = run(&["run", text(&plan), "--random"]);
+    damaged.fails(1, &["op `blocktensor`: argument `MODEL`", "a.plan", "checksum"]);
+    assert!(!damaged.err.contains("::"), "{}", damaged.err);
     std::fs::write(&plan, &whole[..whole.len() - 9]).unwrap();
     run(&["run", text(&plan), "--random"]).fails(1, &["a.plan"]);
     // Cut inside its header.
@@ -113,5 +115,15 @@ fn damaged_plans_are_named() {
     let tensors = folder.path().join("tensors.safetensors");
     let (resnet, image) = (data("resnet.onnx"), data("resnet.image.npy"));
     run(&["run", &resnet, "--input", &image, "--save", text(&tensors)]).succeeds();
-    run(&["run", text(&tensors), "--random"]).fails(1, &["tensors.safetensors", "without packed weights"]);
+    let remedy = "pass an ONNX file, or a plan that `blocktensor pack` wrote";
+    run(&["run", text(&tensors), "--random"])
+        .fails(2, &["tensors.safetensors", "without packed weights", remedy]);
+    // Packed weights of another program.
+    let weights = folder.path().join("weights.packed");
+    blocktensor::PackedWriter::new().save(&weights).unwrap();
+    for command in ["run", "ops"] {
+        run(&[command, text(&weights)]).fails(2, &["a file of packed weights without a plan", remedy]);
+    }
+    run(&["pack", text(&relu), "-o", "/dev/full"])
+        .fails(2, &["op `blocktensor pack`", "argument `--output`"]);
 }

@@ -81,3 +81,20 @@ fn grey_and_channels_last_models_take_pictures() {
     let (_folder, model, picture) = setup(&[1, 4, 6, 3]);
     assert_eq!(output(&[&model, "--input", &picture])["dims"], serde_json::json!([1, 4, 6, 3]));
 }
+
+#[test]
+fn errors_of_pictures_say_what_helps() {
+    let (folder, model, picture) = setup(&[1, 3, 6, 5]);
+    let input = ["run", &model, "--input", &picture];
+    run(&[&input[..], &["--crop", "6x5"]].concat()).fails(2, &["pass --resize as well, or a smaller --crop"]);
+    let small = run(&[&input[..], &["--resize", "3", "--crop", "6x5"]].concat());
+    small.fails(2, &["3x4 pixels", "after --resize", "pass a larger --resize, or a smaller --crop"]);
+    let mut bytes = std::fs::read(&picture).unwrap();
+    let data = bytes.windows(4).position(|part| part == b"IDAT").unwrap() + 6;
+    bytes[data] ^= 0xff;
+    let damaged = folder.path().join("damaged.png");
+    std::fs::write(&damaged, bytes).unwrap();
+    let said = run(&["run", &model, "--input", text(&damaged)]);
+    said.fails(2, &["damaged.png", "it is damaged", "pass a whole PNG or JPEG file"]);
+    assert!(!said.err.contains('{') && !said.err.contains("ChunkType"), "{}", said.err);
+}

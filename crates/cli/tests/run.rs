@@ -1,7 +1,7 @@
 //! `run` and `plan` on the exported networks.
 
-use crate::support::{LAYOUTS, data, model, run, text, unary};
-use rten_onnx::onnx::DataType;
+use crate::support::{LAYOUTS, Node, data, model, port, run, text, unary, write_model, write_npy};
+use rten_onnx::onnx::{DataType, GraphProto, NodeProto, TensorProto};
 
 const NETWORKS: [&str; 5] = ["resnet", "mobilenet", "unet", "densenet", "hybrid"];
 
@@ -194,4 +194,49 @@ fn labels_are_printed_with_the_largest_values() {
     run(&args).fails(2, &["1 lines", "10 classes"]);
     let unary = unary(folder.path(), "Relu", &[1, 3, 4, 4]);
     run(&["run", text(&unary), "--random", "--top-k", "1"]).fails(2, &["--top-k", "`y` [1, 3, 4, 4]"]);
+}
+
+/// Before version 4 of the format, initializers were inputs as well. A value for one would be ignored.
+#[test]
+fn initializers_that_are_inputs_are_constants() {
+    let folder = tempfile::tempdir().unwrap();
+    let w = TensorProto {
+        name: Some("w".to_string()),
+        dims: vec![2],
+        data_type: Some(DataType::FLOAT),
+        float_data: vec![5.0, 5.0],
+        ..TensorProto::default()
+    };
+    let ports = |names: &[&str]| names.iter().map(|n| port(&(n, DataType::FLOAT, &[2]))).collect::<Vec<_>>();
+    let add = NodeProto {
+        op_type: Some("Add".to_string()),
+        input: vec!["x".to_string(), "w".to_string()],
+        output: vec!["y".to_string()],
+        ..NodeProto::default()
+    };
+    let graph = GraphProto {
+        input: ports(&["x", "w"]),
+        output: ports(&["y"]),
+        initializer: vec![w],
+        node: vec![add],
+        ..GraphProto::default()
+    };
+    let model = write_model(folder.path().join("m.onnx"), graph);
+    let npy = folder.path().join("v.npy");
+    write_npy(&npy, "<f4", [1f32, 2.0].map(f32::to_le_bytes));
+    // A model with the outputs `x` and `w` saves both.
+    let other = tempfile::tempdir().unwrap();
+    let of = |name| (name, DataType::FLOAT, &[2][..]);
+    let nodes: [Node<'_>; 2] = [("Relu", &["i"], &["x"]), ("Relu", &["x"], &["w"])];
+    let both = crate::support::model(other.path(), &[of("i")], &[of("x"), of("w")], &nodes);
+    let saved = folder.path().join("both.safetensors");
+    run(&["run", text(&both), "--input", text(&npy), "--save", text(&saved)]).succeeds();
+    let parts = ["`w`", "initializer", "a constant here", "remove the initializer"];
+    run(&["run", text(&model), "--input", text(&saved)]).fails(2, &parts);
+    let named = format!("w={}", text(&npy));
+    run(&["run", text(&model), "--input", text(&npy), "--input", &named]).fails(2, &parts);
+    // A file for `x` alone may hold others.
+    let named = format!("x={}", text(&saved));
+    run(&["run", text(&model), "--input", &named]).succeeds();
+    run(&["run", text(&model), "--input", text(&npy)]).succeeds();
 }

@@ -35,6 +35,15 @@ fn wrong_usage_is_exit_code_2() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_an_error() {
+    for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let said = done(command().args(args).stdout(full).output().unwrap());
+        said.fails(1, &["the standard output", "No space left"]);
+    }
+}
+
+#[test]
 fn wrong_usage_says_what_is_expected() {
     let model = data("resnet.onnx");
     run(&["run"]).fails(2, &["<MODEL>", "try '--help'"]);

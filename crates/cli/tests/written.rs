@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Done, command, data, done, run, text};
+use rten_onnx::onnx::{DataLocation, DataType, GraphProto, NodeProto, StringStringEntryProto, TensorProto};
+
+use crate::support::{Done, command, data, done, port, run, text, write_model};
 
 /// Each way to write a file: the arguments before its name, and an ending that it takes.
 const WAYS: [(&[&str], &str); 7] = [
@@ -21,10 +23,10 @@ fn old(ending: &str) -> &'static [u8] {
     match ending {
         "svg" => b"<svg old",
         "dot" => b"digraph old",
-        "onnx" => b"\x08old",
+        "onnx" => b"\x08\x08\x12\x0bblocktensor old",
         "json" => b"[old",
         "npy" => b"\x93NUMPYold",
-        "plan" => b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"blocktensor-packed\"",
+        "plan" => b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{\"format\":\"blocktensor-packed\",\"text:plan\":\"",
         _ => b"\x02\0\0\0\0\0\0\0{}old",
     }
 }
@@ -194,6 +196,15 @@ fn files_of_another_kind_are_not_replaced() {
         write(way, &weights).succeeds();
         write(way, &weights).succeeds();
     }
+    // Models and drawings of plans are both ONNX files.
+    let model = folder.path().join("model.onnx");
+    std::fs::copy(data("mobilenet.onnx"), &model).unwrap();
+    write(WAYS[2].0, &model).fails(2, &["--onnx", "it exists", "of another kind"]);
+    assert!(std::fs::read(&model).unwrap() == std::fs::read(data("mobilenet.onnx")).unwrap());
+    let drawing = folder.path().join("weights.onnx");
+    for command in ["run", "ops"] {
+        run(&[command, text(&drawing)]).fails(1, &["a drawing of a plan", "pass the model that was planned"]);
+    }
     // Weights and plans are both safetensors files.
     let (weights, plan) = (folder.path().join("weights.safetensors"), folder.path().join("weights.plan"));
     let link = folder.path().join("plan.safetensors");
@@ -202,6 +213,62 @@ fn files_of_another_kind_are_not_replaced() {
         let before = std::fs::read(file).unwrap();
         write(way, named).fails(2, &["it exists", "of another kind", "remove it, or choose another name"]);
         assert!(std::fs::read(file).unwrap() == before, "{way:?}");
+    }
+}
+
+/// A model whose weights are 12 numbers in this file, with 128 bytes before them.
+fn model_with_weights_in(weights: &Path) -> PathBuf {
+    let entry = |key: &str, value: &str| StringStringEntryProto {
+        key: Some(key.to_string()),
+        value: Some(value.to_string()),
+    };
+    let name = weights.file_name().unwrap().to_str().unwrap();
+    let w = TensorProto {
+        name: Some("w".to_string()),
+        dims: vec![4, 3, 1, 1],
+        data_type: Some(DataType::FLOAT),
+        data_location: Some(DataLocation::EXTERNAL),
+        external_data: vec![entry("location", name), entry("offset", "128"), entry("length", "48")],
+        ..TensorProto::default()
+    };
+    let conv = NodeProto {
+        op_type: Some("Conv".to_string()),
+        input: vec!["x".to_string(), "w".to_string()],
+        output: vec!["y".to_string()],
+        ..NodeProto::default()
+    };
+    let graph = GraphProto {
+        input: vec![port(&("x", DataType::FLOAT, &[1, 3, 4, 4]))],
+        output: vec![port(&("y", DataType::FLOAT, &[1, 4, 4, 4]))],
+        initializer: vec![w],
+        node: vec![conv],
+        ..GraphProto::default()
+    };
+    write_model(weights.with_extension("onnx"), graph)
+}
+
+#[test]
+fn files_of_a_models_weights_are_not_replaced() {
+    for (way, ending) in WAYS {
+        let folder = tempfile::tempdir().unwrap();
+        let weights = folder.path().join(format!("w.{ending}"));
+        let model = match ending {
+            "onnx" => model_with_weights_in(&weights).with_extension("model"),
+            _ => model_with_weights_in(&weights),
+        };
+        if ending == "onnx" {
+            std::fs::rename(&weights, &model).unwrap();
+        }
+        let old = [old(ending), &[0; 300]].concat();
+        std::fs::write(&weights, &old).unwrap();
+        let (command, options) = way.split_first().unwrap();
+        let link = folder.path().join(format!("link.{ending}"));
+        std::os::unix::fs::symlink(&weights, &link).unwrap();
+        for file in [&weights, &link] {
+            let all = [&[*command, text(&model)], options, &[text(file)]].concat();
+            run(&all).fails(2, &[way.last().unwrap(), text(file), "the program reads this file"]);
+            assert!(std::fs::read(&weights).unwrap() == old, "{way:?}");
+        }
     }
 }
 

@@ -73,6 +73,18 @@ impl Integer {
             Integer::I64 | Integer::U64 => value,
         }
     }
+
+    /// The least and the largest integer of the type that a tensor of s32 holds. `None` if it holds no others.
+    pub(crate) fn range_in_s32(self) -> Option<(i32, i32)> {
+        match self {
+            Integer::I8 => Some((i8::MIN.into(), i8::MAX.into())),
+            Integer::I16 => Some((i16::MIN.into(), i16::MAX.into())),
+            Integer::U8 => Some((0, u8::MAX.into())),
+            Integer::U16 => Some((0, u16::MAX.into())),
+            Integer::U32 | Integer::U64 => Some((0, i32::MAX)),
+            Integer::I32 | Integer::I64 => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Integer {

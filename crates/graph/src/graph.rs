@@ -181,6 +181,35 @@ impl Graph {
         }
     }
 
+    /// Refuses a value that a caller has for a constant of the graph, such as an initializer of a model that is listed as an input
+    /// as well: a run would ignore it.
+    ///
+    /// # Errors
+    /// `Invalid` for the name of a constant.
+    ///
+    /// ```
+    /// use blocktensor::{MemoryFormat, StridedTensor};
+    /// use blocktensor_graph::Graph;
+    ///
+    /// let mut graph = Graph::new();
+    /// graph.input("x", &[2.into()])?;
+    /// graph.constant("w", StridedTensor::full(&[], 5f32, MemoryFormat::Contiguous)?)?;
+    /// assert!(graph.check_given("x").is_ok() && graph.check_given("w").is_err());
+    /// # Ok::<(), blocktensor_graph::Error>(())
+    /// ```
+    pub fn check_given(&self, name: &str) -> Result<()> {
+        match self.find(name).and_then(|id| self.constant_of(id)) {
+            None => Ok(()),
+            Some(_) => Err(Error::Invalid {
+                what: format!("input `{name}`"),
+                got: "a value".to_string(),
+                rule: "the model has a value for it (an initializer), which is a constant here".into(),
+                remedy: "remove the initializer from the model and keep the input, or leave the value out"
+                    .into(),
+            }),
+        }
+    }
+
     /// Says which type a value has, as [`ElementType`] writes it. A node that computes another one is an error when the graph
     /// gets its sizes. The type may be one that no value can have, such as `f64`.
     ///

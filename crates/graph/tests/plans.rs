@@ -446,3 +446,18 @@ fn a_convolution_that_the_caller_made_keeps_its_parameters() {
         assert!(relative_error(&plan.run(&[&x]).unwrap()[0], want) < 1e-6, "{plan}");
     }
 }
+
+/// Who runs a plan has no packed weights of his own.
+#[test]
+fn a_run_on_another_number_of_threads_says_what_to_do_with_the_plan() {
+    let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 8.into(), 12.into(), 12.into()]).unwrap();
+    let w = graph.constant("w", Constant::F32(random(&[4, 8, 1, 1], 1))).unwrap();
+    let y = graph.op("conv", "conv2d", &[("x", x), ("weights", w)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let plan = pool(2).install(|| graph.plan(&PlanOptions::new(Layouts::Nchw))).unwrap();
+    let error = pool(1).install(|| plan.run(&[&random(&[1, 8, 12, 12], 2)])).unwrap_err().to_string();
+    assert!(error.contains("on 2 threads") && error.contains("make it again on this number"), "{error}");
+    assert!(!error.contains("pack_for"), "{error}");
+}

@@ -257,9 +257,36 @@ fn files_without_a_plan_and_of_other_versions_are_refused() {
         [(r#"{"version":99,"other":1}"#, "version 99"), ("{", "EOF"), (r#"{"version":1}"#, "missing")]
     {
         let mut writer = PackedWriter::new();
+        let path = folder.path().join("b.packed");
         writer.add_text("plan", text);
         writer.save(&path).unwrap();
         let error = Plan::load(&PackedFile::read(&path).unwrap()).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("pack the model again"), "{error}");
     }
+}
+
+#[test]
+fn plans_and_files_of_packed_weights_do_not_replace_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let plan = graph().plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let mut weights = PackedWriter::new();
+    weights.add_text("labels", r#"cat, "text:plan":"#);
+    weights.add_tensor("mean", &random(&[3], 1)).unwrap();
+
+    plan.save(&path, false).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = weights.save(&path).unwrap_err().to_string();
+    assert!(error.contains("it exists, and is not a file of packed weights"), "{error}");
+    assert!(std::fs::read(&path).unwrap() == before);
+    plan.save(&path, true).unwrap();
+    // Of a plan whose header is cut, nobody knows what it was.
+    std::fs::write(&path, &before[..300]).unwrap();
+    weights.save(&path).unwrap();
+
+    let before = std::fs::read(&path).unwrap();
+    let error = plan.save(&path, false).unwrap_err().to_string();
+    assert!(error.contains("it exists, and is not a plan"), "{error}");
+    assert!(std::fs::read(&path).unwrap() == before);
+    weights.save(&path).unwrap();
 }

@@ -1,5 +1,7 @@
 //! Data of tensors in files beside the model.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
@@ -18,6 +20,8 @@ pub(crate) struct External {
     folder: Option<PathBuf>,
     /// The files that are mapped instead of read, if they are.
     maps: Option<Maps>,
+    /// The files that tensors were found in.
+    files: RefCell<BTreeSet<PathBuf>>,
 }
 
 /// The bytes of a tensor: a part of a file.
@@ -35,7 +39,12 @@ impl External {
             Some(folder) if folder != Path::new("") => folder.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        External { folder: Some(folder), maps }
+        External { folder: Some(folder), maps, files: RefCell::default() }
+    }
+
+    /// The files that tensors were found in, without links.
+    pub(crate) fn into_files(self) -> Vec<PathBuf> {
+        self.files.into_inner().into_iter().collect()
     }
 
     /// The f32 tensor in a part of a file.
@@ -100,7 +109,10 @@ impl External {
             Error::invalid(what, got, "its numbers are there", "copy the file beside the model")
         })?;
         if !path_of_file.starts_with(&inside) {
-            return Err(refused());
+            // No part of the name leads out of the folder.
+            let got = format!("the file `{location}`, a link to `{}`", path_of_file.display());
+            let rule = "external data is in the model's folder or below it";
+            return Err(Error::invalid(what, got, rule, "replace the link by a copy of its target"));
         }
         let metadata = path_of_file.metadata().map_err(io)?;
         if !metadata.is_file() {
@@ -119,6 +131,7 @@ impl External {
             let got = format!("{length} bytes at offset {offset}");
             return Err(Error::invalid(what, got, rule, "the file is incomplete: copy it again"));
         }
+        self.files.borrow_mut().insert(path_of_file.clone());
         Ok(Part { path: path_of_file, offset, length: wanted })
     }
 }

@@ -1,7 +1,7 @@
 //! `Importer`: which ops are known, and the functions that read models.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blocktensor_graph::Graph;
 
@@ -86,6 +86,15 @@ impl Importer {
     /// # Errors
     /// As the function [`from_path`].
     pub fn from_path(&self, path: &Path) -> Result<Graph> {
+        Ok(self.from_path_with_files(path)?.0)
+    }
+
+    /// As [`from_path`](Self::from_path); also returns the other files that have data of the model, for programs that must not
+    /// overwrite them.
+    ///
+    /// # Errors
+    /// As the function [`from_path`].
+    pub fn from_path_with_files(&self, path: &Path) -> Result<(Graph, Vec<PathBuf>)> {
         model::read_path(self, path, None)
     }
 
@@ -108,7 +117,7 @@ impl Importer {
     pub unsafe fn map_path(&self, path: &Path) -> Result<Graph> {
         // SAFETY: the caller's promise.
         let maps = unsafe { Maps::new() };
-        model::read_path(self, path, Some(maps))
+        Ok(model::read_path(self, path, Some(maps))?.0)
     }
 
     /// Whether a program brought its own importer for this op.
@@ -129,7 +138,7 @@ impl Importer {
         }
         if !domain.is_empty() {
             return Err(format!(
-                "there is no importer for the domain `{domain}`: `Importer::register` adds one"
+                "there is no importer for the domain `{domain}`, and only a program in Rust can add one"
             ));
         }
         if let Some(reason) = ops::schema::lacks(op_type, version, attributes) {

@@ -21,7 +21,7 @@ pub(crate) enum Function {
     Add,
     Sub,
     Mul,
-    /// Quotients lose their fraction. A division by 0 gives 0.
+    /// Quotients lose their fraction. A division by 0 is an error, as it is for `Mod` and `Fmod`.
     Div,
     /// The remainder has the sign of the divisor.
     Mod,
@@ -115,9 +115,10 @@ impl Function {
             Function::Add => a + b,
             Function::Sub => a - b,
             Function::Mul => a * b,
-            Function::Div => a.checked_div(b).unwrap_or(0),
-            Function::Mod => a.checked_rem(b).map_or(0, |rest| (rest + b) % b),
-            Function::Fmod => a.checked_rem(b).unwrap_or(0),
+            // No divisor is 0.
+            Function::Div => a / b,
+            Function::Mod => (a % b + b) % b,
+            Function::Fmod => a % b,
             Function::Min => a.min(b),
             Function::Max => a.max(b),
             Function::Equal => i64::from(a == b),
@@ -160,6 +161,10 @@ pub(crate) fn add(
     Ok(result.with_integers(of))
 }
 
+/// A division by 0, for errors: what was found, the rule, the remedy.
+pub(crate) const BY_ZERO: (&str, &str, &str) =
+    ("0", "integers are not divided by 0", "pass other values, or another input size");
+
 const PLAIN: &str = "they are strided tensors";
 
 /// A function of integers as an operator.
@@ -173,6 +178,10 @@ struct Integers {
 impl Integers {
     fn complaint(&self, got: impl Into<String>, rule: &'static str) -> Box<Complaint> {
         Complaint::new(self.function.name(), "operands", got, rule, "pass other operands")
+    }
+
+    fn divides(&self) -> bool {
+        matches!(self.function, Function::Div | Function::Mod | Function::Fmod)
     }
 
     /// The sizes of the result.
@@ -226,6 +235,11 @@ impl Integers {
             [x] => collect(x.iter().copied())?,
             // The remainder of two f32 numbers is one.
             [a, b] if self.function == Function::FloatFmod => collect(a.iter().zip(b).map(|(a, b)| a % b))?,
+            [_, b] if self.divides() && b.contains(&0.0) => {
+                let (got, rule, remedy) = BY_ZERO;
+                let op = self.function.name();
+                return Err(Error::InvalidArgument(Complaint::new(op, "divisor", got, rule, remedy)));
+            }
             [a, b] => {
                 // 32-bit integers are exact in f64; products are computed with 64 bits.
                 collect(a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, b as i64) as f64))?

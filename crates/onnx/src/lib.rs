@@ -40,7 +40,7 @@ mod tensor;
 pub use error::{Error, Result};
 pub use importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, from_bytes, from_path};
 pub use node::{Attribute, Import, OnnxNode};
-pub use show::show;
+pub use show::{is_shown, show};
 pub use subgraph::Subgraph;
 
 /// Compiles the program in docs/models.md.

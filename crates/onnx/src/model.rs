@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Cursor, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blocktensor::{Call, PackedFile, Text};
@@ -16,7 +16,7 @@ use crate::external::External;
 use crate::importer::{Importer, NEWEST_OPSET, OLDEST_OPSET, canonical};
 use crate::node::{Attribute, OnnxNode};
 use crate::subgraph::{Step, Subgraph};
-use crate::{declared, ops, reader, scan, sort, tensor};
+use crate::{declared, ops, reader, scan, show, sort, tensor};
 
 /// The newest version of ONNX's file format that is read.
 const NEWEST_FORMAT: i64 = 14;
@@ -37,8 +37,13 @@ pub(crate) fn read_bytes(importer: &Importer, bytes: &[u8]) -> Result<Graph> {
     read(importer, reader::parse(Cursor::new(bytes))?, &External::default())
 }
 
-/// Reads a model from a file. The data of its tensors is read once, into the memory where it stays.
-pub(crate) fn read_path(importer: &Importer, path: &Path, maps: Option<Maps>) -> Result<Graph> {
+/// Reads a model from a file. The data of its tensors is read once, into the memory where it stays. Also returns the other files
+/// that have data of it.
+pub(crate) fn read_path(
+    importer: &Importer,
+    path: &Path,
+    maps: Option<Maps>,
+) -> Result<(Graph, Vec<PathBuf>)> {
     let io = |source: std::io::Error| Error::Io { path: path.to_path_buf(), source: Arc::new(source) };
     // A pipe would wait for its other end, and is read twice here.
     let metadata = std::fs::metadata(path).map_err(io)?;
@@ -60,7 +65,9 @@ pub(crate) fn read_path(importer: &Importer, path: &Path, maps: Option<Maps>) ->
     let mut file = File::open(path).map_err(io)?;
     scan::check(&mut BufReader::new(&mut file), metadata.len())?;
     file.rewind().map_err(io)?;
-    read(importer, reader::parse(BufReader::new(file))?, &External::beside(path, maps))
+    let external = External::beside(path, maps);
+    let graph = read(importer, reader::parse(BufReader::new(file))?, &external)?;
+    Ok((graph, external.into_files()))
 }
 
 /// The error for a file of this library's own in place of a model.
@@ -70,6 +77,7 @@ fn packed(what: String) -> Error {
 }
 
 fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<Graph> {
+    show::refuse(&parsed)?;
     let Some(graph) = parsed.graph else {
         return Err(Error::Malformed { reason: "it has no graph".to_string() });
     };

@@ -1,6 +1,7 @@
 //! Plans as ONNX files, for programs that draw graphs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 
 use blocktensor::{Call, DType, TensorDesc, Text};
 use blocktensor_graph::{Plan, StepInfo, StepTensor};
@@ -13,6 +14,8 @@ use crate::error::{Error, Result};
 
 /// The domain of the nodes.
 const DOMAIN: &str = "blocktensor";
+/// The program that made the file.
+const PRODUCER: &str = "blocktensor";
 
 /// A plan as an ONNX file that shows it, for Netron and other programs that draw such files. Each step is a node of the domain
 /// `blocktensor`, each reorder too; its attributes tell layout, implementation, what is fused into it, multiply-adds and
@@ -72,7 +75,7 @@ pub fn show(plan: &Plan, times: Option<&[f64]>) -> Result<Vec<u8>> {
         about.map(|(key, value)| StringStringEntryProto { key: Some(key.into()), value: Some(value) });
     let model = ModelProto {
         ir_version: Some(8),
-        producer_name: Some("blocktensor".to_string()),
+        producer_name: Some(PRODUCER.to_string()),
         producer_version: Some(env!("CARGO_PKG_VERSION").to_string()),
         opset_import: vec![version(None), version(Some(DOMAIN))],
         metadata_props: about.into(),
@@ -81,6 +84,35 @@ pub fn show(plan: &Plan, times: Option<&[f64]>) -> Result<Vec<u8>> {
     model
         .write_buf()
         .map_err(|e| Error::invalid("plan", e.to_string(), "an ONNX file holds it", "report this"))
+}
+
+/// How a drawing begins: the version of the format, and the producer.
+const START: &[u8] = b"\x08\x08\x12\x0bblocktensor";
+
+/// Whether the content is that of a file that [`show`] made, from its first bytes alone: for programs that must not replace a
+/// model by a drawing.
+///
+/// ```
+/// assert!(!blocktensor_onnx::is_shown(&mut &b"\x08\x08\x12\x07pytorch"[..])?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of reading.
+pub fn is_shown(content: &mut dyn Read) -> std::io::Result<bool> {
+    let mut start = Vec::new();
+    content.take(START.len() as u64).read_to_end(&mut start)?;
+    Ok(start == START)
+}
+
+/// Refuses a drawing in place of a model.
+pub(crate) fn refuse(model: &ModelProto) -> Result<()> {
+    let has_domain = model.opset_import.iter().any(|set| set.domain.as_deref() == Some(DOMAIN));
+    if model.producer_name.as_deref() != Some(PRODUCER) || !has_domain {
+        return Ok(());
+    }
+    let rule = "it shows a plan, and has no weights";
+    Err(Error::invalid("the model", "a drawing of a plan", rule, "pass the model that was planned"))
 }
 
 /// A name of its own for each tensor in each layout. Inputs and outputs keep theirs.

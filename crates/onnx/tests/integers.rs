@@ -1,6 +1,7 @@
 //! Integers of all widths, known and computed by a run.
 
 use blocktensor::StridedTensor;
+use blocktensor_graph::{Layouts, PlanOptions};
 use rten_onnx::onnx::{DataType, TensorProto};
 
 use crate::support::{Model, int, tensor, tensor_attribute};
@@ -63,6 +64,56 @@ fn integers_that_do_not_fit_into_32_bits_are_errors() {
     assert!(error.contains("10000000000") && error.contains("integer_mul"), "{error}");
     // 10^10 = 2 * 2^32 + 1410065408.
     assert_eq!(square(DataType::INT32), Ok(vec![(vec![1], vec![1410065408.0])]));
+}
+
+#[test]
+fn a_division_by_zero_is_an_error_of_the_run_as_of_the_folding() {
+    let text = "integers are not divided by 0; pass other values, or another input size";
+    for (op, fmod, good) in [("Div", 0, [3.0, -3.0]), ("Mod", 0, [1.0, 1.0]), ("Mod", 1, [1.0, -1.0])] {
+        let attributes = || if op == "Mod" { vec![int("fmod", fmod)] } else { vec![] };
+        let inputs =
+            || Model::new().input_of("a", DataType::INT64, &[2]).input_of("b", DataType::INT64, &[2]);
+        let model = || inputs().node_with(op, &["a", "b"], &["y"], attributes()).output("y");
+        let run = |b: &[i32]| model().run_on(vec![("a", s32(&[7, -7])), ("b", s32(b))]);
+        assert_eq!(run(&[2, 2]), Ok(vec![(vec![2], good.to_vec())]));
+        let error = run(&[2, 0]).expect_err(op);
+        assert!(error.contains("divisor") && error.contains("got 0") && error.contains(text), "{error}");
+        let folded = Model::new().input("x", &[1]).ints("a", &[7, -7]).ints("b", &[0, 2]);
+        let folded = folded.node_with(op, &["a", "b"], &["c"], attributes());
+        let folded = folded.node_with("Cast", &["c"], &["f"], vec![int("to", 1)]);
+        let folded = folded.node("Add", &["x", "f"], &["y"]).output("y");
+        let x = StridedTensor::from_slice(&[0f32], &[1]).expect("a tensor");
+        let error = folded.run_on(vec![("x", x)]).expect_err(op);
+        assert!(error.contains("divisor") && error.contains("got 0") && error.contains(text), "{error}");
+    }
+}
+
+#[test]
+fn inputs_that_their_type_cannot_hold_are_refused() {
+    let run = |of, values: StridedTensor| {
+        let model = Model::new().input_of("x", of, &[2]);
+        let graph =
+            model.node_with("Cast", &["x"], &["y"], vec![int("to", 1)]).output("y").read().expect("a model");
+        let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).expect("a plan");
+        plan.run(&[&values]).map(|y| y[0].to_vec::<f32>().expect("numbers")).map_err(|e| e.to_string())
+    };
+    for (of, good, bad, range) in [
+        (DataType::INT8, [127, -128], 128, "from -128 to 127"),
+        (DataType::INT8, [0, 1], -129, "from -128 to 127"),
+        (DataType::INT16, [32767, -32768], 40000, "from -32768 to 32767"),
+        (DataType::UINT8, [0, 255], -1, "from 0 to 255"),
+        (DataType::UINT8, [0, 255], 256, "from 0 to 255"),
+    ] {
+        assert_eq!(run(of, s32(&good)), Ok(good.map(|v| v as f32).to_vec()));
+        let error = run(of, s32(&[1, bad])).expect_err(range);
+        assert!(error.contains("input `x`") && error.contains(&format!("got {bad}")), "{error}");
+        assert!(error.contains(range), "{error}");
+    }
+    let bytes = |values: &[u8]| StridedTensor::from_slice(values, &[2]).expect("a tensor");
+    assert_eq!(run(DataType::BOOL, bytes(&[0, 1])), Ok(vec![0.0, 1.0]));
+    let error = run(DataType::BOOL, bytes(&[1, 2])).expect_err("no Boolean");
+    assert!(error.contains("got 2") && error.contains("bool") && error.contains("0 or 1"), "{error}");
+    assert!(run(DataType::INT32, s32(&[i32::MIN, i32::MAX])).is_ok());
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn operands<'py>(
     let names: Vec<&str> = plan.inputs().map(|(name, _)| name).collect();
     let refused = |got: String| {
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let rule = format!("the inputs are {}", quoted.join(", "));
+        let rule = format!("the inputs are {}; initializers of a model are constants", quoted.join(", "));
         invalid(op, "inputs", got, rule, "pass one tensor for each, in this order or by name")
     };
     let mut given: Vec<Option<Bound<'py, PyAny>>> = vec![None; names.len()];

@@ -11,6 +11,7 @@ use blocktensor::{
 
 use super::forms::is_foreign;
 use super::{Memory, Place, Plan, Slot, SlotId, Step, Work};
+use crate::constant::ElementType;
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 
@@ -155,7 +156,7 @@ impl Plan {
                 "pass one for each".into(),
             );
         }
-        for ((name, desc), x) in self.inputs().zip(inputs) {
+        for (i, ((name, desc), x)) in self.inputs().zip(inputs).enumerate() {
             let what = format!("input `{name}`");
             let got = TensorRef::Strided(x).describe();
             if x.dims() != desc.dims() || x.dtype() != desc.dtype() {
@@ -171,6 +172,12 @@ impl Plan {
             if !x.is_contiguous(MemoryFormat::Contiguous) {
                 let rule = "inputs are row-major".to_string();
                 return invalid(what, got, rule, Text::from("call ") + Call::Contiguous);
+            }
+            if let Some(of) = self.input_types.get(i)
+                && let Some((value, held)) = outside(*of, x)?
+            {
+                let rule = format!("the input is {of}, which holds {held}");
+                return invalid(what, value.to_string(), rule, "pass values of its type".into());
             }
         }
         Ok(())
@@ -211,8 +218,11 @@ impl Plan {
         if let Work::Join { .. } = step.work {
             return Ok(());
         }
-        let of =
-            |source| Error::Operator { node: step.name.to_string(), op: step.work.op().to_string(), source };
+        let of = |source| Error::Operator {
+            node: step.name.to_string(),
+            op: step.work.op().to_string(),
+            source: without_packing(source),
+        };
         if let Work::InPlace { post_ops, .. } = &step.work {
             let result = self.overwrite(step, post_ops, tensors, memory)?.map_err(of)?;
             let slot = step.outputs[0].0;
@@ -316,6 +326,35 @@ impl Plan {
             // Its own storage: the caller keeps it.
             _ => Arena::new(desc.bytes()?)?.tensor(0, desc)?,
         })
+    }
+}
+
+/// A value of a contiguous tensor that the type cannot hold, though the tensor's dtype can, and what the type holds.
+fn outside(of: ElementType, x: &StridedTensor) -> Result<Option<(i32, String)>> {
+    match of {
+        ElementType::Bool => {
+            let value = x.as_slice::<u8>()?.iter().find(|v| **v > 1);
+            Ok(value.map(|v| (i32::from(*v), "0 or 1".to_string())))
+        }
+        ElementType::Int(of) => {
+            let Some((low, high)) = of.range_in_s32() else { return Ok(None) };
+            let value = x.as_slice::<i32>()?.iter().find(|v| !(low..=high).contains(*v));
+            Ok(value.map(|v| (*v, format!("integers from {low} to {high}"))))
+        }
+        ElementType::F32 => Ok(None),
+    }
+}
+
+/// The same error with a remedy for who runs a plan: its packed weights are the plan's.
+fn without_packing(error: blocktensor::Error) -> blocktensor::Error {
+    match error {
+        blocktensor::Error::PackMismatch(mut complaint) => {
+            let remedy =
+                "run the plan on the number of threads that it was made for, or make it again on this number";
+            complaint.remedy = remedy.into();
+            blocktensor::Error::PackMismatch(complaint)
+        }
+        error => error,
     }
 }
 

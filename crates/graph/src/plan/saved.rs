@@ -5,6 +5,7 @@
 
 mod stored;
 
+use std::io::Read;
 use std::path::Path;
 
 use blocktensor::{Call, PackedFile, PackedWriter, Text};
@@ -19,7 +20,7 @@ use crate::network::{Tensor, TensorId};
 use crate::stop::Stop;
 
 /// The name of the text in the file.
-const PLAN: &str = "plan";
+const PLAN: &str = PackedFile::PLAN;
 
 impl Plan {
     /// Writes the plan and its packed weights into one file. [`load`](Self::load) makes the same plan of it: every choice is in
@@ -53,7 +54,7 @@ impl Plan {
     ///
     /// # Errors
     /// [`Error::Invalid`] if an operator of the network is no registered op: a file holds ops by name. `FileAccess`, also for a
-    /// file that is no file of packed weights: it is not replaced. `OutOfMemory`.
+    /// file that is no plan: it is not replaced. `OutOfMemory`.
     pub fn save(&self, path: impl AsRef<Path>, keep_plain: bool) -> Result<()> {
         let (network, choices) = (&self.recipe.network, &self.recipe.choices);
         let packed = packed_only(network, choices);
@@ -174,6 +175,14 @@ impl Plan {
         let plan = planned(&network, &options, stored.passes).map_err(inconsistent)?;
         let recipe = Recipe { limits: stored.limits, ..plan.recipe };
         Ok(Plan { input_types: stored.input_types, recipe, ..plan })
+    }
+
+    /// Whether the content is that of a plan's file, whole or damaged: [`save`](Self::save) replaces no other files.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn recognises(content: &mut dyn Read) -> std::io::Result<bool> {
+        PackedFile::recognises_plan(content)
     }
 
     /// Whether the file holds a plan.

@@ -6,6 +6,7 @@ pub(crate) mod data;
 
 use blocktensor_graph::{ElementType, Expansion, Result, Value};
 
+use crate::integers::BY_ZERO;
 use crate::node::OnnxNode;
 use crate::ops;
 use crate::tensor::collect;
@@ -160,7 +161,8 @@ pub(crate) fn evaluate(
 fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<Option<Vec<Value>>> {
     let op = node.op_type();
     if matches!(op, "Div" | "Mod") && b.values.contains(&0) {
-        return Err(cx.invalid("divisor", 0, "integers are not divided by 0", "use another input size"));
+        let (got, rule, remedy) = BY_ZERO;
+        return Err(cx.invalid("divisor", got, rule, remedy));
     }
     let by_sign = node.int("fmod").unwrap_or(0) == 0;
     let function: fn(i64, i64) -> i64 = match op {
