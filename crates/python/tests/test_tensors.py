@@ -228,6 +228,14 @@ def test_only_one_element_is_true_or_false():
         assert e.value.op == "bool" and e.value.remedy
 
 
+def test_one_element_is_a_number():
+    one = bt.from_dlpack(np.full((1, 1), 2.5, np.float32))
+    assert float(one) == 2.5 and int(one) == 2 and int(bt.from_dlpack(np.int32([2**31 - 1]))) == 2**31 - 1
+    for number in (float, int):
+        with pytest.raises(bt.InvalidArgument, match="only one element is a number"):
+            number(bt.from_dlpack(X))
+
+
 def test_a_capsule_is_taken_once():
     class Again:
         def __init__(self, made):

@@ -29,6 +29,18 @@ def test_resnet_runs_on_strided_tensors(resnet):
         assert error_of(btt.swap(resnet)(btt.EagerTensor(IMAGE)).torch(), resnet(IMAGE)) < 1e-5
 
 
+@pytest.mark.parametrize("made", [nn.utils.parametrizations.weight_norm, nn.utils.parametrizations.spectral_norm])
+def test_parametrized_convolutions_run_unpacked(made):
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), made(nn.Conv2d(8, 4, 3))).eval()
+    swapped = btt.swap(model)
+    for _ in range(2):
+        with torch.no_grad():
+            assert error_of(swapped(btt.EagerTensor(IMAGE)).torch(), model(IMAGE)) < 1e-5
+            # What is set on the model is seen.
+            model[2].parametrizations.weight.original0.mul_(2) if made is nn.utils.parametrizations.weight_norm else None
+    assert not model[2]._forward_hooks
+
+
 def test_resnet_runs_on_blocked_tensors_as_the_error_says(resnet):
     with torch.no_grad():
         with pytest.raises(bt.UnsupportedOp) as e:

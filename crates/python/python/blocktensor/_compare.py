@@ -1,4 +1,4 @@
-"""Comparisons of tensors: element-wise, with masks of u8."""
+"""Comparisons of tensors, element-wise, with masks of u8; and the number of a tensor with one element."""
 
 from collections.abc import Callable
 from numbers import Number, Real
@@ -45,10 +45,21 @@ def _truth(self: Tensor) -> bool:
     return bool(self.item())
 
 
+def _float(self: Tensor) -> float:
+    return float(self.item())
+
+
+def _int(self: Tensor) -> int:
+    return int(self.item())
+
+
 def install() -> None:
-    """Gives tensors their comparisons. They stay keys of sets and dicts, as objects."""
+    """Gives tensors their comparisons, and numbers to those of one element. They stay keys of sets and dicts, as objects."""
     for op in ("eq", "ne", "lt", "le", "gt", "ge"):
         setattr(Tensor, f"__{op}__", _comparison(op))
     setattr(Tensor, "__bool__", _truth)
+    # Python would read the elements' bytes as text.
+    setattr(Tensor, "__float__", _float)
+    setattr(Tensor, "__int__", _int)
     setattr(Tensor, "__hash__", object.__hash__)
     setattr(Tensor, "__array_priority__", 1000)

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import torch
+from torch.nn.utils import parametrize
 from torch.utils import _pytree as pytree
 
 from .. import _native
@@ -213,13 +214,23 @@ def _is_plain_conv(model: torch.nn.Module) -> bool:
     return all(getattr(own, name) is getattr(kind, name) for name in ("forward", "_conv_forward", "__call__"))
 
 
+def _shallow(model: torch.nn.Module) -> torch.nn.Module:
+    """A copy that shares all attributes."""
+    if not parametrize.is_parametrized(model):
+        return copy.copy(model)
+    # These refuse `__getstate__`, which `copy.copy` asks. Their class is their own, made by PyTorch.
+    copied = object.__new__(type(model))
+    copied.__dict__.update(vars(model))
+    return copied
+
+
 def _swapped(
     model: torch.nn.Module, name: str, to_strided: set[str], made: dict[torch.nn.Module, torch.nn.Module]
 ) -> torch.nn.Module:
     if model in made:
         return made[model]
     is_conv = _is_plain_conv(model)
-    swapped: torch.nn.Module = PackedConvolution(model) if is_conv else copy.copy(model)
+    swapped: torch.nn.Module = PackedConvolution(model) if is_conv else _shallow(model)
     made[model] = swapped
     if not is_conv:
         for key, value in vars(model).items():
@@ -230,9 +241,9 @@ def _swapped(
             del swapped.__dict__["forward"]
         prefix = f"{name}." if name else ""
         swapped._modules = {
-            child: None if module is None else _swapped(module, prefix + child, to_strided, made)
+            child: module if module is None or child == "parametrizations" else _swapped(module, prefix + child, to_strided, made)
             for child, module in model._modules.items()
         }
-    if name in to_strided or not swapped._modules or is_conv:
+    if name in to_strided or not swapped._modules.keys() - {"parametrizations"} or is_conv:
         swapped.register_forward_hook(_After(name, name in to_strided))
     return swapped
