@@ -161,6 +161,8 @@ EXCEPTIONS = {
     "global_avg_pool": "PyTorch has `adaptive_avg_pool2d(x, 1)`",
     "global_max_pool": "PyTorch has `adaptive_max_pool2d(x, 1)`",
     "hardtanh": "it is `clamp`",
+    "tril": "it is `where` with a constant mask, which runs on blocked tensors too",
+    "triu": "it is `where` with a constant mask, which runs on blocked tensors too",
     "softsign": "PyTorch exports it as a quotient",
     "local_response_norm": "PyTorch exports it as pads, pools and powers",
 }
