@@ -110,9 +110,10 @@ fn no_plan(error: Error) -> Error {
 /// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
 /// The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 ///
-/// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine; null is `blocked`, or `nchw` in a library without oneDNN. `sizes` has a number for
-/// each size that the model leaves open. `outputs` names the values that become the plan's outputs, in this order; any value
-/// of the model may be one. With no names they are the model's own outputs. Nodes that no output needs do not run.
+/// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine; null is `blocked`, or `nchw` in a
+/// library without oneDNN. `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
+/// the plan's outputs, in this order; any value of the model may be one. With no names they are the model's own outputs. Nodes
+/// that no output needs do not run.
 ///
 /// Nodes that cannot run are an error, `BT_UNSUPPORTED_OP`. Its text lists all of them, each with the reason, and the values
 /// that can be computed without them.

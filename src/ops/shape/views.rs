@@ -8,7 +8,8 @@ use crate::op::schema::{AxesOf, axis, data, int, required_axes, required_axis, r
 use crate::op::{ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
 use crate::ops::EACH_DTYPE;
 
-/// Declares ops that give a view: name, whether the result always shares the storage, parameters, and the method that makes the view from them.
+/// Declares ops that give a view: name, whether the result always shares the storage, parameters, and the method that makes the
+/// view from them.
 macro_rules! view_ops {
     ($(
         $(#[$doc:meta])*
