@@ -1,7 +1,9 @@
 //! Dispatch keys: which backend's kernels a tensor is for.
 
-use crate::error::Call;
 use std::sync::RwLock;
+
+use crate::error::Call;
+use crate::layout::native::WeightsKind;
 
 /// The largest number of keys: two of this crate, the rest for other crates.
 pub const MAX_KEYS: usize = 16;
@@ -71,7 +73,7 @@ impl DispatchKey {
     pub(crate) fn way_in(self, name: &str, rank: usize) -> Call {
         match name {
             _ if self != DispatchKey::BLOCKED => Call::OfBackend(self.spec().from_strided),
-            "weights" => Call::ToBlockedWeights(rank, "Dense"),
+            "weights" => Call::ToBlockedWeights(rank, WeightsKind::Dense),
             _ => Call::ToBlocked(rank),
         }
     }

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use blocktensor::{Call, Door, dispatch};
-use blocktensor_door::weights_layout;
+use blocktensor::{Call, Door, Layout, dispatch};
 
 /// C, for an error that this function returned. `t` is the tensor that the error is about.
 pub struct C<'f>(pub &'f str);
@@ -32,9 +31,9 @@ impl Door for C<'_> {
             Call::ToAnyStrided => "bt_to_strided",
             Call::ToAnyBlocked | Call::ReorderToAny => "bt_to_blocked",
             Call::ToBlocked(_) | Call::ReorderToNative(_) => "bt_to_blocked(t, NULL, &out)",
-            Call::ToBlockedWeights(rank, kind) => match weights_layout(*rank, kind) {
-                Some(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
-                None => "bt_to_blocked",
+            Call::ToBlockedWeights(rank, kind) => match Layout::native_weights(*rank, *kind) {
+                Ok(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
+                Err(_) => "bt_to_blocked",
             },
             Call::ReorderTo(layout) => return format!("bt_to_blocked(t, \"{layout}\", &out)"),
             Call::NativeLayout(_) => "NULL",

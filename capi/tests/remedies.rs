@@ -90,7 +90,7 @@ fn every_call_has_a_name_in_c() {
     assert!(same.eq(&own));
     assert_eq!(C("").call(&Call::Reshape(vec![1, 16])), "bt_reshape(t, 2, (int64_t[]){1, 16}, &out)");
     let layout = Layout::native_weights(3, WeightsKind::Dense).unwrap();
-    let weights = C("").call(&Call::ToBlockedWeights(3, "Dense"));
+    let weights = C("").call(&Call::ToBlockedWeights(3, WeightsKind::Dense));
     assert_eq!(weights, format!("bt_to_blocked(t, \"{layout}\", &out)"));
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::layout::native::WeightsKind;
+
 /// Makes the enum from its lines: a variant, an example of each of its values, and how Rust writes it.
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident$(($($value:ident: $of:ty = $example:expr),*))? => $rust:expr;)*) => {
@@ -39,10 +41,10 @@ calls! {
         4 => "to_blocked(&Layout::native().0)".to_string(),
         _ => format!("to_blocked(&Layout::native_activation({rank})?)"),
     };
-    /// A reorder of weights of this rank and kind (`Dense`, `Grouped`, `Depthwise`) to the blocked layout of this machine.
-    ToBlockedWeights(rank: usize = 4, kind: &'static str = "Dense") => match (rank, *kind) {
-        (4, "Dense") => "to_blocked(&Layout::native().1)".to_string(),
-        _ => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::{kind})?)"),
+    /// A reorder of weights of this rank and kind to the blocked layout of this machine.
+    ToBlockedWeights(rank: usize = 4, kind: WeightsKind = WeightsKind::Dense) => match (rank, kind) {
+        (4, WeightsKind::Dense) => "to_blocked(&Layout::native().1)".to_string(),
+        _ => format!("to_blocked(&Layout::native_weights({rank}, WeightsKind::{kind:?})?)"),
     };
     /// A reorder to any blocked layout.
     ToAnyBlocked => "to_blocked";

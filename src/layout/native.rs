@@ -16,15 +16,6 @@ pub enum WeightsKind {
 }
 
 impl WeightsKind {
-    /// The variant's name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            WeightsKind::Dense => "Dense",
-            WeightsKind::Grouped => "Grouped",
-            WeightsKind::Depthwise => "Depthwise",
-        }
-    }
-
     /// The kind for a convolution with this many groups, and channels counted over all groups.
     pub(crate) fn of(groups: usize, c: usize, o: usize) -> WeightsKind {
         match groups {

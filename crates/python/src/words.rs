@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use blocktensor::{Call, Door};
-use blocktensor_door::weights_layout;
+use blocktensor::{Call, Door, Layout};
 
 /// The package `blocktensor`.
 pub(crate) struct Words;
@@ -33,9 +32,9 @@ impl Door for Words {
         let text = match call {
             Call::ToStrided | Call::ToAnyStrided => ".to_strided()",
             Call::ToBlocked(_) | Call::ToAnyBlocked | Call::ReorderToNative(_) => ".to_blocked()",
-            Call::ToBlockedWeights(rank, kind) => match weights_layout(*rank, kind) {
-                Some(layout) => return format!(".to_blocked(\"{layout}\")"),
-                None => ".to_blocked()",
+            Call::ToBlockedWeights(rank, kind) => match Layout::native_weights(*rank, *kind) {
+                Ok(layout) => return format!(".to_blocked(\"{layout}\")"),
+                Err(_) => ".to_blocked()",
             },
             Call::ReorderTo(layout) => return format!(".to_blocked(\"{layout}\")"),
             Call::ReorderToAny => ".to_blocked(layout)",

@@ -163,7 +163,7 @@ fn checked<'a>(args: &Args<'a>) -> Result<(Call<'a>, &'a BlockedTensor, &'a Bloc
             Text::from(format!("view the plain ones as {apart}"))
                 + turn
                 + " and reorder with "
-                + error::Call::ToBlockedWeights(apart.len(), g.weights_kind().name())
+                + error::Call::ToBlockedWeights(apart.len(), g.weights_kind())
         );
     }
     // Weights in another layout would be packed on every call, and nobody would see it.
