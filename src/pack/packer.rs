@@ -2,7 +2,6 @@
 
 use super::{AnyConvPacker, Candidate, PackedLinear, PackedOp, Source};
 use crate::error::{Call, Result, Text, fail};
-use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::Value;
@@ -163,13 +162,9 @@ impl BoundOp {
     pub fn weights_of_plain(&self, plain: &StridedTensor, dims: &[usize]) -> Result<StridedTensor> {
         // [G, O / G, C / G, k...]
         let outputs = usize::from(plain.rank() > dims.len());
-        let facts = self.registered().schema();
-        let inputs_first = match facts.facts.packing {
-            Some(Packing::Matrix) => true,
-            Some(Packing::Conv) => crate::kernels::conv::kind_of(facts.name).1,
-            _ => false,
-        };
-        let plain = match inputs_first {
+        let schema = self.registered().schema();
+        let is_matrix = schema.facts.packing == Some(Packing::Matrix);
+        let plain = match is_matrix || schema.args.iter().any(|arg| arg.is_input_first) {
             true => plain.transpose(outputs, outputs + 1)?,
             false => plain.clone(),
         };
@@ -180,15 +175,6 @@ impl BoundOp {
 fn source(x: &TensorDesc) -> Result<Source> {
     match x.layout() {
         Some(layout) => Source::blocked(x.dims(), layout),
-        None => Source::strided(x.dims(), format_of(x)),
+        None => Source::strided(x.dims(), MemoryFormat::of_dense(x.dims(), x.strides().unwrap_or_default())),
     }
-}
-
-/// The memory format of a dense strided tensor.
-fn format_of(x: &TensorDesc) -> MemoryFormat {
-    let is_it = |format: &MemoryFormat| {
-        x.key() == DispatchKey::STRIDED
-            && TensorDesc::strided(x.dims(), x.dtype(), *format).is_ok_and(|d| d.strides() == x.strides())
-    };
-    MemoryFormat::channels_last_of(x.dims().len()).filter(is_it).unwrap_or(MemoryFormat::Contiguous)
 }
