@@ -1,5 +1,6 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use blocktensor::{Call, PackedFile, memory};
@@ -121,15 +122,18 @@ fn is_plan(model: &Model) -> Result<bool> {
     if !PackedFile::is_at(&model.model) {
         return Ok(false);
     }
-    let io = |e: std::io::Error| bad(format!("{e}; check the path"));
-    let open = || std::fs::File::open(&model.model).map_err(io);
-    let remedy = "pass an ONNX file, or a plan that `blocktensor pack` wrote";
-    match (Plan::recognises(&mut open()?), PackedFile::recognises(&mut open()?)) {
-        (Ok(true), _) => Ok(true),
-        (Ok(false), Ok(true)) => Err(bad(format!("a file of packed weights without a plan; {remedy}"))),
-        (Ok(false), Ok(false)) => Err(bad(format!("a safetensors file without packed weights; {remedy}"))),
-        (Err(e), _) | (_, Err(e)) => Err(io(e)),
+    let is = |kind: fn(&mut dyn Read) -> std::io::Result<bool>| {
+        let content = std::fs::File::open(&model.model).and_then(|mut file| kind(&mut file));
+        content.map_err(|e| bad(format!("{e}; check the path")))
+    };
+    if is(Plan::recognises)? {
+        return Ok(true);
     }
+    let what = match is(PackedFile::recognises)? {
+        true => "a file of packed weights without a plan",
+        false => "a safetensors file without packed weights",
+    };
+    Err(bad(format!("{what}; pass an ONNX file, or a plan that `blocktensor pack` wrote")))
 }
 
 /// The plan in a file that `pack` wrote.
