@@ -141,6 +141,16 @@ def test_files_of_the_other_kind_are_recognised(tmp_path):
     assert bt.load_onnx(DATA / "resnet.onnx").outputs
 
 
+def test_files_without_a_plan_are_told_what_writes_one(tmp_path):
+    header = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    for options in [{}, {"replan": True}, {"keep_constants": True}]:
+        e = error_of(lambda: bt.load_plan(path, **options), bt.CorruptFile)
+        assert "a safetensors file without packed weights" in str(e)
+        assert "for a plan, pass a file that `Plan.save` wrote" in e.remedy and "`safetensors.numpy.load_file`" in e.remedy
+
+
 @pytest.mark.parametrize(
     ("array", "name"),
     [
