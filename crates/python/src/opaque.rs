@@ -293,7 +293,8 @@ pub(crate) fn register_backend(
             }
         }
         let name: &'static str = name.leak();
-        let from: &'static str = format!("{name}.from_strided").leak();
+        // The program has its own names for its functions; what they return is made by this call.
+        let from: &'static str = format!("blocktensor.wrap(\"{name}\", ...)").leak();
         let mut made = None;
         register(|r: &mut dyn Registrar| {
             let key = r.key(KeySpec { name, to_strided: ".to_strided()", from_strided: from })?;
