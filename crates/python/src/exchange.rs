@@ -193,10 +193,13 @@ pub(crate) fn export<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let op = "__dlpack__";
     let t = held(py, op, || t.strided(op).cloned())?;
-    if has_stream || device.is_some_and(|d| d != (1, 0)) {
-        let (rule, remedy) = ("tensors are on the CPU, (1, 0), which has no streams", "leave both out");
-        let got = format!("device {device:?}{}", if has_stream { " with a stream" } else { "" });
-        let e = Error::DlpackUnsupported(Complaint::new(op, "dl_device", got, rule, remedy));
+    let elsewhere = match device {
+        Some(device) if device != (1, 0) => Some(("dl_device", format!("{device:?}"))),
+        _ => has_stream.then(|| ("stream", "a stream".to_string())),
+    };
+    if let Some((argument, got)) = elsewhere {
+        let (rule, remedy) = ("tensors are on the CPU, (1, 0), which has no streams", "leave it out");
+        let e = Error::DlpackUnsupported(Complaint::new(op, argument, got, rule, remedy));
         return Err(Failure::from(e).raise(py));
     }
     let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);

@@ -244,3 +244,17 @@ def test_calls_that_errors_name_exist():
         for name in re.findall(r"^\w+ of (\w+)$", text):
             assert hasattr(bt, name), text
     assert checked > 40, checked
+
+
+def test_devices_are_written_as_python_writes_them():
+    x = bt.from_dlpack(X)
+    e = error_of(lambda: x.__dlpack__(dl_device=(2, 0)), bt.DlpackUnsupported)
+    assert "argument `dl_device`: got (2, 0), but" in str(e) and "Some" not in str(e)
+    e = error_of(lambda: x.__dlpack__(stream=1), bt.DlpackUnsupported)
+    assert "argument `stream`" in str(e) and "None" not in str(e)
+    assert x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
+
+
+def test_packed_weights_are_not_written_as_in_rust():
+    text = repr(bt.pack_linear(np.ones((3, 4), np.float32), rows=2, threads=1))
+    assert text == "PackedWeights(linear packed for 2 rows of 4 to 3 numbers on 1 threads)"
