@@ -39,7 +39,8 @@ impl Door for Words {
             Call::ReorderTo(layout) => return format!(".to_blocked(\"{layout}\")"),
             Call::ReorderToAny => ".to_blocked(layout)",
             Call::NativeLayout(_) => "None",
-            Call::Contiguous => ".contiguous()",
+            // An array of numpy has no such method.
+            Call::Contiguous => ".contiguous()` or, of an array of numpy, `numpy.ascontiguousarray(x)",
             Call::Copy => "copy.deepcopy",
             Call::ToDType(dtype) => return format!(".to_dtype(\"{dtype}\")"),
             Call::ToAnyDType => ".to_dtype()",

@@ -258,3 +258,14 @@ def test_devices_are_written_as_python_writes_them():
 def test_packed_weights_are_not_written_as_in_rust():
     text = repr(bt.pack_linear(np.ones((3, 4), np.float32), rows=2, threads=1))
     assert text == "PackedWeights(linear packed for 2 rows of 4 to 3 numbers on 1 threads)"
+
+
+def test_arrays_that_are_not_row_major_are_told_numpys_way():
+    turned = np.ones((16, 1, 4, 4), np.float32).transpose(1, 0, 2, 3)[:, :, ::2, ::2]
+    plan = model().plan(sizes=SIZES)
+    wide = np.ones((1, 16, 4, 8), np.float32)[..., ::2]
+    e = error_of(lambda: plan.run(wide))
+    assert "`.contiguous()`" in e.remedy and "`numpy.ascontiguousarray(x)`" in e.remedy
+    (y,) = plan.run(np.ascontiguousarray(wide))
+    np.testing.assert_array_equal(y.numpy(), plan.run(bt.from_dlpack(wide).contiguous())[0].numpy())
+    assert bt.ops.relu(turned).shape == (1, 16, 2, 2)
