@@ -269,3 +269,12 @@ def test_arrays_that_are_not_row_major_are_told_numpys_way():
     (y,) = plan.run(np.ascontiguousarray(wide))
     np.testing.assert_array_equal(y.numpy(), plan.run(bt.from_dlpack(wide).contiguous())[0].numpy())
     assert bt.ops.relu(turned).shape == (1, 16, 2, 2)
+
+
+def test_calls_of_ops_that_errors_name_can_be_made():
+    x = bt.from_dlpack(X)
+    source = (Path(__file__).resolve().parents[1] / "src/words.rs").read_text()
+    told = re.findall(r'format!\("(blocktensor\.ops\.[^"]+)"\)', source)
+    assert len(told) == 2
+    for call in told:
+        eval(re.sub(r"\{\w+\}", "0", call), {"blocktensor": bt, "x": x})
