@@ -1,9 +1,12 @@
 """Remedies of the PyTorch part, followed: tensors that are no numbers in memory, calls that no op is for, options, quoted texts."""
 
+import re
+
 import blocktensor as bt
 import blocktensor.torch as btt
 import pytest
 import torch
+from blocktensor.torch import _told
 from torch import nn
 
 X = torch.rand(1, 4, 6, 6, generator=torch.Generator().manual_seed(4))
@@ -41,3 +44,35 @@ def test_options_that_hold():
     model = nn.Conv2d(4, 4, 1).eval()
     for options in [{"reorders": np.int64(5)}, {"reorders": None}, {"threads": 1, "exact": True}, {"layouts": "nhwc"}]:
         assert btt.to_blocked(model, X, **options)(X).shape == X.shape
+
+
+# Texts of PyTorch are quoted in whole clauses.
+
+
+def test_lists_that_a_line_announces_are_quoted():
+    text = "eq() received an invalid combination of arguments - got (A, str), but expected one of:\n * (Tensor input)\n * (Number n)\n"
+    assert _told.first_line(text).endswith("but expected one of: (Tensor input); (Number n)")
+    long = text + " * (" + "x" * _told.LONGEST + ")\n"
+    assert _told.first_line(long) == "eq() received an invalid combination of arguments - got (A, str)"
+    assert _told.first_line("a rule:\n") == "a rule" and _told.first_line(" \n") == ""
+    assert _told.first_line("one line\nanother") == "one line"
+    cut = _told.first_line("first sentence. " + "word " * 100)
+    assert cut == "first sentence ..."
+    assert _told.first_line("word " * 100).endswith("word ...")
+
+
+def test_errors_of_pytorch_are_not_cut_in_a_list():
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.eq(x, "a")
+
+    for call in [
+        lambda: btt.plan(Model().eval(), X),
+        lambda: btt.to_blocked(Model().eval(), X),
+        lambda: btt.swap(Model().eval())(btt.EagerTensor(X)),
+    ]:
+        with pytest.raises(bt.Error) as e:
+            call()
+        text = str(e.value)
+        assert "one of:;" not in text and not re.search(r"one of:\s*$", text), text
+        assert "one of" not in text or "(Tensor input, Tensor other" in text, text

@@ -16,9 +16,10 @@ from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedDType, U
 from .._native import Tensor
 from . import _table as _table  # fills the table
 from ._export import FACTORIES, error
-from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, first_line, imported, narrowed, overlap, refused, value_of
+from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, narrowed, overlap, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
+from ._told import told_text
 from ._values import TABLE, Unsupported, Value
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
@@ -183,7 +184,7 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
     """An error that PyTorch's own code raised, with its text."""
-    first = first_line(e)
+    first = told_text(e)
     if isinstance(e, NotImplementedError):
         raise refused(name, target, first) from e
     raise refused(name, target, first, "pass what PyTorch's documentation says of it", kind=InvalidArgument) from e

@@ -9,7 +9,7 @@ import torch
 from .. import _native
 from .._errors import DlpackUnsupported, Error, UnsupportedOp
 from .._native import Tensor
-from ._export import error
+from ._told import error, told_text
 from ._values import Value
 
 #: PyTorch's dtypes, by the names that they have here. A mask is u8, where PyTorch's is bool.
@@ -127,7 +127,7 @@ def shared(x: torch.Tensor) -> Tensor:
             raise
         # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
         remedy = "pass a dense tensor on the CPU"
-        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {first_line(e)}", remedy, op="from_dlpack") from e
+        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {told_text(e)}", remedy, op="from_dlpack") from e
 
 
 def as_torch(t: Tensor) -> torch.Tensor:
@@ -144,10 +144,6 @@ def narrowed(x: torch.Tensor) -> torch.Tensor:
     if x.numel() and (x.max() > 2**31 - 1 or x.min() < -(2**31)):
         raise ValueError("its elements do not fit into s32")
     return x.to(torch.int32)
-
-
-def first_line(e: Exception) -> str:
-    return (str(e).strip() or type(e).__name__).splitlines()[0]
 
 
 def check_alone(name: str, target: Handle) -> None:
