@@ -8,8 +8,58 @@ import pytest
 import torch
 from blocktensor.torch import _told
 from torch import nn
+from torch.nn import functional as F
 
 X = torch.rand(1, 4, 6, 6, generator=torch.Generator().manual_seed(4))
+
+# Calls that no op is for.
+
+CALLS = {
+    "unfold": (lambda x: F.unfold(x, 3), "`unfold`"),
+    "bicubic": (lambda x: F.interpolate(x, scale_factor=2, mode="bicubic"), "`mode='bicubic'`"),
+    "bicubic, smoothed": (lambda x: F.interpolate(x, size=3, mode="bicubic", antialias=True), "`mode='bicubic'`"),
+    "antialias": (lambda x: F.interpolate(x, size=3, mode="bilinear", antialias=True), "`antialias=True`"),
+    "nearest-exact": (lambda x: F.interpolate(x, scale_factor=2, mode="nearest-exact"), "`mode='nearest-exact'`"),
+    "heaviside": (lambda x: torch.heaviside(x - 0.5, x), "`heaviside`"),
+    "//": (lambda x: x // 0.7, "`floor_divide`"),
+    "reflected //": (lambda x: 0.7 // (x + 1), "`floor_divide`"),
+    "floor": (lambda x: torch.div(x, 0.7, rounding_mode="floor"), "`rounding_mode`: got 'floor'"),
+    "trunc": (lambda x: x.div(x + 1, rounding_mode="trunc"), "`rounding_mode`: got 'trunc'"),
+}
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_without_an_op_blame_nothing_else(name, blocked):
+    call, word = CALLS[name]
+    x = btt.EagerTensor(torch.cat([X] * 4, 1))
+    x = x.to_blocked() if blocked else x
+    with pytest.raises(bt.UnsupportedOp) as e:
+        call(x)
+    text = str(e.value)
+    assert word in text and "no op of blocktensor" in text, text
+    for blame in ("an operand of", "a conversion", "some of its arguments", "integers", "signature"):
+        assert blame not in text, text
+    # The remedy: the call on the tensor of PyTorch.
+    assert "`x.to_strided().torch()`" in e.value.remedy and "`EagerTensor(y)`" in e.value.remedy
+    made = btt.EagerTensor(call(x.to_strided().torch()))
+    assert torch.equal(made.torch(), call(torch.cat([X] * 4, 1)))
+
+
+def test_a_quotient_that_is_not_rounded():
+    assert torch.equal(torch.div(btt.EagerTensor(X), 2, rounding_mode=None).torch(), X / 2)
+
+
+def test_plans_name_the_mode_too():
+    class Model(nn.Module):
+        def forward(self, x):
+            return torch.div(F.interpolate(x, scale_factor=2, mode="bicubic"), 2, rounding_mode="floor")
+
+    text = str(btt.plan(Model().eval(), X))
+    assert "`mode='bicubic'`" in text
+    with pytest.raises(bt.UnsupportedOp, match="`mode='bicubic'`"):
+        btt.to_blocked(Model().eval(), X)
+
 
 # Options are checked before the model is converted.
 

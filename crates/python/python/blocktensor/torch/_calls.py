@@ -20,7 +20,7 @@ from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, i
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
 from ._told import told_text
-from ._values import TABLE, Unsupported, Value
+from ._values import TABLE, WITHOUT_OP, Unsupported, Value
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -277,6 +277,8 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             if isinstance(x, torch.dtype) and x != torch.float32:
                 raise Unsupported(f"a result of {x}; its result is f32")
     if name not in TABLE:
+        if name in WITHOUT_OP:
+            raise Unsupported(WITHOUT_OP[name])
         if name in FACTORIES and not values[0].tensor.is_blocked:
             like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
             made = _native.from_dlpack(form.overload(like, *arguments[1:], **keywords))
