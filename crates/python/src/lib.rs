@@ -8,6 +8,7 @@ mod errors;
 mod exchange;
 mod graph;
 mod html;
+mod kinds;
 mod name;
 mod number;
 mod opaque;

@@ -8,9 +8,71 @@ import pytest
 import torch
 from blocktensor.torch import _told
 from torch import nn
+from torch._subclasses import FakeTensorMode
 from torch.nn import functional as F
 
 X = torch.rand(1, 4, 6, 6, generator=torch.Generator().manual_seed(4))
+COMPLEX = torch.complex(X, X)
+
+# Tensors of PyTorch that cannot be shared as they are.
+
+SHARED = {
+    "sparse": (X.to_sparse(), "not dense", X),
+    "csr": (X[0, 0].to_sparse_csr(), "not dense", X[0, 0]),
+    "mkldnn": (X.to_mkldnn(), "not dense", X),
+    "quantised": (torch.quantize_per_tensor(X, 0.5, 0, torch.quint8), "quantised", (X * 2).round() / 2),
+    "gradient": (X.clone().requires_grad_(), "requires a gradient", X),
+    "parameter": (nn.Parameter(X.clone()), "requires a gradient", X),
+    "negated": (torch._neg_view(X), "negated", -X),
+    "complex": (COMPLEX, "complex numbers", X),
+    "conjugated": (COMPLEX.conj(), "conjugated", X),
+    "meta": (X.to("meta"), "`meta`, which has no data", torch.zeros_like(X)),
+    "sparse with a gradient": (X.to_sparse().requires_grad_(), "not dense", X),
+    "nested": (torch.nested.nested_tensor([X[0], X[0]]), "nested", torch.cat([X, X])),
+    "jagged": (torch.nested.nested_tensor([X[0], X[0]], layout=torch.jagged), "nested", torch.cat([X, X])),
+}
+
+
+@pytest.mark.parametrize("kind", SHARED)
+@pytest.mark.filterwarnings("ignore")
+def test_tensors_that_are_not_shared_are_told_their_way(kind):
+    x, word, wanted = SHARED[kind]
+    for _ in range(3):
+        with pytest.raises(bt.DlpackUnsupported) as e:
+            bt.ops.relu(x)
+        assert e.value.op == "relu" and "argument `x`" in str(e.value) and word in str(e.value), str(e.value)
+        # The last one, which takes the whole tensor: `unbind` is the other way for a nested one.
+        code = re.findall(r"`((?:torch\.|x\.)[^`]+)`", e.value.remedy)
+        code = code[-1] if "nested" in kind or kind == "jagged" else code[0]
+        x = eval(code)
+        try:
+            made = bt.ops.relu(x)
+        except bt.DlpackUnsupported as again:
+            # A sparse tensor with a gradient is told one after the other.
+            word = str(again).split("got ")[1][:20]
+            continue
+        torch.testing.assert_close(torch.from_dlpack(made), torch.relu(wanted), atol=1e-6, rtol=0)
+        return
+    raise AssertionError("the remedies lead nowhere")
+
+
+def test_stand_ins_have_no_data():
+    with FakeTensorMode():
+        fake = torch.ones(2)
+    with pytest.raises(bt.DlpackUnsupported, match=r"argument `x`: got a stand-in of a trace, which has no data"):
+        bt.ops.relu(fake)
+    with pytest.raises(bt.DlpackUnsupported, match=r"argument `x`: got a part of a tensor.*outside of the transform"):
+        torch.vmap(bt.ops.relu)(X)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "quantised", "meta", "complex", "conjugated", "jagged"])
+@pytest.mark.filterwarnings("ignore")
+def test_eager_tensors_say_the_same_once(kind):
+    x, word, _ = SHARED[kind]
+    with pytest.raises(bt.UnsupportedOp) as e:
+        btt.EagerTensor(x)
+    assert word in str(e.value) and str(e.value).count("op `") == 1, str(e.value)
+
 
 # Calls that no op is for.
 

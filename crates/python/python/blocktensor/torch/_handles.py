@@ -122,10 +122,12 @@ def shared(x: torch.Tensor) -> Tensor:
     """A tensor of this package over the memory of PyTorch's; indices and masks are converted."""
     try:
         return _native.from_dlpack(narrowed(x.detach()))
+    except DlpackUnsupported as e:
+        raise error(UnsupportedOp, str(e).removesuffix(f"; {e.remedy}"), e.remedy, op=e.op) from e
+    except Error:
+        raise
     except Exception as e:
-        if isinstance(e, Error) and not isinstance(e, DlpackUnsupported):
-            raise
-        # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
+        # Tensors without elements of their own, and indices that are too large: PyTorch says why.
         remedy = "pass a dense tensor on the CPU"
         raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {told_text(e)}", remedy, op="from_dlpack") from e
 
