@@ -5,16 +5,19 @@
 //! and the second run counts, so that it finds in the caches what its own last run left there. Ratios of medians. The
 //! convolutions run in two ways: in the network's order with nothing between them, and each repeated by itself with its
 //! weights in the cache.
+//!
+//! oneDNN as this library builds it has no pooling, so the pools of the bare side are ours too.
+//!
 //! `cargo bench --bench models [-- resnet50|mobilenet_v2 ... --layers]`; `--layers` also compares each of our kernels with
 //! its bare primitive.
-//! of ours beside its bare primitive.
 
 mod bare;
 
 use std::time::{Duration, Instant};
 
 use bare::{Adapter, Bare, Primitive, attributes};
-use blocktensor::{StridedTensor, ledger};
+use blocktensor::ops::{self, MaxPool};
+use blocktensor::{Layout, StridedTensor, Tensor, ledger};
 use blocktensor_nets::{Arch, ConvSpec, Mode, Network, Unit, Weights};
 use onednn_sys::*;
 
@@ -87,7 +90,7 @@ fn compare(arch: &Arch, batch: usize, mode: Mode, layers: bool) {
 
 /// Each of our kernels compared with its bare primitive: medians, in microseconds.
 fn print_layers(network: &Network, image: &StridedTensor, chain: &Chain, team: &Bare) {
-    let count = chain.primitives.len();
+    let count = chain.steps.len();
     let (mut ours, mut bare) = (vec![Vec::new(); count], vec![Vec::new(); count]);
     let mut names = Vec::new();
     for _ in 0..ROUNDS[0] {
@@ -102,15 +105,15 @@ fn print_layers(network: &Network, image: &StridedTensor, chain: &Chain, team: &
         names = ledger.runs.iter().map(|r| format!("{} {}", r.op, r.implementation)).collect();
         blocktensor::run(|| {
             chain.execute(team);
-            for (p, times) in chain.primitives.iter().zip(&mut bare) {
-                times.push(time(|| p.execute(team)));
+            for (step, times) in chain.steps.iter().zip(&mut bare) {
+                times.push(time(|| step.execute(team)));
             }
         });
     }
-    for (((name, ours), bare), p) in names.iter().zip(ours).zip(bare).zip(&chain.primitives) {
+    for (((name, ours), bare), step) in names.iter().zip(ours).zip(bare).zip(&chain.steps) {
         let us = |times| median(times).as_secs_f64() * 1e6;
         let (ours, bare) = (us(ours), us(bare));
-        println!("    {name:<40} {ours:>9.1} {bare:>9.1} {:>7.2}  {}", ours / bare, p.implementation);
+        println!("    {name:<40} {ours:>9.1} {bare:>9.1} {:>7.2}  {}", ours / bare, step.name());
     }
 }
 
@@ -135,25 +138,50 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// The network's primitives in order; each reads the result of the previous one.
+enum Step {
+    OneDnn(Primitive),
+    /// A pool of ours, on a tensor of the same sizes and layout as the previous step's result.
+    Pool(Box<dyn Fn() + Send + Sync>),
+}
+
+impl Step {
+    fn execute(&self, bare: &Bare) {
+        match self {
+            Step::OneDnn(p) => p.execute(bare),
+            Step::Pool(run) => run(),
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Step::OneDnn(p) => &p.implementation,
+            Step::Pool(_) => "ours",
+        }
+    }
+}
+
+/// The network's steps in order; each primitive reads the result of the previous one.
 struct Chain {
-    primitives: Vec<Primitive>,
+    steps: Vec<Step>,
     /// The indices of the convolutions.
     convs: Vec<usize>,
 }
 
 impl Chain {
     fn execute(&self, bare: &Bare) {
-        self.primitives.iter().for_each(|p| p.execute(bare));
+        self.steps.iter().for_each(|s| s.execute(bare));
     }
 
     fn convolutions(&self) -> impl Iterator<Item = &Primitive> {
-        self.convs.iter().map(|&i| &self.primitives[i])
+        self.convs.iter().map(|&i| match &self.steps[i] {
+            Step::OneDnn(p) => p,
+            Step::Pool(_) => unreachable!("an index of a convolution"),
+        })
     }
 
     fn new(bare: &Bare, arch: &Arch, batch: usize, mode: Mode) -> Chain {
         let tag = if mode == Mode::Blocked { dnnl_nChw16c } else { dnnl_nhwc };
-        let mut chain = Chain { primitives: Vec::new(), convs: Vec::new() };
+        let mut chain = Chain { steps: Vec::new(), convs: Vec::new() };
         let image_tag = if mode == Mode::Blocked { dnnl_nchw } else { dnnl_nhwc };
         let mut side = 224;
         let push_conv = |chain: &mut Chain,
@@ -163,9 +191,10 @@ impl Chain {
                          src: Option<dnnl_memory_t>,
                          residual| {
             let p = conv(bare, spec, batch, side, from, tag, src, residual);
-            chain.convs.push(chain.primitives.len());
-            chain.primitives.push(p);
-            dst_of(chain.primitives.last().expect("just pushed"))
+            let dst = dst_of(&p);
+            chain.convs.push(chain.steps.len());
+            chain.steps.push(Step::OneDnn(p));
+            dst
         };
         let mut x = push_conv(&mut chain, &arch.stem, side, image_tag, None, None);
         side = (side - 1) / arch.stem.stride + 1;
@@ -173,9 +202,13 @@ impl Chain {
             match unit {
                 Unit::MaxPool => {
                     let to = (side - 1) / 2 + 1;
-                    let p = pool(bare, [batch, 64, side, side], to, 3, 2, 1, tag, dnnl_pooling_max, x);
-                    x = dst_of(&p);
-                    chain.primitives.push(p);
+                    let params = MaxPool::new(3).stride(2).padding(1);
+                    chain.steps.push(match x_like(batch, 64, side, mode) {
+                        Tensor::Blocked(t) => pool(move || ops::max_pool2d(&t, &params)),
+                        Tensor::Strided(t) => pool(move || ops::max_pool2d(&t, &params)),
+                        Tensor::Opaque(_) => unreachable!("no other backend"),
+                    });
+                    x = bare.memory(bare.md(&[batch, 64, to, to], tag));
                     side = to;
                 }
                 Unit::Block { convs, project, residual } => {
@@ -192,18 +225,11 @@ impl Chain {
             }
         }
         let features = arch.features();
-        let p = pool(
-            bare,
-            [batch, features, side, side],
-            1,
-            side,
-            1,
-            0,
-            tag,
-            dnnl_pooling_avg_include_padding,
-            x,
-        );
-        chain.primitives.push(p);
+        chain.steps.push(match x_like(batch, features, side, mode) {
+            Tensor::Blocked(t) => pool(move || ops::global_avg_pool(&t)),
+            Tensor::Strided(t) => pool(move || ops::global_avg_pool(&t)),
+            Tensor::Opaque(_) => unreachable!("no other backend"),
+        });
         let (src, weights) =
             (bare.md(&[batch, features], dnnl_ab), bare.md(&[features, 1000], dnnl_format_tag_any));
         let (bias, dst) = (bare.md(&[1, 1000], dnnl_ab), bare.md(&[batch, 1000], dnnl_ab));
@@ -222,7 +248,7 @@ impl Chain {
         };
         assert_eq!(status, dnnl_success);
         let args = [DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS, DNNL_ARG_DST];
-        chain.primitives.push(Primitive::new(bare, pd, &args, &[]));
+        chain.steps.push(Step::OneDnn(Primitive::new(bare, pd, &args, &[])));
         chain
     }
 }
@@ -284,38 +310,16 @@ fn conv(
     p
 }
 
-#[allow(clippy::too_many_arguments)]
-fn pool(
-    bare: &Bare,
-    dims: [usize; 4],
-    out: usize,
-    kernel: usize,
-    stride: usize,
-    pad: usize,
-    tag: dnnl_format_tag_t,
-    alg: dnnl_alg_kind_t,
-    src: dnnl_memory_t,
-) -> Primitive {
-    let (src_md, dst) = (bare.md(&dims, tag), bare.md(&[dims[0], dims[1], out, out], tag));
-    let two = |v: usize| [v as i64; 2];
-    let mut pd = std::ptr::null_mut();
-    // SAFETY: live descriptors and attributes, arrays of two values.
-    let status = unsafe {
-        dnnl_pooling_forward_primitive_desc_create(
-            &mut pd,
-            bare.engine,
-            dnnl_forward_inference,
-            alg,
-            src_md,
-            dst,
-            two(stride).as_ptr(),
-            two(kernel).as_ptr(),
-            two(0).as_ptr(),
-            two(pad).as_ptr(),
-            two((out - 1) * stride + kernel - dims[2] - pad).as_ptr(),
-            attributes(None, None),
-        )
-    };
-    assert_eq!(status, dnnl_success);
-    Primitive::new(bare, pd, &[DNNL_ARG_SRC, DNNL_ARG_DST], &[(DNNL_ARG_SRC, src)])
+fn pool<T>(run: impl Fn() -> blocktensor::Result<T> + Send + Sync + 'static) -> Step {
+    Step::Pool(Box::new(move || drop(run().expect("a pool"))))
+}
+
+/// A tensor of noise in the layout of `mode`.
+fn x_like(batch: usize, channels: usize, side: usize, mode: Mode) -> Tensor {
+    let values: Vec<f32> = (0..batch * channels * side * side).map(|i| (i % 7) as f32 * 0.01).collect();
+    let x = StridedTensor::from_slice(&values, &[batch, channels, side, side]).expect("a tensor");
+    match mode {
+        Mode::Blocked => Tensor::Blocked(x.to_blocked(&Layout::native().0).expect("blocked")),
+        _ => Tensor::Strided(x.contiguous(mode.image_format()).expect("a format")),
+    }
 }

@@ -115,6 +115,22 @@ impl Bare {
         unsafe { ok(dnnl_memory_desc_create_with_tag(&mut md, d.len() as c_int, d.as_ptr(), dnnl_f32, tag)) };
         md
     }
+
+    /// Memory with small values: no subnormals, no overflow.
+    pub fn memory(&self, md: const_dnnl_memory_desc_t) -> dnnl_memory_t {
+        let (mut memory, mut data) = (null_mut(), null_mut());
+        // SAFETY: the caller's descriptor is alive; the memory owns its buffer, of as many bytes as the descriptor says.
+        unsafe {
+            ok(dnnl_memory_create(&mut memory, md, self.engine, DNNL_MEMORY_ALLOCATE));
+            ok(dnnl_memory_get_data_handle(memory, &mut data));
+            let bytes = dnnl_memory_desc_get_size(md);
+            if bytes > 0 {
+                let values = std::slice::from_raw_parts_mut(data.cast::<f32>(), bytes / 4);
+                values.iter_mut().enumerate().for_each(|(i, v)| *v = (i % 7) as f32 * 0.01);
+            }
+        }
+        memory
+    }
 }
 
 /// A primitive with its own memory for each argument.
@@ -143,22 +159,9 @@ impl Primitive {
         let args = list
             .map(|arg| {
                 let given = shared.iter().find(|(a, _)| *a == arg).map(|(_, m)| *m);
+                // SAFETY: the descriptor is borrowed from `pd`, which is alive.
                 let memory = given.unwrap_or_else(|| {
-                    // SAFETY: the descriptor is borrowed from `pd`, which is alive; the memory owns its buffer.
-                    unsafe {
-                        let md = dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg);
-                        let mut memory = null_mut();
-                        ok(dnnl_memory_create(&mut memory, md, bare.engine, DNNL_MEMORY_ALLOCATE));
-                        let mut data = null_mut();
-                        ok(dnnl_memory_get_data_handle(memory, &mut data));
-                        let bytes = dnnl_memory_desc_get_size(md);
-                        if bytes > 0 {
-                            // Small values: no subnormals, no overflow.
-                            let values = std::slice::from_raw_parts_mut(data.cast::<f32>(), bytes / 4);
-                            values.iter_mut().enumerate().for_each(|(i, v)| *v = (i % 7) as f32 * 0.01);
-                        }
-                        memory
-                    }
+                    bare.memory(unsafe { dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg) })
                 });
                 dnnl_exec_arg_t { arg, memory }
             })
