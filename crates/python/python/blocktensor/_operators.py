@@ -60,7 +60,7 @@ def _refused(op: str, operands: list[Any], rule: str, remedy: str) -> Exception:
 def _with_number(op: str, left: Any, right: Any) -> str:
     """The call for a tensor and a number."""
     is_left = isinstance(left, Number)
-    number = left if is_left else right
+    number: Any = left if is_left else right
     # A number of numpy is written as Python's.
     text = repr(number.item() if hasattr(number, "item") else number)
     if not is_left or op in ("add", "mul"):
