@@ -204,7 +204,7 @@ pub(crate) fn put_back(handle: bt_handle, tensor: Tensor) {
 
 fn wrong(op: &'static str, argument: &str, handle: bt_handle, object: &Object, asked: &str) -> Error {
     let got = format!("{handle:#018x}, {}", object.kind());
-    let (rule, remedy) = (format!("{asked} was asked for"), "pass a handle of that kind");
+    let (rule, remedy) = (format!("the call takes {asked}"), "pass a handle of that kind");
     Error::InvalidHandle(Complaint::new(op, argument.to_string(), got, rule, remedy))
 }
 

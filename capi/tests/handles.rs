@@ -76,7 +76,7 @@ fn null_stale_foreign_and_doubly_freed_handles_are_errors() {
     let mut out = 0;
     // SAFETY: a place for the result.
     assert_eq!(unsafe { bt_packed_run(b, new, 0, &mut out) }, INVALID);
-    assert!(text().contains("a tensor, but packed weights was asked for"), "{}", text());
+    assert!(text().contains("a tensor, but the call takes packed weights"), "{}", text());
     // SAFETY: as above.
     assert_eq!(unsafe { bt_dict_take(new, c"x".as_ptr(), &mut out) }, INVALID);
     assert_eq!(bt_free(0), NULL);

@@ -162,7 +162,7 @@ fn wrong_inputs_of_a_run_are_errors() {
         assert!(!said.contains("other sizes") && !said.contains("these sizes"), "{said}");
     }
     refused(go(&[0]), BT_NULL_POINTER, &["`inputs`"]);
-    refused(go(&[made]), BT_INVALID_HANDLE, &["a plan, but a tensor was asked for"]);
+    refused(go(&[made]), BT_INVALID_HANDLE, &["a plan, but the call takes a tensor"]);
     // Too little room: the number of outputs is told, and nothing runs.
     let (mut outs, mut count) = ([7; 1], 0);
     // SAFETY: arrays of the lengths that are passed.

@@ -107,7 +107,11 @@ fn results_go_into_tensors_and_memory_of_the_caller() {
     );
     refused(call_into(c"nosuch", &[t(c"x", x)], &[small]), bt_code::BT_INVALID_ARGUMENT, &["`nosuch`"]);
     assert_eq!(bt_packed_run_into(conv, xb, 0, small), bt_code::BT_SHAPE_MISMATCH as i32);
-    refused(run_into(neg, &[x], &[small], conv), bt_code::BT_INVALID_HANDLE, &["a scratchpad was asked for"]);
+    refused(
+        run_into(neg, &[x], &[small], conv),
+        bt_code::BT_INVALID_HANDLE,
+        &["the call takes a scratchpad"],
+    );
     // After all of these the tensors are as they were, and in their handles.
     for (tensor, count) in [(x, 960), (dst, 960), (small, 768)] {
         assert_eq!(numbers(tensor).len(), count);

@@ -75,7 +75,7 @@ fn bt_desc_new_refuses_what_no_tensor_can_be() {
     refused(
         call(c"relu", &[t(c"x", d)]),
         bt_code::BT_INVALID_HANDLE,
-        &["a description", "a tensor was asked for"],
+        &["a description", "the call takes a tensor"],
     );
     assert_eq!(numbers(zeros(d).unwrap()), [0.0; 12]);
     free(&[d]);

@@ -230,7 +230,7 @@ fn names_of_state_dicts_may_contain_anything() {
     assert!(beyond.contains("`bt_dict_take_at`") && beyond.contains("there are 4 names"), "{beyond}");
     assert!(name(dict, usize::MAX).unwrap_err().1.contains("`bt_dict_len`"));
     let x = tensor(&[1], &[0.0]);
-    assert!(names(x).unwrap_err().1.contains("a state dict or a packed file was asked for"));
+    assert!(names(x).unwrap_err().1.contains("the call takes a state dict or a packed file"));
     let odd: &CStr = c"a\nb";
     let again = support::calls::dict(&path).unwrap();
     free(&[take_named(again, odd).unwrap(), again, dict]);

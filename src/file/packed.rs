@@ -382,8 +382,11 @@ impl PackedFile {
                 op,
                 "name",
                 format!("`{}`", shown(name)),
-                format!("`{}` holds {} names: {}", self.path.display(), self.entries.len(), known.join(", ")),
-                "pass one of these names",
+                match self.entries.len() {
+                    0 => format!("`{}` is empty", self.path.display()),
+                    n => format!("`{}` holds {n} names: {}", self.path.display(), known.join(", ")),
+                },
+                if known.is_empty() { "pack the weights again" } else { "pass one of these names" },
             ))
         })
     }

@@ -209,7 +209,7 @@ pub struct Run {
 #[command(next_help_heading = "Inputs")]
 pub struct Inputs {
     /// An input: .npy, .safetensors, or a picture (.png, .jpg). The name may be left out if the model has one input.
-    #[arg(long = "input", value_name = "[NAME=]FILE")]
+    #[arg(long = "input", value_name = "[NAME=]FILE", allow_hyphen_values = true)]
     pub files: Vec<String>,
     /// Random numbers, normally distributed, for inputs without a file.
     #[arg(long, value_name = "SEED", num_args = 0..=1, require_equals = true, default_missing_value = "0", value_parser = parse_seed)]

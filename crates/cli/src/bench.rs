@@ -363,7 +363,9 @@ impl Bench {
                 );
             }
             let sum: f64 = self.layers.iter().map(|l| l.microseconds).sum();
-            text += &format!("{sum:>10.1} us: the sum of the steps, each the median of {LAYER_RUNS} runs\n");
+            text += &format!(
+                "{sum:>10.1} us: the sum of the steps, each the median of {LAYER_RUNS} runs of its own\n"
+            );
         }
         text += &format!(
             "\n{:<9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>7} {:>6} {:>10}\n",

@@ -62,11 +62,12 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let text = match args.model.json {
         true => report::json(&report)?,
         false => format!(
-            "{}: {}{} layouts, for {} threads\nplanned in {:.1} ms, written in {:.1} ms\n",
+            "{}: {}{} layouts, for {} {}\nplanned in {:.1} ms, written in {:.1} ms\n",
             report.output,
             report.bytes.map_or(String::new(), |bytes| format!("{:.1} MB, ", bytes as f64 / 1e6)),
             report.layout,
             report.threads,
+            if report.threads == 1 { "thread" } else { "threads" },
             report.plan_ms,
             report.write_ms
         ),

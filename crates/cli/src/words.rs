@@ -37,6 +37,6 @@ impl Door for CommandLine {
     }
 
     fn argument<'a>(&'a self, op: &str, argument: &'a str) -> Cow<'a, str> {
-        row(op).filter(|_| argument == "path").map_or(argument, |(.., path)| path).into()
+        row(op).filter(|_| matches!(argument, "path" | "name")).map_or(argument, |(.., path)| path).into()
     }
 }

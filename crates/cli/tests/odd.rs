@@ -2,7 +2,23 @@
 
 use rten_onnx::onnx::DataType;
 
-use crate::support::{command, data, done, model, run, text, unary, write_i64s};
+use crate::support::{command, data, done, model, run, text, unary, write_i64s, write_npy};
+
+/// An input may be named as an option is.
+#[test]
+fn an_input_may_begin_with_a_hyphen() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = ("-x", DataType::FLOAT, &[2][..]);
+    let path = model(
+        folder.path(),
+        &[one],
+        &[("y", DataType::FLOAT, &[2][..])],
+        &[("Relu", &["-x"][..], &["y"][..])],
+    );
+    let x = folder.path().join("x.npy");
+    write_npy(&x, "<f4", [1f32, -1.0].map(f32::to_le_bytes));
+    run(&["run", text(&path), "--input", &format!("-x={}", text(&x))]).succeeds();
+}
 
 #[test]
 fn names_may_have_commas_and_equals_signs() {

@@ -137,14 +137,13 @@ fn a_folder_that_cannot_be_used_is_named() {
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
 }
 
-/// Changes the medians of these keys in the file of measured times.
+/// Changes the times of these keys in the file of measured times.
 fn set_times(file: &Path, time: impl Fn(&str) -> Option<f64>) {
     let mut contents: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     let mut changed = 0;
     for (key, entry) in contents["profiles"].as_object_mut().unwrap() {
         if let Some(seconds) = time(key).filter(|_| !entry["profile"].is_null()) {
-            entry["profile"] =
-                serde_json::json!({"runs": 3, "lower": seconds, "median": seconds, "upper": seconds});
+            entry["profile"] = serde_json::json!({"runs": 3, "lower": seconds, "seconds": seconds, "upper": seconds, "disturbed": false});
             changed += 1;
         }
     }

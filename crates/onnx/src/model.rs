@@ -45,6 +45,14 @@ pub(crate) fn read_path(
     maps: Option<Maps>,
 ) -> Result<(Graph, Vec<PathBuf>)> {
     let io = |source: std::io::Error| Error::Io { path: path.to_path_buf(), source: Arc::new(source) };
+    if path.as_os_str().is_empty() {
+        return Err(Error::invalid(
+            "the model",
+            "an empty path",
+            "a file has a name",
+            "pass the path of its file",
+        ));
+    }
     // A pipe would wait for its other end, and is read twice here.
     let metadata = std::fs::metadata(path).map_err(io)?;
     if metadata.is_dir() {
@@ -94,6 +102,7 @@ fn read(importer: &Importer, parsed: ModelProto, external: &External) -> Result<
         let domain = canonical(set.domain.as_deref().unwrap_or_default());
         let version = set.version.unwrap_or(1);
         if opsets.insert(domain.to_string(), version).is_some_and(|other| other != version) {
+            let domain = if domain.is_empty() { "ai.onnx" } else { domain };
             let rule = format!("it imports one version of the operator set `{domain}`");
             return Err(Error::invalid("the model", "two versions", rule, "export the model again"));
         }
@@ -289,10 +298,10 @@ impl Model<'_> {
         let lacking = || Error::invalid(what, "no value", "an attribute has one", "export the model again");
         let of = proto.r#type.unwrap_or(AttributeType::UNDEFINED);
         if let Some(other) = other_value(&proto, of) {
-            let rule = format!("it is said to be of the type {}", of.0);
+            let rule = format!("it is said to be of the type {}", name_of(of));
             return Err(Error::invalid(
                 what,
-                format!("a value of the type {other}"),
+                format!("a value of the type {}", name_of(other)),
                 rule,
                 "export the model again",
             ));
@@ -348,7 +357,7 @@ impl Model<'_> {
 }
 
 /// A type, as ONNX numbers it, of which the attribute has a value though it is said to be of another one.
-fn other_value(proto: &AttributeProto, of: AttributeType) -> Option<i32> {
+fn other_value(proto: &AttributeProto, of: AttributeType) -> Option<AttributeType> {
     let values = [
         (AttributeType::FLOAT, proto.f.is_some()),
         (AttributeType::INT, proto.i.is_some()),
@@ -359,7 +368,26 @@ fn other_value(proto: &AttributeProto, of: AttributeType) -> Option<i32> {
         (AttributeType::INTS, !proto.ints.is_empty()),
         (AttributeType::STRINGS, !proto.strings.is_empty()),
     ];
-    values.into_iter().find(|(other, is_there)| *is_there && *other != of).map(|(other, _)| other.0)
+    values.into_iter().find(|(other, is_there)| *is_there && *other != of).map(|(other, _)| other)
+}
+
+/// The type's name in ONNX's file format.
+fn name_of(of: AttributeType) -> String {
+    let names = [
+        (AttributeType::UNDEFINED, "UNDEFINED"),
+        (AttributeType::FLOAT, "FLOAT"),
+        (AttributeType::INT, "INT"),
+        (AttributeType::STRING, "STRING"),
+        (AttributeType::TENSOR, "TENSOR"),
+        (AttributeType::GRAPH, "GRAPH"),
+        (AttributeType::FLOATS, "FLOATS"),
+        (AttributeType::INTS, "INTS"),
+        (AttributeType::STRINGS, "STRINGS"),
+    ];
+    names
+        .iter()
+        .find(|(known, _)| *known == of)
+        .map_or_else(|| of.0.to_string(), |(_, name)| name.to_string())
 }
 
 /// Names stand in errors of one line, in lists and in plans.

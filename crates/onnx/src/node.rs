@@ -66,7 +66,7 @@ impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Attribute::Int(v) => write!(f, "{v}"),
-            Attribute::Float(v) => write!(f, "{v}"),
+            Attribute::Float(v) => write!(f, "{v:?}"),
             Attribute::Str(v) => write!(f, "{v:?}"),
             Attribute::Ints(v) => write!(f, "{v:?}"),
             Attribute::Floats(v) => write!(f, "{v:?}"),
@@ -188,6 +188,11 @@ impl OnnxNode {
     /// How many outputs the node lists.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
+    }
+
+    /// Whether the model names this output: nobody can use one without a name.
+    pub(crate) fn wants(&self, output: usize) -> bool {
+        self.outputs.get(output).copied().unwrap_or(false)
     }
 }
 

@@ -136,6 +136,44 @@ fn loops_with_a_known_number_of_rounds_are_written_out() {
     assert_eq!(results[1], (vec![3, 2], vec![2.0, 4.0, 3.0, 6.0, 4.0, 8.0]));
 }
 
+/// Of a loop without rounds, results that nobody names need no value.
+#[test]
+fn a_loop_without_rounds_gives_what_it_carries() {
+    let mut body = Model::new()
+        .node("Add", &["v", "x"], &["w"])
+        .node("Identity", &["c"], &["d"])
+        .output("d")
+        .output("w")
+        .output("w")
+        .graph;
+    body.input = vec![
+        crate::support::value("i", DataType::INT64, &[]),
+        crate::support::value("c", DataType::BOOL, &[]),
+        crate::support::value("v", DataType::FLOAT, &[2]),
+    ];
+    let results = Model::new()
+        .input("x", &[2])
+        .int("rounds", 0)
+        .node_with("Loop", &["rounds", "", "x"], &["last", ""], vec![graph("body", body)])
+        .output("last")
+        .run(&[("x", &[2], &[1.0, 2.0])]);
+    assert_eq!(results[0].1, [1.0, 2.0]);
+}
+
+/// No axis is as long as these strides.
+#[test]
+fn strides_longer_than_any_axis_make_one_window() {
+    for stride in [1 << 31, 1 << 40, i64::MAX] {
+        let attributes = vec![ints("kernel_shape", &[2, 2]), ints("strides", &[stride, stride])];
+        let results = Model::new()
+            .input("x", &[1, 1, 3, 3])
+            .node_with("MaxPool", &["x"], &["y"], attributes)
+            .output("y")
+            .run(&[("x", &[1, 1, 3, 3], &[1.0, 2.0, 9.0, 3.0, 4.0, 9.0, 9.0, 9.0, 9.0])]);
+        assert_eq!(results[0], (vec![1, 1, 1, 1], vec![4.0]), "{stride}");
+    }
+}
+
 #[test]
 fn constants_in_all_forms() {
     let value = tensor("", DataType::FLOAT, &[2], [1f32, 2.0].iter().flat_map(|v| v.to_le_bytes()).collect());

@@ -60,11 +60,11 @@ impl Problem<'_> {
 /// Why an implementation does not compute a problem. The door that asked makes an error of it.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It is for sources and results of other kinds, of which nobody need be told.
+    /// It is for sources and results of other kinds, which is no news to the user: another implementation is for these.
     Other,
     /// It is for other problems.
     Misfit { rule: &'static str, remedy: Text },
-    /// It has no kernel for this layout.
+    /// It is for such tensors, but not in this layout.
     Layout,
     /// oneDNN says why.
     #[cfg_attr(not(feature = "onednn"), allow(dead_code))]
@@ -163,7 +163,7 @@ pub(crate) trait Kernel: Send + Sync {
         false
     }
 
-    /// Whether it reads dense row-major weights as they lie.
+    /// Whether it reads weights that are dense and row-major as they lie.
     fn takes_row_major(&self) -> bool {
         false
     }

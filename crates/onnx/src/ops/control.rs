@@ -96,7 +96,11 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
         stacked.iter_mut().zip(results).for_each(|(list, value)| list.push(value));
         round += 1;
     }
-    for list in stacked {
+    for (k, list) in stacked.into_iter().enumerate() {
+        if list.is_empty() && !node.wants(carried + k) {
+            state.push(blocktensor_graph::Constant::int(0).into());
+            continue;
+        }
         let rows = list.iter().map(|value| {
             let dims: Vec<usize> = [1].iter().chain(value.dims()).copied().collect();
             cx.reshape(value, &dims)

@@ -70,11 +70,20 @@ impl Window {
                     )),
                 };
             };
-            if values.len() != count || values.iter().any(|&v| v < least || v > i64::from(i32::MAX)) {
-                let rule = format!("it has {count} values, each at least {least}");
-                return Err(cx.invalid(name, format!("{values:?}"), &rule, "export the model again"));
+            // No axis is longer, so that any longer stride makes one window.
+            let most = i64::from(i32::MAX);
+            let values = values.iter().map(|&v| if name == "strides" { v.min(most) } else { v });
+            let values: Vec<i64> = values.collect();
+            if values.len() != count || values.iter().any(|v| !(least..=most).contains(v)) {
+                let rule = format!("it has {count} values, each from {least} to {most}");
+                return Err(cx.invalid(
+                    name,
+                    format!("{values:?}"),
+                    &rule,
+                    "export the model with such values",
+                ));
             }
-            Ok(values.iter().map(|&v| v as usize).collect())
+            Ok(values.into_iter().map(|v| v as usize).collect())
         };
         let given = match kernel {
             Some(kernel) if node.ints("kernel_shape").is_none() => kernel.to_vec(),

@@ -13,7 +13,7 @@ use super::super::{join, run};
 use super::cache::Cache;
 use super::candidates::data;
 use super::choose::{Costs, Edge};
-use super::profile::{self, Input, Profile, Task, Work};
+use super::profile::{self, Input, Limit, Profile, Task, Work};
 use crate::error::{Error, Result};
 use crate::minimise::IMPOSSIBLE;
 use crate::network::{Network, facts};
@@ -23,6 +23,9 @@ pub(super) type NodeProfiles = Vec<Vec<Option<Profile>>>;
 
 /// The least time for which candidates are measured; where packing takes longer, as long as that.
 const LEAST_TIME: Duration = Duration::from_millis(400);
+
+/// For how long candidates are measured where other work disturbs.
+const DISTURBED_TIME: Duration = Duration::from_millis(2500);
 
 /// How the cost of something is known.
 #[derive(Clone, Copy)]
@@ -42,7 +45,7 @@ struct Measuring<'a> {
     cache: &'a mut Cache,
     tasks: Vec<Task>,
     /// Candidates of other nodes may be the same.
-    known: HashMap<String, Place>,
+    places: HashMap<String, Place>,
 }
 
 /// Times all candidates and reorders. Candidates that cannot be packed or run cost what is impossible.
@@ -54,7 +57,7 @@ pub(super) fn measured(
     cache: &mut Cache,
 ) -> Result<(Costs, NodeProfiles)> {
     let start = Instant::now();
-    let mut measuring = Measuring { network, packs, cache, tasks: Vec::new(), known: HashMap::new() };
+    let mut measuring = Measuring { network, packs, cache, tasks: Vec::new(), places: HashMap::new() };
     let mut places: Vec<Vec<Place>> = Vec::new();
     for (node, list) in candidates.iter().enumerate() {
         places.push(list.iter().map(|choice| measuring.candidate(node, choice)).collect::<Result<_>>()?);
@@ -67,7 +70,9 @@ pub(super) fn measured(
         }
     }
     let Measuring { mut tasks, cache, .. } = measuring;
-    profile::measure(&mut tasks, LEAST_TIME.max(start.elapsed()), &packs.stop)?;
+    let usual = LEAST_TIME.max(start.elapsed());
+    let limit = Limit { usual, disturbed: usual.max(DISTURBED_TIME) };
+    profile::measure(&mut tasks, limit, &packs.stop)?;
     for task in tasks.iter().filter(|task| task.is_lasting()) {
         task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
     }
@@ -92,11 +97,19 @@ pub(super) fn measured(
     };
     let nodes = (0..places.len()).map(costs_of).collect();
     let reorders =
-        pairs.iter().filter_map(|(pair, place)| Some((pair.clone(), profile_of(place)?.median))).collect();
+        pairs.iter().filter_map(|(pair, place)| Some((pair.clone(), profile_of(place)?.seconds))).collect();
     Ok((Costs { nodes, reorders }, profiles))
 }
 
 impl Measuring<'_> {
+    /// What an earlier planning is sure of.
+    fn known(&mut self, key: &str) -> Option<Place> {
+        match self.cache.get(key)? {
+            Some(profile) if profile.disturbed => None,
+            profile => Some(profile.map_or(Place::Impossible, Place::Known)),
+        }
+    }
+
     fn candidate(&mut self, node: usize, choice: &Choice) -> Result<Place> {
         if takes_no_time(self.network, node, choice) {
             return Ok(Place::Free);
@@ -104,14 +117,14 @@ impl Measuring<'_> {
         let Some(key) = key(self.network, node, choice) else {
             return Ok(self.packed(node, choice, None)?.unwrap_or(Place::Impossible));
         };
-        if let Some(place) = self.known.get(&key) {
+        if let Some(place) = self.places.get(&key) {
             return Ok(*place);
         }
-        let place = match self.cache.get(&key) {
-            Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+        let place = match self.known(&key) {
+            Some(place) => place,
             None => self.packed(node, choice, Some(&key))?.unwrap_or(Place::Impossible),
         };
-        self.known.insert(key, place);
+        self.places.insert(key, place);
         Ok(place)
     }
 
@@ -137,8 +150,8 @@ impl Measuring<'_> {
     fn reorder(&mut self, pair: &(TensorDesc, TensorDesc)) -> Place {
         let threads = blocktensor::build_info().threads;
         let key = format!("reorder: {} -> {}, {threads} threads", pair.0, pair.1);
-        match self.cache.get(&key) {
-            Some(profile) => profile.map_or(Place::Impossible, Place::Known),
+        match self.known(&key) {
+            Some(place) => place,
             None => {
                 // A reorder has no alternative: a group of its own.
                 let group = self.network.nodes.len() + self.tasks.len();
@@ -201,12 +214,12 @@ pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<Str
     Some(format!("{op}: {} -> {}{computes}, {threads} threads", inputs.join(", "), outputs.join(", ")))
 }
 
-/// The medians of alternatives. Those whose quartiles overlap with the best one's count as equal to it: they differ by noise.
+/// The times of alternatives. Those whose ranges overlap with the best one's count as equal to it: they differ by noise.
 pub(super) fn settle(profiles: &[Option<Profile>]) -> Vec<Option<f64>> {
-    let best = profiles.iter().flatten().min_by(|a, b| a.median.total_cmp(&b.median)).copied();
+    let best = profiles.iter().flatten().min_by(|a, b| a.seconds.total_cmp(&b.seconds)).copied();
     let settled = |p: &Profile| match best {
-        Some(best) if p.lower <= best.upper => best.median,
-        _ => p.median,
+        Some(best) if p.lower <= best.upper => best.seconds,
+        _ => p.seconds,
     };
     profiles.iter().map(|p| p.as_ref().map(settled)).collect()
 }

@@ -43,7 +43,8 @@ pub(super) fn estimated(
     let reorders: HashMap<_, _> =
         edges.iter().flat_map(Edge::pairs).map(|pair| (pair.clone(), moved(&pair))).collect();
     let costs = nodes.iter().map(|list| list.iter().map(|s| s.unwrap_or(IMPOSSIBLE)).collect()).collect();
-    let profiles = nodes.iter().map(|list| list.iter().map(|s| s.map(Profile::once)).collect()).collect();
+    let profiles =
+        nodes.iter().map(|list| list.iter().map(|s| s.map(|s| Profile::once(s, false))).collect()).collect();
     Ok((Costs { nodes: costs, reorders }, profiles))
 }
 

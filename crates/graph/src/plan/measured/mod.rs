@@ -9,14 +9,15 @@ mod choose;
 mod costs;
 mod estimate;
 mod explain;
+mod load;
 mod profile;
+mod race;
 #[cfg(test)]
 pub(super) mod tests;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::Instant;
 
-use blocktensor::{StridedTensor, TensorDesc};
+use blocktensor::TensorDesc;
 use serde::{Deserialize, Serialize};
 
 use super::algorithms;
@@ -29,11 +30,12 @@ use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
 use crate::passes::PassReport;
-use crate::stop::Stop;
 use cache::Cache;
 use candidates::data;
 use costs::{NodeProfiles, key};
+use load::Load;
 use profile::Profile;
+use race::Race;
 
 /// The largest table that the choice makes.
 const LARGEST_TABLE: usize = 1 << 22;
@@ -57,12 +59,19 @@ pub struct Measurements {
     pub kept: Layouts,
     /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`]), and no plan was timed.
     pub estimated: bool,
+    /// The share of the time of measuring for which a thread waited for a processor that other work had, on average over the
+    /// threads: from 0 to 1. Above [`BUSY`](Self::BUSY) the machine was busy, and the times are the least ones seen.
+    #[serde(default)]
+    pub waited: f64,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
     pub cache_note: Option<String>,
 }
 
 impl Measurements {
+    /// The share of waiting from which on a machine counts as busy.
+    pub const BUSY: f64 = 0.05;
+
     fn of(
         nodes: Vec<NodeMeasurement>,
         solution: &Solution,
@@ -71,7 +80,17 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, cache_note: None }
+        Measurements {
+            nodes,
+            cost,
+            lower_bound,
+            proven,
+            plans,
+            kept,
+            estimated,
+            waited: 0.0,
+            cache_note: None,
+        }
     }
 }
 
@@ -101,7 +120,8 @@ pub struct CandidateMeasurement {
     pub algorithm: Option<String>,
     /// What runs, of the first candidate, if its weights are packed.
     pub implementation: Option<String>,
-    /// The median of its times, in **seconds**. `None` if it cannot run, or is a view.
+    /// What it takes, in **seconds**: the median of its times, or the least where other work disturbed them. `None` if it cannot
+    /// run, or is a view.
     pub seconds: Option<f64>,
 }
 
@@ -122,6 +142,9 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, .. } = options;
+    // The team's threads exist from its first run on.
+    blocktensor::run(|| ());
+    let load = Load::new();
     let packs = Packs::new(stop);
     let candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let edges = choose::edges(network, &candidates)?;
@@ -157,29 +180,26 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         return Ok(Plan { measurements: Some(measurements), ..plan });
     }
     let name = name(network, &candidates, &solution.values);
-    let known = name.as_ref().and_then(|name| {
-        let profiles = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
-        profiles.iter().map(|profile| profile.map(|p| p.median)).collect::<Option<Vec<f64>>>()
-    });
-    let (times, plan) = match known {
-        Some(seconds) => {
-            let plan = build(TIMED[least(&seconds)])?;
-            (TIMED.into_iter().zip(seconds).collect::<Vec<_>>(), plan)
+    let (race, plans) = match name.as_ref().and_then(|name| known(name, &mut cache)) {
+        // Only plans that could stay are built again.
+        Some(race) => {
+            let plans = race.equal().map(|i| Ok((i, build(race.layouts[i])?))).collect::<Result<Vec<_>>>()?;
+            (race, plans)
         }
         None => {
-            let (layouts, mut plans) = buildable(build)?;
-            let seconds = race(&plans, stop)?;
-            for (layouts, seconds) in layouts.iter().zip(&seconds) {
-                if let Some(name) = &name {
-                    cache.put(in_layouts(name, *layouts), Some(Profile::once(*seconds)));
-                }
+            let (layouts, plans) = buildable(build)?;
+            let race = race::race(layouts, &plans, stop)?;
+            if let Some(name) = &name {
+                race.times().for_each(|(layouts, seconds)| {
+                    cache.put(in_layouts(name, layouts), Some(Profile::once(seconds, race.disturbed)));
+                });
             }
-            let plan = plans.swap_remove(least(&seconds));
-            (layouts.into_iter().zip(seconds).collect(), plan)
+            (race, plans.into_iter().enumerate().collect())
         }
     };
-    let cache_note = cache.save();
-    let kept = times[least(&times.iter().map(|(_, seconds)| *seconds).collect::<Vec<_>>())].0;
+    let (kept, plan) = race.winner(plans);
+    let (times, cache_note) = (race.times().collect(), cache.save());
+    let waited = load.share(blocktensor::current_threads());
     let runs = match kept {
         Layouts::Measured => chosen,
         _ => {
@@ -189,7 +209,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
     let measurements =
-        Measurements { cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
+        Measurements { cache_note, waited, ..Measurements::of(nodes, &solution, estimated, times, kept) };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
 }
 
@@ -212,9 +232,11 @@ fn buildable(build: impl Fn(Layouts) -> Result<Plan>) -> Result<(Vec<Layouts>, V
     }
 }
 
-/// Which of them is the least.
-fn least(seconds: &[f64]) -> usize {
-    (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b])).unwrap_or(0)
+/// The times of the plans, if an earlier planning is sure of them.
+fn known(name: &str, cache: &mut Cache) -> Option<Race> {
+    let profiles = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
+    let sure = profiles.iter().map(|profile| profile.filter(|p| !p.disturbed).map(|p| p.seconds));
+    Some(Race { layouts: TIMED.to_vec(), seconds: sure.collect::<Option<_>>()?, disturbed: false })
 }
 
 /// A name for the network and the choice. `None` if it has operators that have no name.
@@ -258,15 +280,15 @@ fn report(
                     None => choice.computes.map(|c| c.name().to_string()),
                 },
                 implementation: None,
-                seconds: profile.map(|p| p.median),
+                seconds: profile.map(|p| p.seconds),
             }
         };
         let choice = &plan.recipe.choices[node];
         let first = runs[node].map_or(measured(choice, None), |k| measured(&all[node][k], profiles[node][k]));
         let first = CandidateMeasurement { implementation: choice.implementation.clone(), ..first };
         let mut others: Vec<usize> = (0..all[node].len()).filter(|k| runs[node] != Some(*k)).collect();
-        let median = |k: usize| profiles[node][k].map_or(f64::INFINITY, |p| p.median);
-        others.sort_by(|&a, &b| median(a).total_cmp(&median(b)));
+        let seconds = |k: usize| profiles[node][k].map_or(f64::INFINITY, |p| p.seconds);
+        others.sort_by(|&a, &b| seconds(a).total_cmp(&seconds(b)));
         let others = others.into_iter().map(|k| measured(&all[node][k], profiles[node][k]));
         NodeMeasurement {
             name: network.nodes[node].name.clone(),
@@ -276,21 +298,3 @@ fn report(
     };
     (0..all.len()).map(of).collect()
 }
-
-/// Runs the plans by turns; the least time of each, in **seconds**.
-fn race(plans: &[Plan], mut stop: &Stop) -> Result<Vec<f64>> {
-    let inputs = plans[0].zeros()?;
-    let refs: Vec<&StridedTensor> = inputs.iter().collect();
-    let mut least = vec![f64::INFINITY; plans.len()];
-    for _ in 0..RACES {
-        for (plan, least) in plans.iter().zip(&mut least) {
-            let start = Instant::now();
-            plan.run_watched(&refs, &mut stop)?;
-            *least = least.min(start.elapsed().as_secs_f64());
-        }
-    }
-    Ok(least)
-}
-
-/// How often each plan runs in the race.
-const RACES: usize = 4;

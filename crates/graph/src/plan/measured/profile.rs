@@ -17,35 +17,54 @@ use super::super::run::{reorder, reordered};
 use serde::{Deserialize, Serialize};
 
 use super::costs::is_lasting;
+use super::load::{Load, Sample};
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 
-/// What a thing took, in **seconds**: the median of some runs, and their quartiles.
+/// What a thing takes, in **seconds**, and the range that it is in.
+///
+/// Of undisturbed runs these are the median and the quartiles. Where other work disturbed nearly all of them, the least time counts:
+/// what disturbs only ever adds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Profile {
     pub(crate) runs: usize,
     pub(crate) lower: f64,
-    pub(crate) median: f64,
+    pub(crate) seconds: f64,
     pub(crate) upper: f64,
+    pub(crate) disturbed: bool,
 }
 
+/// So many undisturbed runs are enough to be sure.
+const SURE: usize = 3;
+
 impl Profile {
-    /// What was measured as a whole.
-    pub(super) fn once(seconds: f64) -> Profile {
-        Profile { runs: 1, lower: seconds, median: seconds, upper: seconds }
+    /// What was computed, or measured as a whole.
+    pub(super) fn once(seconds: f64, disturbed: bool) -> Profile {
+        Profile { runs: 1, lower: seconds, seconds, upper: seconds, disturbed }
     }
 
     /// Whether a measurement gives such times.
     pub(super) fn is_possible(&self) -> bool {
-        let rising = self.lower <= self.median && self.median <= self.upper;
+        let rising = self.lower <= self.seconds && self.seconds <= self.upper;
         self.runs > 0 && self.lower > 0.0 && rising && self.upper.is_finite()
     }
 
-    fn of(seconds: &[f64]) -> Profile {
-        let mut sorted = seconds.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let at = |part: usize| sorted[(sorted.len() - 1) * part / 4];
-        Profile { runs: sorted.len(), lower: at(1), median: at(2), upper: at(3) }
+    /// Of at least one sample.
+    fn of(samples: &[Sample]) -> Profile {
+        let mut clean: Vec<f64> = samples.iter().filter(|s| !s.is_disturbed()).map(|s| s.seconds).collect();
+        if clean.len() >= SURE || clean.len() == samples.len() {
+            clean.sort_by(f64::total_cmp);
+            let at = |part: usize| clean[(clean.len() - 1) * part / 4];
+            return Profile {
+                runs: clean.len(),
+                lower: at(1),
+                seconds: at(2),
+                upper: at(3),
+                disturbed: false,
+            };
+        }
+        let least = samples.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min);
+        Profile { runs: samples.len(), lower: least, seconds: least, upper: least, disturbed: true }
     }
 }
 
@@ -56,7 +75,7 @@ pub(super) struct Task {
     /// What decides its time, if that is known.
     pub(super) key: Option<String>,
     pub(super) work: Work,
-    seconds: Vec<f64>,
+    samples: Vec<Sample>,
     done: bool,
     /// Why it did not run.
     refused: Option<Error>,
@@ -80,7 +99,7 @@ pub(super) enum Input {
 
 impl Task {
     pub(super) fn new(group: usize, key: Option<String>, work: Work) -> Task {
-        Task { group, key, work, seconds: Vec::new(), done: false, refused: None }
+        Task { group, key, work, samples: Vec::new(), done: false, refused: None }
     }
 
     /// Whether the next planning will find the same.
@@ -90,18 +109,35 @@ impl Task {
 
     /// What it took; `None` if it could not run.
     pub(super) fn profile(&self) -> Option<Profile> {
-        (!self.seconds.is_empty()).then(|| Profile::of(&self.seconds))
+        (!self.samples.is_empty()).then(|| Profile::of(&self.samples))
+    }
+
+    fn undisturbed(&self) -> usize {
+        self.samples.iter().filter(|s| !s.is_disturbed()).count()
     }
 }
 
-/// The most rounds, and how many everything takes part in.
+/// The most undisturbed runs of anything, and how many rounds everything takes part in.
 const ROUNDS: (usize, usize) = (7, 2);
 
-/// Something that takes this many times the time of the best of its group is not run again.
-const HOPELESS: f64 = 1.5;
+/// The most rounds, where other work disturbs.
+const MOST_ROUNDS: usize = 60;
+
+/// Something that takes this many times the time of the best of its group is not run again: where it was not disturbed, and where it
+/// was.
+const HOPELESS: (f64, f64) = (1.5, 2.5);
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limit {
+    /// Where nothing disturbs.
+    pub(super) usual: Duration,
+    /// Where other work disturbs, for what is not sure yet.
+    pub(super) disturbed: Duration,
+}
 
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
-pub(super) fn measure(tasks: &mut [Task], limit: Duration, stop: &Stop) -> Result<()> {
+pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
     // Kernels are made in the first run, which does not count.
     for task in tasks.iter_mut() {
@@ -109,24 +145,28 @@ pub(super) fn measure(tasks: &mut [Task], limit: Duration, stop: &Stop) -> Resul
         task.refused = run(&task.work, &mut tensors).err();
         task.done = task.refused.is_some();
     }
-    let start = Instant::now();
-    for round in 0..ROUNDS.0 {
+    let (start, load) = (Instant::now(), Load::new());
+    for round in 0..MOST_ROUNDS {
         let mut best: HashMap<usize, f64> = HashMap::new();
         for task in tasks.iter() {
             if let Some(profile) = task.profile() {
                 let best = best.entry(task.group).or_insert(f64::INFINITY);
-                *best = best.min(profile.median);
+                *best = best.min(profile.seconds);
             }
         }
         let mut ran = 0;
         for task in tasks.iter_mut().filter(|t| !t.done) {
-            let hopeless = task.profile().is_some_and(|p| p.lower > HOPELESS * best[&task.group]);
-            if round >= ROUNDS.1 && (hopeless || start.elapsed() > limit) {
-                task.done = true;
-                continue;
+            if let Some(profile) = task.profile().filter(|_| round >= ROUNDS.1) {
+                let times = if profile.disturbed { HOPELESS.1 } else { HOPELESS.0 };
+                let hopeless = profile.lower > times * best[&task.group];
+                let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
+                if hopeless || task.undisturbed() >= ROUNDS.0 || start.elapsed() > limit {
+                    task.done = true;
+                    continue;
+                }
             }
             stop.check()?;
-            task.seconds.push(run(&task.work, &mut tensors)?);
+            task.samples.push(load.sample(|| run(&task.work, &mut tensors))?);
             ran += 1;
         }
         if ran == 0 {

@@ -242,7 +242,7 @@ fn the_cheapest_way_may_go_through_another_backend() {
 /// Costs that differ by noise are the same.
 #[test]
 fn alternatives_whose_quartiles_overlap_cost_the_same() {
-    let profile = |lower, median, upper| Some(Profile { runs: 5, lower, median, upper });
+    let profile = |lower, seconds, upper| Some(Profile { runs: 5, lower, seconds, upper, disturbed: false });
     let list = [profile(1.0, 1.1, 1.3), profile(1.2, 1.4, 1.5), None, profile(1.31, 1.35, 1.4)];
     assert_eq!(settle(&list), [Some(1.1), Some(1.1), None, Some(1.35)]);
 }
