@@ -91,7 +91,7 @@ pub(super) fn measured(
         let cost = |k: usize| match places[k] {
             Place::Free => 0.0,
             _ if alone(k) => settled[k].unwrap_or(IMPOSSIBLE),
-            _ => profiles[k].map_or(IMPOSSIBLE, |p| p.median),
+            _ => profiles[k].map_or(IMPOSSIBLE, |p| p.seconds),
         };
         (0..places.len()).map(cost).collect()
     };
