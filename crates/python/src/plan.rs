@@ -180,13 +180,14 @@ impl PyPlan {
         Ok(list)
     }
 
-    /// Every step of one run: name, op, kind, fused, implementation, layouts of its results.
+    /// Every step of one run: name, nodes (the names of those that it computes: several where they run as one), op, kind, fused, implementation, layouts of its results.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for step in self.plan.steps() {
             let row = PyDict::new(py);
             row.set_item("name", step.name)?;
+            row.set_item("nodes", step.nodes.clone())?;
             row.set_item("op", step.op)?;
             row.set_item("kind", step.kind.name())?;
             row.set_item("fused", step.fused)?;

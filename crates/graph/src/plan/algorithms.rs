@@ -1,10 +1,10 @@
-//! How convolutions compute: what a plan lets its nodes choose from.
+//! How nodes compute: what a plan lets them choose from.
 
 use blocktensor::ops::Algorithm;
 use blocktensor::{Candidate, ParamValue};
 use serde::{Deserialize, Serialize};
 
-use super::build::Choice;
+use super::choice::Choice;
 use super::forms::Form;
 use super::pack;
 use crate::network::{Network, Node};
@@ -28,18 +28,21 @@ impl Computes {
     }
 }
 
-/// What a plan with measured layouts lets convolutions choose from.
+/// What a plan lets its nodes choose from.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Limits {
     /// Whether only the direct algorithm is open.
     pub(super) exact: bool,
     /// How large packed weights may become, as a multiple of the plain ones: at least 1.
     pub(super) weight_growth: f64,
+    /// Whether each node is a step of its own.
+    #[serde(default)]
+    pub(super) node_by_node: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { exact: false, weight_growth: 1.25 }
+        Limits { exact: false, weight_growth: 1.25, node_by_node: false }
     }
 }
 
