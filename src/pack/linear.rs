@@ -41,7 +41,7 @@ enum Weights {
 impl std::fmt::Debug for PackedLinear {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let PackedLinear { k, o, rows, threads, .. } = self;
-        write!(f, "PackedLinear {{ {k} -> {o}, for {rows} rows on {threads} threads }}")
+        write!(f, "linear packed for {rows} rows of {k} to {o} numbers on {threads} threads")
     }
 }
 

@@ -268,10 +268,7 @@ impl StoredNode {
 impl Stored {
     pub(super) fn of(file: &PackedFile) -> Result<Stored> {
         let Some(text) = file.text(PLAN) else {
-            return Err(bad(
-                "a file of packed weights without a plan",
-                Text::from("write one with ") + Call::SavePlan,
-            ));
+            return Err(bad(PackedFile::NO_PLAN, Text::from("write one with ") + Call::SavePlan));
         };
         // The version first: another one may have other fields.
         #[derive(Deserialize)]
