@@ -28,18 +28,21 @@ impl Computes {
     }
 }
 
-/// What a plan with measured layouts lets convolutions choose from.
+/// What a planning keeps to.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Limits {
     /// Whether only the direct algorithm is open.
     pub(super) exact: bool,
     /// How large packed weights may become, as a multiple of the plain ones: at least 1.
     pub(super) weight_growth: f64,
+    /// How many reorders a run may make.
+    #[serde(default)]
+    pub(super) most_reorders: Option<usize>,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { exact: false, weight_growth: 1.25 }
+        Limits { exact: false, weight_growth: 1.25, most_reorders: None }
     }
 }
 

@@ -171,6 +171,19 @@ impl PlanOptions {
         self
     }
 
+    /// A run makes at most so many reorders, counted as [`Plan::reorders`] lists them: steps, and those inside kernels. Of measured
+    /// layouts, the cheapest choice stays that was found to keep to it. Where there is none, the error names the smallest number
+    /// that was found, and the places. Other layouts are as they are, and refused with more reorders.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Measured).at_most_reorders(1);
+    /// ```
+    pub fn at_most_reorders(mut self, count: usize) -> PlanOptions {
+        self.limits.most_reorders = Some(count);
+        self
+    }
+
     /// Ends the planning with [`Error::Stopped`](crate::Error::Stopped) if `stop` says so. It is asked often, at the latest
     /// after a few runs of one kernel, and once it said yes it must go on saying so. Nothing is kept in files then.
     ///
@@ -319,7 +332,8 @@ impl Graph {
     /// Plans the graph: sizes, passes, layouts, packed weights, memory.
     ///
     /// # Errors
-    /// As [`Graph::with_sizes`]; the operators' own; `Stopped`.
+    /// As [`Graph::with_sizes`]; the operators' own; [`Error::Invalid`](crate::Error::Invalid) if each plan makes more reorders
+    /// than [`PlanOptions::at_most_reorders`] allows; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let mut network = self.expanded(&options.sizes, &options.stop)?;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
@@ -343,7 +357,9 @@ fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -
         Layouts::Blocked => Target::Native,
         Layouts::Measured => return measured::plan(network, options, reports),
     };
-    build::uniform(network, target, &Packs::new(&options.stop), layouts, reports)
+    let plan = build::uniform(network, target, &Packs::new(&options.stop), layouts, reports)?;
+    measured::limit::check(&plan.reorders, options.limits.most_reorders, ", or plan measured layouts")?;
+    Ok(plan)
 }
 
 impl Plan {
