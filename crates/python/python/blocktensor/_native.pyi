@@ -127,6 +127,7 @@ class Model:
         keep_constants: bool = False,
         exact: bool = False,
         weight_growth: float = 1.25,
+        reorders: int | None = None,
     ) -> Plan: ...
 
 class Plan:
