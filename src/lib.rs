@@ -93,6 +93,7 @@ mod error;
 #[allow(unsafe_code)]
 mod fault;
 mod file;
+pub mod fusion;
 mod int;
 mod kernels;
 mod key;

@@ -49,6 +49,20 @@ pub(crate) fn parallel_matmul(
     b: Matrix<'_>,
     dst: &mut [f32],
 ) -> Result<()> {
+    parallel_matmul_then(m, n, k, a, b, dst, &|_, _, _| {})
+}
+
+/// The same product. `then` gets each part of a row when it is computed, and while it is in the cache: the row, the part's first
+/// column, and its elements.
+pub(crate) fn parallel_matmul_then(
+    m: usize,
+    n: usize,
+    k: usize,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    dst: &mut [f32],
+    then: &(impl Fn(usize, usize, &mut [f32]) + Sync),
+) -> Result<()> {
     assert!(dst.len() >= m * n);
     if m == 0 || n == 0 {
         return Ok(());
@@ -62,6 +76,10 @@ pub(crate) fn parallel_matmul(
         let (a, b) = if k == 0 { (a, b) } else { (a.from(i, 0), b.from(0, j)) };
         // SAFETY: tile (i, j) is inside the m x n result, and no other task writes it.
         unsafe { tile(rows, columns, k, a, b, out.get().add(i * n + j), n) }
+        for row in i..i + rows {
+            // SAFETY: a row of the same tile.
+            then(row, j, unsafe { std::slice::from_raw_parts_mut(out.get().add(row * n + j), columns) });
+        }
     });
     Ok(())
 }
@@ -146,5 +164,18 @@ mod tests {
         }
         parallel_matmul(2, 2, 0, x, y, &mut dst).unwrap();
         assert_eq!(dst[..4], [0.0; 4]);
+    }
+
+    #[test]
+    fn every_element_is_finished_once_and_is_told_its_place() {
+        let (m, n) = (TILE_ROWS + 3, 2 * TILE_COLUMNS + 5);
+        let ones = vec![1.0; m.max(n)];
+        let one = Matrix { data: &ones, row: 1, column: 1 };
+        let mut dst = vec![f32::NAN; m * n];
+        let then = |row: usize, column: usize, part: &mut [f32]| {
+            part.iter_mut().enumerate().for_each(|(i, v)| *v += (row * n + column + i) as f32);
+        };
+        parallel_matmul_then(m, n, 1, one, one, &mut dst, &then).unwrap();
+        assert!(dst.iter().enumerate().all(|(i, &v)| v == 1.0 + i as f32));
     }
 }

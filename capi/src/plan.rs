@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::fmt;
 
-use blocktensor::{Call, Complaint, Error, PackedFile, Result, StridedTensor, Text};
+use blocktensor::{Complaint, Error, PackedFile, Result, StridedTensor};
 use blocktensor_graph::{Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
@@ -94,19 +94,6 @@ fn with_plan<R>(
     })?
 }
 
-/// The same error with a remedy for who wants a plan: plain weights that are packed are none.
-fn no_plan(error: Error) -> Error {
-    match error {
-        Error::CorruptFile(mut complaint)
-            if complaint.remedy.calls().any(|call| *call == Call::ReadStateDict) =>
-        {
-            complaint.remedy = Text::from("pass a file that ") + Call::SavePlan + " wrote";
-            Error::CorruptFile(complaint)
-        }
-        error => error,
-    }
-}
-
 /// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
 /// The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 ///
@@ -185,10 +172,8 @@ pub unsafe extern "C" fn bt_plan_load(path: *const c_char, replan: bool, out: *m
         // SAFETY: the caller's promises.
         let (path, out) = unsafe { (string(op, "path", path)?, place(op, "out", out)?) };
         let plan = match replan {
-            true => {
-                Plan::load_or_replan(&PackedFile::read_or_repack(path).map_err(no_plan)?, &Profiles::Kept)?
-            }
-            false => Plan::load(&PackedFile::read(path).map_err(no_plan)?)?,
+            true => Plan::load_or_replan(&PackedFile::read_or_repack(path)?, &Profiles::Kept)?,
+            false => Plan::load(&PackedFile::read(path)?)?,
         };
         out.write(give(Planned::object(plan)));
         Ok(())

@@ -42,7 +42,11 @@ fn operators_infer_prefer_and_run() {
     refused(operator(c"max_pool2d", &[], &[]), invalid, &["max_pool2d", "an input of every call"]);
     refused(operator(c"relu", &[c"x"], &[ints(c"kernel", &[2])]), invalid, &["no such parameter"]);
     refused(results(bt_op_run, pool, &[x, x]), invalid, &["2 tensors", "one tensor for each"]);
-    refused(results(bt_op_run, pool, &[last]), bt_code::BT_INVALID_HANDLE, &["a description, but a tensor"]);
+    refused(
+        results(bt_op_run, pool, &[last]),
+        bt_code::BT_INVALID_HANDLE,
+        &["a description, but the call takes a tensor"],
+    );
     refused(results(bt_op_run, x, &[x]), bt_code::BT_INVALID_HANDLE, &["an operator or packed weights"]);
     refused(results(bt_op_infer, pool, &[0]), bt_code::BT_NULL_POINTER, &["inputs"]);
     refused(preferred(pool, c"sideways", &[x]), invalid, &["`sideways`", "strided, blocked"]);
@@ -103,7 +107,7 @@ fn results_go_into_tensors_and_memory_of_the_caller() {
     refused(
         call_into(c"relu", &[t(c"x", x)], &[conv]),
         bt_code::BT_INVALID_HANDLE,
-        &["packed weights, but a tensor"],
+        &["packed weights, but the call takes a tensor"],
     );
     refused(call_into(c"nosuch", &[t(c"x", x)], &[small]), bt_code::BT_INVALID_ARGUMENT, &["`nosuch`"]);
     assert_eq!(bt_packed_run_into(conv, xb, 0, small), bt_code::BT_SHAPE_MISMATCH as i32);
@@ -167,7 +171,7 @@ fn bt_layout_name_writes_names_that_bt_info_cuts() {
     refused(
         described(bt_layout_name, op),
         bt_code::BT_INVALID_HANDLE,
-        &["a tensor or a description was asked"],
+        &["the call takes a tensor or a description"],
     );
     free(&[d, x, op]);
 }

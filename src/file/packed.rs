@@ -8,13 +8,12 @@
 pub(crate) mod entry;
 mod extra;
 mod kind;
+mod recognise;
 
 pub use kind::PackedKind;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,7 +21,6 @@ use safetensors::tensor::Dtype;
 
 use self::entry::Entry;
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
-use super::header::{START, header_length};
 use super::tensors::{file_dtype, row_major};
 use super::{cut, shown};
 use crate::buffer::{ALIGN, Buffer};
@@ -270,9 +268,12 @@ impl PackedFile {
                 CorruptFile,
                 op,
                 "path",
-                got("a safetensors file without packed weights".into()),
-                Text::from(Call::SavePacked) + " wrote it",
-                Text::from("read plain weights with ") + Call::ReadStateDict + ", pack them, and save those"
+                got(PackedFile::ONLY_PLAIN.into()),
+                Text::from("packed weights and plans are files that ") + Call::SavePacked + " wrote",
+                Text::from("for a plan, pass a file that ")
+                    + Call::SavePlan
+                    + " wrote; for plain weights, call "
+                    + Call::ReadStateDict
             );
         }
         if said(VERSION.0) != VERSION.1 {
@@ -312,34 +313,6 @@ impl PackedFile {
         }
         let parts = container.parts.into_iter().map(|p| (p.name.clone(), p)).collect();
         Ok(PackedFile { path: path.into(), entries, parts, texts, block, misfit, repack })
-    }
-
-    /// Whether a file begins as one of packed weights does, from its first bytes alone: no model in ONNX does.
-    pub fn is_at(path: impl AsRef<Path>) -> bool {
-        let (path, mut start) = (path.as_ref(), [0; START]);
-        // Opening a pipe would wait for its other end.
-        path.is_file()
-            && File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-            && PackedFile::begins(&start)
-    }
-
-    /// Whether these are the first bytes of a file as [`is_at`](Self::is_at) asks for: the length of a header, and JSON.
-    pub fn begins(bytes: &[u8]) -> bool {
-        header_length(bytes).is_some()
-    }
-
-    /// Whether the content is that of a packed file, whole or damaged: of packed weights, or of a plan.
-    ///
-    /// # Errors
-    /// Those of reading.
-    pub fn recognises(content: &mut dyn Read) -> std::io::Result<bool> {
-        Ok(FileKind::of(content)?.iter().any(|kind| *kind != FileKind::Plain))
-    }
-
-    /// As [`recognises`](Self::recognises), of plans alone.
-    #[doc(hidden)]
-    pub fn recognises_plan(content: &mut dyn Read) -> std::io::Result<bool> {
-        Ok(FileKind::of(content)?.contains(&FileKind::Plan))
     }
 
     /// The name of the text that makes a packed file a plan.

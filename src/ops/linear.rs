@@ -2,10 +2,11 @@
 
 use crate::dtype::DType;
 use crate::error::{Call, Result, fail};
+use crate::kernels::conv::epilogue::Finish;
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
-use crate::matmul::{Matrix, parallel_matmul};
+use crate::matmul::{Matrix, parallel_matmul, parallel_matmul_then};
 use crate::op::facts::Packing;
 use crate::op::schema::{Ranks, data, optional_param, output_like};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -186,28 +187,28 @@ fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
         || "contiguous -> contiguous".into(),
         || {
             let dst = dst.result_data::<f32>();
-            Ok(linear_gemm(&s, x.data::<f32>(), w, bias.as_deref(), dst)?)
+            let finish = Finish::bias(bias.as_deref());
+            Ok(linear_gemm(&s, x.data::<f32>(), w, &finish, None, dst)?)
         },
     )
 }
 
-/// The kernel in Rust. `w` is O x K.
+/// The kernel in Rust. `w` is O x K. `finish` follows on each part of a row while it is in the cache; outputs are its channels, and
+/// `residual` lies as the result does.
 pub(crate) fn linear_gemm(
     s: &LinearShape,
     x: &[f32],
     w: Matrix<'_>,
-    bias: Option<&[f32]>,
+    finish: &Finish<'_>,
+    residual: Option<&[f32]>,
     dst: &mut [f32],
 ) -> Result<()> {
     let x = Matrix { data: x, row: s.k, column: 1 };
     let transposed = Matrix { data: w.data, row: w.column, column: w.row };
-    parallel_matmul(s.rows, s.o, s.k, x, transposed, dst)?;
-    if let Some(b) = bias {
-        for row in dst[..s.rows * s.o].chunks_mut(s.o) {
-            row.iter_mut().zip(b).for_each(|(v, b)| *v += b);
-        }
-    }
-    Ok(())
+    parallel_matmul_then(s.rows, s.o, s.k, x, transposed, dst, &|row, first, values| {
+        let residual = residual.map(|r| &r[row * s.o + first..][..values.len()]);
+        finish.pixels(values.len(), first..first + values.len(), residual, values);
+    })
 }
 
 fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {

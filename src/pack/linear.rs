@@ -4,6 +4,9 @@ use std::panic::Location;
 
 use crate::dtype::DType;
 use crate::error::{Call, Result, Text, fail};
+use crate::kernels::conv::epilogue::Finish;
+#[cfg(feature = "onednn")]
+use crate::kernels::lanes::for_each_chunk;
 use crate::kernels::timed_as;
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
@@ -38,9 +41,13 @@ enum Weights {
 impl std::fmt::Debug for PackedLinear {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let PackedLinear { k, o, rows, threads, .. } = self;
-        write!(f, "PackedLinear {{ {k} -> {o}, for {rows} rows on {threads} threads }}")
+        write!(f, "linear packed for {rows} rows of {k} to {o} numbers on {threads} threads")
     }
 }
+
+/// Elements that one task finishes after oneDNN's product.
+#[cfg(feature = "onednn")]
+const CHUNK: usize = 4096;
 
 /// Whether memory can hold so many rows.
 fn check_rows(s: &LinearShape) -> Result<()> {
@@ -112,12 +119,12 @@ impl PackedLinear {
         let s = self.shape(x)?;
         let strides = MemoryFormat::Contiguous.strides("linear", &s.dst)?;
         let mut dst = StridedTensor::for_result("linear", s.dst, strides, DType::F32)?;
-        self.write(&s, x, &mut dst, None)?;
+        self.write(&s, x, &mut dst, None, &Finish::bias(None), None)?;
         Ok(dst)
     }
 
     /// Checks a source.
-    fn shape(&self, x: &StridedTensor) -> Result<LinearShape> {
+    pub(crate) fn shape(&self, x: &StridedTensor) -> Result<LinearShape> {
         threads::enter("linear")?;
         let bias_dims = self.bias.as_ref().map(|b| [b.len()]);
         let s = LinearShape::new(x.dims(), &[self.o, self.k], bias_dims.as_ref().map(|d| &d[..]))?;
@@ -141,26 +148,40 @@ impl PackedLinear {
         Ok(s)
     }
 
-    /// Runs into a contiguous result that nobody else uses.
-    fn write(
+    /// Runs into a contiguous result that nobody else uses. `finish` follows, without a bias of its own; outputs are its channels, and
+    /// `residual` lies as the result does.
+    pub(crate) fn write(
         &self,
         s: &LinearShape,
         x: &StridedTensor,
         dst: &mut StridedTensor,
         scratchpad: Option<&mut Scratchpad>,
+        finish: &Finish<'_>,
+        residual: Option<&[f32]>,
     ) -> Result<()> {
         if dst.numel() == 0 {
             return Ok(());
         }
         match &self.weights {
             #[cfg(feature = "onednn")]
-            Weights::Packed(p) => p.run(self, s, x, dst.result_data::<f32>(), scratchpad)?,
+            Weights::Packed(p) => {
+                p.run(self, s, x, dst.result_data::<f32>(), scratchpad)?;
+                if !finish.is_nothing() {
+                    let values = dst.result_data::<f32>();
+                    let rows = (CHUNK / s.o.max(1)).max(1) * s.o;
+                    for_each_chunk(values, rows, |i, values| {
+                        let residual = residual.map(|r| &r[i * rows..][..values.len()]);
+                        finish.pixels(s.o, 0..s.o, residual, values);
+                    });
+                }
+            }
             Weights::Plain(w) => {
                 let _ = scratchpad;
                 let w = Matrix { data: w.data::<f32>(), row: self.k, column: 1 };
                 let layouts = || "contiguous -> contiguous".into();
                 timed_as("linear", DispatchKey::STRIDED, NAME, layouts, || {
-                    linear_gemm(s, x.data::<f32>(), w, self.bias.as_deref(), dst.result_data::<f32>())
+                    let finish = Finish { bias: self.bias.as_deref(), ..*finish };
+                    linear_gemm(s, x.data::<f32>(), w, &finish, residual, dst.result_data::<f32>())
                 })?;
             }
         }

@@ -43,6 +43,14 @@ impl PackedOp {
         }
     }
 
+    /// The linear layer, if it is one.
+    pub(crate) fn linear(&self) -> Option<&PackedLinear> {
+        match self {
+            PackedOp::Linear(packed) => Some(packed),
+            PackedOp::Conv(_) => None,
+        }
+    }
+
     fn inside(&self) -> &dyn Operator {
         match self {
             PackedOp::Conv(packed) => &**packed,

@@ -325,7 +325,7 @@ fn layers_of(plan: &Plan, times: &[f64]) -> Vec<Layer> {
     let layer = |(step, &seconds): (StepInfo<'_>, &f64)| {
         let per_second = |amount: f64| (amount > 0.0 && seconds > 0.0).then(|| amount / seconds / 1e9);
         Layer {
-            step: step.name.to_string(),
+            step: step.title(),
             op: step.op.to_string(),
             layout: step.outputs.first().map(|t| t.desc.layout_name()).unwrap_or_default(),
             microseconds: seconds * 1e6,

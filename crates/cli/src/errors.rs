@@ -32,6 +32,7 @@ pub struct Errors {
 #[derive(Serialize)]
 struct Step {
     name: String,
+    nodes: Vec<String>,
     op: String,
     layout: String,
     only_moves: bool,
@@ -65,6 +66,7 @@ pub fn of(plan: &Plan, inputs: &[Input]) -> Result<Errors> {
     let errors = plan.errors(&tensors.iter().collect::<Vec<&StridedTensor>>())?;
     let step = |step: &StepError| Step {
         name: step.name.clone(),
+        nodes: step.nodes.clone(),
         op: step.op.clone(),
         layout: step.layout.clone(),
         only_moves: step.only_moves,

@@ -1,6 +1,5 @@
 //! Reading and planning a model, for every command: an ONNX file, or a plan that `pack` wrote.
 
-use std::io::Read;
 use std::path::PathBuf;
 
 use blocktensor::{Call, PackedFile, memory};
@@ -122,18 +121,14 @@ fn is_plan(model: &Model) -> Result<bool> {
     if !PackedFile::is_at(&model.model) {
         return Ok(false);
     }
-    let is = |kind: fn(&mut dyn Read) -> std::io::Result<bool>| {
-        let content = std::fs::File::open(&model.model).and_then(|mut file| kind(&mut file));
-        content.map_err(|e| bad(format!("{e}; check the path")))
-    };
-    if is(Plan::recognises)? {
-        return Ok(true);
+    let file = std::fs::File::open(&model.model);
+    match file.and_then(|mut file| PackedFile::without_plan(&mut file)) {
+        Ok(None) => Ok(true),
+        Ok(Some(what)) => {
+            Err(bad(format!("{what}; pass an ONNX file, or a plan that `blocktensor pack` wrote")))
+        }
+        Err(e) => Err(bad(format!("{e}; check the path"))),
     }
-    let what = match is(PackedFile::recognises)? {
-        true => "a file of packed weights without a plan",
-        false => "a safetensors file without packed weights",
-    };
-    Err(bad(format!("{what}; pass an ONNX file, or a plan that `blocktensor pack` wrote")))
 }
 
 /// The plan in a file that `pack` wrote.
@@ -155,8 +150,9 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
     }
     let file = map(model, planning.replan)?;
     if !Plan::is_in(&file) {
-        let text = "a file of packed weights without a plan; `blocktensor pack` writes one";
-        return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
+        let text =
+            format!("{}: {}; `blocktensor pack` writes one", model.model.display(), PackedFile::NO_PLAN);
+        return Err(Failure::Usage(text));
     }
     let plan = match planning.replan {
         true => Plan::load_or_replan(&file, &profiles(planning)),

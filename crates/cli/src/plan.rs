@@ -39,6 +39,8 @@ struct Tensor {
 #[derive(Serialize)]
 struct Step {
     name: String,
+    /// The nodes that it computes.
+    nodes: Vec<String>,
     op: String,
     kind: &'static str,
     /// What is fused into it.
@@ -168,6 +170,7 @@ impl Step {
         };
         Step {
             name: step.name.to_string(),
+            nodes: step.nodes.iter().map(|name| name.to_string()).collect(),
             op: step.op.to_string(),
             kind: step.kind.name(),
             fused: step.fused.to_string(),

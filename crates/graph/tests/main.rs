@@ -3,6 +3,7 @@
 mod algorithms;
 mod errors;
 mod faults;
+mod groups;
 mod names;
 mod passes;
 mod plans;

@@ -253,6 +253,15 @@ fn files_without_a_plan_and_of_other_versions_are_refused() {
     assert!(!Plan::is_in(&file));
     let error = Plan::load(&file).unwrap_err().to_string();
     assert!(error.contains("without a plan") && error.contains("Plan::save"), "{error}");
+    // Plain weights are no packed file either: one error is for whoever wants a plan, and for whoever wants the weights.
+    let plain = folder.path().join("plain.safetensors");
+    blocktensor::StateDict::new().save(&plain).unwrap();
+    for read in [PackedFile::read(&plain), PackedFile::read_or_repack(&plain)] {
+        let error = read.unwrap_err().to_string();
+        for part in ["without packed weights", "a file that `Plan::save` wrote", "`StateDict::read`"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
     for (text, part) in
         [(r#"{"version":99,"other":1}"#, "version 99"), ("{", "EOF"), (r#"{"version":1}"#, "missing")]
     {

@@ -155,6 +155,9 @@ fn node(step: &StepInfo<'_>, names: &mut Names, seconds: Option<(f64, f64)>) -> 
         text("kind", step.kind.name().to_string()),
         whole("bytes", step.bytes() as u64),
     ];
+    if step.nodes.len() > 1 {
+        attribute.push(text("nodes", step.title()));
+    }
     if !step.fused.is_empty() {
         attribute.push(text("fused", step.fused.to_string()));
     }

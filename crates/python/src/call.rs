@@ -9,6 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
+use crate::name::{Name, shown};
 use crate::number::{self, Number};
 use crate::tensor::PyTensor;
 
@@ -38,9 +39,7 @@ fn refs(given: &Option<Value>) -> Vec<TensorRef<'_>> {
 pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> Outcome<Value> {
     let name = spec.name;
     let wrong = || {
-        let got = x.repr().map_or_else(|_| "an object".to_string(), |r| r.to_string_lossy().into_owned());
-        let got: String = got.chars().take(80).collect();
-        invalid(op, name, got, format!("it is {}", spec.kind.describe()), "pass what the signature says")
+        invalid(op, name, shown(x), format!("it is {}", spec.kind.describe()), "pass what the signature says")
     };
     Ok(match spec.kind {
         ArgKind::DataList | ArgKind::ParamList => {
@@ -58,7 +57,7 @@ pub(crate) fn value(op: &'static str, spec: &ArgSpec, x: &Bound<'_, PyAny>) -> O
         },
         ArgKind::Float(_) => Value::Float(x.extract().map_err(|_| wrong())?),
         ArgKind::Bool(_) => Value::Bool(x.extract().map_err(|_| wrong())?),
-        _ => Value::Str(x.extract().map_err(|_| wrong())?),
+        _ => Value::Str(x.extract::<Name>().map_err(|_| wrong())?.of(op, name)?),
     })
 }
 

@@ -264,17 +264,27 @@ pub(crate) fn invalid(op: &'static str, argument: &str, got: String, rule: Strin
     Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
 }
 
+/// Refuses a number of threads that no call here can have.
+pub(crate) fn check_threads(op: &'static str, threads: Option<usize>) -> Outcome<()> {
+    let most = blocktensor::max_threads();
+    match threads.filter(|threads| !(1..=most).contains(threads)) {
+        Some(threads) => {
+            let rule = format!("a call here has 1 to {most} threads");
+            Err(invalid(op, "threads", threads.to_string(), rule, "pass one of these numbers"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Runs `work` on this many threads, if the caller says how many.
 pub(crate) fn on_threads<T>(
     op: &'static str,
     threads: Option<usize>,
     work: impl FnOnce() -> Outcome<T>,
 ) -> Outcome<T> {
-    let Some(threads) = threads else { return work() };
-    let most = blocktensor::max_threads();
-    if threads == 0 || threads > most {
-        let rule = format!("a call here has 1 to {most} threads");
-        return Err(invalid(op, "threads", threads.to_string(), rule, "pass one of these numbers"));
+    check_threads(op, threads)?;
+    match threads {
+        Some(threads) => blocktensor::run_with_threads(threads, work),
+        None => work(),
     }
-    blocktensor::run_with_threads(threads, work)
 }

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::errors::{Failure, Outcome, held, text_of};
+use crate::kinds::{self, Kind};
 use crate::tensor::PyTensor;
 
 const VERSIONED: &CStr = c"dltensor_versioned";
@@ -30,17 +31,14 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());
     }
-    let refused = |e| foreign(op, argument, e);
+    let refused = |e| foreign(op, argument, x, e);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
         return Ok(of_capsule(x, op, argument).map_err(refused)?.into());
     }
     if x.hasattr("__dlpack__")? {
-        if is_negated(x)? {
-            let (got, rule) =
-                ("a tensor that PyTorch marks as negated", "what DLPack exports has no such mark");
-            let complaint = Complaint::new(op, argument.to_string(), got, rule, "pass `x.resolve_neg()`");
-            return Err(Error::DlpackUnsupported(complaint).into());
+        if kinds::is_negated(x) {
+            return Err(of_kind(op, argument, &kinds::NEGATED));
         }
         let capsule = capsule(x).map_err(|e| not_exported(op, argument, x, e))?;
         return Ok(of_capsule(&capsule, op, argument).map_err(refused)?.into());
@@ -59,7 +57,10 @@ const CONVERT: &str = "convert it first: a numpy array with `.astype(\"float32\"
                        `.to(torch.float32)`";
 
 /// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.
-fn foreign(op: &'static str, argument: &str, e: Failure) -> Failure {
+fn foreign(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: Failure) -> Failure {
+    if let Some(kind) = kinds::of(x) {
+        return of_kind(op, argument, kind);
+    }
     match e {
         Failure::Known(Known::Core(Error::DlpackUnsupported(c))) => {
             let remedy = match &*c.argument {
@@ -74,9 +75,17 @@ fn foreign(op: &'static str, argument: &str, e: Failure) -> Failure {
     }
 }
 
+fn of_kind(op: &'static str, argument: &str, kind: &Kind) -> Failure {
+    let rule = "a dense tensor of numbers is shared, as it is in memory";
+    Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), kind.got, rule, kind.remedy)).into()
+}
+
 /// The error for an object whose library does not export it, with that library's exception as its cause.
 fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr) -> Failure {
     let py = x.py();
+    if let Some(kind) = kinds::of(x) {
+        return of_kind(op, argument, kind);
+    }
     if !e.is_instance_of::<PyBufferError>(py) {
         return e.into();
     }
@@ -85,15 +94,6 @@ fn not_exported(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: PyErr
     let remedy = "pass a copy of it in the machine's own number format: `numpy.array(x, \"float32\")`, or of torch \
                   `x.detach().clone()`";
     Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into()
-}
-
-/// Whether it is a tensor of PyTorch whose numbers are those in memory with the other sign, which its `__dlpack__` does not say.
-fn is_negated(x: &Bound<'_, PyAny>) -> PyResult<bool> {
-    match x.getattr_opt("is_neg")? {
-        // What another library calls by this name says nothing.
-        Some(is_neg) => Ok(is_neg.call0().and_then(|answer| answer.extract()).unwrap_or(false)),
-        None => Ok(false),
-    }
 }
 
 /// The capsule of an object, of the newest structure that it knows.
@@ -193,10 +193,13 @@ pub(crate) fn export<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let op = "__dlpack__";
     let t = held(py, op, || t.strided(op).cloned())?;
-    if has_stream || device.is_some_and(|d| d != (1, 0)) {
-        let (rule, remedy) = ("tensors are on the CPU, (1, 0), which has no streams", "leave both out");
-        let got = format!("device {device:?}{}", if has_stream { " with a stream" } else { "" });
-        let e = Error::DlpackUnsupported(Complaint::new(op, "dl_device", got, rule, remedy));
+    let elsewhere = match device {
+        Some(device) if device != (1, 0) => Some(("dl_device", format!("{device:?}"))),
+        _ => has_stream.then(|| ("stream", "a stream".to_string())),
+    };
+    if let Some((argument, got)) = elsewhere {
+        let (rule, remedy) = ("tensors are on the CPU, (1, 0), which has no streams", "leave it out");
+        let e = Error::DlpackUnsupported(Complaint::new(op, argument, got, rule, remedy));
         return Err(Failure::from(e).raise(py));
     }
     let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);

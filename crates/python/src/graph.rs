@@ -1,6 +1,5 @@
 //! Graphs of operators: made by name, or read from ONNX files.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::{DType, Tensor, dispatch, memory};
@@ -13,8 +12,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call::value;
-use crate::errors::{Outcome, held, invalid, on_threads, released};
+use crate::errors::{Outcome, check_threads, held, invalid, on_threads, released};
 use crate::exchange;
+use crate::name::{self, FilePath, Name, shown};
 use crate::number::{self, Named, Number};
 use crate::plan::PyPlan;
 use crate::signals::Signals;
@@ -26,20 +26,21 @@ pub(crate) struct PyModel(Mutex<Graph>);
 fn sizes_of(op: &'static str, sizes: Option<Named>) -> Outcome<Sizes> {
     let mut all = Sizes::new();
     for (name, size) in sizes.unwrap_or_default() {
-        all = all.with(&name, size.of(op, "sizes")?);
+        all = all.with(&name.of(op, "sizes")?, size.of(op, "sizes")?);
     }
     Ok(all)
 }
 
-fn layouts_of(op: &'static str, name: &str) -> Outcome<Layouts> {
+fn layouts_of(op: &'static str, name: Name) -> Outcome<Layouts> {
+    let name = name.of(op, "layouts")?;
     Layouts::ALL.into_iter().find(|l| l.name() == name).ok_or_else(|| {
         let names = Layouts::ALL.map(Layouts::name).join(", ");
         invalid(op, "layouts", format!("`{name}`"), format!("layouts are {names}"), "pass one of them")
     })
 }
 
-fn profiles_of(op: &'static str, name: &str) -> Outcome<Profiles> {
-    match name {
+fn profiles_of(op: &'static str, name: Name) -> Outcome<Profiles> {
+    match &*name.of(op, "profiles")? {
         "kept" => Ok(Profiles::Kept),
         "measured" => Ok(Profiles::Measured),
         "estimated" => Ok(Profiles::Estimated),
@@ -50,15 +51,26 @@ fn profiles_of(op: &'static str, name: &str) -> Outcome<Profiles> {
     }
 }
 
+fn options_of(
+    op: &'static str,
+    layouts: Name,
+    threads: Option<Number<usize>>,
+    profiles: Name,
+) -> Outcome<(Layouts, Option<usize>, Profiles)> {
+    let threads = number::maybe(op, "threads", threads)?;
+    check_threads(op, threads)?;
+    Ok((layouts_of(op, layouts)?, threads, profiles_of(op, profiles)?))
+}
+
 fn dims_of(op: &'static str, dims: &Bound<'_, PyAny>) -> Outcome<Vec<Dim>> {
     let mut made = Vec::new();
     for dim in dims.try_iter()? {
         let dim = dim?;
-        made.push(match (dim.extract::<usize>(), dim.extract::<String>()) {
+        made.push(match (dim.extract::<usize>(), dim.extract::<Name>()) {
             (Ok(size), _) => Dim::Size(size),
-            (_, Ok(name)) => Dim::Named(name),
+            (_, Ok(name)) => Dim::Named(name.of(op, "shape")?),
             _ => {
-                let got = dim.to_string();
+                let got = shown(&dim);
                 return Err(invalid(
                     op,
                     "shape",
@@ -106,17 +118,19 @@ impl PyModel {
     }
 
     /// Adds an input of f32 numbers; sizes may be names.
-    fn input(&self, py: Python<'_>, name: &str, shape: &Bound<'_, PyAny>) -> PyResult<()> {
-        held(py, "input", || {
-            let dims = dims_of("input", shape)?;
-            self.with(|g| Ok(g.input(name, &dims).map(|_| ())?))
+    fn input(&self, py: Python<'_>, name: Name, shape: &Bound<'_, PyAny>) -> PyResult<()> {
+        let op = "input";
+        held(py, op, || {
+            let (name, dims) = (name.of(op, "name")?, dims_of(op, shape)?);
+            self.with(|g| Ok(g.input(&name, &dims).map(|_| ())?))
         })
     }
 
     /// Adds a constant: an f32 tensor, or integers as s32.
-    fn constant(&self, py: Python<'_>, name: &str, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn constant(&self, py: Python<'_>, name: Name, tensor: &Bound<'_, PyAny>) -> PyResult<()> {
         let op = "constant";
         held(py, op, || {
+            let name = name.of(op, "name")?;
             let t = match exchange::import(tensor, op, "tensor")? {
                 Tensor::Strided(t) => t,
                 Tensor::Blocked(t) => t.to_strided(blocktensor::MemoryFormat::Contiguous)?,
@@ -139,7 +153,7 @@ impl PyModel {
                 },
                 _ => Constant::F32(t.to_dtype(DType::F32)?),
             };
-            self.with(|g| Ok(g.constant(name, constant).map(|_| ())?))
+            self.with(|g| Ok(g.constant(&name, constant).map(|_| ())?))
         })
     }
 
@@ -148,18 +162,24 @@ impl PyModel {
     fn op(
         &self,
         py: Python<'_>,
-        node: &str,
-        op: &str,
-        inputs: Vec<(String, String)>,
+        node: Name,
+        op: Name,
+        inputs: Vec<(Name, Name)>,
         params: &Bound<'_, PyDict>,
-        outputs: Vec<String>,
+        outputs: Vec<Name>,
     ) -> PyResult<()> {
         let here = "Model.op";
         held(py, here, || {
+            let (node, op) = (node.of(here, "node")?, op.of(here, "op")?);
+            let pair = |(argument, value): (Name, Name)| {
+                Ok((argument.of(here, "inputs")?, value.of(here, "inputs")?))
+            };
+            let inputs = inputs.into_iter().map(pair).collect::<Outcome<Vec<_>>>()?;
+            let outputs = name::all(here, "outputs", outputs)?;
             let mut given = Vec::new();
-            let specs = dispatch::op(op).map_or(&[][..], |op| op.schema().args);
+            let specs = dispatch::op(&op).map_or(&[][..], |op| op.schema().args);
             for (name, x) in params.iter() {
-                let name: String = name.extract()?;
+                let name = name.extract::<Name>()?.of(here, "params")?;
                 let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
                     let rule = format!("op `{op}` has no such parameter");
                     return Err(invalid(here, "params", format!("`{name}`"), rule, "see `blocktensor.ops`"));
@@ -170,18 +190,20 @@ impl PyModel {
                 let inputs = inputs.iter().map(|(arg, name)| Ok((arg.as_str(), PyModel::id(g, here, name)?)));
                 let inputs = inputs.collect::<Outcome<Vec<_>>>()?;
                 let outputs: Vec<&str> = outputs.iter().map(String::as_str).collect();
-                g.ops(node, op, &inputs, &given, &outputs)?;
+                g.ops(&node, &op, &inputs, &given, &outputs)?;
                 Ok(())
             })
         })
     }
 
     /// Makes a value an output.
-    fn output(&self, py: Python<'_>, name: &str, value: &str) -> PyResult<()> {
-        held(py, "output", || {
+    fn output(&self, py: Python<'_>, name: Name, value: Name) -> PyResult<()> {
+        let op = "output";
+        held(py, op, || {
+            let (name, value) = (name.of(op, "name")?, value.of(op, "value")?);
             self.with(|g| {
-                let id = PyModel::id(g, "output", value)?;
-                Ok(g.output(name, id)?)
+                let id = PyModel::id(g, op, &value)?;
+                Ok(g.output(&name, id)?)
             })
         })
     }
@@ -230,9 +252,10 @@ impl PyModel {
     }
 
     /// The same model with other outputs: any values, by name.
-    fn with_outputs(&self, py: Python<'_>, names: Vec<String>) -> PyResult<PyModel> {
-        let graph = self.graph();
-        held(py, "with_outputs", || {
+    fn with_outputs(&self, py: Python<'_>, names: Vec<Name>) -> PyResult<PyModel> {
+        let (op, graph) = ("with_outputs", self.graph());
+        held(py, op, || {
+            let names = name::all(op, "names", names)?;
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             Ok(PyModel(Mutex::new(graph.with_outputs(&names)?)))
         })
@@ -242,36 +265,41 @@ impl PyModel {
     /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
     /// at most `weight_growth` times the plain ones. `reorders` is the most that a run may make: measured layouts keep to it where
     /// that is possible. Ctrl-C ends it.
-    #[pyo3(signature = (*, layouts = "blocked", sizes = None, threads = None, profiles = "kept", keep_constants = false,
-        exact = false, weight_growth = 1.25.into(), reorders = None))]
+    #[pyo3(
+        signature = (*, layouts = "blocked".into(), sizes = None, threads = None, profiles = "kept".into(),
+            keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None),
+        text_signature = "($self, *, layouts='blocked', sizes=None, threads=None, profiles='kept', \
+                          keep_constants=False, exact=False, weight_growth=1.25, reorders=None)"
+    )]
     #[allow(clippy::too_many_arguments)]
     fn plan(
         &self,
         py: Python<'_>,
-        layouts: &str,
+        layouts: Name,
         sizes: Option<Named>,
         threads: Option<Number<usize>>,
-        profiles: &str,
+        profiles: Name,
         keep_constants: bool,
         exact: bool,
         weight_growth: Number<f64>,
         reorders: Option<Number<usize>>,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
-        let numbers = || {
+        let checked = || {
+            let options = options_of(op, layouts, threads, profiles)?;
             let growth = weight_growth.of(op, "weight_growth")?;
             if growth.is_nan() {
                 let (got, rule) = ("nan".to_string(), "it is a number of times".to_string());
                 return Err(invalid(op, "weight_growth", got, rule, "pass 1.0 or more"));
             }
             let reorders = number::maybe(op, "reorders", reorders)?;
-            Ok((sizes_of(op, sizes)?, number::maybe(op, "threads", threads)?, growth, reorders))
+            Ok((options, sizes_of(op, sizes)?, growth, reorders))
         };
-        let (sizes, threads, weight_growth, reorders) = numbers().map_err(|e| e.raise(py))?;
+        let ((layouts, threads, profiles), sizes, weight_growth, reorders) =
+            checked().map_err(|e| e.raise(py))?;
         released(py, op, || {
             let signals = Signals::new();
-            let options =
-                PlanOptions::new(layouts_of(op, layouts)?).sizes(sizes).profiles(profiles_of(op, profiles)?);
+            let options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles);
             let options = if keep_constants { options.keep_constants() } else { options };
             let options = if exact { options.exact() } else { options }.weight_growth(weight_growth);
             let options = match reorders {
@@ -281,7 +309,7 @@ impl PyModel {
             let asked = signals.clone();
             let options = options.stop_if(move || asked.stop());
             // Only on a terminal, and only if it takes more than a second.
-            let _progress = (layouts == "measured").then(|| Progress::start("measuring layouts"));
+            let _progress = (layouts == Layouts::Measured).then(|| Progress::start("measuring layouts"));
             let plan = signals.end(on_threads(op, threads, || Ok(graph.plan(&options)?)))?;
             Ok(PyPlan { plan: Arc::new(plan), threads })
         })
@@ -299,11 +327,24 @@ impl PyModel {
     }
 }
 
+/// Checks options of `Model.plan` before the work that leads to it.
+#[pyfunction]
+pub(crate) fn check_options(
+    py: Python<'_>,
+    layouts: Name,
+    threads: Option<Number<usize>>,
+    profiles: Name,
+) -> PyResult<()> {
+    options_of("plan", layouts, threads, profiles).map(|_| ()).map_err(|e| e.raise(py))
+}
+
 /// Reads an ONNX model, with the data that it keeps in other files of its folder.
 #[pyfunction]
-pub(crate) fn load_onnx(py: Python<'_>, path: PathBuf) -> PyResult<PyModel> {
-    released(py, "load_onnx", || {
-        blocktensor::check_process("load_onnx")?;
+pub(crate) fn load_onnx(py: Python<'_>, path: FilePath) -> PyResult<PyModel> {
+    let op = "load_onnx";
+    released(py, op, || {
+        let path = path.of(op)?;
+        blocktensor::check_process(op)?;
         Ok(PyModel(Mutex::new(blocktensor_onnx::from_path(&path)?)))
     })
 }

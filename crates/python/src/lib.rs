@@ -8,6 +8,8 @@ mod errors;
 mod exchange;
 mod graph;
 mod html;
+mod kinds;
+mod name;
 mod number;
 mod opaque;
 mod packed;
@@ -62,6 +64,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scopes::deny_reorders, m)?)?;
     m.add_function(wrap_pyfunction!(scopes::budget, m)?)?;
     m.add_function(wrap_pyfunction!(graph::load_onnx, m)?)?;
+    m.add_function(wrap_pyfunction!(graph::check_options, m)?)?;
     m.add_function(wrap_pyfunction!(plan::load_plan, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_conv, m)?)?;
     m.add_function(wrap_pyfunction!(packed::pack_conv_transpose, m)?)?;

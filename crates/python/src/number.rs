@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use crate::errors::{Outcome, invalid};
+use crate::name::Name;
 
 /// A number that an argument takes, or the text of one that does not fit `T`. A function takes this in place of `T`: the
 /// interpreter converts arguments before the function can say which call they belong to.
@@ -80,4 +81,4 @@ pub(crate) fn maybe<T>(op: &'static str, argument: &str, number: Option<Number<T
 }
 
 /// Numbers by name.
-pub(crate) type Named = BTreeMap<String, Number<usize>>;
+pub(crate) type Named = BTreeMap<Name, Number<usize>>;

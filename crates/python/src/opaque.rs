@@ -20,6 +20,7 @@ use pyo3::types::{PyList, PyTuple};
 
 use crate::errors::{Failure, held, invalid, text_of};
 use crate::exchange;
+use crate::name::{self, Name};
 use crate::number::{self, Number};
 use crate::tensor::{PyTensor, dtype_of};
 
@@ -272,13 +273,15 @@ fn kernel(function: &Py<PyAny>, args: &Args<'_>, results: &mut Results<'_>) -> K
 #[pyfunction]
 pub(crate) fn register_backend(
     py: Python<'_>,
-    name: String,
+    name: Name,
     from_strided_function: Py<PyAny>,
     to_strided_function: Py<PyAny>,
-    kernels: BTreeMap<String, Py<PyAny>>,
+    kernels: BTreeMap<Name, Py<PyAny>>,
 ) -> PyResult<()> {
     let op = "register_backend";
     held(py, op, || {
+        let name = name.of(op, "name")?;
+        let kernels = name::by_name(op, "kernels", kernels)?;
         let functions = [
             ("from_strided_function", None, &from_strided_function),
             ("to_strided_function", None, &to_strided_function),
@@ -293,7 +296,8 @@ pub(crate) fn register_backend(
             }
         }
         let name: &'static str = name.leak();
-        let from: &'static str = format!("{name}.from_strided").leak();
+        // The program has its own names for its functions; what they return is made by this call.
+        let from: &'static str = format!("blocktensor.wrap(\"{name}\", ...)").leak();
         let mut made = None;
         register(|r: &mut dyn Registrar| {
             let key = r.key(KeySpec { name, to_strided: ".to_strided()", from_strided: from })?;
@@ -313,8 +317,9 @@ pub(crate) fn register_backend(
     })
 }
 
-fn key_of(op: &'static str, name: &str) -> Result<DispatchKey, Failure> {
-    DispatchKey::by_name(name).filter(|key| backend(*key).is_some()).ok_or_else(|| {
+fn key_of(op: &'static str, name: Name) -> Result<DispatchKey, Failure> {
+    let name = name.of(op, "key")?;
+    DispatchKey::by_name(&name).filter(|key| backend(*key).is_some()).ok_or_else(|| {
         let rule = "no program registered this key".to_string();
         invalid(op, "key", format!("`{name}`"), rule, "call `register_backend` first")
     })
@@ -322,18 +327,22 @@ fn key_of(op: &'static str, name: &str) -> Result<DispatchKey, Failure> {
 
 /// A tensor of a registered key around an object.
 #[pyfunction]
-#[pyo3(signature = (key, object, shape, *, dtype = "f32", layout = "opaque"))]
+#[pyo3(
+    signature = (key, object, shape, *, dtype = "f32".into(), layout = "opaque".into()),
+    text_signature = "(key, object, shape, *, dtype='f32', layout='opaque')"
+)]
 pub(crate) fn wrap(
     py: Python<'_>,
-    key: &str,
+    key: Name,
     object: Py<PyAny>,
     shape: Vec<Number<usize>>,
-    dtype: &str,
-    layout: &str,
+    dtype: Name,
+    layout: Name,
 ) -> PyResult<PyTensor> {
-    held(py, "wrap", || {
-        let shape = number::all("wrap", "shape", shape)?;
-        let (key, dtype, layout) = (key_of("wrap", key)?, dtype_of("wrap", dtype)?, layout.to_string());
+    let op = "wrap";
+    held(py, op, || {
+        let shape = number::all(op, "shape", shape)?;
+        let (key, dtype, layout) = (key_of(op, key)?, dtype_of(op, dtype)?, layout.of(op, "layout")?);
         Ok(PyTensor(Tensor::Opaque(Arc::new(PyOpaque { object, key, dims: shape, dtype, layout }))))
     })
 }

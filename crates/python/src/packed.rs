@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 use crate::call::value;
 use crate::errors::{Outcome, invalid, on_threads, released};
 use crate::exchange;
+use crate::name::{self, Name};
 use crate::number::{self, Number};
 use crate::tensor::PyTensor;
 
@@ -70,7 +71,7 @@ fn strided(op: &'static str, argument: &'static str, x: &Bound<'_, PyAny>) -> Ou
 fn norm(op: &'static str, norm: &Bound<'_, PyDict>) -> Outcome<Norm> {
     let known = ["mean", "var", "weight", "bias", "eps"];
     for name in norm.keys() {
-        let name: String = name.extract()?;
+        let name = name.extract::<Name>()?.of(op, "batch_norm")?;
         if !known.contains(&name.as_str()) {
             let rule = format!("a batch norm has {}", known.join(", "));
             return Err(invalid(op, "batch_norm", format!("`{name}`"), rule, "leave it out"));
@@ -112,7 +113,7 @@ fn request(
     let specs = dispatch::op(&conv).map_or(&[][..], |op| op.schema().args);
     let mut given = Vec::new();
     for (name, x) in params.into_iter().flat_map(|p| p.iter()) {
-        let name: String = name.extract()?;
+        let name = name.extract::<Name>()?.of(op, "params")?;
         let Some(spec) = specs.iter().find(|s| s.name == name && !s.kind.is_tensor()) else {
             let rule = "a convolution has no such parameter".to_string();
             return Err(invalid(op, "params", format!("`{name}`"), rule, "see `blocktensor.ops.conv2d`"));
@@ -183,7 +184,7 @@ pub(crate) fn pack_stem(
     weights: &Bound<'_, PyAny>,
     bias: Option<&Bound<'_, PyAny>>,
     like: &Bound<'_, PyAny>,
-    layout: Option<&str>,
+    layout: Option<Name>,
     batch_norm: Option<&Bound<'_, PyDict>>,
     threads: Option<Number<usize>>,
     params: Option<&Bound<'_, PyDict>>,
@@ -193,7 +194,7 @@ pub(crate) fn pack_stem(
     let (request, conv) =
         request(op, "conv", weights, bias, like, batch_norm, threads, params).map_err(|e| e.raise(py))?;
     released(py, op, || {
-        let layout: Layout = match layout {
+        let layout: Layout = match name::maybe(op, "layout", layout)? {
             Some(name) => name.parse()?,
             None => Layout::native_activation(request.source.dims().len())?,
         };

@@ -1,6 +1,5 @@
 //! Plans: networks that are ready to run.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc};
@@ -11,6 +10,7 @@ use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 use crate::errors::{Outcome, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::html;
+use crate::name::FilePath;
 use crate::number::{self, Number};
 use crate::signals::Signals;
 use crate::tensor::PyTensor;
@@ -180,13 +180,14 @@ impl PyPlan {
         Ok(list)
     }
 
-    /// Every step of one run: name, op, kind, fused, implementation, layouts of its results.
+    /// Every step of one run: name, nodes (the names of those that it computes: several where they run as one), op, kind, fused, implementation, layouts of its results.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
         for step in self.plan.steps() {
             let row = PyDict::new(py);
             row.set_item("name", step.name)?;
+            row.set_item("nodes", step.nodes.clone())?;
             row.set_item("op", step.op)?;
             row.set_item("kind", step.kind.name())?;
             row.set_item("fused", step.fused)?;
@@ -241,8 +242,12 @@ impl PyPlan {
     /// Writes the plan and its packed weights into a file, with the plain weights too if it may have to be planned again
     /// elsewhere.
     #[pyo3(signature = (path, *, keep_plain = false))]
-    fn save(&self, py: Python<'_>, path: PathBuf, keep_plain: bool) -> PyResult<()> {
-        released(py, "save", || on_threads("save", self.threads, || Ok(self.plan.save(&path, keep_plain)?)))
+    fn save(&self, py: Python<'_>, path: FilePath, keep_plain: bool) -> PyResult<()> {
+        let op = "save";
+        released(py, op, || {
+            let path = path.of(op)?;
+            on_threads(op, self.threads, || Ok(self.plan.save(&path, keep_plain)?))
+        })
     }
 
     /// Pickles the packed file.
@@ -286,7 +291,7 @@ impl PyPlan {
 #[pyo3(signature = (path, *, threads = None, replan = false, keep_constants = false))]
 pub(crate) fn load_plan(
     py: Python<'_>,
-    path: PathBuf,
+    path: FilePath,
     threads: Option<Number<usize>>,
     replan: bool,
     keep_constants: bool,
@@ -294,6 +299,7 @@ pub(crate) fn load_plan(
     let op = "load_plan";
     let threads = number::maybe(op, "threads", threads).map_err(|e| e.raise(py))?;
     released(py, op, || {
+        let path = path.of(op)?;
         blocktensor::check_process(op)?;
         let signals = Signals::new();
         let plan = signals.end(on_threads(op, threads, || {

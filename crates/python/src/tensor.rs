@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::errors::{Failure, Outcome, held, invalid, released};
 use crate::exchange;
+use crate::name::{self, Name};
 use crate::number::{self, Number};
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
@@ -37,8 +38,9 @@ impl PyTensor {
     }
 }
 
-pub(crate) fn dtype_of(op: &'static str, name: &str) -> Outcome<DType> {
-    let name = name.strip_prefix("torch.").unwrap_or(name);
+pub(crate) fn dtype_of(op: &'static str, name: Name) -> Outcome<DType> {
+    let given = name.of(op, "dtype")?;
+    let name = given.strip_prefix("torch.").unwrap_or(&given);
     let short = match name {
         "float32" | "float" => "f32",
         "float16" | "half" => "f16",
@@ -54,7 +56,8 @@ pub(crate) fn dtype_of(op: &'static str, name: &str) -> Outcome<DType> {
     })
 }
 
-pub(crate) fn format_of(op: &'static str, name: &str) -> Outcome<MemoryFormat> {
+pub(crate) fn format_of(op: &'static str, name: Name) -> Outcome<MemoryFormat> {
+    let name = name.of(op, "format")?;
     name.parse().map_err(|_| {
         let rule = "formats are contiguous, channels_last_1d, channels_last, channels_last_3d and preserve";
         invalid(op, "format", format!("`{name}`"), rule.to_string(), "pass one of them")
@@ -127,8 +130,8 @@ impl PyTensor {
     }
 
     /// Reorders to a strided tensor in a memory format. A strided tensor that is in it already is returned as it is.
-    #[pyo3(signature = (format = "contiguous"))]
-    fn to_strided(&self, py: Python<'_>, format: &str) -> PyResult<PyTensor> {
+    #[pyo3(signature = (format = "contiguous".into()), text_signature = "($self, format='contiguous')")]
+    fn to_strided(&self, py: Python<'_>, format: Name) -> PyResult<PyTensor> {
         let op = "to_strided";
         released(py, op, || {
             let format = format_of(op, format)?;
@@ -148,19 +151,23 @@ impl PyTensor {
 
     /// Reorders to a blocked layout, by default this machine's native one for activations.
     #[pyo3(signature = (layout = None))]
-    fn to_blocked(&self, py: Python<'_>, layout: Option<&str>) -> PyResult<PyTensor> {
-        released(py, "to_blocked", || Ok(PyTensor(reorder_to_blocked(&self.0, layout)?.into())))
+    fn to_blocked(&self, py: Python<'_>, layout: Option<Name>) -> PyResult<PyTensor> {
+        let op = "to_blocked";
+        released(py, op, || {
+            let layout = name::maybe(op, "layout", layout)?;
+            Ok(PyTensor(reorder_to_blocked(&self.0, layout.as_deref())?.into()))
+        })
     }
 
     /// The tensor itself if its elements are dense in this format, otherwise a copy.
-    #[pyo3(signature = (format = "contiguous"))]
-    fn contiguous(&self, py: Python<'_>, format: &str) -> PyResult<PyTensor> {
+    #[pyo3(signature = (format = "contiguous".into()), text_signature = "($self, format='contiguous')")]
+    fn contiguous(&self, py: Python<'_>, format: Name) -> PyResult<PyTensor> {
         let op = "contiguous";
         released(py, op, || Ok(PyTensor(self.strided(op)?.contiguous(format_of(op, format)?)?.into())))
     }
 
     /// The same numbers in another dtype.
-    fn to_dtype(&self, py: Python<'_>, dtype: &str) -> PyResult<PyTensor> {
+    fn to_dtype(&self, py: Python<'_>, dtype: Name) -> PyResult<PyTensor> {
         let op = "to_dtype";
         released(py, op, || {
             let dtype = dtype_of(op, dtype)?;
@@ -325,8 +332,8 @@ impl PyTensor {
     /// Pickles the elements row-major, with the name of a blocked layout, to which loading reorders them again.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let (plain, layout) = match &self.0 {
-            Tensor::Strided(_) => (self.to_strided(py, "contiguous")?, None),
-            Tensor::Blocked(t) => (self.to_strided(py, "contiguous")?, Some(t.layout().to_string())),
+            Tensor::Strided(_) => (self.to_strided(py, "contiguous".into())?, None),
+            Tensor::Blocked(t) => (self.to_strided(py, "contiguous".into())?, Some(t.layout().to_string())),
             other => return Err(opaque(other.tensor_ref(), "pickle").raise(py)),
         };
         let plain = held(py, "pickle", || plain.strided("pickle").cloned())?;
@@ -342,16 +349,17 @@ pub(crate) fn _from_bytes(
     py: Python<'_>,
     bytes: &[u8],
     shape: Vec<Number<usize>>,
-    dtype: &str,
-    layout: Option<&str>,
+    dtype: Name,
+    layout: Option<Name>,
 ) -> PyResult<PyTensor> {
     let op = "unpickle";
     let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
     let bytes = bytes.to_vec();
     released(py, op, || {
+        let layout = name::maybe(op, "layout", layout)?;
         let t: Tensor = exchange::of_bytes(op, &bytes, &shape, dtype_of(op, dtype)?)?.into();
         Ok(PyTensor(match layout {
-            Some(_) => reorder_to_blocked(&t, layout)?.into(),
+            Some(_) => reorder_to_blocked(&t, layout.as_deref())?.into(),
             None => t,
         }))
     })
@@ -359,17 +367,20 @@ pub(crate) fn _from_bytes(
 
 /// A tensor of zeros: strided in a memory format, or blocked in a layout.
 #[pyfunction]
-#[pyo3(signature = (shape, *, dtype = "f32", layout = "contiguous"))]
+#[pyo3(
+    signature = (shape, *, dtype = "f32".into(), layout = "contiguous".into()),
+    text_signature = "(shape, *, dtype='f32', layout='contiguous')"
+)]
 pub(crate) fn zeros(
     py: Python<'_>,
     shape: Vec<Number<usize>>,
-    dtype: &str,
-    layout: &str,
+    dtype: Name,
+    layout: Name,
 ) -> PyResult<PyTensor> {
     let op = "zeros";
     let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
     released(py, op, || {
-        let dtype = dtype_of(op, dtype)?;
+        let (dtype, layout) = (dtype_of(op, dtype)?, layout.of(op, "layout")?);
         let made = match layout.parse::<MemoryFormat>() {
             Ok(format) => StridedTensor::zeros(&shape, dtype, format)?.into(),
             Err(_) => BlockedTensor::zeros(&shape, dtype, &layout.parse()?)?.into(),

@@ -141,6 +141,16 @@ def test_files_of_the_other_kind_are_recognised(tmp_path):
     assert bt.load_onnx(DATA / "resnet.onnx").outputs
 
 
+def test_files_without_a_plan_are_told_what_writes_one(tmp_path):
+    header = b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    for options in [{}, {"replan": True}, {"keep_constants": True}]:
+        e = error_of(lambda: bt.load_plan(path, **options), bt.CorruptFile)
+        assert "a safetensors file without packed weights" in str(e)
+        assert "for a plan, pass a file that `Plan.save` wrote" in e.remedy and "`safetensors.numpy.load_file`" in e.remedy
+
+
 @pytest.mark.parametrize(
     ("array", "name"),
     [
@@ -234,3 +244,46 @@ def test_calls_that_errors_name_exist():
         for name in re.findall(r"^\w+ of (\w+)$", text):
             assert hasattr(bt, name), text
     assert checked > 40, checked
+
+
+def test_arrays_that_are_not_row_major_are_told_numpys_way():
+    turned = np.ones((16, 1, 4, 4), np.float32).transpose(1, 0, 2, 3)[:, :, ::2, ::2]
+    plan = model().plan(sizes=SIZES)
+    wide = np.ones((1, 16, 4, 8), np.float32)[..., ::2]
+    e = error_of(lambda: plan.run(wide))
+    assert "`.contiguous()`" in e.remedy and "`numpy.ascontiguousarray(x)`" in e.remedy
+    (y,) = plan.run(np.ascontiguousarray(wide))
+    np.testing.assert_array_equal(y.numpy(), plan.run(bt.from_dlpack(wide).contiguous())[0].numpy())
+    assert bt.ops.relu(turned).shape == (1, 16, 2, 2)
+
+
+def test_calls_of_ops_that_errors_name_can_be_made():
+    x = bt.from_dlpack(X)
+    source = (Path(__file__).resolve().parents[1] / "src/words.rs").read_text()
+    told = re.findall(r'format!\("(blocktensor\.ops\.[^"]+)"\)', source)
+    assert len(told) == 2
+    for call in told:
+        eval(re.sub(r"\{\w+\}", "0", call), {"blocktensor": bt, "x": x})
+
+
+def test_devices_are_written_as_python_writes_them():
+    x = bt.from_dlpack(X)
+    e = error_of(lambda: x.__dlpack__(dl_device=(2, 0)), bt.DlpackUnsupported)
+    assert "argument `dl_device`: got (2, 0), but" in str(e) and "Some" not in str(e)
+    e = error_of(lambda: x.__dlpack__(stream=1), bt.DlpackUnsupported)
+    assert "argument `stream`" in str(e) and "None" not in str(e)
+    assert x.__dlpack__(dl_device=(1, 0), max_version=(1, 0))
+
+
+def test_complex_numbers_are_told_their_parts():
+    x = np.array([1 + 2j, -3j], np.complex64)
+    e = error_of(lambda: bt.ops.relu(x), bt.DlpackUnsupported)
+    parts = re.findall(r"`(x\.[^`]+)`", e.remedy)
+    assert len(parts) == 2
+    for part, numbers in zip(parts, [x.real, x.imag], strict=True):
+        np.testing.assert_array_equal(bt.ops.relu(eval(part)).numpy(), np.maximum(numbers, 0))
+
+
+def test_packed_weights_are_not_written_as_in_rust():
+    text = repr(bt.pack_linear(np.ones((3, 4), np.float32), rows=2, threads=1))
+    assert text == "PackedWeights(linear packed for 2 rows of 4 to 3 numbers on 1 threads)"

@@ -4,6 +4,7 @@ use super::PackedLinear;
 #[cfg(feature = "onednn")]
 use super::Weights;
 use crate::error::{Result, Text, fail};
+use crate::kernels::conv::epilogue::Finish;
 use crate::key::DispatchKey;
 use crate::layout::memory_format::MemoryFormat;
 use crate::op::Schema;
@@ -105,7 +106,7 @@ impl Operator for PackedLinear {
         let desc = TensorDesc::strided(&s.dst, x.dtype(), MemoryFormat::Contiguous)?;
         check_given("linear", "dst", &desc, &mut outputs[0], false)?;
         match &mut outputs[0] {
-            TensorMut::Strided(dst) => self.write(&s, x, dst, Some(scratchpad)),
+            TensorMut::Strided(dst) => self.write(&s, x, dst, Some(scratchpad), &Finish::bias(None), None),
             _ => unreachable!("it was checked to be strided"),
         }
     }

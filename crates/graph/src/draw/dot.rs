@@ -22,7 +22,7 @@ impl Plan {
         let inputs: Vec<&str> = self.inputs().map(|(name, _)| name).collect();
         for (i, step) in self.steps().enumerate() {
             let (fill, border, _) = colour(&step).of();
-            let label = quoted(&format!("{}\n{}\n{}", step.name, title(&step), result(&step)));
+            let label = quoted(&format!("{}\n{}\n{}", step.title(), title(&step), result(&step)));
             let dashed = if step.kind == StepKind::View { ", style=\"rounded,dashed\"" } else { "" };
             let _ =
                 writeln!(text, "  s{i} [label={label}, fillcolor=\"{fill}\", color=\"{border}\"{dashed}];");

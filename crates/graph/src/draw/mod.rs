@@ -24,7 +24,7 @@ impl Plan {
     pub fn check_drawing(&self) -> Result<()> {
         let of_step = |step: StepInfo<'_>| {
             let tensors = step.inputs.iter().chain(&step.outputs);
-            BOX + NAMED * step.name.len() + tensors.map(|t| LINE + NAMED * t.name.len()).sum::<usize>()
+            BOX + NAMED * step.title().len() + tensors.map(|t| LINE + NAMED * t.name.len()).sum::<usize>()
         };
         Ok(memory::require("the drawing of a plan", self.steps().map(of_step).sum())?)
     }

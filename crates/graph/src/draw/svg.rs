@@ -224,7 +224,7 @@ fn draw(text: &mut String, step: &StepInfo<'_>, b: &Box, x: f64, time_and_share:
     };
     let whole = format!(
         "{}: {}\n{}\n{}",
-        step.name,
+        step.title(),
         title(step),
         result(step),
         step.implementation.unwrap_or(step.kind.name())
@@ -264,13 +264,14 @@ fn draw(text: &mut String, step: &StepInfo<'_>, b: &Box, x: f64, time_and_share:
 fn second_line(step: &StepInfo<'_>) -> String {
     let result = shortened(&result(step), LETTERS + 6);
     let room = (LETTERS + 2).saturating_sub(result.chars().count());
-    let letters = step.name.chars().count();
+    let name = step.title();
+    let letters = name.chars().count();
     match room {
         _ if step.kind == StepKind::Reorder => result,
         0..8 => result,
-        _ if letters <= room => format!("{result}   {}", step.name),
+        _ if letters <= room => format!("{result}   {name}"),
         _ => {
-            let end: String = step.name.chars().skip(letters - (room - 1)).collect();
+            let end: String = name.chars().skip(letters - (room - 1)).collect();
             format!("{result}   …{end}")
         }
     }

@@ -1,10 +1,10 @@
-//! How convolutions compute: what a plan lets its nodes choose from.
+//! How nodes compute: what a plan lets them choose from.
 
 use blocktensor::ops::Algorithm;
 use blocktensor::{Candidate, ParamValue};
 use serde::{Deserialize, Serialize};
 
-use super::build::Choice;
+use super::choice::Choice;
 use super::forms::Form;
 use super::pack;
 use crate::network::{Network, Node};
@@ -28,7 +28,7 @@ impl Computes {
     }
 }
 
-/// What a planning keeps to.
+/// What a planning keeps to, and what it leaves its nodes to choose from.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Limits {
     /// Whether only the direct algorithm is open.
@@ -38,11 +38,14 @@ pub(super) struct Limits {
     /// How many reorders a run may make.
     #[serde(default)]
     pub(super) most_reorders: Option<usize>,
+    /// Whether each node is a step of its own.
+    #[serde(default)]
+    pub(super) node_by_node: bool,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { exact: false, weight_growth: 1.25, most_reorders: None }
+        Limits { exact: false, weight_growth: 1.25, most_reorders: None, node_by_node: false }
     }
 }
 

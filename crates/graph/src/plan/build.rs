@@ -3,12 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use blocktensor::dispatch::{DispatchKey, Sharing};
-use blocktensor::{MemoryFormat, Operator, PackedOp, ParamValue, TensorDesc};
+use blocktensor::{MemoryFormat, Operator, ParamValue, TensorDesc};
 
-use super::algorithms::Computes;
+use super::algorithms::Limits;
+use super::choice::Choice;
 use super::forms::{
     Form, Order, Target, channels_last, is_foreign, is_sparse, kinds, same_order, views_channels_last,
 };
+use super::fuse;
 use super::in_place::{self, Overwrite};
 use super::pack;
 use super::packs::{Packs, not_a_stem};
@@ -25,12 +27,17 @@ pub(super) fn uniform(
     network: &Network,
     target: Target,
     packs: &Packs,
+    limits: Limits,
     layouts: Layouts,
     passes: Vec<PassReport>,
 ) -> Result<Plan> {
+    let groups = fuse::largest(network, target, packs, limits)?;
     let mut builder = Builder::new(network, target, packs)?;
-    for (i, node) in network.nodes.iter().enumerate() {
-        builder.node(i, node)?;
+    for (i, (node, group)) in network.nodes.iter().zip(&groups).enumerate() {
+        match group {
+            Some(group) => builder.run_as(i, node, &group.choice(network, i)?)?,
+            None => builder.node(i, node)?,
+        }
     }
     builder.finish(layouts, passes, None)
 }
@@ -64,9 +71,7 @@ pub(super) fn chosen(
 ) -> Result<Plan> {
     let mut builder = Builder::new(network, Target::RowMajor, packs)?;
     for (i, (node, choice)) in network.nodes.iter().zip(choices).enumerate() {
-        let choice = packs.packed(network, i, choice)?;
-        builder.choices.push(choice.clone());
-        builder.add_step(i, node, choice)?;
+        builder.run_as(i, node, choice)?;
     }
     builder.finish(layouts, passes, None)
 }
@@ -86,23 +91,6 @@ pub(super) fn again(
     }
     builder.choices = choices;
     builder.finish(layouts, passes, Some(reorders))
-}
-
-/// How a node will run.
-#[derive(Clone, Debug)]
-pub(super) struct Choice {
-    pub(super) form: Form,
-    pub(super) op: Arc<dyn Operator>,
-    /// The packed weights, for files.
-    pub(super) weights: Option<Arc<PackedOp>>,
-    /// What runs, if the weights are packed for it.
-    pub(super) implementation: Option<String>,
-    pub(super) inputs: Vec<(TensorId, TensorDesc)>,
-    pub(super) outputs: Vec<TensorDesc>,
-    /// How it computes, where the plan decides that.
-    pub(super) computes: Option<Computes>,
-    /// Whether weights are still to be packed.
-    pub(super) unpacked: bool,
 }
 
 pub(super) struct Builder<'a> {
@@ -258,19 +246,9 @@ impl<'a> Builder<'a> {
                 return Err(not_a_stem(node));
             }
             let descs: Vec<TensorDesc> = inputs.iter().map(|(_, desc)| desc.clone()).collect();
-            let (op, outputs) = (shared(&node.op), node.op.infer(&descs).map_err(of_operator)?);
-            let (implementation, weights) = (None, None);
-            let computes = None;
-            return Ok(Choice {
-                form,
-                op,
-                weights,
-                implementation,
-                inputs,
-                outputs,
-                computes,
-                unpacked: false,
-            });
+            let outputs = node.op.infer(&descs).map_err(of_operator)?;
+            let choice = Choice::unpacked(form, shared(&node.op));
+            return Ok(Choice { inputs, outputs, unpacked: false, ..choice });
         }
         let result = self.network.tensor(node.outputs[0]);
         let order = match form {
@@ -279,9 +257,7 @@ impl<'a> Builder<'a> {
         };
         let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
         let outputs = vec![order.desc(&result.dims, result.dtype).map_err(of_operator)?];
-        let op = shared(&node.op);
-        let (weights, implementation, computes) = (None, None, None);
-        let choice = Choice { form, op, weights, implementation, inputs, outputs, computes, unpacked: true };
+        let choice = Choice { inputs, outputs, ..Choice::unpacked(form, shared(&node.op)) };
         if self.packs.is_dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
     }
 
@@ -295,18 +271,24 @@ impl<'a> Builder<'a> {
         let preferred = node.op.preferred(key, &plain)?.unwrap_or(plain);
         let outputs = node.op.infer(&preferred)?;
         Ok(Choice {
-            form: Form::Key(key),
-            op: shared(&node.op),
-            weights: None,
-            implementation: None,
             inputs: node.inputs.iter().copied().zip(preferred).collect(),
             outputs,
-            computes: None,
             unpacked: false,
+            ..Choice::unpacked(Form::Key(key), shared(&node.op))
         })
     }
 
+    /// Runs the node as it is told.
+    fn run_as(&mut self, i: usize, node: &Node, choice: &Choice) -> Result<()> {
+        let choice = self.packs.packed(self.network, i, choice)?;
+        self.choices.push(choice.clone());
+        self.add_step(i, node, choice)
+    }
+
     fn add_step(&mut self, i: usize, node: &Node, choice: Choice) -> Result<()> {
+        if choice.is_inner(i) {
+            return Ok(());
+        }
         if choice.unpacked {
             // Nothing will run: only what the result is counts.
             for (&id, desc) in node.outputs.iter().zip(&choice.outputs) {
@@ -329,30 +311,33 @@ impl<'a> Builder<'a> {
         let work = match is_view {
             true => Work::View(choice.op),
             false => {
-                let fused = match node.op.param("post_ops") {
-                    Some(ParamValue::Str(words)) => words.clone(),
-                    _ => String::new(),
+                let fused = match &choice.group {
+                    Some(group) => group.words(self.network),
+                    None => post_ops(node).unwrap_or_default(),
                 };
                 Work::Operator { op: choice.op, implementation: choice.implementation, fused }
             }
         };
         let overwrite = match (&work, &choice.outputs[..]) {
-            (Work::Operator { .. }, [output]) => {
+            (Work::Operator { .. }, [output]) if choice.group.is_none() => {
                 let inputs: Vec<&TensorDesc> = choice.inputs.iter().map(|(_, desc)| desc).collect();
                 in_place::overwrite(node, &inputs, output)
             }
             _ => None,
         };
-        self.push(&node.name, work, inputs, outputs);
+        let nodes = choice.group.as_ref().map_or(vec![i], |group| group.nodes.clone());
+        // A group has the name of the node that it begins with.
+        self.push(&self.network.nodes[nodes[0]].name, work, inputs, outputs);
         if let Some(last) = self.overwrites.last_mut() {
             *last = overwrite;
         }
         if let Some(last) = self.steps.last_mut() {
-            last.effort = Effort::of(self.network, node);
-            last.node = Some(i);
+            last.effort = Effort::of_all(self.network, &nodes);
+            last.nodes = nodes;
         }
-        if let Some(ParamValue::Int(axis)) =
-            facts(&*node.op).concatenates.and_then(|axis| node.op.param(axis))
+        if choice.group.is_none()
+            && let Some(ParamValue::Int(axis)) =
+                facts(&*node.op).concatenates.and_then(|axis| node.op.param(axis))
         {
             let last = self.cat_axes.len() - 1;
             self.cat_axes[last] = usize::try_from(*axis).ok();
@@ -408,7 +393,7 @@ impl<'a> Builder<'a> {
         self.overwrites.push(None);
         self.steps.push(Step {
             name,
-            node: None,
+            nodes: vec![],
             work,
             inputs,
             outputs,
@@ -477,7 +462,15 @@ fn place_of(desc: &TensorDesc) -> Place {
     if is_foreign(desc) { Place::Foreign } else { Place::Arena(0) }
 }
 
-fn shared(op: &Operation) -> Arc<dyn Operator> {
+/// The words of the post-ops of a node's own.
+pub(super) fn post_ops(node: &Node) -> Option<String> {
+    match node.op.param("post_ops") {
+        Some(ParamValue::Str(words)) => Some(words.clone()),
+        _ => None,
+    }
+}
+
+pub(super) fn shared(op: &Operation) -> Arc<dyn Operator> {
     match op {
         Operation::Bound(op) => Arc::new(op.clone()),
         Operation::Other(op) => Arc::clone(op),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Plan, StepInfo, StepKind};
+use super::{Plan, StepKind};
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -34,7 +34,7 @@ impl fmt::Display for Plan {
             let sources: Vec<&str> =
                 step.inputs.iter().map(|t| t.name).filter(|name| !name.is_empty()).collect();
             let fused = if step.fused.is_empty() { String::new() } else { format!(" + {}", step.fused) };
-            let StepInfo { name, op, .. } = step;
+            let (name, op) = (step.title(), step.op);
             write!(f, "  {name}: {op}{fused} ({}) -> {}", sources.join(", "), results.join(", "))?;
             let note = match step.kind {
                 StepKind::View => StepKind::View.name(),

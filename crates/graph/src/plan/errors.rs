@@ -37,11 +37,13 @@ pub struct Errors {
 pub struct StepError {
     /// The name of the step.
     pub name: String,
-    /// Its op.
+    /// The names of the graph's nodes that it computes, in order. What is compared is the last one's result.
+    pub nodes: Vec<String>,
+    /// Its op; the first one of several.
     pub op: String,
     /// What kind of step it is.
     pub kind: StepKind,
-    /// The words of its post-ops, which are part of what is compared.
+    /// What is fused into it, which is part of what is compared.
     pub fused: String,
     /// The layout of its first result.
     pub layout: String,
@@ -111,7 +113,8 @@ impl fmt::Display for Errors {
                 _ => String::new(),
             };
             let fused = if step.fused.is_empty() { String::new() } else { format!(" + {}", step.fused) };
-            writeln!(f, "  {error:>8} {mark:<2}  {}: {}{fused}  {}", step.name, step.op, step.layout)?;
+            let name = if step.nodes.len() > 1 { &step.nodes.join(", ") } else { &step.name };
+            writeln!(f, "  {error:>8} {mark:<2}  {name}: {}{fused}  {}", step.op, step.layout)?;
         }
         let computing = self.steps.iter().filter(|step| !step.only_moves).count();
         write!(f, "compared {} of {computing} steps that compute", ranked.len())?;
@@ -146,8 +149,8 @@ impl fmt::Display for Errors {
 }
 
 impl Plan {
-    /// Runs the plan, and compares what each step computes with the same node in f64, computed by the definition of its op from
-    /// the inputs that the step had. So an error is the step's own, and not what earlier steps have added up to. Packed
+    /// Runs the plan, and compares what each step computes with the same node, or nodes, in f64, computed by the definition of each
+    /// op from the inputs that the step had. So an error is the step's own, and not what earlier steps have added up to. Packed
     /// weights, post-ops, layouts and reorders are those of the plan; the constants are those of the network after the passes,
     /// with folded batch norms. If every node has an f64 version, the network also runs in f64 as a whole, which gives the
     /// accumulated errors of the outputs.
@@ -192,7 +195,8 @@ impl Plan {
                     + Call::LoadPlanWithConstants,
             });
         }
-        let mut comparison = Comparison { network: &self.recipe.network, inputs: vec![], steps: vec![] };
+        let mut comparison =
+            Comparison { network: &self.recipe.network, inputs: HashMap::new(), steps: vec![] };
         let results = self.run_watched(inputs, &mut comparison)?;
         let steps = comparison.steps;
         let outputs = match in_f64(&self.recipe.network, inputs)? {
@@ -213,8 +217,8 @@ impl Plan {
 /// Compares each step of a run.
 struct Comparison<'a> {
     network: &'a Network,
-    /// The inputs of the step that is about to run, before anything overwrites them.
-    inputs: Vec<Arc<Values>>,
+    /// The inputs of the step that is about to run, before anything overwrites them: those of its nodes, by tensor.
+    inputs: HashMap<TensorId, Arc<Values>>,
     steps: Vec<StepError>,
 }
 
@@ -224,41 +228,41 @@ fn has_reference(node: &Node) -> bool {
 }
 
 impl<'a> Comparison<'a> {
-    /// The network's node of a step.
-    fn node(&self, state: &State<'_>, step: usize) -> Option<&'a Node> {
-        state.plan.steps[step].node.and_then(|i| self.network.nodes.get(i))
+    /// The network's nodes of a step; none of a step of the plan's own.
+    fn nodes(&self, state: &State<'_>, step: usize) -> Vec<&'a Node> {
+        state.plan.steps[step].nodes.iter().filter_map(|&i| self.network.nodes.get(i)).collect()
     }
 }
 
 impl Watch for Comparison<'_> {
     fn before(&mut self, i: usize, state: &State<'_>) -> Result<()> {
         let step = &state.plan.steps[i];
-        let values = |slot| Ok(Arc::new(Values::of(state.tensor(slot)?.tensor_ref())?));
-        self.inputs = match self.node(state, i) {
-            None => step.inputs.iter().map(|slot| values(*slot)).collect::<Result<_>>()?,
-            Some(node) if !has_reference(node) => vec![],
-            Some(node) => {
-                let input = |id: &TensorId| {
-                    let tensor = self.network.tensor(*id);
-                    if let Some(constant) = &tensor.constant {
-                        return Ok(Arc::new(Values::of(constant.tensor_ref())?));
-                    }
-                    let slot = step.inputs.iter().find(|slot| state.plan.slots[slot.0].tensor == *id);
-                    slot.ok_or_else(|| broken(&step.name)).and_then(|slot| values(*slot))
-                };
-                node.inputs.iter().map(input).collect::<Result<_>>()?
+        let values = |slot| -> Result<_> { Ok(Arc::new(Values::of(state.tensor(slot)?.tensor_ref())?)) };
+        let nodes = self.nodes(state, i);
+        if nodes.iter().all(|node| has_reference(node)) {
+            for slot in &step.inputs {
+                self.inputs.insert(state.plan.slots[slot.0].tensor, values(*slot)?);
             }
-        };
+            for id in nodes.iter().flat_map(|node| &node.inputs) {
+                if let Some(constant) = &self.network.tensor(*id).constant {
+                    self.inputs.insert(*id, Arc::new(Values::of(constant.tensor_ref())?));
+                }
+            }
+        }
         Ok(())
     }
 
     fn after(&mut self, i: usize, state: &State<'_>) -> Result<()> {
         let step = &state.plan.steps[i];
-        let node = self.node(state, i);
-        let inputs = std::mem::take(&mut self.inputs);
-        let wanted = match node {
-            None => Some(inputs),
-            Some(node) => evaluated(self.network, node, &inputs)?,
+        let nodes = self.nodes(state, i);
+        let known = std::mem::take(&mut self.inputs);
+        let wanted = match nodes.is_empty() {
+            true => {
+                let same =
+                    step.inputs.iter().map(|slot| known.get(&state.plan.slots[slot.0].tensor).cloned());
+                Some(same.map(|values| values.ok_or_else(|| broken(&step.name))).collect::<Result<_>>()?)
+            }
+            false => results(self.network, &nodes, known)?,
         };
         let relative_l2 = match wanted {
             None => None,
@@ -274,15 +278,36 @@ impl Watch for Comparison<'_> {
         let info = state.plan.step_info(step);
         self.steps.push(StepError {
             name: info.name.to_string(),
+            nodes: info.nodes.iter().map(|name| name.to_string()).collect(),
             op: info.op.to_string(),
             kind: info.kind,
             fused: info.fused.to_string(),
             layout: info.outputs.first().map(|t| t.desc.layout_name()).unwrap_or_default(),
-            only_moves: node.is_none_or(|node| reference::only_moves(node.op.op())),
+            only_moves: nodes.iter().all(|node| reference::only_moves(node.op.op())),
             relative_l2,
         });
         Ok(())
     }
+}
+
+/// The results of the last of some nodes in f64, if all have an f64 version. What is between them is in f64, too.
+fn results(
+    network: &Network,
+    nodes: &[&Node],
+    mut known: HashMap<TensorId, Arc<Values>>,
+) -> Result<Option<Vec<Arc<Values>>>> {
+    let mut last = None;
+    for node in nodes {
+        let input = |id: &TensorId| known.get(id).cloned().ok_or_else(|| broken(&node.name));
+        let inputs = match has_reference(node) {
+            true => node.inputs.iter().map(input).collect::<Result<Vec<_>>>()?,
+            false => return Ok(None),
+        };
+        let Some(results) = evaluated(network, node, &inputs)? else { return Ok(None) };
+        known.extend(node.outputs.iter().copied().zip(results.iter().cloned()));
+        last = Some(results);
+    }
+    Ok(last)
 }
 
 /// The results of a node in f64, if it has an f64 version.

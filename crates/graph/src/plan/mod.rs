@@ -2,9 +2,11 @@
 
 mod algorithms;
 mod build;
+mod choice;
 mod describe;
 mod errors;
 mod forms;
+mod fuse;
 mod in_place;
 mod join;
 mod lifetimes;
@@ -158,6 +160,18 @@ impl PlanOptions {
         self
     }
 
+    /// Runs each node as a step of its own. Without this option, a plan runs nodes as one step where a kernel computes them
+    /// together, such as a linear layer and the activation after it, and where that costs less.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Nchw).node_by_node();
+    /// ```
+    pub fn node_by_node(mut self) -> PlanOptions {
+        self.limits.node_by_node = true;
+        self
+    }
+
     /// How large packed weights may become, as a multiple of the plain ones: 1.25 unless it is said. Weights that are
     /// transformed ahead for Winograd's algorithm are 5 times as large as plain ones; those that save the most time for their
     /// bytes come first. Below 1 counts as 1.
@@ -292,8 +306,8 @@ enum Place {
 #[derive(Clone, Debug)]
 struct Step {
     name: Arc<str>,
-    /// The number of the network's node that it runs. `None` for steps of the plan's own.
-    node: Option<usize>,
+    /// The numbers of the network's nodes that it runs, in order. None for steps of the plan's own.
+    nodes: Vec<usize>,
     work: Work,
     inputs: Vec<SlotId>,
     outputs: Vec<SlotId>,
@@ -357,7 +371,7 @@ fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -
         Layouts::Blocked => Target::Native,
         Layouts::Measured => return measured::plan(network, options, reports),
     };
-    let plan = build::uniform(network, target, &Packs::new(&options.stop), layouts, reports)?;
+    let plan = build::uniform(network, target, &Packs::new(&options.stop), options.limits, layouts, reports)?;
     measured::limit::check(&plan.reorders, options.limits.most_reorders, ", or plan measured layouts")?;
     Ok(plan)
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use blocktensor::{Operator, TensorDesc};
 
-use super::build::Choice;
+use super::choice::Choice;
 use super::forms::Form;
 use super::pack::{self, Packed};
 use crate::error::{Error, Result};
@@ -45,6 +45,14 @@ impl Packs {
         if !choice.unpacked {
             return Ok(choice.clone());
         }
+        if let Some(group) = &choice.group {
+            let alone = |&n: &usize| {
+                let packs = group.takes_weights(network, n) && (n == i || i == group.last());
+                packs.then(|| self.packed(network, n, &group.alone(network, n)?)).transpose()
+            };
+            let alone = group.nodes.iter().map(alone).collect::<Result<Vec<_>>>()?;
+            return group.bound(network, i, choice, &alone);
+        }
         let node = &network.nodes[i];
         let of_operator = |source: blocktensor::Error| Error::Operator {
             node: node.name.clone(),
@@ -74,8 +82,7 @@ impl Packs {
         let implementation = Some(implementation);
         let weights = Some(Arc::clone(&op));
         let op: Arc<dyn Operator> = op;
-        let (form, computes) = (choice.form, choice.computes);
-        Ok(Choice { form, op, weights, implementation, inputs, outputs, computes, unpacked: false })
+        Ok(Choice { op, weights, implementation, inputs, outputs, unpacked: false, ..choice.clone() })
     }
 }
 

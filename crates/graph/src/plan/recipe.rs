@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use blocktensor::{MemoryFormat, StridedTensor};
 
 use super::algorithms::Limits;
-use super::build::Choice;
+use super::choice::Choice;
 use super::pack;
 use crate::error::Result;
 use crate::network::{Network, Tensor, TensorId};

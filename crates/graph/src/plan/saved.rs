@@ -11,7 +11,8 @@ use std::path::Path;
 use blocktensor::{Call, PackedFile, PackedWriter, Text};
 
 use self::stored::{
-    Elements, Stored, StoredNode, StoredTensor, VERSION, bad, constant_name, inconsistent, packed_name,
+    Elements, Stored, StoredGroup, StoredNode, StoredTensor, VERSION, bad, constant_name, inconsistent,
+    packed_name,
 };
 use super::recipe::{Recipe, packed_only};
 use super::{Plan, PlanOptions, Profiles, planned};
@@ -84,6 +85,7 @@ impl Plan {
                 .zip(choices)
                 .map(|(n, c)| StoredNode::of(n, c))
                 .collect::<Result<_>>()?,
+            groups: StoredGroup::of_all(choices),
             reorders: self.reorders.clone(),
             passes: self.reports.clone(),
             measurements: self.measurements.clone(),

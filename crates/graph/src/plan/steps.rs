@@ -52,11 +52,13 @@ pub struct StepTensor<'a> {
 pub struct StepInfo<'a> {
     /// The name of the graph's node; a number follows if that node became several operators.
     pub name: &'a str,
-    /// The op.
+    /// The names of the graph's nodes that it computes, in order: several where they run as one. None for steps of the plan's own.
+    pub nodes: Vec<&'a str>,
+    /// The op; the first one of several.
     pub op: &'a str,
     /// What kind of step it is.
     pub kind: StepKind,
-    /// The words of its post-ops: what is fused into it.
+    /// What is fused into it: the words of its post-ops, or the names of ops.
     pub fused: &'a str,
     /// What runs, where the weights are packed for it.
     pub implementation: Option<&'a str>,
@@ -71,6 +73,11 @@ pub struct StepInfo<'a> {
 }
 
 impl StepInfo<'_> {
+    /// The names of its nodes, where they are several; else its name.
+    pub fn title(&self) -> String {
+        if self.nodes.len() > 1 { self.nodes.join(", ") } else { self.name.to_string() }
+    }
+
     /// **Bytes** that it has to read and write at least: operands, results, weights. 0 for views.
     pub fn bytes(&self) -> usize {
         if matches!(self.kind, StepKind::View | StepKind::Joined) {
@@ -95,6 +102,17 @@ impl Effort {
         let multiply_adds = op.multiply_adds(&dims(&node.inputs), &dims(&node.outputs)).unwrap_or(0);
         let weights = op.weights().and_then(|at| network.tensor(node.inputs[at]).constant());
         Effort { multiply_adds, weight_bytes: weights.map_or(0, |w| w.numel() * w.dtype().size_bytes()) }
+    }
+}
+
+impl Effort {
+    /// That of nodes that run as one.
+    pub(super) fn of_all(network: &Network, nodes: &[usize]) -> Effort {
+        let efforts = nodes.iter().map(|&n| Effort::of(network, &network.nodes[n]));
+        efforts.fold(Effort::default(), |all, own| Effort {
+            multiply_adds: all.multiply_adds.saturating_add(own.multiply_adds),
+            weight_bytes: all.weight_bytes.saturating_add(own.weight_bytes),
+        })
     }
 }
 
@@ -139,6 +157,7 @@ impl Plan {
         let tensors = |ids: &[SlotId]| ids.iter().map(|id| self.step_tensor(*id)).collect();
         StepInfo {
             name: &step.name,
+            nodes: step.nodes.iter().map(|&n| self.recipe.network.nodes[n].name.as_str()).collect(),
             op: step.work.op(),
             kind,
             fused,

@@ -11,7 +11,7 @@
 Tensors never change. An array that a tensor shares must not be written to while a call reads it.
 """
 
-from . import _compare, ops
+from . import _compare, _operators, ops
 from ._errors import (
     Aliasing,
     Backend,
@@ -70,6 +70,7 @@ from ._native import (
 )
 
 _compare.install()
+_operators.install()
 
 __all__ = [
     "Aliasing",

@@ -34,6 +34,10 @@ def _comparison(op: str) -> Callable[[Tensor, Any], Any]:
     return compare
 
 
+#: The comparisons, by their names in Python.
+COMPARISONS = {op: _comparison(op) for op in ("eq", "ne", "lt", "le", "gt", "ge")}
+
+
 def _truth(self: Tensor) -> bool:
     """The truth of the only element: that of a comparison of many is ambiguous."""
     if self.size != 1:
@@ -55,11 +59,10 @@ def _int(self: Tensor) -> int:
 
 def install() -> None:
     """Gives tensors their comparisons, and numbers to those of one element. They stay keys of sets and dicts, as objects."""
-    for op in ("eq", "ne", "lt", "le", "gt", "ge"):
-        setattr(Tensor, f"__{op}__", _comparison(op))
+    for op, compare in COMPARISONS.items():
+        setattr(Tensor, f"__{op}__", compare)
     setattr(Tensor, "__bool__", _truth)
     # Python would read the elements' bytes as text.
     setattr(Tensor, "__float__", _float)
     setattr(Tensor, "__int__", _int)
     setattr(Tensor, "__hash__", object.__hash__)
-    setattr(Tensor, "__array_priority__", 1000)

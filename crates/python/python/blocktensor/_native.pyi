@@ -193,6 +193,9 @@ def deny_reorders() -> Budget:
 def budget(reorders: int) -> Budget:
     """Allows this many reorders of this thread in a `with` block; the next one is a `ReorderDenied`."""
 
+def check_options(layouts: str, threads: int | None, profiles: str) -> None:
+    """Checks options of `Model.plan` before the work that leads to it."""
+
 def load_onnx(path: str | PathLike[str]) -> Model:
     """Reads an ONNX model, with the data that it keeps in other files of its folder."""
 

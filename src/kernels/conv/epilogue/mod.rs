@@ -23,7 +23,21 @@ pub(crate) struct Finish<'a> {
     pub channel: &'a [Cow<'a, [f32]>],
 }
 
-impl Finish<'_> {
+/// No post-ops.
+static NOTHING: PostOps = PostOps::new();
+
+impl<'a> Finish<'a> {
+    /// A bias alone.
+    pub fn bias(bias: Option<&'a [f32]>) -> Finish<'a> {
+        Finish { bias, post_ops: &NOTHING, channel: &[] }
+    }
+
+    /// Whether there is nothing to do.
+    #[cfg(feature = "onednn")]
+    pub fn is_nothing(&self) -> bool {
+        self.bias.is_none() && self.post_ops.is_empty()
+    }
+
     /// Finishes `dst`, which lies as `view` says, and so does the residual. Of the padding of its blocks it makes whatever
     /// the functions do.
     pub fn all(&self, view: &Lanes, residual: Option<&[f32]>, dst: &mut [f32]) {

@@ -3,8 +3,10 @@
 use blocktensor::TensorDesc;
 
 use super::super::algorithms::{self, Limits};
-use super::super::build::{self, Choice};
+use super::super::build;
+use super::super::choice::Choice;
 use super::super::forms::{Target, same_order};
+use super::super::fuse;
 use crate::error::Result;
 use crate::network::{Network, TensorId};
 use crate::stop::Stop;
@@ -29,6 +31,18 @@ pub(super) fn candidates(
             }
         }
     }
+    // Each node of a group has a candidate that says so; the choice takes all of them or none.
+    let mut groups = Vec::new();
+    for &target in targets {
+        for group in fuse::groups(network, target, limits) {
+            if !groups.contains(&group) {
+                for &n in &group.nodes {
+                    all[n].push(group.choice(network, n)?);
+                }
+                groups.push(group);
+            }
+        }
+    }
     Ok(all)
 }
 
@@ -44,6 +58,7 @@ pub(super) fn data<'a>(
 fn is_same(network: &Network, a: &Choice, b: &Choice) -> bool {
     a.outputs == b.outputs
         && a.computes == b.computes
+        && a.group == b.group
         && data(network, a).map(|(_, desc)| desc).eq(data(network, b).map(|(_, desc)| desc))
 }
 

@@ -3,11 +3,13 @@
 //! A variable for each node says which candidate it takes. A tensor with several consumers has one more, the set of orders
 //! that it exists in: so a reorder is paid once, whoever uses its result.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use blocktensor::{MemoryFormat, TensorDesc};
 
-use super::super::build::Choice;
+use super::super::choice::Choice;
+use super::super::fuse::Group;
 use super::candidates::{data, is_free};
 use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Problem, Solution};
@@ -137,9 +139,30 @@ pub(super) fn choose(candidates: &[Vec<Choice>], edges: &[Edge], costs: &Costs, 
     for edge in edges {
         add_edge(&mut problem, edge, costs);
     }
+    add_groups(&mut problem, candidates);
     let mut solution = problem.solve(largest);
     solution.values.truncate(candidates.len());
     solution
+}
+
+/// The nodes of a group run together or not at all. Its cost is the last one's.
+fn add_groups(problem: &mut Problem, candidates: &[Vec<Choice>]) {
+    let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
+    let groups = candidates.iter().flatten().filter_map(|choice| choice.group.as_ref());
+    pairs.extend(
+        groups.flat_map(|group| group.nodes.iter().copied().zip(group.nodes.iter().copied().skip(1))),
+    );
+    for (a, b) in pairs {
+        problem.table(&[a, b], |at| {
+            let (of_a, of_b) = (&candidates[a][at[0]].group, &candidates[b][at[1]].group);
+            let split = |group: &Option<Arc<Group>>, other: &Option<Arc<Group>>, node: usize| {
+                group
+                    .as_ref()
+                    .is_some_and(|group| group.nodes.contains(&node) && Some(group) != other.as_ref())
+            };
+            if split(of_a, of_b, b) || split(of_b, of_a, a) { IMPOSSIBLE } else { 0.0 }
+        });
+    }
 }
 
 fn add_edge(problem: &mut Problem, edge: &Edge, costs: &Costs) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use blocktensor::TensorDesc;
 
-use super::super::build::Choice;
+use super::super::choice::Choice;
 use super::super::packs::Packs;
 use super::super::{join, run};
 use super::cache::Cache;
@@ -82,14 +82,20 @@ pub(super) fn measured(
         Place::Free | Place::Impossible => None,
     };
     let profiles: NodeProfiles = places.iter().map(|list| list.iter().map(profile_of).collect()).collect();
-    let costs_of = |(places, profiles): (&Vec<Place>, &Vec<Option<Profile>>)| {
-        let cost = |(place, seconds): (&Place, &Option<f64>)| match place {
+    let costs_of = |node: usize| {
+        let (places, profiles) = (&places[node], &profiles[node]);
+        // Nodes that run as one are no alternative to the last of them alone.
+        let alone = |k: usize| candidates[node][k].group.is_none();
+        let alternatives: Vec<_> = (0..profiles.len()).map(|k| profiles[k].filter(|_| alone(k))).collect();
+        let settled = settle(&alternatives);
+        let cost = |k: usize| match places[k] {
             Place::Free => 0.0,
-            _ => seconds.unwrap_or(IMPOSSIBLE),
+            _ if alone(k) => settled[k].unwrap_or(IMPOSSIBLE),
+            _ => profiles[k].map_or(IMPOSSIBLE, |p| p.seconds),
         };
-        places.iter().zip(&settle(profiles)).map(cost).collect()
+        (0..places.len()).map(cost).collect()
     };
-    let nodes = places.iter().zip(&profiles).map(costs_of).collect();
+    let nodes = (0..places.len()).map(costs_of).collect();
     let reorders =
         pairs.iter().filter_map(|(pair, place)| Some((pair.clone(), profile_of(place)?.seconds))).collect();
     Ok((Costs { nodes, reorders, price_of_reorder: 0.0 }, profiles))
@@ -105,7 +111,7 @@ impl Measuring<'_> {
     }
 
     fn candidate(&mut self, node: usize, choice: &Choice) -> Result<Place> {
-        if takes_no_time(self.network, choice) {
+        if takes_no_time(self.network, node, choice) {
             return Ok(Place::Free);
         }
         let Some(key) = key(self.network, node, choice) else {
@@ -135,7 +141,9 @@ impl Measuring<'_> {
             }
         };
         let work = operator_work(self.network, node, &packed)?;
-        self.tasks.push(Task::new(node, key.cloned(), work));
+        // Nodes that run as one are no alternative to the last of them alone.
+        let group = if choice.group.is_some() { self.network.nodes.len() + self.tasks.len() } else { node };
+        self.tasks.push(Task::new(group, key.cloned(), work));
         Ok(Some(Place::Task(self.tasks.len() - 1)))
     }
 
@@ -172,8 +180,11 @@ pub(super) fn is_lasting(error: &Error) -> bool {
     }
 }
 
-/// Whether it is a view, or a concatenation in place. These are not measured.
-pub(super) fn takes_no_time(network: &Network, choice: &Choice) -> bool {
+/// Whether it is a view, or a concatenation in place, or runs with another node. These are not measured.
+pub(super) fn takes_no_time(network: &Network, node: usize, choice: &Choice) -> bool {
+    if choice.group.is_some() {
+        return choice.is_inner(node);
+    }
     let strided = choice.inputs.first().is_some_and(|(_, desc)| desc.strides().is_some());
     let is_view = strided && facts(&*choice.op).sharing.is_view();
     let inputs: Vec<&TensorDesc> = data(network, choice).map(|(_, desc)| desc).collect();
@@ -190,7 +201,14 @@ pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<Str
         })
         .collect();
     let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
-    let op = network.nodes[node].op.bound()?;
+    let op = match &choice.group {
+        None => network.nodes[node].op.bound()?.to_string(),
+        Some(group) => {
+            let ops = group.nodes.iter().map(|&n| network.nodes[n].op.bound().map(|op| op.to_string()));
+            let role = if choice.is_inner(node) { "part of " } else { "" };
+            format!("{role}{} of {}", group.fusion.name(), ops.collect::<Option<Vec<_>>>()?.join("; "))
+        }
+    };
     let threads = blocktensor::build_info().threads;
     let computes = choice.computes.map_or(String::new(), |c| format!(", {}", c.name()));
     Some(format!("{op}: {} -> {}{computes}, {threads} threads", inputs.join(", "), outputs.join(", ")))
@@ -215,7 +233,9 @@ fn operator_work(network: &Network, node: usize, choice: &Choice) -> Result<Work
             None => Ok(Input::Data(desc.clone())),
         })
         .collect::<Result<Vec<_>>>()?;
-    let constants = network.nodes[node].inputs.iter().filter_map(|id| network.tensor(*id).constant.as_ref());
+    let nodes = choice.group.as_ref().map_or(vec![node], |group| group.nodes.clone());
+    let constants = nodes.iter().flat_map(|&n| &network.nodes[n].inputs);
+    let constants = constants.filter_map(|id| network.tensor(*id).constant.as_ref());
     let weights: usize = constants.map(|c| 4 * c.numel()).sum();
     let activations: usize =
         data(network, choice).map(|(_, d)| d).chain(&choice.outputs).filter_map(|d| d.bytes().ok()).sum();

@@ -9,7 +9,7 @@ use blocktensor::dispatch::DispatchKey;
 use blocktensor::{MemoryFormat, TensorDesc, machine};
 
 use super::super::algorithms;
-use super::super::build::Choice;
+use super::super::choice::Choice;
 use super::super::packs::Packs;
 use super::super::steps::Effort;
 use super::candidates::data;
@@ -53,10 +53,11 @@ fn bytes(desc: &TensorDesc) -> f64 {
 }
 
 fn seconds(network: &Network, node: usize, choice: &Choice) -> f64 {
-    if takes_no_time(network, choice) {
+    if takes_no_time(network, node, choice) {
         return 0.0;
     }
-    let (effort, costs) = (Effort::of(network, &network.nodes[node]), &machine().costs);
+    let nodes = choice.group.as_ref().map_or(vec![node], |group| group.nodes.clone());
+    let (effort, costs) = (Effort::of_all(network, &nodes), &machine().costs);
     let moved: f64 = data(network, choice).map(|(_, desc)| desc).chain(&choice.outputs).map(bytes).sum();
     let grown = algorithms::growth_bytes(choice);
     let memory = (moved + (effort.weight_bytes as f64).max(grown)) / costs.bytes;

@@ -29,7 +29,12 @@ impl fmt::Display for Measurements {
         }
         for node in &self.nodes {
             let Some((first, others)) = node.candidates.split_first() else { continue };
-            write!(f, "  {}: {} {}", node.name, node.op, first.layouts)?;
+            if first.nodes.last().is_some_and(|last| *last != node.name) {
+                writeln!(f, "  {}: {} as one with {}", node.name, node.op, first.nodes.join(", "))?;
+                continue;
+            }
+            let names = if first.nodes.is_empty() { &node.name } else { &first.nodes.join(", ") };
+            write!(f, "  {names}: {} {}", node.op, first.layouts)?;
             if let Some(implementation) = &first.implementation {
                 write!(f, " ({implementation})")?;
             }
@@ -38,13 +43,15 @@ impl fmt::Display for Measurements {
                 continue;
             };
             write!(f, ", {}", micro(seconds))?;
-            match others.iter().find(|c| c.seconds.is_some()) {
+            // Other nodes are no alternative.
+            match others.iter().find(|c| c.seconds.is_some() && c.nodes == first.nodes) {
                 Some(second) => {
                     let other = second.seconds.unwrap_or(seconds);
                     let percent = (other / seconds - 1.0) * 100.0;
                     let algorithm = second.algorithm.as_ref().map_or(String::new(), |a| format!(", {a}"));
                     writeln!(f, "; {}{algorithm}: {} ({percent:+.0} %)", second.layouts, micro(other))?;
                 }
+                None if !first.nodes.is_empty() => writeln!(f)?,
                 None => writeln!(f, "; nothing else runs")?,
             }
         }

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::super::build::Choice;
+use super::super::choice::Choice;
 use super::super::{Plan, Reorder};
 use super::LARGEST_TABLE;
 use super::choose::{self, Costs, Edge};

@@ -22,7 +22,8 @@ use blocktensor::TensorDesc;
 use serde::{Deserialize, Serialize};
 
 use super::algorithms;
-use super::build::{self, Choice};
+use super::build;
+use super::choice::Choice;
 use super::forms::Target;
 use super::packs::Packs;
 use super::{Layouts, Plan, PlanOptions, Profiles, Reorder};
@@ -111,7 +112,11 @@ pub struct NodeMeasurement {
 pub struct CandidateMeasurement {
     /// The orders of its data operands and of its results: `nchw -> nChw16c`.
     pub layouts: String,
-    /// How it computes, where the plan decides that: `direct`, or the name of an implementation such as `winograd4`, whose weights
+    /// The names of the nodes that it computes as one; none if it is the node alone. Its time is that of all of them, and stands with
+    /// the last.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+    /// How it computes, where the plan decides that: what computes several nodes, `direct`, or the name of an implementation such as `winograd4`, whose weights
     /// are transformed when they are packed, or `winograd4:each_run`, which transforms them in each run.
     #[serde(default)]
     pub algorithm: Option<String>,
@@ -173,8 +178,10 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         }
     };
     let build = |layouts: Layouts| match layouts {
-        Layouts::Nhwc => build::uniform(network, Target::ChannelsLast, &packs, layouts, passes.clone()),
-        Layouts::Blocked => build::uniform(network, Target::Native, &packs, layouts, passes.clone()),
+        Layouts::Nhwc => {
+            build::uniform(network, Target::ChannelsLast, &packs, *limits, layouts, passes.clone())
+        }
+        Layouts::Blocked => build::uniform(network, Target::Native, &packs, *limits, layouts, passes.clone()),
         _ => mixture(&solution),
     };
     let chosen: Vec<Option<usize>> = solution.values.iter().copied().map(Some).collect();
@@ -295,7 +302,13 @@ fn report(
                     name(data(network, choice).map(|(_, d)| d).collect()),
                     name(choice.outputs.iter().collect())
                 ),
-                algorithm: choice.computes.map(|c| c.name().to_string()),
+                nodes: choice.group.as_ref().map_or(vec![], |group| {
+                    group.nodes.iter().map(|&n| network.nodes[n].name.clone()).collect()
+                }),
+                algorithm: match &choice.group {
+                    Some(group) => Some(group.fusion.name().to_string()),
+                    None => choice.computes.map(|c| c.name().to_string()),
+                },
                 implementation: None,
                 seconds: profile.map(|p| p.seconds),
             }

@@ -109,6 +109,54 @@ fn cost_of_plan(network: &Network, plan: &Plan, values: &[usize], costs: &Costs)
     nodes + reorders.map(|step| of((desc(step.inputs[0]), desc(step.outputs[0])))).sum::<f64>()
 }
 
+/// Nodes run as one where that costs less than one by one, also by estimated costs.
+#[test]
+fn a_group_competes_with_its_nodes_one_by_one() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[4.into(), 8.into()]).unwrap();
+    let w = Constant::F32(StridedTensor::full(&[6, 8], 0.5f32, MemoryFormat::Contiguous).unwrap());
+    let w = graph.constant("w", w).unwrap();
+    let y = graph.op("layer", "linear", &[("x", x), ("weights", w)], &[]).unwrap();
+    let y = graph.op("first", "tanh", &[("x", y)], &[]).unwrap();
+    let y = graph.op("second", "gelu", &[("x", y)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let network = network(&graph);
+    let packs = Packs::default();
+    let candidates =
+        candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
+    let edges = choose::edges(&network, &candidates).unwrap();
+    // Alone each node costs 2; what two and three cost as one decides.
+    for (two, three, want) in [
+        (4.5, 6.5, vec![vec![0], vec![1], vec![2]]),
+        (3.5, 6.5, vec![vec![0, 1], vec![2]]),
+        (3.5, 5.0, vec![vec![0, 1, 2]]),
+        (4.5, 5.0, vec![vec![0, 1, 2]]),
+    ] {
+        let cost = |node: usize, choice: &Choice| match &choice.group {
+            None => 2.0,
+            Some(_) if choice.is_inner(node) => 0.0,
+            Some(group) => [two, three][group.nodes.len() - 2],
+        };
+        let nodes = candidates.iter().enumerate();
+        let nodes = nodes.map(|(n, list)| list.iter().map(|c| cost(n, c)).collect()).collect();
+        let costs = Costs { nodes, ..Costs::default() };
+        let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
+        let chosen: Vec<Choice> =
+            candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
+        let plan = build::chosen(&network, &chosen, &packs, Layouts::Measured, vec![]).unwrap();
+        let steps: Vec<Vec<usize>> = plan.steps.iter().map(|step| step.nodes.clone()).collect();
+        assert_eq!(steps, want, "{two} and {three}: {plan}");
+    }
+    let estimated = PlanOptions::new(Layouts::Measured).profiles(Profiles::Estimated);
+    assert_eq!(graph.plan(&estimated).unwrap().len(), 1);
+    assert_eq!(graph.plan(&estimated.node_by_node()).unwrap().len(), 3);
+    let measured = PlanOptions::new(Layouts::Measured).profiles(Profiles::Measured);
+    let plan = graph.plan(&measured).unwrap();
+    let measurements = plan.measurements().unwrap();
+    let timed = |c: &CandidateMeasurement| c.nodes == ["layer", "first", "second"] && c.seconds.is_some();
+    assert!(measurements.nodes[2].candidates.iter().any(timed), "{measurements}");
+}
+
 #[test]
 fn the_choice_costs_what_its_plan_costs_and_no_other_choice_costs_less() {
     // The backend of another crate takes part.

@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use blocktensor::fusion::Fusion;
 use blocktensor::{
     BoundOp, Call, Complaint, DType, Operator, PackedFile, PackedOp, StridedTensor, TensorDesc, Text, memory,
 };
 use serde::{Deserialize, Serialize};
 
 use super::super::algorithms::Limits;
-use super::super::build::{self, Choice};
+use super::super::build;
+use super::super::choice::Choice;
 use super::super::forms::Form;
+use super::super::fuse::Group;
 use super::super::pack;
 use super::super::recipe::{Recipe, without_elements};
 use super::super::{Layouts, Measurements, Plan, Reorder};
@@ -36,6 +39,8 @@ pub(super) struct Stored {
     pub inputs: Vec<usize>,
     pub outputs: Vec<(String, usize)>,
     pub nodes: Vec<StoredNode>,
+    #[serde(default)]
+    pub groups: Vec<StoredGroup>,
     pub reorders: Vec<Reorder>,
     pub passes: Vec<PassReport>,
     pub measurements: Option<Measurements>,
@@ -76,6 +81,46 @@ pub(super) struct StoredNode {
     /// What runs, if the weights are packed.
     pub packed: Option<String>,
     pub stem: bool,
+}
+
+/// Nodes that run as one step.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredGroup {
+    pub nodes: Vec<usize>,
+    /// What computes them.
+    pub way: String,
+    /// The orders of all tensors that they take and make.
+    pub tensors: Vec<(usize, TensorDesc)>,
+}
+
+impl StoredGroup {
+    pub(super) fn of_all(choices: &[Choice]) -> Vec<StoredGroup> {
+        let groups = choices.iter().enumerate().filter_map(|(i, choice)| {
+            let group = choice.group.as_ref()?;
+            (group.last() == i).then(|| StoredGroup {
+                nodes: group.nodes.clone(),
+                way: group.fusion.name().to_string(),
+                tensors: group.tensors.iter().map(|(id, desc)| (id.0, desc.clone())).collect(),
+            })
+        });
+        groups.collect()
+    }
+
+    /// The group, checked against the network.
+    fn group(&self, network: &Network) -> Result<Group> {
+        let wrong = |what: &str| damaged(format!("nodes {:?} as one, {what}", self.nodes));
+        let fusion = Fusion::named(&self.way).ok_or_else(|| wrong("computed in an unknown way"))?;
+        let mut tensors = Vec::with_capacity(self.tensors.len());
+        for (id, desc) in &self.tensors {
+            let tensor = network.tensors.get(*id).ok_or_else(|| wrong("with a tensor that is not there"))?;
+            if desc.dims() != tensor.dims || desc.dtype() != tensor.dtype {
+                return Err(wrong("with a tensor of other sizes"));
+            }
+            tensors.push((TensorId(*id), desc.clone()));
+        }
+        let group = Group { nodes: self.nodes.clone(), fusion, tensors };
+        if group.is_valid(network) { Ok(group) } else { Err(wrong("which they are not")) }
+    }
 }
 
 pub(super) fn packed_name(node: usize) -> String {
@@ -131,6 +176,39 @@ impl StoredNode {
         })
     }
 
+    /// How the node runs together with others. `alone` has the packed weights of each of them.
+    fn together(
+        &self,
+        i: usize,
+        group: &Arc<Group>,
+        network: &Network,
+        alone: &[Option<Choice>],
+    ) -> Result<Choice> {
+        let wrong = |what: String| damaged(format!("node `{}`, {what}", self.name));
+        let choice =
+            group.bound(network, i, &group.choice(network, i)?, alone).map_err(|e| wrong(e.to_string()))?;
+        let takes = choice.inputs.iter().map(|(id, desc)| (id.0, desc));
+        if !takes.eq(self.takes.iter().map(|(id, desc)| (*id, desc))) || choice.outputs != self.makes {
+            return Err(wrong("other operands or results than it has as one with others".to_string()));
+        }
+        Ok(choice)
+    }
+
+    /// The packed weights of a node that runs together with others, if it has some.
+    fn alone(&self, i: usize, group: &Group, network: &Network, file: &PackedFile) -> Result<Option<Choice>> {
+        let node = &network.nodes[i];
+        let has_weights = self.packed.is_some();
+        if i != group.last() && has_weights != group.takes_weights(network, i) {
+            return Err(damaged(format!("node `{}`, packed otherwise than as one with others", node.name)));
+        }
+        if !group.takes_weights(network, i) {
+            return Ok(None);
+        }
+        let weights = self.weights(i, node, file)?;
+        let implementation = Some(weights.implementation());
+        Ok(Some(Choice { weights: Some(weights), implementation, ..group.alone(network, i)? }))
+    }
+
     /// How the node runs, checked against what its operator says.
     fn choice(&self, i: usize, node: &Node, network: &Network, file: &PackedFile) -> Result<Choice> {
         let wrong = |what: String| damaged(format!("node `{}`, {what}", node.name));
@@ -166,14 +244,12 @@ impl StoredNode {
             return Err(wrong("other results than its operator has".to_string()));
         }
         Ok(Choice {
-            form: if self.stem { Form::Stem } else { Form::Target },
-            op,
             weights,
             implementation: self.packed.clone(),
             inputs: self.takes.iter().map(|(id, desc)| (TensorId(*id), desc.clone())).collect(),
             outputs: makes,
-            computes: None,
             unpacked: false,
+            ..Choice::unpacked(if self.stem { Form::Stem } else { Form::Target }, op)
         })
     }
 
@@ -192,10 +268,7 @@ impl StoredNode {
 impl Stored {
     pub(super) fn of(file: &PackedFile) -> Result<Stored> {
         let Some(text) = file.text(PLAN) else {
-            return Err(bad(
-                "a file of packed weights without a plan",
-                Text::from("write one with ") + Call::SavePlan,
-            ));
+            return Err(bad(PackedFile::NO_PLAN, Text::from("write one with ") + Call::SavePlan));
         };
         // The version first: another one may have other fields.
         #[derive(Deserialize)]
@@ -238,13 +311,34 @@ impl Stored {
     /// The plan, with its packed weights.
     pub(super) fn plan(self, file: &PackedFile) -> Result<Plan> {
         let network = self.network(file, false)?;
-        let nodes = network.nodes.iter().zip(&self.nodes).enumerate();
-        let choices =
-            nodes.map(|(i, (node, s))| s.choice(i, node, &network, file)).collect::<Result<Vec<_>>>()?;
+        let choices = self.choices(&network, file)?;
         let Stored { layouts, limits, input_types, reorders, passes, measurements, .. } = self;
         let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
         let recipe = Recipe { limits, ..plan.recipe };
         Ok(Plan { input_types, measurements, recipe, ..plan })
+    }
+
+    /// How each node runs.
+    fn choices(&self, network: &Network, file: &PackedFile) -> Result<Vec<Choice>> {
+        let mut choices: Vec<Option<Choice>> = vec![None; network.nodes.len()];
+        for stored in &self.groups {
+            let group = Arc::new(stored.group(network)?);
+            let alone = group.nodes.iter().map(|&n| self.nodes[n].alone(n, &group, network, file));
+            let alone = alone.collect::<Result<Vec<_>>>()?;
+            for &n in &group.nodes {
+                if choices[n].is_some() {
+                    return Err(damaged(format!("node `{}` in two groups", network.nodes[n].name)));
+                }
+                choices[n] = Some(self.nodes[n].together(n, &group, network, &alone)?);
+            }
+        }
+        let nodes = network.nodes.iter().zip(&self.nodes).zip(choices).enumerate();
+        nodes
+            .map(|(i, ((node, stored), choice))| match choice {
+                Some(choice) => Ok(choice),
+                None => stored.choice(i, node, network, file),
+            })
+            .collect()
     }
 
     /// Why the packed weights do not fit here, for a file that keeps no plain ones.

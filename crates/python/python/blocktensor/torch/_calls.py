@@ -16,10 +16,11 @@ from .._errors import Error, InvalidArgument, ShapeMismatch, UnsupportedDType, U
 from .._native import Tensor
 from . import _table as _table  # fills the table
 from ._export import FACTORIES, error
-from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, first_line, imported, narrowed, overlap, refused, value_of
+from ._handles import DTYPES, Absent, Handle, as_view, check_alone, described, imported, narrowed, overlap, refused, value_of
 from ._replay import replayed
 from ._signatures import LISTS, PLAIN_TYPES, TRAINS, Form, as_form, form_of
-from ._values import TABLE, Unsupported, Value
+from ._told import told_text
+from ._values import TABLE, WITHOUT_OP, Unsupported, Value
 
 _ARGUMENTS = {schema["name"]: [a["name"] for a in schema["args"]] for schema in _native.schemas()}
 
@@ -183,7 +184,7 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _raise_typed(name: str, target: Any, e: Exception) -> NoReturn:
     """An error that PyTorch's own code raised, with its text."""
-    first = first_line(e)
+    first = told_text(e)
     if isinstance(e, NotImplementedError):
         raise refused(name, target, first) from e
     raise refused(name, target, first, "pass what PyTorch's documentation says of it", kind=InvalidArgument) from e
@@ -276,6 +277,8 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
             if isinstance(x, torch.dtype) and x != torch.float32:
                 raise Unsupported(f"a result of {x}; its result is f32")
     if name not in TABLE:
+        if name in WITHOUT_OP:
+            raise Unsupported(WITHOUT_OP[name])
         if name in FACTORIES and not values[0].tensor.is_blocked:
             like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
             made = _native.from_dlpack(form.overload(like, *arguments[1:], **keywords))

@@ -9,7 +9,7 @@ import torch
 from .. import _native
 from .._errors import DlpackUnsupported, Error, UnsupportedOp
 from .._native import Tensor
-from ._export import error
+from ._told import error, told_text
 from ._values import Value
 
 #: PyTorch's dtypes, by the names that they have here. A mask is u8, where PyTorch's is bool.
@@ -122,12 +122,14 @@ def shared(x: torch.Tensor) -> Tensor:
     """A tensor of this package over the memory of PyTorch's; indices and masks are converted."""
     try:
         return _native.from_dlpack(narrowed(x.detach()))
+    except DlpackUnsupported as e:
+        raise error(UnsupportedOp, str(e).removesuffix(f"; {e.remedy}"), e.remedy, op=e.op) from e
+    except Error:
+        raise
     except Exception as e:
-        if isinstance(e, Error) and not isinstance(e, DlpackUnsupported):
-            raise
-        # Sparse tensors, other devices, and tensors without elements of their own: PyTorch says why.
+        # Tensors without elements of their own, and indices that are too large: PyTorch says why.
         remedy = "pass a dense tensor on the CPU"
-        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {first_line(e)}", remedy, op="from_dlpack") from e
+        raise error(UnsupportedOp, f"op `from_dlpack`: got {described(x)}: {told_text(e)}", remedy, op="from_dlpack") from e
 
 
 def as_torch(t: Tensor) -> torch.Tensor:
@@ -144,10 +146,6 @@ def narrowed(x: torch.Tensor) -> torch.Tensor:
     if x.numel() and (x.max() > 2**31 - 1 or x.min() < -(2**31)):
         raise ValueError("its elements do not fit into s32")
     return x.to(torch.int32)
-
-
-def first_line(e: Exception) -> str:
-    return (str(e).strip() or type(e).__name__).splitlines()[0]
 
 
 def check_alone(name: str, target: Handle) -> None:

@@ -17,7 +17,7 @@ from . import _table as _table  # fills the table
 from ._export import Program, module_of, op_name
 from ._promises import arguments, is_random
 from ._told import first_line
-from ._values import TABLE, Unsupported, Value
+from ._values import TABLE, WITHOUT_OP, Unsupported, Value
 
 #: The tensor arguments of each op, in the order of its schema.
 TENSORS: dict[str, list[str]] = {
@@ -244,8 +244,8 @@ def _draw(name: str) -> str:
 
 
 def _without_op(node: fx.Node, name: str) -> str:
-    if name in _REASONS:
-        return _REASONS[name]
+    if name in _REASONS or name in WITHOUT_OP:
+        return _REASONS.get(name) or WITHOUT_OP[name]
     if name in _SYMBOLIC or not isinstance(node.target, torch._ops.OpOverload):
         return "its result depends on data in more than its elements; plans have fixed sizes and no checks"
     return "no op of blocktensor is for it"

@@ -18,6 +18,7 @@ from ._attributes import attributes_of
 from ._export import Program, export
 from ._handles import as_torch
 from ._inputs import Expected, check_traced, in_order, not_a_tensor, problem
+from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
 from ._promises import written
@@ -37,8 +38,8 @@ def plan(
 
     Unsupported calls are listed, and the rest is planned around them.
     """
-    program = export(model, example)
-    return plan_program(program, dict(layouts=layouts, threads=threads, profiles=profiles, exact=exact))
+    options = checked_options("plan", layouts=layouts, threads=threads, profiles=profiles, exact=exact)
+    return plan_program(export(model, example), options)
 
 
 def to_blocked(
@@ -58,8 +59,9 @@ def to_blocked(
     names their places. Calls that cannot run are one `UnsupportedOp` that lists them all; with `partial=True` PyTorch runs them, and
     the plan shows each crossing. `exact` keeps convolutions to the direct algorithm where layouts are measured.
     """
+    options = checked_options("to_blocked", layouts=layouts, threads=threads, profiles=profiles, exact=exact)
+    check_limits("to_blocked", reorders, partial)
     program = export(model, example)
-    options = dict(layouts=layouts, threads=threads, profiles=profiles, exact=exact)
     return BlockedModule(program, checked(program, options, reorders, partial), options, reorders, partial)
 
 

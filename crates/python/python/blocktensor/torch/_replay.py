@@ -73,6 +73,10 @@ class _Replay(TorchDispatchMode):
     def _run(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         try:
             return self.run(func, pytree.tree_map(self.value, list(args)), pytree.tree_map(self.value, kwargs))
+        except Unsupported:
+            # What it says is of operands that only PyTorch's composition has.
+            part = func.overloadpacket.__name__
+            raise Unsupported(f"no op of blocktensor is for it, and its part `{part}` cannot run as one") from None
         except Error as e:
             # Some are a TypeError too, which PyTorch's operators would swallow.
             raise Unsupported(f"no op of blocktensor is for it: {e}") from None

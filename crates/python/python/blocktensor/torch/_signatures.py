@@ -11,7 +11,7 @@ from .._errors import InvalidArgument
 from .._native import Tensor
 from ._export import error
 from ._handles import Handle, described
-from ._values import Unsupported
+from ._values import TABLE, Unsupported
 
 #: Names of arguments in Python that aten's schemas do not have.
 _ARGUMENT_NAMES = {"input": "self", "axis": "dim", "keepdims": "keepdim"}
@@ -121,6 +121,9 @@ def _found_form(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Form:
             given = [args[0], list(args[1:])] if packed else list(args)
             if _fits(made, overload, given, kwargs):
                 return made
+    if name not in TABLE and isinstance(args[0], Real):
+        # PyTorch makes a tensor of the number.
+        raise Unsupported("no op of blocktensor is for it")
     signatures = "; ".join(str(o._schema) for o in overloads if "Tensor" in str(o._schema) and "out" not in o._overloadname)
     got = ", ".join([*map(described, args), *(f"{k}={described(x)}" for k, x in kwargs.items())])
     text = f"op `{name}` of PyTorch: got arguments ({got}), but its signatures are {signatures}"

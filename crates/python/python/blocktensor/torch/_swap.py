@@ -13,7 +13,8 @@ from .._errors import Error, InvalidArgument, UnsupportedOp
 from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._export import error
-from ._handles import LAST, check_autocast, first_line
+from ._handles import LAST, check_autocast
+from ._told import told_text
 from ._values import pair
 
 #: It takes eager tensors too.
@@ -195,7 +196,7 @@ class _Typed:
             # Scripted functions and other code in C++ name the type that they were given.
             if EagerTensor.__name__ not in str(e):
                 raise
-            text = f"a call in the swapped model takes no EagerTensor: {first_line(e)}"
+            text = f"a call in the swapped model takes no EagerTensor: {told_text(e)}"
             remedy = "call it on `x.to_strided().torch()`, or replace what was scripted by its Python code"
             raise error(UnsupportedOp, text, remedy, op="swap") from e
 

@@ -243,8 +243,18 @@ def _binary(op: str) -> Callable[..., Value]:
     return binary
 
 
-for _name in ("add", "sub", "mul", "div", "pow"):
+for _name in ("add", "sub", "mul", "pow"):
     TABLE[_name] = _binary(_name)
+_divided = _binary("div")
+
+
+@aten("div")
+def div(b: Builder, x: Any, y: Any, *, rounding_mode: str | None = None) -> Value:
+    if rounding_mode is not None:
+        raise Unsupported(f"argument `rounding_mode`: got {rounding_mode!r}, and no op of blocktensor rounds a quotient")
+    return _divided(b, x, y)
+
+
 TABLE |= {"subtract": TABLE["sub"], "multiply": TABLE["mul"], "divide": TABLE["div"], "true_divide": TABLE["div"]}
 
 

@@ -14,9 +14,29 @@ def error(kind: type[Any], text: str, remedy: str, op: str | None = None) -> Exc
 
 
 def first_line(text: str) -> str:
-    """The first line of a text, and of that no more than `LONGEST` characters."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]} ..."
+    """The first line of a text, with the list that it announces, and of that no more than `LONGEST` characters: whole clauses."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    line = lines[0]
+    if line.endswith(":"):
+        rest = [one.removeprefix("*").strip() for one in lines[1:]]
+        line = f"{line} {'; '.join(rest)}" if rest else line.removesuffix(":")
+        if len(line) > LONGEST:
+            # Without the list, what announces it says nothing.
+            line = _clauses(lines[0].removesuffix(":"))
+    return line if len(line) <= LONGEST else f"{_clauses(line[:LONGEST])} ..."
+
+
+def _clauses(text: str) -> str:
+    """The text without its last clause, or without its last word."""
+    end = max(text.rfind(mark) for mark in (". ", "; ", ", but ", ": "))
+    return text[:end] if end > 0 else text.rsplit(" ", 1)[0]
+
+
+def told_text(e: BaseException) -> str:
+    """The first line of an exception's text, or its kind if it has none."""
+    return first_line(str(e)) or type(e).__name__
 
 
 def told(e: BaseException) -> str:

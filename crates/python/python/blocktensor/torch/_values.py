@@ -38,6 +38,21 @@ class Builder(Protocol):
 TABLE: dict[str, Callable[..., Any]] = {}
 
 
+#: Aten ops that no op is for, and what the caller wrote: its own name does not say it.
+WITHOUT_OP: dict[str, str] = {
+    **dict.fromkeys(("im2col", "col2im"), "no op of blocktensor is for `unfold` and `fold`"),
+    **dict.fromkeys(
+        ("upsample_bicubic2d", "_upsample_bicubic2d_aa"),
+        "no op of blocktensor is for `mode='bicubic'`; the nearest is `mode='bilinear'`",
+    ),
+    "_upsample_bilinear2d_aa": "no op of blocktensor is for `antialias=True`",
+    **dict.fromkeys(
+        ("_upsample_nearest_exact1d", "_upsample_nearest_exact2d", "_upsample_nearest_exact3d"),
+        "no op of blocktensor is for `mode='nearest-exact'`; the nearest is `mode='nearest'`",
+    ),
+}
+
+
 def aten(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds a function to the table, under these names of aten."""
 

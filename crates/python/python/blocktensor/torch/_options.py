@@ -1,0 +1,42 @@
+"""Options of `plan` and `to_blocked`, checked before a model is converted, which takes long."""
+
+from operator import index
+from typing import Any
+
+from .._errors import InvalidArgument
+from .._native import check_options
+from ._told import error, first_line
+
+
+def _refused(op: str, name: str, x: Any, rule: str, remedy: str) -> Exception:
+    text = f"op `{op}`: argument `{name}`: got {first_line(repr(x))}, but {rule}"
+    return error(InvalidArgument, text, remedy, op=op)
+
+
+def _is_count(x: Any) -> bool:
+    try:
+        return not isinstance(x, bool) and index(x) >= 0
+    except TypeError:
+        return False
+
+
+def checked_options(op: str, **options: Any) -> dict[str, Any]:
+    """The options of `Model.plan` among them."""
+    for name in ("layouts", "profiles"):
+        if not isinstance(options[name], str):
+            raise _refused(op, name, options[name], "it is a name", "pass one that the documentation lists, or leave it out")
+    if not isinstance(options["exact"], bool):
+        raise _refused(op, "exact", options["exact"], "it is True or False", "pass one of them")
+    threads = options["threads"]
+    if threads is not None and not _is_count(threads):
+        raise _refused(op, "threads", threads, "it is a number of threads", "pass such a number, or None for the process's")
+    check_options(options["layouts"], threads, options["profiles"])
+    return options
+
+
+def check_limits(op: str, reorders: Any, partial: Any) -> None:
+    """Those of `to_blocked` alone."""
+    if reorders is not None and not _is_count(reorders):
+        raise _refused(op, "reorders", reorders, "it is the most reorders of a run", "pass a number from 0 on, or None for any number")
+    if not isinstance(partial, bool):
+        raise _refused(op, "partial", partial, "it is True or False", "pass one of them")

@@ -1,0 +1,97 @@
+//! Tensors of other libraries that are not numbers in memory, and their libraries' ways to one that is.
+
+use pyo3::prelude::*;
+
+/// A kind of tensor that is not shared.
+pub(crate) struct Kind {
+    /// What it is.
+    pub(crate) got: &'static str,
+    pub(crate) remedy: &'static str,
+    /// Whether it is of this kind. What is asked of it may mean another thing in another library, or raise.
+    is: fn(&Bound<'_, PyAny>) -> PyResult<bool>,
+}
+
+/// Numbers of PyTorch that are those in memory with the other sign, which its `__dlpack__` does not say.
+pub(crate) const NEGATED: Kind = Kind {
+    got: "a tensor that PyTorch marks as negated",
+    remedy: "pass `x.resolve_neg()`",
+    is: |x| answer(x, "is_neg"),
+};
+
+/// The kinds, in the order in which their remedies are followed: of a sparse tensor with a gradient, `x.to_dense()` has one too.
+const KINDS: [Kind; 10] = [
+    Kind {
+        got: "a part of a tensor inside of `torch.func` (`vmap`, `grad`)",
+        remedy: "call it outside of the transform, on the whole tensor",
+        is: is_transformed,
+    },
+    Kind {
+        got: "a stand-in of a trace, which has no data",
+        remedy: "pass a tensor with elements, made outside of the trace",
+        is: |x| x.hasattr("fake_mode"),
+    },
+    Kind {
+        got: "a tensor on the device `meta`, which has no data",
+        remedy: "make it on the CPU, with elements: `torch.zeros_like(x, device=\"cpu\")`",
+        is: |x| x.getattr("is_meta")?.extract(),
+    },
+    Kind {
+        got: "a nested tensor",
+        remedy: "pass its tensors one by one (`x.unbind()`), or `torch.nested.to_padded_tensor(x, 0.0)`",
+        is: |x| x.getattr("is_nested")?.extract(),
+    },
+    Kind {
+        got: "a quantised tensor",
+        remedy: "pass `x.dequantize()`",
+        is: |x| x.getattr("is_quantized")?.extract(),
+    },
+    Kind {
+        got: "a tensor that is not dense",
+        remedy: "pass `x.to_dense()`",
+        is: |x| Ok(x.hasattr("to_dense")? && x.getattr("layout")?.str()? != "torch.strided"),
+    },
+    Kind {
+        got: "a tensor that PyTorch marks as conjugated, of complex numbers",
+        remedy: "pass a part of its numbers: `x.resolve_conj().real.float()` or `x.resolve_conj().imag.float()`",
+        is: |x| answer(x, "is_conj"),
+    },
+    Kind {
+        got: "a tensor of complex numbers",
+        remedy: "pass a part of its numbers: `x.real.float()` or `x.imag.float()`",
+        is: |x| answer(x, "is_complex"),
+    },
+    Kind {
+        got: "an array of complex numbers",
+        remedy: "pass a part of its numbers: `x.real.astype(\"float32\")` or `x.imag.astype(\"float32\")`",
+        is: |x| Ok(x.hasattr("astype")? && x.getattr("dtype")?.getattr("kind")?.str()? == "c"),
+    },
+    Kind {
+        got: "a tensor that requires a gradient",
+        remedy: "pass `x.detach()`",
+        is: |x| x.getattr("requires_grad")?.extract(),
+    },
+];
+
+fn answer(x: &Bound<'_, PyAny>, question: &str) -> PyResult<bool> {
+    x.call_method0(question)?.extract()
+}
+
+fn is_transformed(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let modules = x.py().import("sys")?.getattr("modules")?;
+    let functions = modules.get_item("torch._C._functorch")?;
+    functions.call_method1("is_functorch_wrapped_tensor", (x,))?.extract()
+}
+
+/// The kind of an object that could not be shared.
+pub(crate) fn of(x: &Bound<'_, PyAny>) -> Option<&'static Kind> {
+    const ALL: &[Kind] = &KINDS;
+    ALL.iter().find(|kind| (kind.is)(x).unwrap_or(false))
+}
+
+/// Whether it is [`NEGATED`], which is asked of every tensor.
+pub(crate) fn is_negated(x: &Bound<'_, PyAny>) -> bool {
+    match x.getattr_opt("is_neg") {
+        Ok(Some(is_neg)) => is_neg.call0().and_then(|answer| answer.extract()).unwrap_or(false),
+        _ => false,
+    }
+}

@@ -1,0 +1,93 @@
+"""Strings that UTF-8 has no bytes for: as a name a typed error, as a path the file that `os.open` would open."""
+
+import os
+
+import blocktensor as bt
+import numpy as np
+import pytest
+
+X = np.ones((1, 16, 4, 4), np.float32)
+T = bt.from_dlpack(X)
+W = np.ones((16, 16, 3, 3), np.float32)
+LATIN = os.fsdecode(b"caf\xe9")
+
+
+def model():
+    m = bt.Model()
+    m.input("x", [1, 16, 4, 4])
+    m.op("y", "relu", [("x", "x")], {}, ["y"])
+    m.output("y", "y")
+    return m
+
+
+CALLS = {
+    "format": [lambda s: T.to_strided(s), lambda s: T.contiguous(s)],
+    "dtype": [lambda s: T.to_dtype(s), lambda s: bt.zeros([1], dtype=s)],
+    "layout": [
+        lambda s: T.to_blocked(s),
+        lambda s: bt.zeros([1], layout=s),
+        lambda s: bt.pack_stem(np.ones((16, 3, 3, 3), np.float32), like=np.ones((1, 3, 8, 8), np.float32), layout=s),
+    ],
+    "key": [lambda s: bt.wrap(s, None, [1])],
+    "name": [
+        lambda s: bt.register_backend(s, print, print, {}),
+        lambda s: model().input(s, [1]),
+        lambda s: model().constant(s, W),
+        lambda s: model().output(s, "y"),
+    ],
+    "value": [lambda s: model().output("z", s)],
+    "kernels": [lambda s: bt.register_backend("py_named", print, print, {s: print})],
+    "shape": [lambda s: model().input("z", [s])],
+    "node": [lambda s: model().op(s, "relu", [("x", "x")], {}, ["z"])],
+    "op": [lambda s: model().op("z", s, [("x", "x")], {}, ["z"])],
+    "inputs": [lambda s: model().op("z", "relu", [(s, "x")], {}, ["z"]), lambda s: model().op("z", "relu", [("x", s)], {}, ["z"])],
+    "outputs": [lambda s: model().op("z", "relu", [("x", "x")], {}, [s])],
+    "params": [lambda s: model().op("z", "relu", [("x", "x")], {s: 1}, ["z"]), lambda s: bt.pack_conv(W, like=X, **{s: 1})],
+    "batch_norm": [lambda s: bt.pack_conv(W, like=X, batch_norm={s: 1})],
+    "names": [lambda s: model().with_outputs([s])],
+    "layouts": [lambda s: model().plan(layouts=s)],
+    "profiles": [lambda s: model().plan(profiles=s)],
+    "sizes": [lambda s: model().plan(sizes={s: 1}), lambda s: model().missing({s: 1})],
+    "mode": [lambda s: bt.ops.grid_sample(X, np.ones((1, 2, 2, 2), np.float32), mode=s)],
+}
+
+
+@pytest.mark.parametrize("text", ["\ud800", LATIN], ids=["lone", "latin"])
+@pytest.mark.parametrize("argument", CALLS)
+def test_names_are_typed_errors(argument, text):
+    for call in CALLS[argument]:
+        with pytest.raises(bt.InvalidArgument) as e:
+            call(text)
+        assert f"argument `{argument}`" in str(e.value) and "UTF-8" in str(e.value), str(e.value)
+        # The text can be printed, and shows what was passed.
+        assert str(e.value).encode() and repr(text) in str(e.value)
+        assert "surrogates" in e.value.remedy
+
+
+def test_paths_are_those_of_the_file_system(tmp_path):
+    path = os.path.join(tmp_path, LATIN)
+    model().plan().save(path)
+    assert os.listdir(os.fsencode(tmp_path)) == [b"caf\xe9"]
+    np.testing.assert_array_equal(bt.load_plan(path).run(X)[0].numpy(), X)
+    with pytest.raises(bt.CorruptFile, match="a plan"):
+        bt.load_onnx(path)
+    for call in [bt.load_onnx, bt.load_plan]:
+        with pytest.raises(bt.FileAccess):
+            call(path + "x")
+    with pytest.raises(bt.FileAccess):
+        model().plan().save(os.path.join(tmp_path, "nowhere", LATIN))
+
+
+def test_paths_without_bytes_are_typed_errors(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for call in [bt.load_onnx, bt.load_plan, model().plan().save]:
+        with pytest.raises(bt.InvalidArgument) as e:
+            call("\ud800")
+        assert "argument `path`" in str(e.value) and "os.fsencode" in str(e.value) and r"'\ud800'" in str(e.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_defaults_are_in_the_signatures():
+    assert "layout='contiguous'" in bt.zeros.__text_signature__
+    assert "format='contiguous'" in bt.Tensor.to_strided.__text_signature__
+    assert "layouts='blocked'" in bt.Model.plan.__text_signature__
