@@ -266,9 +266,9 @@ impl PyModel {
     /// at most `weight_growth` times the plain ones. `reorders` is the most that a run may make: measured layouts keep to it where
     /// that is possible. Ctrl-C ends it.
     #[pyo3(
-        signature = (*, layouts = "blocked".into(), sizes = None, threads = None, profiles = "kept".into(),
+        signature = (*, layouts = "measured".into(), sizes = None, threads = None, profiles = "kept".into(),
             keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None),
-        text_signature = "($self, *, layouts='blocked', sizes=None, threads=None, profiles='kept', \
+        text_signature = "($self, *, layouts='measured', sizes=None, threads=None, profiles='kept', \
                           keep_constants=False, exact=False, weight_growth=1.25, reorders=None)"
     )]
     #[allow(clippy::too_many_arguments)]

@@ -58,8 +58,8 @@ pub enum Layouts {
     Nhwc,
     /// The machine's native blocked layout from convolution to convolution; strided where an op has no blocked kernel.
     Blocked,
-    /// For each node the layout with which the whole network is fastest on this machine, found by measuring. Another planning
-    /// may choose otherwise.
+    /// For each node the layout with which the whole network is fastest on this machine, found by measuring: the default
+    /// ([`PlanOptions::default`]). It may be one layout for all. Another planning may choose otherwise.
     Measured,
 }
 
@@ -108,6 +108,26 @@ pub struct PlanOptions {
     keep_constants: bool,
     limits: Limits,
     stop: Stop,
+}
+
+/// Measured layouts, which choose also how convolutions compute, all passes, no named sizes. Two plannings may choose otherwise,
+/// and so round otherwise; the runs of one plan are the same to the bit. [`Plan::save`] fixes a choice; so do other layouts, and
+/// [`Profiles::Estimated`]. [`exact`](PlanOptions::exact) fixes how convolutions compute.
+///
+/// ```
+/// # use blocktensor_graph::{Graph, Layouts, PlanOptions, Profiles};
+/// # let mut graph = Graph::new();
+/// # let x = graph.input("x", &[2.into()])?;
+/// # let y = graph.op("y", "relu", &[("x", x)], &[])?;
+/// # graph.output("y", y)?;
+/// let plan = graph.plan(&PlanOptions::default().profiles(Profiles::Measured))?;
+/// assert_eq!(plan.layouts(), Layouts::Measured);
+/// # Ok::<(), blocktensor_graph::Error>(())
+/// ```
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions::new(Layouts::Measured)
+    }
 }
 
 impl PlanOptions {

@@ -120,7 +120,7 @@ class Model:
     def plan(
         self,
         *,
-        layouts: str = "blocked",
+        layouts: str = "measured",
         sizes: Mapping[str, int] | None = None,
         threads: int | None = None,
         profiles: str = "kept",
