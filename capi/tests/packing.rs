@@ -350,7 +350,7 @@ fn packed_files_refuse_other_files_and_other_threads_unless_they_may_pack_again(
     refused(
         get(writer, c"conv"),
         bt_code::BT_INVALID_HANDLE,
-        &["a writer of packed files, but a packed file"],
+        &["a writer of packed files, but the call takes a packed file"],
     );
     refused(take_named(file, c"conv"), bt_code::BT_INVALID_HANDLE, &["a packed file, but a state dict"]);
     assert_eq!(support::described(bt_describe, writer).unwrap(), "a writer of 0 packed ops");
