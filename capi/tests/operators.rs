@@ -42,7 +42,11 @@ fn operators_infer_prefer_and_run() {
     refused(operator(c"max_pool2d", &[], &[]), invalid, &["max_pool2d", "an input of every call"]);
     refused(operator(c"relu", &[c"x"], &[ints(c"kernel", &[2])]), invalid, &["no such parameter"]);
     refused(results(bt_op_run, pool, &[x, x]), invalid, &["2 tensors", "one tensor for each"]);
-    refused(results(bt_op_run, pool, &[last]), bt_code::BT_INVALID_HANDLE, &["a description, but the call takes a tensor"]);
+    refused(
+        results(bt_op_run, pool, &[last]),
+        bt_code::BT_INVALID_HANDLE,
+        &["a description, but the call takes a tensor"],
+    );
     refused(results(bt_op_run, x, &[x]), bt_code::BT_INVALID_HANDLE, &["an operator or packed weights"]);
     refused(results(bt_op_infer, pool, &[0]), bt_code::BT_NULL_POINTER, &["inputs"]);
     refused(preferred(pool, c"sideways", &[x]), invalid, &["`sideways`", "strided, blocked"]);

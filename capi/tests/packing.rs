@@ -269,7 +269,11 @@ fn packed_files_return_every_kind_to_the_bit() {
             bt_code::BT_INVALID_ARGUMENT,
             &["`bt_packed_writer_add`", "`fc` again"],
         );
-        refused(add(writer, c"x", x), bt_code::BT_INVALID_HANDLE, &["a tensor, but the call takes packed weights"]);
+        refused(
+            add(writer, c"x", x),
+            bt_code::BT_INVALID_HANDLE,
+            &["a tensor, but the call takes packed weights"],
+        );
         save(writer, &path).unwrap();
         free(&[writer]);
         for function in [bt_packed_file_read, bt_packed_file_map] {
@@ -346,13 +350,21 @@ fn packed_files_refuse_other_files_and_other_threads_unless_they_may_pack_again(
     let file = open(bt_packed_file_read, &path, false).unwrap();
     assert!(support::described(bt_describe, file).unwrap().contains("1 packed ops"));
     let writer = writer(true);
-    refused(add(file, c"conv", conv), bt_code::BT_INVALID_HANDLE, &["a packed file, but the call takes a writer"]);
+    refused(
+        add(file, c"conv", conv),
+        bt_code::BT_INVALID_HANDLE,
+        &["a packed file, but the call takes a writer"],
+    );
     refused(
         get(writer, c"conv"),
         bt_code::BT_INVALID_HANDLE,
         &["a writer of packed files, but the call takes a packed file"],
     );
-    refused(take_named(file, c"conv"), bt_code::BT_INVALID_HANDLE, &["a packed file, but a state dict"]);
+    refused(
+        take_named(file, c"conv"),
+        bt_code::BT_INVALID_HANDLE,
+        &["a packed file, but the call takes a state dict"],
+    );
     assert_eq!(support::described(bt_describe, writer).unwrap(), "a writer of 0 packed ops");
 }
 

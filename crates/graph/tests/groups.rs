@@ -89,15 +89,22 @@ fn every_function_gives_the_same_bits_for_all_sizes() {
             .into_iter()
             .enumerate()
         {
-            let (k, o) = (dims[dims.len() - 1], [1, 8, 16, 31, 130][(i + n) % 5]);
+            let (k, o) = (dims[dims.len() - 1], [2, 8, 16, 31, 290][(i + n) % 5]);
             let mut graph = Graph::new();
             let sizes: Vec<_> = dims.iter().map(|d| (*d).into()).collect();
             let x = graph.input("x", &sizes).unwrap();
             let y = linear(&mut graph, "layer", x, (k, o));
             let y = graph.op("act", function, &[("x", y)], &[]).unwrap();
+            let of_outputs = graph.constant("c", Constant::F32(random(&[o], 4))).unwrap();
+            let y = graph.op("shift", "add", &[("a", y), ("b", of_outputs)], &[]).unwrap();
+            let wide = [&dims[..dims.len() - 1], &[o]].concat();
+            let sizes: Vec<_> = wide.iter().map(|d| (*d).into()).collect();
+            let r = graph.input("r", &sizes).unwrap();
+            let y = graph.op("sum", "add", &[("a", r), ("b", y)], &[]).unwrap();
             graph.output("y", y).unwrap();
-            let (together, _) = both(&graph, Layouts::Nchw, &[random(dims, 3)]);
-            assert_eq!(groups(&together), [["layer", "act"]], "{function} {dims:?}: {together}");
+            let (together, _) = both(&graph, Layouts::Nchw, &[random(dims, 3), random(&wide, 4)]);
+            let want = [["layer", "act", "shift", "sum"]];
+            assert_eq!(groups(&together), want, "{function} {dims:?}: {together}");
         }
     }
 }
@@ -215,7 +222,9 @@ fn pictures_name_all_nodes_of_a_step() {
         assert!(picture.contains("narrow, bounded, scaled, sum"), "{picture}");
         assert!(picture.contains("linear + tanh,mul_channel,residual"), "{picture}");
     }
-    assert_eq!(plan.to_svg(None).matches("<g><title>").count(), 2);
+    let svg = plan.to_svg(None);
+    assert_eq!(svg.matches("<g><title>").count(), 2);
+    assert!(svg.contains("<g><title>narrow, bounded, scaled, sum: linear"), "{svg}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use blocktensor_graph::{Layouts, PlanOptions, Profiles};
+use blocktensor::{MemoryFormat, StridedTensor};
+use blocktensor_graph::{Constant, Graph, Layouts, PlanOptions, Profiles};
 use rten_onnx::onnx::ModelProto;
 
 #[test]
@@ -44,4 +45,23 @@ fn a_shown_plan_has_each_step_with_its_layout_and_time() {
         let model = std::fs::read(folder.join(format!("{name}.onnx"))).unwrap();
         assert!(!blocktensor_onnx::is_shown(&mut &model[..]).unwrap());
     }
+}
+
+#[test]
+fn a_step_of_several_nodes_names_them() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[2.into(), 3.into()]).unwrap();
+    let w = StridedTensor::full(&[4, 3], 1f32, MemoryFormat::Contiguous).unwrap();
+    let w = graph.constant("w", Constant::F32(w)).unwrap();
+    let y = graph.op("layer", "linear", &[("x", x), ("weights", w)], &[]).unwrap();
+    let y = graph.op("act", "relu", &[("x", y)], &[]).unwrap();
+    let y = graph.op("alone", "exp", &[("x", y)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let shown = ModelProto::parse_buf(&blocktensor_onnx::show(&plan, None).unwrap()).unwrap().graph.unwrap();
+    let nodes = shown.node.iter().map(|node| {
+        let list = node.attribute.iter().find(|a| a.name.as_deref() == Some("nodes"));
+        list.and_then(|a| a.s.as_deref())
+    });
+    assert_eq!(nodes.collect::<Vec<_>>(), [Some("layer, act"), None]);
 }
