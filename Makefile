@@ -54,9 +54,12 @@ demo: setup
 	@"$(BUILT)/examples/resnet50" --image examples/data/house.png \
 		--onnx "$(DEMO)/resnet50.onnx" --output "$(DEMO)/resnet50.safetensors"
 	@echo
-	@echo "That ONNX file on the command line, compared with those logits:"
+	@echo "That ONNX file on the command line, in layouts that are measured now, compared with those logits:"
 	@"$(BUILT)/blocktensor" run "$(DEMO)/resnet50.onnx" --input examples/data/house.png --imagenet --top-k 5 \
 		--check-outputs "$(DEMO)/resnet50.safetensors"
+	@echo
+	@echo "Its plans in each layout, and in measured ones, run by turns:"
+	@"$(BUILT)/blocktensor" bench "$(DEMO)/resnet50.onnx" --size batch=1 --compare-layouts --runs 20
 
 # The part without C++ comes first, because it fails quickly. Each part runs again with the kernels of older machines, and
 # there with storage that ends at a protected page (src/fault/guard.rs).

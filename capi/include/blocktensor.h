@@ -1070,9 +1070,9 @@ bt_status bt_model_outputs(bt_handle model,
                            size_t *count);
 
 // Runs a model on `input_count` strided tensors, in the order of `bt_model_inputs`: as `bt_plan_run`, with a plan for the
-// inputs' sizes in the default layout. The model keeps only the plan of the last sizes. Inputs of other sizes are planned
-// again, which takes much longer than a run; `bt_plan_new` makes a plan that stays. Any number of threads may run a model at
-// the same time.
+// inputs' sizes. Nothing is measured for it: its layout is `blocked`, or `nchw` in a library without oneDNN. The model keeps only
+// the plan of the last sizes. Inputs of other sizes are planned again, which takes much longer than a run; `bt_plan_new` makes a
+// plan that stays. Any number of threads may run a model at the same time.
 //
 // # Safety
 // As `bt_plan_run`.
@@ -1086,8 +1086,8 @@ bt_status bt_model_run(bt_handle model,
 // Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
 // The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 //
-// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine; null is `blocked`, or `nchw` in a
-// library without oneDNN. `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
+// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine and takes the fastest, or a mixture;
+// null is `measured`. Times are kept for the next planning (`BLOCKTENSOR_CACHE`). `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
 // the plan's outputs, in this order; any value of the model may be one. With no names they are the model's own outputs. Nodes
 // that no output needs do not run.
 //

@@ -9,7 +9,7 @@ use blocktensor::{Call, StridedTensor, TensorRef, Text};
 use blocktensor_graph::{Dim, Error as GraphError, Graph, Plan, PlanOptions, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
-use crate::plan::native_layouts;
+use crate::plan::unmeasured_layouts;
 use crate::status::{Failure, array, bt_status, c_string, guard_model, place, string};
 use crate::values::{Port, bt_value_info, check_room, read_inputs, write_list, write_objects};
 
@@ -39,7 +39,7 @@ impl Model {
         if let Some((_, plan)) = last().as_ref().filter(|(of, _)| *of == sizes) {
             return Ok(Arc::clone(plan));
         }
-        let plan = self.graph.plan(&PlanOptions::new(native_layouts()).sizes(sizes.clone()))?;
+        let plan = self.graph.plan(&PlanOptions::new(unmeasured_layouts()).sizes(sizes.clone()))?;
         let plan = Arc::new(plan);
         let before = last().replace((sizes, Arc::clone(&plan)));
         drop(before);
@@ -196,9 +196,9 @@ pub unsafe extern "C" fn bt_model_outputs(
 }
 
 /// Runs a model on `input_count` strided tensors, in the order of `bt_model_inputs`: as `bt_plan_run`, with a plan for the
-/// inputs' sizes in the default layout. The model keeps only the plan of the last sizes. Inputs of other sizes are planned
-/// again, which takes much longer than a run; `bt_plan_new` makes a plan that stays. Any number of threads may run a model at
-/// the same time.
+/// inputs' sizes. Nothing is measured for it: its layout is `blocked`, or `nchw` in a library without oneDNN. The model keeps only
+/// the plan of the last sizes. Inputs of other sizes are planned again, which takes much longer than a run; `bt_plan_new` makes a
+/// plan that stays. Any number of threads may run a model at the same time.
 ///
 /// # Safety
 /// As `bt_plan_run`.

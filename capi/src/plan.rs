@@ -44,8 +44,8 @@ pub struct bt_named_size {
     pub size: i64,
 }
 
-/// The layouts of a plan for which the caller names none.
-pub(crate) fn native_layouts() -> Layouts {
+/// The layouts of the plans that `bt_model_run` makes: measuring would take too long there.
+pub(crate) fn unmeasured_layouts() -> Layouts {
     if cfg!(feature = "onednn") { Layouts::Blocked } else { Layouts::Nchw }
 }
 
@@ -97,8 +97,8 @@ fn with_plan<R>(
 /// Plans a model: packs its weights, chooses a layout for every tensor and a place in memory for every intermediate result.
 /// The plan no longer needs the model. It is for this process's number of threads. `bt_plan_save` writes it into a file.
 ///
-/// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine; null is `blocked`, or `nchw` in a
-/// library without oneDNN. `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
+/// `layout` is `nchw`, `nhwc`, `blocked` or `measured`, which times the others on this machine and takes the fastest, or a mixture;
+/// null is `measured`. Times are kept for the next planning (`BLOCKTENSOR_CACHE`). `sizes` has a number for each size that the model leaves open. `outputs` names the values that become
 /// the plan's outputs, in this order; any value of the model may be one. With no names they are the model's own outputs. Nodes
 /// that no output needs do not run.
 ///
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn bt_plan_new(
             (place(op, "out", out)?, read_sizes(op, sizes, size_count)?, outputs)
         };
         let layouts = match layout.is_null() {
-            true => native_layouts(),
+            true => Layouts::Measured,
             // SAFETY: as above.
             false => layouts(op, unsafe { string(op, "layout", layout)? })?,
         };

@@ -180,7 +180,7 @@ fn wrong_inputs_of_a_run_are_errors() {
 #[test]
 fn null_pointers_bad_text_and_wrong_handles_are_errors() {
     let model = load(&stored("resnet.onnx")).unwrap();
-    let made = plan(model, None, &[("batch", 2)], &[]).unwrap();
+    let made = plan(model, Some("blocked"), &[("batch", 2)], &[]).unwrap();
     let x = tensor(&[1], &[0.0]);
     let mut out = 0;
     let no_name = bt_named_size { name: null(), size: 1 };

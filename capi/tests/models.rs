@@ -76,7 +76,7 @@ fn plans_are_written_and_read_again() {
     let model = load(&stored("resnet.onnx")).unwrap();
     let (dims, image) = array("resnet.image.npy");
     let x = tensor(&dims, &image);
-    let made = plan(model, None, &[("batch", 2)], &[]).unwrap();
+    let made = plan(model, Some("blocked"), &[("batch", 2)], &[]).unwrap();
     let want = take(run(bt_plan_run, made, &[x]).unwrap()[0], 20);
     for keep_plain in [false, true] {
         // The second time, a plan is there already.
@@ -125,7 +125,7 @@ fn plans_are_written_and_read_again() {
 fn a_plan_may_be_cut_at_values_inside_the_model() {
     let model = from_data(&std::fs::read(stored("resnet.onnx")).unwrap()).unwrap();
     let stem = "/net/stem/stem.0/stem.0.2/Relu_output_0";
-    let cut = plan(model, None, &[("batch", 2)], &["output", stem]).unwrap();
+    let cut = plan(model, Some("blocked"), &[("batch", 2)], &["output", stem]).unwrap();
     let outputs = infos(bt_plan_outputs, cut).unwrap();
     assert_eq!((outputs[0].0.as_str(), outputs[1].0.as_str()), ("output", stem));
     let (dims, image) = array("resnet.image.npy");

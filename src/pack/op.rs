@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::file::entry::Entry;
 use crate::file::{Loaded, Packable, Saved, sealed};
 use crate::operator::Operator;
+use crate::ops::Algorithm;
 
 /// Packed weights of any kind: for programs that learn from a file, or from a model, what there is.
 ///
@@ -40,6 +41,14 @@ impl PackedOp {
         match self {
             PackedOp::Conv(packed) => packed.implementation(),
             PackedOp::Linear(packed) => packed.implementation(),
+        }
+    }
+
+    /// How a convolution is computed. `None` for a linear layer.
+    pub fn algorithm(&self) -> Option<Algorithm> {
+        match self {
+            PackedOp::Conv(packed) => Some(packed.algorithm()),
+            PackedOp::Linear(_) => None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use blocktensor_graph::Plan;
 use serde::Serialize;
 
 use crate::array::{Array, Values};
@@ -30,6 +31,11 @@ pub struct Check {
     pub passed: bool,
     /// Why it failed, if that is not the error's size.
     pub reason: Option<String>,
+}
+
+/// The error that is allowed unless `--tolerance` says otherwise: rounding, and more of it where steps round otherwise.
+pub fn tolerance(plan: &Plan) -> f64 {
+    if plan.rounds_otherwise().is_some() { 3e-5 } else { 1e-5 }
 }
 
 /// Reads the files of `--check-outputs`, for outputs of these names.

@@ -313,22 +313,15 @@ pub fn note_cache(plan: &Plan) {
     }
 }
 
-/// The layouts to plan with.
-fn layouts(planning: &Planning) -> Layouts {
-    planning.layout.unwrap_or(match blocktensor::build_info().engine {
-        Some(_) | None if planning.offline => Layouts::Measured,
-        Some(_) => Layouts::Blocked,
-        None => Layouts::Nchw,
-    })
-}
-
 /// Plans a model.
 pub fn plan(graph: &Graph, planning: &Planning, sizes: Sizes) -> Result<Plan> {
-    if planning.offline && planning.layout.is_some_and(|layouts| layouts != Layouts::Measured) {
+    let layouts = planning.layout.unwrap_or(Layouts::Measured);
+    if planning.offline && layouts != Layouts::Measured {
         return Err(Failure::usage("--offline", "it is for measured layouts; leave it out"));
     }
-    let _line = Progress::start("planning");
-    let mut options = PlanOptions::new(layouts(planning)).sizes(sizes).profiles(profiles(planning));
+    let measures = layouts == Layouts::Measured && !planning.offline;
+    let _line = Progress::start(if measures { "measuring layouts" } else { "planning" });
+    let mut options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles(planning));
     if planning.exact {
         options = options.exact();
     }

@@ -3,7 +3,7 @@
 use std::fs::Metadata;
 use std::time::Instant;
 
-use blocktensor_graph::{Layouts, Plan};
+use blocktensor_graph::Plan;
 use serde::Serialize;
 
 use crate::args::Pack as Args;
@@ -34,12 +34,11 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let targets = [output];
     files::check_targets([args.model.model.as_path()], &targets)?;
     let start = Instant::now();
-    let mut planning = args.planning.clone();
-    let source = model::source(&args.model, &planning, &targets)?;
-    planning.layout.get_or_insert(Layouts::Measured);
+    let planning = &args.planning;
+    let source = model::source(&args.model, planning, &targets)?;
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     model::check_sizes(&source.inputs(), &sizes)?;
-    let plan = source.plan(&planning, sizes)?;
+    let plan = source.plan(planning, sizes)?;
     model::note_cache(&plan);
     let plan_ms = milliseconds(start.elapsed());
     let start = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use blocktensor_graph::{Layouts, Measurements, StepInfo};
+use blocktensor_graph::{Measurements, StepInfo};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
@@ -103,9 +103,6 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     let (inputs, sizes) = errors::inputs(args, &source, sizes)?;
     model::check_sizes(&source.inputs(), &sizes)?;
-    if args.explain {
-        planning.layout.get_or_insert(Layouts::Measured);
-    }
     let plan = source.plan(&planning, sizes)?;
     if args.dot.is_some() || args.svg.is_some() || args.onnx.is_some() {
         plan.check_drawing()?;

@@ -17,6 +17,8 @@ pub struct Run {
     pub version: u32,
     pub model: String,
     pub layout: &'static str,
+    /// Of measured layouts: `measured` if the plan is the mixture, or the one layout that is as fast.
+    pub kept: Option<&'static str>,
     /// Whether `--layout` was left out.
     pub layout_is_default: bool,
     pub build: String,
@@ -159,7 +161,10 @@ impl Reorders {
 impl Run {
     /// The lines for people.
     pub fn text(&self) -> String {
-        let chosen = if self.layout_is_default { " (the default of this build)" } else { "" };
+        let kept = self.kept.filter(|kept| *kept != self.layout).map(|kept| format!("kept: {kept}"));
+        let default = self.layout_is_default.then(|| "the default".to_string());
+        let said: Vec<String> = [default, kept].into_iter().flatten().collect();
+        let chosen = if said.is_empty() { String::new() } else { format!(" ({})", said.join("; ")) };
         let mut lines = Vec::new();
         lines.extend(self.plan.clone().map(|plan| plan.trim_end().to_string()));
         lines.push(self.build.clone());

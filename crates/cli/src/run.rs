@@ -110,13 +110,15 @@ fn finish(
     labels: Option<&[String]>,
 ) -> Result<Outcome> {
     let got = |name: &str| outputs.iter().find(|(output, _)| output == name).map(|(_, array)| array);
+    let tolerance = args.tolerance.unwrap_or(check::tolerance(plan));
     let checks: Vec<_> =
-        expected.iter().filter_map(|e| Some(e.compare(got(&e.output)?, args.tolerance))).collect();
+        expected.iter().filter_map(|e| Some(e.compare(got(&e.output)?, tolerance))).collect();
     let build = blocktensor::build_info();
     let report = report::Run {
         version: report::VERSION,
         model: args.model.model.display().to_string(),
         layout: plan.layouts().name(),
+        kept: plan.measurements().map(|m| m.kept.name()),
         layout_is_default: args.planning.layout.is_none() && !PackedFile::is_at(&args.model.model),
         threads: build.threads,
         build: build.to_string(),

@@ -12,7 +12,7 @@ use crate::support::{self, Done, done, text};
 fn limited(kib: u64, args: &[&str]) -> Done {
     let mut shell = Command::new("sh");
     shell.args(["-c", "ulimit -v $0; exec \"$@\"", &kib.to_string(), env!("CARGO_BIN_EXE_blocktensor")]);
-    done(shell.args(args).output().unwrap())
+    done(shell.env("BLOCKTENSOR_CACHE", "off").args(args).output().unwrap())
 }
 
 /// The least limit at which `--help` works.

@@ -40,8 +40,11 @@ impl Done {
     }
 }
 
+/// The program, which keeps measured times in the target folder, and not in the user's cache.
 pub fn command() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_blocktensor"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_blocktensor"));
+    command.env("BLOCKTENSOR_CACHE", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache"));
+    command
 }
 
 pub fn run(args: &[&str]) -> Done {

@@ -48,7 +48,7 @@ fn write(way: &[&str], file: &Path) -> Done {
 fn write_on_a_full_disk(way: &[&str], file: &Path) -> Done {
     let mut command = Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_blocktensor")]);
-    done(command.args(arguments(way, file)).output().unwrap())
+    done(command.env("BLOCKTENSOR_CACHE", "off").args(arguments(way, file)).output().unwrap())
 }
 
 fn names(folder: &Path) -> Vec<String> {

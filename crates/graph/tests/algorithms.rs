@@ -58,6 +58,11 @@ fn measured_plans_choose_the_algorithm_and_exact_ones_do_not() {
     let (got, want) = (run(&free, 64), run(&exact, 64));
     let error = norm(got.iter().zip(&want).map(|(a, b)| a - b)) / norm(want.iter().copied());
     assert!(error > 0.0 && error < 3e-6, "{error:e}");
+    assert_eq!(free.rounds_otherwise(), Some((2, 3e-6)));
+    assert!(free.to_string().contains("2 steps round otherwise than a direct convolution: relative error"));
+    assert_eq!(free.to_string().matches("(blocktensor:winograd4, rounds otherwise: 3e-6)").count(), 2);
+    assert_eq!(exact.rounds_otherwise(), None);
+    assert!(!exact.to_string().contains("otherwise"), "{exact}");
     let nodes = &free.measurements().unwrap().nodes;
     let algorithms: Vec<_> = nodes.iter().map(|n| n.candidates[0].algorithm.as_deref()).collect();
     assert_eq!(algorithms, [Some("winograd4"); 2]);
@@ -82,6 +87,7 @@ fn transformed_weights_stay_below_the_limit() {
 fn a_node_that_asks_for_an_algorithm_gets_it_in_every_plan_that_has_it() {
     let plan = graph(32, Some("winograd2")).plan(&options(Layouts::Blocked)).unwrap();
     assert_eq!(implementations(&plan)[1], "blocktensor:winograd2");
+    assert_eq!(plan.rounds_otherwise(), Some((1, 1e-6)));
     let plan = graph(32, Some("winograd4")).plan(&options(Layouts::Measured).exact()).unwrap();
     assert_eq!(implementations(&plan)[1], "blocktensor:winograd4");
     // Only measuring can answer this.
@@ -100,6 +106,7 @@ fn a_saved_plan_keeps_its_algorithms_and_its_bits() {
     plan.save(&path, false).unwrap();
     let loaded = Plan::load(&PackedFile::read(&path).unwrap()).unwrap();
     assert_eq!(implementations(&loaded), implementations(&plan));
+    assert_eq!((loaded.rounds_otherwise(), loaded.to_string()), (plan.rounds_otherwise(), plan.to_string()));
     let bits = |plan: &Plan| run(plan, 64).iter().map(|v| v.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&loaded), bits(&plan));
 }

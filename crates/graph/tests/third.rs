@@ -2,7 +2,7 @@
 
 use blocktensor::ledger;
 use blocktensor::{PackedFile, StridedTensor};
-use blocktensor_graph::{Constant, Graph, Layouts, Plan, PlanOptions, Profiles};
+use blocktensor_graph::{Constant, Error, Graph, Layouts, Plan, PlanOptions, Profiles};
 
 use crate::support::random;
 
@@ -45,5 +45,25 @@ fn an_op_of_another_backend_runs_there_between_reorders_that_the_plan_shows() {
         assert_eq!(loaded.to_string(), plan.to_string());
         let again = loaded.run(&[&x]).unwrap();
         assert_eq!(again[0].to_vec::<f32>().unwrap(), got[0].to_vec::<f32>().unwrap());
+    }
+}
+
+#[test]
+fn a_limit_of_reorders_is_kept_or_the_error_says_how_few_are_possible() {
+    for layouts in Layouts::ALL {
+        for profiles in [Profiles::Measured, Profiles::Estimated] {
+            let options = |most| PlanOptions::new(layouts).profiles(profiles.clone()).at_most_reorders(most);
+            let error = graph().plan(&options(1)).unwrap_err();
+            assert!(matches!(&error, Error::Invalid { what, .. } if what == "reorders"), "{error:?}");
+            let text = error.to_string();
+            assert!(text.contains("conv to back_to_front (") && text.contains("at most 1 may be"), "{text}");
+            let measured = layouts == Layouts::Measured;
+            assert_eq!(text.contains("2 reorders at least in each run"), measured, "{text}");
+            assert_eq!(text.ends_with("or plan measured layouts"), !measured, "{text}");
+            match graph().plan(&options(2)) {
+                Ok(plan) => assert_eq!(plan.reorders().len(), 2, "{plan}"),
+                Err(error) => assert!(!measured, "{error}"),
+            }
+        }
     }
 }

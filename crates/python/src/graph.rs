@@ -263,12 +263,13 @@ impl PyModel {
 
     /// Plans the model: layouts, reorders, fusions, packed weights, memory. `layouts` is nchw, nhwc, blocked or measured. Measured
     /// ones also choose how convolutions compute, unless `exact` keeps them to the direct algorithm; packed weights then grow to
-    /// at most `weight_growth` times the plain ones. Ctrl-C ends it.
+    /// at most `weight_growth` times the plain ones. `reorders` is the most that a run may make: measured layouts keep to it where
+    /// that is possible. Ctrl-C ends it.
     #[pyo3(
-        signature = (*, layouts = "blocked".into(), sizes = None, threads = None, profiles = "kept".into(),
-            keep_constants = false, exact = false, weight_growth = 1.25.into()),
-        text_signature = "($self, *, layouts='blocked', sizes=None, threads=None, profiles='kept', \
-                          keep_constants=False, exact=False, weight_growth=1.25)"
+        signature = (*, layouts = "measured".into(), sizes = None, threads = None, profiles = "kept".into(),
+            keep_constants = false, exact = false, weight_growth = 1.25.into(), reorders = None),
+        text_signature = "($self, *, layouts='measured', sizes=None, threads=None, profiles='kept', \
+                          keep_constants=False, exact=False, weight_growth=1.25, reorders=None)"
     )]
     #[allow(clippy::too_many_arguments)]
     fn plan(
@@ -281,6 +282,7 @@ impl PyModel {
         keep_constants: bool,
         exact: bool,
         weight_growth: Number<f64>,
+        reorders: Option<Number<usize>>,
     ) -> PyResult<PyPlan> {
         let (op, graph) = ("plan", self.graph());
         let checked = || {
@@ -290,14 +292,20 @@ impl PyModel {
                 let (got, rule) = ("nan".to_string(), "it is a number of times".to_string());
                 return Err(invalid(op, "weight_growth", got, rule, "pass 1.0 or more"));
             }
-            Ok((options, sizes_of(op, sizes)?, growth))
+            let reorders = number::maybe(op, "reorders", reorders)?;
+            Ok((options, sizes_of(op, sizes)?, growth, reorders))
         };
-        let ((layouts, threads, profiles), sizes, weight_growth) = checked().map_err(|e| e.raise(py))?;
+        let ((layouts, threads, profiles), sizes, weight_growth, reorders) =
+            checked().map_err(|e| e.raise(py))?;
         released(py, op, || {
             let signals = Signals::new();
             let options = PlanOptions::new(layouts).sizes(sizes).profiles(profiles);
             let options = if keep_constants { options.keep_constants() } else { options };
             let options = if exact { options.exact() } else { options }.weight_growth(weight_growth);
+            let options = match reorders {
+                Some(most) => options.at_most_reorders(most),
+                None => options,
+            };
             let asked = signals.clone();
             let options = options.stop_if(move || asked.stop());
             // Only on a terminal, and only if it takes more than a second.

@@ -59,7 +59,7 @@ def test_other_functions(tmp_path, monkeypatch):
     model.input("x", [1, 16, 4, 4])
     model.op("y", "relu", [("x", "x")], {}, ["y"])
     model.output("y", "y")
-    plan = model.plan()
+    plan = model.plan(layouts="nchw")
     calls = [
         lambda x: bt.from_dlpack(x),
         lambda x: bt.zeros(x),
@@ -84,10 +84,10 @@ def test_other_functions(tmp_path, monkeypatch):
         lambda x: bt.load_onnx(x),
         lambda x: bt.budget(x),
         lambda x: model.plan(layouts=x),
-        lambda x: model.plan(sizes=x),
-        lambda x: model.plan(sizes={"x": x}),
-        lambda x: model.plan(threads=x),
-        lambda x: model.plan(weight_growth=x),
+        lambda x: model.plan(sizes=x, layouts="nchw"),
+        lambda x: model.plan(sizes={"x": x}, layouts="nchw"),
+        lambda x: model.plan(threads=x, layouts="nchw"),
+        lambda x: model.plan(weight_growth=x, layouts="nchw"),
         lambda x: model.missing(x),
         lambda x: bt.load_plan("nothing", threads=x),
         lambda x: bt.ops.relu(t, threads=x),

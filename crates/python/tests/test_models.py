@@ -29,7 +29,7 @@ def plan_of(name, file=None, **options):
     sizes = {}
     for (_, _, dims), array in zip(model.inputs, [image], strict=True):
         sizes |= {dim: size for dim, size in zip(dims, array.shape, strict=True) if dim in model.named_sizes}
-    return model.plan(sizes=sizes, **options)
+    return model.plan(**{"layouts": "blocked", "sizes": sizes, **options})
 
 
 @pytest.mark.parametrize("layouts", ["nchw", "nhwc", "blocked", "measured"])
@@ -131,10 +131,22 @@ def graph(op="relu", **params):
     return model
 
 
+def test_measured_layouts_are_the_default_and_keep_to_a_number_of_reorders():
+    model = graph()
+    plan = model.plan(sizes={"batch": 1})
+    assert plan.layouts == "measured" and "layouts: measured" in plan.explain()
+    for layouts in ["measured", "blocked"]:
+        count = len(model.plan(sizes={"batch": 1}, layouts=layouts, profiles="estimated").reorders)
+        plan = model.plan(sizes={"batch": 1}, layouts=layouts, profiles="estimated", reorders=count)
+        assert len(plan.reorders) <= count
+    with pytest.raises(bt.InvalidArgument, match="reorders"):
+        model.plan(sizes={"batch": 1}, reorders=-1)
+
+
 def test_graphs_by_hand():
     model = graph()
     assert model.named_sizes == ["batch"] and model.outputs == ["y"]
-    plan = model.plan(sizes={"batch": 2})
+    plan = model.plan(sizes={"batch": 2}, layouts="nchw")
     x = np.ones((2, 3, 8, 8), np.float32)
     y = plan.run(x)[0].numpy()
     np.testing.assert_allclose(y[:, :, 1:-1, 1:-1], 2.7, rtol=1e-6)
@@ -160,7 +172,7 @@ for i in range(400):
     model.op(f"n{i}", "exp", [("x", value)], {}, [f"n{i}"])
     value = f"n{i}"
 model.output("y", value)
-plan = model.plan(threads=1)
+plan = model.plan(threads=1, layouts="nchw")
 x = np.zeros((1, 64, 512, 512), np.float32)
 print("running", flush=True)
 began = time.monotonic()

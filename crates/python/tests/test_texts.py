@@ -36,7 +36,7 @@ def error_of(call, kind=bt.Error):
 
 def test_load_plan_names_the_number_of_threads(tmp_path):
     path = tmp_path / "one.plan"
-    model().plan(sizes=SIZES, threads=1).save(path)
+    model().plan(layouts="blocked", sizes=SIZES, threads=1).save(path)
     # A process that has two threads, whatever the machine.
     program = """
 import sys, blocktensor as bt
@@ -62,10 +62,10 @@ def test_load_plan_with_replan_says_that_the_file_needs_plain_weights(tmp_path):
     if bt.thread_count() < 2:
         pytest.skip("one thread")
     path = tmp_path / "one.plan"
-    model().plan(sizes=SIZES, threads=1).save(path)
+    model().plan(layouts="blocked", sizes=SIZES, threads=1).save(path)
     e = error_of(lambda: bt.load_plan(path, threads=2, replan=True), bt.PackMismatch)
     assert "keep_plain" in e.remedy and "`threads=1`" in e.remedy
-    model().plan(sizes=SIZES, threads=1).save(path, keep_plain=True)
+    model().plan(layouts="blocked", sizes=SIZES, threads=1).save(path, keep_plain=True)
     assert bt.load_plan(path, threads=2, replan=True).threads == 2
 
 
@@ -89,7 +89,7 @@ def test_a_budget_of_none_is_a_budget():
 
 
 def test_another_dtype_is_not_another_size():
-    plan = model().plan(sizes=SIZES)
+    plan = model().plan(layouts="blocked", sizes=SIZES)
     e = error_of(lambda: plan.run(X.astype(np.float16)), bt.InvalidArgument)
     assert "f16" in str(e) and "size" not in e.remedy and '`.to_dtype("f32")`' in e.remedy
     (y,) = plan.run(bt.from_dlpack(X.astype(np.float16)).to_dtype("f32"))
@@ -101,27 +101,27 @@ def test_another_dtype_is_not_another_size():
 
 
 def test_errors_of_a_plan_name_pythons_calls():
-    e = error_of(lambda: model().plan(sizes=SIZES).errors(X), bt.InvalidArgument)
+    e = error_of(lambda: model().plan(layouts="blocked", sizes=SIZES).errors(X), bt.InvalidArgument)
     assert "keep_constants=True" in e.remedy and "load_with_constants" not in str(e)
-    assert "relative L2" in model().plan(sizes=SIZES, keep_constants=True).errors(X)
+    assert "relative L2" in model().plan(layouts="blocked", sizes=SIZES, keep_constants=True).errors(X)
 
 
 def test_files_keep_constants_if_asked(tmp_path):
     path = tmp_path / "some.plan"
-    model().plan(sizes=SIZES).save(path, keep_plain=True)
+    model().plan(layouts="blocked", sizes=SIZES).save(path, keep_plain=True)
     e = error_of(lambda: bt.load_plan(path).errors(X), bt.InvalidArgument)
     assert "`blocktensor.load_plan(..., keep_constants=True)`" in e.remedy
     assert "relative L2" in bt.load_plan(path, keep_constants=True).errors(X)
     error_of(lambda: bt.load_plan(path, keep_constants=True, replan=True), bt.InvalidArgument)
-    model().plan(sizes=SIZES).save(path)
+    model().plan(layouts="blocked", sizes=SIZES).save(path)
     e = error_of(lambda: bt.load_plan(path, keep_constants=True), bt.InvalidArgument)
     assert "keep_plain" in e.remedy
 
 
 def test_a_misspelt_size_is_told_the_names():
-    e = error_of(lambda: model().plan(sizes=SIZES | {"hieght": 4}), bt.InvalidArgument)
+    e = error_of(lambda: model().plan(layouts="blocked", sizes=SIZES | {"hieght": 4}), bt.InvalidArgument)
     assert "hieght" in str(e) and "`height`" in e.remedy and "leave it out" not in str(e)
-    e = error_of(lambda: model().plan(sizes=SIZES | {"zzz": 4}), bt.InvalidArgument)
+    e = error_of(lambda: model().plan(layouts="blocked", sizes=SIZES | {"zzz": 4}), bt.InvalidArgument)
     assert all(f"`{name}`" in e.remedy for name in SIZES)
     e = error_of(lambda: model((1, 16, 4, 4)).plan(sizes={"batch": 4}), bt.InvalidArgument)
     assert "no size" in str(e)
@@ -131,7 +131,7 @@ def test_a_misspelt_size_is_told_the_names():
 
 def test_files_of_the_other_kind_are_recognised(tmp_path):
     path = tmp_path / "some.plan"
-    model().plan(sizes=SIZES).save(path)
+    model().plan(layouts="blocked", sizes=SIZES).save(path)
     e = error_of(lambda: bt.load_onnx(path), bt.CorruptFile)
     assert "plan" in str(e) and "`blocktensor.load_plan`" in e.remedy
     assert bt.load_plan(path).run(X)
@@ -186,7 +186,7 @@ def two_inputs():
         m.input(name, [2, 3])
     m.op("y", "sub", [("a", "left"), ("b", "right side")], {}, ["y"])
     m.output("y", "y")
-    return m.plan()
+    return m.plan(layouts="nchw")
 
 
 def test_inputs_by_name():
@@ -248,7 +248,7 @@ def test_calls_that_errors_name_exist():
 
 def test_arrays_that_are_not_row_major_are_told_numpys_way():
     turned = np.ones((16, 1, 4, 4), np.float32).transpose(1, 0, 2, 3)[:, :, ::2, ::2]
-    plan = model().plan(sizes=SIZES)
+    plan = model().plan(layouts="blocked", sizes=SIZES)
     wide = np.ones((1, 16, 4, 8), np.float32)[..., ::2]
     e = error_of(lambda: plan.run(wide))
     assert "`.contiguous()`" in e.remedy and "`numpy.ascontiguousarray(x)`" in e.remedy

@@ -72,7 +72,7 @@ def test_results_that_depend_on_other_runs_are_refused(name, partial):
     model = Counter(copy.deepcopy(kept), step).eval()
     before = pickle.dumps(model.kept)
     with pytest.raises(bt.UnsupportedOp, match="depend"):
-        btt.to_blocked(model, X, partial=partial)
+        btt.to_blocked(model, X, partial=partial, layouts="blocked")
     assert pickle.dumps(model.kept) == before
 
 
@@ -90,13 +90,13 @@ class MadeLater(nn.Module):
 def test_modules_that_a_forward_makes_are_refused_and_left_out():
     model = MadeLater().eval()
     with pytest.raises(bt.UnsupportedOp):
-        btt.to_blocked(model, X, partial=True)
+        btt.to_blocked(model, X, partial=True, layouts="blocked")
     assert not hasattr(model, "more")
 
 
 def test_one_tensor_in_two_places_is_two_inputs():
     model = Two().eval()
-    fast = btt.to_blocked(model, (X, X))
+    fast = btt.to_blocked(model, (X, X), layouts="blocked")
     x, y = torch.randn(1, 4, 8, 8), torch.randn(1, 4, 8, 8)
     with torch.no_grad():
         torch.testing.assert_close(fast(x, y), model(x, y))
@@ -113,7 +113,7 @@ class Two(nn.Module):
 
 def test_old_norms_of_weights_are_no_state():
     model = nn.Sequential(nn.utils.weight_norm(nn.Conv2d(4, 4, 3)), nn.ReLU(), nn.utils.spectral_norm(nn.Conv2d(4, 4, 3))).eval()
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     with torch.no_grad():
         for _ in range(2):
             x = torch.randn(1, 4, 8, 8)

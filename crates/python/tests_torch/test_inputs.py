@@ -145,9 +145,9 @@ def test_the_remedy_for_a_model_of_another_dtype_leads_out(dtype):
     model = nn.Sequential(nn.Conv2d(4, 4, 1)).eval().to(dtype)
     for example in (X.to(dtype), X):
         with pytest.raises(bt.InvalidArgument, match=r"`0.weight` is torch\..*`model.float\(\)`.*`x.float\(\)`"):
-            btt.to_blocked(model, example)
+            btt.to_blocked(model, example, layouts="blocked")
     model.float()
-    assert btt.to_blocked(model, X)(X).shape == X.shape
+    assert btt.to_blocked(model, X, layouts="blocked")(X).shape == X.shape
 
 
 # Memory.

@@ -81,7 +81,7 @@ def test_a_module_gives_pytorchs_answers(net, layouts):
 
 
 def test_results_are_tensors_of_their_own(net):
-    fast = btt.to_blocked(net, X)
+    fast = btt.to_blocked(net, X, layouts="blocked")
     first = fast(X)["logits"]
     kept = first.clone()
     fast(torch.randn_like(X))
@@ -92,7 +92,7 @@ def test_results_are_tensors_of_their_own(net):
 
 def test_a_plan_says_what_it_costs_and_changes_nothing(net):
     before = {name: x.clone() for name, x in net.state_dict().items()}
-    plan = btt.plan(net, X)
+    plan = btt.plan(net, X, layouts="blocked")
     assert all(torch.equal(x, net.state_dict()[name]) for name, x in before.items())
     text = repr(plan)
     assert text.startswith("Net: ") and "1 region," in text
@@ -105,19 +105,39 @@ def test_a_plan_says_what_it_costs_and_changes_nothing(net):
 
 
 def test_more_reorders_than_allowed_name_their_places(net):
-    count = len(btt.plan(net, X).reorders)
-    btt.to_blocked(net, X, reorders=count)
+    count = len(btt.plan(net, X, layouts="blocked").reorders)
+    btt.to_blocked(net, X, reorders=count, layouts="blocked")
     with pytest.raises(bt.ReorderDenied) as e:
-        btt.to_blocked(net, X, reorders=count - 1)
+        btt.to_blocked(net, X, reorders=count - 1, layouts="blocked")
     assert f"a run makes {count} reorders" in str(e.value) and "bytes" in str(e.value)
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_measured_layouts_keep_to_the_number_of_reorders(net, partial):
+    model = Odd().eval() if partial else net
+    options = dict(layouts="measured", profiles="estimated")
+    for most in range(len(btt.plan(model, X, **options).reorders) + 1):
+        try:
+            fast = btt.to_blocked(model, X, reorders=most, partial=partial, **options)
+        except bt.ReorderDenied as e:
+            assert "reorder" in str(e) and e.remedy.startswith("allow "), e
+            fast = None
+        assert fast is None or len(fast.plan.reorders) <= most
+    # As many as there are without a limit are always possible.
+    assert fast is not None
+
+
+def test_calls_that_cannot_run_are_refused_before_reorders():
+    with pytest.raises(bt.UnsupportedOp):
+        btt.to_blocked(Odd().eval(), X, layouts="measured", reorders=0)
 
 
 def test_training_mode_is_refused(net):
     net.blocks[1].bn1.train()
     with pytest.raises(bt.InvalidArgument, match="blocks.1.bn1 in training mode") as e:
-        btt.to_blocked(net, X)
+        btt.to_blocked(net, X, layouts="blocked")
     assert e.value.remedy == "call `model.eval()` first"
-    fast = btt.to_blocked(net.eval(), X)
+    fast = btt.to_blocked(net.eval(), X, layouts="blocked")
     with pytest.raises(bt.InvalidArgument, match="for inference"):
         fast.train()
     fast.eval()
@@ -136,7 +156,7 @@ def test_unknown_calls_are_one_error_with_module_names():
 
     model = Two().eval()
     with pytest.raises(bt.UnsupportedOp) as e:
-        btt.to_blocked(model, X)
+        btt.to_blocked(model, X, layouts="blocked")
     assert isinstance(e.value, NotImplementedError)
     modules = [module for module, *_ in e.value.missing]
     assert modules[0] == "inner" and len(modules) >= 2
@@ -146,7 +166,7 @@ def test_unknown_calls_are_one_error_with_module_names():
 
 def test_a_partial_plan_leaves_calls_to_pytorch():
     model = Odd().eval()
-    fast = btt.to_blocked(model, X, partial=True)
+    fast = btt.to_blocked(model, X, partial=True, layouts="blocked")
     assert [region.plan is None for region in fast.plan.regions] == [False, True, False]
     assert fast.plan.crossings == [("blocks.1", "")]
     assert "crossings" in repr(fast.plan) and "special_i0" in repr(fast.plan)
@@ -161,7 +181,7 @@ def test_control_flow_on_data_is_refused():
             return x + 1 if x.sum() > 0 else x - 1
 
     with pytest.raises(bt.UnsupportedOp, match="cannot follow the model"):
-        btt.to_blocked(Branch().eval(), X)
+        btt.to_blocked(Branch().eval(), X, layouts="blocked")
 
 
 def test_writes_are_seen_by_other_names():
@@ -171,7 +191,7 @@ def test_writes_are_seen_by_other_names():
             y[:, :1].relu_()
             return y
 
-    torch.testing.assert_close(btt.to_blocked(Alias().eval(), X)(X), Alias()(X))
+    torch.testing.assert_close(btt.to_blocked(Alias().eval(), X, layouts="blocked")(X), Alias()(X))
 
     class Fine(nn.Module):
         def forward(self, x):
@@ -180,11 +200,11 @@ def test_writes_are_seen_by_other_names():
             return y + y.view(2, 3, -1).mean(2, keepdim=True)[..., None]
 
     model = Fine().eval()
-    close(btt.to_blocked(model, X)(X), model(X))
+    close(btt.to_blocked(model, X, layouts="blocked")(X), model(X))
 
 
 def test_edited_weights_are_found_and_packed_again(net):
-    fast = btt.to_blocked(net, X)
+    fast = btt.to_blocked(net, X, layouts="blocked")
     fast.check_weights(net)
     wanted = fast(X)["logits"].clone()
     with torch.no_grad():
@@ -203,7 +223,7 @@ def test_edited_weights_are_found_and_packed_again(net):
 
 
 def test_files_and_pickle(net, tmp_path):
-    fast = btt.to_blocked(net, X)
+    fast = btt.to_blocked(net, X, layouts="blocked")
     wanted = fast(X)
     fast.save(tmp_path / "net.plan")
     loaded, unpickled, copied = btt.load(tmp_path / "net.plan"), pickle.loads(pickle.dumps(fast)), copy.deepcopy(fast)
@@ -217,7 +237,7 @@ def test_files_and_pickle(net, tmp_path):
 
 
 def test_packed_modules_stay_f32_on_the_cpu(net):
-    fast = nn.Sequential(btt.to_blocked(net, X))
+    fast = nn.Sequential(btt.to_blocked(net, X, layouts="blocked"))
     assert fast.float().cpu() is fast
     for convert in (fast.double, lambda: fast.to("meta"), fast.half):
         with pytest.raises(bt.InvalidArgument, match="packed modules compute in f32 on the CPU"):
@@ -225,7 +245,7 @@ def test_packed_modules_stay_f32_on_the_cpu(net):
 
 
 def test_inputs_are_checked(net):
-    fast = btt.to_blocked(net, X)
+    fast = btt.to_blocked(net, X, layouts="blocked")
     with pytest.raises(bt.InvalidArgument, match="this plan is for"):
         fast(torch.randn(1, 3, 8, 8))
     with pytest.raises(bt.InvalidArgument, match="2 tensors"):
@@ -233,7 +253,7 @@ def test_inputs_are_checked(net):
     with pytest.raises(bt.InvalidArgument, match=".contiguous()"):
         fast(X.contiguous(memory_format=torch.channels_last))
     with pytest.raises(bt.InvalidArgument, match="f32"):
-        btt.to_blocked(net, X.double())
+        btt.to_blocked(net, X.double(), layouts="blocked")
 
 
 CALLS = {
@@ -273,13 +293,13 @@ def test_calls(name):
         def forward(self, x):
             return CALLS[name](x)
 
-    close(btt.to_blocked(One().eval(), X)(X), CALLS[name](X))
+    close(btt.to_blocked(One().eval(), X, layouts="blocked")(X), CALLS[name](X))
 
 
 def test_packed_modules_inside_of_others_keep_their_weights():
     trunk = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.ReLU()).eval()
     x = torch.randn(1, 3, 8, 8)
-    around = torch.nn.Sequential(btt.to_blocked(trunk, x), torch.nn.Conv2d(16, 4, 1)).eval()
+    around = torch.nn.Sequential(btt.to_blocked(trunk, x, layouts="blocked"), torch.nn.Conv2d(16, 4, 1)).eval()
     plain = torch.nn.Sequential(trunk, torch.nn.Conv2d(16, 4, 1)).eval()
     assert set(around.state_dict()) == set(plain.state_dict())
     assert set(around[0].state_dict(prefix="a.")) == {"a.0.weight", "a.0.bias"}
@@ -296,7 +316,7 @@ def test_packed_modules_inside_of_others_keep_their_weights():
 
 def test_copies_say_that_they_know_no_plain_weights():
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3)).eval()
-    fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8))
+    fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8), layouts="blocked")
     for call in (lambda m: m.check_weights(model), lambda m: m.state_dict(), lambda m: m.load_state_dict({})):
         with pytest.raises(bt.UnsupportedOp, match="copy of a packed module"):
             call(copy.deepcopy(fast))
@@ -311,7 +331,7 @@ def test_negated_tensors_are_read_with_their_sign():
     negated = torch.view_as_complex(torch.randn(1, 3, 8, 8, 2)).conj().imag
     assert negated.is_neg()
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3)).eval()
-    fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8))
+    fast = btt.to_blocked(model, torch.randn(1, 3, 8, 8), layouts="blocked")
     with torch.no_grad():
         torch.testing.assert_close(fast(negated), model(negated))
     with pytest.raises(bt.Error, match="resolve_neg"):
@@ -331,7 +351,7 @@ def test_tensors_with_gradients_are_taken_where_none_is_asked_for(partial):
             return torch.special.i0(y) if partial else y
 
     model, x = Mixed().eval(), torch.randn(1, 3, 8, 8, requires_grad=True)
-    fast = btt.to_blocked(model, x.detach(), partial=partial)
+    fast = btt.to_blocked(model, x.detach(), partial=partial, layouts="blocked")
     with torch.no_grad():
         torch.testing.assert_close(fast(x), model(x))
     with pytest.raises(bt.InvalidArgument, match="no_grad"):

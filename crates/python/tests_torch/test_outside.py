@@ -222,7 +222,7 @@ def test_hooks_that_keep_results_are_refused():
     model = nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU()).eval()
     model[0].register_forward_hook(lambda module, args, result: found.__setitem__("conv", result))
     with pytest.raises(bt.UnsupportedOp, match="`forward` writes the variable `found`.* return the value as a result"):
-        btt.to_blocked(model, X)
+        btt.to_blocked(model, X, layouts="blocked")
     assert found == {}
 
 
@@ -242,7 +242,7 @@ class Feature(nn.Module):
 def test_a_feature_that_is_kept_is_not_called_state(attributes):
     model = Feature(attributes).eval()
     with pytest.raises(bt.UnsupportedOp, match="`forward` writes the model's attribute `t`, which a packed module leaves") as e:
-        btt.to_blocked(model, X)
+        btt.to_blocked(model, X, layouts="blocked")
     assert "return the value" in e.value.remedy and "depends" not in str(e.value)
     assert getattr(model, "t", None) is None
 
@@ -267,11 +267,11 @@ def _advanced(held):
 def test_a_model_that_cannot_be_copied_is_refused():
     stream = io.TextIOWrapper(io.BytesIO())
     with pytest.raises(bt.UnsupportedOp, match=r"attribute `0\.held` cannot be copied \(TypeError: .*`__deepcopy__`"):
-        btt.to_blocked(nn.Sequential(Held(stream)).eval(), X)
+        btt.to_blocked(nn.Sequential(Held(stream)).eval(), X, layouts="blocked")
     kept = Slots()
     kept.n = 0
     with pytest.raises(bt.UnsupportedOp, match="attribute `held` cannot be copied"):
-        btt.to_blocked(Held({"file": stream, "n": kept}, _advanced).eval(), X)
+        btt.to_blocked(Held({"file": stream, "n": kept}, _advanced).eval(), X, layouts="blocked")
     assert kept.n == 0
 
 
@@ -279,14 +279,14 @@ def test_a_model_that_cannot_be_copied_is_refused():
 def test_locks_and_modules_of_python_are_shared(held):
     model = Held(held).eval()
     with torch.no_grad():
-        torch.testing.assert_close(btt.to_blocked(model, X)(X), model(X))
+        torch.testing.assert_close(btt.to_blocked(model, X, layouts="blocked")(X), model(X))
 
 
 def test_state_beside_a_lock_is_found():
     kept = Slots()
     kept.n = 0
     with pytest.raises(bt.UnsupportedOp, match="depend"):
-        btt.to_blocked(Held({"lock": threading.Lock(), "n": kept}, _advanced).eval(), X)
+        btt.to_blocked(Held({"lock": threading.Lock(), "n": kept}, _advanced).eval(), X, layouts="blocked")
     assert kept.n == 0
 
 

@@ -138,8 +138,8 @@ def test_the_weights_of_an_rnn_are_no_state():
     model = Recurrent().eval()
     weights = [x.clone() for x in model.rnn._flat_weights]
     with pytest.raises(bt.UnsupportedOp, match="lstm"):
-        btt.to_blocked(model, X)
-    fast = btt.to_blocked(model, X, partial=True)
+        btt.to_blocked(model, X, layouts="blocked")
+    fast = btt.to_blocked(model, X, partial=True, layouts="blocked")
     assert all(isinstance(x, nn.Parameter) and torch.equal(x, y) for x, y in zip(model.rnn._flat_weights, weights, strict=True))
     with torch.no_grad():
         equal(fast(X), model(X))
@@ -179,7 +179,7 @@ def test_a_result_is_not_memory_of_the_caller():
 
 def test_results_that_are_no_calls_are_there_in_each_run():
     model = One(lambda s, x: (torch.ones(3), s.b, 5, None, "a", x + 1, {"k": x + 1}), {"b": torch.ones(2)})
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     first = fast(X)
     first[0].add_(1)
     again = fast(X)
@@ -255,7 +255,7 @@ def test_a_number_of_the_data_is_computed_in_each_run():
 
 def test_what_is_computed_from_weights_is_computed_again():
     model = One(lambda s, x: F.conv2d(x, s.w * 2), w=nn.Parameter(torch.ones(3, 4, 1, 1)))
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     with torch.no_grad():
         model.w.mul_(3)
     kept = fast.load_state_dict(model.state_dict())
@@ -268,7 +268,7 @@ def test_what_is_computed_from_weights_is_computed_again():
 
 def test_an_edited_weight_changes_no_call_that_pytorch_runs():
     model = One(lambda s, x: torch.hypot(x, s.w) * s.w, w=nn.Parameter(torch.ones(8)))
-    fast = btt.to_blocked(model, X, partial=True)
+    fast = btt.to_blocked(model, X, partial=True, layouts="blocked")
     wanted = fast(X)
     with torch.no_grad():
         model.w.add_(1)
@@ -279,7 +279,7 @@ def test_an_edited_weight_changes_no_call_that_pytorch_runs():
 
 def test_edits_of_buffers_outside_of_the_state_are_found():
     model = One(lambda s, x: x * s.scale, scale=torch.ones(8))
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     fast.check_weights(model)
     model.scale.add_(1)
     with pytest.raises(bt.PackMismatch, match="scale"):
@@ -288,7 +288,7 @@ def test_edits_of_buffers_outside_of_the_state_are_found():
 
 def test_a_state_dict_is_that_of_the_packed_weights():
     model = One(lambda s, x: x * s.w, w=nn.Parameter(torch.ones(8)))
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     assert set(fast.state_dict()) == {"w"}
     with torch.no_grad():
         model.w.add_(1)
@@ -300,7 +300,7 @@ def test_a_state_dict_is_that_of_the_packed_weights():
 
 def test_weights_that_cannot_be_packed_change_nothing():
     model = One(lambda s, x: x.index_select(1, s.index), {"index": torch.tensor([1, 0])})
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     with pytest.raises(bt.UnsupportedOp, match="more than 32 bits"):
         fast.load_state_dict({"index": torch.tensor([1, 2**40])})
     equal(fast(X), model(X))
@@ -323,7 +323,7 @@ class Contexts(nn.Module):
 
 def test_contexts_that_change_no_number_are_taken_in():
     model = Contexts().eval()
-    fast = btt.to_blocked(model, X)
+    fast = btt.to_blocked(model, X, layouts="blocked")
     assert len(fast.plan.regions) == 1
     with torch.no_grad():
         equal(fast(X), model(X))
@@ -374,7 +374,7 @@ def test_names_of_results_and_of_children_are_told_apart():
 
     for model in (nn.Sequential(Split()).eval(), nn.Sequential(Wrapped(nn.Conv2d(2, 2, 1), nn.Conv2d(2, 2, 1))).eval()):
         with torch.no_grad():
-            equal(btt.to_blocked(model, X)(X), model(X))
+            equal(btt.to_blocked(model, X, layouts="blocked")(X), model(X))
 
 
 # Failures of `torch.export`.
@@ -383,7 +383,7 @@ def test_names_of_results_and_of_children_are_told_apart():
 def test_models_that_cannot_be_exported_are_told_what_to_do():
     def refused(kind, words, model, example=X):
         with pytest.raises(kind, match=words) as e:
-            btt.to_blocked(model, example)
+            btt.to_blocked(model, example, layouts="blocked")
         assert e.value.remedy and len(str(e.value)) < 800
         return e.value
 
@@ -404,7 +404,7 @@ def test_models_that_cannot_be_exported_are_told_what_to_do():
 def test_quantised_modules_are_refused():
     quantised = pytest.importorskip("torch.ao.nn.quantized")
     with pytest.raises(bt.UnsupportedOp, match="module `0` is quantised"):
-        btt.to_blocked(nn.Sequential(quantised.Conv2d(4, 4, 1)).eval(), X)
+        btt.to_blocked(nn.Sequential(quantised.Conv2d(4, 4, 1)).eval(), X, layouts="blocked")
 
 
 def test_a_failed_export_prints_no_graph_and_leaves_buffers(capfd):
@@ -414,7 +414,7 @@ def test_a_failed_export_prints_no_graph_and_leaves_buffers(capfd):
 
     model = One(forward, {"n": torch.zeros(1)})
     with pytest.raises(bt.UnsupportedOp) as e:
-        btt.to_blocked(model, X)
+        btt.to_blocked(model, X, layouts="blocked")
     written = capfd.readouterr()
     assert "torch.ops.aten" not in written.out + written.err + str(e.value)
     assert model.n == 0
@@ -439,7 +439,7 @@ def test_attributes_of_recurrent_layers_cause_no_warning() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        plan = btt.plan(Recurrent().eval(), torch.randn(1, 3, 4))
+        plan = btt.plan(Recurrent().eval(), torch.randn(1, 3, 4), layouts="blocked")
     assert "lstm" in repr(plan)
 
 
@@ -447,4 +447,4 @@ def test_attributes_of_recurrent_layers_cause_no_warning() -> None:
 def test_bounds_of_hardtanh(low):
     bounds = {} if low is None else {"min_val": low, "max_val": 0.5}
     model = One(lambda s, x: F.hardtanh(x * 3, **bounds)).eval()
-    torch.testing.assert_close(btt.to_blocked(model, X)(X), model(X))
+    torch.testing.assert_close(btt.to_blocked(model, X, layouts="blocked")(X), model(X))

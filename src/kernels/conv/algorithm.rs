@@ -55,6 +55,20 @@ impl Param for Algorithm {
 }
 
 impl Algorithm {
+    /// Whether it rounds otherwise than a direct convolution.
+    pub const fn rounds_otherwise(self) -> bool {
+        matches!(self, Algorithm::Winograd(_))
+    }
+
+    /// The largest relative error that is stated [above](Algorithm), by the norm of all errors, for normally distributed data of up
+    /// to 512 input channels.
+    pub const fn relative_error(self) -> f64 {
+        match self {
+            Algorithm::Winograd(4) => 3e-6,
+            _ => 1e-6,
+        }
+    }
+
     /// The same where the planner's choice is no longer open.
     ///
     /// # Errors

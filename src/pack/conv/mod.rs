@@ -21,7 +21,7 @@ use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::kernels::conv::call::elements;
 use crate::kernels::conv::epilogue::{Finish, channel_values, check_operands};
 use crate::kernels::conv::implementation::{ConvTypes, Operands, Problem};
-use crate::kernels::conv::{ConvGeometry, weights};
+use crate::kernels::conv::{Algorithm, ConvGeometry, weights};
 use crate::layout::dims::Dims;
 use crate::op::results::new_result;
 use crate::ops::conv::Fusion;
@@ -97,6 +97,11 @@ impl AnyPackedConv {
     /// Name of the kernel that runs it, as the ledger has it.
     pub fn implementation(&self) -> String {
         self.packed.main.name().into()
+    }
+
+    /// How it is computed.
+    pub fn algorithm(&self) -> Algorithm {
+        self.packed.implementation.algorithm()
     }
 
     /// Shape of the result for the source that it was packed for.

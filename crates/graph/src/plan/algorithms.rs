@@ -28,13 +28,16 @@ impl Computes {
     }
 }
 
-/// What a plan lets its nodes choose from.
+/// What a planning keeps to, and what it leaves its nodes to choose from.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Limits {
     /// Whether only the direct algorithm is open.
     pub(super) exact: bool,
     /// How large packed weights may become, as a multiple of the plain ones: at least 1.
     pub(super) weight_growth: f64,
+    /// How many reorders a run may make.
+    #[serde(default)]
+    pub(super) most_reorders: Option<usize>,
     /// Whether each node is a step of its own.
     #[serde(default)]
     pub(super) node_by_node: bool,
@@ -42,7 +45,7 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { exact: false, weight_growth: 1.25, node_by_node: false }
+        Limits { exact: false, weight_growth: 1.25, most_reorders: None, node_by_node: false }
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use blocktensor::{Operator, PackedOp, TensorDesc};
+use blocktensor::ops::Algorithm;
+use blocktensor::{Operator, PackedOp, ParamValue, TensorDesc};
 
 use super::algorithms::Computes;
 use super::forms::Form;
 use super::fuse::Group;
-use crate::network::TensorId;
+use crate::network::{Node, TensorId};
 
 /// How a node will run.
 #[derive(Clone, Debug)]
@@ -42,6 +43,15 @@ impl Choice {
             unpacked: true,
             group: None,
         }
+    }
+
+    /// How the node is computed, where it is a convolution.
+    pub(super) fn algorithm(&self, node: &Node) -> Option<Algorithm> {
+        let packed = self.weights.as_ref().and_then(|weights| weights.algorithm());
+        packed.or_else(|| match node.op.param("algorithm") {
+            Some(ParamValue::Str(word)) => word.parse().ok(),
+            _ => None,
+        })
     }
 
     /// Whether node `i` runs in the place of another, together with it.

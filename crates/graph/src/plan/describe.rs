@@ -41,10 +41,19 @@ impl fmt::Display for Plan {
                 StepKind::InPlace | StepKind::Joined => StepKind::InPlace.name(),
                 StepKind::Operator | StepKind::Reorder => step.implementation.unwrap_or(""),
             };
-            match note {
-                "" => writeln!(f)?,
-                note => writeln!(f, "  ({note})")?,
+            match (note, step.rounds_otherwise) {
+                ("", None) => writeln!(f)?,
+                (note, None) => writeln!(f, "  ({note})")?,
+                (note, Some(error)) => {
+                    let comma = if note.is_empty() { "" } else { ", " };
+                    writeln!(f, "  ({note}{comma}rounds otherwise: {error:.0e})")?;
+                }
             }
+        }
+        if let Some((count, error)) = self.rounds_otherwise() {
+            let s = if count == 1 { " rounds" } else { "s round" };
+            write!(f, "{count} step{s} otherwise than a direct convolution: ")?;
+            writeln!(f, "relative error at most {error:.0e}, for normally distributed data")?;
         }
         let in_kernels = self.reorders.iter().filter(|r| r.in_kernel).count();
         let bytes: usize = self.reorders.iter().map(|r| r.bytes).sum();

@@ -106,8 +106,7 @@ pub(super) fn groups(network: &Network, target: Target, limits: Limits) -> Vec<A
     let uses = Uses::of(network);
     for start in 0..network.nodes.len() {
         let mut nodes = vec![start];
-        loop {
-            let Some((region, outside)) = region(network, &nodes) else { break };
+        while let Some((region, outside)) = region(network, &nodes) {
             let mut goes_on = false;
             for fusion in Fusion::all().filter(|f| !(limits.exact && f.rounds_otherwise())) {
                 let fit = fusion.fit(&region);

@@ -58,8 +58,8 @@ pub enum Layouts {
     Nhwc,
     /// The machine's native blocked layout from convolution to convolution; strided where an op has no blocked kernel.
     Blocked,
-    /// For each node the layout with which the whole network is fastest on this machine, found by measuring. Another planning
-    /// may choose otherwise.
+    /// For each node the layout with which the whole network is fastest on this machine, found by measuring: the default
+    /// ([`PlanOptions::default`]). It may be one layout for all. Another planning may choose otherwise.
     Measured,
 }
 
@@ -108,6 +108,26 @@ pub struct PlanOptions {
     keep_constants: bool,
     limits: Limits,
     stop: Stop,
+}
+
+/// Measured layouts, which choose also how convolutions compute, all passes, no named sizes. Two plannings may choose otherwise,
+/// and so round otherwise; the runs of one plan are the same to the bit. [`Plan::save`] fixes a choice; so do other layouts, and
+/// [`Profiles::Estimated`]. [`exact`](PlanOptions::exact) fixes how convolutions compute.
+///
+/// ```
+/// # use blocktensor_graph::{Graph, Layouts, PlanOptions, Profiles};
+/// # let mut graph = Graph::new();
+/// # let x = graph.input("x", &[2.into()])?;
+/// # let y = graph.op("y", "relu", &[("x", x)], &[])?;
+/// # graph.output("y", y)?;
+/// let plan = graph.plan(&PlanOptions::default().profiles(Profiles::Measured))?;
+/// assert_eq!(plan.layouts(), Layouts::Measured);
+/// # Ok::<(), blocktensor_graph::Error>(())
+/// ```
+impl Default for PlanOptions {
+    fn default() -> PlanOptions {
+        PlanOptions::new(Layouts::Measured)
+    }
 }
 
 impl PlanOptions {
@@ -182,6 +202,19 @@ impl PlanOptions {
     /// ```
     pub fn weight_growth(mut self, times: f64) -> PlanOptions {
         self.limits.weight_growth = if times > 1.0 { times } else { 1.0 };
+        self
+    }
+
+    /// A run makes at most so many reorders, counted as [`Plan::reorders`] lists them: steps, and those inside kernels. Of measured
+    /// layouts, the cheapest choice stays that was found to keep to it. Where there is none, the error names the smallest number
+    /// that was found, and the places. Other layouts are as they are, and refused with more reorders.
+    ///
+    /// ```
+    /// # use blocktensor_graph::{Layouts, PlanOptions};
+    /// let options = PlanOptions::new(Layouts::Measured).at_most_reorders(1);
+    /// ```
+    pub fn at_most_reorders(mut self, count: usize) -> PlanOptions {
+        self.limits.most_reorders = Some(count);
         self
     }
 
@@ -333,7 +366,8 @@ impl Graph {
     /// Plans the graph: sizes, passes, layouts, packed weights, memory.
     ///
     /// # Errors
-    /// As [`Graph::with_sizes`]; the operators' own; `Stopped`.
+    /// As [`Graph::with_sizes`]; the operators' own; [`Error::Invalid`](crate::Error::Invalid) if each plan makes more reorders
+    /// than [`PlanOptions::at_most_reorders`] allows; `Stopped`.
     pub fn plan(&self, options: &PlanOptions) -> Result<Plan> {
         let mut network = self.expanded(&options.sizes, &options.stop)?;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
@@ -357,7 +391,9 @@ fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -
         Layouts::Blocked => Target::Native,
         Layouts::Measured => return measured::plan(network, options, reports),
     };
-    build::uniform(network, target, &Packs::new(&options.stop), options.limits, layouts, reports)
+    let plan = build::uniform(network, target, &Packs::new(&options.stop), options.limits, layouts, reports)?;
+    measured::limit::check(&plan.reorders, options.limits.most_reorders, ", or plan measured layouts")?;
+    Ok(plan)
 }
 
 impl Plan {

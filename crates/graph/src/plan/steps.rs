@@ -1,7 +1,9 @@
 //! The steps of a plan, for those who show them.
 
 use blocktensor::TensorDesc;
+use blocktensor::ops::Algorithm;
 
+use super::recipe::Recipe;
 use super::{Plan, SlotId, Step, Work};
 use crate::network::{Network, Node, TensorId};
 
@@ -62,6 +64,9 @@ pub struct StepInfo<'a> {
     pub fused: &'a str,
     /// What runs, where the weights are packed for it.
     pub implementation: Option<&'a str>,
+    /// The stated relative error of a convolution that rounds otherwise than a direct one
+    /// ([`Algorithm::relative_error`](blocktensor::ops::Algorithm::relative_error)). `None` for all other steps.
+    pub rounds_otherwise: Option<f64>,
     /// Its operands; packed weights are not among them.
     pub inputs: Vec<StepTensor<'a>>,
     /// Its results.
@@ -134,6 +139,13 @@ impl Plan {
         self.steps.iter().map(|step| self.step_info(step))
     }
 
+    /// How many steps round otherwise than a direct convolution, and the largest of their stated relative errors. `None` if no
+    /// step does.
+    pub fn rounds_otherwise(&self) -> Option<(usize, f64)> {
+        let errors: Vec<f64> = self.steps().filter_map(|step| step.rounds_otherwise).collect();
+        Some((errors.len(), errors.iter().copied().reduce(f64::max)?))
+    }
+
     /// The numbers ([`StepTensor::id`]) of the inputs, in their order.
     pub fn input_ids(&self) -> impl Iterator<Item = usize> {
         self.inputs.iter().map(|(_, id)| id.0)
@@ -155,6 +167,9 @@ impl Plan {
             Work::Join { .. } => (StepKind::Joined, "", None),
         };
         let tensors = |ids: &[SlotId]| ids.iter().map(|id| self.step_tensor(*id)).collect();
+        let Recipe { network, choices, .. } = &self.recipe;
+        let algorithms = step.nodes.iter().filter_map(|&n| choices.get(n)?.algorithm(&network.nodes[n]));
+        let errors = algorithms.filter(|a| a.rounds_otherwise()).map(Algorithm::relative_error);
         StepInfo {
             name: &step.name,
             nodes: step.nodes.iter().map(|&n| self.recipe.network.nodes[n].name.as_str()).collect(),
@@ -162,6 +177,7 @@ impl Plan {
             kind,
             fused,
             implementation,
+            rounds_otherwise: errors.reduce(f64::max),
             inputs: tensors(&step.inputs),
             outputs: tensors(&step.outputs),
             multiply_adds: step.effort.multiply_adds,

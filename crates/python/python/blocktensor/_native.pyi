@@ -120,13 +120,14 @@ class Model:
     def plan(
         self,
         *,
-        layouts: str = "blocked",
+        layouts: str = "measured",
         sizes: Mapping[str, int] | None = None,
         threads: int | None = None,
         profiles: str = "kept",
         keep_constants: bool = False,
         exact: bool = False,
         weight_growth: float = 1.25,
+        reorders: int | None = None,
     ) -> Plan: ...
 
 class Plan:

@@ -22,6 +22,8 @@ pub(super) struct Costs {
     pub(super) nodes: Vec<Vec<f64>>,
     /// For each pair of orders that a reorder could have to join.
     pub(super) reorders: HashMap<(TensorDesc, TensorDesc), f64>,
+    /// Added for each reorder, beside [`FOR_EACH_REORDER`].
+    pub(super) price_of_reorder: f64,
 }
 
 /// Added for each reorder, in **seconds**: of choices that cost the same, the one with fewer reorders is taken.
@@ -33,7 +35,7 @@ impl Costs {
             return 0.0;
         }
         let cost = self.reorders.get(&(from.clone(), to.clone())).copied();
-        FOR_EACH_REORDER + cost.unwrap_or(IMPOSSIBLE)
+        FOR_EACH_REORDER + self.price_of_reorder + cost.unwrap_or(IMPOSSIBLE)
     }
 }
 

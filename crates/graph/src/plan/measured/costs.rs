@@ -98,7 +98,7 @@ pub(super) fn measured(
     let nodes = (0..places.len()).map(costs_of).collect();
     let reorders =
         pairs.iter().filter_map(|(pair, place)| Some((pair.clone(), profile_of(place)?.seconds))).collect();
-    Ok((Costs { nodes, reorders }, profiles))
+    Ok((Costs { nodes, reorders, price_of_reorder: 0.0 }, profiles))
 }
 
 impl Measuring<'_> {

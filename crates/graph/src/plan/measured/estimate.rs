@@ -45,7 +45,7 @@ pub(super) fn estimated(
     let costs = nodes.iter().map(|list| list.iter().map(|s| s.unwrap_or(IMPOSSIBLE)).collect()).collect();
     let profiles =
         nodes.iter().map(|list| list.iter().map(|s| s.map(|s| Profile::once(s, false))).collect()).collect();
-    Ok((Costs { nodes: costs, reorders }, profiles))
+    Ok((Costs { nodes: costs, reorders, price_of_reorder: 0.0 }, profiles))
 }
 
 fn bytes(desc: &TensorDesc) -> f64 {

@@ -9,6 +9,7 @@ mod choose;
 mod costs;
 mod estimate;
 mod explain;
+pub(super) mod limit;
 mod load;
 mod profile;
 mod race;
@@ -25,7 +26,7 @@ use super::build;
 use super::choice::Choice;
 use super::forms::Target;
 use super::packs::Packs;
-use super::{Layouts, Plan, PlanOptions, Profiles};
+use super::{Layouts, Plan, PlanOptions, Profiles, Reorder};
 use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
 use crate::network::Network;
@@ -49,9 +50,10 @@ pub struct Measurements {
     pub nodes: Vec<NodeMeasurement>,
     /// The sum of the costs of the mixture, in **seconds**: nodes and reorders.
     pub cost: f64,
-    /// No choice among the candidates has a smaller sum, in **seconds**.
+    /// No choice among the candidates that makes as few reorders as the plan must has a smaller sum, in **seconds**.
     pub lower_bound: f64,
-    /// Whether the mixture has the smallest sum of all. `false` if the network was too entangled to know.
+    /// Whether the mixture has the smallest sum of all that make as few reorders as the plan must. `false` if the network was too
+    /// entangled to know.
     pub proven: bool,
     /// The least time of a run of each plan that was timed, in **seconds**.
     pub plans: Vec<(Layouts, f64)>,
@@ -158,36 +160,50 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
         costs.nodes[node][candidate] = IMPOSSIBLE;
     }
     stop.check()?;
-    let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
-    let build = |layouts: Layouts| {
-        let target = match layouts {
-            Layouts::Nhwc => Target::ChannelsLast,
-            Layouts::Blocked => Target::Native,
-            _ => {
-                let chosen =
-                    candidates.iter().zip(&solution.values).map(|(list, &value)| list[value].clone());
-                let chosen = chosen.collect::<Vec<_>>();
-                return build::chosen(network, &chosen, &packs, Layouts::Measured, passes.clone());
+    let mixture = |solution: &Solution| {
+        let chosen = candidates.iter().zip(&solution.values).map(|(list, &value)| list[value].clone());
+        let chosen = chosen.collect::<Vec<_>>();
+        build::chosen(network, &chosen, &packs, Layouts::Measured, passes.clone())
+    };
+    let cheapest = || choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
+    let most = limits.most_reorders;
+    let solution = match most {
+        None => cheapest(),
+        Some(most) => {
+            let open = limit::Open { network, candidates: &candidates, edges: &edges, costs: &costs };
+            match limit::within(&open, most, mixture) {
+                Err(error) if costs::is_lasting(&error) => cheapest(),
+                solution => solution?,
             }
-        };
-        build::uniform(network, target, &packs, *limits, layouts, passes.clone())
+        }
+    };
+    let build = |layouts: Layouts| match layouts {
+        Layouts::Nhwc => {
+            build::uniform(network, Target::ChannelsLast, &packs, *limits, layouts, passes.clone())
+        }
+        Layouts::Blocked => build::uniform(network, Target::Native, &packs, *limits, layouts, passes.clone()),
+        _ => mixture(&solution),
     };
     let chosen: Vec<Option<usize>> = solution.values.iter().copied().map(Some).collect();
     if estimated {
         let plan = build(Layouts::Measured)?;
+        limit::check(&plan.reorders, most, "")?;
         let nodes = report(network, &candidates, &chosen, &plan, &profiles);
         let measurements = Measurements::of(nodes, &solution, estimated, vec![], Layouts::Measured);
         return Ok(Plan { measurements: Some(measurements), ..plan });
     }
     let name = name(network, &candidates, &solution.values);
-    let (race, plans) = match name.as_ref().and_then(|name| known(name, &mut cache)) {
+    // With a limit, only plans that keep it are timed.
+    let within = most.map(|_| buildable(build, most)).transpose()?;
+    let timed = within.as_ref().map_or(TIMED.to_vec(), |(layouts, _)| layouts.clone());
+    let (race, plans) = match name.as_ref().and_then(|name| known(name, &timed, &mut cache)) {
         // Only plans that could stay are built again.
         Some(race) => {
             let plans = race.equal().map(|i| Ok((i, build(race.layouts[i])?))).collect::<Result<Vec<_>>>()?;
             (race, plans)
         }
         None => {
-            let (layouts, plans) = buildable(build)?;
+            let (layouts, plans) = within.map_or_else(|| buildable(build, most), Ok)?;
             let race = race::race(layouts, &plans, stop)?;
             if let Some(name) = &name {
                 race.times().for_each(|(layouts, seconds)| {
@@ -213,11 +229,21 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
 }
 
-/// The plans that can be built, of those that are timed: a network may have a node that does not run in one layout.
-fn buildable(build: impl Fn(Layouts) -> Result<Plan>) -> Result<(Vec<Layouts>, Vec<Plan>)> {
+/// The plans that can be built, of those that are timed, and that make no more reorders than are allowed: a network may have a
+/// node that does not run in one layout.
+fn buildable(
+    build: impl Fn(Layouts) -> Result<Plan>,
+    most: Option<usize>,
+) -> Result<(Vec<Layouts>, Vec<Plan>)> {
     let (mut layouts, mut plans, mut refused) = (Vec::new(), Vec::new(), None);
+    let mut fewest: Option<Vec<Reorder>> = None;
     for one in TIMED {
         match build(one) {
+            Ok(plan) if most.is_some_and(|most| plan.reorders.len() > most) => {
+                if fewest.as_ref().is_none_or(|fewest| plan.reorders.len() < fewest.len()) {
+                    fewest = Some(plan.reorders);
+                }
+            }
             Ok(plan) => {
                 layouts.push(one);
                 plans.push(plan);
@@ -226,17 +252,21 @@ fn buildable(build: impl Fn(Layouts) -> Result<Plan>) -> Result<(Vec<Layouts>, V
             Err(error) => return Err(error),
         }
     }
-    match (plans.is_empty(), refused) {
-        (true, Some(error)) => Err(error),
-        _ => Ok((layouts, plans)),
+    if !plans.is_empty() {
+        return Ok((layouts, plans));
+    }
+    match (fewest, refused) {
+        (None, Some(error)) => Err(error),
+        (fewest, _) => limit::check(&fewest.unwrap_or_default(), most, "").map(|()| (layouts, plans)),
     }
 }
 
-/// The times of the plans, if an earlier planning is sure of them.
-fn known(name: &str, cache: &mut Cache) -> Option<Race> {
-    let profiles = TIMED.map(|layouts| cache.get(&in_layouts(name, layouts)).flatten());
+/// The times of these plans, if an earlier planning is sure of them.
+fn known(name: &str, layouts: &[Layouts], cache: &mut Cache) -> Option<Race> {
+    let profiles: Vec<_> =
+        layouts.iter().map(|layouts| cache.get(&in_layouts(name, *layouts)).flatten()).collect();
     let sure = profiles.iter().map(|profile| profile.filter(|p| !p.disturbed).map(|p| p.seconds));
-    Some(Race { layouts: TIMED.to_vec(), seconds: sure.collect::<Option<_>>()?, disturbed: false })
+    Some(Race { layouts: layouts.to_vec(), seconds: sure.collect::<Option<_>>()?, disturbed: false })
 }
 
 /// A name for the network and the choice. `None` if it has operators that have no name.

@@ -91,7 +91,7 @@ fn costs(
     let nodes = candidates.iter().enumerate().map(|(n, list)| list.iter().map(|c| cost(n, c)).collect());
     let nodes = nodes.collect();
     let reorders = edges.iter().flat_map(choose::Edge::pairs).map(|pair| (pair, reorder * random.cost()));
-    Costs { nodes, reorders: reorders.collect() }
+    Costs { nodes, reorders: reorders.collect(), price_of_reorder: 0.0 }
 }
 
 /// The cost of a choice, counted by the steps of the plan that it makes.
@@ -139,7 +139,7 @@ fn a_group_competes_with_its_nodes_one_by_one() {
         };
         let nodes = candidates.iter().enumerate();
         let nodes = nodes.map(|(n, list)| list.iter().map(|c| cost(n, c)).collect()).collect();
-        let costs = Costs { nodes, reorders: Default::default() };
+        let costs = Costs { nodes, ..Costs::default() };
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
         let chosen: Vec<Choice> =
             candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
@@ -267,6 +267,7 @@ fn the_cheapest_way_may_go_through_another_backend() {
         let costs = Costs {
             nodes: candidates.iter().map(|list| list.iter().map(cost).collect()).collect(),
             reorders: edges.iter().flat_map(choose::Edge::pairs).map(|pair| (pair, 0.4)).collect(),
+            price_of_reorder: 0.0,
         };
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
         let chosen: Vec<Choice> =
@@ -285,6 +286,71 @@ fn the_cheapest_way_may_go_through_another_backend() {
         }
         assert_eq!(book.reorders.len(), plan.reorders().len());
     }
+}
+
+/// All choices of small networks are built: the limit holds wherever a choice can hold it, and what is said of cheaper choices is
+/// true.
+#[test]
+fn a_limit_of_reorders_is_kept_wherever_a_choice_keeps_it() {
+    blocktensor_third_backend::key();
+    let mut random = Random(13);
+    let (mut rounds, mut narrowed, mut best, mut limits) = (0, 0, 0, 0);
+    while rounds < 40 {
+        let network = network(&graph(&mut random, 5));
+        let candidates =
+            candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
+        let combinations: usize = candidates.iter().map(Vec::len).product();
+        if !(3..=250).contains(&combinations) {
+            continue;
+        }
+        rounds += 1;
+        let edges = choose::edges(&network, &candidates).unwrap();
+        let costs = costs(&mut random, &network, &candidates, &edges, [0.01, 0.1, 0.5][rounds % 3]);
+        let packs = Packs::default();
+        let plan_of = |values: &[usize]| {
+            let chosen: Vec<Choice> =
+                candidates.iter().zip(values).map(|(list, &v)| list[v].clone()).collect();
+            build::chosen(&network, &chosen, &packs, Layouts::Measured, vec![])
+        };
+        let mut all: Vec<(usize, f64)> = vec![];
+        for k in 0..combinations {
+            let mut k = k;
+            let value = |list: &Vec<Choice>| {
+                let value = k % list.len();
+                k /= list.len();
+                value
+            };
+            let values: Vec<usize> = candidates.iter().map(value).collect();
+            let Ok(plan) = plan_of(&values) else { continue };
+            all.push((plan.reorders.len(), cost_of_plan(&network, &plan, &values, &costs)));
+        }
+        let least = all.iter().map(|(reorders, _)| *reorders).min().unwrap();
+        let open = limit::Open { network: &network, candidates: &candidates, edges: &edges, costs: &costs };
+        for most in 0..8 {
+            let solution = limit::within(&open, most, |solution| plan_of(&solution.values)).unwrap();
+            let plan = plan_of(&solution.values).unwrap();
+            let cost = cost_of_plan(&network, &plan, &solution.values, &costs);
+            assert!((cost - solution.cost).abs() < 1e-5, "{cost} and {}\n{plan}", solution.cost);
+            if most < least {
+                assert_eq!(plan.reorders.len(), least, "{plan}");
+                let error = limit::check(&plan.reorders, Some(most), "").unwrap_err().to_string();
+                assert!(error.contains(&format!("{least} reorder")), "{error}");
+                assert!(error.ends_with(&format!("; allow {least}")), "{error}");
+                continue;
+            }
+            assert!(plan.reorders.len() <= most, "{most}\n{plan}");
+            limit::check(&plan.reorders, Some(most), "").unwrap();
+            let allowed = all.iter().filter(|(reorders, _)| *reorders <= most).map(|(_, cost)| *cost);
+            let cheapest = allowed.fold(f64::INFINITY, f64::min);
+            assert!(solution.lower_bound < cheapest + 1e-5, "{} and {cheapest}", solution.lower_bound);
+            assert!(!solution.proven || cost < cheapest + 1e-5, "{cost} and {cheapest}\n{plan}");
+            limits += 1;
+            best += usize::from(cost < cheapest + 1e-5);
+            narrowed += usize::from(all.iter().any(|(_, other)| *other < cost - 1e-5));
+        }
+    }
+    assert!(narrowed > 20, "{narrowed} limits cost something");
+    assert!(best * 10 > limits * 9, "{best} of {limits} choices are the cheapest");
 }
 
 /// Costs that differ by noise are the same.

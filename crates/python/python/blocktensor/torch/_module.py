@@ -29,7 +29,7 @@ def plan(
     model: torch.nn.Module,
     example: Any,
     *,
-    layouts: str = "blocked",
+    layouts: str = "measured",
     threads: int | None = None,
     profiles: str = "kept",
     exact: bool = False,
@@ -48,21 +48,21 @@ def to_blocked(
     *,
     reorders: int | None = None,
     partial: bool = False,
-    layouts: str = "blocked",
+    layouts: str = "measured",
     threads: int | None = None,
     profiles: str = "kept",
     exact: bool = False,
 ) -> "BlockedModule":
     """The model as a packed module, for inputs like `example`: plain tensors in and out, which share their memory.
 
-    `reorders` is the most that a run may make; more are a `ReorderDenied` that names their places. Calls that cannot run are one
-    `UnsupportedOp` that lists them all; with `partial=True` PyTorch runs them, and the plan shows each crossing. `exact` keeps
-    convolutions to the direct algorithm where layouts are measured.
+    `reorders` is the most that a run may make: measured layouts keep to it where that is possible. More are a `ReorderDenied` that
+    names their places. Calls that cannot run are one `UnsupportedOp` that lists them all; with `partial=True` PyTorch runs them, and
+    the plan shows each crossing. `exact` keeps convolutions to the direct algorithm where layouts are measured.
     """
     options = checked_options("to_blocked", layouts=layouts, threads=threads, profiles=profiles, exact=exact)
     check_limits("to_blocked", reorders, partial)
     program = export(model, example)
-    return BlockedModule(program, checked(plan_program(program, options), reorders, partial), options, reorders, partial)
+    return BlockedModule(program, checked(program, options, reorders, partial), options, reorders, partial)
 
 
 def _digests(state: Mapping[str, torch.Tensor]) -> dict[str, bytes]:
@@ -362,7 +362,7 @@ class BlockedModule(torch.nn.Module):
             for node, name in program.state.items():
                 program.constants[node] = replaced.get(name, program.constants[node])
             program.fold()
-            plan = checked(plan_program(program, self._options), self._reorders, self._partial)
+            plan = checked(program, self._options, self._reorders, self._partial)
         except BaseException:
             program.constants.update(before)
             raise

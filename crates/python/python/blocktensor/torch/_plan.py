@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from .._errors import ReorderDenied, UnsupportedOp
+from .._errors import InvalidArgument, ReorderDenied, UnsupportedOp
 from .._native import Plan
 from ._export import Program, module_of
 from ._lower import Lowering, Missing
@@ -95,8 +95,8 @@ def _inputs(program: Program, calls: list[fx.Node]) -> list[fx.Node]:
     return [x for x in program.position if x in read]
 
 
-def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any]) -> list[Region]:
-    """The calls in order, cut where one stays with PyTorch."""
+def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], reorders: int | None) -> list[Region]:
+    """The calls in order, cut where one stays with PyTorch. Measured layouts keep to the number of reorders where they can."""
     while True:
         runs = _runs(program, torchs)
         # A plan's inputs are f32 tensors.
@@ -106,6 +106,8 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any]) ->
             break
         torchs = torchs | more
     returned = _returned(program)
+    reorders = reorders if options["layouts"] == "measured" else None
+    alone = reorders if sum(not stays for stays, _ in runs) == 1 else None
     regions = []
     for stays, calls in runs:
         inside = set(calls)
@@ -113,22 +115,45 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any]) ->
         inputs = list(program.inputs) if len(runs) == 1 and not stays else _inputs(program, calls)
         outputs = [x for x in returned if x in inside]
         outputs += [n for n in calls if n not in returned and any(user not in inside and user.op != "output" for user in n.users)]
-        plan = None if stays else _planned(program, inputs, calls, outputs, options)
-        regions.append(Region(inputs, outputs, calls, plan))
+        region = Region(inputs, outputs, calls, None)
+        region.plan = None if stays else _planned(program, region, options, alone)
+        regions.append(region)
+    if reorders is not None and alone is None:
+        _share(program, regions, options, reorders)
     return regions
 
 
-def _planned(
-    program: Program, inputs: list[fx.Node], calls: list[fx.Node], outputs: list[fx.Node], options: dict[str, Any]
-) -> Plan:
+def _share(program: Program, regions: list[Region], options: dict[str, Any], reorders: int) -> None:
+    """Plans regions again, one after another, until together they make no more reorders than are allowed."""
+    plans = [(region, region.plan) for region in regions if region.plan is not None]
+    excess = sum(len(plan.reorders) for _, plan in plans) - reorders
+    for region, plan in plans:
+        count = len(plan.reorders)
+        for most in range(max(count - excess, 0), count):
+            try:
+                region.plan = _planned(program, region, options, most)
+            except ReorderDenied:
+                continue
+            excess -= count - len(region.plan.reorders)
+            break
+
+
+def _planned(program: Program, region: Region, options: dict[str, Any], reorders: int | None) -> Plan:
     lowering = Lowering(program)
-    for node in inputs:
+    for node in region.inputs:
         lowering.input(node)
-    for node in calls:
+    for node in region.calls:
         lowering.lower(node)
-    for i, node in enumerate(outputs):
-        lowering.output(f"output{i}" if len(outputs) > 1 else "output", lowering.values[node])
-    return lowering.model.plan(**options)
+    for i, node in enumerate(region.outputs):
+        lowering.output(f"output{i}" if len(region.outputs) > 1 else "output", lowering.values[node])
+    try:
+        return lowering.model.plan(**options, reorders=reorders)
+    except InvalidArgument as e:
+        if not any(operand.startswith("reorders: ") for operand in e.operands):
+            raise
+        made = ReorderDenied(str(e))
+        made.op, made.remedy, made.operands = e.op, e.remedy, e.operands
+    raise made
 
 
 def _line(missing: Missing) -> str:
@@ -205,20 +230,31 @@ class ModelPlan:
 
 
 def plan_program(program: Program, options: dict[str, Any]) -> ModelPlan:
+    """The plan, with everything that cannot run listed."""
+    listed, stays = _listed(program)
+    return ModelPlan(program, listed, _regions(program, stays, options, None))
+
+
+def _listed(program: Program) -> tuple[list[Missing], set[fx.Node]]:
+    """Every call that cannot run; and those that stay with PyTorch."""
     missing, followers = _unsupported(program)
     effects = dict(program.refused)
     listed = [*program.refused, *(m for m in missing if m[0] not in effects)]
     listed.sort(key=lambda m: program.position[m[0]])
     stays = {node for node, _ in listed} | followers
-    return ModelPlan(program, listed, _regions(program, stays, options))
+    return listed, stays
 
 
-def checked(made: ModelPlan, reorders: int | None, partial: bool) -> ModelPlan:
-    made.refuse(partial)
+def checked(program: Program, options: dict[str, Any], reorders: int | None, partial: bool) -> ModelPlan:
+    """The plan of a model that can run, with at most so many reorders."""
+    listed, stays = _listed(program)
+    # Before anything is measured.
+    ModelPlan(program, listed, []).refuse(partial)
+    made = ModelPlan(program, listed, _regions(program, stays, options, reorders))
     found = made.reorders
     if reorders is not None and len(found) > reorders:
         places = "\n".join(f"  {r['node']}: {r['from']} -> {r['to']} {r['shape']} {r['bytes']} bytes" for r in found)
         text = f"a run makes {len(found)} reorders, but {reorders} are allowed:\n{places}\n"
-        remedy = "allow as many, or choose other layouts (`layouts='nhwc'`, `'measured'`)"
+        remedy = "allow as many, or leave `layouts` out"
         raise error(ReorderDenied, text.rstrip(), remedy)
     return made
