@@ -90,4 +90,4 @@ def test_paths_without_bytes_are_typed_errors(tmp_path, monkeypatch):
 def test_defaults_are_in_the_signatures():
     assert "layout='contiguous'" in bt.zeros.__text_signature__
     assert "format='contiguous'" in bt.Tensor.to_strided.__text_signature__
-    assert "layouts='blocked'" in bt.Model.plan.__text_signature__
+    assert "layouts='measured'" in bt.Model.plan.__text_signature__
