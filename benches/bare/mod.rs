@@ -159,9 +159,10 @@ impl Primitive {
         let args = list
             .map(|arg| {
                 let given = shared.iter().find(|(a, _)| *a == arg).map(|(_, m)| *m);
-                // SAFETY: the descriptor is borrowed from `pd`, which is alive.
                 let memory = given.unwrap_or_else(|| {
-                    bare.memory(unsafe { dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg) })
+                    // SAFETY: the descriptor is borrowed from `pd`, which is alive.
+                    let md = unsafe { dnnl_primitive_desc_query_md(pd, dnnl_query_exec_arg_md, arg) };
+                    bare.memory(md)
                 });
                 dnnl_exec_arg_t { arg, memory }
             })
