@@ -58,10 +58,15 @@ fn a_limit_of_reorders_is_kept_or_the_error_says_how_few_are_possible() {
             let text = error.to_string();
             assert!(text.contains("conv to back_to_front (") && text.contains("at most 1 may be"), "{text}");
             let measured = layouts == Layouts::Measured;
-            assert_eq!(text.contains("2 reorders at least in each run"), measured, "{text}");
+            assert_eq!(text.contains(" reorders at least in each run"), measured, "{text}");
+            // There and back; oneDNN's kernels reorder once more.
+            let least = if cfg!(feature = "onednn") { 2..=3 } else { 2..=2 };
+            let found: usize =
+                text.rsplit("allow ").next().unwrap().split([',', ' ']).next().unwrap().parse().unwrap();
+            assert!(!measured || least.contains(&found), "{text}");
             assert_eq!(text.ends_with("or plan measured layouts"), !measured, "{text}");
-            match graph().plan(&options(2)) {
-                Ok(plan) => assert_eq!(plan.reorders().len(), 2, "{plan}"),
+            match graph().plan(&options(found)) {
+                Ok(plan) => assert_eq!(plan.reorders().len(), found, "{plan}"),
                 Err(error) => assert!(!measured, "{error}"),
             }
         }

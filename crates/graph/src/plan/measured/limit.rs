@@ -6,9 +6,12 @@
 
 use std::collections::HashMap;
 
+use blocktensor::TensorDesc;
+
 use super::super::choice::Choice;
-use super::super::{Plan, Reorder};
+use super::super::{Plan, Reorder, Work};
 use super::LARGEST_TABLE;
+use super::candidates::is_free;
 use super::choose::{self, Costs, Edge};
 use crate::error::{Error, Result};
 use crate::minimise::{IMPOSSIBLE, Solution};
@@ -51,7 +54,7 @@ pub(super) fn within(
     most: usize,
     build: impl Fn(&Solution) -> Result<Plan>,
 ) -> Result<Solution> {
-    let mut prices = Prices { open, build, inside: HashMap::new() };
+    let mut prices = Prices { open, build, inside: HashMap::new(), several: HashMap::new() };
     let mut more = prices.tried(0.0)?;
     if more.reorders.len() <= most {
         return Ok(more.solution);
@@ -94,6 +97,8 @@ struct Prices<'a, B> {
     build: B,
     /// How often the kernel of a candidate reorders inside itself, as (node, candidate): known of those that ran in a plan.
     inside: HashMap<(usize, usize), usize>,
+    /// Pairs of orders whose reorder is several, through row-major elements.
+    several: HashMap<(TensorDesc, TensorDesc), usize>,
 }
 
 impl<B: Fn(&Solution) -> Result<Plan>> Prices<'_, B> {
@@ -105,9 +110,15 @@ impl<B: Fn(&Solution) -> Result<Plan>> Prices<'_, B> {
             for (&(node, candidate), &count) in &self.inside {
                 costs.nodes[node][candidate] += price * count as f64;
             }
+            for (pair, &count) in &self.several {
+                if let Some(cost) = costs.reorders.get_mut(pair) {
+                    *cost += price * (count - 1) as f64;
+                }
+            }
             let solution = choose::choose(self.open.candidates, self.open.edges, &costs, LARGEST_TABLE);
-            let reorders = (self.build)(&solution)?.reorders;
-            let is_news = self.learn(&solution, &reorders);
+            let plan = (self.build)(&solution)?;
+            let is_news = self.learn(&solution, &plan.reorders) | self.learn_several(&plan);
+            let reorders = plan.reorders;
             if !(is_news && price > 0.0) {
                 let cost = solution.cost - price * reorders.len() as f64;
                 return Ok(Tried { solution, cost, price, reorders });
@@ -122,6 +133,22 @@ impl<B: Fn(&Solution) -> Result<Plan>> Prices<'_, B> {
             let name = &self.open.network.nodes[node].name;
             let count = reorders.iter().filter(|r| r.in_kernel && r.node == *name).count();
             is_news |= self.inside.insert((node, candidate), count).unwrap_or(0) != count;
+        }
+        is_news
+    }
+}
+
+impl<B> Prices<'_, B> {
+    /// Notes which reorders of a plan are several. Gives whether one is that was not known to be.
+    fn learn_several(&mut self, plan: &Plan) -> bool {
+        let mut is_news = false;
+        for step in plan.steps.iter().filter(|step| matches!(step.work, Work::Reorder)) {
+            let count = plan.reorders.iter().filter(|r| !r.in_kernel && *r.node == *step.name).count();
+            let [from, to] = [step.inputs[0], step.outputs[0]].map(|slot| &plan.slots[slot.0].desc);
+            let pairs = self.open.costs.reorders.keys().filter(|(a, b)| is_free(a, from) && is_free(b, to));
+            for pair in pairs.filter(|_| count > 1) {
+                is_news |= self.several.insert(pair.clone(), count).is_none();
+            }
         }
         is_news
     }
