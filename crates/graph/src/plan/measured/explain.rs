@@ -10,22 +10,10 @@ fn micro(seconds: f64) -> String {
     format!("{:.1} us", seconds * 1e6)
 }
 
-impl Measurements {
-    /// That other work ran beside the measuring, as text. `None` if none was seen.
-    pub(in crate::plan) fn busy(&self) -> Option<String> {
-        let percent = 100.0 * self.waited;
-        (self.waited > Self::BUSY)
-            .then(|| format!("measured on a busy machine: threads waited {percent:.0} % of the time"))
-    }
-}
-
 impl fmt::Display for Measurements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.estimated {
             writeln!(f, "times are computed from bytes and multiply-adds; nothing was measured")?;
-        }
-        if let Some(busy) = self.busy() {
-            writeln!(f, "{busy}")?;
         }
         for node in &self.nodes {
             let Some((first, others)) = node.candidates.split_first() else { continue };

@@ -62,7 +62,7 @@ pub struct Measurements {
     /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`]), and no plan was timed.
     pub estimated: bool,
     /// The share of the time of measuring for which a thread waited for a processor that other work had, on average over the
-    /// threads: from 0 to 1. Above [`BUSY`](Self::BUSY) the machine was busy, and the times are the least ones seen.
+    /// threads: from 0 to 1.
     #[serde(default)]
     pub waited: f64,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
@@ -71,9 +71,6 @@ pub struct Measurements {
 }
 
 impl Measurements {
-    /// The share of waiting from which on a machine counts as busy.
-    pub const BUSY: f64 = 0.05;
-
     fn of(
         nodes: Vec<NodeMeasurement>,
         solution: &Solution,
