@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::time::Instant;
 
 /// A sample during which threads waited longer than this share of it is disturbed.
 const DISTURBED: f64 = 0.02;
@@ -29,8 +28,6 @@ impl Sample {
 #[derive(Debug)]
 pub(super) struct Load {
     files: Vec<File>,
-    start: Instant,
-    before: f64,
 }
 
 impl Load {
@@ -38,8 +35,7 @@ impl Load {
     pub(super) fn new() -> Load {
         let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let files = tasks.filter_map(|task| File::open(task.path().join("schedstat")).ok()).collect();
-        let load = Load { files, start: Instant::now(), before: 0.0 };
-        Load { before: load.waited(), ..load }
+        Load { files }
     }
 
     /// **Seconds** for which they waited until now.
@@ -59,16 +55,12 @@ impl Load {
         let seconds = measure()?;
         Ok(Sample { seconds, waited: self.waited() - before })
     }
-
-    /// The share of the time for which a thread waited, on average over `threads`.
-    pub(super) fn share(&self, threads: usize) -> f64 {
-        let seconds = self.start.elapsed().as_secs_f64() * threads.max(1) as f64;
-        ((self.waited() - self.before) / seconds).clamp(0.0, 1.0)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -95,15 +87,15 @@ mod tests {
             }
             ready.wait();
             let load = Load::new();
-            let is_counted = !load.files.is_empty();
+            let (is_counted, before) = (!load.files.is_empty(), load.waited());
             // Until somebody was made to wait: the system's turns are some milliseconds long.
             let start = Instant::now();
-            while is_counted && load.waited() <= load.before && start.elapsed().as_secs() < 60 {
+            while is_counted && load.waited() <= before && start.elapsed().as_secs() < 60 {
                 std::thread::yield_now();
             }
-            let share = load.share(threads);
+            let waited = load.waited() - before;
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
-            assert!(!is_counted || share > 0.0);
+            assert!(!is_counted || waited > 0.0);
         });
     }
 }

@@ -34,7 +34,6 @@ use crate::passes::PassReport;
 use cache::Cache;
 use candidates::data;
 use costs::{NodeProfiles, key};
-use load::Load;
 use profile::Profile;
 use race::Race;
 
@@ -61,10 +60,6 @@ pub struct Measurements {
     pub kept: Layouts,
     /// Whether all times are computed from bytes and multiply-adds ([`Profiles::Estimated`]), and no plan was timed.
     pub estimated: bool,
-    /// The share of the time of measuring for which a thread waited for a processor that other work had, on average over the
-    /// threads: from 0 to 1.
-    #[serde(default)]
-    pub waited: f64,
     /// Why the file of earlier times was not used, or not written, with its path. A saved plan does not keep it.
     #[serde(skip)]
     pub cache_note: Option<String>,
@@ -79,17 +74,7 @@ impl Measurements {
         kept: Layouts,
     ) -> Measurements {
         let Solution { cost, lower_bound, proven, .. } = *solution;
-        Measurements {
-            nodes,
-            cost,
-            lower_bound,
-            proven,
-            plans,
-            kept,
-            estimated,
-            waited: 0.0,
-            cache_note: None,
-        }
+        Measurements { nodes, cost, lower_bound, proven, plans, kept, estimated, cache_note: None }
     }
 }
 
@@ -113,8 +98,9 @@ pub struct CandidateMeasurement {
     /// the last.
     #[serde(default)]
     pub nodes: Vec<String>,
-    /// How it computes, where the plan decides that: what computes several nodes, `direct`, or the name of an implementation such as `winograd4`, whose weights
-    /// are transformed when they are packed, or `winograd4:each_run`, which transforms them in each run.
+    /// How it computes, where the plan decides that: what computes several nodes, `direct`, or the name of an implementation such
+    /// as `winograd4`, whose weights are transformed when they are packed, or `winograd4:each_run`, which transforms them in each
+    /// run.
     #[serde(default)]
     pub algorithm: Option<String>,
     /// What runs, of the first candidate, if its weights are packed.
@@ -141,9 +127,6 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, .. } = options;
-    // The team's threads exist from its first run on.
-    blocktensor::run(|| ());
-    let load = Load::new();
     let packs = Packs::new(stop);
     let candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let edges = choose::edges(network, &candidates)?;
@@ -212,7 +195,6 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let (kept, plan) = race.winner(plans);
     let (times, cache_note) = (race.times().collect(), cache.save());
-    let waited = load.share(blocktensor::current_threads());
     let runs = match kept {
         Layouts::Measured => chosen,
         _ => {
@@ -222,7 +204,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let nodes = report(network, &candidates, &runs, &plan, &profiles);
     let measurements =
-        Measurements { cache_note, waited, ..Measurements::of(nodes, &solution, estimated, times, kept) };
+        Measurements { cache_note, ..Measurements::of(nodes, &solution, estimated, times, kept) };
     Ok(Plan { layouts: Layouts::Measured, measurements: Some(measurements), ..plan })
 }
 
