@@ -203,11 +203,8 @@ impl Chain {
                 Unit::MaxPool => {
                     let to = (side - 1) / 2 + 1;
                     let params = MaxPool::new(3).stride(2).padding(1);
-                    chain.steps.push(match x_like(batch, 64, side, mode) {
-                        Tensor::Blocked(t) => pool(move || ops::max_pool2d(&t, &params)),
-                        Tensor::Strided(t) => pool(move || ops::max_pool2d(&t, &params)),
-                        Tensor::Opaque(_) => unreachable!("no other backend"),
-                    });
+                    let t = x_like(batch, 64, side, mode);
+                    chain.steps.push(pool(move || ops::max_pool2d(&t, &params)));
                     x = bare.memory(bare.md(&[batch, 64, to, to], tag));
                     side = to;
                 }
@@ -225,11 +222,8 @@ impl Chain {
             }
         }
         let features = arch.features();
-        chain.steps.push(match x_like(batch, features, side, mode) {
-            Tensor::Blocked(t) => pool(move || ops::global_avg_pool(&t)),
-            Tensor::Strided(t) => pool(move || ops::global_avg_pool(&t)),
-            Tensor::Opaque(_) => unreachable!("no other backend"),
-        });
+        let t = x_like(batch, features, side, mode);
+        chain.steps.push(pool(move || ops::global_avg_pool(&t)));
         let (src, weights) =
             (bare.md(&[batch, features], dnnl_ab), bare.md(&[features, 1000], dnnl_format_tag_any));
         let (bias, dst) = (bare.md(&[1, 1000], dnnl_ab), bare.md(&[batch, 1000], dnnl_ab));
