@@ -1,7 +1,7 @@
 //! Small models.
 
 use blocktensor_graph::Sizes;
-use rten_onnx::onnx::DataType;
+use rten_onnx::onnx::{DataType, GraphProto};
 
 use crate::support::{Model, assert_close, graph, int, ints, ramp, tensor, tensor_attribute};
 
@@ -111,8 +111,8 @@ fn conditions_of_a_run_are_refused() {
     assert!(error.contains("a condition that depends on the values of an input"), "{error}");
 }
 
-#[test]
-fn loops_with_a_known_number_of_rounds_are_written_out() {
+/// A body that adds `x` to the state in each round, and stacks the states.
+fn adding_body() -> GraphProto {
     let mut body = Model::new()
         .node("Add", &["v", "x"], &["w"])
         .node("Identity", &["c"], &["d"])
@@ -125,10 +125,15 @@ fn loops_with_a_known_number_of_rounds_are_written_out() {
         crate::support::value("c", DataType::BOOL, &[]),
         crate::support::value("v", DataType::FLOAT, &[2]),
     ];
+    body
+}
+
+#[test]
+fn loops_with_a_known_number_of_rounds_are_written_out() {
     let results = Model::new()
         .input("x", &[2])
         .int("rounds", 3)
-        .node_with("Loop", &["rounds", "", "x"], &["last", "all"], vec![graph("body", body)])
+        .node_with("Loop", &["rounds", "", "x"], &["last", "all"], vec![graph("body", adding_body())])
         .output("last")
         .output("all")
         .run(&[("x", &[2], &[1.0, 2.0])]);
@@ -139,22 +144,10 @@ fn loops_with_a_known_number_of_rounds_are_written_out() {
 /// Of a loop without rounds, results that nobody names need no value.
 #[test]
 fn a_loop_without_rounds_gives_what_it_carries() {
-    let mut body = Model::new()
-        .node("Add", &["v", "x"], &["w"])
-        .node("Identity", &["c"], &["d"])
-        .output("d")
-        .output("w")
-        .output("w")
-        .graph;
-    body.input = vec![
-        crate::support::value("i", DataType::INT64, &[]),
-        crate::support::value("c", DataType::BOOL, &[]),
-        crate::support::value("v", DataType::FLOAT, &[2]),
-    ];
     let results = Model::new()
         .input("x", &[2])
         .int("rounds", 0)
-        .node_with("Loop", &["rounds", "", "x"], &["last", ""], vec![graph("body", body)])
+        .node_with("Loop", &["rounds", "", "x"], &["last", ""], vec![graph("body", adding_body())])
         .output("last")
         .run(&[("x", &[2], &[1.0, 2.0])]);
     assert_eq!(results[0].1, [1.0, 2.0]);

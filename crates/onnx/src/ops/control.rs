@@ -98,6 +98,7 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     }
     for (k, list) in stacked.into_iter().enumerate() {
         if list.is_empty() && !node.wants(carried + k) {
+            // Something has to stand in its place: nobody can use a result without a name.
             state.push(blocktensor_graph::Constant::int(0).into());
             continue;
         }
