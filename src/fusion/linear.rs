@@ -248,11 +248,7 @@ impl Operator for FusedLinear {
     }
 
     fn preferred(&self, key: DispatchKey, inputs: &[TensorDesc]) -> Result<Option<Vec<TensorDesc>>> {
-        if key != DispatchKey::STRIDED {
-            return Ok(None);
-        }
-        let contiguous = |x: &TensorDesc| TensorDesc::strided(x.dims(), x.dtype(), MemoryFormat::Contiguous);
-        inputs.iter().map(contiguous).collect::<Result<_>>().map(Some)
+        self.layer().preferred(key, inputs)
     }
 
     fn scratchpad_bytes(&self, inputs: &[TensorDesc]) -> Result<usize> {

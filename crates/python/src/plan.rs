@@ -180,7 +180,8 @@ impl PyPlan {
         Ok(list)
     }
 
-    /// Every step of one run: name, nodes (the names of those that it computes: several where they run as one), op, kind, fused, implementation, layouts of its results.
+    /// Every step of one run: name, nodes (the names of those that it computes: several where they run as one), op, kind, fused,
+    /// implementation, layouts of its results.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);

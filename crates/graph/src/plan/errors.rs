@@ -10,6 +10,7 @@ use std::sync::Arc;
 use blocktensor::{Call, Operand, StridedTensor, Text};
 
 use super::run::{State, Watch, broken};
+use super::steps::title;
 use super::{Plan, StepKind};
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, TensorId};
@@ -113,7 +114,7 @@ impl fmt::Display for Errors {
                 _ => String::new(),
             };
             let fused = if step.fused.is_empty() { String::new() } else { format!(" + {}", step.fused) };
-            let name = if step.nodes.len() > 1 { &step.nodes.join(", ") } else { &step.name };
+            let name = title(&step.name, &step.nodes);
             writeln!(f, "  {error:>8} {mark:<2}  {name}: {}{fused}  {}", step.op, step.layout)?;
         }
         let computing = self.steps.iter().filter(|step| !step.only_moves).count();

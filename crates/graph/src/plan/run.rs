@@ -29,13 +29,32 @@ pub(super) trait Watch {
 /// Nobody looks.
 impl Watch for () {}
 
-/// The time that each step takes.
-struct Clock<'a> {
-    last: Instant,
-    seconds: &'a mut Vec<f64>,
+/// Both look, the first one first.
+impl<A: Watch, B: Watch> Watch for (A, B) {
+    fn before(&mut self, step: usize, state: &State<'_>) -> Result<()> {
+        self.0.before(step, state)?;
+        self.1.before(step, state)
+    }
+
+    fn after(&mut self, step: usize, state: &State<'_>) -> Result<()> {
+        self.0.after(step, state)?;
+        self.1.after(step, state)
+    }
 }
 
-impl Watch for Clock<'_> {
+/// The time that each step takes, in **seconds**.
+pub(super) struct Clock {
+    last: Instant,
+    pub(super) seconds: Vec<f64>,
+}
+
+impl Clock {
+    pub(super) fn of(plan: &Plan) -> Clock {
+        Clock { last: Instant::now(), seconds: Vec::with_capacity(plan.steps.len()) }
+    }
+}
+
+impl Watch for Clock {
     fn before(&mut self, _: usize, _: &State<'_>) -> Result<()> {
         self.last = Instant::now();
         Ok(())
@@ -120,9 +139,9 @@ impl Plan {
     /// # Errors
     /// As `run`.
     pub fn run_timed(&self, inputs: &[&StridedTensor]) -> Result<(Vec<StridedTensor>, Vec<f64>)> {
-        let mut seconds = Vec::with_capacity(self.steps.len());
-        let results = self.run_watched(inputs, &mut Clock { last: Instant::now(), seconds: &mut seconds })?;
-        Ok((results, seconds))
+        let mut clock = Clock::of(self);
+        let results = self.run_watched(inputs, &mut clock)?;
+        Ok((results, clock.seconds))
     }
 
     /// Runs the plan under the eyes of `watch`.

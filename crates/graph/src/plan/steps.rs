@@ -77,10 +77,16 @@ pub struct StepInfo<'a> {
     pub weight_bytes: usize,
 }
 
+/// The names of a step's nodes, where they are several; else its name.
+pub(super) fn title<S: AsRef<str>>(name: &str, nodes: &[S]) -> String {
+    let names: Vec<&str> = nodes.iter().map(AsRef::as_ref).collect();
+    if names.len() > 1 { names.join(", ") } else { name.to_string() }
+}
+
 impl StepInfo<'_> {
     /// The names of its nodes, where they are several; else its name.
     pub fn title(&self) -> String {
-        if self.nodes.len() > 1 { self.nodes.join(", ") } else { self.name.to_string() }
+        title(self.name, &self.nodes)
     }
 
     /// **Bytes** that it has to read and write at least: operands, results, weights. 0 for views.

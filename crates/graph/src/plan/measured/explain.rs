@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::super::steps::title;
 use super::Measurements;
 use crate::plan::Layouts;
 
@@ -21,8 +22,7 @@ impl fmt::Display for Measurements {
                 writeln!(f, "  {}: {} as one with {}", node.name, node.op, first.nodes.join(", "))?;
                 continue;
             }
-            let names = if first.nodes.is_empty() { &node.name } else { &first.nodes.join(", ") };
-            write!(f, "  {names}: {} {}", node.op, first.layouts)?;
+            write!(f, "  {}: {} {}", title(&node.name, &first.nodes), node.op, first.layouts)?;
             if let Some(implementation) = &first.implementation {
                 write!(f, " ({implementation})")?;
             }

@@ -136,9 +136,7 @@ impl<B: Fn(&Solution) -> Result<Plan>> Prices<'_, B> {
         }
         is_news
     }
-}
 
-impl<B> Prices<'_, B> {
     /// Notes which reorders of a plan are several. Gives whether one is that was not known to be.
     fn learn_several(&mut self, plan: &Plan) -> bool {
         let mut is_news = false;

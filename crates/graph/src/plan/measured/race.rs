@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use blocktensor::StridedTensor;
 
-use super::super::run::{State, Watch};
+use super::super::run::Clock;
 use super::super::{Layouts, Plan};
 use super::load::{Load, Sample};
 use crate::error::Result;
@@ -58,26 +58,6 @@ impl Race {
     }
 }
 
-/// Times a run and its steps.
-struct Clock<'a> {
-    stop: &'a Stop,
-    last: Instant,
-    steps: Vec<f64>,
-}
-
-impl Watch for Clock<'_> {
-    fn before(&mut self, _: usize, _: &State<'_>) -> Result<()> {
-        self.stop.check()?;
-        self.last = Instant::now();
-        Ok(())
-    }
-
-    fn after(&mut self, _: usize, _: &State<'_>) -> Result<()> {
-        self.steps.push(self.last.elapsed().as_secs_f64());
-        Ok(())
-    }
-}
-
 /// The least times of one plan.
 struct Least {
     whole: f64,
@@ -87,6 +67,11 @@ struct Least {
 }
 
 impl Least {
+    /// Of a plan of so many steps that did not run yet.
+    fn new(steps: usize) -> Least {
+        Least { whole: f64::INFINITY, steps: vec![f64::INFINITY; steps], between: f64::INFINITY }
+    }
+
     fn take(&mut self, whole: f64, steps: &[f64]) {
         self.whole = self.whole.min(whole);
         self.between = self.between.min((whole - steps.iter().sum::<f64>()).max(0.0));
@@ -106,14 +91,7 @@ impl Least {
 pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
     let inputs = plans[0].zeros()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
-    let mut least: Vec<Least> = plans
-        .iter()
-        .map(|plan| Least {
-            whole: f64::INFINITY,
-            steps: vec![f64::INFINITY; plan.steps.len()],
-            between: f64::INFINITY,
-        })
-        .collect();
+    let mut least: Vec<Least> = plans.iter().map(|plan| Least::new(plan.steps.len())).collect();
     let load = Load::new();
     let (mut disturbed, mut runs) = (0, 0);
     for round in 0..RUNS.1 {
@@ -121,15 +99,15 @@ pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result
             break;
         }
         for (plan, least) in plans.iter().zip(&mut least) {
-            let mut clock = Clock { stop, last: Instant::now(), steps: Vec::with_capacity(plan.steps.len()) };
+            let mut watch = (stop, Clock::of(plan));
             let sample: Sample = load.sample(|| {
                 let start = Instant::now();
-                plan.run_watched(&refs, &mut clock)?;
+                plan.run_watched(&refs, &mut watch)?;
                 Ok::<f64, crate::Error>(start.elapsed().as_secs_f64())
             })?;
             runs += 1;
             disturbed += usize::from(sample.is_disturbed());
-            least.take(sample.seconds, &clock.steps);
+            least.take(sample.seconds, &watch.1.seconds);
         }
     }
     let disturbed = disturbed * 2 >= runs;
@@ -156,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_disturbed_run_counts_by_its_least_steps() {
-        let mut least = Least { whole: f64::INFINITY, steps: vec![f64::INFINITY; 2], between: f64::INFINITY };
+        let mut least = Least::new(2);
         least.take(8.5, &[1.0, 7.0]);
         least.take(7.25, &[5.0, 2.0]);
         assert_eq!(least.seconds(true), 3.25);
