@@ -6,8 +6,12 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// A sample during which threads waited longer than this share of it is disturbed.
-const DISTURBED: f64 = 0.02;
+/// Threads that waited longer than this share of a sample may have made it longer.
+const WAITED: f64 = 0.02;
+
+/// A sample of which threads waited is disturbed if it took longer than the fastest by more than this share. A thread that waits
+/// and has nothing to do disturbs nothing: a worker of the pool that looks for work does that until it sleeps.
+const SLOWER: f64 = 0.02;
 
 /// What something took once.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +23,21 @@ pub(super) struct Sample {
 }
 
 impl Sample {
-    pub(super) fn is_disturbed(&self) -> bool {
-        self.waited > DISTURBED * self.seconds
+    /// Whether other work made it longer. `least` is the fastest of its kind.
+    fn is_disturbed(&self, least: f64) -> bool {
+        self.waited > WAITED * self.seconds && self.seconds > least * (1.0 + SLOWER)
     }
+}
+
+/// The fastest, in **seconds**.
+pub(super) fn least(samples: &[Sample]) -> f64 {
+    samples.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min)
+}
+
+/// The times of the samples that other work did not disturb, in **seconds**.
+pub(super) fn undisturbed(samples: &[Sample]) -> Vec<f64> {
+    let least = least(samples);
+    samples.iter().filter(|s| !s.is_disturbed(least)).map(|s| s.seconds).collect()
 }
 
 /// Counts for how long the threads of this process wait.
@@ -64,10 +80,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_wait_disturbs_nothing() {
-        let sample = |seconds, waited| Sample { seconds, waited };
-        assert!(!sample(1.0, 0.01).is_disturbed());
-        assert!(sample(1.0, 0.03).is_disturbed());
+    fn a_sample_is_disturbed_if_threads_waited_and_it_took_longer() {
+        let samples = [(1.0, 0.5), (1.25, 0.0), (1.5, 0.5), (1.75, 0.01), (1.01, 4.0)];
+        let samples = samples.map(|(seconds, waited)| Sample { seconds, waited });
+        assert_eq!(least(&samples), 1.0);
+        assert_eq!(undisturbed(&samples), [1.0, 1.25, 1.75, 1.01]);
     }
 
     /// More threads than processors: some of them wait.

@@ -17,7 +17,7 @@ use super::super::run::{reorder, reordered};
 use serde::{Deserialize, Serialize};
 
 use super::costs::is_lasting;
-use super::load::{Load, Sample};
+use super::load::{Load, Sample, least, undisturbed};
 use crate::error::{Error, Result};
 use crate::stop::Stop;
 
@@ -51,7 +51,7 @@ impl Profile {
 
     /// Of at least one sample.
     fn of(samples: &[Sample]) -> Profile {
-        let mut clean: Vec<f64> = samples.iter().filter(|s| !s.is_disturbed()).map(|s| s.seconds).collect();
+        let mut clean = undisturbed(samples);
         if clean.len() >= SURE || clean.len() == samples.len() {
             clean.sort_by(f64::total_cmp);
             let at = |part: usize| clean[(clean.len() - 1) * part / 4];
@@ -63,7 +63,7 @@ impl Profile {
                 disturbed: false,
             };
         }
-        let least = samples.iter().map(|s| s.seconds).fold(f64::INFINITY, f64::min);
+        let least = least(samples);
         Profile { runs: samples.len(), lower: least, seconds: least, upper: least, disturbed: true }
     }
 }
@@ -111,10 +111,6 @@ impl Task {
     pub(super) fn profile(&self) -> Option<Profile> {
         (!self.samples.is_empty()).then(|| Profile::of(&self.samples))
     }
-
-    fn undisturbed(&self) -> usize {
-        self.samples.iter().filter(|s| !s.is_disturbed()).count()
-    }
 }
 
 /// The most undisturbed runs of anything, and how many rounds everything takes part in.
@@ -138,6 +134,11 @@ pub(super) struct Limit {
 
 /// Runs the tasks by turns: several rounds, fewer if that takes longer than `limit`.
 pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
+    // One team for all: a worker that has just been woken may share the processor of the thread that woke it for a while.
+    blocktensor::run(|| measure_by_turns(tasks, limit, stop))
+}
+
+fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
     // Kernels are made in the first run, which does not count.
     for task in tasks.iter_mut() {
@@ -160,7 +161,7 @@ pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<(
                 let times = if profile.disturbed { HOPELESS.1 } else { HOPELESS.0 };
                 let hopeless = profile.lower > times * best[&task.group];
                 let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
-                if hopeless || task.undisturbed() >= ROUNDS.0 || start.elapsed() > limit {
+                if hopeless || undisturbed(&task.samples).len() >= ROUNDS.0 || start.elapsed() > limit {
                     task.done = true;
                     continue;
                 }

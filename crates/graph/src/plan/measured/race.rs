@@ -6,7 +6,7 @@ use blocktensor::StridedTensor;
 
 use super::super::run::Clock;
 use super::super::{Layouts, Plan};
-use super::load::{Load, Sample};
+use super::load::{Load, Sample, undisturbed};
 use crate::error::Result;
 use crate::stop::Stop;
 
@@ -89,28 +89,34 @@ impl Least {
 
 /// Runs the plans by turns.
 pub(super) fn race(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
+    // One team for all, as in `measure`.
+    blocktensor::run(|| race_by_turns(layouts, plans, stop))
+}
+
+fn race_by_turns(layouts: Vec<Layouts>, plans: &[Plan], stop: &Stop) -> Result<Race> {
     let inputs = plans[0].zeros()?;
     let refs: Vec<&StridedTensor> = inputs.iter().collect();
     let mut least: Vec<Least> = plans.iter().map(|plan| Least::new(plan.steps.len())).collect();
+    let mut samples: Vec<Vec<Sample>> = vec![Vec::new(); plans.len()];
     let load = Load::new();
-    let (mut disturbed, mut runs) = (0, 0);
+    let mut disturbed = false;
     for round in 0..RUNS.1 {
-        if round >= RUNS.0 && disturbed * 2 < runs {
+        if round >= RUNS.0 && !disturbed {
             break;
         }
-        for (plan, least) in plans.iter().zip(&mut least) {
+        for ((plan, least), samples) in plans.iter().zip(&mut least).zip(&mut samples) {
             let mut watch = (stop, Clock::of(plan));
-            let sample: Sample = load.sample(|| {
+            let sample = load.sample(|| {
                 let start = Instant::now();
                 plan.run_watched(&refs, &mut watch)?;
                 Ok::<f64, crate::Error>(start.elapsed().as_secs_f64())
             })?;
-            runs += 1;
-            disturbed += usize::from(sample.is_disturbed());
+            samples.push(sample);
             least.take(sample.seconds, &watch.1.seconds);
         }
+        // Where fewer than half of the runs of any plan count.
+        disturbed = samples.iter().any(|samples| undisturbed(samples).len() * 2 < samples.len());
     }
-    let disturbed = disturbed * 2 >= runs;
     Ok(Race { layouts, seconds: least.iter().map(|l| l.seconds(disturbed)).collect(), disturbed })
 }
 
