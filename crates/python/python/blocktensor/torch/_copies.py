@@ -4,7 +4,7 @@ import copy
 import threading
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
@@ -66,7 +66,7 @@ def _uncopyable(model: torch.nn.Module, known: dict[int, Any]) -> str:
 
 def state_error(what: str, model: torch.nn.Module, arguments: tuple[Any, ...]) -> Exception:
     """The error for a forward that changes something which is there after the run."""
-    first, later, _ = _runs(model, arguments)
+    _, first, later, _ = runs_of(model, arguments)
     if first is not None and later is not None and _agree(first, later):
         text = f"`forward` writes {what}, which a packed module leaves as it is"
         remedy = "return the value as a result of the model, or leave the write out"
@@ -76,13 +76,24 @@ def state_error(what: str, model: torch.nn.Module, arguments: tuple[Any, ...]) -
     return error(UnsupportedOp, text, remedy, op="torch.export")
 
 
-def check_runs(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+class Runs(NamedTuple):
+    """What runs of copies of a model gave, `None` if it raises: a first run, and one after another run."""
+
+    #: For inputs that are not the example, so that nothing of the example stands for them.
+    arguments: tuple[Any, ...]
+    first: list[Any] | None
+    later: list[Any] | None
+    #: What the later run changed outside of the model.
+    changed: list[str]
+
+
+def check_runs(model: torch.nn.Module, runs: Runs, arguments: tuple[Any, ...]) -> None:
     """Refuses a model whose results depend on the runs before, on the clock, or on random numbers that a graph does not show.
 
     A first run, and a run after another one, of copies that begin alike, give the same results for the same inputs. Each
     conversion asks anew: nothing tells whether the model's code and what it reaches are what they were.
     """
-    first, later, changed = _runs(model, arguments)
+    _, first, later, changed = runs
     if changed:
         raise state_error(changed[0], model, arguments)
     if first is None or later is None or _agree(first, later):
@@ -99,27 +110,48 @@ def check_draws(model: torch.nn.Module, exported: torch.export.ExportedProgram, 
     """
     if not any(is_random(node) for node in exported.graph.nodes):
         return
-    inputs = iter(pytree.tree_leaves(arguments))
     with Outside(model), Generators(), torch.no_grad():
         torch.manual_seed(1)
         wanted = with_own_tensors(model)(*arguments)
         state = torch.get_rng_state()
         torch.manual_seed(1)
-        given = [constants[x] if x in constants else next(inputs) for x in exported.graph.nodes if x.op == "placeholder"]
-        made = fx.Interpreter(exported.graph_module).run(*given)
+        made = _made(exported, constants, arguments)
         if torch.equal(state, torch.get_rng_state()) and _agree(pytree.tree_leaves(made), pytree.tree_leaves(wanted)):
             return
     text = "`forward` seeds PyTorch's generator (`torch.manual_seed`, `fork_rng`) and draws random numbers, and a packed module has no seed"
     raise error(UnsupportedOp, text, "make them once with a generator of their own, and keep them as a buffer", op="torch.export")
 
 
-def _runs(model: torch.nn.Module, arguments: tuple[Any, ...]) -> tuple[list[Any] | None, list[Any] | None, list[str]]:
-    """The results of a first run and of a later one, and what the later one changed outside of the model."""
+def check_graph(exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any], runs: Runs) -> None:
+    """Refuses a graph that computes something else than the model does.
+
+    `torch.export` runs a model in a way that its code can tell from a usual run (`torch.compiler.is_exporting`, the type of a tensor).
+    """
+    graph = exported.graph
+    if runs.first is None or any(is_random(node) for node in graph.nodes):
+        return
+    if _agree(pytree.tree_leaves(_made(exported, constants, runs.arguments)), runs.first):
+        return
+    text = "`torch.export` records other calls than a run of the model makes: its results differ"
+    remedy = "leave out of `forward` what tells the two apart, such as `torch.compiler.is_compiling()`, or the type of a tensor"
+    raise error(UnsupportedOp, text, remedy, op="torch.export")
+
+
+def _made(exported: torch.export.ExportedProgram, constants: dict[fx.Node, Any], arguments: tuple[Any, ...]) -> Any:
+    """What the graph returns."""
+    inputs = iter(pytree.tree_map(lambda x: x.detach().clone(), pytree.tree_leaves(arguments)))
+    given = [constants[x] if x in constants else next(inputs) for x in exported.graph.nodes if x.op == "placeholder"]
+    with torch.no_grad():
+        return fx.Interpreter(exported.graph_module).run(*given)
+
+
+def runs_of(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Runs:
+    """Runs the model. What its code caches is cached here as in any run, and not by a trace, whose tensors are stand-ins."""
     others = pytree.tree_map(lambda x: x.detach() * 0.75 + 0.125, arguments)
     with Outside(model), Generators():
         first, _ = _results(model, [others])
         later, changed = _results(model, [arguments, others])
-    return first, later, changed
+    return Runs(others, first, later, changed)
 
 
 def _results(model: torch.nn.Module, runs: list[tuple[Any, ...]]) -> tuple[list[Any] | None, list[str]]:

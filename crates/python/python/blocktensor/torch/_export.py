@@ -10,12 +10,12 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._copies import check_draws, check_runs
+from ._copies import check_draws, check_graph, check_runs, runs_of
 from ._inline import inline, put_getitems_first
 from ._inputs import names_of
 from ._promises import Refused, is_random, is_unknown, only_changes_metadata, op_name, read_later, storages, written
 from ._told import error
-from ._tracing import trace
+from ._tracing import check, trace
 
 #: Calls whose result does not depend on the elements of their operand.
 FACTORIES = set("new_zeros new_ones new_full new_empty zeros_like ones_like full_like empty_like".split())
@@ -84,21 +84,33 @@ def as_arguments(example: Any) -> tuple[Any, ...]:
 def export(model: torch.nn.Module, example: Any) -> Program:
     """Exports the model, without decompositions."""
     arguments = as_arguments(example)
+    check(model, arguments)
+    runs = runs_of(model, arguments)
     program = _of_graph(model, trace(model, arguments), arguments)
     if program.refused and all(reason.startswith(_INTO_A_VIEW) for _, reason in program.refused):
         program = _without_writes(model, arguments) or program
     if not program.refused:
-        check_runs(model, arguments)
+        check_runs(model, runs, arguments)
+        check_graph(program.exported, program.constants, runs)
         check_draws(model, program.exported, program.constants, arguments)
     return program
 
 
 def _of_graph(model: torch.nn.Module, exported: torch.export.ExportedProgram, arguments: tuple[Any, ...]) -> Program:
+    _drop_failed(exported.graph)
     inline(exported.graph_module)
     put_getitems_first(exported.graph)
     program = _program(type(model).__name__, exported, pytree.tree_structure(arguments))
     program.names = names_of(model, len(arguments))
     return program
+
+
+def _drop_failed(graph: fx.Graph) -> None:
+    """Drops calls that raised, where the model's code went on (`try: y.view(...)`): they have no result."""
+    for node in reversed(graph.nodes):
+        returns = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.returns
+        if returns and node.meta.get("val") is None and not node.users:
+            graph.erase_node(node)
 
 
 def _without_writes(model: torch.nn.Module, arguments: tuple[Any, ...]) -> Program | None:

@@ -249,7 +249,7 @@ class BlockedModule(torch.nn.Module):
         program = self._program
         if node in self._views:
             root, calls = self._views[node]
-            if root not in program.inputs:
+            if root not in program.inputs and isinstance(values[root], torch.Tensor):
                 values[root] = _with_strides(values[root], root.meta["val"])
             for call in calls:
                 args, kwargs = fx.node.map_arg((call.args, call.kwargs), lambda x: self._value(x, values))  # type: ignore[misc]

@@ -29,10 +29,14 @@ _ON_DATA = (
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
 
 
-def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
-    """The model's calls for these arguments."""
+def check(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    """Refuses what has no plan, before anything runs."""
     _check_model(model)
     _check_example(model, arguments)
+
+
+def trace(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
+    """The model's calls for these arguments."""
     # `torch.export` takes one tensor in two places for one input.
     arguments = pytree.tree_map(lambda x: x.detach().view_as(x), arguments)
     # What a forward leaves behind while it is traced is left in a copy.
