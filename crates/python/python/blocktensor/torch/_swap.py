@@ -57,11 +57,11 @@ class PackedConvolution(torch.nn.Module):
         # A copy packs its own.
         return {**vars(self), "_packed": {}, "_weights": None, "_kept": None}
 
-    def _save_to_state_dict(self, *args: Any) -> None:
-        self.module._save_to_state_dict(*args)
+    def _save_to_state_dict(self, *args: Any, **named: Any) -> None:
+        self.module._save_to_state_dict(*args, **named)
 
-    def _load_from_state_dict(self, *args: Any) -> None:
-        self.module._load_from_state_dict(*args)
+    def _load_from_state_dict(self, *args: Any, **named: Any) -> None:
+        self.module._load_from_state_dict(*args, **named)
 
     def extra_repr(self) -> str:
         return str(self.module.extra_repr())
