@@ -74,7 +74,7 @@ fn wrong_usage_says_what_to_do() {
 #[test]
 fn ops_without_an_f64_version_are_listed() {
     let folder = tempfile::tempdir().unwrap();
-    // Sums of integers are no registered op.
+    // Sums of integers have no f64 version.
     let path = model(
         folder.path(),
         &[("x", DataType::FLOAT, &[4])],

@@ -1,6 +1,8 @@
 //! Plans in files.
 
-use crate::support::{data, run, text, unary};
+use rten_onnx::onnx::DataType;
+
+use crate::support::{data, model, run, text, unary, write_i64s, write_npy};
 
 #[test]
 fn a_packed_plan_runs_like_the_model() {
@@ -33,6 +35,23 @@ fn a_packed_plan_runs_like_the_model() {
     let copy = folder.path().join("copy.plan");
     run(&["pack", text(&plan), "-o", text(&copy)]).succeeds();
     assert_eq!(std::fs::read(&plan).unwrap(), std::fs::read(&copy).unwrap());
+}
+
+#[test]
+fn models_that_compute_with_integers_are_packed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model(
+        folder.path(),
+        &[("x", DataType::FLOAT, &[4])],
+        &[("y", DataType::INT64, &[1])],
+        &[("ArgMax", &["x"], &["i"]), ("Add", &["i", "i"], &["y"])],
+    );
+    let (plan, x, y) =
+        (folder.path().join("i.plan"), folder.path().join("x.npy"), folder.path().join("y.npy"));
+    write_npy(&x, "<f4", [1f32, 5.0, 7.0, 2.0].map(f32::to_le_bytes));
+    write_i64s(&y, &[4]);
+    run(&["pack", text(&path), "-o", text(&plan)]).succeeds();
+    run(&["run", text(&plan), "--input", text(&x), "--check-outputs", text(&y)]).succeeds();
 }
 
 #[test]

@@ -145,7 +145,7 @@ impl Expansion<'_> {
         }
     }
 
-    fn operation(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
+    pub(crate) fn operation(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
         if inputs.iter().all(|v| v.constant().is_some()) {
             return self.fold(&operation, inputs);
         }

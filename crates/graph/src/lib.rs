@@ -32,6 +32,7 @@ mod draw;
 mod error;
 mod expand;
 mod graph;
+mod integers;
 mod minimise;
 mod network;
 mod passes;
@@ -45,6 +46,7 @@ pub use constant::{Constant, ElementType, Integer};
 pub use error::{Error, Missing, Result};
 pub use expand::{Expand, Expansion};
 pub use graph::{Graph, Outcome, ValueId};
+pub use integers::{IntegerFunction, broadcast_dims};
 pub use network::{Network, Node, Tensor, TensorId, Value};
 pub use passes::{Pass, PassReport};
 pub use plan::{

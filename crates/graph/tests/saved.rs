@@ -1,9 +1,13 @@
 //! Plans in files.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use blocktensor::{MemoryFormat, PackedFile, PackedWriter, StateDict, StridedTensor, TensorDesc};
-use blocktensor_graph::{Constant, Error, Graph, Layouts, Plan, PlanOptions, Profiles, ValueId};
+use blocktensor_graph::{
+    Constant, ElementType, Error, Expand, Expansion, Graph, Integer, IntegerFunction, Layouts, Plan,
+    PlanOptions, Profiles, Value, ValueId,
+};
 
 use crate::support::random;
 
@@ -171,6 +175,118 @@ fn changed_plans_are_errors_or_run() {
         graph.op("flat", "flatten", &[("x", y)], &[("start", 1i64.into()), ("end", 3i64.into())]).unwrap();
     let y = graph.op("last", "softmax", &[("x", y)], &[("axis", 1i64.into())]).unwrap();
     graph.output("y", y).unwrap();
+    let (refused, ran) = refused_and_ran(&graph);
+    assert!(refused > 500 && ran > 50, "{refused} refused, {ran} ran");
+}
+
+/// A function of integers as a node of a graph.
+#[derive(Debug)]
+struct OfIntegers(IntegerFunction);
+
+impl Expand for OfIntegers {
+    fn op(&self) -> &str {
+        "of integers"
+    }
+
+    fn expand(
+        &self,
+        inputs: &[Option<Value>],
+        cx: &mut Expansion<'_>,
+    ) -> blocktensor_graph::Result<Vec<Value>> {
+        let inputs: Vec<&Value> = inputs.iter().flatten().collect();
+        Ok(vec![cx.integers(self.0, &inputs)?])
+    }
+}
+
+/// Every kind of signature that functions of integers have.
+fn of_integers() -> Graph {
+    let mut graph = Graph::new();
+    let i = graph.input_of("i", ElementType::Int(Integer::I8), &[3.into()]).unwrap();
+    let x = graph.input("x", &[2.into(), 3.into()]).unwrap();
+    let mut node = |name: &str, function, inputs: &[ValueId]| {
+        let inputs: Vec<_> = inputs.iter().copied().map(Some).collect();
+        graph.node(name, Arc::new(OfIntegers(function)), &inputs, &[name]).unwrap()[0]
+    };
+    let whole = node("whole", IntegerFunction::ToInt(Integer::I8), &[x]);
+    let sum = node("sum", IntegerFunction::Add, &[i, whole]);
+    let larger = node("larger", IntegerFunction::Greater, &[sum, i]);
+    let chosen = node("chosen", IntegerFunction::Where, &[larger, sum, i]);
+    let numbers = node("numbers", IntegerFunction::ToFloat, &[chosen]);
+    let rest = node("rest", IntegerFunction::FloatFmod, &[x, numbers]);
+    let is_set = node("is set", IntegerFunction::ToBool, &[sum]);
+    for (name, value) in
+        [("sum", sum), ("larger", larger), ("chosen", chosen), ("rest", rest), ("is set", is_set)]
+    {
+        graph.output(name, value).unwrap();
+    }
+    graph
+}
+
+#[test]
+fn plans_with_functions_of_integers_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    let i = StridedTensor::from_slice(&[100i32, -3, 0], &[3]).unwrap();
+    let x = StridedTensor::from_slice(&[100f32, 2.5, -1.0, 27.9, 3.5, 0.0], &[2, 3]).unwrap();
+    for layouts in Layouts::FIXED {
+        let plan = of_integers().plan(&PlanOptions::new(layouts)).unwrap();
+        plan.save(&path, false).unwrap();
+        let loaded = Plan::load(&PackedFile::read(&path).unwrap()).unwrap();
+        assert_eq!(loaded.to_string(), plan.to_string());
+        for plan in [&plan, &loaded] {
+            let y = plan.run(&[&i, &x]).unwrap();
+            // 100 + 100 wraps around: integers keep their type in the file.
+            assert_eq!(y[0].to_vec::<i32>().unwrap(), [-56, -1, -1, 127, 0, 0]);
+            assert_eq!(y[1].to_vec::<u8>().unwrap(), [0, 1, 0, 1, 1, 0]);
+            assert_eq!(y[2].to_vec::<i32>().unwrap(), [100, -1, 0, 127, 0, 0]);
+            assert_eq!(y[3].to_vec::<f32>().unwrap()[..2], [0.0, 0.5]);
+            assert_eq!(y[4].to_vec::<u8>().unwrap(), [1, 1, 1, 1, 0, 0]);
+        }
+        let again = Plan::load_or_replan(&PackedFile::read_or_repack(&path).unwrap(), &Profiles::Measured);
+        assert_eq!(again.unwrap().run(&[&i, &x]).unwrap()[0].to_vec::<i32>().unwrap()[0], -56);
+    }
+}
+
+#[test]
+fn changed_functions_of_integers_are_errors_or_run() {
+    let (refused, ran) = refused_and_ran(&of_integers());
+    assert!(refused > 500 && ran > 50, "{refused} refused, {ran} ran");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.plan");
+    of_integers().plan(&PlanOptions::new(Layouts::Nchw)).unwrap().save(&path, false).unwrap();
+    let text = PackedFile::read(&path).unwrap().text("plan").unwrap().to_string();
+    // The last one adds numbers of f32: sums of integers that f32 holds would overflow.
+    for (from, to, part) in [
+        (r#""function":"add""#, r#""function":"plus""#, "plus"),
+        (r#""function":"add""#, r#""functions":"add""#, "functions"),
+        (r#""integers":{"function":"add""#, r#""other":{"function":"add""#, "StoredOp"),
+        (r#""function":"float_fmod""#, r#""function":"add""#, "f32 as operand 0"),
+    ] {
+        let changed = text.replace(from, to);
+        assert_ne!(changed, text);
+        let mut writer = PackedWriter::new();
+        writer.add_text("plan", changed);
+        writer.save(&path).unwrap();
+        let error = Plan::load(&PackedFile::read(&path).unwrap()).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("pack the model again"), "{error}");
+    }
+}
+
+#[test]
+fn operators_of_a_program_are_not_saved() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[2.into()]).unwrap();
+    let relu = blocktensor::BoundOp::new("relu", &["x"], &[]).unwrap();
+    let y = graph.operator("own", Arc::new(relu), &[x], &["y"]).unwrap()[0];
+    graph.output("y", y).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let error = plan.save(folder.path().join("model.plan"), false).unwrap_err().to_string();
+    assert!(error.contains("node `own`") && error.contains("by their names"), "{error}");
+}
+
+/// How many changed plans of a graph are refused, and how many run. None of them does anything else.
+fn refused_and_ran(graph: &Graph) -> (usize, usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.plan");
     let (mut refused, mut ran) = (0, 0);
@@ -192,7 +308,7 @@ fn changed_plans_are_errors_or_run() {
             }
         }
     }
-    assert!(refused > 500 && ran > 50, "{refused} refused, {ran} ran");
+    (refused, ran)
 }
 
 /// Pointers to the parts of a value that have no parts.

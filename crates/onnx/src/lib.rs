@@ -26,7 +26,6 @@ mod error;
 mod external;
 mod fold;
 mod importer;
-mod integers;
 mod model;
 mod node;
 mod ops;

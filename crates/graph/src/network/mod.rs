@@ -17,6 +17,7 @@ pub use value::Value;
 
 use crate::constant::Constant;
 use crate::error::Result;
+use crate::integers::Integers;
 use blocktensor::ops::Algorithm;
 
 /// A tensor of a network.
@@ -85,10 +86,11 @@ impl Node {
     }
 }
 
-/// A registered op, whose parameters passes can read, or another operator.
+/// A registered op, whose parameters passes can read, a function of integers, or an operator of the program.
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     Bound(BoundOp),
+    Integers(Integers),
     Other(Arc<dyn Operator>),
 }
 
@@ -98,6 +100,7 @@ impl std::ops::Deref for Operation {
     fn deref(&self) -> &(dyn Operator + 'static) {
         match self {
             Operation::Bound(op) => op,
+            Operation::Integers(op) => op,
             Operation::Other(op) => &**op,
         }
     }
@@ -108,7 +111,7 @@ impl Operation {
     pub(crate) fn bound(&self) -> Option<&BoundOp> {
         match self {
             Operation::Bound(op) => Some(op),
-            Operation::Other(_) => None,
+            Operation::Integers(_) | Operation::Other(_) => None,
         }
     }
 

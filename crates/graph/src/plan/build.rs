@@ -473,6 +473,7 @@ pub(super) fn post_ops(node: &Node) -> Option<String> {
 pub(super) fn shared(op: &Operation) -> Arc<dyn Operator> {
     match op {
         Operation::Bound(op) => Arc::new(op.clone()),
+        Operation::Integers(op) => Arc::new(*op),
         Operation::Other(op) => Arc::clone(op),
     }
 }

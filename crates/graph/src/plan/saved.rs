@@ -54,7 +54,7 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Invalid`] if an operator of the network is no registered op: a file holds ops by name. `FileAccess`, also for a
+    /// [`Error::Invalid`] for an operator of the program's own ([`Graph::operator`](crate::Graph::operator)): a file holds ops by name. `FileAccess`, also for a
     /// file that is no plan: it is not replaced. `OutOfMemory`.
     pub fn save(&self, path: impl AsRef<Path>, keep_plain: bool) -> Result<()> {
         let (network, choices) = (&self.recipe.network, &self.recipe.choices);

@@ -4,9 +4,8 @@
 
 pub(crate) mod data;
 
-use blocktensor_graph::{ElementType, Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value, broadcast_dims};
 
-use crate::integers::BY_ZERO;
 use crate::node::OnnxNode;
 use crate::ops;
 use crate::tensor::collect;
@@ -91,7 +90,7 @@ pub(crate) fn evaluate(
         ("Transpose", _) => one(first.permute(&ops::shape::order(node, first.dims.len(), cx)?)?),
         ("Expand", Some(shape)) => {
             let shape = ops::dims_of(&shape.values, cx)?;
-            let Some(dims) = ops::broadcast_dims(&first.dims, &shape) else {
+            let Some(dims) = broadcast_dims(&first.dims, &shape) else {
                 let got = format!("{:?} to {shape:?}", first.dims);
                 return Err(cx.invalid("shape", got, "the sizes broadcast", "correct the shape"));
             };
@@ -161,7 +160,7 @@ pub(crate) fn evaluate(
 fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<Option<Vec<Value>>> {
     let op = node.op_type();
     if matches!(op, "Div" | "Mod") && b.values.contains(&0) {
-        let (got, rule, remedy) = BY_ZERO;
+        let (got, rule, remedy) = IntegerFunction::BY_ZERO;
         return Err(cx.invalid("divisor", got, rule, remedy));
     }
     let by_sign = node.int("fmod").unwrap_or(0) == 0;
@@ -226,7 +225,7 @@ fn map(x: &Data, function: impl Fn(i64) -> i64) -> Result<Data> {
 }
 
 fn zip(a: &Data, b: &Data, cx: &Expansion<'_>, function: impl Fn(i64, i64) -> i64) -> Result<Data> {
-    let Some(dims) = ops::broadcast_dims(&a.dims, &b.dims) else {
+    let Some(dims) = broadcast_dims(&a.dims, &b.dims) else {
         let got = format!("{:?} and {:?}", a.dims, b.dims);
         return Err(cx.invalid("operands", got, "they broadcast", "correct the shapes"));
     };

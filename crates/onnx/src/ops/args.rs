@@ -114,17 +114,3 @@ pub(crate) fn dims_of(sizes: &[i64], cx: &Expansion<'_>) -> Result<Vec<usize>> {
         cx.invalid("shape", format!("{sizes:?}"), rule, "correct the shape")
     })
 }
-
-/// The sizes of the result of an op whose operands broadcast.
-pub(crate) fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
-    let rank = a.len().max(b.len());
-    let size = |dims: &[usize], i: usize| if i + dims.len() < rank { 1 } else { dims[i + dims.len() - rank] };
-    (0..rank)
-        .map(|i| match (size(a, i), size(b, i)) {
-            (x, y) if x == y => Some(x),
-            (1, y) => Some(y),
-            (x, 1) => Some(x),
-            _ => None,
-        })
-        .collect()
-}

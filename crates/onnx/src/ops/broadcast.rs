@@ -1,10 +1,9 @@
 //! Ops of several operands that broadcast.
 
-use blocktensor_graph::{ElementType, Expansion, Result, Value};
+use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value, broadcast_dims};
 
-use super::args::{broadcast_dims, float_input, floats, input, scalar};
+use super::args::{float_input, floats, input, scalar};
 use super::{Op, build, op};
-use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
 use crate::tensor::collect;
 
@@ -98,10 +97,28 @@ fn is_int(v: &Value) -> bool {
     matches!(v.element_type(), ElementType::Int(_))
 }
 
+/// The function of integers that an op of two operands is.
+fn integer_function(op_type: &str) -> Option<IntegerFunction> {
+    Some(match op_type {
+        "Add" | "Sum" => IntegerFunction::Add,
+        "Sub" => IntegerFunction::Sub,
+        "Mul" => IntegerFunction::Mul,
+        "Div" => IntegerFunction::Div,
+        "Min" => IntegerFunction::Min,
+        "Max" => IntegerFunction::Max,
+        "Equal" => IntegerFunction::Equal,
+        "Greater" => IntegerFunction::Greater,
+        "GreaterOrEqual" => IntegerFunction::GreaterOrEqual,
+        "Less" => IntegerFunction::Less,
+        "LessOrEqual" => IntegerFunction::LessOrEqual,
+        _ => return None,
+    })
+}
+
 /// The result for integers that a run computes.
 fn of_integers(node: &OnnxNode, a: &Value, b: &Value, cx: &mut Expansion<'_>) -> Result<Option<Value>> {
-    match Function::of(node.op_type()) {
-        Some(function) if is_int(a) && is_int(b) => integers::add(cx, function, &[a, b]).map(Some),
+    match integer_function(node.op_type()) {
+        Some(function) if is_int(a) && is_int(b) => cx.integers(function, &[a, b]).map(Some),
         _ => Ok(None),
     }
 }
@@ -216,13 +233,15 @@ fn modulo(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
     let (a, b) = (input(inputs, 0, cx)?, input(inputs, 1, cx)?);
     if is_int(a) && is_int(b) {
         let is_fmod = node.int("fmod") == Some(1);
-        return Ok(vec![integers::add(cx, if is_fmod { Function::Fmod } else { Function::Mod }, &[a, b])?]);
+        return Ok(vec![
+            cx.integers(if is_fmod { IntegerFunction::Fmod } else { IntegerFunction::Mod }, &[a, b])?,
+        ]);
     }
     let (a, b) = (float_input(inputs, 0, cx)?, float_input(inputs, 1, cx)?);
     if node.int("fmod") != Some(1) {
         return Err(cx.invalid("fmod", 0, "it is 1 for f32 numbers", "export the model again"));
     }
-    Ok(vec![integers::add(cx, Function::FloatFmod, &[a, b])?])
+    Ok(vec![cx.integers(IntegerFunction::FloatFmod, &[a, b])?])
 }
 
 fn select(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -238,7 +257,7 @@ fn select(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Res
         return Ok(vec![build::with_number(cx, "ne_scalar", &y, 0.0)?]);
     }
     if is_int(a) && is_int(b) {
-        return Ok(vec![integers::add(cx, Function::Where, &[condition, a, b])?]);
+        return Ok(vec![cx.integers(IntegerFunction::Where, &[condition, a, b])?]);
     }
     let (a, b) = (floats(a, cx)?, floats(b, cx)?);
     let dims = broadcast_dims(a.dims(), b.dims()).and_then(|d| broadcast_dims(&d, condition.dims()));

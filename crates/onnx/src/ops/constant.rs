@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use blocktensor::{MemoryFormat, StridedTensor};
-use blocktensor_graph::{Constant, ElementType, Expansion, Integer, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, Integer, IntegerFunction, Result, Value};
 use rten_onnx::onnx::DataType;
 
 use super::args::{dims_of, input, int_list, number};
 use super::{Op, build, op};
 use crate::declared;
 use crate::fold::{self, data::Data};
-use crate::integers::{self, Function};
 use crate::node::{Attribute, Kind, OnnxNode};
 use crate::tensor::{self, collect};
 
@@ -78,9 +77,9 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
         return Ok(vec![match (x.element_type(), to) {
             (ElementType::Bool, ElementType::F32) => build::as_numbers(cx, x)?,
             (ElementType::F32, ElementType::Bool) => build::with_number(cx, "ne_scalar", x, 0.0)?,
-            (_, ElementType::F32) => integers::add(cx, Function::ToFloat, &[x])?,
-            (_, ElementType::Int(of)) => integers::add(cx, Function::ToInt(of), &[x])?,
-            (_, ElementType::Bool) => integers::add(cx, Function::ToBool, &[x])?,
+            (_, ElementType::F32) => cx.integers(IntegerFunction::ToFloat, &[x])?,
+            (_, ElementType::Int(of)) => cx.integers(IntegerFunction::ToInt(of), &[x])?,
+            (_, ElementType::Bool) => cx.integers(IntegerFunction::ToBool, &[x])?,
         }]);
     };
     let dims = x.dims().to_vec();

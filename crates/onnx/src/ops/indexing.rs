@@ -1,11 +1,10 @@
 //! Selection of elements by indices.
 
 use blocktensor::memory;
-use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, IntegerFunction, Result, Value};
 
 use super::args::{axis_of, float_input, input};
 use super::{Op, build, op};
-use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
 use crate::tensor::{CONSTANT, collect_results};
 
@@ -24,7 +23,7 @@ pub(crate) fn indices(x: &Value, size: usize, cx: &mut Expansion<'_>) -> Result<
     }
     let Some(list) = x.ints() else {
         let size = Constant::int(size as i64).into();
-        return integers::add(cx, Function::FromStart, &[x, &size]);
+        return cx.integers(IntegerFunction::FromStart, &[x, &size]);
     };
     let n = size as i64;
     let wrapped = list.iter().map(|&i| {

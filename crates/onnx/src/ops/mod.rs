@@ -28,7 +28,7 @@ mod unary;
 
 use crate::node::{Import, Kind};
 
-pub(crate) use args::{axis_of, broadcast_dims, dims_of};
+pub(crate) use args::{axis_of, dims_of};
 pub(crate) use constant::{MAX_GENERATED, check_constant, check_generated};
 
 /// An op of ONNX's own operator set.

@@ -1,8 +1,8 @@
 //! Normalisations.
 
-use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value};
+use blocktensor_graph::{Constant, ElementType, Expansion, Result, Value, broadcast_dims};
 
-use super::args::{axes_of, axis_of, broadcast_dims, float_input, floats, maybe};
+use super::args::{axes_of, axis_of, float_input, floats, maybe};
 use super::{Op, broadcast, build, op};
 use crate::node::{Kind, OnnxNode};
 

@@ -1,11 +1,10 @@
 //! Pooling.
 
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{Expansion, IntegerFunction, Result, Value};
 
 use super::args::float_input;
 use super::conv::{AutoPad, Window};
 use super::{Op, build, op};
-use crate::integers::{self, Function};
 use crate::node::{Kind, OnnxNode};
 use crate::tensor::collect;
 
@@ -230,7 +229,7 @@ fn with_indices(node: &OnnxNode, x: &Value, pool: &Pool, cx: &mut Expansion<'_>)
     let tap =
         cx.op("argmax", &[("x", &windows)], &[("axis", build::list(&[1])), ("keepdim", false.into())])?;
     let starts = build::ints(collect((0..rows).map(|row| (row * taps) as i64))?, &[rows]);
-    let place = integers::add(cx, Function::Add, &[&tap, &starts])?;
+    let place = cx.integers(IntegerFunction::Add, &[&tap, &starts])?;
     let table = (0..images)
         .flat_map(|image| source.iter().map(move |(_, counted)| (image * pixels + counted) as i64));
     let table = build::ints(collect(table)?, &[rows * taps]);

@@ -1,8 +1,8 @@
 //! Ops that change sizes and order of axes.
 
-use blocktensor_graph::{Expansion, Result, Value};
+use blocktensor_graph::{Expansion, Result, Value, broadcast_dims};
 
-use super::args::{axes_of, axis_of, broadcast_dims, dims_of, float_input, input, int_list, ints_of};
+use super::args::{axes_of, axis_of, dims_of, float_input, input, int_list, ints_of};
 use super::{Op, build, op};
 use crate::node::{Kind, OnnxNode};
 

@@ -20,6 +20,7 @@ use super::super::{Layouts, Measurements, Plan, Reorder};
 use super::PLAN;
 use crate::constant::ElementType;
 use crate::error::{Error, Result};
+use crate::integers::Integers;
 use crate::network::{Network, Node, Operation, Tensor, TensorId};
 use crate::passes::PassReport;
 
@@ -71,7 +72,8 @@ pub(super) enum Elements {
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredNode {
     pub name: String,
-    pub op: BoundOp,
+    #[serde(flatten)]
+    pub op: StoredOp,
     pub inputs: Vec<usize>,
     pub outputs: Vec<usize>,
     /// The inputs of the kernel that runs, and what they are then.
@@ -81,6 +83,23 @@ pub(super) struct StoredNode {
     /// What runs, if the weights are packed.
     pub packed: Option<String>,
     pub stem: bool,
+}
+
+/// The operator of a node: its name and its parameters.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StoredOp {
+    Op(BoundOp),
+    Integers(Integers),
+}
+
+impl StoredOp {
+    fn operation(&self) -> Operation {
+        match self {
+            StoredOp::Op(op) => Operation::Bound(op.clone()),
+            StoredOp::Integers(op) => Operation::Integers(*op),
+        }
+    }
 }
 
 /// Nodes that run as one step.
@@ -155,18 +174,22 @@ pub(super) fn inconsistent(error: Error) -> Error {
 
 impl StoredNode {
     pub(super) fn of(node: &Node, choice: &Choice) -> Result<StoredNode> {
-        let Operation::Bound(op) = &node.op else {
-            return Err(Error::Invalid {
-                what: format!("node `{}`", node.name),
-                got: format!("the operator {}", node.op.op()),
-                rule: "a file holds registered ops, by their names".into(),
-                remedy: "run the model itself, which plans it at each start".into(),
-            });
+        let op = match &node.op {
+            Operation::Bound(op) => StoredOp::Op(op.clone()),
+            Operation::Integers(op) => StoredOp::Integers(*op),
+            Operation::Other(op) => {
+                return Err(Error::Invalid {
+                    what: format!("node `{}`", node.name),
+                    got: format!("the operator {}", op.op()),
+                    rule: "a file holds registered ops and functions of integers, by their names".into(),
+                    remedy: "run the model itself, which plans it at each start".into(),
+                });
+            }
         };
         let ids = |list: &[TensorId]| list.iter().map(|id| id.0).collect();
         Ok(StoredNode {
             name: node.name.clone(),
-            op: op.clone(),
+            op,
             inputs: ids(&node.inputs),
             outputs: ids(&node.outputs),
             takes: choice.inputs.iter().map(|(id, desc)| (id.0, desc.clone())).collect(),
@@ -229,7 +252,7 @@ impl StoredNode {
         let weights = self.packed.as_ref().map(|_| self.weights(i, node, file)).transpose()?;
         let op: Arc<dyn Operator> = match &weights {
             Some(weights) => Arc::<PackedOp>::clone(weights),
-            None => Arc::new(self.op.clone()),
+            None => build::shared(&node.op),
         };
         let descs: Vec<TensorDesc> = self.takes.iter().map(|(_, desc)| desc.clone()).collect();
         let makes = op.infer(&descs).map_err(|e| wrong(e.to_string()))?;
@@ -373,13 +396,14 @@ impl Stored {
         let ids = |list: &[usize]| list.iter().map(|&i| id(i)).collect::<Result<Vec<_>>>();
         let node = |s: &StoredNode| -> Result<Node> {
             let (inputs, outputs) = (ids(&s.inputs)?, ids(&s.outputs)?);
-            if inputs.len() != s.op.inputs().len() {
+            let op = s.op.operation();
+            if inputs.len() != op.inputs().len() {
                 return Err(damaged(format!("{} operands of node `{}`", inputs.len(), s.name)));
             }
             if outputs.is_empty() || outputs.len() != s.makes.len() {
                 return Err(damaged(format!("{} results of node `{}`", outputs.len(), s.name)));
             }
-            Ok(Node { name: s.name.clone(), op: Operation::Bound(s.op.clone()), inputs, outputs })
+            Ok(Node { name: s.name.clone(), op, inputs, outputs })
         };
         let nodes = self.nodes.iter().map(node).collect::<Result<Vec<_>>>()?;
         let outputs = self.outputs.iter().map(|(name, i)| Ok((name.clone(), id(*i)?)));
@@ -439,7 +463,8 @@ impl Stored {
         let found = nodes.iter().enumerate().find(is_it);
         let (i, node) = found.ok_or_else(|| damaged(format!("weights of no node, tensor {}", id.0)))?;
         let plain = file.plain(&packed_name(i))?;
-        let taken = self.nodes[i].op.weights_of_plain(&plain, dims);
-        taken.map_err(|e| damaged(format!("weights of node `{}`: {e}", node.name)))
+        let op = node.op.bound().ok_or_else(|| damaged(format!("weights of node `{}`", node.name)))?;
+        op.weights_of_plain(&plain, dims)
+            .map_err(|e| damaged(format!("weights of node `{}`: {e}", node.name)))
     }
 }
