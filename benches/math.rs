@@ -1,5 +1,6 @@
 //! Time per element of the functions in `src/math`, in a plain loop over 4096 numbers in the first-level cache: compiled
-//! for the build's target, for AVX2 and for AVX-512 if the machine has them, and with the function of std or of the system.
+//! for the build's target, for AVX2 and for AVX-512 if the machine has them (`M` is the arithmetic of each), and with the
+//! function of std or of the system.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -18,18 +19,24 @@ macro_rules! bench {
     ($c:ident, $name:literal, $from:literal..$to:literal, |$x:ident| $f:expr $(, std: |$y:ident| $std:expr)?) => {{
         #[inline(never)]
         fn plain(src: &[f32], dst: &mut [f32]) {
+            #[allow(dead_code)]
+            type M = math::Separate;
             each!(src, dst, |$x| $f)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         #[inline(never)]
         fn avx2(src: &[f32], dst: &mut [f32]) {
+            #[allow(dead_code)]
+            type M = math::Fused;
             each!(src, dst, |$x| $f)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
         #[inline(never)]
         fn avx512(src: &[f32], dst: &mut [f32]) {
+            #[allow(dead_code)]
+            type M = math::Fused;
             each!(src, dst, |$x| $f)
         }
         let (from, to) = ($from as f32, $to as f32);
@@ -79,23 +86,23 @@ fn functions(c: &mut Criterion) {
     bench!(c, "relu", -6..6, |x| math::relu(x), std: |x| x.max(0.0));
     bench!(c, "hardswish", -6..6, |x| math::hardswish(x));
     bench!(c, "round", -6..6, |x| math::round(x), std: |x| x.round_ties_even());
-    bench!(c, "exp", -20..20, |x| math::exp(x), std: |x| x.exp());
-    bench!(c, "expm1", -20..20, |x| math::expm1(x), std: |x| x.exp_m1());
-    bench!(c, "sigmoid", -10..10, |x| math::sigmoid(x), std: |x| 1.0 / (1.0 + (-x).exp()));
-    bench!(c, "silu", -10..10, |x| math::silu(x), std: |x| x / (1.0 + (-x).exp()));
-    bench!(c, "tanh", -5..5, |x| math::tanh(x), std: |x| x.tanh());
-    bench!(c, "elu", -5..5, |x| math::elu(x, 1.0), std: |x| if x > 0.0 { x } else { x.exp_m1() });
-    bench!(c, "selu", -5..5, |x| math::selu(x));
-    bench!(c, "celu", -5..5, |x| math::celu(x, 0.7));
-    bench!(c, "mish", -10..10, |x| math::mish(x), std: |x| x * x.exp().ln_1p().tanh());
-    bench!(c, "gelu", -5..5, |x| math::gelu(x), std: |x| 0.5 * x * (1.0 + erff(x * std::f32::consts::FRAC_1_SQRT_2)));
-    bench!(c, "gelu_tanh", -5..5, |x| math::gelu_tanh(x),
+    bench!(c, "exp", -20..20, |x| math::exp::<M>(x), std: |x| x.exp());
+    bench!(c, "expm1", -20..20, |x| math::expm1::<M>(x), std: |x| x.exp_m1());
+    bench!(c, "sigmoid", -10..10, |x| math::sigmoid::<M>(x), std: |x| 1.0 / (1.0 + (-x).exp()));
+    bench!(c, "silu", -10..10, |x| math::silu::<M>(x), std: |x| x / (1.0 + (-x).exp()));
+    bench!(c, "tanh", -5..5, |x| math::tanh::<M>(x), std: |x| x.tanh());
+    bench!(c, "elu", -5..5, |x| math::elu::<M>(x, 1.0), std: |x| if x > 0.0 { x } else { x.exp_m1() });
+    bench!(c, "selu", -5..5, |x| math::selu::<M>(x));
+    bench!(c, "celu", -5..5, |x| math::celu::<M>(x, 0.7));
+    bench!(c, "mish", -10..10, |x| math::mish::<M>(x), std: |x| x * x.exp().ln_1p().tanh());
+    bench!(c, "gelu", -5..5, |x| math::gelu::<M>(x), std: |x| 0.5 * x * (1.0 + erff(x * std::f32::consts::FRAC_1_SQRT_2)));
+    bench!(c, "gelu_tanh", -5..5, |x| math::gelu_tanh::<M>(x),
         std: |x| 0.5 * x * (1.0 + (0.797_884_6 * (x + 0.044_715 * x * x * x)).tanh()));
-    bench!(c, "erf", -4..4, |x| math::erf(x), std: |x| erff(x));
-    bench!(c, "softplus", -10..20, |x| math::softplus(x, 1.0, 20.0), std: |x| x.exp().ln_1p());
-    bench!(c, "log", 0..100, |x| math::log(x), std: |x| x.ln());
-    bench!(c, "log1p", 0..100, |x| math::log1p(x), std: |x| x.ln_1p());
-    bench!(c, "logit", 0..1, |x| math::logit(x), std: |x| (x / (1.0 - x)).ln());
+    bench!(c, "erf", -4..4, |x| math::erf::<M>(x), std: |x| erff(x));
+    bench!(c, "softplus", -10..20, |x| math::softplus::<M>(x, 1.0, 20.0), std: |x| x.exp().ln_1p());
+    bench!(c, "log", 0..100, |x| math::log::<M>(x), std: |x| x.ln());
+    bench!(c, "log1p", 0..100, |x| math::log1p::<M>(x), std: |x| x.ln_1p());
+    bench!(c, "logit", 0..1, |x| math::logit::<M>(x), std: |x| (x / (1.0 - x)).ln());
     bench!(c, "pow", 0..100, |x| math::pow(x, 0.75), std: |x| x.powf(0.75));
     bench!(c, "sin", -100..100, |x| math::sin(x), std: |x| x.sin());
     bench!(c, "cos", -100..100, |x| math::cos(x), std: |x| x.cos());

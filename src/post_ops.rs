@@ -6,8 +6,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Complaint, Error, Result};
-use crate::math;
-use crate::simd::{self, Loop};
+use crate::math::{self, Arithmetic};
+use crate::simd::{self, MathLoop};
 
 /// An element-wise function that a kernel can fuse.
 ///
@@ -40,7 +40,7 @@ pub enum Activation {
 impl Activation {
     /// Applies the function to every value, in place.
     pub(crate) fn over(self, values: &mut [f32]) {
-        simd::dispatch(Over { function: self, values });
+        simd::dispatch_math(Over { function: self, values });
     }
 }
 
@@ -49,22 +49,22 @@ struct Over<'a> {
     values: &'a mut [f32],
 }
 
-impl Loop for Over<'_> {
+impl MathLoop for Over<'_> {
     type Out = ();
 
     #[inline(always)]
-    fn run(self) {
+    fn run<M: Arithmetic>(self) {
         let Over { function, values } = self;
         match function {
             Activation::Relu => each(values, math::relu),
             Activation::LeakyRelu(slope) => each(values, |x| math::leaky_relu(x, slope)),
             Activation::Clip(low, high) => each(values, |x| math::clamp(x, low, high)),
-            Activation::Silu => each(values, math::silu),
+            Activation::Silu => each(values, math::silu::<M>),
             Activation::HardSwish => each(values, math::hardswish),
             Activation::HardSigmoid => each(values, math::hardsigmoid),
-            Activation::Gelu => each(values, math::gelu),
-            Activation::Sigmoid => each(values, math::sigmoid),
-            Activation::Tanh => each(values, math::tanh),
+            Activation::Gelu => each(values, math::gelu::<M>),
+            Activation::Sigmoid => each(values, math::sigmoid::<M>),
+            Activation::Tanh => each(values, math::tanh::<M>),
         }
     }
 }

@@ -18,6 +18,9 @@ use portable as arch;
 mod level;
 pub(crate) mod vectors;
 
+use std::marker::PhantomData;
+
+use crate::math::Arithmetic;
 pub use level::Isa;
 pub(crate) use level::level;
 
@@ -50,6 +53,26 @@ pub(crate) trait Loop {
     fn run(self) -> Self::Out;
 }
 
+/// As [`Loop`], of functions whose arithmetic is that of the vectors.
+pub(crate) trait MathLoop {
+    /// The loop's result.
+    type Out;
+    /// Runs the loop.
+    fn run<M: Arithmetic>(self) -> Self::Out;
+}
+
+/// A [`MathLoop`] with its arithmetic.
+struct Computed<L, M>(L, PhantomData<M>);
+
+impl<L: MathLoop, M: Arithmetic> Loop for Computed<L, M> {
+    type Out = L::Out;
+
+    #[inline(always)]
+    fn run(self) -> L::Out {
+        self.0.run::<M>()
+    }
+}
+
 /// Stops LLVM from vectorising the enclosing loop with gathers, which would run several of its iterations at once. Emits no
 /// code.
 #[inline(always)]
@@ -61,6 +84,12 @@ pub(crate) fn barrier() {
 #[inline]
 pub(crate) fn dispatch<L: Loop>(l: L) -> L::Out {
     arch::dispatch(l)
+}
+
+/// Runs the loop with the widest vectors of this machine, and with fused multiply-add where they have it.
+#[inline]
+pub(crate) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
+    arch::dispatch_math(l)
 }
 
 /// Asks for the memory `bytes` behind the start of a slice, whoever has it: a hint, which accesses nothing.

@@ -5,18 +5,19 @@ use std::mem::MaybeUninit;
 
 use super::run::TileRows;
 use crate::dtype::Element;
-use crate::simd::{self, Loop};
+use crate::math::Arithmetic;
+use crate::simd::{self, Loop, MathLoop};
 
 /// A function of one element that is inlined into a loop: a function marked `#[inline(always)]`, a *small* closure, or
-/// [`WithParams`].
+/// what [`math_function!`] makes.
 pub(crate) trait Function<A, O>: Sync {
-    /// The function's value.
-    fn of(&self, a: A) -> O;
+    /// The function's value, in the arithmetic of the loop.
+    fn of<M: Arithmetic>(&self, a: A) -> O;
 }
 
 impl<A, O, F: Fn(A) -> O + Sync> Function<A, O> for F {
     #[inline(always)]
-    fn of(&self, a: A) -> O {
+    fn of<M: Arithmetic>(&self, a: A) -> O {
         self(a)
     }
 }
@@ -28,10 +29,34 @@ pub(crate) struct WithParams<F, P>(pub F, pub P);
 
 impl<A, O, P: Copy + Sync, F: Fn(A, P) -> O + Sync> Function<A, O> for WithParams<F, P> {
     #[inline(always)]
-    fn of(&self, a: A) -> O {
+    fn of<M: Arithmetic>(&self, a: A) -> O {
         (self.0)(a, self.1)
     }
 }
+
+/// Makes a [`Function`] of f32 of an expression in which `M` is the arithmetic of the loop. Parameters of the function follow its
+/// element, and their values follow the expression:
+///
+/// ```ignore
+/// math_function!(|x, alpha: f32| math::elu::<M>(x, alpha), alpha as f32)
+/// ```
+macro_rules! math_function {
+    (|$x:ident $(, $param:ident: $type:ty)*| $body:expr $(, $value:expr)*) => {{
+        #[derive(Clone, Copy)]
+        struct Inlined {
+            $($param: $type),*
+        }
+        impl $crate::elementwise::Function<f32, f32> for Inlined {
+            #[inline(always)]
+            fn of<M: $crate::math::Arithmetic>(&self, $x: f32) -> f32 {
+                let Inlined { $($param),* } = *self;
+                $body
+            }
+        }
+        Inlined { $($param: $value),* }
+    }};
+}
+pub(crate) use math_function;
 
 /// A function of two elements that is inlined into a loop: a *small* closure, or [`Inline`].
 pub(crate) trait Function2<A, B, O>: Sync {
@@ -174,20 +199,20 @@ pub(super) struct Map1<'a, F, T> {
     pub of: PhantomData<T>,
 }
 
-impl<A: Element, O: Element, F: Function<A, O>> Loop for Map1<'_, F, (A, O)> {
+impl<A: Element, O: Element, F: Function<A, O>> MathLoop for Map1<'_, F, (A, O)> {
     type Out = ();
     #[inline(always)]
-    fn run(self) {
+    fn run<M: Arithmetic>(self) {
         let Map1 { rows, f, .. } = self;
         for r in 0..rows.rows {
             // SAFETY: `run::run` gives rows of the operands' types, and the destination's rows to this task alone.
             let (dst, a) = unsafe { (dst_rows::<O>(rows, r, 1), row::<A>(rows, 0, r)) };
             if rows.single[0] {
-                dst.fill(f.of(a[0]));
+                dst.fill(f.of::<M>(a[0]));
                 continue;
             }
             for (d, &a) in dst.iter_mut().zip(a) {
-                *d = f.of(a);
+                *d = f.of::<M>(a);
             }
         }
     }

@@ -88,7 +88,7 @@ pub(crate) fn map1_to<A: Element, O: Element>(
 ) -> Result<()> {
     let Some((map, to)) = prepare(op, dst, &[(a, A::DTYPE)], false)? else { return Ok(()) };
     let kernel = |rows: &TileRows| {
-        simd::dispatch(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
+        simd::dispatch_math(Map1 { rows, f: &f, of: PhantomData::<(A, O)> });
         map.zero_tail(rows);
     };
     // SAFETY: `prepare` checked shapes and dtypes. The destination was checked for overlap and sharing when it was made. No

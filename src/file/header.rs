@@ -150,7 +150,8 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: 
     let zip = bytes.starts_with(b"PK\x03\x04");
     let (why, remedy) = match zip {
         true => {
-            ("a zip archive, as of `torch.save`".into(), "write it with `safetensors.torch.save_file`".into())
+            let remedy = "write tensors with `safetensors.torch.save_file`, and plans with `save`";
+            ("a zip archive, as of `torch.save`, which `torch.load` reads".into(), remedy.into())
         }
         false if begins_as_onnx(bytes) => {
             ("an ONNX model".into(), Text::from("read it as a model, with ") + Call::ReadModel)

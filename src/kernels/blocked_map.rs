@@ -14,6 +14,7 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
 use crate::layout::pack;
+use crate::math::Separate;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -149,7 +150,7 @@ pub(crate) fn map1<A: Element, O: Element>(
     a: &MapOperand,
     f: impl Function<A, O>,
 ) -> Result<()> {
-    let keeps_zero_tail = a.zero_tail && is_zero(f.of(A::zeroed()));
+    let keeps_zero_tail = a.zero_tail && is_zero(f.of::<Separate>(A::zeroed()));
     elementwise::map1_to(op, target(op, dst, keeps_zero_tail)?, &a.view, f)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `log(x) = k * ln 2 + log(1 + f)` with `1 + f` between `sqrt(1/2)` and `sqrt(2)`, and a polynomial for the rest.
 
+use super::Arithmetic;
 use super::exponential::{LN2_HI, LN2_LO, exp};
 
 /// The bits of `sqrt(1/2)`.
@@ -25,19 +26,19 @@ fn split_any(x: f32) -> (f32, f32) {
 
 /// `k * ln 2 + log(1 + f)` for `f` from -0.293 to 0.415.
 #[inline(always)]
-fn log_parts(f: f32, k: f32) -> f32 {
+fn log_parts<M: Arithmetic>(f: f32, k: f32) -> f32 {
     // Minimax for (log(1 + f) - f + f^2 / 2) / f^3; error 2^-30 of log(1 + f).
-    let p = 6.728_554e-2 * f - 0.116_612_025;
-    let p = p * f + 0.118_882_276;
-    let p = p * f - 0.124_082_6;
-    let p = p * f + 0.142_200_28;
-    let p = p * f - 0.166_678_47;
-    let p = p * f + 0.200_020_79;
-    let p = p * f - 0.250_000_12;
-    let p = p * f + 0.333_333_13;
+    let p = M::mul_add(6.728_554e-2, f, -0.116_612_025);
+    let p = M::mul_add(p, f, 0.118_882_276);
+    let p = M::mul_add(p, f, -0.124_082_6);
+    let p = M::mul_add(p, f, 0.142_200_28);
+    let p = M::mul_add(p, f, -0.166_678_47);
+    let p = M::mul_add(p, f, 0.200_020_79);
+    let p = M::mul_add(p, f, -0.250_000_12);
+    let p = M::mul_add(p, f, 0.333_333_13);
     let square = f * f;
-    let tail = square * f * p + k * LN2_LO;
-    ((tail - 0.5 * square) + f) + k * LN2_HI
+    let tail = M::mul_add(square * f, p, k * LN2_LO);
+    (M::mul_add(-0.5, square, tail) + f) + k * LN2_HI
 }
 
 /// `inside` if `0 < x < inf`; otherwise the logarithm's special values: -inf at 0, NaN below 0, and `x` itself (inf or NaN).
@@ -50,45 +51,45 @@ fn with_edges(x: f32, inside: f32) -> f32 {
 
 /// `torch.log`. Error at most 2e-7; -inf at both zeros, NaN below.
 #[inline(always)]
-pub fn log(x: f32) -> f32 {
+pub fn log<M: Arithmetic>(x: f32) -> f32 {
     let (m, k) = split_any(x);
-    with_edges(x, log_parts(m - 1.0, k))
+    with_edges(x, log_parts::<M>(m - 1.0, k))
 }
 
 /// `torch.log1p`: `log(1 + x)`. Error at most 2.4e-7; -inf at -1, NaN below.
 #[inline(always)]
-pub fn log1p(x: f32) -> f32 {
+pub fn log1p<M: Arithmetic>(x: f32) -> f32 {
     let sum = 1.0 + x;
     // The rounding error of the sum, relative to the sum.
     let lost = if x > 1.0 { 1.0 - (sum - x) } else { x - (sum - 1.0) };
     let (m, k) = split(sum);
-    let f = (m - 1.0) + lost / sum * m;
-    with_edges(sum, log_parts(f, k as f32).copysign(x))
+    let f = M::mul_add(lost / sum, m, m - 1.0);
+    with_edges(sum, log_parts::<M>(f, k as f32).copysign(x))
 }
 
 /// `torch.logit` without `eps`: `log(x / (1 - x))`. Error at most 4e-7; -inf at both zeros, inf at 1, NaN outside of 0 to 1.
 #[inline(always)]
-pub fn logit(x: f32) -> f32 {
+pub fn logit<M: Arithmetic>(x: f32) -> f32 {
     let rest = 1.0 - x;
     let odds = x / rest;
     let (m, k) = split_any(odds);
     // Around one half, where the result is small, `odds - 1` without the rounding of `odds`: `2x - 1` is exact there.
     let f = if k == 0.0 { (2.0 * x - 1.0) / rest } else { m - 1.0 };
-    with_edges(odds, log_parts(f, k))
+    with_edges(odds, log_parts::<M>(f, k))
 }
 
 /// `torch.nn.functional.softplus`: `log(1 + exp(beta * x)) / beta`, and `x` if `beta * x > threshold`. Error at most 3e-7,
 /// small results included. If `beta * x` is negative and inexact, the error is larger by up to 6e-8 times that product. A
 /// threshold above 88 does not overflow.
 #[inline(always)]
-pub fn softplus(x: f32, beta: f32, threshold: f32) -> f32 {
+pub fn softplus<M: Arithmetic>(x: f32, beta: f32, threshold: f32) -> f32 {
     let z = x * beta;
     // log(1 + exp(z)) = max(z, 0) + log(1 + e) with e from 0 to 1: 1 + e spans one factor of two.
-    let e = exp(-z.abs());
+    let e = exp::<M>(-z.abs());
     // One select: with a second one on the same condition, the polynomial would be computed for both sides of it.
     let k = if e > std::f32::consts::SQRT_2 - 1.0 { 1.0 } else { 0.0 };
     let half = 0.5 * k;
-    let rest = log_parts(e * (1.0 - half) - half, k);
+    let rest = log_parts::<M>(e * (1.0 - half) - half, k);
     let smooth = ((if z > 0.0 { z } else { 0.0 }) + rest) / beta;
     if z > threshold { x } else { smooth }
 }

@@ -4,8 +4,9 @@
 //! rules ensure this:
 //! - no branch, no table, no call: each body is arithmetic, integer arithmetic on the bits, and selects ([`round`], [`floor`]
 //!   and [`ceil`] are one instruction from SSE4.1 on and a call below);
-//! - no fused multiply-add: without the hardware it is a slow call, and with the hardware the bits would differ. So the bits
-//!   are the same with every instruction set, at every vector width and in every remainder loop;
+//! - products and sums of polynomials are those of the loop's [`Arithmetic`]: fused where the instruction set has that (AVX2, AVX-512,
+//!   aarch64), two roundings elsewhere. So the bits are the same at every vector width and in every remainder loop, and with AVX2 and
+//!   AVX-512. On x86-64 machines without AVX2 they may differ by a few units in the last place, within the same bounds;
 //! - a result depends only on its own element;
 //! - results below `f32::MIN_POSITIVE` are rounded gradually, not flushed (unless the thread's floating-point control says
 //!   so).
@@ -24,6 +25,7 @@
 //! *Error* below is `|result - exact| / max(|exact|, f32::MIN_POSITIVE)`; one ulp is between 6e-8 and 1.2e-7 of a number.
 //! `tests.rs` tests each function against the stated bound.
 
+mod arithmetic;
 mod exponential;
 mod logarithm;
 mod normal;
@@ -31,6 +33,7 @@ mod normal;
 mod tests;
 mod trigonometric;
 
+pub use arithmetic::{Arithmetic, Fused, Separate};
 pub use exponential::{celu, elu, exp, expm1, gelu_tanh, mish, selu, sigmoid, silu, tanh};
 pub use logarithm::{log, log1p, logit, pow, softplus};
 pub use normal::{erf, gelu};

@@ -87,6 +87,26 @@ fn same(got: f32, want: f32) {
     assert!(got.to_bits() == want.to_bits() || (got.is_nan() && want.is_nan()), "got {got:e}, want {want:e}");
 }
 
+/// Tests of functions in both arithmetics.
+macro_rules! in_both {
+    ($($test:ident)*) => {
+        mod fused {
+            $(#[test] fn $test() { super::$test::<super::Fused>() })*
+        }
+        mod separate {
+            $(#[test] fn $test() { super::$test::<super::Separate>() })*
+        }
+    };
+}
+
+in_both! {
+    exponentials_hold_their_bounds
+    logarithms_hold_their_bounds
+    normal_integrals_hold_their_bounds
+    special_values_are_those_of_the_definitions
+    what_rises_rises
+}
+
 fn clamp64(x: f64, lo: f64, hi: f64) -> f64 {
     if x.is_nan() { x } else { x.max(lo).min(hi) }
 }
@@ -170,57 +190,54 @@ fn piecewise_functions_hold_their_bounds() {
     hold("rsqrt", 1.5e-7, rsqrt, |x| 1.0 / x.sqrt());
 }
 
-#[test]
-fn exponentials_hold_their_bounds() {
-    hold("exp", 1.2e-7, exp, f64::exp);
-    hold("expm1", 2e-7, expm1, f64::exp_m1);
-    hold("sigmoid", 2.4e-7, sigmoid, sigmoid64);
+fn exponentials_hold_their_bounds<M: Arithmetic>() {
+    hold("exp", 1.2e-7, exp::<M>, f64::exp);
+    hold("expm1", 2e-7, expm1::<M>, f64::exp_m1);
+    hold("sigmoid", 2.4e-7, sigmoid::<M>, sigmoid64);
     // Below -87 these multiply x by a number that is already subnormal.
     let silu64 = |x: f64| x * sigmoid64(x);
-    hold("silu", 1e-5, silu, silu64);
-    hold_in("silu above -87", 3e-7, |x| x > -87.0, silu, silu64);
-    hold("tanh", 2.4e-7, tanh, f64::tanh);
-    hold("elu 1", 3e-7, |x| elu(x, 1.0), |x| elu64(x, 1.0));
-    hold("elu 0.3", 3e-7, |x| elu(x, 0.3), |x| elu64(x, f64::from(0.3f32)));
+    hold("silu", 1e-5, silu::<M>, silu64);
+    hold_in("silu above -87", 3e-7, |x| x > -87.0, silu::<M>, silu64);
+    hold("tanh", 2.4e-7, tanh::<M>, f64::tanh);
+    hold("elu 1", 3e-7, |x| elu::<M>(x, 1.0), |x| elu64(x, 1.0));
+    hold("elu 0.3", 3e-7, |x| elu::<M>(x, 0.3), |x| elu64(x, f64::from(0.3f32)));
     let (alpha, scale) = (1.673_263_242_354_377_2, 1.050_700_987_355_480_5);
-    hold("selu", 3e-7, selu, |x| scale * elu64(x, alpha));
+    hold("selu", 3e-7, selu::<M>, |x| scale * elu64(x, alpha));
     for alpha in [1.0f32, 0.7, 3.0, -1.5] {
         let a = f64::from(alpha);
         let definition = |x: f64| if x > 0.0 { x } else { a * (x / a).exp_m1() };
         let bound = if alpha > 0.0 { 2.4e-7 } else { 6e-6 };
-        hold(&format!("celu {alpha}"), bound, |x| celu(x, alpha), definition);
+        hold(&format!("celu {alpha}"), bound, |x| celu::<M>(x, alpha), definition);
     }
     let mish64 = |x: f64| x * softplus64(x).tanh();
-    hold("mish", 1e-5, mish, mish64);
-    hold_in("mish above -87", 4e-7, |x| x > -87.0, mish, mish64);
+    hold("mish", 1e-5, mish::<M>, mish64);
+    hold_in("mish above -87", 4e-7, |x| x > -87.0, mish::<M>, mish64);
     let c = (2.0 / std::f64::consts::PI).sqrt();
     let definition = |x: f64| x * sigmoid64(2.0 * c * (x + 0.044715 * x * x * x));
-    hold("gelu_tanh", 1.5e-5, gelu_tanh, definition);
-    hold_in("gelu_tanh above -4", 2e-6, |x| x > -4.0, gelu_tanh, definition);
+    hold("gelu_tanh", 1.5e-5, gelu_tanh::<M>, definition);
+    hold_in("gelu_tanh above -4", 2e-6, |x| x > -4.0, gelu_tanh::<M>, definition);
 }
 
-#[test]
-fn logarithms_hold_their_bounds() {
-    hold("log", 2e-7, log, f64::ln);
-    hold("log1p", 2.4e-7, log1p, f64::ln_1p);
-    hold("logit", 4e-7, logit, |x| (x / (1.0 - x)).ln());
-    hold("softplus", 3e-7, |x| softplus(x, 1.0, 20.0), |x| if x > 20.0 { x } else { softplus64(x) });
+fn logarithms_hold_their_bounds<M: Arithmetic>() {
+    hold("log", 2e-7, log::<M>, f64::ln);
+    hold("log1p", 2.4e-7, log1p::<M>, f64::ln_1p);
+    hold("logit", 4e-7, logit::<M>, |x| (x / (1.0 - x)).ln());
+    hold("softplus", 3e-7, |x| softplus::<M>(x, 1.0, 20.0), |x| if x > 20.0 { x } else { softplus64(x) });
     for (beta, threshold) in [(2.5f32, 20.0f32), (0.3, 5.0), (1.0, 1000.0)] {
         let (b, limit) = (f64::from(beta), f64::from(threshold));
         let definition = |x: f64| if x * b > limit { x } else { softplus64(x * b) / b };
         // At the threshold, the rounding of the product decides on which side x is.
         let clear = |x: f32| (x * beta - threshold).abs() > 1e-5;
-        let (name, f) = (format!("softplus {beta} {threshold}"), |x| softplus(x, beta, threshold));
+        let (name, f) = (format!("softplus {beta} {threshold}"), |x| softplus::<M>(x, beta, threshold));
         hold_in(&name, 6e-6, clear, f, definition);
         hold_in(&format!("{name} above -2"), 3e-7, |x| clear(x) & (x * beta > -2.0), f, definition);
     }
 }
 
-#[test]
-fn normal_integrals_hold_their_bounds() {
-    hold("erf", 2e-7, erf, erf64);
-    hold("gelu", 1e-6, gelu, gelu64);
-    hold_in("gelu above -13", 6e-7, |x| x > -13.0, gelu, gelu64);
+fn normal_integrals_hold_their_bounds<M: Arithmetic>() {
+    hold("erf", 2e-7, erf::<M>, erf64);
+    hold("gelu", 1e-6, gelu::<M>, gelu64);
+    hold_in("gelu above -13", 6e-7, |x| x > -13.0, gelu::<M>, gelu64);
 }
 
 #[test]
@@ -283,8 +300,7 @@ fn pow_has_every_special_case_of_c() {
     }
 }
 
-#[test]
-fn special_values_are_those_of_the_definitions() {
+fn special_values_are_those_of_the_definitions<M: Arithmetic>() {
     // (name, function, at inf, at -inf, at 0.0, at -0.0)
     type Row = (&'static str, fn(f32) -> f32, f32, f32, f32, f32);
     let rows: &[Row] = &[
@@ -292,24 +308,31 @@ fn special_values_are_those_of_the_definitions() {
         ("relu6", relu6, 6.0, 0.0, 0.0, -0.0),
         ("leaky_relu", |x| leaky_relu(x, 0.01), INF, -INF, 0.0, -0.0),
         ("prelu", |x| prelu(x, 0.25), INF, -INF, 0.0, -0.0),
-        ("elu", |x| elu(x, 1.0), INF, -1.0, 0.0, -0.0),
-        ("selu", selu, INF, -1.758_099_3, 0.0, -0.0),
-        ("celu", |x| celu(x, 2.0), INF, -2.0, 0.0, -0.0),
-        ("gelu", gelu, INF, NAN, 0.0, -0.0),
-        ("gelu_tanh", gelu_tanh, INF, NAN, 0.0, -0.0),
-        ("silu", silu, INF, NAN, 0.0, -0.0),
-        ("mish", mish, INF, NAN, 0.0, -0.0),
-        ("sigmoid", sigmoid, 1.0, 0.0, 0.5, 0.5),
+        ("elu", |x| elu::<M>(x, 1.0), INF, -1.0, 0.0, -0.0),
+        ("selu", selu::<M>, INF, -1.758_099_3, 0.0, -0.0),
+        ("celu", |x| celu::<M>(x, 2.0), INF, -2.0, 0.0, -0.0),
+        ("gelu", gelu::<M>, INF, NAN, 0.0, -0.0),
+        ("gelu_tanh", gelu_tanh::<M>, INF, NAN, 0.0, -0.0),
+        ("silu", silu::<M>, INF, NAN, 0.0, -0.0),
+        ("mish", mish::<M>, INF, NAN, 0.0, -0.0),
+        ("sigmoid", sigmoid::<M>, 1.0, 0.0, 0.5, 0.5),
         ("hardsigmoid", hardsigmoid, 1.0, 0.0, 0.5, 0.5),
         ("hardswish", hardswish, INF, NAN, 0.0, -0.0),
-        ("tanh", tanh, 1.0, -1.0, 0.0, -0.0),
-        ("softplus", |x| softplus(x, 1.0, 20.0), INF, 0.0, std::f32::consts::LN_2, std::f32::consts::LN_2),
+        ("tanh", tanh::<M>, 1.0, -1.0, 0.0, -0.0),
+        (
+            "softplus",
+            |x| softplus::<M>(x, 1.0, 20.0),
+            INF,
+            0.0,
+            std::f32::consts::LN_2,
+            std::f32::consts::LN_2,
+        ),
         ("softsign", softsign, NAN, NAN, 0.0, -0.0),
-        ("exp", exp, INF, 0.0, 1.0, 1.0),
-        ("expm1", expm1, INF, -1.0, 0.0, -0.0),
-        ("log", log, INF, NAN, -INF, -INF),
-        ("log1p", log1p, INF, NAN, 0.0, -0.0),
-        ("logit", logit, NAN, NAN, -INF, -INF),
+        ("exp", exp::<M>, INF, 0.0, 1.0, 1.0),
+        ("expm1", expm1::<M>, INF, -1.0, 0.0, -0.0),
+        ("log", log::<M>, INF, NAN, -INF, -INF),
+        ("log1p", log1p::<M>, INF, NAN, 0.0, -0.0),
+        ("logit", logit::<M>, NAN, NAN, -INF, -INF),
         ("sqrt", sqrt, INF, NAN, 0.0, -0.0),
         ("rsqrt", rsqrt, 0.0, NAN, INF, -INF),
         ("reciprocal", reciprocal, 0.0, -0.0, INF, -INF),
@@ -318,7 +341,7 @@ fn special_values_are_those_of_the_definitions() {
         ("sign", sign, 1.0, -1.0, 0.0, 0.0),
         ("sin", sin, NAN, NAN, 0.0, -0.0),
         ("cos", cos, NAN, NAN, 1.0, 1.0),
-        ("erf", erf, 1.0, -1.0, 0.0, -0.0),
+        ("erf", erf::<M>, 1.0, -1.0, 0.0, -0.0),
         ("abs", abs, INF, INF, 0.0, 0.0),
     ];
     for &(name, f, at_inf, at_minus_inf, at_zero, at_minus_zero) in rows {
@@ -336,26 +359,26 @@ fn special_values_are_those_of_the_definitions() {
     same(round(2.5), 2.0);
     same(round(-3.5), -4.0);
     same(clamp(5.0, 3.0, 1.0), 1.0);
-    same(exp(88.722_84), (88.722_84f32 as f64).exp() as f32);
-    same(exp(88.73), INF);
-    same(exp(-103.97), MIN_SUBNORMAL);
-    same(exp(-104.0), 0.0);
-    same(log(MIN_SUBNORMAL), (MIN_SUBNORMAL as f64).ln() as f32);
-    same(log(-MIN_SUBNORMAL), NAN);
-    same(log(1.0), 0.0);
-    same(log1p(-1.0), -INF);
-    same(log1p(-1.5), NAN);
-    same(logit(1.0), INF);
-    same(logit(0.5), 0.0);
-    same(logit(1f32.next_up()), NAN);
-    same(logit(-MIN_SUBNORMAL), NAN);
-    same(logit(MIN_SUBNORMAL), (MIN_SUBNORMAL as f64).ln() as f32);
-    for f in [silu, gelu, gelu_tanh, mish, hardswish] {
+    same(exp::<M>(88.722_84), (88.722_84f32 as f64).exp() as f32);
+    same(exp::<M>(88.73), INF);
+    same(exp::<M>(-103.97), MIN_SUBNORMAL);
+    same(exp::<M>(-104.0), 0.0);
+    same(log::<M>(MIN_SUBNORMAL), (MIN_SUBNORMAL as f64).ln() as f32);
+    same(log::<M>(-MIN_SUBNORMAL), NAN);
+    same(log::<M>(1.0), 0.0);
+    same(log1p::<M>(-1.0), -INF);
+    same(log1p::<M>(-1.5), NAN);
+    same(logit::<M>(1.0), INF);
+    same(logit::<M>(0.5), 0.0);
+    same(logit::<M>(1f32.next_up()), NAN);
+    same(logit::<M>(-MIN_SUBNORMAL), NAN);
+    same(logit::<M>(MIN_SUBNORMAL), (MIN_SUBNORMAL as f64).ln() as f32);
+    for f in [silu::<M>, gelu::<M>, gelu_tanh::<M>, mish::<M>, hardswish] {
         same(f(f32::MAX), f32::MAX);
         same(f(f32::MIN), -0.0);
     }
     for x in [MIN_SUBNORMAL, 1e-40, f32::MIN_POSITIVE] {
-        for f in [tanh, sin, expm1, log1p, softsign] {
+        for f in [tanh::<M>, sin, expm1::<M>, log1p::<M>, softsign] {
             same(f(x), x);
             same(f(-x), -x);
         }
@@ -376,14 +399,13 @@ fn maximum_and_minimum_carry_nan_from_either_side() {
     }
 }
 
-#[test]
-fn what_rises_rises() {
-    rises("exp", exp, 0);
-    rises("sigmoid", sigmoid, 1);
-    rises("tanh", tanh, 2);
-    rises("erf", erf, 1);
-    rises("log", |x| if x > 0.0 { log(x) } else { -INF }, 1);
-    rises("logit", |x| logit(x.clamp(0.0, 1.0)), 1);
-    rises("softplus", |x| softplus(x, 1.0, 1000.0), 1);
-    rises("elu", |x| elu(x, 1.0), 1);
+fn what_rises_rises<M: Arithmetic>() {
+    rises("exp", exp::<M>, 0);
+    rises("sigmoid", sigmoid::<M>, 1);
+    rises("tanh", tanh::<M>, 2);
+    rises("erf", erf::<M>, 1);
+    rises("log", |x| if x > 0.0 { log::<M>(x) } else { -INF }, 1);
+    rises("logit", |x| logit::<M>(x.clamp(0.0, 1.0)), 1);
+    rises("softplus", |x| softplus::<M>(x, 1.0, 1000.0), 1);
+    rises("elu", |x| elu::<M>(x, 1.0), 1);
 }

@@ -7,11 +7,11 @@ use crate::kernels::along_axis::{
 };
 use crate::kernels::lanes::Lanes;
 use crate::kernels::same_shape::OperandAndResult;
-use crate::math;
+use crate::math::{self, Arithmetic};
 use crate::op::params::{Axis, Params, params, with_params};
 use crate::op::schema::{data, required_axis};
 use crate::op::{Arg, ArgSpec, Args, Kernel, KernelResult, Op, Results, Schema};
-use crate::simd::{self, Loop};
+use crate::simd::{self, MathLoop};
 use crate::tensor::any::Operand;
 use crate::tensor::result_format::FormatRule;
 
@@ -123,15 +123,15 @@ fn blocked(view: &Lanes, rank: usize, axis: usize, log: bool, src: &[f32], dst: 
 fn along_lines(lines: &AxisLines, log: bool, src: &[f32], dst: &mut [f32]) {
     let in_scratch = |rows: &mut [f32]| {
         let rows = ScratchRows(rows.as_chunks_mut().0);
-        simd::dispatch(SoftmaxLoop { len: lines.len, rows, log });
+        simd::dispatch_math(SoftmaxLoop { len: lines.len, rows, log });
     };
     lines.for_each_wide(src, dst, in_scratch, |from, to| {
         let width = from.width;
         let mut rows = TensorRows { from, to };
         if width == MAX_COLUMNS {
-            simd::dispatch(SoftmaxLoop { len: lines.len, rows: &mut rows, log });
+            simd::dispatch_math(SoftmaxLoop { len: lines.len, rows: &mut rows, log });
         } else {
-            simd::dispatch(SoftmaxLoop { len: lines.len, rows: NarrowTensorRows(&mut rows), log });
+            simd::dispatch_math(SoftmaxLoop { len: lines.len, rows: NarrowTensorRows(&mut rows), log });
         }
     });
 }
@@ -150,7 +150,7 @@ fn along_channels(view: &Lanes, log: bool, src: &[f32], dst: &mut [f32]) {
                 rows,
             );
             let in_scratch = ScratchRows(rows.as_chunks_mut().0);
-            simd::dispatch(SoftmaxLoop { len: view.c, rows: in_scratch, log });
+            simd::dispatch_math(SoftmaxLoop { len: view.c, rows: in_scratch, log });
             for block in 0..view.blocks {
                 let (used, pixels) = (view.lanes_in(block), tile.geometry().pixels);
                 let dst = tile.block(block);
@@ -251,10 +251,10 @@ struct SoftmaxLoop<R> {
     log: bool,
 }
 
-impl<R: LineRows> Loop for SoftmaxLoop<R> {
+impl<R: LineRows> MathLoop for SoftmaxLoop<R> {
     type Out = ();
     #[inline(always)]
-    fn run(self) {
+    fn run<M: Arithmetic>(self) {
         let SoftmaxLoop { mut rows, len, log } = self;
         let mut max = [f32::NEG_INFINITY; MAX_COLUMNS];
         for row in 0..len {
@@ -269,7 +269,7 @@ impl<R: LineRows> Loop for SoftmaxLoop<R> {
             let x = rows.load(row);
             let mut e = [0f32; MAX_COLUMNS];
             for l in 0..MAX_COLUMNS {
-                e[l] = math::exp(x[l] - max[l]);
+                e[l] = math::exp::<M>(x[l] - max[l]);
             }
             for l in 0..MAX_COLUMNS {
                 sum[l] += f64::from(e[l]);
@@ -281,7 +281,7 @@ impl<R: LineRows> Loop for SoftmaxLoop<R> {
         }
         let mut last = [0f32; MAX_COLUMNS];
         for l in 0..MAX_COLUMNS {
-            last[l] = if log { math::log(sum[l] as f32) } else { (1.0 / sum[l]) as f32 };
+            last[l] = if log { math::log::<M>(sum[l] as f32) } else { (1.0 / sum[l]) as f32 };
         }
         for row in 0..len {
             let mut y = if log { rows.load(row) } else { rows.stored(row) };

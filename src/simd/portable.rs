@@ -1,7 +1,11 @@
 //! Machines without a module of their own: the compiler chooses the instructions, from those that the target guarantees.
 
 use super::vectors::{KEEP, Vector, VectorLoop, VectorWidth, Width};
-use super::{Loop, VectorUnit};
+use super::{Loop, MathLoop, VectorUnit};
+#[cfg(target_arch = "aarch64")]
+use crate::math::Fused as Native;
+#[cfg(not(target_arch = "aarch64"))]
+use crate::math::Separate as Native;
 
 /// Registers of 128 bits. aarch64 has 32; of other machines at least 16 are expected.
 const UNIT: VectorUnit =
@@ -35,6 +39,12 @@ pub(super) fn detect(_bits: usize) -> Level {
 #[inline]
 pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
     l.run()
+}
+
+/// Every aarch64 machine has fused multiply-add.
+#[inline]
+pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
+    l.run::<Native>()
 }
 
 #[inline(always)]

@@ -1,11 +1,14 @@
 //! Names and paths of Python: a `str` that UTF-8 or the file system has no bytes for becomes an error of this package.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyUnicodeEncodeError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors::{Outcome, invalid};
 
@@ -17,8 +20,20 @@ pub(crate) struct Encoded<T>(Result<T, String>);
 /// A name: UTF-8.
 pub(crate) type Name = Encoded<String>;
 
-/// A path: the bytes that `os.fsencode` makes of it.
-pub(crate) type FilePath = Encoded<PathBuf>;
+/// A path, a `str`, `bytes` or an `os.PathLike`: the bytes that `os.fsencode` makes of it.
+pub(crate) struct FilePath(Encoded<PathBuf>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for FilePath {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<FilePath> {
+        let path = PyModule::import(x.py(), "os")?.call_method1("fspath", (x,))?;
+        match path.cast::<PyBytes>() {
+            Ok(bytes) => Ok(FilePath(Encoded(Ok(PathBuf::from(OsStr::from_bytes(bytes.as_bytes())))))),
+            Err(_) => path.extract().map(FilePath),
+        }
+    }
+}
 
 impl<'a, 'py, T> FromPyObject<'a, 'py> for Encoded<T>
 where
@@ -66,7 +81,7 @@ impl Name {
 impl FilePath {
     /// The path, for this function.
     pub(crate) fn of(self, op: &'static str) -> Outcome<PathBuf> {
-        self.0.map_err(|got| {
+        self.0.0.map_err(|got| {
             let rule = "it is a path that `os.fsencode` can encode".to_string();
             invalid(op, "path", got, rule, "pass a path as `os.listdir` or `os.fsdecode` gives it")
         })

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -42,6 +42,27 @@ where
                 Ok(Number(Err(Refused { got: text(&x), rule })))
             }
         }
+    }
+}
+
+/// The sizes of a tensor: a sequence of integers, or one integer for a tensor of rank 1.
+pub(crate) struct Sizes(pub(crate) Vec<Number<usize>>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'a, 'py, PyAny>) -> PyResult<Sizes> {
+        if let Ok(one) = x.extract() {
+            return Ok(Sizes(vec![one]));
+        }
+        let all: PyResult<Vec<_>> =
+            x.try_iter().and_then(|items| items.map(|item| item?.extract()).collect());
+        all.map(Sizes).map_err(|e| {
+            let text = format!("sizes are an integer or a sequence of integers, got {}", text(&x));
+            let made = PyTypeError::new_err(text);
+            made.set_cause(x.py(), Some(e));
+            made
+        })
     }
 }
 

@@ -371,14 +371,9 @@ pub(crate) fn _from_bytes(
     signature = (shape, *, dtype = "f32".into(), layout = "contiguous".into()),
     text_signature = "(shape, *, dtype='f32', layout='contiguous')"
 )]
-pub(crate) fn zeros(
-    py: Python<'_>,
-    shape: Vec<Number<usize>>,
-    dtype: Name,
-    layout: Name,
-) -> PyResult<PyTensor> {
+pub(crate) fn zeros(py: Python<'_>, shape: Sizes, dtype: Name, layout: Name) -> PyResult<PyTensor> {
     let op = "zeros";
-    let shape = number::all(op, "shape", shape).map_err(|e| e.raise(py))?;
+    let shape = number::all(op, "shape", shape.0).map_err(|e| e.raise(py))?;
     released(py, op, || {
         let (dtype, layout) = (dtype_of(op, dtype)?, layout.of(op, "layout")?);
         let made = match layout.parse::<MemoryFormat>() {

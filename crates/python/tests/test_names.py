@@ -1,6 +1,7 @@
 """Strings that UTF-8 has no bytes for: as a name a typed error, as a path the file that `os.open` would open."""
 
 import os
+import pathlib
 
 import blocktensor as bt
 import numpy as np
@@ -91,3 +92,36 @@ def test_defaults_are_in_the_signatures():
     assert "layout='contiguous'" in bt.zeros.__text_signature__
     assert "format='contiguous'" in bt.Tensor.to_strided.__text_signature__
     assert "layouts='measured'" in bt.Model.plan.__text_signature__
+
+
+def test_paths_are_those_that_open_takes(tmp_path):
+    """`str`, `bytes`, and paths of both."""
+    plan = model().plan()
+
+    class Bytes:
+        def __init__(self, path):
+            self.path = path
+
+        def __fspath__(self):
+            return os.fsencode(self.path)
+
+    for i, made in enumerate([str, os.fsencode, pathlib.Path, Bytes]):
+        path = made(tmp_path / f"{i}.plan")
+        plan.save(path)
+        assert bt.load_plan(path).inputs == plan.inputs
+        with pytest.raises(bt.CorruptFile):
+            bt.load_onnx(path)
+    for call in (plan.save, bt.load_plan, bt.load_onnx):
+        with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+            call(3)
+
+
+def test_sizes_are_integers():
+    assert bt.zeros(3).shape == (3,)
+    assert bt.zeros((2, np.int64(3))).shape == (2, 3)
+    for bad in ("12", 1.5, [1, "2"], None):
+        with pytest.raises(TypeError, match="sizes are an integer or a sequence of integers, got "):
+            bt.zeros(bad)
+    for bad in (-1, [2**70]):
+        with pytest.raises(bt.InvalidArgument):
+            bt.zeros(bad)

@@ -1,6 +1,8 @@
 """Results that depend on other runs are refused, however a model keeps what they depend on; conversion leaves the model alone."""
 
+import array
 import copy
+import io
 import itertools
 import os
 import pickle
@@ -51,11 +53,21 @@ def _first(kept, x):
     return kept["mean"]
 
 
+def _text():
+    made = io.StringIO()
+    # Pickle tells whether it has a dictionary.
+    vars(made)
+    return made
+
+
 HIDDEN = {
     "deque": (deque([1.0, 2.0]), lambda kept, x: kept.rotate() or kept[0]),
     "ordered_dict": (OrderedDict(n=0.0), lambda kept, x: kept.update(n=kept["n"] + 1) or kept["n"]),
     "numpy_array": (np.zeros(1), _array),
     "slots": (Slots(), _slot),
+    "bytes": (bytearray(b"a"), lambda kept, x: kept.append(1) or float(len(kept))),
+    "array": (array.array("f", [1.0]), lambda kept, x: kept.append(1.0) or float(len(kept))),
+    "text": (_text(), lambda kept, x: float(kept.write("a") and len(kept.getvalue()))),
     "iterator": (itertools.count(1), lambda kept, x: float(next(kept))),
     "generator_of_numpy": (np.random.default_rng(1), lambda kept, x: float(kept.random())),
     "generator_of_python": (random.Random(1), lambda kept, x: kept.random()),
@@ -73,6 +85,16 @@ def test_results_that_depend_on_other_runs_are_refused(name, partial):
     before = pickle.dumps(model.kept)
     with pytest.raises(bt.UnsupportedOp, match="depend"):
         btt.to_blocked(model, X, partial=partial, layouts="blocked")
+    assert pickle.dumps(model.kept) == before
+
+
+@pytest.mark.parametrize("name", ["slots", "bytes", "array", "text"])
+def test_what_a_forward_writes_and_does_not_read_is_refused_by_name(name):
+    kept, step = HIDDEN[name]
+    model = Counter(copy.deepcopy(kept), lambda kept, x: 1.0 if step(kept, x) else 2.0).eval()
+    before = pickle.dumps(model.kept)
+    with pytest.raises(bt.UnsupportedOp, match="writes the model's attribute `kept`"):
+        btt.to_blocked(model, X, layouts="blocked")
     assert pickle.dumps(model.kept) == before
 
 

@@ -11,6 +11,8 @@ import pytest
 import torch
 from torch import nn
 from torch._subclasses import FakeTensorMode
+from torch.autograd import forward_ad
+from torch.fx.experimental.proxy_tensor import make_fx
 
 X = torch.randn(1, 4, 8, 8, generator=torch.Generator().manual_seed(38))
 
@@ -164,7 +166,7 @@ def test_pytorch_does_not_write_into_a_tensor():
     assert not shared.flags.writeable and shared.__array_interface__["data"][0] == t.data_ptr()
     eager = btt.EagerTensor(t)
     assert eager.torch().data_ptr() == t.data_ptr()
-    fast = packed(nn.ReLU())
+    fast = packed(nn.ReLU().eval())
     fast(X).add_(1)
     assert torch.equal(fast(X), X.relu())
 
@@ -172,6 +174,76 @@ def test_pytorch_does_not_write_into_a_tensor():
 def test_a_capsule_that_was_used_is_a_typed_error():
     capsule = X.__dlpack__()
     torch.from_dlpack(capsule)
-    for take in (bt.from_dlpack, btt.EagerTensor, packed(nn.ReLU())):
+    for take in (bt.from_dlpack, btt.EagerTensor, packed(nn.ReLU().eval())):
         with pytest.raises(bt.DlpackUnsupported, match="a DLPack capsule that was used.*new capsule"):
             take(capsule)
+
+
+def test_make_fx_records_no_constant():
+    with pytest.raises(bt.UnsupportedOp, match="`make_fx` .* its results would be constants"):
+        make_fx(btt.to_blocked(nn.Conv2d(4, 8, 3).eval(), X, layouts="nchw"))(X)
+
+
+def test_a_tangent_is_not_lost():
+    fast = btt.to_blocked(nn.Conv2d(4, 8, 3).eval(), X, layouts="nchw")
+    with forward_ad.dual_level():
+        with pytest.raises(bt.InvalidArgument, match="got a tensor with a tangent"):
+            fast(forward_ad.make_dual(X, torch.ones_like(X)))
+        fast(X)
+
+
+def test_weights_that_a_call_brings_are_not_ignored():
+    model = nn.Conv2d(4, 8, 3).eval()
+    fast = btt.to_blocked(model, X, layouts="nchw")
+    with pytest.raises(bt.UnsupportedOp, match="has no plain `weight` to set"):
+        torch.func.functional_call(fast, model.state_dict(), (X,))
+    with pytest.raises(AttributeError, match="state_dict"):
+        _ = fast.weight
+    with pytest.raises(AttributeError, match="no attribute `0`"):
+        chain = nn.Sequential(model).eval()
+        torch.func.functional_call(btt.to_blocked(chain, X, layouts="nchw"), chain.state_dict(), (X,))
+    fast.other = torch.ones(1)
+    assert fast.other == 1
+
+
+class Masked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.eval()
+
+    def forward(self, x, mask):
+        return x.masked_fill(mask.to(torch.bool), 0.0)
+
+
+EXAMPLES = {
+    "mask": ((X, X > 0), r"pass `x.float\(\)`, and make masks and indices of it inside of `forward`"),
+    "sparse": ((X.to_sparse(), X), "layout torch.sparse_coo, .* pass `x.to_dense"),
+    "nested": ((torch.nested.nested_tensor([X[0], X[0]]), X), "a nested tensor, .* pass one tensor for each"),
+    "half": ((X.half(), X), "pass `x.float"),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_that_are_no_inputs_are_refused_with_what_to_do(name, capfd):
+    example, message = EXAMPLES[name]
+    for call in (btt.plan, btt.to_blocked):
+        with pytest.raises(bt.InvalidArgument, match=message):
+            call(Masked(), example)
+    fast = btt.to_blocked(Masked(), (X, (X > 0).float()), layouts="nchw")
+    assert torch.equal(fast(X, (X > 0).float()), X.masked_fill(X > 0, 0.0))
+    with pytest.raises(bt.InvalidArgument, match="the model raises"):
+        btt.to_blocked(nn.Embedding(5, 4).eval(), X, partial=True)
+    assert capfd.readouterr().err == ""
+
+
+def test_a_packed_module_is_not_packed_again():
+    fast = btt.to_blocked(nn.ReLU().eval(), X)
+    for model in (fast, nn.Sequential(fast).eval()):
+        with pytest.raises(bt.InvalidArgument, match="is packed already"):
+            btt.to_blocked(model, X, partial=True)
+
+
+@pytest.mark.parametrize("reorders", [2**70, -1, 1.5])
+def test_a_limit_is_a_number(reorders):
+    with pytest.raises(bt.InvalidArgument, match="it is the most reorders of a run"):
+        btt.to_blocked(nn.ReLU().eval(), X, reorders=reorders)

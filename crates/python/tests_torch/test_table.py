@@ -234,6 +234,7 @@ CALLS = {
     "type_as": lambda x: x.type_as(x) * 2,
     "std": lambda x: (x.std(), x.std(1), x.std((1, -1), keepdim=True), x.std(2, correction=0), x.std(unbiased=False)),
     "var": lambda x: (x.var(), x.var(1), x.var((1, -1), keepdim=True), x.var(2, correction=2), x.var(1, unbiased=False)),
+    "layer_norm_of_axes": lambda x: F.layer_norm(x, (6, 5), torch.arange(30.0).reshape(6, 5), torch.ones(6, 5)),
     "var_of_one": lambda x: (x[:, :1].var(1), x[:1].std(0, correction=3)),
     "var_mean": lambda x: (*torch.var_mean(x, 1), *torch.std_mean(x, (2, 3), keepdim=True, correction=0)),
     "glu": lambda x: (F.glu(x, 1), F.glu(x, -2)),

@@ -67,7 +67,7 @@ TELLING = {
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("name", TELLING)
 def test_a_trace_that_differs_from_a_run_is_refused(name, partial):
-    with pytest.raises(bt.UnsupportedOp, match="records other calls than a run of the model makes"):
+    with pytest.raises(bt.UnsupportedOp, match="give other results than a run of the model"):
         btt.to_blocked(One(TELLING[name]), X, layouts="nchw", partial=partial)
 
 

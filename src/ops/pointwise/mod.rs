@@ -294,7 +294,7 @@ macro_rules! unary_errors {
 /// ```ignore
 /// /// Docs.
 /// pub fn elu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn elu_into {
-///     WithParams(math::elu, alpha as f32)
+///     math_function!(|x, alpha: f32| math::elu::<M>(x, alpha), alpha as f32)
 /// }
 /// ```
 ///

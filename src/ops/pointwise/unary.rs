@@ -3,7 +3,7 @@
 //! Each op is an entry of one table. The arithmetic is that of [`math`] for both keys, so strided and blocked results have
 //! the same bits.
 
-use crate::elementwise::{Function, WithParams};
+use crate::elementwise::{Function, WithParams, math_function};
 use crate::error::{Result, fail};
 use crate::math;
 use crate::op::params::NegativeIsNone;
@@ -37,33 +37,33 @@ pointwise::unary_ops! {
     }, post_op |number| Some(format!("leaky_relu({})", number("slope")?))
     /// `x` where positive, else `alpha * (exp(x) - 1)`, as `torch.nn.functional.elu`; PyTorch's default is 1.
     pub fn elu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn elu_into {
-        WithParams(math::elu, alpha as f32)
+        math_function!(|x, alpha: f32| math::elu::<M>(x, alpha), alpha as f32)
     }
     /// A scaled [`elu`] with the constants of its paper, as `torch.nn.functional.selu`.
-    pub fn selu(x) -> f32, pub fn selu_into { math::selu }
+    pub fn selu(x) -> f32, pub fn selu_into { math_function!(|x| math::selu::<M>(x)) }
     /// `max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`, as `torch.nn.functional.celu`; PyTorch's default is 1.
     pub fn celu(x, alpha: f64 => float("alpha", 1.0)) -> f32, pub fn celu_into {
         if alpha as f32 == 0.0 {
             fail!(InvalidArgument, "celu", "alpha", alpha.to_string(), "it divides", "pass another value than 0")
         }
-        WithParams(math::celu, alpha as f32)
+        math_function!(|x, alpha: f32| math::celu::<M>(x, alpha), alpha as f32)
     }
     /// `x` times the cumulative distribution function of the normal distribution, as `torch.nn.functional.gelu`.
-    pub fn gelu(x) -> f32, pub fn gelu_into { math::gelu }, post_op |_| Some("gelu".into())
+    pub fn gelu(x) -> f32, pub fn gelu_into { math_function!(|x| math::gelu::<M>(x)) }, post_op |_| Some("gelu".into())
     /// The approximation of [`gelu`] with `tanh`, as `torch.nn.functional.gelu` with `approximate="tanh"`.
-    pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math::gelu_tanh }
+    pub fn gelu_tanh(x) -> f32, pub fn gelu_tanh_into { math_function!(|x| math::gelu_tanh::<M>(x)) }
     /// `x * sigmoid(x)`, as `torch.nn.functional.silu`.
-    pub fn silu(x) -> f32, pub fn silu_into { math::silu }, post_op |_| Some("silu".into())
+    pub fn silu(x) -> f32, pub fn silu_into { math_function!(|x| math::silu::<M>(x)) }, post_op |_| Some("silu".into())
     /// `x * tanh(softplus(x))`, as `torch.nn.functional.mish`.
-    pub fn mish(x) -> f32, pub fn mish_into { math::mish }
+    pub fn mish(x) -> f32, pub fn mish_into { math_function!(|x| math::mish::<M>(x)) }
     /// `1 / (1 + exp(-x))`, as `torch.sigmoid`.
-    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math::sigmoid }, post_op |_| Some("sigmoid".into())
+    pub fn sigmoid(x) -> f32, pub fn sigmoid_into { math_function!(|x| math::sigmoid::<M>(x)) }, post_op |_| Some("sigmoid".into())
     /// `relu6(x + 3) / 6`, as `torch.nn.functional.hardsigmoid`.
     pub fn hardsigmoid(x) -> f32, pub fn hardsigmoid_into { math::hardsigmoid }, post_op |_| Some("hardsigmoid".into())
     /// `x * relu6(x + 3) / 6`, as `torch.nn.functional.hardswish`.
     pub fn hardswish(x) -> f32, pub fn hardswish_into { math::hardswish }, post_op |_| Some("hardswish".into())
     /// The hyperbolic tangent, as `torch.tanh`.
-    pub fn tanh(x) -> f32, pub fn tanh_into { math::tanh }, post_op |_| Some("tanh".into())
+    pub fn tanh(x) -> f32, pub fn tanh_into { math_function!(|x| math::tanh::<M>(x)) }, post_op |_| Some("tanh".into())
     /// `x` limited to the range `min` to `max`, as `torch.nn.functional.hardtanh`; PyTorch's defaults are -1 and 1.
     pub fn hardtanh(x, min: f64 => float("min", -1.0), max: f64 => float("max", 1.0)) -> f32, pub fn hardtanh_into {
         if min > max {
@@ -78,18 +78,15 @@ pointwise::unary_ops! {
     /// PyTorch's defaults are 1 and 20.
     pub fn softplus(x, beta: f64 => float("beta", 1.0), threshold: f64 => float("threshold", 20.0)) -> f32,
     pub fn softplus_into {
-        #[inline(always)]
-        fn softplus(x: f32, (beta, threshold): (f32, f32)) -> f32 {
-            math::softplus(x, beta, threshold)
-        }
-        WithParams(softplus, (beta as f32, threshold as f32))
+        let (beta, threshold) = (beta as f32, threshold as f32);
+        math_function!(|x, beta: f32, threshold: f32| math::softplus::<M>(x, beta, threshold), beta, threshold)
     }
     /// `x / (1 + |x|)`, as `torch.nn.functional.softsign`.
     pub fn softsign(x) -> f32, pub fn softsign_into { math::softsign }
     /// The exponential function, as `torch.exp`.
-    pub fn exp(x) -> f32, pub fn exp_into { math::exp }
+    pub fn exp(x) -> f32, pub fn exp_into { math_function!(|x| math::exp::<M>(x)) }
     /// The natural logarithm, as `torch.log`.
-    pub fn log(x) -> f32, pub fn log_into { math::log }
+    pub fn log(x) -> f32, pub fn log_into { math_function!(|x| math::log::<M>(x)) }
     /// `log(x / (1 - x))`, the inverse of [`sigmoid`], as `torch.logit`; PyTorch's default is `None`.
     ///
     /// Without `eps`, the result of 0 is minus infinity, that of 1 is infinity, and outside of this range it is NaN. With `eps`,
@@ -106,13 +103,14 @@ pointwise::unary_ops! {
     pub fn logit(x, eps: Option<f64> as NegativeIsNone => float("eps", -1.0)) -> f32, pub fn logit_into {
         // Not `math::clamp`: if `eps > 0.5`, the lower limit is the larger one, and PyTorch tests it first.
         #[inline(always)]
-        fn logit(x: f32, (lo, hi): (f32, f32)) -> f32 {
+        fn limited(x: f32, lo: f32, hi: f32) -> f32 {
             let limited = if x > hi { hi } else { x };
-            math::logit(if x < lo { lo } else { limited })
+            if x < lo { lo } else { limited }
         }
         let eps = eps.0.map(|eps| eps as f32);
         // Limits that are NaN have no effect, as in PyTorch.
-        WithParams(logit, eps.map_or((f32::NEG_INFINITY, f32::INFINITY), |eps| (eps, 1.0 - eps)))
+        let (lo, hi) = eps.map_or((f32::NEG_INFINITY, f32::INFINITY), |eps| (eps, 1.0 - eps));
+        math_function!(|x, lo: f32, hi: f32| math::logit::<M>(limited(x, lo, hi)), lo, hi)
     }
     /// The square root, as `torch.sqrt`.
     pub fn sqrt(x) -> f32, pub fn sqrt_into { math::sqrt }
@@ -156,7 +154,7 @@ pointwise::unary_ops! {
     /// The cosine, as `torch.cos`.
     pub fn cos(x) -> f32, pub fn cos_into { math::cos }
     /// The error function, as `torch.erf`.
-    pub fn erf(x) -> f32, pub fn erf_into { math::erf }
+    pub fn erf(x) -> f32, pub fn erf_into { math_function!(|x| math::erf::<M>(x)) }
 }
 
 /// The post-op that limits to this range.

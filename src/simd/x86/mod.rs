@@ -10,7 +10,10 @@ pub(super) use level::detect;
 pub(super) use stream::{prefetch_line, stream_fence, stream_vectors};
 pub(super) use transpose::{transpose, transpose_edge};
 
-use super::Loop;
+use std::marker::PhantomData;
+
+use super::{Computed, Loop, MathLoop};
+use crate::math::{Fused, Separate};
 use level::{Avx2, Avx512};
 
 /// Runs the loop with the widest vectors of this machine.
@@ -20,6 +23,16 @@ pub(super) fn dispatch<L: Loop>(l: L) -> L::Out {
         Level::Avx512(proof) => proof.run(l),
         Level::Avx2(proof) => proof.run(l),
         Level::Baseline => l.run(),
+    }
+}
+
+/// As [`dispatch`]. AVX2 and AVX-512 come with fused multiply-add.
+#[inline]
+pub(super) fn dispatch_math<L: MathLoop>(l: L) -> L::Out {
+    match super::level() {
+        Level::Avx512(proof) => proof.run(Computed::<L, Fused>(l, PhantomData)),
+        Level::Avx2(proof) => proof.run(Computed::<L, Fused>(l, PhantomData)),
+        Level::Baseline => l.run::<Separate>(),
     }
 }
 

@@ -1,13 +1,12 @@
 """The extension module. Private: the package's names are those of `blocktensor`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from ._types import TensorLike
+from ._types import FilePath, TensorLike
 
 __version__: str
 
@@ -157,7 +156,7 @@ class Plan:
     def svg(self) -> str: ...
     def dot(self) -> str: ...
     def errors(self, *inputs: TensorLike | Mapping[str, TensorLike], **named: TensorLike) -> str: ...
-    def save(self, path: str | PathLike[str], *, keep_plain: bool = False) -> None: ...
+    def save(self, path: FilePath, *, keep_plain: bool = False) -> None: ...
     def _repr_svg_(self) -> str: ...
     def _repr_html_(self) -> str: ...
 
@@ -181,7 +180,7 @@ def schemas() -> list[dict[str, Any]]: ...
 def from_dlpack(x: TensorLike) -> Tensor:
     """A tensor that shares the memory of another library's tensor or array."""
 
-def zeros(shape: Sequence[int], *, dtype: str = "f32", layout: str = "contiguous") -> Tensor:
+def zeros(shape: int | Sequence[int], *, dtype: str = "f32", layout: str = "contiguous") -> Tensor:
     """A tensor of zeros: strided in a memory format, or blocked in a layout."""
 
 def record() -> Ledger:
@@ -196,11 +195,11 @@ def budget(reorders: int) -> Budget:
 def check_options(layouts: str, threads: int | None, profiles: str) -> None:
     """Checks options of `Model.plan` before the work that leads to it."""
 
-def load_onnx(path: str | PathLike[str]) -> Model:
+def load_onnx(path: FilePath) -> Model:
     """Reads an ONNX model, with the data that it keeps in other files of its folder."""
 
 def load_plan(
-    path: str | PathLike[str],
+    path: FilePath,
     *,
     threads: int | None = None,
     replan: bool = False,

@@ -1,5 +1,6 @@
 """Types of arguments."""
 
+from os import PathLike
 from typing import Any, Protocol, TypeAlias
 
 from ._native import Tensor
@@ -13,3 +14,6 @@ class SupportsDLPack(Protocol):
 
 #: What ops take: a tensor of this package, or another library's, which shares its memory.
 TensorLike: TypeAlias = Tensor | SupportsDLPack
+
+#: What names a file, as for `open`.
+FilePath: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes]

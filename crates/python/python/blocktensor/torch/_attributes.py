@@ -1,5 +1,6 @@
 """What a run of a model leaves behind outside of its graph: attributes, and the state of random generators."""
 
+import io
 import random
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -45,6 +46,59 @@ def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
                 x.copy_(before)
 
 
+class Contents:
+    """What an object holds that is no container of the kinds above: an object with slots, bytes or text that change."""
+
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None]) -> None:
+        self.copy, self.write = read, write
+
+    def __iter__(self) -> Iterator[Any]:
+        found = self.copy()
+        return iter(found.values() if isinstance(found, dict) else ())
+
+
+def _contents(x: Any) -> Contents | None:
+    kind = type(x)
+    if kind is bytearray or (kind.__module__, kind.__name__) == ("array", "array"):
+        return Contents(lambda: bytes(memoryview(x)), lambda before: _write_bytes(x, before))
+    if kind in (io.StringIO, io.BytesIO):
+        return Contents(lambda: None if x.closed else (x.getvalue(), x.tell()), lambda before: _write_text(x, before))
+    slots = [name for one in kind.__mro__ for name in _names(vars(one).get("__slots__", ()))]
+    if not slots or kind.__module__.split(".")[0] in _NOT_FOLLOWED:
+        return None
+
+    def read() -> dict[str, Any]:
+        return {name: getattr(x, name) for name in slots if hasattr(x, name)}
+
+    def write(before: dict[str, Any]) -> None:
+        for name in slots:
+            if name in before:
+                object.__setattr__(x, name, before[name])
+            elif hasattr(x, name):
+                object.__delattr__(x, name)
+
+    return Contents(read, write)
+
+
+def _names(slots: Any) -> list[str]:
+    names = [slots] if isinstance(slots, str) else list(slots)
+    # Names that begin with two underscores are the class's own.
+    return [name for name in names if not name.startswith("__")]
+
+
+def _write_bytes(x: Any, before: bytes) -> None:
+    del x[:]
+    x.extend(before) if isinstance(x, bytearray) else x.frombytes(before)
+
+
+def _write_text(x: Any, before: tuple[Any, int] | None) -> None:
+    if before is not None and not x.closed:
+        x.seek(0)
+        x.truncate()
+        x.write(before[0])
+        x.seek(before[1])
+
+
 def containers(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any]]:
     """The lists, dictionaries, sets, arrays and plain objects' attributes that are reached from a value."""
     if depth > _DEEPEST or isinstance(value, _OPAQUE):
@@ -53,6 +107,11 @@ def containers(value: Any, name: str, depth: int = 0) -> Iterator[tuple[str, Any
         yield name, value
     elif hasattr(value, "__dict__") and type(value).__module__.split(".")[0] not in _NOT_FOLLOWED:
         yield from containers(vars(value), name, depth)
+    held = _contents(value)
+    if held is not None:
+        yield name, held
+        for x in held:
+            yield from containers(x, name, depth + 1)
     if isinstance(value, (list, tuple, deque)):
         for x in value:
             yield from containers(x, name, depth + 1)
@@ -152,6 +211,9 @@ def _computed(value: Any) -> Any:
 def refill(x: Any, contents: Any) -> None:
     if x is contents or same(x, contents):
         return
+    if isinstance(x, Contents):
+        x.write(contents)
+        return
     contents = contents.copy()
     if _is_array(x):
         x[...] = contents
@@ -161,6 +223,7 @@ def refill(x: Any, contents: Any) -> None:
 
 
 def same(x: Any, y: Any) -> bool:
+    x, y = (z.copy() if isinstance(z, Contents) else z for z in (x, y))
     if x is y:
         return True
     if type(x) is not type(y) or isinstance(x, torch.Tensor):

@@ -132,8 +132,11 @@ def check_graph(exported: torch.export.ExportedProgram, constants: dict[fx.Node,
         return
     if _agree(pytree.tree_leaves(_made(exported, constants, runs.arguments)), runs.first):
         return
-    text = "`torch.export` records other calls than a run of the model makes: its results differ"
-    remedy = "leave out of `forward` what tells the two apart, such as `torch.compiler.is_compiling()`, or the type of a tensor"
+    text = "the calls that `torch.export` records give other results than a run of the model"
+    remedy = (
+        "leave out of `forward` what tells a trace from a run (`torch.compiler.is_compiling()`, the type of a tensor), and writes into "
+        "memory that the same call reads (`y[..., ::2] += y[..., :1]`)"
+    )
     raise error(UnsupportedOp, text, remedy, op="torch.export")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+import torch.autograd.forward_ad as forward_ad
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch._subclasses import FakeTensor
 
@@ -48,9 +49,15 @@ def in_order(args: tuple[Any, ...], named: Mapping[str, Any], names: Sequence[st
 
 
 def check_traced() -> None:
-    """Refuses `torch.jit.trace`, which keeps the results of the example as constants."""
-    text = "`torch.jit.trace` records calls of PyTorch, and a packed module's are none: its results would be constants"
-    raise error(UnsupportedOp, text, "trace the model itself, or keep the packed module with `save`", op="torch.jit.trace")
+    """Refuses `torch.jit.trace` and `make_fx`, which keep the results of the example as constants."""
+    name = "torch.jit.trace" if torch._C._is_tracing() else "make_fx"
+    text = f"`{name}` records calls of PyTorch, and a packed module's are none: its results would be constants"
+    raise error(UnsupportedOp, text, "trace the model itself, or keep the packed module with `save`", op=name)
+
+
+def is_dual(x: torch.Tensor) -> bool:
+    """Whether the tensor carries a tangent, which a plan would lose."""
+    return forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None
 
 
 def problem(x: Any, expected: Expected) -> Exception | None:

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -14,10 +13,11 @@ from torch.utils.dlpack import to_dlpack  # pyright: ignore[reportPrivateImportU
 
 from .._errors import Error, InvalidArgument, PackMismatch, UnsupportedOp
 from .._native import Plan, Tensor, load_plan
+from .._types import FilePath
 from ._attributes import attributes_of
 from ._export import Program, export
 from ._handles import as_torch
-from ._inputs import Expected, check_traced, in_order, not_a_tensor, problem
+from ._inputs import Expected, check_traced, in_order, is_dual, not_a_tensor, problem
 from ._options import check_limits, checked_options
 from ._plan import ModelPlan as ModelPlan
 from ._plan import checked, plan_program, views_of_results
@@ -78,6 +78,9 @@ def _is_tensor(x: Any) -> bool:
     return isinstance(x, torch.Tensor) and not x.is_neg()
 
 
+#: What `make_fx` records with.
+_PROXY = torch._C._TorchDispatchModeKey.PROXY
+
 #: What masks and indices are here, and in PyTorch.
 _DTYPES = {torch.uint8: torch.bool, torch.int32: torch.int64}
 
@@ -106,9 +109,14 @@ def _with_strides(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(tuple(like.shape), like.stride(), dtype=x.dtype).copy_(x)
 
 
-def _gradient() -> Exception:
-    text = "argument `input`: got a tensor that requires a gradient, but packed modules are for inference"
-    return error(InvalidArgument, text, "call it under `torch.no_grad()`")
+def _check_gradients(inputs: Iterable[Any]) -> None:
+    for x in inputs:
+        if isinstance(x, torch.Tensor) and x.requires_grad and torch.is_grad_enabled():
+            text = "argument `input`: got a tensor that requires a gradient, but packed modules are for inference"
+            raise error(InvalidArgument, text, "call it under `torch.no_grad()`")
+        if isinstance(x, torch.Tensor) and is_dual(x):
+            text = "argument `input`: got a tensor with a tangent (`torch.autograd.forward_ad`), but packed modules are for inference"
+            raise error(InvalidArgument, text, "differentiate the model itself")
 
 
 def _direct(program: Program | None, plan: ModelPlan | Plan) -> tuple[Plan, int] | None:
@@ -171,7 +179,7 @@ class BlockedModule(torch.nn.Module):
 
     def forward(self, *args: Any, **named: Any) -> Any:
         """Runs the plan. Inputs are those of the model's `forward`, in order or by name."""
-        if torch._C._is_tracing():
+        if torch._C._is_tracing() or torch._C._get_dispatch_mode(_PROXY) is not None:
             check_traced()
         if named:
             args = in_order(args, named, self._names)
@@ -193,12 +201,10 @@ class BlockedModule(torch.nn.Module):
 
     def _run(self, args: tuple[Any, ...]) -> Any:
         if self._direct is not None and len(args) == self._direct[1] and all(map(_is_tensor, args)):
-            if torch.is_grad_enabled() and any(x.requires_grad for x in args):
-                raise _gradient()
+            _check_gradients(args)
             return _shared(self._direct[0].run(*map(to_dlpack, args))[0], args)
         leaves = self._leaves(args)
-        if torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in leaves):
-            raise _gradient()
+        _check_gradients(leaves)
         # PyTorch exports no memory of a tensor with a gradient, though nothing asks for one here.
         leaves = [x.detach() if isinstance(x, torch.Tensor) and x.requires_grad else x for x in leaves]
         if isinstance(self.plan, Plan):
@@ -286,6 +292,22 @@ class BlockedModule(torch.nn.Module):
             raise error(InvalidArgument, "argument `mode`: got True, but packed modules are for inference", "train the model itself")
         return self
 
+    def __getattr__(self, name: str) -> Any:
+        if name in self._parts():
+            raise AttributeError(f"a packed module has no plain `{name}`: `state_dict()` has its weights")
+        return super().__getattr__(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, torch.Tensor) and name in self._parts():
+            text = f"a packed module has no plain `{name}` to set, for `torch.func.functional_call` either"
+            raise error(UnsupportedOp, text, "pack other weights with `load_state_dict`, or call the model itself", op="setattr")
+        super().__setattr__(name, value)
+
+    def _parts(self) -> set[str]:
+        """The model's weights, and the children that have them."""
+        program: Program | None = self.__dict__.get("_program")
+        return set() if program is None else {name.split(".")[0] for name in program.exported.state_dict}
+
     def check_weights(self, model: torch.nn.Module) -> None:
         """Raises `PackMismatch` if weights of the model were edited after they were packed."""
         if not isinstance(model, torch.nn.Module):
@@ -371,7 +393,7 @@ class BlockedModule(torch.nn.Module):
         self._take(plan)
         return torch.nn.modules.module._IncompatibleKeys(missing, unexpected)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: FilePath) -> None:
         """Writes the packed plan into a file, for `load`."""
         self._only_plan().save(path)
 
@@ -404,7 +426,7 @@ def _of_plan(plan: Plan, structures: Any = None, names: Sequence[str | None] = (
     return BlockedModule(None, plan, {}, structures=structures, names=names)
 
 
-def load(path: str | os.PathLike[str], *, threads: int | None = None) -> BlockedModule:
+def load(path: FilePath, *, threads: int | None = None) -> BlockedModule:
     """The module in a file that `BlockedModule.save` wrote.
 
     It takes the tensors of the model's arguments one by one, in the example's order, and returns a tensor or a flat tuple: a file

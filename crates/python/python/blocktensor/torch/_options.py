@@ -1,5 +1,6 @@
 """Options of `plan` and `to_blocked`, checked before a model is converted, which takes long."""
 
+import sys
 from operator import index
 from typing import Any
 
@@ -15,7 +16,7 @@ def _refused(op: str, name: str, x: Any, rule: str, remedy: str) -> Exception:
 
 def _is_count(x: Any) -> bool:
     try:
-        return not isinstance(x, bool) and index(x) >= 0
+        return not isinstance(x, bool) and 0 <= index(x) <= sys.maxsize
     except TypeError:
         return False
 

@@ -83,7 +83,15 @@ def layer_norm(
     eps: float = 1e-5,
     cudnn: bool = False,
 ) -> Value:
-    return b.op("layer_norm", x=x, weight=weight, bias=bias, normalized_shape=list(normalized_shape), eps=eps)
+    sizes = list(normalized_shape)
+    if len(sizes) == 1 or weight is None and bias is None:
+        return b.op("layer_norm", x=x, weight=weight, bias=bias, normalized_shape=sizes, eps=eps)
+    # Weights of several axes are those of one axis that holds them all.
+    dims, count = b.result_shape(), math.prod(sizes)
+    rows = b.op("view", x=x, dims=[*dims[: len(dims) - len(sizes)], count])
+    flat = [None if y is None else b.op("view", x=y, dims=[count]) for y in (weight, bias)]
+    made = b.op("layer_norm", x=rows, weight=flat[0], bias=flat[1], normalized_shape=[count], eps=eps)
+    return b.op("view", x=made, dims=dims)
 
 
 @aten("group_norm")

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import logging
 import sys
 import warnings
 from typing import Any
@@ -26,6 +27,7 @@ _ON_DATA = (
     dynamo.UncapturedHigherOrderOpError,
     dynamo.UserError,
 )
+_LOG = logging.getLogger(fake_tensor.__name__)
 _QUANTISED = ("torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized")
 
 
@@ -78,6 +80,9 @@ def _check_model(model: Any) -> None:
         raise error(InvalidArgument, f"argument `model`: got {type(model).__name__}, but models are `torch.nn.Module`s", remedy)
     for path, module in model.named_modules():
         name = f"module `{path or type(module).__name__}`"
+        if type(module).__name__ == "BlockedModule" and type(module).__module__ == f"{__package__}._module":
+            text = f"argument `model`: {name} is packed already, and has no calls of PyTorch"
+            raise error(InvalidArgument, text, "pass the model that it was made of")
         tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
         if any(map(torch.nn.parameter.is_lazy, tensors)):
             text = f"argument `model`: {name} is lazy, and has no weights yet"
@@ -107,14 +112,35 @@ def _check_example(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
         if not isinstance(x, torch.Tensor):
             text = f"argument `example`: got {type(x).__name__}, but inputs are f32 tensors on the CPU"
             raise error(InvalidArgument, text, "pass tensors, and make other arguments defaults of `forward`")
-        if x.dtype != torch.float32 or x.device.type != "cpu" or x.layout != torch.strided:
-            text = f"argument `example`: got a tensor of {x.dtype} on {x.device}, but inputs are f32 tensors on the CPU"
-            remedy = "pass `x.cpu()`" if x.device.type != "cpu" else _other_dtype(model) or "pass `x.float()`"
-            raise error(InvalidArgument, text, remedy if x.layout == torch.strided else "pass `x.to_dense()`")
+        found = _refused_example(model, x)
+        if found is not None:
+            got, remedy = found
+            raise error(InvalidArgument, f"argument `example`: got {got}, but inputs are dense f32 tensors on the CPU", remedy)
+
+
+def _refused_example(model: torch.nn.Module, x: torch.Tensor) -> tuple[str, str] | None:
+    """What no input is, and what to do about it."""
+    if x.is_nested:
+        return "a nested tensor", "pass one tensor for each, or `x.to_padded_tensor(0)`"
+    if x.layout != torch.strided:
+        return f"a tensor of the layout {x.layout}", "pass `x.to_dense()`"
+    got = f"a tensor of {x.dtype} on {x.device}"
+    if x.device.type != "cpu":
+        return got, "pass `x.cpu()`"
+    if x.dtype == torch.float32:
+        return None
+    if x.is_floating_point():
+        return got, _other_dtype(model) or "pass `x.float()`"
+    converted = "x.real.float()" if x.is_complex() else "x.dequantize()" if x.is_quantized else "x.float()"
+    what = f"`.to({x.dtype})`"
+    remedy = f"pass `{converted}`"
+    return got, remedy if x.is_complex() or x.is_quantized else f"{remedy}, and make masks and indices of it inside of `forward` ({what})"
 
 
 def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
     captured, graph = io.StringIO(), ""
+    # It writes what calls raise, though the error tells it.
+    log, _LOG.disabled = _LOG.disabled, True
     try:
         with contextlib.redirect_stderr(captured), warnings.catch_warnings(), torch.no_grad():
             # `Attributes` tells which attributes change, by name.
@@ -130,6 +156,7 @@ def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.expor
         cause = e if len(str(e)) < 10 * LONGEST else None
         raise _explained(e, model, arguments) from cause
     finally:
+        _LOG.disabled = log
         # All that was written meanwhile, but the graph that `torch.export` prints when it fails.
         text = captured.getvalue().replace(f"{graph}\n", "") if graph else captured.getvalue()
         sys.stderr.write(text if text.strip() else "")
