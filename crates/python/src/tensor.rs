@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::errors::{Failure, Outcome, held, invalid, released};
 use crate::exchange;
 use crate::name::{self, Name};
-use crate::number::{self, Number};
+use crate::number::{self, Number, Sizes};
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
 #[pyclass(frozen, name = "Tensor", module = "blocktensor")]
