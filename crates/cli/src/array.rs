@@ -1,6 +1,6 @@
 //! Arrays as files hold them, and their way into tensors and back.
 
-use blocktensor::{DType, Error, StridedTensor, memory};
+use blocktensor::{Error, StridedTensor, memory};
 use blocktensor_graph::{ElementType, Integer};
 
 use crate::failure::Result;
@@ -139,11 +139,21 @@ impl Array {
                 let bytes = memory::try_collect(CALL, v.iter().map(|&v| u8::from(v)));
                 bytes.and_then(|bytes| StridedTensor::from_slice(&bytes, &self.dims))
             }
+            (ElementType::Byte, Values::Int(_, v)) => {
+                if let Some(v) = v.iter().find(|v| u8::try_from(**v).is_err()) {
+                    return Err(format!(
+                        "the input is {of}, and {v} does not fit into that; change the value"
+                    ));
+                }
+                let narrow = memory::try_collect(CALL, v.iter().map(|&v| v as u8));
+                narrow.and_then(|narrow| StridedTensor::from_slice(&narrow, &self.dims))
+            }
             (of, values) => {
                 let numpy = match of {
                     ElementType::F32 => "float32",
                     ElementType::Int(_) => "int64",
                     ElementType::Bool => "bool",
+                    ElementType::Byte => "uint8",
                 };
                 return Err(format!(
                     "it holds {}, and the input is {of}; write it as {numpy}",
@@ -154,17 +164,21 @@ impl Array {
         tensor.map_err(|e| crate::failure::one_line(&e))
     }
 
-    /// The values of a result: integers for s32, Booleans for u8.
-    pub fn of_tensor(t: &StridedTensor) -> Result<Array> {
-        let values = match t.dtype() {
-            DType::S32 => Values::Int(
+    /// The values of a result of this type.
+    pub fn of_tensor(t: &StridedTensor, of: ElementType) -> Result<Array> {
+        let values = match of {
+            ElementType::Int(_) => Values::Int(
                 Integer::I64,
                 memory::try_collect(CALL, t.to_vec::<i32>()?.into_iter().map(i64::from))?,
             ),
-            DType::U8 => {
+            ElementType::Byte => Values::Int(
+                Integer::U8,
+                memory::try_collect(CALL, t.to_vec::<u8>()?.into_iter().map(i64::from))?,
+            ),
+            ElementType::Bool => {
                 Values::Bool(memory::try_collect(CALL, t.to_vec::<u8>()?.into_iter().map(|v| v != 0))?)
             }
-            _ => Values::F32(t.to_vec::<f32>()?),
+            ElementType::F32 => Values::F32(t.to_vec::<f32>()?),
         };
         Ok(Array { dims: t.dims().to_vec(), values })
     }

@@ -333,7 +333,7 @@ fn open_size(slot: &Slot<'_>, dim: &Dim) -> Failure {
 fn random_dims(slot: &Slot<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
     let dims = slot.dims.iter().map(|dim| number(dim, sizes).ok_or_else(|| open_size(slot, dim)));
     let dims = dims.collect::<Result<Vec<usize>>>()?;
-    if let ElementType::Int(_) = slot.of {
+    if let ElementType::Int(_) | ElementType::Byte = slot.of {
         let text =
             format!("the {} takes integers, whose range the model does not tell; pass a file", slot.text());
         return Err(Failure::usage("--random", text));

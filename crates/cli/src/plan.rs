@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use blocktensor_graph::{Measurements, StepInfo};
+use blocktensor::TensorDesc;
+use blocktensor_graph::{ElementType, Measurements, StepInfo};
 use serde::Serialize;
 
 use crate::args::Plan as Args;
@@ -34,6 +35,9 @@ struct Plan {
 struct Tensor {
     name: String,
     dims: Vec<usize>,
+    /// The element type: Booleans are `bool`, which the steps hold as u8.
+    #[serde(rename = "type")]
+    of: String,
 }
 
 #[derive(Serialize)]
@@ -126,9 +130,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     if !args.model.json {
         return Ok((text, Ok(())));
     }
-    let tensor = |(name, desc): (&str, &blocktensor::TensorDesc)| Tensor {
+    let tensor = |((name, desc), of): ((&str, &TensorDesc), &ElementType)| Tensor {
         name: name.to_string(),
         dims: desc.dims().to_vec(),
+        of: of.to_string(),
     };
     let reorders = plan.reorders().iter().map(|r| Reorder {
         node: r.node.clone(),
@@ -142,8 +147,8 @@ pub fn run(args: &Args) -> Result<Outcome> {
         version: report::VERSION,
         model: args.model.model.display().to_string(),
         layout: plan.layouts().name(),
-        inputs: plan.inputs().map(tensor).collect(),
-        outputs: plan.outputs().map(tensor).collect(),
+        inputs: plan.inputs().zip(plan.input_types()).map(tensor).collect(),
+        outputs: plan.outputs().zip(plan.output_types()).map(tensor).collect(),
         passes: plan.passes().iter().map(|r| Pass { name: r.pass.name(), changes: r.changes }).collect(),
         steps: plan.steps().map(Step::of).collect(),
         reorders: reorders.collect(),

@@ -82,7 +82,8 @@ fn first_run(plan: &Plan, tensors: &[StridedTensor]) -> Result<Vec<(String, Arra
     let _line = Progress::start("running");
     let results = plan.run(&tensors.iter().collect::<Vec<_>>())?;
     let names = plan.outputs().map(|(name, _)| name.to_string());
-    names.zip(&results).map(|(name, t)| Ok((name, Array::of_tensor(t)?))).collect()
+    let outputs = names.zip(&results).zip(plan.output_types());
+    outputs.map(|((name, t), of)| Ok((name, Array::of_tensor(t, *of)?))).collect()
 }
 
 /// The least and the median time of further runs, in milliseconds.

@@ -55,6 +55,26 @@ fn models_that_compute_with_integers_are_packed() {
 }
 
 #[test]
+fn types_are_those_of_the_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model(
+        folder.path(),
+        &[("x", DataType::FLOAT, &[4]), ("k", DataType::UINT8, &[2])],
+        &[("y", DataType::BOOL, &[4]), ("i", DataType::INT64, &[1]), ("c", DataType::BOOL, &[2])],
+        &[("IsNaN", &["x"], &["y"]), ("ArgMax", &["x"], &["i"]), ("Equal", &["k", "k"], &["c"])],
+    );
+    let plan = folder.path().join("i.plan");
+    run(&["pack", text(&path), "-o", text(&plan)]).succeeds();
+    for file in [&path, &plan] {
+        let report = run(&["plan", text(file), "--json"]).succeeds().json();
+        let types =
+            |of: &str| report[of].as_array().unwrap().iter().map(|t| t["type"].clone()).collect::<Vec<_>>();
+        assert_eq!(types("inputs"), ["f32", "u8"]);
+        assert_eq!(types("outputs"), ["bool", "i64", "bool"]);
+    }
+}
+
+#[test]
 fn what_a_packed_plan_has_decided_is_not_asked_again() {
     let folder = tempfile::tempdir().unwrap();
     let plan = folder.path().join("relu.plan");

@@ -20,6 +20,9 @@ pub enum ElementType {
     Int(Integer),
     /// Booleans.
     Bool,
+    /// Numbers from 0 to 255 that a run holds as u8: a program's operators make them. Integers of a model whose type is
+    /// [`Integer::U8`] are s32 in a run.
+    Byte,
 }
 
 impl ElementType {
@@ -31,7 +34,7 @@ impl ElementType {
         match self {
             ElementType::F32 => DType::F32,
             ElementType::Int(_) => DType::S32,
-            ElementType::Bool => DType::U8,
+            ElementType::Bool | ElementType::Byte => DType::U8,
         }
     }
 }
@@ -108,6 +111,7 @@ impl std::fmt::Display for ElementType {
             ElementType::F32 => f.write_str("f32"),
             ElementType::Int(of) => of.fmt(f),
             ElementType::Bool => f.write_str("bool"),
+            ElementType::Byte => f.write_str("byte"),
         }
     }
 }
@@ -133,6 +137,8 @@ pub enum Constant {
         /// As many as the product of the sizes.
         values: Vec<bool>,
     },
+    /// Numbers from 0 to 255, in a tensor of u8.
+    Byte(StridedTensor),
 }
 
 impl Constant {
@@ -149,7 +155,7 @@ impl Constant {
     /// Sizes.
     pub fn dims(&self) -> &[usize] {
         match self {
-            Constant::F32(t) => t.dims(),
+            Constant::F32(t) | Constant::Byte(t) => t.dims(),
             Constant::Int { dims, .. } | Constant::Bool { dims, .. } => dims,
         }
     }
@@ -160,6 +166,7 @@ impl Constant {
             Constant::F32(_) => ElementType::F32,
             Constant::Int { of, .. } => ElementType::Int(*of),
             Constant::Bool { .. } => ElementType::Bool,
+            Constant::Byte(_) => ElementType::Byte,
         }
     }
 
@@ -194,6 +201,7 @@ impl Constant {
     pub fn to_f64(&self) -> Result<Vec<f64>> {
         Ok(match self {
             Constant::F32(t) => memory::try_collect(CONSTANT, t.to_vec::<f32>()?.into_iter().map(f64::from))?,
+            Constant::Byte(t) => memory::try_collect(CONSTANT, t.to_vec::<u8>()?.into_iter().map(f64::from))?,
             Constant::Int { values, .. } => memory::try_collect(CONSTANT, values.iter().map(|&v| v as f64))?,
             Constant::Bool { values, .. } => {
                 memory::try_collect(CONSTANT, values.iter().map(|&v| f64::from(u8::from(v))))?
@@ -201,13 +209,13 @@ impl Constant {
         })
     }
 
-    /// The tensor that a kernel gets: f32, s32 for integers, u8 for Booleans.
+    /// The tensor that a kernel gets: f32, s32 for integers, u8 for Booleans and bytes.
     ///
     /// # Errors
     /// `InvalidArgument` for an integer that s32 cannot hold; `OutOfMemory`.
     pub fn to_tensor(&self) -> Result<StridedTensor> {
         Ok(match self {
-            Constant::F32(t) => t.contiguous(MemoryFormat::Contiguous)?,
+            Constant::F32(t) | Constant::Byte(t) => t.contiguous(MemoryFormat::Contiguous)?,
             Constant::Int { dims, values, .. } => {
                 let narrow = values.iter().map(|&v| {
                     i32::try_from(v).map_err(|_| crate::Error::Invalid {

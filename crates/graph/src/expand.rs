@@ -137,6 +137,7 @@ impl Expansion<'_> {
                 let values = memory::try_copied(CONSTANT, values)?;
                 Ok(Constant::Bool { dims: dims.to_vec(), values }.into())
             }
+            Some(Constant::Byte(t)) => Ok(Constant::Byte(t.reshape(dims)?).into()),
             Some(Constant::F32(t)) => Ok(Constant::F32(t.reshape(dims)?).into()),
             None => {
                 let view = BoundOp::view(dims).map_err(|e| self.of_operator(e))?;
@@ -146,6 +147,7 @@ impl Expansion<'_> {
     }
 
     pub(crate) fn operation(&mut self, operation: Operation, inputs: &[&Value]) -> Result<Vec<Value>> {
+        self.check_conditions(&operation, inputs)?;
         if inputs.iter().all(|v| v.constant().is_some()) {
             return self.fold(&operation, inputs);
         }
@@ -157,7 +159,7 @@ impl Expansion<'_> {
             }
             other => other,
         };
-        let integers = integers_of(inputs);
+        let types = Types::of(&operation, inputs);
         let inputs = inputs.iter().map(|v| self.tensor_of(v)).collect::<Result<Vec<_>>>()?;
         let mut outputs = Vec::with_capacity(results.len());
         let mut values = Vec::with_capacity(results.len());
@@ -165,7 +167,7 @@ impl Expansion<'_> {
             let name = format!("{}/{}.{i}", self.node, self.operators);
             let id = self.network.add_tensor(name, desc.dims(), desc.dtype(), None);
             outputs.push(id);
-            let of = element_type(desc.dtype(), integers);
+            let of = types.of_result(desc.dtype());
             values.push(Value(Kind::Tensor { id, dims: desc.dims().to_vec(), of }));
         }
         let name = match self.operators {
@@ -189,7 +191,7 @@ impl Expansion<'_> {
         let width = match of {
             ElementType::F32 => 4,
             ElementType::Int(_) => 8,
-            ElementType::Bool => 1,
+            ElementType::Bool | ElementType::Byte => 1,
         };
         let bytes = dims.iter().try_fold(width, |n: usize, &d| n.checked_mul(d));
         let left = self.network.budget.bytes;
@@ -238,12 +240,13 @@ impl Expansion<'_> {
             })
             .collect::<Result<Vec<_>>>()?;
         let descs = descs_of(inputs)?;
+        let types = Types::of(operation, inputs);
         let is_view = facts(&**operation).sharing.is_view();
         for result in operation.infer(&descs).map_err(|e| self.of_operator(e))? {
             // Views cost nothing, but what is repeated is written out.
             let repeats = descs.first().is_none_or(|x| elements(&result) > elements(x));
             if !is_view || repeats {
-                self.computes(result.dims(), element_type(result.dtype(), Integer::I64))?;
+                self.computes(result.dims(), types.of_result(result.dtype()))?;
             }
         }
         let refs: Vec<_> = tensors.iter().map(|t: &StridedTensor| t.tensor_ref()).collect();
@@ -251,10 +254,26 @@ impl Expansion<'_> {
         results
             .into_iter()
             .map(|t| match t {
-                blocktensor::Tensor::Strided(t) => Ok(constant_of(t, integers_of(inputs))?.into()),
+                blocktensor::Tensor::Strided(t) => Ok(constant_of(t, types)?.into()),
                 other => Err(self.unsupported(format!("a constant in {}", other.tensor_ref().describe()))),
             })
             .collect()
+    }
+
+    /// Refuses bytes where a registered op takes Booleans, which have the same dtype: arguments that are u8 whatever the op
+    /// computes with are conditions.
+    fn check_conditions(&self, operation: &Operation, inputs: &[&Value]) -> Result<()> {
+        let Some(op) = operation.bound() else { return Ok(()) };
+        let is_condition = |name: &str| {
+            let mut args = op.registered().schema().args.iter();
+            args.any(|arg| arg.name == name && arg.dtypes.list() == Some(&[DType::U8]))
+        };
+        match op.inputs().iter().zip(inputs).find(|(_, x)| x.element_type() == ElementType::Byte) {
+            Some((name, x)) if is_condition(name) => {
+                Err(self.invalid(name, x.element_type(), "it is Boolean", "compare before"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn of_operator(&self, source: blocktensor::Error) -> Error {
@@ -271,37 +290,60 @@ fn descs_of(values: &[&Value]) -> blocktensor::Result<Vec<TensorDesc>> {
     values.iter().map(desc).collect()
 }
 
-/// The type of an operator's integer results: that of its first operand of integers. Without one they are indices.
-fn integers_of(inputs: &[&Value]) -> Integer {
-    let int = |v: &&Value| match v.element_type() {
-        ElementType::Int(of) => Some(of),
-        _ => None,
-    };
-    inputs.iter().find_map(int).unwrap_or(Integer::I64)
+/// The types of an operator's results, where dtypes do not tell them.
+#[derive(Clone, Copy)]
+struct Types {
+    /// Of integers: that of the first operand of integers. Without one they are indices.
+    integers: Integer,
+    /// Of u8: that of the first operand of u8. Without one, ops of the library compare, and nobody knows what others do.
+    u8: ElementType,
 }
 
-/// The type of the elements of a tensor that a kernel makes.
-fn element_type(dtype: DType, integers: Integer) -> ElementType {
-    match dtype {
-        DType::S32 => ElementType::Int(integers),
-        DType::U8 => ElementType::Bool,
-        _ => ElementType::F32,
+impl Types {
+    fn of(operation: &Operation, inputs: &[&Value]) -> Types {
+        let int = |v: &&Value| match v.element_type() {
+            ElementType::Int(of) => Some(of),
+            _ => None,
+        };
+        let own = match operation {
+            Operation::Bound(_) | Operation::Integers(_) => ElementType::Bool,
+            Operation::Other(_) => ElementType::Byte,
+        };
+        let operand = inputs.iter().map(|v| v.element_type()).find(|of| of.dtype() == DType::U8);
+        Types {
+            integers: inputs.iter().find_map(int).unwrap_or(Integer::I64),
+            u8: match operation {
+                // Functions of integers take conditions, and give others.
+                Operation::Integers(_) => own,
+                _ => operand.unwrap_or(own),
+            },
+        }
+    }
+
+    /// The type of the elements of a tensor that a kernel makes.
+    fn of_result(self, dtype: DType) -> ElementType {
+        match dtype {
+            DType::S32 => ElementType::Int(self.integers),
+            DType::U8 => self.u8,
+            _ => ElementType::F32,
+        }
     }
 }
 
 /// The constant that a kernel's result is.
-pub(crate) fn constant_of(t: StridedTensor, of: Integer) -> Result<Constant> {
+fn constant_of(t: StridedTensor, types: Types) -> Result<Constant> {
     let dims = t.dims().to_vec();
-    Ok(match t.dtype() {
-        DType::S32 => {
+    Ok(match types.of_result(t.dtype()) {
+        ElementType::Int(of) => {
             let values = memory::try_collect(CONSTANT, t.to_vec::<i32>()?.into_iter().map(i64::from))?;
             Constant::Int { of, dims, values }
         }
-        DType::U8 => {
+        ElementType::Bool => {
             let values = memory::try_collect(CONSTANT, t.to_vec::<u8>()?.into_iter().map(|v| v != 0))?;
             Constant::Bool { dims, values }
         }
-        _ => Constant::F32(t),
+        ElementType::Byte => Constant::Byte(t),
+        ElementType::F32 => Constant::F32(t),
     })
 }
 

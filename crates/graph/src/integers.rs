@@ -90,6 +90,7 @@ impl IntegerFunction {
         match self {
             IntegerFunction::FloatFmod => &[DType::F32],
             IntegerFunction::ToInt(_) => &[DType::F32, DType::S32, DType::U8],
+            IntegerFunction::ToFloat | IntegerFunction::ToBool => &[DType::S32, DType::U8],
             IntegerFunction::Where if operand == 0 => &[DType::U8],
             _ => &[DType::S32],
         }

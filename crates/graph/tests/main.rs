@@ -12,6 +12,7 @@ mod saved;
 mod steps;
 mod support;
 mod third;
+mod types;
 
 /// Large allocations fail where a test asks for it.
 #[global_allocator]

@@ -1,7 +1,7 @@
 //! Integers of all widths, known and computed by a run.
 
 use blocktensor::StridedTensor;
-use blocktensor_graph::{Layouts, PlanOptions};
+use blocktensor_graph::{ElementType, Integer, Layouts, PlanOptions};
 use rten_onnx::onnx::{DataType, TensorProto};
 
 use crate::support::{Model, int, tensor, tensor_attribute};
@@ -197,4 +197,42 @@ fn unsigned_integers_beyond_i64_are_errors() {
     let wide = Model::new().input("x", &[1]).int("a", 1 << 40).node("Identity", &["a"], &["y"]).output("y");
     let error = wide.run_on(vec![]).expect_err("an output of 41 bits");
     assert!(error.contains("output `y`"), "{error}");
+}
+
+/// ONNX has both types, which share a dtype of tensors.
+#[test]
+fn booleans_and_unsigned_bytes_are_two_types() {
+    let inputs = |of| Model::new().input_of("a", of, &[2]).input_of("b", of, &[2]);
+    let planned = |model: Model| match model.output("y").read() {
+        Ok(graph) => graph.plan(&PlanOptions::new(Layouts::Nchw)).map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    for (op, wrong, name) in [
+        ("And", DataType::UINT8, "u8"),
+        ("Or", DataType::UINT8, "u8"),
+        ("Xor", DataType::UINT8, "u8"),
+        ("Add", DataType::BOOL, "bool"),
+        ("Less", DataType::BOOL, "bool"),
+        ("Max", DataType::BOOL, "bool"),
+    ] {
+        let error = planned(inputs(wrong).node(op, &["a", "b"], &["y"])).expect_err(op);
+        let rule = format!("{op} of this version does not take it");
+        assert!(error.contains(&format!("got {name}")) && error.contains(&rule), "{error}");
+        let right = if wrong == DataType::BOOL { DataType::UINT8 } else { DataType::BOOL };
+        let plan = planned(inputs(right).node(op, &["a", "b"], &["y"])).expect(op);
+        let is_bool = plan.output_types() == [ElementType::Bool];
+        assert_eq!(is_bool, !matches!(op, "Add" | "Max"), "{op}");
+    }
+    let error = planned(inputs(DataType::UINT8).node("Not", &["a"], &["y"])).expect_err("Not");
+    assert!(error.contains("Not of this version"), "{error}");
+    let error = planned(inputs(DataType::UINT8).node("Where", &["a", "a", "b"], &["y"])).expect_err("Where");
+    assert!(error.contains("Where of this version"), "{error}");
+    // A cast to Boolean gives 0 and 1, and back the type that it says.
+    assert_eq!(cast(DataType::UINT8, s32(&[2, 0, 255]), 9), Ok(vec![1.0, 0.0, 1.0]));
+    let there_and_back = inputs(DataType::UINT8)
+        .node_with("Cast", &["a"], &["c"], vec![int("to", 9)])
+        .node_with("Cast", &["c"], &["y"], vec![int("to", 2)]);
+    let plan = planned(there_and_back).expect("a plan");
+    assert_eq!(plan.output_types(), [ElementType::Int(Integer::U8)]);
+    assert_eq!(plan.run(&[&s32(&[2, 0]), &s32(&[0, 0])]).expect("a run")[0].to_vec::<i32>(), Ok(vec![1, 0]));
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use blocktensor::{PackedFile, StridedTensor, Tensor, TensorDesc};
-use blocktensor_graph::{Plan, Profiles};
+use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 
@@ -24,8 +24,18 @@ pub(crate) struct PyPlan {
 
 type Value = (String, String, Vec<usize>);
 
-fn values<'a>(of: impl Iterator<Item = (&'a str, &'a TensorDesc)>) -> Vec<Value> {
-    of.map(|(name, desc)| (name.into(), desc.dtype().name().into(), desc.dims().to_vec())).collect()
+/// Names, types and sizes. Integers of all widths are s32 in a run; Booleans say what they are, though they are u8.
+fn values<'a>(of: impl Iterator<Item = (&'a str, &'a TensorDesc)>, types: &[ElementType]) -> Vec<Value> {
+    let named = of.zip(types);
+    named.map(|((name, desc), of)| (name.into(), dtype(desc, *of), desc.dims().to_vec())).collect()
+}
+
+/// The dtype of an input or a result, or `bool`.
+fn dtype(desc: &TensorDesc, of: ElementType) -> String {
+    match of {
+        ElementType::Bool => of.to_string(),
+        _ => desc.dtype().name().to_string(),
+    }
 }
 
 /// The inputs of a run, in the plan's order: they come in this order, by name, or the first in order and the others by name. One
@@ -91,9 +101,11 @@ impl PyPlan {
 
     fn headline(&self) -> String {
         let plan = &self.plan;
-        let value = |(name, desc): (&str, &TensorDesc)| format!("{name} {} {:?}", desc.dtype(), desc.dims());
-        let inputs = plan.inputs().map(value).collect::<Vec<_>>().join(", ");
-        let outputs = plan.outputs().map(value).collect::<Vec<_>>().join(", ");
+        let value = |((name, desc), of): ((&str, &TensorDesc), &ElementType)| {
+            format!("{name} {} {:?}", dtype(desc, *of), desc.dims())
+        };
+        let inputs = plan.inputs().zip(plan.input_types()).map(value).collect::<Vec<_>>().join(", ");
+        let outputs = plan.outputs().zip(plan.output_types()).map(value).collect::<Vec<_>>().join(", ");
         let reorders = plan.reorders().len();
         let s = if reorders == 1 { "" } else { "s" };
         let layouts = plan.layouts().name();
@@ -133,16 +145,16 @@ impl PyPlan {
         Ok((results.into_iter().map(|t| PyTensor(t.into())).collect(), seconds))
     }
 
-    /// Inputs: name, dtype, sizes.
+    /// Inputs: name, dtype (`bool` for Booleans, which are u8), sizes.
     #[getter]
     fn inputs(&self) -> Vec<Value> {
-        values(self.plan.inputs())
+        values(self.plan.inputs(), self.plan.input_types())
     }
 
-    /// Outputs: name, dtype, sizes.
+    /// Outputs: name, dtype (`bool` for Booleans, which are u8), sizes.
     #[getter]
     fn outputs(&self) -> Vec<Value> {
-        values(self.plan.outputs())
+        values(self.plan.outputs(), self.plan.output_types())
     }
 
     /// nchw, nhwc, blocked or measured.

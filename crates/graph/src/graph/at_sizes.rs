@@ -63,6 +63,7 @@ impl Graph {
             };
             let tensor = network.tensor_of(value).map_err(|e| e.in_output(name))?;
             network.outputs.push((name.clone(), tensor));
+            network.output_types.push(value.element_type());
         }
         Ok(network)
     }

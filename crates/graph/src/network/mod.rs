@@ -15,7 +15,7 @@ pub(crate) use links::Links;
 pub(crate) use value::Kind;
 pub use value::Value;
 
-use crate::constant::Constant;
+use crate::constant::{Constant, ElementType};
 use crate::error::Result;
 use crate::integers::Integers;
 use blocktensor::ops::Algorithm;
@@ -172,6 +172,8 @@ pub struct Network {
     pub(crate) nodes: Vec<Node>,
     pub(crate) inputs: Vec<TensorId>,
     pub(crate) outputs: Vec<(String, TensorId)>,
+    /// The types of the outputs, which name integers and Booleans more narrowly than dtypes do.
+    pub(crate) output_types: Vec<ElementType>,
     /// The tensors that constants of the graph became, by the constant's address: one constant is one tensor.
     made: HashMap<usize, (Arc<Constant>, TensorId)>,
     pub(crate) budget: Budget,

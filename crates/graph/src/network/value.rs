@@ -67,6 +67,17 @@ impl Value {
         self.constant().and_then(Constant::as_ints)
     }
 
+    /// The same u8 as Booleans, for a result of a program's own operator: the library cannot know that it is 0 and 1. Other
+    /// values stay as they are.
+    pub fn with_booleans(self) -> Value {
+        Value(match self.0 {
+            Kind::Tensor { id, dims, of: ElementType::Byte } => {
+                Kind::Tensor { id, dims, of: ElementType::Bool }
+            }
+            other => other,
+        })
+    }
+
     /// The same integers as a value of another type of integers. They must fit into it. Other values stay as they are.
     pub fn with_integers(self, of: Integer) -> Value {
         Value(match self.0 {

@@ -447,6 +447,7 @@ impl<'a> Builder<'a> {
             measurements: None,
             recipe,
             input_types: vec![],
+            output_types: vec![],
             idle: Mutex::default(),
         };
         plan.reorders = match reorders {

@@ -275,6 +275,8 @@ pub struct Plan {
     /// The types of the graph's inputs, which name integers and Booleans more narrowly than dtypes do.
     input_types: Vec<ElementType>,
     outputs: Vec<(String, SlotId)>,
+    /// The types of the graph's outputs.
+    output_types: Vec<ElementType>,
     /// Size of the arena in **bytes**, and the largest sum of what lives at the same time.
     arena_bytes: usize,
     live_bytes: usize,
@@ -372,13 +374,14 @@ impl Graph {
         let mut network = self.expanded(&options.sizes, &options.stop)?;
         let reports = passes::run(&mut network, &options.off, &options.stop)?;
         let input_types = self.inputs().map(|(_, of, _)| of).collect();
+        let output_types = network.output_types.clone();
         let plan = planned(&network, options, reports)?;
         let recipe = match options.keep_constants {
             true => Recipe { network, has_constants: true, ..plan.recipe },
             false => plan.recipe,
         };
         let recipe = Recipe { limits: options.limits, ..recipe };
-        Ok(Plan { input_types, recipe, ..plan })
+        Ok(Plan { input_types, output_types, recipe, ..plan })
     }
 }
 
@@ -415,6 +418,23 @@ impl Plan {
     /// Names of the outputs, and what each run returns for them.
     pub fn outputs(&self) -> impl Iterator<Item = (&str, &TensorDesc)> {
         self.outputs.iter().map(|(name, id)| (name.as_str(), &self.slots[id.0].desc))
+    }
+
+    /// The types of the outputs, in their order: a run returns integers of all widths as s32, and Booleans as u8 that are 0 or 1.
+    ///
+    /// ```
+    /// use blocktensor_graph::{ElementType, Graph, Layouts, PlanOptions};
+    ///
+    /// let mut graph = Graph::new();
+    /// let x = graph.input("x", &[2.into()])?;
+    /// let y = graph.op("y", "gt_scalar", &[("x", x)], &[("other", 0.5f64.into())])?;
+    /// graph.output("y", y)?;
+    /// let plan = graph.plan(&PlanOptions::new(Layouts::Nchw))?;
+    /// assert_eq!(plan.output_types(), [ElementType::Bool]);
+    /// # Ok::<(), blocktensor_graph::Error>(())
+    /// ```
+    pub fn output_types(&self) -> &[ElementType] {
+        &self.output_types
     }
 
     /// All reorders of one run: steps of the plan, and those that kernels make inside themselves.

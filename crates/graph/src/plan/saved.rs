@@ -76,6 +76,7 @@ impl Plan {
             limits: self.recipe.limits,
             threads: blocktensor::current_threads(),
             input_types: self.input_types.clone(),
+            output_types: Some(self.output_types.clone()),
             tensors: network.tensors.iter().enumerate().map(tensor).collect(),
             inputs: network.inputs.iter().map(|id| id.0).collect(),
             outputs: network.outputs.iter().map(|(name, id)| (name.clone(), id.0)).collect(),
@@ -172,11 +173,12 @@ impl Plan {
             return Err(Error::Engine(misfit));
         }
         let network = stored.network(file, true)?;
+        let output_types = stored.output_types(&network)?;
         let options = PlanOptions { limits: stored.limits, stop, ..PlanOptions::new(stored.layouts) };
         let options = options.profiles(profiles.clone());
         let plan = planned(&network, &options, stored.passes).map_err(inconsistent)?;
         let recipe = Recipe { limits: stored.limits, ..plan.recipe };
-        Ok(Plan { input_types: stored.input_types, recipe, ..plan })
+        Ok(Plan { input_types: stored.input_types, output_types, recipe, ..plan })
     }
 
     /// Whether the content is that of a plan's file, whole or damaged: [`save`](Self::save) replaces no other files.

@@ -15,14 +15,14 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// The data of a constant, unless it holds f32 numbers.
+    /// The data of a constant, unless it holds f32 numbers or bytes.
     pub fn of(constant: &Constant) -> Result<Option<Data>> {
         let (values, of) = match constant {
             Constant::Int { of, values, .. } => (collect(values.iter().copied())?, ElementType::Int(*of)),
             Constant::Bool { values, .. } => {
                 (collect(values.iter().map(|&b| i64::from(b)))?, ElementType::Bool)
             }
-            Constant::F32(_) => return Ok(None),
+            Constant::F32(_) | Constant::Byte(_) => return Ok(None),
         };
         Ok(Some(Data { dims: constant.dims().to_vec(), values, of }))
     }

@@ -148,7 +148,7 @@ fn letter(of: ElementType) -> char {
         ElementType::Int(Integer::I16) => 'b',
         ElementType::Int(Integer::I32) => 'i',
         ElementType::Int(Integer::I64) => 'l',
-        ElementType::Int(Integer::U8) => 'A',
+        ElementType::Int(Integer::U8) | ElementType::Byte => 'A',
         ElementType::Int(Integer::U16) => 'D',
         ElementType::Int(Integer::U32) => 'I',
         ElementType::Int(Integer::U64) => 'L',

@@ -36,6 +36,9 @@ pub(super) struct Stored {
     pub limits: Limits,
     pub threads: usize,
     pub input_types: Vec<ElementType>,
+    /// A file of a build that did not write them has none.
+    #[serde(default)]
+    pub output_types: Option<Vec<ElementType>>,
     pub tensors: Vec<StoredTensor>,
     pub inputs: Vec<usize>,
     pub outputs: Vec<(String, usize)>,
@@ -335,10 +338,25 @@ impl Stored {
     pub(super) fn plan(self, file: &PackedFile) -> Result<Plan> {
         let network = self.network(file, false)?;
         let choices = self.choices(&network, file)?;
+        let output_types = self.output_types(&network)?;
         let Stored { layouts, limits, input_types, reorders, passes, measurements, .. } = self;
         let plan = build::again(&network, choices, layouts, passes, reorders).map_err(inconsistent)?;
         let recipe = Recipe { limits, ..plan.recipe };
-        Ok(Plan { input_types, measurements, recipe, ..plan })
+        Ok(Plan { input_types, output_types, measurements, recipe, ..plan })
+    }
+
+    /// The types of the outputs. Where the file does not tell them, every u8 is a Boolean, as it was then.
+    pub(super) fn output_types(&self, network: &Network) -> Result<Vec<ElementType>> {
+        let dtypes = || network.outputs.iter().map(|(_, id)| network.tensor(*id).dtype);
+        let Some(types) = &self.output_types else {
+            let known = [ElementType::F32, ElementType::I64, ElementType::Bool];
+            let of = |dtype| known.into_iter().find(|of| of.dtype() == dtype).unwrap_or(ElementType::F32);
+            return Ok(dtypes().map(of).collect());
+        };
+        match types.iter().map(|of| of.dtype()).eq(dtypes()) {
+            true => Ok(types.clone()),
+            false => Err(damaged("outputs of another type than they say")),
+        }
     }
 
     /// How each node runs.
