@@ -1,9 +1,14 @@
-//! Matrix products in pure Rust: the `gemm` crate's kernels for f32, behind bounds checks, with tasks shared by the team.
+//! Matrix products in pure Rust: the `gemm` crate's kernels for f32, behind bounds checks, with tasks shared by the team; and
+//! products of a few rows (`rows`).
 
 use crate::error::Result;
 use crate::fault;
 use crate::memory::check_room;
 use crate::threads::{SyncPtr, current_threads, parallel_for};
+
+mod rows;
+
+pub(crate) use rows::{MOST_ROWS, rows_times_transposed};
 
 /// A matrix in a slice: element (i, j) is at index `i * row + j * column`; both strides are in **elements**.
 #[derive(Clone, Copy)]
@@ -38,6 +43,27 @@ pub(crate) fn matmul(m: usize, n: usize, k: usize, a: Matrix<'_>, b: Matrix<'_>,
     assert!(dst.len() >= m * n);
     // SAFETY: `dst` holds m rows of n, is borrowed mutably, and so overlaps neither operand.
     unsafe { tile(m, n, k, a, b, dst.as_mut_ptr(), n) }
+}
+
+/// Calls `task` for parts of at most `columns` columns of an m x n result, on any thread of the team: the part's first column, and its
+/// elements, a slice for each row.
+fn for_each_part<const M: usize>(
+    dst: &mut [f32],
+    n: usize,
+    columns: usize,
+    task: &(impl Fn(usize, [&mut [f32]; M]) + Sync),
+) {
+    assert!(dst.len() >= M * n);
+    let out = SyncPtr::new(dst);
+    parallel_for(n.div_ceil(columns), |part| {
+        let first = part * columns;
+        let len = columns.min(n - first);
+        // SAFETY: the rows do not overlap, each part is inside its row, and no other task has this part.
+        let part = std::array::from_fn(|row| unsafe {
+            std::slice::from_raw_parts_mut(out.get().add(row * n + first), len)
+        });
+        task(first, part);
+    });
 }
 
 /// The same product, computed by the team.

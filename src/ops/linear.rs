@@ -6,7 +6,7 @@ use crate::kernels::conv::epilogue::Finish;
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, broadcast};
 use crate::layout::memory_format::MemoryFormat;
-use crate::matmul::{Matrix, parallel_matmul, parallel_matmul_then};
+use crate::matmul::{MOST_ROWS, Matrix, parallel_matmul, parallel_matmul_then, rows_times_transposed};
 use crate::op::facts::Packing;
 use crate::op::schema::{Ranks, data, optional_param, output_like};
 use crate::op::{Arg, Args, Kernel, KernelResult, Op, Results, Schema};
@@ -52,7 +52,9 @@ static MATMUL: Op = Op::new(
 .with(&Kernel::rust(&matmul_kernel).on_strided());
 
 /// What a run of them is called in the ledger.
-pub(crate) const NAME: &str = "blocktensor:gemm";
+const GEMM: &str = "blocktensor:gemm";
+/// The same of a few rows: a product of a matrix and a vector, or a few.
+const GEMV: &str = "blocktensor:gemv";
 
 pub(super) const OPS: &[&Op] = &[&LINEAR, &MATMUL];
 
@@ -151,6 +153,20 @@ impl LinearShape {
         dst.push(o);
         Ok(LinearShape { rows, k, o, dst })
     }
+
+    /// Whether rows are so few that reading the weights is all the work.
+    pub fn is_of_few_rows(&self) -> bool {
+        self.rows <= MOST_ROWS
+    }
+
+    /// The name of the kernel in Rust that multiplies with these weights, O x K.
+    pub fn implementation(&self, w: Matrix<'_>) -> &'static str {
+        if self.takes_rows(w) { GEMV } else { GEMM }
+    }
+
+    fn takes_rows(&self, w: Matrix<'_>) -> bool {
+        self.is_of_few_rows() && (w.column == 1 || self.k <= 1) && (w.row == self.k || self.o <= 1)
+    }
 }
 
 fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
@@ -183,7 +199,7 @@ fn linear_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let w = matrix(w, 0, 0);
     crate::kernels::timed(
         args,
-        NAME,
+        s.implementation(w),
         || "contiguous -> contiguous".into(),
         || {
             let dst = dst.result_data::<f32>();
@@ -203,12 +219,17 @@ pub(crate) fn linear_gemm(
     residual: Option<&[f32]>,
     dst: &mut [f32],
 ) -> Result<()> {
-    let x = Matrix { data: x, row: s.k, column: 1 };
-    let transposed = Matrix { data: w.data, row: w.column, column: w.row };
-    parallel_matmul_then(s.rows, s.o, s.k, x, transposed, dst, &|row, first, values| {
+    let then = |row: usize, first: usize, values: &mut [f32]| {
         let residual = residual.map(|r| &r[row * s.o + first..][..values.len()]);
         finish.pixels(values.len(), first..first + values.len(), residual, values);
-    })
+    };
+    if s.takes_rows(w) {
+        rows_times_transposed([s.rows, s.o, s.k], x, w.data, dst, &then);
+        return Ok(());
+    }
+    let x = Matrix { data: x, row: s.k, column: 1 };
+    let transposed = Matrix { data: w.data, row: w.column, column: w.row };
+    parallel_matmul_then(s.rows, s.o, s.k, x, transposed, dst, &then)
 }
 
 fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
@@ -256,7 +277,7 @@ fn matmul_kernel(args: &Args<'_>, results: &mut Results<'_>) -> KernelResult {
     let (a, b) = (expanded(a, &batch)?, expanded(b, &batch)?);
     crate::kernels::timed(
         args,
-        NAME,
+        GEMM,
         || "strided -> contiguous".into(),
         || {
             let out = dst.result_data::<f32>();

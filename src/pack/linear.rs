@@ -9,9 +9,10 @@ use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::lanes::for_each_chunk;
 use crate::kernels::timed_as;
 use crate::key::DispatchKey;
+use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::matmul::Matrix;
-use crate::ops::linear::{LinearShape, NAME, linear_gemm};
+use crate::ops::linear::{LinearShape, linear_gemm};
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::TensorRef;
 use crate::tensor::any::check_f32;
@@ -177,15 +178,19 @@ impl PackedLinear {
             }
             Weights::Plain(w) => {
                 let _ = scratchpad;
-                let w = Matrix { data: w.data::<f32>(), row: self.k, column: 1 };
+                let w = self.matrix(w);
                 let layouts = || "contiguous -> contiguous".into();
-                timed_as("linear", DispatchKey::STRIDED, NAME, layouts, || {
+                timed_as("linear", DispatchKey::STRIDED, s.implementation(w), layouts, || {
                     let finish = Finish { bias: self.bias.as_deref(), ..*finish };
                     linear_gemm(s, x.data::<f32>(), w, &finish, residual, dst.result_data::<f32>())
                 })?;
             }
         }
         Ok(())
+    }
+
+    fn matrix<'a>(&self, w: &'a StridedTensor) -> Matrix<'a> {
+        Matrix { data: w.data::<f32>(), row: self.k, column: 1 }
     }
 
     /// How many weights are subnormal numbers (below 1.18e-38, and not 0): they can cost time in every run. To make zeros
@@ -221,7 +226,10 @@ impl PackedLinear {
         match &self.weights {
             #[cfg(feature = "onednn")]
             Weights::Packed(p) => p.implementation().into(),
-            Weights::Plain(_) => NAME.into(),
+            Weights::Plain(w) => {
+                let s = LinearShape { rows: self.rows, k: self.k, o: self.o, dst: Dims::from_slice(&[]) };
+                s.implementation(self.matrix(w)).into()
+            }
         }
     }
 
@@ -253,7 +261,9 @@ fn pack(
     bias: bool,
     location: &'static Location<'static>,
 ) -> Result<Weights> {
-    match engine::pack(s, w, bias, location)? {
+    // Of few rows: oneDNN's kernels read weights more slowly than memory gives them.
+    let packed = if s.is_of_few_rows() { None } else { engine::pack(s, w, bias, location)? };
+    match packed {
         Some(packed) => Ok(Weights::Packed(packed)),
         None => Ok(Weights::Plain(w.dense_at("linear", MemoryFormat::Contiguous, location)?)),
     }

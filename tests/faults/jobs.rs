@@ -105,7 +105,7 @@ pub const JOBS: &[Job] = &[
     ("packed file, written and read", || {
         let (x, w) = (blocked(&[1, 32, 6, 5])?, plain(&[16, 32, 1, 1])?);
         let conv = PackedConv2d::new(&w, None, Conv2d::new())?.pack_for(&Source::of(&x)?)?;
-        let layer = PackedLinear::new(&plain(&[9, 16])?, None, 3)?;
+        let layer = PackedLinear::new(&plain(&[9, 16])?, None, 9)?;
         let path = file();
         let mut writer = PackedWriter::new();
         writer.add("conv", &conv)?;

@@ -165,7 +165,7 @@ pub fn small_file(folder: &Folder, keep: bool) -> std::path::PathBuf {
     let (w, b) = (noise(&[5, 16, 3, 3], 2), noise(&[5], 3));
     let conv = PackedConv2d::new(&w, Some(&b), Conv::<2>::new().padding(1).relu()).unwrap();
     let conv = conv.pack_for(&Source::of(&x).unwrap()).unwrap();
-    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
+    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 8).unwrap();
     let mut writer = PackedWriter::new();
     if keep {
         writer = writer.keep_plain();
@@ -257,7 +257,7 @@ fn packed_file_for_another_number_of_threads_is_refused_or_packed_again() {
 #[test]
 fn packed_file_keeps_any_name() {
     let folder = Folder::new("any-name");
-    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
+    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 8).unwrap();
     let long = "n".repeat(5000);
     let names = [
         "",
@@ -304,7 +304,7 @@ fn packed_file_refuses_unknown_names_and_other_kinds() {
     for (text, want) in texts.iter().zip(wants) {
         assert!(text.contains(want), "{text} ({want})");
     }
-    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 2).unwrap();
+    let fc = PackedLinear::new(&noise(&[3, 7], 4), None, 8).unwrap();
     let mut writer = PackedWriter::new();
     writer.add("fc", &fc).unwrap();
     assert!(matches!(writer.add("fc", &fc), Err(Error::InvalidArgument(_))));
@@ -321,7 +321,7 @@ fn writing_a_packed_file_replaces_it_whole_and_keeps_mappings_alive() {
     let old: PackedLinear = unsafe { PackedFile::map(&path) }.unwrap().get("fc").unwrap();
     let x = noise(&[2, 7], 1);
     let want = bits(&old.run(&x).unwrap());
-    let fc = PackedLinear::new(&noise(&[3, 7], 99), None, 2).unwrap();
+    let fc = PackedLinear::new(&noise(&[3, 7], 99), None, 8).unwrap();
     let mut writer = PackedWriter::new();
     writer.add("fc", &fc).unwrap();
     writer.save(&path).unwrap();

@@ -47,11 +47,14 @@ fn linear_of_integers_is_exact_packed_and_not() {
 fn packed_linear_runs_any_number_of_rows() {
     let mut rng = Rng(4);
     let (_, w, b, _) = problem(&mut rng, 1, 64, 48);
-    let layer = PackedLinear::new(&w, Some(&b), 1).unwrap();
-    for rows in [1, 2, 5, 16, 2, 1] {
-        let x = StridedTensor::from_slice(&rng.integers(rows * 64), &[rows, 64]).unwrap();
-        let want = ops::linear(&x, &w, Some(&b)).unwrap().to_vec::<f32>().unwrap();
-        assert_eq!(layer.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
+    for packed_for in [1, 8] {
+        let layer = PackedLinear::new(&w, Some(&b), packed_for).unwrap();
+        assert_eq!(layer.implementation() == "blocktensor:gemv", packed_for == 1);
+        for rows in [1, 2, 5, 16, 2, 1] {
+            let x = StridedTensor::from_slice(&rng.integers(rows * 64), &[rows, 64]).unwrap();
+            let want = ops::linear(&x, &w, Some(&b)).unwrap().to_vec::<f32>().unwrap();
+            assert_eq!(layer.run(&x).unwrap().to_vec::<f32>().unwrap(), want);
+        }
     }
 }
 
@@ -78,8 +81,10 @@ fn packed_linear_takes_weights_of_any_strides() {
         let want: Vec<f64> = (0..18).map(|i| dot(i / 6, i % 6)).collect();
         let y = ops::linear(&x, &w, None).unwrap().to_vec::<f32>().unwrap();
         assert_close(&format!("{w:?}"), &y, &want, |_| 0.0);
-        let y = PackedLinear::new(&w, None, 3).unwrap().run(&x).unwrap().to_vec::<f32>().unwrap();
-        assert_close(&format!("packed {w:?}"), &y, &want, |_| 0.0);
+        for rows in [3, 9] {
+            let y = PackedLinear::new(&w, None, rows).unwrap().run(&x).unwrap().to_vec::<f32>().unwrap();
+            assert_close(&format!("packed {w:?}"), &y, &want, |_| 0.0);
+        }
     }
 }
 

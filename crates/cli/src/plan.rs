@@ -50,6 +50,8 @@ struct Step {
     /// What is fused into it.
     fused: String,
     implementation: Option<String>,
+    /// The stated relative error, where it rounds otherwise than a direct convolution.
+    rounds_otherwise: Option<f64>,
     inputs: Vec<StepTensor>,
     outputs: Vec<StepTensor>,
     multiply_adds: u64,
@@ -177,6 +179,7 @@ impl Step {
             kind: step.kind.name(),
             fused: step.fused.to_string(),
             implementation: step.implementation.map(str::to_string),
+            rounds_otherwise: step.rounds_otherwise,
             inputs: step.inputs.iter().map(tensor).collect(),
             outputs: step.outputs.iter().map(tensor).collect(),
             multiply_adds: step.multiply_adds,

@@ -1,6 +1,7 @@
 //! Plans in files.
 
 use rten_onnx::onnx::DataType;
+use serde_json::Value;
 
 use crate::support::{data, model, run, text, unary, write_i64s, write_npy};
 
@@ -19,6 +20,16 @@ fn a_packed_plan_runs_like_the_model() {
     let report = done.succeeds().json();
     assert_eq!(report["layout"], "measured");
     assert_eq!(report["checks"][0]["passed"], true);
+    // The bound is that of the plan's steps.
+    let steps = |args: &[&str]| run(args).succeeds().json()["steps"].as_array().unwrap().clone();
+    let otherwise = |steps: &[Value]| steps.iter().any(|step| !step["rounds_otherwise"].is_null());
+    let bound = if otherwise(&steps(&["plan", text(&plan), "--json"])) { 3e-5 } else { 1e-5 };
+    assert_eq!(report["checks"][0]["tolerance"], bound);
+    let exact = ["--size", "batch=2", "--exact", "--json"];
+    assert!(!otherwise(&steps(&[&["plan", &model], &exact[..]].concat())));
+    let args = ["--input", &image, "--check-outputs", &check];
+    let report = run(&[&["run", &model], &args[..], &exact[..]].concat()).succeeds().json();
+    assert_eq!(report["checks"][0]["tolerance"], 1e-5);
     // The same file gives the same bits, in each process.
     let outputs = ["a.npy", "b.npy"].map(|name| folder.path().join(name));
     for output in &outputs {

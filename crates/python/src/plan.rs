@@ -193,7 +193,8 @@ impl PyPlan {
     }
 
     /// Every step of one run: name, nodes (the names of those that it computes: several where they run as one), op, kind, fused,
-    /// implementation, layouts of its results.
+    /// implementation, rounds_otherwise (the stated relative error of a convolution that is not direct, else None), layouts of its
+    /// results.
     #[getter]
     fn steps<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let list = PyList::empty(py);
@@ -205,6 +206,7 @@ impl PyPlan {
             row.set_item("kind", step.kind.name())?;
             row.set_item("fused", step.fused)?;
             row.set_item("implementation", step.implementation)?;
+            row.set_item("rounds_otherwise", step.rounds_otherwise)?;
             let layouts: Vec<String> = step.outputs.iter().map(|t| t.desc.layout_name()).collect();
             row.set_item("layouts", layouts)?;
             list.append(row)?;
