@@ -73,7 +73,7 @@ pub(crate) fn input_type(name: &str, input: &ValueInfoProto) -> Result<(ElementT
     let is_held =
         |of: &ElementType| !matches!(of, ElementType::Int(Integer::U16 | Integer::U32 | Integer::U64));
     let Some(of) = known(given).filter(is_held) else {
-        let remedy = "export the model with f32 numbers";
+        let remedy = "export the model with f32 numbers, or an input of integers as INT32 or INT64";
         return Err(Error::unsupported(what, format!("the data type {given}"), remedy));
     };
     let Some(shape) = &tensor.shape else {

@@ -52,9 +52,20 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
-/// How other libraries make a tensor that this one takes.
-const CONVERT: &str = "convert it first: a numpy array with `.astype(\"float32\")`, a tensor of torch with \
-                       `.to(torch.float32)`";
+/// How other libraries make a tensor that this one takes of numbers of this dtype.
+fn convert(got: &str) -> String {
+    let names: &[&str] = match got {
+        "bool" => &["uint8", "float32"],
+        _ if got.starts_with(['s', 'u']) => &["int32", "float32"],
+        _ => &["float32"],
+    };
+    let all = |call: &str, quote: &str| {
+        let calls = names.iter().map(|name| format!("`{call}{quote}{name}{quote})`"));
+        calls.collect::<Vec<_>>().join(" or ")
+    };
+    let (numpy, torch) = (all(".astype(", "\""), all(".to(torch.", ""));
+    format!("convert it first: a numpy array with {numpy}, a tensor of torch with {torch}")
+}
 
 /// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.
 fn foreign(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: Failure) -> Failure {
@@ -64,7 +75,7 @@ fn foreign(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: Failure) -
     match e {
         Failure::Known(Known::Core(Error::DlpackUnsupported(c))) => {
             let remedy = match &*c.argument {
-                "dtype" => CONVERT.into(),
+                "dtype" => convert(&c.got).into(),
                 "device" => "move it to the CPU first: a tensor of torch with `.cpu()`".into(),
                 _ => c.remedy,
             };
@@ -155,8 +166,9 @@ fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outco
                 "Zf" | "Zd" => format!("complex numbers of {bits} bits"),
                 _ => format!("a buffer of format `{}`", format.escape_debug()),
             };
-            let complaint =
-                Complaint::new(op, argument.to_string(), got, "tensors are f32, f16, u8, s8 or s32", CONVERT);
+            let remedy = convert(&got);
+            let rule = "tensors are f32, f16, u8, s8 or s32";
+            let complaint = Complaint::new(op, argument.to_string(), got, rule, remedy);
             return Err(Error::DlpackUnsupported(complaint).into());
         }
     };

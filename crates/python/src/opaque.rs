@@ -10,8 +10,8 @@ use blocktensor::dispatch::{
     register_backend as register,
 };
 use blocktensor::{
-    BoundOp, Complaint, DType, Error, MemoryFormat, OpaqueTensor, Operand, Operator, StridedTensor, Tensor,
-    TensorDesc, TensorRef,
+    BoundOp, Complaint, DType, Error, Layout, MemoryFormat, OpaqueTensor, Operand, Operator, StridedTensor,
+    Tensor, TensorDesc, TensorRef,
 };
 use blocktensor_door::Failure as Known;
 use pyo3::IntoPyObjectExt;
@@ -21,8 +21,11 @@ use pyo3::types::{PyList, PyTuple};
 use crate::errors::{Failure, held, invalid, text_of};
 use crate::exchange;
 use crate::name::{self, Name};
-use crate::number::{self, Number};
+use crate::number::{self, Sizes};
 use crate::tensor::{PyTensor, dtype_of};
+
+/// What a layout is called that a program gives no name.
+pub(crate) const LAYOUT: &str = "opaque";
 
 /// A tensor whose elements an object of Python has.
 struct PyOpaque {
@@ -295,6 +298,10 @@ pub(crate) fn register_backend(
                 return Err(invalid(op, argument, got, "it can be called".into(), "pass a function"));
             }
         }
+        if let Some(unknown) = kernels.keys().find(|name| dispatch::op(name).is_none()) {
+            let (got, rule) = (format!("`{}`", unknown.escape_debug()), "kernels are for ops that there are");
+            return Err(invalid(op, "kernels", got, rule.into(), "pass names of `blocktensor.ops.__all__`"));
+        }
         let name: &'static str = name.leak();
         // The program has its own names for its functions; what they return is made by this call.
         let from: &'static str = format!("blocktensor.wrap(\"{name}\", ...)").leak();
@@ -317,7 +324,7 @@ pub(crate) fn register_backend(
     })
 }
 
-fn key_of(op: &'static str, name: Name) -> Result<DispatchKey, Failure> {
+pub(crate) fn key_of(op: &'static str, name: Name) -> Result<DispatchKey, Failure> {
     let name = name.of(op, "key")?;
     DispatchKey::by_name(&name).filter(|key| backend(*key).is_some()).ok_or_else(|| {
         let rule = "no program registered this key".to_string();
@@ -328,21 +335,27 @@ fn key_of(op: &'static str, name: Name) -> Result<DispatchKey, Failure> {
 /// A tensor of a registered key around an object.
 #[pyfunction]
 #[pyo3(
-    signature = (key, object, shape, *, dtype = "f32".into(), layout = "opaque".into()),
+    signature = (key, object, shape, *, dtype = "f32".into(), layout = LAYOUT.into()),
     text_signature = "(key, object, shape, *, dtype='f32', layout='opaque')"
 )]
 pub(crate) fn wrap(
     py: Python<'_>,
     key: Name,
     object: Py<PyAny>,
-    shape: Vec<Number<usize>>,
+    shape: Sizes,
     dtype: Name,
     layout: Name,
 ) -> PyResult<PyTensor> {
     let op = "wrap";
     held(py, op, || {
-        let shape = number::all(op, "shape", shape)?;
+        let shape = number::all(op, "shape", shape.0)?;
         let (key, dtype, layout) = (key_of(op, key)?, dtype_of(op, dtype)?, layout.of(op, "layout")?);
+        if layout.parse::<MemoryFormat>().is_ok() || layout.parse::<Layout>().is_ok() {
+            let rule = "such a layout is a tensor's of this package".to_string();
+            return Err(invalid(op, "layout", format!("`{layout}`"), rule, "pass a name of your own"));
+        }
+        // Sizes whose product is a number.
+        TensorDesc::strided(&shape, dtype, MemoryFormat::Contiguous)?.bytes()?;
         Ok(PyTensor(Tensor::Opaque(Arc::new(PyOpaque { object, key, dims: shape, dtype, layout }))))
     })
 }

@@ -1,8 +1,8 @@
 //! `Tensor`: a tensor of any backend as an object of Python.
 
 use blocktensor::{
-    BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, TensorRef,
-    Text,
+    BlockedTensor, Complaint, DType, Error, Layout, MemoryFormat, Operand, StridedTensor, Tensor, TensorDesc,
+    TensorRef, Text,
 };
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -12,6 +12,7 @@ use crate::errors::{Failure, Outcome, held, invalid, released};
 use crate::exchange;
 use crate::name::{self, Name};
 use crate::number::{self, Number, Sizes};
+use crate::opaque::{LAYOUT, key_of};
 
 /// A tensor: sizes, a dtype, and strides or a layout. Its elements never change.
 #[pyclass(frozen, name = "Tensor", module = "blocktensor")]
@@ -138,11 +139,12 @@ impl PyTensor {
             let made = match &self.0 {
                 Tensor::Strided(t) => t.contiguous(format)?,
                 Tensor::Blocked(t) => t.to_strided(format)?,
+                Tensor::Opaque(t) if t.key().reorders().is_none() => {
+                    return Err(opaque(self.0.tensor_ref(), op));
+                }
                 Tensor::Opaque(t) => {
-                    let Some(reorders) = t.key().reorders() else {
-                        return Err(opaque(self.0.tensor_ref(), op));
-                    };
-                    (reorders.to_strided)(t)?
+                    let to = TensorDesc::strided(t.dims(), t.dtype(), format)?;
+                    return Ok(PyTensor(self.0.reorder(&to)?));
                 }
             };
             Ok(PyTensor(made.into()))
@@ -156,6 +158,16 @@ impl PyTensor {
         released(py, op, || {
             let layout = name::maybe(op, "layout", layout)?;
             Ok(PyTensor(reorder_to_blocked(&self.0, layout.as_deref())?.into()))
+        })
+    }
+
+    /// Reorders to a key that a program registered, with its function for that.
+    fn to_key(&self, py: Python<'_>, key: Name) -> PyResult<PyTensor> {
+        let op = "to_key";
+        released(py, op, || {
+            let (from, key) = (self.0.tensor_ref(), key_of(op, key)?);
+            let to = TensorDesc::opaque(from.dims(), from.dtype(), key, LAYOUT)?;
+            Ok(PyTensor(self.0.reorder(&to)?))
         })
     }
 

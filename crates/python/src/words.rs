@@ -27,6 +27,18 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("deny_reorders", "blocktensor.deny_reorders"),
 ];
 
+/// What numpy calls a dtype.
+fn numpy_name(dtype: &str) -> &str {
+    match dtype {
+        "f32" => "float32",
+        "f16" => "float16",
+        "s32" => "int32",
+        "s8" => "int8",
+        "u8" => "uint8",
+        other => other,
+    }
+}
+
 impl Door for Words {
     fn call(&self, call: &Call) -> String {
         let text = match call {
@@ -42,7 +54,11 @@ impl Door for Words {
             // An array of numpy has no such method.
             Call::Contiguous => ".contiguous()` or, of an array of numpy, `numpy.ascontiguousarray(x)",
             Call::Copy => "copy.deepcopy",
-            Call::ToDType(dtype) => return format!(".to_dtype(\"{dtype}\")"),
+            // As above.
+            Call::ToDType(dtype) => {
+                let name = numpy_name(dtype);
+                return format!(".to_dtype(\"{dtype}\")` or, of an array of numpy, `.astype(\"{name}\")");
+            }
             Call::ToAnyDType => ".to_dtype()",
             Call::Reshape(dims) => return format!(".reshape({dims:?})"),
             Call::ReshapeAny => ".reshape()",

@@ -71,3 +71,47 @@ def test_what_registration_refuses():
         bt.wrap("py_other", None, [1])
     with pytest.raises(bt.InvalidArgument):
         bt.unwrap(bt.zeros([1]))
+
+
+def test_reorders_of_a_registered_key_are_recorded_and_limited():
+    calls = []
+
+    def from_strided(x):
+        calls.append("from")
+        return bt.wrap("counted", x.numpy().copy(), x.shape)
+
+    def to_strided(x):
+        calls.append("to")
+        return bt.unwrap(x)
+
+    bt.register_backend("counted", from_strided, to_strided, {})
+    plain = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+    with bt.record() as ledger:
+        mine = bt.from_dlpack(plain).to_key("counted")
+        back = mine.to_strided("channels_last")
+    assert (mine.key, calls) == ("counted", ["from", "to"])
+    assert back.layout == "channels_last"
+    np.testing.assert_array_equal(back.numpy(), plain)
+    # The second is row-major first.
+    assert [r["op"] for r in ledger.reorders] == ["Tensor::reorder", "Tensor::reorder", "copy"] or len(ledger.reorders) == 3
+    for scope in (bt.deny_reorders, lambda: bt.budget(0)):
+        with pytest.raises(bt.ReorderDenied), scope():
+            mine.to_strided()
+        with pytest.raises(bt.ReorderDenied), scope():
+            bt.from_dlpack(plain).to_key("counted")
+    assert calls == ["from", "to"]
+    with pytest.raises(bt.InvalidArgument, match="no program registered this key"):
+        mine.to_key("nobody")
+
+
+def test_names_of_ops_and_layouts_and_sizes_are_checked():
+    with pytest.raises(bt.InvalidArgument, match=r"got `rellu`, .* pass names of `blocktensor.ops.__all__`"):
+        bt.register_backend("misspelt", str, str, {"rellu": str})
+    bt.register_backend("misspelt", str, str, {"relu": str})
+    for layout in ("nChw16c", "channels_last"):
+        with pytest.raises(bt.InvalidArgument, match="pass a name of your own"):
+            bt.wrap("misspelt", 1, (1, 16, 2, 2), layout=layout)
+    with pytest.raises(bt.Error, match="Overflow|do not fit|too large|overflow"):
+        bt.wrap("misspelt", 1, (2**62, 4))
+    with pytest.raises(TypeError, match="sizes are an integer or a sequence of integers"):
+        bt.wrap("misspelt", 1, "ab")

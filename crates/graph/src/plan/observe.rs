@@ -5,6 +5,7 @@ use blocktensor::{MemoryFormat, StridedTensor, TensorDesc};
 
 use super::{Plan, Reorder, Work};
 use crate::error::Result;
+use crate::integers::with_stand_ins;
 use crate::stop::Stop;
 
 impl Plan {
@@ -19,7 +20,7 @@ impl Plan {
     pub(super) fn observed_reorders(&self, mut stop: &Stop) -> Result<Vec<Reorder>> {
         let zeros = self.zeros()?;
         let inputs: Vec<&StridedTensor> = zeros.iter().collect();
-        let (result, ledger) = ledger::record(|| self.run_watched(&inputs, &mut stop));
+        let (result, ledger) = ledger::record(|| with_stand_ins(|| self.run_watched(&inputs, &mut stop)));
         result?;
         let of_step =
             |site: &str| self.steps.iter().any(|s| matches!(s.work, Work::Reorder) && *s.name == *site);
