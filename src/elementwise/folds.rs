@@ -1,34 +1,35 @@
-//! The reductions that PyTorch calls `sum`, `mean`, `prod`, `amax` and `amin`, for f32.
+//! The reductions that PyTorch calls `sum`, `mean`, `prod`, `amax` and `amin`, for f32: one definition for tensors of any
+//! layout.
 
 use super::reduce::{Fold, reduce};
 use crate::error::{Result, fail};
 use crate::tensor::strided::StridedTensor;
 
 macro_rules! fold {
-    ($(#[$doc:meta])* $name:ident, $identity:expr, $step:expr, $finish:expr) => {
+    ($(#[$doc:meta])* $name:ident, $acc:ty, $identity:expr, $merge:expr, $finish:expr) => {
         $(#[$doc])*
-        struct $name;
+        pub(crate) struct $name;
 
         impl Fold for $name {
             type In = f32;
-            type Acc = f32;
+            type Acc = $acc;
             type Out = f32;
             #[inline(always)]
-            fn identity(&self) -> f32 {
+            fn identity(&self) -> $acc {
                 $identity
             }
             #[inline(always)]
-            fn step(&self, acc: f32, x: f32) -> f32 {
-                let f: fn(f32, f32) -> f32 = $step;
-                f(acc, x)
+            fn step(&self, acc: $acc, x: f32) -> $acc {
+                self.merge(acc, <$acc>::from(x))
             }
             #[inline(always)]
-            fn merge(&self, a: f32, b: f32) -> f32 {
-                self.step(a, b)
+            fn merge(&self, a: $acc, b: $acc) -> $acc {
+                let f: fn($acc, $acc) -> $acc = $merge;
+                f(a, b)
             }
             #[inline(always)]
-            fn finish(&self, acc: f32, count: usize) -> f32 {
-                let f: fn(f32, usize) -> f32 = $finish;
+            fn finish(&self, acc: $acc, count: usize) -> f32 {
+                let f: fn($acc, usize) -> f32 = $finish;
                 f(acc, count)
             }
         }
@@ -36,23 +37,35 @@ macro_rules! fold {
 }
 
 #[inline(always)]
-fn add(a: f32, b: f32) -> f32 {
+fn add(a: f64, b: f64) -> f64 {
     a + b
 }
 
 #[inline(always)]
-fn multiply(a: f32, b: f32) -> f32 {
+fn multiply(a: f64, b: f64) -> f64 {
     a * b
 }
 
+/// The larger of the two. NaN wins: nothing compares larger than it.
 #[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
-    if b > a || b.is_nan() { b } else { a }
+    if (b > a) | b.is_nan() { b } else { a }
+}
+
+/// The smaller of the two. NaN wins.
+#[inline(always)]
+fn smaller(a: f32, b: f32) -> f32 {
+    if (b < a) | b.is_nan() { b } else { a }
 }
 
 #[inline(always)]
-fn smaller(a: f32, b: f32) -> f32 {
-    if b < a || b.is_nan() { b } else { a }
+fn rounded(acc: f64, _: usize) -> f32 {
+    acc as f32
+}
+
+#[inline(always)]
+fn average(acc: f64, count: usize) -> f32 {
+    (acc / count as f64) as f32
 }
 
 #[inline(always)]
@@ -60,30 +73,17 @@ fn as_is(acc: f32, _: usize) -> f32 {
     acc
 }
 
-#[inline(always)]
-fn average(acc: f32, count: usize) -> f32 {
-    acc / count as f32
-}
-
-fold!(Sum, 0.0, add, as_is);
-fold!(Mean, 0.0, add, average);
-fold!(Prod, 1.0, multiply, as_is);
 fold!(
-    /// NaN wins, as in PyTorch: nothing compares larger than it.
-    Amax,
-    f32::NEG_INFINITY,
-    larger,
-    as_is
+    /// Accumulated in f64 and rounded once at the end, as the other two that round.
+    Sum, f64, 0.0, add, rounded
 );
-fold!(
-    /// NaN wins, as in PyTorch.
-    Amin,
-    f32::INFINITY,
-    smaller,
-    as_is
-);
+fold!(Mean, f64, 0.0, add, average);
+fold!(Prod, f64, 1.0, multiply, rounded);
+fold!(Amax, f32, f32::NEG_INFINITY, larger, as_is);
+fold!(Amin, f32, f32::INFINITY, smaller, as_is);
 
-/// The sum of f32 elements over `axes` (none means all axes), as PyTorch's `sum`. The sum of no elements is 0.
+/// The sum of f32 elements over `axes` (none means all axes), as PyTorch's `sum`. The sum of no elements is 0. It is
+/// accumulated in f64 and rounded once.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -91,7 +91,8 @@ pub fn sum(x: &StridedTensor, axes: &[usize], keep_dims: bool) -> Result<Strided
     reduce("sum", x, axes, keep_dims, &Sum)
 }
 
-/// The mean of f32 elements over `axes` (none means all axes), as PyTorch's `mean`. The mean of no elements is NaN.
+/// The mean of f32 elements over `axes` (none means all axes), as PyTorch's `mean`. The mean of no elements is NaN. It is
+/// accumulated in f64 and rounded once.
 ///
 /// # Errors
 /// As [`reduce`].
@@ -99,7 +100,8 @@ pub fn mean(x: &StridedTensor, axes: &[usize], keep_dims: bool) -> Result<Stride
     reduce("mean", x, axes, keep_dims, &Mean)
 }
 
-/// The product of f32 elements over `axes` (none means all axes), as PyTorch's `prod`. The product of no elements is 1.
+/// The product of f32 elements over `axes` (none means all axes), as PyTorch's `prod`. The product of no elements is 1. It
+/// is accumulated in f64 and rounded once.
 ///
 /// # Errors
 /// As [`reduce`].

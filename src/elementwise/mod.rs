@@ -29,7 +29,7 @@
 //! | `tile` | copies one tile between any strides |
 //! | `loops` | the innermost loops of maps |
 //! | `tail` | zeroes the channel tail of blocked results |
-//! | `reduce`, `reduce_loops` | reductions over any axes, and their innermost loops |
+//! | `reduce` | reductions over any axes, in memory of any layout; `argmax` |
 //! | `folds` | the public reductions `sum`, `mean`, `prod`, `amax`, `amin` |
 
 mod folds;
@@ -37,15 +37,15 @@ mod loops;
 mod map;
 mod plan;
 mod reduce;
-mod reduce_loops;
 mod run;
 mod tail;
 mod tile;
 
+pub(crate) use folds::{Amax, Amin, Mean, Prod, Sum};
 pub use folds::{amax, amin, mean, prod, sum};
 pub(crate) use loops::{Function, Function2, Inline, WithParams, math_function};
 pub(crate) use map::{MapDestination, StridedRegion, copy_part, map1_to, map2_to, map3_to};
 pub use map::{copy_into, map1, map1_into, map2, map2_into, map3, map3_into};
 pub use reduce::{Fold, reduce};
-pub(crate) use reduce::{reduce_into, reduced_dims};
+pub(crate) use reduce::{Indices, Part, Reduction, argmax, argmax_of, reduce_into, reduced_dims};
 pub(crate) use tail::{ChannelTail, clear_tail};

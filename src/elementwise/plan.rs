@@ -13,7 +13,8 @@
 //! There is a special case without scratch: rows of one vector (8 or 16 elements, a block of channels), along which some
 //! operands repeat. The loop then expands a few rows at a time.
 
-use crate::layout::dims::{Dims, ToDims};
+use crate::layout::dims::Dims;
+use crate::layout::loops::Loops;
 
 /// The destination and up to three sources.
 pub(super) const MAX_OPERANDS: usize = 4;
@@ -29,42 +30,29 @@ const VECTORS: [usize; 2] = [8, 16];
 /// Elements of a tile whose operands are all used in place.
 const DIRECT_TILE: usize = 16 << 10;
 
-/// The nested loops of a map or copy: coalesced sizes and strides, the destination's densest dimension first.
+/// The nested loops of a map or copy, the destination's densest dimension first. Operand 0 is the destination.
 pub(super) struct LoopNest {
-    pub sizes: Dims,
-    /// Strides in elements, a list for each operand.
-    pub strides: [Dims; MAX_OPERANDS],
+    pub loops: Loops<MAX_OPERANDS>,
     pub operands: usize,
 }
 
 impl LoopNest {
     /// `strides` has a list for each operand over `shape`, with 0 along broadcast dimensions; the destination's list is first.
     pub fn new(shape: &[usize], strides: &[Dims]) -> LoopNest {
-        let mut order: Dims = (0..shape.len()).filter(|&d| shape[d] != 1).to_dims();
-        order.sort_by_key(|&d| strides[0][d]);
-        let mut nest =
-            LoopNest { sizes: Dims::EMPTY, strides: [Dims::EMPTY; MAX_OPERANDS], operands: strides.len() };
-        for &d in &order {
-            if let Some(last) = nest.sizes.len().checked_sub(1) {
-                let merges =
-                    |(to, from): (&Dims, &Dims)| from[d] == to[last].saturating_mul(nest.sizes[last]);
-                if nest.strides.iter().zip(strides).all(merges) {
-                    nest.sizes[last] *= shape[d];
-                    continue;
-                }
-            }
-            nest.sizes.push(shape[d]);
-            nest.strides.iter_mut().zip(strides).for_each(|(to, from)| to.push(from[d]));
+        let of = |d: usize| std::array::from_fn(|k| strides.get(k).map_or(0, |s| s[d]));
+        let mut loops = Loops::densest_first((0..shape.len()).map(|d| (shape[d], of(d))));
+        if *loops.sizes == [1] {
+            // One element is a dense row.
+            loops.steps.iter_mut().take(strides.len()).for_each(|s| s[0] = 1);
         }
-        if nest.sizes.is_empty() {
-            nest.sizes.push(1);
-            nest.strides.iter_mut().take(strides.len()).for_each(|s| s.push(1));
-        }
-        nest
+        LoopNest { loops, operands: strides.len() }
     }
+}
 
-    pub fn numel(&self) -> usize {
-        self.sizes.iter().product()
+impl std::ops::Deref for LoopNest {
+    type Target = Loops<MAX_OPERANDS>;
+    fn deref(&self) -> &Self::Target {
+        &self.loops
     }
 }
 
@@ -87,12 +75,12 @@ pub(super) struct Tiling {
 impl Tiling {
     pub fn new(nest: &LoopNest) -> Tiling {
         let rank = nest.sizes.len();
-        let dst = &nest.strides[0];
+        let dst = &nest.steps[0];
         if is_best_as_vectors(nest) {
             let mut extents = Dims::filled(1, rank);
             extents[0] = nest.sizes[0];
             extents[1] = nest.sizes[1].min(DIRECT_TILE / nest.sizes[0]);
-            let single = std::array::from_fn(|k| (1..nest.operands).contains(&k) && nest.strides[k][0] == 0);
+            let single = std::array::from_fn(|k| (1..nest.operands).contains(&k) && nest.steps[k][0] == 0);
             let in_place = [true; MAX_OPERANDS];
             return Tiling { row_dims: 1, rows_along: Some(1), extents, single, in_place, vectors: true };
         }
@@ -103,13 +91,13 @@ impl Tiling {
             row_dims += 1;
         }
         let single: [bool; MAX_OPERANDS] = std::array::from_fn(|k| {
-            (1..nest.operands).contains(&k) && nest.strides[k][..row_dims].iter().all(|&s| s == 0)
+            (1..nest.operands).contains(&k) && nest.steps[k][..row_dims].iter().all(|&s| s == 0)
         });
         let in_place: [bool; MAX_OPERANDS] =
             std::array::from_fn(|k| k < nest.operands && (single[k] || is_dense_row(nest, k, row_dims)));
         // The dimension in which a transposed operand is densest.
         let transposed_along = |k: &usize| {
-            let s = &nest.strides[*k];
+            let s = &nest.steps[*k];
             let densest = (0..rank).filter(|&d| s[d] != 0).min_by_key(|&d| s[d]);
             densest.filter(|&d| d >= row_dims && s[0] != 0)
         };
@@ -136,7 +124,7 @@ impl Tiling {
 /// Whether rows of one vector are the best choice: several sources, some of which repeat, and each is dense or one value
 /// along the row.
 fn is_best_as_vectors(nest: &LoopNest) -> bool {
-    let strides = &nest.strides[..nest.operands];
+    let strides = &nest.steps[..nest.operands];
     nest.operands > 2
         && nest.sizes.len() > 1
         && VECTORS.contains(&nest.sizes[0])
@@ -155,7 +143,7 @@ fn evenly(size: usize, limit: usize) -> usize {
 fn is_dense_row(nest: &LoopNest, operand: usize, row_dims: usize) -> bool {
     let mut expected = 1;
     (0..row_dims).all(|d| {
-        let fits = nest.strides[operand][d] == expected;
+        let fits = nest.steps[operand][d] == expected;
         expected *= nest.sizes[d];
         fits
     })
@@ -207,7 +195,7 @@ impl<'a> LoopTiles<'a> {
                 let start = at * self.extents[d];
                 tile.extents[d] = self.extents[d].min(self.nest.sizes[d] - start);
                 for k in 0..self.nest.operands {
-                    tile.offsets[k] += start * self.nest.strides[k][d];
+                    tile.offsets[k] += start * self.nest.steps[k][d];
                 }
             }
             f(&tile);
@@ -234,7 +222,7 @@ mod tests {
     fn equal_dense_operands_become_one_dimension_whatever_their_format() {
         let nhwc = dims(&[3 * 4 * 5, 1, 5 * 3, 3]);
         let nest = LoopNest::new(&[2, 3, 4, 5], &[nhwc, nhwc]);
-        assert_eq!((&*nest.sizes, &*nest.strides[1]), (&[120][..], &[1][..]));
+        assert_eq!((&*nest.sizes, &*nest.steps[1]), (&[120][..], &[1][..]));
     }
 
     #[test]

@@ -78,7 +78,7 @@ pub(super) unsafe fn run(
                 vectors: tiling.vectors,
             };
             for (k, src) in srcs.iter().enumerate() {
-                let step = tiling.rows_along.map_or(0, |a| nest.strides[k + 1][a]);
+                let step = tiling.rows_along.map_or(0, |a| nest.steps[k + 1][a]);
                 // SAFETY: the offset is that of an element of the operand.
                 let start = unsafe { src.bytes.as_ptr().add(t.offsets[k + 1] * src.size) };
                 if tiling.in_place[k + 1] {
@@ -96,7 +96,7 @@ pub(super) unsafe fn run(
             let to = unsafe { dst.get().add(t.offsets[0] * dst_size) };
             if tiling.in_place[0] {
                 block.dst = to;
-                block.dst_stride = tiling.rows_along.map_or(0, |a| nest.strides[0][a]);
+                block.dst_stride = tiling.rows_along.map_or(0, |a| nest.steps[0][a]);
                 kernel(&block);
             } else {
                 block.dst = scratch.tile(0);
@@ -166,7 +166,7 @@ impl ScratchTiles {
         if std::mem::replace(&mut self.gathered[operand], now) != now {
             let (extents, strides) = ScratchTiles::dense_layout(nest, tiling, t, rows);
             // SAFETY: the caller's promise; a scratch tile has room for a full tile of the widest element.
-            unsafe { copy_sized(size, &extents, start, &nest.strides[operand], to, &strides, false) };
+            unsafe { copy_sized(size, &extents, start, &nest.steps[operand], to, &strides, false) };
         }
         to
     }
@@ -180,7 +180,7 @@ impl ScratchTiles {
         let (extents, strides) =
             ScratchTiles::dense_layout(nest, tiling, t, tiling.rows_along.map_or(1, |a| t.extents[a]));
         // SAFETY: the caller's promise.
-        unsafe { copy_sized(size, &extents, from, &strides, to, &nest.strides[0], false) };
+        unsafe { copy_sized(size, &extents, from, &strides, to, &nest.steps[0], false) };
     }
 }
 
@@ -199,23 +199,23 @@ pub(super) unsafe fn copy(nest: &LoopNest, dst: SyncPtr<u8>, src: SourceStorage<
     let tiles = LoopTiles::new(nest, &tiling.extents, tiling.row_dims - 1, tiling.rows_along);
     // Rows that start inside a cache line cannot be streamed one by one. A whole dense tile of such rows can: it is assembled
     // in the stage and streamed from there.
-    let rows_step = tiling.rows_along.map_or(0, |a| nest.strides[0][a] * src.size);
+    let rows_step = tiling.rows_along.map_or(0, |a| nest.steps[0][a] * src.size);
     let staged = stream && !rows_step.is_multiple_of(crate::ALIGN);
     in_parallel(tiles.count(), nest.numel(), |range| {
         let mut stage = vec![0u64; if staged { tiling.extents.iter().product() } else { 0 }];
         tiles.for_each(range, |t| {
-            let strides = &nest.strides[0];
+            let strides = &nest.steps[0];
             // SAFETY: the tile is in both tensors, and no other task has it; the stage has room for a full tile.
             unsafe {
                 let from = src.bytes.as_ptr().add(t.offsets[1] * src.size);
                 let to = dst.get().add(t.offsets[0] * src.size);
                 if staged && is_dense(&t.extents, strides) {
                     let stage = stage.as_mut_ptr().cast();
-                    copy_sized(src.size, &t.extents, from, &nest.strides[1], stage, strides, false);
+                    copy_sized(src.size, &t.extents, from, &nest.steps[1], stage, strides, false);
                     let bytes = t.extents.iter().product::<usize>() * src.size;
                     simd::stream_copy(std::slice::from_raw_parts(stage, bytes), to);
                 } else {
-                    copy_sized(src.size, &t.extents, from, &nest.strides[1], to, strides, stream);
+                    copy_sized(src.size, &t.extents, from, &nest.steps[1], to, strides, stream);
                 }
             }
         });

@@ -12,7 +12,8 @@
 //! | `axis_map`, `axis_copy` | the map of an axis from result to source, and the copy along all axes: pad, flip, roll |
 //! | `channel_copy`, `lane_permute` | copies that move channels of blocked tensors to other lanes: cat, split, shuffles |
 //! | `moments`, `scale` | mean and variance; `y = (x - center) * scale + shift`: the norms |
-//! | `conv`, `pool`, `resample`, `reduce` | the kernels of these families |
+//! | `conv`, `pool`, `resample` | the kernels of these families |
+//! | `reduce` | blocked tensors as loops for `elementwise::reduce` |
 
 #[allow(unsafe_code)]
 pub(crate) mod along_axis;
@@ -33,7 +34,6 @@ pub(crate) mod moments;
 #[allow(unsafe_code)]
 pub(crate) mod plane_part;
 pub(crate) mod pool;
-#[allow(unsafe_code)]
 pub(crate) mod reduce;
 pub(crate) mod resample;
 pub(crate) mod same_shape;

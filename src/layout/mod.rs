@@ -5,6 +5,7 @@ pub mod dims;
 pub(crate) mod either;
 pub(crate) mod identity;
 pub(crate) mod iterator;
+pub(crate) mod loops;
 pub mod memory_format;
 mod name;
 pub mod native;

@@ -78,6 +78,14 @@ fn reductions_have_the_same_bits_for_any_number_of_threads() {
 }
 
 #[test]
+fn both_sums_accumulate_in_f64() {
+    // In f32, 2^24 + 1 is 2^24.
+    let x = StridedTensor::from_slice(&[16_777_216f32, 1.0, 1.0], &[3]).unwrap();
+    assert_eq!(sum(&x, &[0], false).unwrap().to_vec::<f32>().unwrap(), [16_777_218.0]);
+    assert_eq!(blocktensor::ops::sum(&x, &[0], false).unwrap().to_vec::<f32>().unwrap(), [16_777_218.0]);
+}
+
+#[test]
 fn sum_of_many_elements_stays_accurate() {
     let x = StridedTensor::full(&[1 << 24], 0.1f32, MemoryFormat::Contiguous).unwrap();
     let exact = f64::from(0.1f32) * f64::from(1 << 24);

@@ -300,7 +300,8 @@ pub(crate) fn register_backend(
         }
         if let Some(unknown) = kernels.keys().find(|name| dispatch::op(name).is_none()) {
             let (got, rule) = (format!("`{}`", unknown.escape_debug()), "kernels are for ops that there are");
-            return Err(invalid(op, "kernels", got, rule.into(), "pass names of `blocktensor.ops.__all__`"));
+            let remedy = "pass names of `blocktensor.ops.__all__`";
+            return Err(Error::Registration(Complaint::new(op, "kernels", got, rule, remedy)).into());
         }
         let name: &'static str = name.leak();
         // The program has its own names for its functions; what they return is made by this call.

@@ -92,8 +92,8 @@ def test_reorders_of_a_registered_key_are_recorded_and_limited():
     assert (mine.key, calls) == ("counted", ["from", "to"])
     assert back.layout == "channels_last"
     np.testing.assert_array_equal(back.numpy(), plain)
-    # The second is row-major first.
-    assert [r["op"] for r in ledger.reorders] == ["Tensor::reorder", "Tensor::reorder", "copy"] or len(ledger.reorders) == 3
+    # To the key, from it, and from row-major to the format.
+    assert len(ledger.reorders) == 3
     for scope in (bt.deny_reorders, lambda: bt.budget(0)):
         with pytest.raises(bt.ReorderDenied), scope():
             mine.to_strided()
@@ -105,7 +105,7 @@ def test_reorders_of_a_registered_key_are_recorded_and_limited():
 
 
 def test_names_of_ops_and_layouts_and_sizes_are_checked():
-    with pytest.raises(bt.InvalidArgument, match=r"got `rellu`, .* pass names of `blocktensor.ops.__all__`"):
+    with pytest.raises(bt.Registration, match=r"got `rellu`, .* pass names of `blocktensor.ops.__all__`"):
         bt.register_backend("misspelt", str, str, {"rellu": str})
     bt.register_backend("misspelt", str, str, {"relu": str})
     for layout in ("nChw16c", "channels_last"):

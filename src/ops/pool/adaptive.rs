@@ -1,10 +1,9 @@
 //! Adaptive and global pooling: windows that divide the source into a result of a given size.
 
-use crate::elementwise::Fold;
+use crate::elementwise::{Amax, Fold, Mean};
 use crate::error::Result;
 use crate::kernels::pool::geometry::Windows;
 use crate::kernels::pool::{self, avg_pool, max_pool};
-use crate::kernels::reduce::folds::{Amax, Mean};
 use crate::kernels::spatial::{self, SpatialOperands};
 use crate::layout::dims::Dims;
 use crate::op::params::{Params, params, with_params};

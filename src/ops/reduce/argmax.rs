@@ -5,9 +5,7 @@ use crate::elementwise;
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, SourceColumns, gather_channels, with_scratch};
 use crate::kernels::lanes::{Lanes, for_each_chunk_by};
-use crate::kernels::reduce::Axes;
-use crate::kernels::reduce::blocked;
-use crate::kernels::reduce::folds::{Amax, larger};
+use crate::kernels::reduce::{Axes, blocked};
 use crate::kernels::timed;
 use crate::layout::dims::{Dims, ToDims};
 use crate::layout::memory_format::MemoryFormat;
@@ -19,7 +17,6 @@ use crate::tensor::any::{Operand, TensorRef};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::result_format::FormatRule;
 use crate::tensor::strided::StridedTensor;
-use crate::threads::parallel_for;
 
 params! {
     /// Parameters of argmax. `axis` is a list because it may be empty, which means the whole tensor; it has one axis at most.
@@ -122,35 +119,24 @@ fn argmax_strided(
     dst: &mut StridedTensor,
 ) -> Result<()> {
     let op = args.op();
+    if dst.numel() == 0 {
+        return Ok(());
+    }
     let kept = axes.kept_sizes(x.dims());
     let format = match MemoryFormat::channels_last_of(x.rank()) {
         Some(last) if x.is_contiguous(last) && !x.is_contiguous(MemoryFormat::Contiguous) => last,
         _ => MemoryFormat::Contiguous,
     };
     let x = x.dense_at(op, format, args.location())?;
+    let Some(axis) = axis else {
+        dst.result_data::<i32>()[0] = elementwise::argmax_of(op, &x)? as i32;
+        return Ok(());
+    };
     let order: Dims = match format {
         MemoryFormat::Contiguous => (0..x.rank()).to_dims(),
         _ => std::iter::once(0).chain(2..x.rank()).chain([1]).to_dims(),
     };
     let sizes: Vec<usize> = order.iter().map(|&d| x.dims()[d]).collect();
-    if dst.numel() == 0 {
-        return Ok(());
-    }
-    let Some(axis) = axis else {
-        let largest = elementwise::reduce(op, &x, &[], false, &Amax)?.data::<f32>()[0];
-        let logical = Dims::from_slice(x.dims());
-        // The row-major index of the element at offset `at` of the memory.
-        let logical_index = |at: usize| {
-            let (mut rest, mut index) = (at, [0; crate::MAX_RANK]);
-            for (&d, &size) in order.iter().zip(&sizes).rev() {
-                index[d] = rest % size;
-                rest /= size;
-            }
-            logical.iter().zip(index).fold(0, |all, (&size, i)| all * size + i)
-        };
-        dst.result_data::<i32>()[0] = first_index_of(x.data(), largest, |at| Some(logical_index(at))) as i32;
-        return Ok(());
-    };
     let at = order.iter().position(|&d| d == axis).unwrap_or(0);
     let lines = AxisLines::new(&sizes, at);
     // The result is computed in the order of the source's memory, and then copied into its own order.
@@ -187,19 +173,8 @@ fn argmax_blocked(
     let src = x.data::<f32>();
     match axis {
         None => {
-            let mut largest = BlockedTensor::for_result(op, &dims, x.layout(), DType::F32)?;
-            blocked::reduce(op, x, axes, &Amax, &mut largest)?;
-            let largest = largest.data::<f32>()[0];
-            let plane = view.plane_len();
-            // The row-major index of the element at offset `at` of the memory; `None` for padding.
-            let logical_index = |at: usize| {
-                let (block, inside) = (at / plane, at % plane);
-                let channel = block % view.blocks * view.lanes + inside % view.lanes;
-                let image = block / view.blocks * view.c + channel;
-                (channel < view.c).then_some(image * view.pixels() + inside / view.lanes)
-            };
             out.fill(0);
-            out[0] = first_index_of(src, largest, logical_index) as i32;
+            out[0] = blocked::argmax_of(op, x, axes)? as i32;
         }
         Some(1) => over_channels(&view, &to, src, out),
         Some(axis) => along_lines(&AxisLines::of_blocked(&view, x.rank(), axis), src, out),
@@ -207,51 +182,14 @@ fn argmax_blocked(
     Ok(())
 }
 
-/// The smallest logical index of an element that equals `largest`. `logical_index` maps offsets in memory to logical indices.
-fn first_index_of(src: &[f32], largest: f32, logical_index: impl Fn(usize) -> Option<usize> + Sync) -> usize {
-    const CHUNK: usize = 16 << 10;
-    // Elements that are looked at one by one if one of them equals `largest`.
-    const PIECE: usize = 128;
-    let first = std::sync::atomic::AtomicUsize::new(usize::MAX);
-    let equal = |&(_, &x): &(usize, &f32)| x == largest || x.is_nan() && largest.is_nan();
-    parallel_for(src.len().div_ceil(CHUNK), |i| {
-        let chunk = &src[i * CHUNK..((i + 1) * CHUNK).min(src.len())];
-        for (k, piece) in chunk.chunks(PIECE).enumerate() {
-            if !simd::dispatch(Contains { piece, largest }) {
-                continue;
-            }
-            let found = piece.iter().enumerate().filter(equal);
-            let start = i * CHUNK + k * PIECE;
-            if let Some(index) = found.filter_map(|(at, _)| logical_index(start + at)).min() {
-                first.fetch_min(index, std::sync::atomic::Ordering::Relaxed);
-            }
-        }
-    });
-    first.into_inner()
+/// The larger of the two. NaN wins.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if (b > a) | b.is_nan() { b } else { a }
 }
 
-/// Whether a piece contains an element that equals `largest`.
-struct Contains<'a> {
-    piece: &'a [f32],
-    largest: f32,
-}
-
-impl Loop for Contains<'_> {
-    type Out = bool;
-    #[inline(always)]
-    fn run(self) -> bool {
-        let Contains { piece, largest } = self;
-        // Without an early end, so that the loops become vectors.
-        let found: u32 = if largest.is_nan() {
-            piece.iter().map(|x| u32::from(x.is_nan())).sum()
-        } else {
-            piece.iter().map(|&x| u32::from(x == largest)).sum()
-        };
-        found > 0
-    }
-}
-
-/// The argmax of every line of a dense tensor.
+/// The argmax of every line of a dense tensor. (As a fold of pairs of value and index, the loops of reductions did not become
+/// vectors, and took 2 to 10 times as long.)
 fn along_lines(lines: &AxisLines, src: &[f32], dst: &mut [i32]) {
     let AxisLines { len, inner, .. } = *lines;
     match lines.groups_at_once() {

@@ -5,11 +5,10 @@ mod argmax;
 pub use argmax::argmax;
 
 use crate::dtype::DType;
-use crate::elementwise::{self, Fold};
+use crate::elementwise::{self, Amax, Amin, Fold, Mean, Prod, Sum};
 use crate::error::Result;
 use crate::int::Int;
 use crate::kernels::lanes::Lanes;
-use crate::kernels::reduce::folds::{Amax, Amin, Mean, Prod, Sum};
 use crate::kernels::reduce::{Axes, blocked};
 use crate::kernels::timed;
 use crate::layout::dims::ToDims;
