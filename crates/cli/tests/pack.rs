@@ -65,6 +65,27 @@ fn models_that_compute_with_integers_are_packed() {
     run(&["run", text(&plan), "--input", text(&x), "--check-outputs", text(&y)]).succeeds();
 }
 
+/// Planning runs with zeros: the divisor is 0 there, and in no run.
+#[test]
+fn a_divisor_that_an_input_gives_is_planned() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = model(
+        folder.path(),
+        &[("x", DataType::FLOAT, &[4])],
+        &[("y", DataType::INT64, &[1])],
+        &[("ArgMax", &["x"], &["i"]), ("Add", &["i", "i"], &["j"]), ("Div", &["j", "i"], &["y"])],
+    );
+    let (x, y) = (folder.path().join("x.npy"), folder.path().join("y.npy"));
+    write_npy(&x, "<f4", [1f32, 5.0, 7.0, 2.0].map(f32::to_le_bytes));
+    write_i64s(&y, &[2]);
+    for layout in ["measured", "nchw"] {
+        let args = ["run", text(&path), "--layout", layout, "--no-cache", "--input", text(&x)];
+        run(&[&args[..], &["--check-outputs", text(&y)]].concat()).succeeds();
+    }
+    write_npy(&x, "<f4", [7f32, 5.0, 3.0, 2.0].map(f32::to_le_bytes));
+    run(&["run", text(&path), "--input", text(&x)]).fails(1, &["divisor", "integers are not divided by 0"]);
+}
+
 #[test]
 fn types_are_those_of_the_model() {
     let folder = tempfile::tempdir().unwrap();
