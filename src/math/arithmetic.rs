@@ -3,7 +3,7 @@
 /// A product and a sum of f32, as a machine computes them in one instruction or in two.
 ///
 /// Functions take it as a parameter: a loop that is compiled for several instruction sets computes with the arithmetic of each
-/// ([`MathLoop`](crate::simd::MathLoop)).
+/// (`MathLoop` in `simd`).
 pub trait Arithmetic {
     /// `a * b + c`.
     fn mul_add(a: f32, b: f32, c: f32) -> f32;
