@@ -1,5 +1,6 @@
 """Ctrl-C while a model is planned."""
 
+import functools
 import signal
 import subprocess
 import sys
@@ -49,7 +50,9 @@ print("planned", flush=True)
 def interrupted(program, folder, monkeypatch):
     monkeypatch.setenv("BLOCKTENSOR_CACHE", str(folder))
     monkeypatch.setenv("RAYON_NUM_THREADS", "2")
-    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    # A job in the background may have been started with the signal ignored.
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, preexec_fn=heard)
     assert child.stdout.readline() == "planning\n"
     child.send_signal(signal.SIGINT)
     sent = time.monotonic()

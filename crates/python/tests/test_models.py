@@ -1,6 +1,7 @@
 """ONNX models and plans: PyTorch's stored answers, texts, drawings, packed files, Ctrl-C."""
 
 import copy
+import functools
 import json
 import os
 import pickle
@@ -185,7 +186,9 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_run_between_two_steps():
-    child = subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE, text=True)
+    # A job in the background may have been started with the signal ignored.
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    child = subprocess.Popen([sys.executable, "-c", LOOP], stdout=subprocess.PIPE, text=True, preexec_fn=heard)
     assert child.stdout.readline() == "running\n"
     time.sleep(0.5)
     child.send_signal(signal.SIGINT)
