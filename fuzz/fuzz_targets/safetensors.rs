@@ -288,7 +288,10 @@ fn lookups(mut dict: StateDict) {
             }
             Err(e) => {
                 check_error(&e);
-                assert_eq!(there, matches!(e, Error::UnsupportedDType(_)), "{e}");
+                let is_known = |e: &Error| {
+                    matches!(e, Error::UnsupportedDType(_) | Error::RankMismatch(_) | Error::Overflow(_))
+                };
+                assert_eq!(there, is_known(&e), "{e}");
             }
         }
     }
