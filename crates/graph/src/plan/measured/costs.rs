@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use blocktensor::{TensorDesc, machine};
+use blocktensor::TensorDesc;
 
 use super::super::choice::Choice;
 use super::super::packs::Packs;
@@ -240,7 +240,5 @@ fn operator_work(network: &Network, node: usize, choice: &Choice) -> Result<Work
     let activations: usize =
         data(network, choice).map(|(_, d)| d).chain(&choice.outputs).filter_map(|d| d.bytes().ok()).sum();
     let (op, outputs) = (Arc::clone(&choice.op), choice.outputs.clone());
-    // What no cache holds is not there for a second run either.
-    let cold = weights > activations || activations > machine().caches.last;
-    Ok(Work::Operator { op, inputs, outputs, cold })
+    Ok(Work::Operator { op, inputs, outputs, cold: weights > activations })
 }

@@ -124,13 +124,6 @@ const MOST_ROUNDS: usize = 60;
 /// was.
 const HOPELESS: (f64, f64) = (1.5, 2.5);
 
-/// Whether something that took this long in a single run, in **seconds**, is hopeless beside the best of its group: by more than a
-/// kernel takes to be made in the first run, and than a thread may wait in any.
-fn is_hopeless_at_once(seconds: f64, best: f64) -> bool {
-    const AT_ONCE: (f64, f64) = (4.0, 0.03);
-    seconds > AT_ONCE.0 * best + AT_ONCE.1
-}
-
 /// How long to measure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
@@ -148,44 +141,34 @@ pub(super) fn measure(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<(
 
 fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()> {
     let mut tensors = Tensors::default();
-    // Kernels are made in the first run, which counts only where it is hopeless.
-    let mut first: Vec<f64> = Vec::with_capacity(tasks.len());
+    // Kernels are made in the first run, which does not count.
     for task in tasks.iter_mut() {
         stop.check()?;
-        let made = run(&task.work, &mut tensors, true);
-        first.push(*made.as_ref().unwrap_or(&f64::INFINITY));
-        task.refused = made.err();
+        task.refused = run(&task.work, &mut tensors).err();
         task.done = task.refused.is_some();
-    }
-    let best = best_of_groups(tasks.iter().zip(&first).map(|(task, &seconds)| (task.group, seconds)));
-    for (task, &seconds) in tasks.iter_mut().zip(&first).filter(|(task, _)| !task.done) {
-        if is_hopeless_at_once(seconds, best[&task.group]) {
-            task.done = true;
-            task.samples.push(Sample { seconds, waited: 0.0 });
-        }
     }
     let (start, load) = (Instant::now(), Load::new());
     for round in 0..MOST_ROUNDS {
-        let known = tasks.iter().filter_map(|task| Some((task.group, task.profile()?.seconds)));
-        let best = best_of_groups(known);
+        let mut best: HashMap<usize, f64> = HashMap::new();
+        for task in tasks.iter() {
+            if let Some(profile) = task.profile() {
+                let best = best.entry(task.group).or_insert(f64::INFINITY);
+                *best = best.min(profile.seconds);
+            }
+        }
         let mut ran = 0;
         for task in tasks.iter_mut().filter(|t| !t.done) {
-            if let Some(profile) = task.profile() {
-                let (best, times) =
-                    (best[&task.group], if profile.disturbed { HOPELESS.1 } else { HOPELESS.0 });
-                let hopeless = match round < ROUNDS.1 {
-                    true => is_hopeless_at_once(profile.lower, best),
-                    false => profile.lower > times * best,
-                };
+            if let Some(profile) = task.profile().filter(|_| round >= ROUNDS.1) {
+                let times = if profile.disturbed { HOPELESS.1 } else { HOPELESS.0 };
+                let hopeless = profile.lower > times * best[&task.group];
                 let limit = if profile.disturbed { limit.disturbed } else { limit.usual };
-                let late = round >= ROUNDS.1 && start.elapsed() > limit;
-                if hopeless || undisturbed(&task.samples).len() >= ROUNDS.0 || late {
+                if hopeless || undisturbed(&task.samples).len() >= ROUNDS.0 || start.elapsed() > limit {
                     task.done = true;
                     continue;
                 }
             }
             stop.check()?;
-            task.samples.push(load.sample(|| run(&task.work, &mut tensors, false))?);
+            task.samples.push(load.sample(|| run(&task.work, &mut tensors))?);
             ran += 1;
         }
         if ran == 0 {
@@ -193,16 +176,6 @@ fn measure_by_turns(tasks: &mut [Task], limit: Limit, stop: &Stop) -> Result<()>
         }
     }
     Ok(())
-}
-
-/// The least of each group.
-fn best_of_groups(all: impl Iterator<Item = (usize, f64)>) -> HashMap<usize, f64> {
-    let mut best: HashMap<usize, f64> = HashMap::new();
-    for (group, seconds) in all {
-        let least = best.entry(group).or_insert(f64::INFINITY);
-        *least = least.min(seconds);
-    }
-    best
 }
 
 /// Tensors to read from and to write to, one for each descriptor.
@@ -245,8 +218,8 @@ impl Tensors {
     }
 }
 
-/// One run, in **seconds**. `alone` has no run before it.
-fn run(work: &Work, tensors: &mut Tensors, alone: bool) -> Result<f64> {
+/// One run, in **seconds**.
+fn run(work: &Work, tensors: &mut Tensors) -> Result<f64> {
     match work {
         Work::Reorder(pair) if is_foreign(&pair.0) || is_foreign(&pair.1) => {
             let from = tensors.source(&pair.0)?;
@@ -290,7 +263,7 @@ fn run(work: &Work, tensors: &mut Tensors, alone: bool) -> Result<f64> {
                 Ok(start.elapsed().as_secs_f64())
             };
             let first = once()?;
-            let seconds = if *cold || alone { first } else { once()? };
+            let seconds = if *cold { first } else { once()? };
             places.into_iter().for_each(|tensor| tensors.give_back(tensor));
             Ok(seconds)
         }
