@@ -5,13 +5,14 @@
 //!
 //! They stand here, and not in an importer, so that whoever loads a saved plan has them.
 
+use std::cell::Cell;
+
 use blocktensor::dispatch::DispatchKey;
 use blocktensor::{
     BoundOp, Complaint, DType, Error, MemoryFormat, Operand, Operator, Result, Scratchpad, StridedTensor,
     Tensor, TensorDesc, TensorMut, TensorRef, memory,
 };
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
 
 use crate::constant::{ElementType, Integer};
 use crate::expand::Expansion;
@@ -53,8 +54,7 @@ thread_local! {
     static STAND_INS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs steps of a plan whose inputs are zeros in place of the elements that a run will have: a divisor of 0 is none of the program's,
-/// and counts as 1.
+/// Runs steps of a plan on zeros, which stand for the elements of a run. A divisor of 0 counts as 1 then: no program passed it.
 pub(crate) fn with_stand_ins<R>(run: impl FnOnce() -> R) -> R {
     struct Before(bool);
     impl Drop for Before {
@@ -134,7 +134,7 @@ impl IntegerFunction {
             IntegerFunction::Add => a + b,
             IntegerFunction::Sub => a - b,
             IntegerFunction::Mul => a * b,
-            // No divisor is 0.
+            // `compute` lets no divisor be 0.
             IntegerFunction::Div => a / b,
             IntegerFunction::Mod => (a % b + b) % b,
             IntegerFunction::Fmod => a % b,
@@ -290,10 +290,10 @@ impl Integers {
                 let op = self.function.name();
                 return Err(Error::InvalidArgument(Complaint::new(op, "divisor", got, rule, remedy)));
             }
-            [a, _] if self.divides() && STAND_INS.get() => collect(a.iter().copied())?,
             [a, b] => {
+                let divisor = |b: f64| if self.divides() && b == 0.0 { 1 } else { b as i64 };
                 // 32-bit integers are exact in f64; products are computed with 64 bits.
-                collect(a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, b as i64) as f64))?
+                collect(a.iter().zip(b).map(|(&a, &b)| self.function.apply(a as i64, divisor(b)) as f64))?
             }
             [c, a, b] => collect((0..c.len()).map(|i| if c[i] != 0.0 { a[i] } else { b[i] }))?,
             _ => Vec::new(),
@@ -358,5 +358,27 @@ impl Operator for Integers {
         let result = self.compute(inputs)?;
         // A view that goes to memory of the caller's is a copy.
         BoundOp::view(result.dims())?.run_into(&[result.tensor_ref()], outputs, scratchpad)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_divisor_of_0_is_another_one_while_a_plan_is_made() {
+        let of = |values: &[i32]| StridedTensor::from_slice(values, &[values.len()]).unwrap();
+        let run = |function: IntegerFunction, a: &[i32], b: &[i32]| {
+            let integers = Integers { function, of: Integer::I64 };
+            integers.compute(&[of(a).tensor_ref(), of(b).tensor_ref()])?.to_vec::<i32>()
+        };
+        for (function, want) in
+            [(IntegerFunction::Div, [1, 7]), (IntegerFunction::Mod, [3, 0]), (IntegerFunction::Fmod, [3, 0])]
+        {
+            assert_eq!(with_stand_ins(|| run(function, &[7, 7], &[4, 0])).unwrap(), want);
+            let error = run(function, &[7, 7], &[4, 0]).unwrap_err().to_string();
+            assert!(error.contains("not divided by 0"), "{error}");
+        }
+        assert_eq!(with_stand_ins(|| run(IntegerFunction::Add, &[7], &[0])).unwrap(), [7]);
     }
 }
