@@ -17,27 +17,25 @@ unsafe extern "C" {
 /// larger functions would not be inlined and would stay scalar.
 macro_rules! bench {
     ($c:ident, $name:literal, $from:literal..$to:literal, |$x:ident| $f:expr $(, std: |$y:ident| $std:expr)?) => {{
+        #[inline(always)]
+        fn each<M: math::Arithmetic>(_: M, src: &[f32], dst: &mut [f32]) {
+            each!(src, dst, |$x| $f)
+        }
         #[inline(never)]
         fn plain(src: &[f32], dst: &mut [f32]) {
-            #[allow(dead_code)]
-            type M = math::Separate;
-            each!(src, dst, |$x| $f)
+            each(math::Separate, src, dst)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma")]
         #[inline(never)]
         fn avx2(src: &[f32], dst: &mut [f32]) {
-            #[allow(dead_code)]
-            type M = math::Fused;
-            each!(src, dst, |$x| $f)
+            each(math::Fused, src, dst)
         }
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
         #[inline(never)]
         fn avx512(src: &[f32], dst: &mut [f32]) {
-            #[allow(dead_code)]
-            type M = math::Fused;
-            each!(src, dst, |$x| $f)
+            each(math::Fused, src, dst)
         }
         let (from, to) = ($from as f32, $to as f32);
         let src: Vec<f32> = (0..4096u32).map(|i| from + (to - from) * ((i * 1597 % 4096) as f32 / 4096.0)).collect();

@@ -48,7 +48,7 @@ fn multiply(a: f64, b: f64) -> f64 {
 
 /// The larger of the two. NaN wins: nothing compares larger than it.
 #[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
+pub(crate) fn larger(a: f32, b: f32) -> f32 {
     if (b > a) | b.is_nan() { b } else { a }
 }
 

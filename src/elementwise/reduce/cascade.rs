@@ -88,7 +88,7 @@ pub(super) fn join_lanes<F: Fold, const L: usize>(fold: &F, lanes: &mut [F::Acc;
 
 /// The merge of all lanes. `L` is a power of two.
 #[inline(always)]
-pub(super) fn total<F: Fold, const L: usize>(fold: &F, mut lanes: [F::Acc; L]) -> F::Acc {
+pub(crate) fn merge_lanes<F: Fold, const L: usize>(fold: &F, mut lanes: [F::Acc; L]) -> F::Acc {
     let mut half = L / 2;
     while half > 0 {
         for l in 0..half {

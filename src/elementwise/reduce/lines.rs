@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::Fold;
-use super::cascade::{Cascade, merge_all, take, total};
+use super::cascade::{Cascade, merge_all, merge_lanes, take};
 use super::plan::{BLOCK, Output, Part, Run};
 use super::rows::{VECTOR, lanes_of, load};
 use crate::layout::loops::Loops;
@@ -170,7 +170,7 @@ impl<const L: usize, const U: usize> FoldLine for FoldRows<'_, L, U> {
                 simd::end_of_chunk();
             }
         }
-        total(fold, lanes_of(fold, lanes))
+        merge_lanes(fold, lanes_of(fold, lanes))
     }
 }
 
@@ -213,7 +213,7 @@ impl<const U: usize> FoldLine for FoldDense<U> {
                 take(fold, &mut lanes[0], &load::<_, VECTOR>(&src[at..], end - at), end - at);
             }
         }
-        total(fold, lanes_of(fold, lanes))
+        merge_lanes(fold, lanes_of(fold, lanes))
     }
 }
 

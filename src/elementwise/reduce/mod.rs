@@ -16,6 +16,7 @@ mod plan;
 mod rows;
 
 pub(crate) use argmax::argmax;
+pub(crate) use cascade::merge_lanes;
 pub(crate) use plan::{Indices, Part, Reduction};
 
 use super::map::check_dtype;

@@ -2,7 +2,7 @@
 //! lanes, and then the lanes are merged. Only the loop is special: with a constant number of lanes it takes two thirds of the
 //! time of the loops in `elementwise::reduce`.
 
-use crate::elementwise::Fold;
+use crate::elementwise::{Fold, merge_lanes};
 use crate::kernels::lanes::Lanes;
 use crate::simd::{self, Loop};
 
@@ -44,19 +44,6 @@ fn block_lanes<const L: usize>(from: &[f32], at: usize) -> &[f32; L] {
     from[at..].first_chunk::<L>().expect("blocks are whole")
 }
 
-/// Merges all lanes pairwise.
-#[inline(always)]
-fn merge_lanes<T: Copy, const L: usize>(mut lanes: [T; L], f: impl Fn(T, T) -> T) -> T {
-    let mut half = L / 2;
-    while half > 0 {
-        for l in 0..half {
-            lanes[l] = f(lanes[l], lanes[l + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
 /// Folds the channels of some neighbouring pixels of one image.
 struct FoldChannels<'a, F, const L: usize> {
     fold: &'a F,
@@ -89,7 +76,7 @@ impl<F: Fold<In = f32, Out = f32>, const L: usize> Loop for FoldChannels<'_, F, 
                 }
             }
             *y = [0.0; L];
-            y[0] = fold.finish(merge_lanes(accs, |a, b| fold.merge(a, b)), view.c);
+            y[0] = fold.finish(merge_lanes(fold, accs), view.c);
         }
     }
 }

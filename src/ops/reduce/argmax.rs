@@ -1,7 +1,7 @@
 //! `argmax`: the index of the largest element.
 
 use crate::dtype::DType;
-use crate::elementwise;
+use crate::elementwise::{self, larger};
 use crate::error::{Result, fail};
 use crate::kernels::along_axis::{AxisLines, MAX_COLUMNS, SourceColumns, gather_channels, with_scratch};
 use crate::kernels::lanes::{Lanes, for_each_chunk_by};
@@ -180,12 +180,6 @@ fn argmax_blocked(
         Some(axis) => along_lines(&AxisLines::of_blocked(&view, x.rank(), axis), src, out),
     }
     Ok(())
-}
-
-/// The larger of the two. NaN wins.
-#[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
-    if (b > a) | b.is_nan() { b } else { a }
 }
 
 /// The argmax of every line of a dense tensor. (As a fold of pairs of value and index, the loops of reductions did not become
