@@ -39,19 +39,30 @@ impl PyTensor {
     }
 }
 
+/// The names that dtypes have in numpy and PyTorch.
+const FOREIGN_DTYPES: [(&str, DType); 6] = [
+    ("float32", DType::F32),
+    ("float16", DType::F16),
+    ("bfloat16", DType::BF16),
+    ("uint8", DType::U8),
+    ("int8", DType::S8),
+    ("int32", DType::S32),
+];
+
+/// The name of a dtype in numpy and PyTorch.
+pub(crate) fn foreign_name(dtype: &str) -> &str {
+    FOREIGN_DTYPES.iter().find(|(_, of)| of.name() == dtype).map_or(dtype, |(name, _)| name)
+}
+
 pub(crate) fn dtype_of(op: &'static str, name: Name) -> Outcome<DType> {
     let given = name.of(op, "dtype")?;
     let name = given.strip_prefix("torch.").unwrap_or(&given);
-    let short = match name {
-        "float32" | "float" => "f32",
-        "float16" | "half" => "f16",
-        "bfloat16" => "bf16",
-        "uint8" => "u8",
-        "int8" => "s8",
-        "int32" => "s32",
-        other => other,
+    let name_here = match name {
+        "float" => "f32",
+        "half" => "f16",
+        other => FOREIGN_DTYPES.iter().find(|(name, _)| *name == other).map_or(other, |(_, of)| of.name()),
     };
-    short.parse().map_err(|_| {
+    name_here.parse().map_err(|_| {
         let names = DType::ALL.map(DType::name).join(", ");
         invalid(op, "dtype", format!("`{name}`"), format!("dtypes are {names}"), "pass one of them")
     })

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use blocktensor::{Call, Door, Layout};
 
+use crate::tensor::foreign_name;
+
 /// The package `blocktensor`.
 pub(crate) struct Words;
 
@@ -27,18 +29,6 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("deny_reorders", "blocktensor.deny_reorders"),
 ];
 
-/// What numpy calls a dtype.
-fn numpy_name(dtype: &str) -> &str {
-    match dtype {
-        "f32" => "float32",
-        "f16" => "float16",
-        "s32" => "int32",
-        "s8" => "int8",
-        "u8" => "uint8",
-        other => other,
-    }
-}
-
 impl Door for Words {
     fn call(&self, call: &Call) -> String {
         let text = match call {
@@ -56,7 +46,7 @@ impl Door for Words {
             Call::Copy => "copy.deepcopy",
             // As above.
             Call::ToDType(dtype) => {
-                let name = numpy_name(dtype);
+                let name = foreign_name(dtype);
                 return format!(".to_dtype(\"{dtype}\")` or, of an array of numpy, `.astype(\"{name}\")");
             }
             Call::ToAnyDType => ".to_dtype()",

@@ -1,5 +1,6 @@
 """What a run of a model leaves behind outside of its graph: attributes, and the state of random generators."""
 
+import copyreg
 import io
 import random
 import sys
@@ -63,7 +64,7 @@ def _contents(x: Any) -> Contents | None:
         return Contents(lambda: bytes(memoryview(x)), lambda before: _write_bytes(x, before))
     if kind in (io.StringIO, io.BytesIO):
         return Contents(lambda: None if x.closed else (x.getvalue(), x.tell()), lambda before: _write_text(x, before))
-    slots = [name for one in kind.__mro__ for name in _names(vars(one).get("__slots__", ()))]
+    slots = copyreg._slotnames(kind)  # type: ignore[attr-defined]
     if not slots or kind.__module__.split(".")[0] in _NOT_FOLLOWED:
         return None
 
@@ -78,12 +79,6 @@ def _contents(x: Any) -> Contents | None:
                 object.__delattr__(x, name)
 
     return Contents(read, write)
-
-
-def _names(slots: Any) -> list[str]:
-    names = [slots] if isinstance(slots, str) else list(slots)
-    # Names that begin with two underscores are the class's own.
-    return [name for name in names if not name.startswith("__")]
 
 
 def _write_bytes(x: Any, before: bytes) -> None:

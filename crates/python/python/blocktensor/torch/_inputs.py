@@ -72,20 +72,31 @@ def problem(x: Any, expected: Expected) -> Exception | None:
     if isinstance(x, FakeTensor):
         text = f"argument `{name}`: got a stand-in of a trace (`torch.export`), but a plan computes with elements"
         return error(UnsupportedOp, text, "export the model itself", op="torch.export")
-    if x.is_nested:
-        return _refused(name, "a nested tensor", "pass one tensor for each, or `x.to_padded_tensor(0)`")
-    if x.layout != torch.strided:
-        return _refused(name, f"a tensor of the layout {x.layout}", "pass `x.to_dense()`")
-    if x.device.type != "cpu":
-        remedy = "pass a tensor that has elements" if x.is_meta else "pass `x.cpu()`"
-        return _refused(name, f"a tensor on {x.device}", remedy)
+    found = elsewhere(x)
+    if found is not None:
+        return _refused(name, *found)
     if x.dtype != torch.float32 or x.shape != tuple(shape):
         text = f"argument `{name}`: got {list(x.shape)} {x.dtype}, but this plan is for {list(shape)} {torch.float32}"
         if x.shape != tuple(shape):
             return error(InvalidArgument, text, "make a module for an example of these sizes")
-        converted = "x.dequantize()" if x.is_quantized else "x.real.float()" if x.is_complex() else "x.float()"
-        return error(InvalidArgument, text, f"pass `{converted}`")
+        return error(InvalidArgument, text, f"pass `{in_f32(x)}`")
     return None
+
+
+def elsewhere(x: torch.Tensor) -> tuple[str, str] | None:
+    """A tensor without dense elements in this memory: what it is, and the remedy."""
+    if x.is_nested:
+        return "a nested tensor", "pass one tensor for each, or `x.to_padded_tensor(0)`"
+    if x.layout != torch.strided:
+        return f"a tensor of the layout {x.layout}", "pass `x.to_dense()`"
+    if x.device.type != "cpu":
+        return f"a tensor on {x.device}", "pass a tensor that has elements" if x.is_meta else "pass `x.cpu()`"
+    return None
+
+
+def in_f32(x: torch.Tensor) -> str:
+    """The call that makes f32 of a tensor of another dtype."""
+    return "x.dequantize()" if x.is_quantized else "x.real.float()" if x.is_complex() else "x.float()"
 
 
 def not_a_tensor(x: Any, expected: Expected) -> Exception:

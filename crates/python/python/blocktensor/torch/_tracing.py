@@ -17,6 +17,7 @@ from torch.utils import _pytree as pytree
 from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import Attributes, Generators, attributes_of
 from ._copies import state_error, with_own_tensors, with_shared_tensors
+from ._inputs import elsewhere, in_f32
 from ._outside import Outside
 from ._told import LONGEST, error, told
 
@@ -78,9 +79,11 @@ def _check_model(model: Any) -> None:
     if not isinstance(model, torch.nn.Module):
         remedy = "pass its `.module()`" if isinstance(model, torch.export.ExportedProgram) else "pass a module"
         raise error(InvalidArgument, f"argument `model`: got {type(model).__name__}, but models are `torch.nn.Module`s", remedy)
+    from ._module import BlockedModule  # it imports this module
+
     for path, module in model.named_modules():
         name = f"module `{path or type(module).__name__}`"
-        if type(module).__name__ == "BlockedModule" and type(module).__module__ == f"{__package__}._module":
+        if isinstance(module, BlockedModule):
             text = f"argument `model`: {name} is packed already, and has no calls of PyTorch"
             raise error(InvalidArgument, text, "pass the model that it was made of")
         tensors = [*module.parameters(recurse=False), *module.buffers(recurse=False)]
@@ -120,21 +123,15 @@ def _check_example(model: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
 
 def _refused_example(model: torch.nn.Module, x: torch.Tensor) -> tuple[str, str] | None:
     """What no input is, and what to do about it."""
-    if x.is_nested:
-        return "a nested tensor", "pass one tensor for each, or `x.to_padded_tensor(0)`"
-    if x.layout != torch.strided:
-        return f"a tensor of the layout {x.layout}", "pass `x.to_dense()`"
-    got = f"a tensor of {x.dtype} on {x.device}"
-    if x.device.type != "cpu":
-        return got, "pass `x.cpu()`"
-    if x.dtype == torch.float32:
-        return None
+    found = elsewhere(x)
+    if found is not None or x.dtype == torch.float32:
+        return found
+    remedy = f"pass `{in_f32(x)}`"
     if x.is_floating_point():
-        return got, _other_dtype(model) or "pass `x.float()`"
-    converted = "x.real.float()" if x.is_complex() else "x.dequantize()" if x.is_quantized else "x.float()"
-    what = f"`.to({x.dtype})`"
-    remedy = f"pass `{converted}`"
-    return got, remedy if x.is_complex() or x.is_quantized else f"{remedy}, and make masks and indices of it inside of `forward` ({what})"
+        remedy = _other_dtype(model) or remedy
+    elif not x.is_complex() and not x.is_quantized:
+        remedy += f", and make masks and indices of it inside of `forward` (`.to({x.dtype})`)"
+    return f"a tensor of {x.dtype} on {x.device}", remedy
 
 
 def _exported(model: torch.nn.Module, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
