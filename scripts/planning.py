@@ -51,15 +51,12 @@ class BusyLoops:
             process.wait()
 
 
-def identity(plan):
-    """What a plan does: its steps, without the names that packing may change."""
-    return tuple(str({k: v for k, v in step.items() if k != "seconds"}) for step in plan.steps)
-
-
-def planned(model, **options):
+def planned(model, plans):
+    """The file of a new plan, and the seconds of planning."""
     start = time.perf_counter()
-    plan = model.plan(profiles="measured", **options)
-    return plan, time.perf_counter() - start
+    plan = model.plan(profiles="measured")
+    seconds = time.perf_counter() - start
+    return plans.add(plan), seconds
 
 
 def once(plan, inputs):
@@ -98,7 +95,7 @@ class Plans:
         if self.inputs is None:
             rng = np.random.default_rng(1)
             self.inputs = [rng.standard_normal(size, dtype=np.float32) for _, _, size in plan.inputs]
-        name = identity(plan)
+        name = str(plan.steps)
         if name not in self.files:
             self.files[name] = self.folder / f"{len(self.files)}.plan"
             plan.save(self.files[name])
@@ -110,17 +107,15 @@ class Plans:
 
 def quiet(model, plans, count):
     """(label, ratio to the best plan in one layout, seconds of planning)"""
-    uniform = {}
+    uniform = []
     for layouts in ("nhwc", "blocked"):
         try:
-            uniform[layouts] = plans.add(model.plan(layouts=layouts))
+            uniform.append(plans.add(model.plan(layouts=layouts)))
         except ValueError as error:
             print(f"  {layouts}: {error}", file=sys.stderr)
-    made = [planned(model) for _ in range(count)]
-    files = [(plans.add(plan), seconds) for plan, seconds in made]
-    del made
+    files = [planned(model, plans) for _ in range(count)]
     times = plans.times()
-    best = min(times[f] for f in uniform.values())
+    best = min(times[f] for f in uniform)
     return [(f"plan {i + 1}", times[f] / best, seconds) for i, (f, seconds) in enumerate(files)]
 
 
@@ -129,10 +124,7 @@ def busy(model, plans, count):
     files = {}
     for loops in (0, 1, 2):
         with BusyLoops(loops):
-            for _ in range(count):
-                plan, seconds = planned(model)
-                files.setdefault(loops, []).append((plans.add(plan), seconds))
-                del plan
+            files[loops] = [planned(model, plans) for _ in range(count)]
     times = plans.times()
     usual = statistics.median(times[f] for f, _ in files[0])
     return [(f"{loops} loops", times[f] / usual, seconds) for loops, made in files.items() for f, seconds in made]
