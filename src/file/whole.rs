@@ -347,6 +347,9 @@ impl Part {
             std::fs::rename(name, path)?;
         }
         self.name = None;
+        // Closing it would not do: a child process that another thread starts has a copy of the descriptor until it becomes another
+        // program, and with it the lock. Some file systems have no locks.
+        let _ = self.file.unlock();
         // The new name is on the disk only after the folder is synced.
         File::open(&self.folder)?.sync_all()
     }

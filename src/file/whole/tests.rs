@@ -311,6 +311,18 @@ fn own_files_are_no_links_and_no_pipes_and_their_locks_have_a_limit() {
     drop(held);
 }
 
+/// A child process has a copy of the descriptor from its start until it runs another program.
+#[test]
+fn a_finished_file_is_unlocked_though_a_copy_of_its_descriptor_is_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new");
+    let part = Part::new(folder.path()).unwrap();
+    let copy = part.file.try_clone().unwrap();
+    part.finish(&path).unwrap();
+    lock_own(&path, Duration::ZERO).unwrap();
+    drop(copy);
+}
+
 #[test]
 fn only_a_file_of_the_same_kind_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
