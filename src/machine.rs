@@ -2,7 +2,7 @@
 //!
 //! **The bits of a result never depend on the caches.** Kernels cut work by them only if each element is computed the same in any
 //! cut: copies, direct and Winograd's convolutions. Where a cut changes the order of sums, its size is a constant beside the
-//! kernel: `COLUMNS` of `kernels/conv/gemm`, the tiles of `matmul.rs`, the chunks of reductions.
+//! kernel: `COLUMNS` of `kernels/conv/gemm`, the tiles of `matmul`, the chunks of reductions.
 
 use std::path::Path;
 use std::sync::OnceLock;

@@ -326,7 +326,7 @@ mod tests {
             assert_eq!(inner.reorders.len(), 1);
         });
         assert_eq!(outer.reorders.len(), 2);
-        assert!(outer.reorders[0].site.to_string().split(':').next().unwrap().ends_with("ledger.rs"));
+        assert!(outer.reorders[0].site.to_string().split(':').next().unwrap().ends_with("ledger/mod.rs"));
         let caught = std::panic::catch_unwind(|| record(|| panic!("a caller's panic")));
         assert!(caught.is_err());
         assert!(!is_recording());
@@ -336,7 +336,7 @@ mod tests {
     fn denial_names_what_would_have_moved_and_ends_with_its_scope() {
         let e = deny_reorders(|| moved()).unwrap_err();
         let text = e.to_string();
-        for part in ["to_blocked", "nchw", "nChw16c", "256 bytes", "ledger.rs", "deny_reorders"] {
+        for part in ["to_blocked", "nchw", "nChw16c", "256 bytes", "ledger/mod.rs", "deny_reorders"] {
             assert!(text.contains(part), "{text} lacks {part}");
         }
         moved().unwrap();
