@@ -52,6 +52,20 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
+/// The memory of another library's tensor, for a result. Tensors of this package never change.
+pub(crate) fn import_for_result(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> Outcome<StridedTensor> {
+    let got = match x.cast::<PyTensor>() {
+        Ok(t) => t.get().0.tensor_ref().describe(),
+        Err(_) => match import(x, op, argument)? {
+            Tensor::Strided(t) => return Ok(t),
+            other => other.tensor_ref().describe(),
+        },
+    };
+    let rule = "a result goes into another library's memory, as tensors of this package never change";
+    let remedy = "pass an array of numpy or a tensor of torch, or let the run make the result";
+    Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
+}
+
 /// How other libraries make a tensor that this one takes of numbers of this dtype.
 fn convert(got: &str) -> String {
     let names: &[&str] = match got {

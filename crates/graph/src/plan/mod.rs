@@ -17,6 +17,7 @@ mod pack;
 mod packs;
 mod recipe;
 mod run;
+mod run_into;
 mod saved;
 mod steps;
 #[cfg(test)]
