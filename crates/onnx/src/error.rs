@@ -103,6 +103,14 @@ impl From<blocktensor::Error> for Error {
 }
 
 impl Error {
+    /// What to do about a file that could not be read. `None` for other errors.
+    pub fn file_remedy(&self) -> Option<&'static str> {
+        match self {
+            Error::Io { path, source } => Some(remedy(path, source)),
+            _ => None,
+        }
+    }
+
     /// The text of the error with the names of a door.
     pub fn told(&self, door: &dyn Door) -> String {
         match self {

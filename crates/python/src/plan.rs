@@ -79,14 +79,14 @@ fn operands<'py>(
     for (name, x) in named.into_iter().flatten() {
         add(name, x)?;
     }
-    let strided = |(name, x): (&&str, Option<Bound<'py, PyAny>>)| {
+    let strided = |((name, desc), x): ((&str, &TensorDesc), Option<Bound<'py, PyAny>>)| {
         let x = x.ok_or_else(|| refused(format!("no tensor for `{name}`")))?;
-        match exchange::import(&x, op, name)? {
+        match exchange::import_for(&x, op, name, Some(desc.dtype()))? {
             Tensor::Strided(t) => Ok(t),
             other => PyTensor(other).strided(op).cloned(),
         }
     };
-    names.iter().zip(given).map(strided).collect()
+    plan.inputs().zip(given).map(strided).collect()
 }
 
 impl PyPlan {
