@@ -1,5 +1,9 @@
 """Numbers that no count can be, such as -1 and 2**70: typed errors in every function that counts."""
 
+import os
+import subprocess
+import sys
+
 import blocktensor as bt
 import numpy as np
 import pytest
@@ -93,3 +97,12 @@ def test_a_float_too_large_for_one():
 def test_numbers_of_numpy_count():
     assert bt.zeros((np.int64(2), np.uint8(3))).shape == (2, 3)
     assert model().plan(sizes={"n": np.int32(2)}, threads=np.int64(1)).threads == 1
+
+
+def test_threads_follow_the_affinity() -> None:
+    """In a process of its own: the process's threads are counted once."""
+    program = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); import blocktensor as bt; print(bt.thread_count())"
+    env = {name: x for name, x in os.environ.items() if name != "RAYON_NUM_THREADS"}
+    for more, count in (({}, 1), ({"RAYON_NUM_THREADS": "3"}, 3)):
+        done = subprocess.run([sys.executable, "-c", program], env=env | more, capture_output=True, text=True, check=True)
+        assert int(done.stdout) == count

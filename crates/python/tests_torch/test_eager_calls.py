@@ -333,3 +333,34 @@ def test_what_pytorch_refuses_is_refused(name):
     with pytest.raises(bt.Error) as e:
         STRICT[name](eager())
     assert e.value.op and e.value.remedy
+
+
+MASKED = {
+    "cat": lambda x, m: torch.cat([m, x], 1),
+    "cat of two": lambda x, m: torch.cat([x, m, x]),
+    "concat": lambda x, m: torch.concat([x, m]),
+    "stack": lambda x, m: torch.stack([x, m]),
+    "hstack": lambda x, m: torch.hstack([m, x]),
+    "maximum": lambda x, m: torch.maximum(x, m),
+    "minimum, turned": lambda x, m: torch.minimum(m, x),
+    "where": lambda x, m: torch.where(m, m, x),
+    "where, turned": lambda x, m: torch.where(m, x, m),
+    "add": lambda x, m: m + x,
+    "mul": lambda x, m: x * m,
+    "a function": lambda x, m: torch.mul(m, x),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_masks_beside_f32_are_promoted(name):
+    x = eager()
+    close(MASKED[name](x, x > 0), MASKED[name](X, X > 0))
+
+
+@pytest.mark.parametrize("call", [lambda m: m.sum(), lambda m: m.mean(1), lambda m: m * 2, lambda m: F.conv2d(m, torch.ones(1, 16, 1, 1))])
+def test_the_remedy_of_a_mask_works(call):
+    mask = eager() > 0
+    with pytest.raises(bt.UnsupportedDType) as e:
+        call(mask)
+    assert '`.to_dtype("f32")`' in e.value.remedy
+    close(call(mask.to_dtype("f32")), call((X > 0).float()))

@@ -93,9 +93,51 @@ def test_what_a_forward_writes_and_does_not_read_is_refused_by_name(name):
     kept, step = HIDDEN[name]
     model = Counter(copy.deepcopy(kept), lambda kept, x: 1.0 if step(kept, x) else 2.0).eval()
     before = pickle.dumps(model.kept)
-    with pytest.raises(bt.UnsupportedOp, match="writes the model's attribute `kept`"):
+    with pytest.raises(bt.UnsupportedOp, match="changes the model's attribute `kept`"):
         btt.to_blocked(model, X, layouts="blocked")
     assert pickle.dumps(model.kept) == before
+
+
+#: What moves on where the results that a conversion sees do not tell.
+MOVING = {
+    "count": (itertools.count(), lambda kept: next(kept) > 20),
+    "list": (iter([0] * 50), lambda kept: next(kept) > 20),
+    "chain": (itertools.chain(range(30), range(30)), lambda kept: next(kept) > 20),
+    "random": (random.Random(0), lambda kept: kept.random() > 2),
+    "default_rng": (np.random.default_rng(1), lambda kept: kept.random() > 2),
+    "random_state": (np.random.RandomState(1), lambda kept: kept.rand() > 2),
+    "torch": (torch.Generator().manual_seed(1), lambda kept: bool(torch.rand(1, generator=kept).item() > 2)),
+    "in_a_list": ([itertools.count()], lambda kept: next(kept[0]) > 20),
+    "in_a_tuple": ((itertools.count(),), lambda kept: next(kept[0]) > 20),
+}
+GLOBAL: dict = {}
+
+
+@pytest.mark.parametrize("partial", [False, True])
+@pytest.mark.parametrize("where", ["attribute", "global"])
+@pytest.mark.parametrize("name", MOVING)
+def test_what_a_forward_moves_on_is_refused_and_left(name, where, partial):
+    kept, step = MOVING[name]
+    if (name, where) == ("in_a_tuple", "global"):
+        pytest.skip("nothing can stand for it there")
+    GLOBAL["kept"] = copy.deepcopy(kept)
+    read = (lambda kept: kept) if where == "attribute" else (lambda _: GLOBAL["kept"])
+    model = Counter(copy.deepcopy(kept), lambda kept, x: 0.0 if step(read(kept)) else 1.0).eval()
+    before = [state(x) for x in (model.kept, GLOBAL["kept"])]
+    with pytest.raises(bt.UnsupportedOp):
+        btt.to_blocked(model, X, partial=partial, layouts="blocked")
+    assert [state(x) for x in (model.kept, GLOBAL["kept"])] == before
+
+
+def state(x):
+    return bytes(x.get_state().numpy()) if isinstance(x, torch.Generator) else pickle.dumps(x)
+
+
+@pytest.mark.parametrize("name", MOVING)
+def test_what_a_forward_only_holds_is_taken(name):
+    model = Counter(copy.deepcopy(MOVING[name][0]), lambda kept, x: 1.0).eval()
+    with torch.no_grad():
+        torch.testing.assert_close(btt.to_blocked(model, X, layouts="blocked")(X), model(X))
 
 
 class MadeLater(nn.Module):

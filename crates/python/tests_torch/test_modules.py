@@ -356,3 +356,62 @@ def test_tensors_with_gradients_are_taken_where_none_is_asked_for(partial):
         torch.testing.assert_close(fast(x), model(x))
     with pytest.raises(bt.InvalidArgument, match="no_grad"):
         fast(x)
+
+
+def _relu(module, args, result):
+    return result.relu()
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))], ids=["copy", "deepcopy", "pickle"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_copies_keep_hooks_and_attributes(copied, inside):
+    x = torch.randn(1, 3, 8, 8)
+    fast = btt.to_blocked(nn.Sequential(nn.Conv2d(3, 8, 3)).eval(), x, layouts="nchw")
+    fast.register_forward_hook(_relu)
+    fast.tag = [1]
+    again = copied(nn.Sequential(fast))[0] if inside else copied(fast)
+    assert again.tag == [1] and (copied is copy.copy or again.tag is not fast.tag)
+    torch.testing.assert_close(again(x), fast(x))
+    assert fast(x).min() == 0
+
+
+def test_a_file_would_lose_hooks(tmp_path):
+    x = torch.randn(1, 3, 8, 8)
+    fast = btt.to_blocked(nn.Sequential(nn.Conv2d(3, 8, 3)).eval(), x, layouts="nchw")
+    hook = fast.register_forward_hook(_relu)
+    with pytest.raises(bt.UnsupportedOp, match="`forward_hooks`"):
+        fast.save(tmp_path / "x.plan")
+    assert not list(tmp_path.iterdir())
+    hook.remove()
+    fast.save(tmp_path / "x.plan")
+
+
+def test_what_reads_packed_modules_as_plain_ones_is_refused():
+    x = torch.randn(1, 3, 8, 8)
+    fast = btt.to_blocked(nn.Sequential(nn.Conv2d(3, 8, 3)).eval(), x, layouts="nchw")
+    for model in (fast, nn.Sequential(fast)):
+        with pytest.raises(bt.UnsupportedOp, match="functional_call"):
+            torch.func.functional_call(model, model.state_dict(), (x,))
+        with pytest.raises(bt.UnsupportedOp, match="torch.jit.script"):
+            torch.jit.script(model)
+    assert not hasattr(fast, "0") and not hasattr(fast, "weight")
+
+
+class Sized(nn.Module):
+    """A factory that looks at the dtype of a tensor in the middle."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3, padding=1)
+
+    def forward(self, x):
+        y = self.conv(x)
+        return y.relu() + y.new_zeros(8)
+
+
+def test_factories_read_no_result(tmp_path):
+    x = torch.randn(1, 3, 8, 8)
+    fast = btt.to_blocked(Sized().eval(), x, layouts="nchw")
+    assert [node.name for node in fast.plan.regions[0].outputs] == ["add"]
+    fast.save(tmp_path / "x.plan")
+    torch.testing.assert_close(btt.load(tmp_path / "x.plan")(x), fast(x))

@@ -282,3 +282,13 @@ def test_autocast_is_refused():
             assert e.value.op and e.value.remedy
             with torch.autocast("cpu", enabled=False):
                 assert error_of(eager(btt.EagerTensor(IMAGE)).torch(), part(IMAGE)) < 1e-5
+
+
+def test_what_is_no_model_is_told():
+    for x, got in ((nn.Sequential, "the class `Sequential`"), (None, "NoneType"), (3, "int"), (F.relu, "function")):
+        for call in (btt.swap, lambda x: btt.to_blocked(x, IMAGE)):
+            with pytest.raises(bt.InvalidArgument, match="argument `model`") as e:
+                call(x)
+            assert got in str(e.value)
+    with pytest.raises(bt.InvalidArgument, match=re.escape("make one of the class: `Sequential(...)`")):
+        btt.swap(nn.Sequential)

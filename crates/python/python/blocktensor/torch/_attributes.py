@@ -13,6 +13,8 @@ import torch
 from torch._C._functorch import is_functorch_wrapped_tensor
 from torch.utils import _pytree as pytree
 
+from ._state import moves_on, put_back, state_of
+
 _MISSING = object()
 _STANDARD = set(torch.nn.Module().__dict__)
 #: Objects whose attributes are not followed.
@@ -48,7 +50,7 @@ def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
 
 
 class Contents:
-    """What an object holds that is no container of the kinds above: an object with slots, bytes or text that change."""
+    """What an object holds that is no container of the kinds above: an object with slots, bytes or text that change, an iterator."""
 
     def __init__(self, read: Callable[[], Any], write: Callable[[Any], None]) -> None:
         self.copy, self.write = read, write
@@ -60,6 +62,8 @@ class Contents:
 
 def _contents(x: Any) -> Contents | None:
     kind = type(x)
+    if moves_on(x):
+        return Contents(lambda: state_of(x), lambda before: put_back(x, before))
     if kind is bytearray or (kind.__module__, kind.__name__) == ("array", "array"):
         return Contents(lambda: bytes(memoryview(x)), lambda before: _write_bytes(x, before))
     if kind in (io.StringIO, io.BytesIO):

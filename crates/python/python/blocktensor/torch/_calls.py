@@ -66,6 +66,9 @@ _COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
 #: Ops for which a tensor without axes is a number, and integers are promoted.
 _NUMERIC = _COMPARISONS | set("add sub rsub mul div pow clamp maximum minimum floor_divide remainder".split())
 
+#: Ops of a list of tensors, whose masks are promoted too.
+_JOINED = {"cat", "stack", "hstack", "vstack"}
+
 #: Logic of masks, which are u8 here: other integers have bits.
 _BITWISE = {"bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"}
 
@@ -296,10 +299,13 @@ def _tabled(name: str, form: Form, values: list[Any], named: dict[str, Any]) -> 
     """What the table makes of a call."""
     if name in _NUMERIC:
         values = _promoted(name, values)
+    elif name in _JOINED and isinstance(values[0], list):
+        values = [_beside_f32(values[0]), *values[1:]]
     elif name in _BITWISE:
         _check_masks(values)
     elif name in _CONDITIONS:
         _check_choice(name, values)
+        values = [*values[:1], *_beside_f32(values[1:])] if name == "where" else values
     builder = _Now(name, form, values, named)
     if name in _STRICT:
         builder.result_shape()
@@ -339,9 +345,14 @@ def _promoted(name: str, values: list[Any]) -> list[Any]:
     """Numbers for tensors without axes beside others; f32 for masks beside f32."""
     if isinstance(values[0], Value) and values[0].shape:
         values = [x.tensor.item() if isinstance(x, Value) and not x.shape and x.tensor.key == "strided" else x for x in values]
+    return _beside_f32(values, any_of=name in _COMPARISONS)
+
+
+def _beside_f32(values: list[Any], any_of: bool = False) -> list[Any]:
+    """Masks as f32 where one of the operands is f32, or, with `any_of`, in any case."""
     dtypes = {x.tensor.dtype for x in values if isinstance(x, Value)}
-    if dtypes & {"u8", "s8"} and ("f32" in dtypes or name in _COMPARISONS):
-        values = [value_of(x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
+    if dtypes & {"u8", "s8"} and ("f32" in dtypes or any_of):
+        return [value_of(x.tensor.to_dtype("f32")) if isinstance(x, Value) else x for x in values]
     return values
 
 

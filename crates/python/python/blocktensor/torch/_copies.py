@@ -68,8 +68,8 @@ def state_error(what: str, model: torch.nn.Module, arguments: tuple[Any, ...]) -
     """The error for a forward that changes something which is there after the run."""
     _, first, later, _ = runs_of(model, arguments)
     if first is not None and later is not None and _agree(first, later):
-        text = f"`forward` writes {what}, which a packed module leaves as it is"
-        remedy = "return the value as a result of the model, or leave the write out"
+        text = f"`forward` changes {what}, which a packed module leaves as it is"
+        remedy = "return the value as a result of the model, or leave the change out"
     else:
         text = f"`forward` changes {what}, so that a run depends on the runs before it"
         remedy = "a packed module keeps nothing between runs: pass the value as an input and return it"

@@ -192,6 +192,10 @@ class EagerTensor(Answers):
             raise refused("to", self, reason)
         return EagerTensor(self.data.to_dtype(name))
 
+    def to_dtype(self, dtype: str) -> "EagerTensor":
+        """As `blocktensor.Tensor.to_dtype`, by the library's own name of a dtype (`"f32"`)."""
+        return EagerTensor(self.data.to_dtype(dtype))
+
     def type_as(self, other: Any) -> "EagerTensor":
         return self._converted(other.dtype)
 
@@ -272,7 +276,7 @@ class EagerTensor(Answers):
                     return args[0]._replaced(plain[0])
             elif not kwargs and plain[0] in _SCALARS:
                 return _two(plain[0], *args)
-            elif not kwargs and type(args[1]) is EagerTensor:
+            elif not kwargs and type(args[1]) is EagerTensor and args[0].data.dtype == args[1].data.dtype:
                 return EagerTensor(_call(plain[0], None, args[0].data, args[1].data))
         elif plain is not None and len(args) == 2 and plain[0] in _SCALARS and isinstance(args[0], torch.Tensor) and not kwargs:
             return _two(plain[0], EagerTensor(args[0]), args[1])

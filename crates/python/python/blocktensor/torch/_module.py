@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import sys
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -77,6 +78,16 @@ def _is_tensor(x: Any) -> bool:
     """Whether a plan may read the tensor's memory as it is."""
     return isinstance(x, torch.Tensor) and not x.is_neg()
 
+
+#: Where `torch.func.functional_call` reads the modules that names with dots go through. It takes an AttributeError for its own.
+_ACCESSOR = "torch.nn.utils._named_member_accessor"
+
+#: Attributes of a packed module that are made of its plan.
+_OF_PLAN = frozenset(
+    "_program _structures _names _options _reorders _partial plan _direct _packed _checks_inputs _views _constants".split()
+)
+#: The hooks that a call runs.
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 #: What `make_fx` records with.
 _PROXY = torch._C._TorchDispatchModeKey.PROXY
@@ -294,13 +305,14 @@ class BlockedModule(torch.nn.Module):
 
     def __getattr__(self, name: str) -> Any:
         if name in self._parts():
+            if sys._getframe(1).f_globals.get("__name__") == _ACCESSOR:
+                raise _not_plain(name)
             raise AttributeError(f"a packed module has no plain `{name}`: `state_dict()` has its weights")
         return super().__getattr__(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, torch.Tensor) and name in self._parts():
-            text = f"a packed module has no plain `{name}` to set, for `torch.func.functional_call` either"
-            raise error(UnsupportedOp, text, "pack other weights with `load_state_dict`, or call the model itself", op="setattr")
+            raise _not_plain(name)
         super().__setattr__(name, value)
 
     def _parts(self) -> set[str]:
@@ -395,6 +407,10 @@ class BlockedModule(torch.nn.Module):
 
     def save(self, path: FilePath) -> None:
         """Writes the packed plan into a file, for `load`."""
+        hooks = [name for name, x in vars(self).items() if name in _HOOKS and x]
+        if hooks:
+            text = f"a packed file is one plan, but the module has hooks (`{hooks[0].strip('_')}`)"
+            raise error(UnsupportedOp, text, "remove them before, and register them on what `load` returns", op="save")
         self._only_plan().save(path)
 
     def _only_plan(self) -> Plan:
@@ -408,7 +424,13 @@ class BlockedModule(torch.nn.Module):
         return self.plan.regions[0].plan
 
     def __reduce__(self) -> Any:
-        return _of_plan, (self._only_plan(), self._structures, self._names)
+        # Hooks, and what a program has set on the module.
+        own = {name: x for name, x in vars(self).items() if name not in _OF_PLAN}
+        return _of_plan, (self._only_plan(), self._structures, self._names), own
+
+    def __prepare_scriptable__(self) -> Any:
+        text = "`torch.jit.script` compiles Python, and a packed module runs a plan"
+        raise error(UnsupportedOp, text, "script the model itself, or call the packed module as it is", op="torch.jit.script")
 
     def _apply(self, fn: Any, recurse: bool = True) -> "BlockedModule":
         """What `.to(...)`, `.double()` and `.cuda()` call: weights stay packed, for f32 on the CPU."""
@@ -420,6 +442,11 @@ class BlockedModule(torch.nn.Module):
 
     def extra_repr(self) -> str:
         return repr(self.plan).split("\n")[0]
+
+
+def _not_plain(name: str) -> Exception:
+    text = f"a packed module has no plain `{name}` to set, for `torch.func.functional_call` either"
+    return error(UnsupportedOp, text, "pack other weights with `load_state_dict`, or call the model itself", op="setattr")
 
 
 def _of_plan(plan: Plan, structures: Any = None, names: Sequence[str | None] = ()) -> BlockedModule:

@@ -1,8 +1,10 @@
-"""Options of `plan` and `to_blocked`, checked before a model is converted, which takes long."""
+"""Options of `plan` and `to_blocked`, checked before a model is converted, which takes long; and that it is one."""
 
 import sys
 from operator import index
 from typing import Any
+
+import torch
 
 from .._errors import InvalidArgument
 from .._native import check_options
@@ -19,6 +21,20 @@ def _is_count(x: Any) -> bool:
         return not isinstance(x, bool) and 0 <= index(x) <= sys.maxsize
     except TypeError:
         return False
+
+
+def check_module(model: Any, op: str | None = None) -> None:
+    """Refuses what is no model."""
+    if isinstance(model, torch.nn.Module):
+        return
+    remedy = "pass a module"
+    if isinstance(model, torch.export.ExportedProgram):
+        remedy = "pass its `.module()`"
+    elif isinstance(model, type) and issubclass(model, torch.nn.Module):
+        remedy = f"make one of the class: `{model.__name__}(...)`"
+    got = f"the class `{model.__name__}`" if isinstance(model, type) else type(model).__name__
+    text = f"{f'op `{op}`: ' if op else ''}argument `model`: got {got}, but models are `torch.nn.Module`s"
+    raise error(InvalidArgument, text, remedy, op=op)
 
 
 def checked_options(op: str, **options: Any) -> dict[str, Any]:

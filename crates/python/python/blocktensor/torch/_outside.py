@@ -7,10 +7,9 @@ import copy
 import copyreg
 import dis
 import functools
-import io
-import random
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
@@ -20,6 +19,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
 from ._attributes import containers, kept_tensors, refill, restore, same
+from ._state import moves_on, state_of
 from ._told import error
 
 _MISSING: Any = object()
@@ -172,22 +172,35 @@ class Outside:
         tensors = {id(x): x for one in held for x in pytree.tree_leaves(one) if isinstance(x, torch.Tensor)}
         self._tensors = kept_tensors(tensors.values())
         self._contents = [x.copy() for _, x in self._containers]
-        moving = [(place, value) for place, value in zip(self._places, self._kept, strict=True) if _moves_on(value)]
-        others = [_another(place.label, value) for place, value in moving]
-        for (place, _), other in zip(moving, others, strict=True):
-            place.write(other)
+        #: Copies of iterators and generators, which are read in place of the program's own.
+        self._moving: list[tuple[str, Any]] = []
+        writes: list[tuple[Callable[[Any], None], Any]] = []
+        for place, value in zip(self._places, self._kept, strict=True):
+            if moves_on(value):
+                self._moving.append((place.label, _another(place.label, value)))
+                writes.append((place.write, self._moving[-1][1]))
+        for (label, x), before in zip(self._containers, self._contents, strict=True):
+            copied = _with_others(label, before)
+            if copied is not None:
+                self._moving += copied[1]
+                writes.append((functools.partial(refill, x), copied[0]))
+        # Only now, as one that cannot be copied is an error.
+        for write, other in writes:
+            write(other)
         self.go_on()
 
     def go_on(self) -> None:
         """From here on, changes are told."""
         self._values = [place.value() for place in self._places]
         self._expected = [x.copy() for _, x in self._containers]
+        self._states = [state_of(x) for _, x in self._moving]
 
     def changed(self) -> list[str]:
         """The names of what is not as it was."""
         places = zip(self._places, self._values, strict=True)
         found = [place.label for place, value in places if not same(place.value(), value)]
         found += [label for (label, x), before in zip(self._containers, self._expected, strict=True) if not same(x, before)]
+        found += [label for (label, x), before in zip(self._moving, self._states, strict=True) if not same(state_of(x), before)]
         return list(dict.fromkeys(found))
 
     def __exit__(self, *_: object) -> None:
@@ -210,11 +223,18 @@ class Outside:
         restore(self._tensors)
 
 
-def _moves_on(x: Any) -> bool:
-    """Whether it has a state that no copy of its contents is."""
-    numpy = sys.modules.get("numpy")
-    drawn = (random.Random, numpy.random.Generator, numpy.random.RandomState) if numpy is not None else (random.Random,)
-    return isinstance(x, (Iterator, *drawn)) and not isinstance(x, io.IOBase)
+def _with_others(label: str, contents: Any) -> tuple[Any, list[tuple[str, Any]]] | None:
+    """What a list or dictionary holds, with copies of the iterators and generators in it; `None` where there are none."""
+    if not isinstance(contents, (list, dict, deque)):
+        return None
+    items = list(contents.items()) if isinstance(contents, dict) else list(enumerate(contents))
+    others = {key: _another(label, x) for key, x in items if moves_on(x)}
+    if not others:
+        return None
+    made = contents.copy()
+    for key, other in others.items():
+        made[key] = other
+    return made, [(label, other) for other in others.values()]
 
 
 def _another(label: str, x: Any) -> Any:

@@ -95,6 +95,11 @@ def _inputs(program: Program, calls: list[fx.Node]) -> list[fx.Node]:
     return [x for x in program.position if x in read]
 
 
+def _is_read(program: Program, inside: set[fx.Node], user: fx.Node) -> bool:
+    """Whether the user runs, and elsewhere: `y.new_zeros(8)`, which reads only the dtype of `y`, is a constant."""
+    return user not in inside and user.op != "output" and user not in program.constants
+
+
 def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], reorders: int | None) -> list[Region]:
     """The calls in order, cut where one stays with PyTorch. Measured layouts keep to the number of reorders where they can."""
     while True:
@@ -114,7 +119,7 @@ def _regions(program: Program, torchs: set[fx.Node], options: dict[str, Any], re
         # A plan that is the whole model takes all inputs, in the model's order, and returns results in that order.
         inputs = list(program.inputs) if len(runs) == 1 and not stays else _inputs(program, calls)
         outputs = [x for x in returned if x in inside]
-        outputs += [n for n in calls if n not in returned and any(user not in inside and user.op != "output" for user in n.users)]
+        outputs += [n for n in calls if n not in returned and any(_is_read(program, inside, user) for user in n.users)]
         region = Region(inputs, outputs, calls, None)
         region.plan = None if stays else _planned(program, region, options, alone)
         regions.append(region)

@@ -14,6 +14,7 @@ from .._native import PackedWeights, Tensor
 from ._eager import EagerTensor
 from ._export import error
 from ._handles import LAST, check_autocast
+from ._options import check_module
 from ._told import told_text
 from ._values import pair
 
@@ -157,6 +158,7 @@ def swap(model: torch.nn.Module, *, to_strided: Iterable[str] = ()) -> torch.nn.
     has no views, so `flatten` before a classifier is an error: `to_strided` names the modules whose results are reordered
     (`swap(resnet, to_strided=["avgpool"])`), and the ledger shows these reorders too.
     """
+    check_module(model, "swap")
     if model.training:
         raise error(UnsupportedOp, "argument `model`: got a model in training mode", "call `model.eval()` first", op="swap")
     for name, module in model.named_modules():

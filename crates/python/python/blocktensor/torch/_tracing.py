@@ -18,6 +18,7 @@ from .._errors import Error, InvalidArgument, UnsupportedOp
 from ._attributes import Attributes, Generators, attributes_of
 from ._copies import state_error, with_own_tensors, with_shared_tensors
 from ._inputs import elsewhere, in_f32
+from ._options import check_module
 from ._outside import Outside
 from ._told import LONGEST, error, told
 
@@ -76,9 +77,7 @@ def _check_generators(used: list[str]) -> None:
 
 
 def _check_model(model: Any) -> None:
-    if not isinstance(model, torch.nn.Module):
-        remedy = "pass its `.module()`" if isinstance(model, torch.export.ExportedProgram) else "pass a module"
-        raise error(InvalidArgument, f"argument `model`: got {type(model).__name__}, but models are `torch.nn.Module`s", remedy)
+    check_module(model)
     from ._module import BlockedModule  # it imports this module
 
     for path, module in model.named_modules():
