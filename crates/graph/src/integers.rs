@@ -419,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_divisor_of_0_is_another_one_while_a_plan_is_made() {
+    fn values_that_are_errors_of_a_run_are_replaced_while_a_plan_is_made() {
         let of = |values: &[i32]| StridedTensor::from_slice(values, &[values.len()]).unwrap();
         let run = |function: IntegerFunction, a: &[i32], b: &[i32]| {
             let integers = Integers { function, of: Integer::I64 };
@@ -433,5 +433,13 @@ mod tests {
             assert!(error.contains("not divided by 0"), "{error}");
         }
         assert_eq!(with_stand_ins(|| run(IntegerFunction::Add, &[7], &[0])).unwrap(), [7]);
+        // As are an index outside its axis, and a number that the integer type does not hold.
+        assert_eq!(with_stand_ins(|| run(IntegerFunction::FromStart, &[-7, -1], &[6, 6])).unwrap(), [0, 5]);
+        assert!(run(IntegerFunction::FromStart, &[-7, -1], &[6, 6]).is_err());
+        let x = StridedTensor::from_slice(&[f32::INFINITY, 2.5], &[2]).unwrap();
+        let cast = Integers { function: IntegerFunction::ToInt(Integer::I64), of: Integer::I64 };
+        let cast = || cast.compute(&[x.tensor_ref()])?.to_vec::<i32>();
+        assert_eq!(with_stand_ins(cast).unwrap(), [0, 2]);
+        assert!(cast().is_err());
     }
 }
