@@ -268,7 +268,7 @@ fn a_plan_runs_into_memory_of_the_program() {
     refused(into(&[short]), bt_code::BT_INVALID_ARGUMENT, &["output `output`", "[2, 10]"]);
     refused(into(&[]), bt_code::BT_INVALID_ARGUMENT, &["the outputs are"]);
     refused(into(&[of]), bt_code::BT_OPAQUE_LAYOUT, &["`bt_tensor_zeros`"]);
-    refused(into(&[y, y]), bt_code::BT_INVALID_HANDLE, &[]);
+    refused(into(&[y, y]), bt_code::BT_ALIASING, &["pass each result once"]);
     refused(into(&[x]), bt_code::BT_INVALID_ARGUMENT, &["output `output`"]);
     into(&[y]).unwrap();
     for t in [y, short, blocked, of, x, made, model] {

@@ -57,7 +57,7 @@ fn in_order<'py>(
     let mut add = |name: Bound<'py, PyAny>, x: Bound<'py, PyAny>| {
         let place = name.extract::<&str>().ok().and_then(|name| names.iter().position(|n| *n == name));
         match place.map(|i| given[i].replace(x)) {
-            None => Err(refused(format!("a tensor for `{}`", name.str()?))),
+            None => Err(refused(format!("`{}`", name.str()?.to_string_lossy().escape_debug()))),
             Some(Some(_)) => Err(refused(format!("two tensors for `{}`", name.str()?))),
             Some(None) => Ok(()),
         }
@@ -94,11 +94,16 @@ fn operands(
     let names: Vec<&str> = plan.inputs().map(|(name, _)| name).collect();
     let rule = "the inputs are {}; initializers of a model are constants";
     let given = in_order(op, "inputs", &names, rule, inputs, named)?;
-    let strided = |(name, x): (&&str, Bound<'_, PyAny>)| match exchange::import(&x, op, name)? {
+    let strided = |((name, desc), x): ((&str, &TensorDesc), Bound<'_, PyAny>)| match exchange::import_for(
+        &x,
+        op,
+        name,
+        Some(desc.dtype()),
+    )? {
         Tensor::Strided(t) => Ok(t),
         other => PyTensor(other).strided(op).cloned(),
     };
-    names.iter().zip(given).map(strided).collect()
+    plan.inputs().zip(given).map(strided).collect()
 }
 
 /// The memory for the results of a run.
@@ -161,7 +166,12 @@ impl PyPlan {
 
     /// As `run`, into memory that is there: arrays of numpy or tensors of torch, one for each output, in the order of `outputs` or in
     /// a dictionary by name. Inputs and outputs are a list, a dictionary or one tensor.
-    fn run_into(&self, py: Python<'_>, inputs: &Bound<'_, PyAny>, outputs: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn run_into(
+        &self,
+        py: Python<'_>,
+        inputs: &Bound<'_, PyAny>,
+        outputs: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
         let op = "run_into";
         let given = || {
             let inputs = operands(op, &self.plan, &as_tuple(inputs)?, None)?;

@@ -207,6 +207,9 @@ def test_the_command_line():
     assert run("--help").stdout.startswith("Runs ONNX models")
     missing = run("plan", "nothing.onnx")
     assert missing.returncode == 2 and missing.stderr.startswith("error: ")
+    closed = ["sh", "-c", 'exec "$0" -m blocktensor --version >&-', sys.executable]
+    closed = subprocess.run(closed, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert closed.returncode == 1 and "the standard output: Bad file descriptor" in closed.stderr
 
 
 def test_index_has_all_models():
@@ -214,8 +217,8 @@ def test_index_has_all_models():
     assert os.path.exists(DATA / "README.md")
 
 
-def test_a_plan_runs_into_memory_of_numpy() -> None:
-    graph = bt.load_onnx(FOLDER / "resnet.onnx")
+def test_a_plan_runs_into_memory_of_numpy():
+    graph = bt.load_onnx(DATA / "resnet.onnx")
     image = image_of("resnet")
     plan = graph.plan(sizes={"batch": len(image)}, layouts="nhwc")
     wanted = plan.run(image)[0].numpy()
@@ -230,7 +233,7 @@ def test_a_plan_runs_into_memory_of_numpy() -> None:
     frozen.flags.writeable = False
     for outputs, text in (
         ([], "no tensor for `output`"),
-        ({"other": place}, "a tensor for `other`"),
+        ({"other": place}, "got `other`"),
         (memory, "a run gives"),
         (place[:, ::2], "a run gives"),
         (np.zeros((10, len(image)), np.float32).T, "results are row-major"),

@@ -59,6 +59,24 @@ def test_no_count(name, number):
     assert isinstance(e.value, ValueError) and not isinstance(e.value, OverflowError)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("zeros", "argument `shape`: got -1, but a size is 0 or more; pass a size of 0 or more"),
+        ("plan", "argument `sizes`: got -1, but a size is 0 or more; pass a size of 0 or more"),
+        ("plan ", "argument `threads`: got -1, but this number is 0 or more; pass a number of 0 or more"),
+    ],
+)
+def test_negative_counts_say_what_is_allowed(name, text):
+    with pytest.raises(bt.InvalidArgument, match=text):
+        CALLS[name][1](-1)
+
+
+def test_a_negative_rank_1_shape():
+    with pytest.raises(bt.InvalidArgument, match="got -1, but a size is 0 or more"):
+        bt.zeros(-1)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_no_number(name):
     with pytest.raises((TypeError, bt.InvalidArgument)):
