@@ -11,7 +11,7 @@ use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::pack;
+use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -102,7 +102,7 @@ pub(crate) fn repack(
         let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
         let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
         let bytes = bytemuck::cast_slice_mut(plain.result_data::<f32>());
-        pack::unpack(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
+        reorder::blocked_to_strided(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
         in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?, w.dtype())
     })
 }
