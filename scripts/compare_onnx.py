@@ -10,7 +10,7 @@
 
 `export` writes to a cache folder (`--cache`), for each network and exporter:
 
-    <family>/<name>.onnx                 TorchScript exporter, opset 17, one file
+    <family>/<name>.onnx                 TorchScript exporter, opset 17, one file; with `--batch 16` <name>.b16.onnx, and so on
     <family>/<name>.dynamo.onnx          dynamo exporter, opset 18, with its weights in <name>.dynamo.onnx.data
     <family>/<name>[.dynamo].image.npy         the input
     <family>/<name>[.dynamo].<output>.npy      ONNX Runtime's answer
@@ -92,7 +92,7 @@ def count_ops(path):
     return dict(Counter(node.op_type for node in onnx.load(path, load_external_data=False).graph.node).most_common())
 
 
-def export_one(name, exporter, folder, small=False):
+def export_one(name, exporter, folder, small=False, batch=None):
     """Exports one network with one exporter; gives the manifest that it writes."""
     import onnxruntime
     import torch
@@ -105,11 +105,11 @@ def export_one(name, exporter, folder, small=False):
     torch.backends.mha.set_fastpath_enabled(False)
     family, short = name.split("/")
     suffix, opset = EXPORTERS[exporter]
-    stem = (short if small else f"{family}/{short}") + suffix
+    stem = (short if small else f"{family}/{short}") + (f".b{batch}" if batch else "") + suffix
     path = folder / f"{stem}.onnx"
     path.parent.mkdir(parents=True, exist_ok=True)
 
-    net, inputs = onnx_models.make(name)
+    net, inputs = onnx_models.make(name, batch)
     with torch.no_grad():
         in_f32 = net(*inputs)
     in_f32 = in_f32 if isinstance(in_f32, tuple) else (in_f32,)
@@ -201,11 +201,12 @@ def export(arguments):
     failures, index = {}, []
     for exporter in exporters:
         for name in names:
-            manifest_file = folder / f"{name}{EXPORTERS[exporter][0]}.json"
+            sized = f".b{arguments.batch}" if arguments.batch else ""
+            manifest_file = folder / f"{name}{sized}{EXPORTERS[exporter][0]}.json"
             if not small and manifest_file.exists() and not arguments.again:
                 continue
             start = time.time()
-            manifest, failure = export_apart(name, exporter, folder, small, limit=arguments.limit)
+            manifest, failure = export_apart(name, exporter, folder, small, arguments.batch, limit=arguments.limit)
             label = f"{name:34} {exporter:11} {time.time() - start:5.0f} s"
             if failure:
                 failures[f"{name} {exporter}"] = failure
@@ -292,6 +293,7 @@ def main():
             sub.add_argument("--tolerance", type=float, default=1e-4, help="relative L2 error that is marked")
         else:
             sub.add_argument("--exporter", choices=(*EXPORTERS, "both"), default="both")
+            sub.add_argument("--batch", type=int, help="so many images, in files of their own")
             sub.add_argument("--again", action="store_true", help="also export what the cache has")
             sub.add_argument("--limit", type=float, default=900, help="seconds per network and exporter")
     arguments = parser.parse_args()

@@ -31,14 +31,14 @@ def seed_of(name):
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
 
 
-def make(name):
-    """The network in evaluation mode with random weights, and its input."""
+def make(name, batch=None):
+    """The network in evaluation mode with random weights, and its input: of `batch` images, or of as many as `MODELS` says."""
     torch.manual_seed(seed_of(name))
     model = MODELS[name]
     net = First(model.build()).eval()
     randomise(net)
     calibrate(net, model.shape)
-    return net, (images(model.shape),)
+    return net, (images((batch or model.shape[0], *model.shape[1:])),)
 
 
 def images(shape):

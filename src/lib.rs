@@ -132,6 +132,8 @@ pub use dtype::{DType, Element};
 pub use error::{
     Call, Complaint, Door, Error, ReorderDenied, Result, Rust, Text, Unsupported, UnsupportedOp,
 };
+#[doc(hidden)]
+pub use file::shown_path;
 pub use file::whole as files;
 pub use file::{
     Keys, LayerTensors, Module, NormTensors, Packable, PackedFile, PackedKind, PackedWriter, StateDict,

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 // The version of the ABI that the header describes. Every change of the header's declarations has a new version.
-#define BT_ABI_VERSION 4
+#define BT_ABI_VERSION 5
 
 // The oldest version of the ABI whose programs this library runs: since then, declarations were only added.
 #define BT_ABI_OLDEST 1
@@ -486,6 +486,12 @@ typedef struct bt_api {
   bt_status (*plan_save)(bt_handle plan, const char *path, bool keep_plain);
   // `bt_plan_load`.
   bt_status (*plan_load)(const char *path, bool replan, bt_handle *out);
+  // `bt_plan_run_into`.
+  bt_status (*plan_run_into)(bt_handle plan,
+                             const bt_handle *inputs,
+                             size_t input_count,
+                             const bt_handle *outs,
+                             size_t out_count);
 } bt_api;
 
 #ifdef __cplusplus
@@ -1168,6 +1174,18 @@ bt_status bt_plan_run(bt_handle plan,
                       bt_handle *outs,
                       size_t room,
                       size_t *count);
+
+// As `bt_plan_run`, into the strided row-major tensors `outs`, one for each output of the plan in its order, of its sizes and dtype.
+// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. All is checked before anything runs; where a step
+// fails, their elements are those of before or of results.
+//
+// # Safety
+// `inputs` holds `input_count` handles, `outs` holds `out_count` handles.
+bt_status bt_plan_run_into(bt_handle plan,
+                           const bt_handle *inputs,
+                           size_t input_count,
+                           const bt_handle *outs,
+                           size_t out_count);
 
 // The ABI version of the library. `bt_get_api` tells whether it runs programs of the header's `BT_ABI_VERSION`.
 uint32_t bt_abi_version(void);

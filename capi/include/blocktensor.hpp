@@ -547,6 +547,10 @@ class Plan : public Object {
       return bt_plan_run(handle(), list.data(), list.size(), outs, room, count);
     });
   }
+  void run_into(const std::vector<const Tensor *> &inputs, const std::vector<const Tensor *> &outs) const {
+    const auto list = detail::handles(inputs), results = detail::handles(outs);
+    check(bt_plan_run_into(handle(), list.data(), list.size(), results.data(), results.size()));
+  }
 };
 
 // bt_run

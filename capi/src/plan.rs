@@ -3,10 +3,11 @@
 use std::ffi::c_char;
 use std::fmt;
 
-use blocktensor::{Complaint, Error, PackedFile, Result, StridedTensor};
+use blocktensor::{Complaint, Error, PackedFile, Result, StridedTensor, TensorMut};
 use blocktensor_graph::{Layouts, Plan, PlanOptions, Profiles, Sizes};
 
 use crate::handles::{self, Object, bt_handle, give};
+use crate::lent::write_into;
 use crate::model::with_model;
 use crate::status::{Failure, array, bt_status, guard_model, place, string};
 use crate::text::write_out;
@@ -275,4 +276,47 @@ pub unsafe extern "C" fn bt_plan_run(
             unsafe { write_objects(op, results, outs, room, count) }.map_err(Failure::from)
         })
     })
+}
+
+/// As `bt_plan_run`, into the strided row-major tensors `outs`, one for each output of the plan in its order, of its sizes and dtype.
+/// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. All is checked before anything runs; where a step
+/// fails, their elements are those of before or of results.
+///
+/// # Safety
+/// `inputs` holds `input_count` handles, `outs` holds `out_count` handles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bt_plan_run_into(
+    plan: bt_handle,
+    inputs: *const bt_handle,
+    input_count: usize,
+    outs: *const bt_handle,
+    out_count: usize,
+) -> bt_status {
+    let op = "bt_plan_run_into";
+    guard_model(op, || {
+        with_plan(op, plan, |plan| {
+            // SAFETY: the caller's promises.
+            let (inputs, outs) =
+                unsafe { (read_inputs(op, inputs, input_count)?, array(op, "outs", outs, out_count)?) };
+            let inputs: Vec<&StridedTensor> = inputs.iter().collect();
+            let mut done = Ok(());
+            write_into(op, "outs", outs, |outs| {
+                done = plan.plan.run_into(&inputs, &mut strided(op, outs)?);
+                Ok(())
+            })?;
+            Ok(done?)
+        })
+    })
+}
+
+fn strided<'a>(op: &'static str, outs: Vec<TensorMut<'a>>) -> Result<Vec<&'a mut StridedTensor>> {
+    let strided = |out: TensorMut<'a>| match out {
+        TensorMut::Strided(out) => Ok(out),
+        other => {
+            let (got, rule) = (other.as_ref().describe(), "a run gives strided tensors");
+            let remedy = "make one with `bt_tensor_zeros` or `bt_tensor_wrap`";
+            Err(Error::OpaqueLayout(Complaint::new(op, "outs", got, rule, remedy)))
+        }
+    };
+    outs.into_iter().map(strided).collect()
 }

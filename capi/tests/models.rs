@@ -225,3 +225,55 @@ fn many_threads_run_one_plan() {
     });
     assert_eq!(bt_free(model), 0);
 }
+
+/// The program's memory has room on both sides, which stays as it is.
+#[test]
+fn a_plan_runs_into_memory_of_the_program() {
+    let model = load(&stored("resnet.onnx")).unwrap();
+    let (dims, image) = array("resnet.image.npy");
+    let x = tensor(&dims, &image);
+    let made = plan(model, Some("nhwc"), &[("batch", 2)], &[]).unwrap();
+    let want = take(run(bt_plan_run, made, &[x]).unwrap()[0], 20);
+    let mut memory = [7f32; 26];
+    let wrap = |data: *mut f32, dims: &[i64]| {
+        let mut t = 0;
+        // SAFETY: the memory lives longer than the handle, and nobody else uses it meanwhile.
+        let status = unsafe {
+            bt_tensor_wrap(
+                bt_dtype::BT_F32 as i32,
+                dims.len(),
+                dims.as_ptr(),
+                std::ptr::null(),
+                data.cast(),
+                true,
+                std::ptr::null_mut(),
+                None,
+                &mut t,
+            )
+        };
+        outcome(status, t).unwrap()
+    };
+    let into = |outs: &[bt_handle]| {
+        // SAFETY: arrays of the lengths that are passed.
+        let status = unsafe { bt_plan_run_into(made, &x, 1, outs.as_ptr(), outs.len()) };
+        outcome(status, ())
+    };
+    let y = wrap(memory[3..].as_mut_ptr(), &[2, 10]);
+    into(&[y]).unwrap();
+    let short = tensor(&[2, 9], &[0.0; 18]);
+    let blocked = tensor(&[1, 16, 1, 1], &[0.0; 16]);
+    let mut of = 0;
+    // SAFETY: a place for the result; null stands for the default layout.
+    outcome(unsafe { bt_to_blocked(blocked, std::ptr::null(), &mut of) }, ()).unwrap();
+    refused(into(&[short]), bt_code::BT_INVALID_ARGUMENT, &["output `output`", "[2, 10]"]);
+    refused(into(&[]), bt_code::BT_INVALID_ARGUMENT, &["the outputs are"]);
+    refused(into(&[of]), bt_code::BT_OPAQUE_LAYOUT, &["`bt_tensor_zeros`"]);
+    refused(into(&[y, y]), bt_code::BT_ALIASING, &["pass each result once"]);
+    refused(into(&[x]), bt_code::BT_INVALID_ARGUMENT, &["output `output`"]);
+    into(&[y]).unwrap();
+    for t in [y, short, blocked, of, x, made, model] {
+        assert_eq!(bt_free(t), 0);
+    }
+    assert_eq!(memory[3..23], want[..]);
+    assert!(memory[..3].iter().chain(&memory[23..]).all(|v| *v == 7.0));
+}

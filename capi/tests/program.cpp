@@ -203,6 +203,11 @@ static void files(const std::string &folder, const std::string &dict, const std:
   EXPECT(near(plan.run({&x}).at(0), model.run({&x}).at(0)));
   plan.save(folder + "/cpp.plan");
   EXPECT(bt::Plan::load(folder + "/cpp.plan").run({&x}).at(0).read() == plan.run({&x}).at(0).read());
+  const auto results = plan.run({&x});
+  const bt::Tensor &result = results.at(0);
+  const bt::Tensor place(std::vector<float>(result.read().size(), -1.0F), result.dims());
+  plan.run_into({&x}, {&place});
+  EXPECT(place.read() == result.read());
   EXPECT(throws(BT_CORRUPT_FILE, "", [] { bt::Model::from_data("no model", 8); }));
 }
 

@@ -119,6 +119,29 @@ fn threads() -> usize {
     count
 }
 
+/// In a process of its own, on the first processor that this one may use.
+#[test]
+fn threads_follow_the_affinity() {
+    if let Some(count) = std::env::var_os("THREADS_OF_THIS_PROCESS") {
+        assert_eq!(threads().to_string(), count.to_str().unwrap());
+        return;
+    }
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let first = allowed.trim().split([',', '-']).next().unwrap();
+    for (number, count) in [(None, "1"), (Some("3"), "3")] {
+        let mut process = std::process::Command::new("taskset");
+        process.args(["-c", first]).arg(std::env::current_exe().unwrap());
+        process.args(["--exact", "threads_follow_the_affinity"]).env("THREADS_OF_THIS_PROCESS", count);
+        match number {
+            Some(number) => process.env("RAYON_NUM_THREADS", number),
+            None => process.env_remove("RAYON_NUM_THREADS"),
+        };
+        let done = process.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stdout));
+    }
+}
+
 #[test]
 fn bt_run_with_threads_sets_the_number_for_its_body() {
     unsafe extern "C" fn three(body: bt_body, context: *mut c_void) -> bt_status {

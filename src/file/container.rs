@@ -15,7 +15,7 @@ use safetensors::tensor::{Dtype, TensorInfo};
 use serde_json::json;
 
 use super::header::{Header, MAX_HEADER, START, fill, header_length};
-use super::{access, irregular, shown, whole};
+use super::{access, irregular, shown, shown_path, whole};
 use crate::buffer::{ALIGN, Buffer};
 use crate::error::{Complaint, Error, Result, fail};
 use crate::threads::parallel_for;
@@ -264,7 +264,7 @@ impl Container {
             Error::CorruptFile(Complaint::new(
                 op,
                 "path",
-                format!("`{}`: {what}", path.display()),
+                format!("`{}`: {what}", shown_path(path)),
                 rule,
                 remedy,
             ))
@@ -315,7 +315,7 @@ fn replace(
         ErrorKind::AlreadyExists => {
             let rule = format!("it exists, and is not {}", kind.name());
             let remedy = "remove it, or pass another path";
-            Error::FileAccess(Complaint::new(op, "path", format!("`{}`", path.display()), rule, remedy))
+            Error::FileAccess(Complaint::new(op, "path", format!("`{}`", shown_path(path)), rule, remedy))
         }
         ErrorKind::NotFound if path.as_os_str().is_empty() => {
             let (rule, remedy) = ("a file has a name", "pass the path of the file to write");
@@ -323,7 +323,7 @@ fn replace(
         }
         ErrorKind::IsADirectory => irregular(op, path, "a file is written there"),
         ErrorKind::NotFound if !whole::folder_of(path).exists() => {
-            let got = format!("`{}`, whose folder does not exist", path.display());
+            let got = format!("`{}`, whose folder does not exist", shown_path(path));
             let rule = "a file can only be written into an existing folder";
             Error::FileAccess(Complaint::new(op, "path", got, rule, "create the folder first"))
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use safetensors::tensor::{Metadata, SafeTensorError, TensorInfo};
 
-use super::{access, shown};
+use super::{access, shown, shown_path};
 use crate::buffer::has_room;
 use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::memory;
@@ -105,7 +105,7 @@ fn append(op: &'static str, path: &Path, file: &mut impl Read, count: usize, to:
 pub(super) fn fill(op: &'static str, path: &Path, file: &mut impl Read, to: &mut [u8]) -> Result<()> {
     file.read_exact(to).map_err(|e| match e.kind() {
         std::io::ErrorKind::UnexpectedEof => {
-            let got = format!("`{}`: it became shorter while it was read", path.display());
+            let got = format!("`{}`: it became shorter while it was read", shown_path(path));
             let rule = "a file must not change while it is read";
             Error::CorruptFile(Complaint::new(
                 op,
@@ -158,7 +158,7 @@ fn corrupt(op: &'static str, path: &Path, bytes: &[u8], file_bytes: usize, why: 
         }
         false => (why, "write it again, or download it again".into()),
     };
-    Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", path.display()), rule, remedy))
+    Error::CorruptFile(Complaint::new(op, "path", format!("`{}`: {why}", shown_path(path)), rule, remedy))
 }
 
 /// The first tensor whose number of bytes does not match its shape and type: the `safetensors` crate does not say which.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
-use super::shown;
 use super::tensors::{file_dtype, row_major, tensor};
+use super::{shown, shown_path};
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::layout::memory_format::MemoryFormat;
 use crate::ops::BatchNorm;
@@ -414,7 +414,7 @@ fn bad_format(op: &'static str, path: &Path, name: &str, stated: &str, why: &str
     Error::CorruptFile(Complaint::new(
         op,
         "path",
-        format!("`{}`: memory format `{}` for tensor `{}`", path.display(), shown(stated), shown(name)),
+        format!("`{}`: memory format `{}` for tensor `{}`", shown_path(path), shown(stated), shown(name)),
         why,
         "remove the entry from the metadata, or write the file again",
     ))

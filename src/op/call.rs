@@ -114,6 +114,12 @@ impl Op {
         self.own.iter().chain(added.map(|added| &added.implementation)).map(|(key, kernel)| (*key, kernel))
     }
 
+    /// Whether other crates registered kernels for this key, which calls ask after this crate's. Nothing tells their versions.
+    pub fn is_extended(&self, key: DispatchKey) -> bool {
+        let added = std::iter::successors(self.added.get(), |added| added.next.get());
+        added.into_iter().any(|added| added.implementation.0 == key)
+    }
+
     /// The kernels that a call under a key asks, in their order: those of the list that run on this machine.
     pub fn kernels(&self, key: DispatchKey) -> impl Iterator<Item = &Kernel> {
         let asked = move |of: DispatchKey, kernel: &Kernel| {

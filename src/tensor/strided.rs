@@ -112,6 +112,21 @@ impl StridedTensor {
         self.dtype
     }
 
+    /// Whether a call may write into this tensor: no other tensor shares its storage, and its owner allows writing.
+    ///
+    /// ```
+    /// let mut x = blocktensor::StridedTensor::from_slice(&[1f32, 2.0], &[2])?;
+    /// assert!(x.is_writable());
+    /// let shared = x.clone();
+    /// assert!(!x.is_writable());
+    /// drop(shared);
+    /// assert!(x.is_writable());
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn is_writable(&mut self) -> bool {
+        Buffer::exclusive(&mut self.storage).is_some()
+    }
+
     /// Whether both tensors have the same storage. Their elements need not overlap.
     pub fn shares_storage(&self, other: &StridedTensor) -> bool {
         Arc::ptr_eq(&self.storage, &other.storage)

@@ -153,7 +153,10 @@ impl StridedTensor {
         let (size, index) = (self.dims[axis], index.to_i64());
         let Some(index) = usize::try_from(int::from_front(index, size)).ok().filter(|&i| i < size) else {
             let rule = format!("axis {axis} has size {size}");
-            let remedy = "pass an index below the size, or a negative one from the end";
+            let remedy = match size {
+                0 => "select from a tensor with elements".to_string(),
+                _ => format!("pass an index from -{size} to {}", size - 1),
+            };
             fail!(OutOfBounds, op, "index", index.to_string(), rule, remedy)
         };
         let (mut dims, mut strides) = (self.dims, self.strides);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
+use blocktensor::shown_path;
 use blocktensor_graph::Error as GraphError;
 use blocktensor_onnx::Error as OnnxError;
 
@@ -33,7 +34,7 @@ impl Failure {
 
     /// A mistake in a file that the option names.
     pub fn file(option: &str, path: &Path, text: impl fmt::Display) -> Failure {
-        Failure::Usage(format!("{option}: {}: {text}", path.display()))
+        Failure::Usage(format!("{option}: {}: {text}", shown_path(path)))
     }
 
     /// The exit code: 2 for wrong usage, 1 for the model and for checks.
@@ -78,7 +79,7 @@ impl From<OnnxError> for Failure {
     fn from(error: OnnxError) -> Failure {
         match error {
             OnnxError::Graph(error) => error.into(),
-            OnnxError::Io { .. } => Failure::Usage(format!("{}; check the path", one_line(&error))),
+            OnnxError::Io { .. } => Failure::Usage(one_line(&error.told(&CommandLine))),
             error => Failure::Model(one_line(&error.told(&CommandLine))),
         }
     }

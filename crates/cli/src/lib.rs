@@ -25,6 +25,7 @@ mod words;
 
 use std::ffi::OsString;
 use std::io::Write as _;
+use std::os::fd::AsFd as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Parser as _;
@@ -41,7 +42,12 @@ type Outcome = (String, Result<(), Failure>);
 /// Runs the program with these arguments, the first of which is its own name, and returns its exit code. It replaces the
 /// process's panic hook.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let cli = match Cli::try_parse_from(args) {
+    // Writing to a stream that is closed is no error in Rust. Its own start-up opens /dev/null in place of one, which nothing tells
+    // from the caller's: only Python's interpreter leaves it closed.
+    if let Some(code) = std::io::stdout().as_fd().try_clone_to_owned().err().and_then(unprinted) {
+        return code;
+    }
+    let cli = match Cli::try_parse_from(help_of_help(args)) {
         Ok(cli) => cli,
         Err(usage) => {
             // If even the standard error is closed, the exit code is all that is left.
@@ -86,6 +92,18 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
             failure.exit_code()
         }
     }
+}
+
+/// The arguments, without `--help` after `blocktensor help`: the parser takes the names of commands there, and nothing else.
+fn help_of_help(args: impl IntoIterator<Item = OsString>) -> impl Iterator<Item = OsString> {
+    let mut is_help = false;
+    args.into_iter()
+        .enumerate()
+        .filter(move |(i, arg)| {
+            is_help |= *i == 1 && arg == "help";
+            !(is_help && (arg == "--help" || arg == "-h"))
+        })
+        .map(|(_, arg)| arg)
 }
 
 /// Says why the standard output was not written, and returns the exit code. A reader that closed the pipe, such as `head`, has

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use blocktensor::{Call, PackedFile, memory};
+use blocktensor::{Call, PackedFile, memory, shown_path};
 use blocktensor_graph::{Dim, ElementType, Error, Graph, Layouts, Plan, PlanOptions, Profiles, Sizes};
 use blocktensor_onnx::Importer;
 
@@ -116,7 +116,7 @@ pub fn source(model: &Model, planning: &Planning, targets: &[Target<'_>]) -> Res
 
 /// Whether the model is not in ONNX, but a plan. Refuses what is no file, and other files of tensors.
 fn is_plan(model: &Model) -> Result<bool> {
-    let bad = |text: String| Failure::Usage(format!("{}: {text}", model.model.display()));
+    let bad = |text: String| Failure::Usage(format!("{}: {text}", shown_path(&model.model)));
     files::check(&model.model).map_err(bad)?;
     if !PackedFile::is_at(&model.model) {
         return Ok(false);
@@ -151,7 +151,7 @@ fn packed(model: &Model, planning: &Planning) -> Result<Plan> {
     let file = map(model, planning.replan)?;
     if !Plan::is_in(&file) {
         let text =
-            format!("{}: {}; `blocktensor pack` writes one", model.model.display(), PackedFile::NO_PLAN);
+            format!("{}: {}; `blocktensor pack` writes one", shown_path(&model.model), PackedFile::NO_PLAN);
         return Err(Failure::Usage(text));
     }
     let plan = match planning.replan {
@@ -224,7 +224,7 @@ fn profiles(planning: &Planning) -> Profiles {
 pub fn read(model: &Model) -> Result<Graph> {
     if is_plan(model)? {
         let text = "a plan that `blocktensor pack` wrote; pass the ONNX file";
-        return Err(Failure::Usage(format!("{}: {text}", model.model.display())));
+        return Err(Failure::Usage(format!("{}: {text}", shown_path(&model.model))));
     }
     Ok(onnx(model)?.0)
 }
@@ -235,7 +235,7 @@ fn onnx(model: &Model) -> Result<(Graph, Vec<PathBuf>)> {
     let read = Importer::new().from_path_with_files(&model.model);
     let (graph, weights) = read.map_err(|error| match Failure::from(error) {
         // The file's name is part of errors of the system already.
-        Failure::Model(text) => Failure::Model(format!("{}: {text}", model.model.display())),
+        Failure::Model(text) => Failure::Model(format!("{}: {text}", shown_path(&model.model))),
         failure => failure,
     })?;
     if model.outputs.is_empty() {

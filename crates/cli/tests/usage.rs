@@ -35,6 +35,25 @@ fn wrong_usage_is_exit_code_2() {
 }
 
 #[test]
+fn the_help_of_help_is_the_help() {
+    for option in ["--help", "-h"] {
+        assert_eq!(run(&["help", option]).succeeds().out, run(&["help"]).succeeds().out);
+        assert_eq!(run(&["help", "run", option]).succeeds().out, run(&["help", "run"]).succeeds().out);
+    }
+    run(&["help", "frob", "--help"]).fails(2, &["frob"]);
+}
+
+#[test]
+fn long_paths_are_cut_in_errors() {
+    let long = format!("{}{}", "x".repeat(100_000), "end.onnx");
+    for args in [&["run", &long][..], &["ops", &long], &["run", &data("resnet.onnx"), "--input", &long]] {
+        let done = run(args);
+        done.fails(2, &["xxx...xxx", "xend.onnx"]);
+        assert!(done.err.len() < 600, "{}", done.err);
+    }
+}
+
+#[test]
 fn help_that_cannot_be_written_is_an_error() {
     for args in [&["--help"][..], &["run", "--help"], &["--version"]] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();

@@ -77,6 +77,36 @@ impl Integer {
         }
     }
 
+    /// A number as an integer of the type, rounded towards zero. `None` for NaN and for a number outside the type: ONNX leaves
+    /// the cast of both undefined.
+    ///
+    /// ```
+    /// use blocktensor_graph::Integer;
+    ///
+    /// assert_eq!(Integer::U8.truncate(255.9), Some(255));
+    /// assert_eq!(Integer::U8.truncate(256.0), None);
+    /// assert_eq!(Integer::I64.truncate(f64::NAN), None);
+    /// ```
+    pub fn truncate(self, number: f64) -> Option<i64> {
+        let ((least, largest), whole) = (self.range(), number.trunc());
+        // 2^63 - 1 is 2^63 as f64, and so is the sum.
+        (whole >= least as f64 && whole < largest as f64 + 1.0).then_some(whole as i64)
+    }
+
+    /// The least and the largest integer of the type, of `U64` below 2^63.
+    pub(crate) fn range(self) -> (i64, i64) {
+        match self {
+            Integer::I8 => (i8::MIN.into(), i8::MAX.into()),
+            Integer::I16 => (i16::MIN.into(), i16::MAX.into()),
+            Integer::I32 => (i32::MIN.into(), i32::MAX.into()),
+            Integer::I64 => (i64::MIN, i64::MAX),
+            Integer::U8 => (0, u8::MAX.into()),
+            Integer::U16 => (0, u16::MAX.into()),
+            Integer::U32 => (0, u32::MAX.into()),
+            Integer::U64 => (0, i64::MAX),
+        }
+    }
+
     /// The least and the largest integer of the type that a tensor of s32 holds. `None` if it holds no others.
     pub(crate) fn range_in_s32(self) -> Option<(i32, i32)> {
         match self {

@@ -43,12 +43,35 @@ pub struct Expansion<'a> {
     pub(crate) op: &'a str,
     /// How many operators the node has become so far.
     pub(crate) operators: usize,
+    /// Whether something uses each output of the node.
+    pub(crate) needed: Vec<bool>,
 }
 
 impl Expansion<'_> {
     /// The name of the node that is expanded.
     pub fn node(&self) -> &str {
         self.node
+    }
+
+    /// Whether something uses this output of the node that is expanded.
+    pub fn needs(&self, output: usize) -> bool {
+        self.needed.get(output).copied().unwrap_or(false)
+    }
+
+    /// Expands a node of a graph inside the node, of whose outputs something uses these.
+    ///
+    /// # Errors
+    /// The node's.
+    pub fn expand_inner(
+        &mut self,
+        node: &dyn Expand,
+        inputs: &[Option<Value>],
+        needed: Vec<bool>,
+    ) -> Result<Vec<Value>> {
+        let own = std::mem::replace(&mut self.needed, needed);
+        let results = node.expand(inputs, self);
+        self.needed = own;
+        results
     }
 
     /// An error: the node breaks a rule of its op.

@@ -43,9 +43,11 @@ pub enum IntegerFunction {
     Less,
     LessOrEqual,
     Where,
-    /// An index that counts from the end if it is negative, counted from 0; the other operand is the number of elements.
+    /// An index that counts from the end if it is negative, counted from 0; the other operand is the number of elements. One
+    /// outside is an error.
     FromStart,
     ToFloat,
+    /// Numbers are rounded towards zero. NaN and a number outside the type are errors; integers wrap around.
     ToInt(Integer),
     ToBool,
 }
@@ -54,7 +56,8 @@ thread_local! {
     static STAND_INS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs steps of a plan on zeros, which stand for the elements of a run. A divisor of 0 counts as 1 then: no program passed it.
+/// Runs steps of a plan on zeros, which stand for the elements of a run. A value that is an error of a run is replaced then: no
+/// program passed it.
 pub(crate) fn with_stand_ins<R>(run: impl FnOnce() -> R) -> R {
     struct Before(bool);
     impl Drop for Before {
@@ -70,6 +73,26 @@ impl IntegerFunction {
     /// A division by 0, for errors: what was found, the rule, the remedy.
     pub const BY_ZERO: (&str, &str, &str) =
         ("0", "integers are not divided by 0", "pass other values, or another input size");
+
+    /// The rule and the remedy for a number that a cast to integers of this type does not take.
+    pub fn casts(to: Integer) -> (String, &'static str) {
+        let (least, largest) = to.range();
+        let rule = format!(
+            "a cast to {to} takes {least} to {largest}, and ONNX leaves that of other numbers undefined"
+        );
+        (rule, "pass other values, or clip them before the cast")
+    }
+
+    /// The rule and the remedy for an index outside an axis of this size.
+    pub fn indices_of(size: usize) -> (String, &'static str) {
+        match size {
+            0 => ("the axis has no elements".to_string(), "pass no indices, or another input size"),
+            _ => (
+                format!("indices of this axis are from -{size} to {}", size - 1),
+                "pass other indices, or another input size",
+            ),
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -145,14 +168,8 @@ impl IntegerFunction {
             IntegerFunction::GreaterOrEqual => i64::from(a >= b),
             IntegerFunction::Less => i64::from(a < b),
             IntegerFunction::LessOrEqual => i64::from(a <= b),
-            IntegerFunction::FromStart => {
-                if a < 0 {
-                    a + b
-                } else {
-                    a
-                }
-            }
             IntegerFunction::Where
+            | IntegerFunction::FromStart
             | IntegerFunction::ToFloat
             | IntegerFunction::ToInt(_)
             | IntegerFunction::ToBool
@@ -206,6 +223,11 @@ pub fn broadcast_dims(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 /// The elements of an operand or a result.
 fn collect<T>(values: impl IntoIterator<Item = T>) -> Result<Vec<T>> {
     memory::try_collect("integers that a run computes", values)
+}
+
+/// As [`collect`], or the first error.
+fn collect_results<T>(values: impl IntoIterator<Item = Result<T>>) -> Result<Vec<T>> {
+    memory::try_collect_results("integers that a run computes", values)
 }
 
 const PLAIN: &str = "they are strided tensors";
@@ -266,6 +288,9 @@ impl Integers {
     /// A result as a tensor of s32 holds it.
     fn narrow(&self, value: f64) -> Result<i32> {
         let value = self.of.wrap(value as i64);
+        if STAND_INS.get() {
+            return Ok(value as i32);
+        }
         let is_lost = self.of == Integer::U64 && value < 0;
         i32::try_from(value).ok().filter(|_| !is_lost).ok_or_else(|| {
             let rule = "tensors hold integers of 32 bits, and this result does not fit";
@@ -276,11 +301,42 @@ impl Integers {
         })
     }
 
+    /// A number that is cast to integers, rounded towards zero.
+    fn whole(&self, number: f64) -> Result<f64> {
+        match self.of.truncate(number) {
+            Some(_) => Ok(number.trunc()),
+            None if STAND_INS.get() => Ok(0.0),
+            None => {
+                let (rule, remedy) = IntegerFunction::casts(self.of);
+                let got = format!("{:?}", number as f32);
+                Err(Error::InvalidArgument(Complaint::new(self.function.name(), "x", got, rule, remedy)))
+            }
+        }
+    }
+
+    /// An index of an axis of this size, counted from its start.
+    fn counted(&self, index: f64, size: f64) -> Result<f64> {
+        let from_start = if index < 0.0 { index + size } else { index };
+        if (0.0..size).contains(&from_start) {
+            return Ok(from_start);
+        }
+        if STAND_INS.get() {
+            return Ok(0.0);
+        }
+        let (rule, remedy) = IntegerFunction::indices_of(size as usize);
+        let got = index.to_string();
+        Err(Error::OutOfBounds(Complaint::new(self.function.name(), "indices", got, rule, remedy)))
+    }
+
     fn compute(&self, inputs: &[TensorRef<'_>]) -> Result<StridedTensor> {
         let dims = self.sizes(inputs.iter().map(|t| (t.dims(), t.dtype())))?;
         let lists = inputs.iter().map(|t| self.elements(t, &dims)).collect::<Result<Vec<_>>>()?;
         let values: Vec<f64> = match &lists[..] {
+            [x] if inputs[0].dtype() == DType::F32 => collect_results(x.iter().map(|&v| self.whole(v)))?,
             [x] => collect(x.iter().copied())?,
+            [index, size] if self.function == IntegerFunction::FromStart => {
+                collect_results(index.iter().zip(size).map(|(&i, &n)| self.counted(i, n)))?
+            }
             // The remainder of two f32 numbers is one.
             [a, b] if self.function == IntegerFunction::FloatFmod => {
                 collect(a.iter().zip(b).map(|(a, b)| a % b))?
@@ -304,10 +360,7 @@ impl Integers {
                 StridedTensor::from_slice(&collect(values.iter().map(|&v| u8::from(v != 0.0)))?, &dims)
             }
             _ => {
-                let narrow = memory::try_collect_results(
-                    "integers that a run computes",
-                    values.iter().map(|&v| self.narrow(v)),
-                )?;
+                let narrow = collect_results(values.iter().map(|&v| self.narrow(v)))?;
                 StridedTensor::from_slice(&narrow, &dims)
             }
         }
@@ -366,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_divisor_of_0_is_another_one_while_a_plan_is_made() {
+    fn values_that_are_errors_of_a_run_are_replaced_while_a_plan_is_made() {
         let of = |values: &[i32]| StridedTensor::from_slice(values, &[values.len()]).unwrap();
         let run = |function: IntegerFunction, a: &[i32], b: &[i32]| {
             let integers = Integers { function, of: Integer::I64 };
@@ -380,5 +433,13 @@ mod tests {
             assert!(error.contains("not divided by 0"), "{error}");
         }
         assert_eq!(with_stand_ins(|| run(IntegerFunction::Add, &[7], &[0])).unwrap(), [7]);
+        // As are an index outside its axis, and a number that the integer type does not hold.
+        assert_eq!(with_stand_ins(|| run(IntegerFunction::FromStart, &[-7, -1], &[6, 6])).unwrap(), [0, 5]);
+        assert!(run(IntegerFunction::FromStart, &[-7, -1], &[6, 6]).is_err());
+        let x = StridedTensor::from_slice(&[f32::INFINITY, 2.5], &[2]).unwrap();
+        let cast = Integers { function: IntegerFunction::ToInt(Integer::I64), of: Integer::I64 };
+        let cast = || cast.compute(&[x.tensor_ref()])?.to_vec::<i32>();
+        assert_eq!(with_stand_ins(cast).unwrap(), [0, 2]);
+        assert!(cast().is_err());
     }
 }

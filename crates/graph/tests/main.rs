@@ -8,6 +8,7 @@ mod names;
 mod passes;
 mod plans;
 mod profiles;
+mod run_into;
 mod saved;
 mod steps;
 mod support;

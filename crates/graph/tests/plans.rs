@@ -13,7 +13,7 @@ use blocktensor_graph::{
 use crate::support::{random, relative_error};
 
 /// A small residual network: convolution, pool, two branches that are added, joined channels, a linear layer.
-fn network(graph: &mut Graph, x: ValueId) -> ValueId {
+pub(crate) fn network(graph: &mut Graph, x: ValueId) -> ValueId {
     let constant = |graph: &mut Graph, name: &str, dims: &[usize], seed| {
         graph.constant(name, Constant::F32(random(dims, seed))).unwrap()
     };

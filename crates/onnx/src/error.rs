@@ -1,10 +1,10 @@
 //! What can go wrong when a model is read.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use blocktensor::{Door, Rust, Text};
+use blocktensor::{Door, Rust, Text, shown_path};
 
 /// The result of a call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -56,8 +56,16 @@ pub enum Error {
     Engine(blocktensor::Error),
 }
 
-fn remedy(why: &std::io::Error) -> &'static str {
+/// The remedy for the bytes of a model in place of its path.
+const BYTES: &str =
+    "pass the path of the model's file, not the bytes that are in it: write those to a file first";
+
+fn remedy(path: &Path, why: &std::io::Error) -> &'static str {
+    // ONNX files begin with this byte: the tag of the format's version.
+    let is_content = path.as_os_str().as_encoded_bytes().first() == Some(&8);
     match why.kind() {
+        std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidFilename => BYTES,
+        std::io::ErrorKind::NotFound if is_content => BYTES,
         std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::IsADirectory => "pass the path of the model's file in it",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
@@ -95,6 +103,14 @@ impl From<blocktensor::Error> for Error {
 }
 
 impl Error {
+    /// What to do about a file that could not be read. `None` for other errors.
+    pub fn file_remedy(&self) -> Option<&'static str> {
+        match self {
+            Error::Io { path, source } => Some(remedy(path, source)),
+            _ => None,
+        }
+    }
+
     /// The text of the error with the names of a door.
     pub fn told(&self, door: &dyn Door) -> String {
         match self {
@@ -106,7 +122,7 @@ impl Error {
             }
             Error::Graph(e) => e.told(door),
             Error::Engine(e) => e.told(door),
-            Error::Io { path, source } => format!("{}: {source}; {}", path.display(), remedy(source)),
+            Error::Io { path, source } => format!("{}: {source}; {}", shown_path(path), remedy(path, source)),
             Error::Malformed { reason } => {
                 format!(
                     "not an ONNX model: {reason}; export the model again, or check that the file is complete"

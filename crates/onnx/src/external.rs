@@ -110,7 +110,8 @@ impl External {
         })?;
         if !path_of_file.starts_with(&inside) {
             // No part of the name leads out of the folder.
-            let got = format!("the file `{location}`, a link to `{}`", path_of_file.display());
+            let got =
+                format!("the file `{location}`, a link to `{}`", blocktensor::shown_path(&path_of_file));
             let rule = "external data is in the model's folder or below it";
             return Err(Error::invalid(what, got, rule, "replace the link by a copy of its target"));
         }

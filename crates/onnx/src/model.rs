@@ -6,7 +6,7 @@ use std::io::{BufReader, Cursor, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use blocktensor::{Call, PackedFile, Text};
+use blocktensor::{Call, PackedFile, Text, shown_path};
 use blocktensor_graph::{Constant, Graph, ValueId};
 use rten_onnx::onnx::{AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, ValueInfoProto};
 
@@ -60,15 +60,10 @@ pub(crate) fn read_path(
     }
     if !metadata.is_file() {
         let rule = "models are read from files on a disk";
-        return Err(Error::invalid(
-            path.display().to_string(),
-            "a pipe or a device",
-            rule,
-            "copy it into a file",
-        ));
+        return Err(Error::invalid(shown_path(path), "a pipe or a device", rule, "copy it into a file"));
     }
     if PackedFile::is_at(path) {
-        return Err(packed(path.display().to_string()));
+        return Err(packed(shown_path(path)));
     }
     let mut file = File::open(path).map_err(io)?;
     scan::check(&mut BufReader::new(&mut file), metadata.len())?;

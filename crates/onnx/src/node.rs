@@ -189,11 +189,6 @@ impl OnnxNode {
     pub fn outputs(&self) -> usize {
         self.outputs.len()
     }
-
-    /// Whether the model names this output: nobody can use one without a name.
-    pub(crate) fn wants(&self, output: usize) -> bool {
-        self.outputs.get(output).copied().unwrap_or(false)
-    }
 }
 
 impl Expand for OnnxNode {
@@ -225,7 +220,7 @@ impl Expand for OnnxNode {
             return Ok(results);
         }
         let results = import(self, inputs, cx)?;
-        if let Some(i) = (results.len()..self.outputs.len()).find(|&i| self.outputs[i]) {
+        if let Some(i) = (results.len()..self.outputs.len()).find(|&i| cx.needs(i)) {
             return Err(cx.unsupported(format!("output {i} is used, and is not computed in inference")));
         }
         Ok(results)

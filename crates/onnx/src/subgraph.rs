@@ -1,6 +1,6 @@
 //! Graphs in attributes: the branches of `If`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use blocktensor_graph::{Expand, Expansion, Result, Value};
 
@@ -47,13 +47,21 @@ impl Subgraph {
         if !missing.is_empty() {
             return Err(cx.unsupported(format!("in its graph, {}", missing.join("; "))));
         }
+        let used: HashSet<&str> = self
+            .steps
+            .iter()
+            .flat_map(|step| step.inputs.iter().flatten())
+            .chain(&self.outputs)
+            .map(String::as_str)
+            .collect();
         for step in &self.steps {
             let inputs = step.inputs.iter().map(|name| match name {
                 None => Ok(None),
                 Some(name) => values.get(name).cloned().map(Some).ok_or_else(|| lost(name, cx)),
             });
             let inputs = inputs.collect::<Result<Vec<_>>>()?;
-            let results = step.node.expand(&inputs, cx)?;
+            let needed = step.outputs.iter().map(|name| used.contains(name.as_str())).collect();
+            let results = cx.expand_inner(&step.node, &inputs, needed)?;
             values.extend(step.outputs.iter().cloned().zip(results));
         }
         let mut results = Vec::with_capacity(self.outputs.len());

@@ -10,6 +10,10 @@ fn s32(values: &[i32]) -> StridedTensor {
     StridedTensor::from_slice(values, &[values.len()]).expect("a tensor")
 }
 
+fn one(value: f32) -> StridedTensor {
+    StridedTensor::from_slice(&[value], &[1]).expect("a tensor")
+}
+
 #[test]
 fn integers_of_a_run() {
     let x = [1.0, 5.0, 2.0, 7.0, 0.0, 3.0];
@@ -64,6 +68,77 @@ fn integers_that_do_not_fit_into_32_bits_are_errors() {
     assert!(error.contains("10000000000") && error.contains("integer_mul"), "{error}");
     // 10^10 = 2 * 2^32 + 1410065408.
     assert_eq!(square(DataType::INT32), Ok(vec![(vec![1], vec![1410065408.0])]));
+}
+
+/// ONNX leaves these casts undefined, and other runtimes give what the machine's instruction gives.
+#[test]
+fn casts_of_numbers_that_the_type_does_not_hold_are_errors() {
+    let types = [
+        (DataType::INT8, 3, "i8 takes -128 to 127", 200.0),
+        (DataType::UINT8, 2, "u8 takes 0 to 255", -1.0),
+        (DataType::INT16, 5, "i16 takes -32768 to 32767", 32768.0),
+        (DataType::UINT16, 4, "u16 takes 0 to 65535", 65536.0),
+        (DataType::INT32, 6, "i32 takes -2147483648 to 2147483647", 2147483648.0),
+        (DataType::UINT32, 12, "u32 takes 0 to 4294967295", -1.0),
+        (DataType::INT64, 7, "i64 takes -9223372036854775808 to 9223372036854775807", 1e19),
+        (DataType::UINT64, 13, "u64 takes 0 to 9223372036854775807", -1.0),
+    ];
+    let folded = |value: f32, to| {
+        let model = Model::new().input("x", &[1]).floats("c", &[1], &[value]);
+        let model = model.node_with("Cast", &["c"], &["i"], vec![int("to", to)]);
+        let model = model.node_with("Cast", &["i"], &["f"], vec![int("to", 1)]);
+        model.node("Add", &["x", "f"], &["y"]).output("y").run_on(vec![("x", one(0.0))])
+    };
+    for (of, to, rule, outside) in types {
+        for (value, got) in
+            [(f32::INFINITY, "inf"), (f32::NEG_INFINITY, "-inf"), (f32::NAN, "NaN"), (outside, "")]
+        {
+            let got = if got.is_empty() { format!("{value:?}") } else { got.to_string() };
+            let rule = format!("a cast to {rule}, and ONNX leaves that of other numbers undefined");
+            let error = cast(DataType::FLOAT, one(value), to).expect_err("a run");
+            let text =
+                format!("op `to_integer`: argument `x`: got {got}, but {rule}; pass other values, or clip");
+            assert!(error.starts_with(&text), "{of}: {error}");
+            let error = folded(value, to).expect_err("a constant");
+            let text = format!("node `n0` (Cast), input: got {got}; {rule}; pass other values, or clip");
+            assert!(error.starts_with(&text), "{of}: {error}");
+        }
+        assert_eq!(cast(DataType::FLOAT, one(100.9), to), Ok(vec![100.0]), "{of}");
+        assert_eq!(folded(100.9, to), Ok(vec![(vec![1], vec![100.0])]), "{of}");
+        // A fraction is dropped before the range is checked.
+        assert_eq!(cast(DataType::FLOAT, one(-0.9), to), Ok(vec![0.0]), "{of}");
+        assert_eq!(folded(-0.9, to), Ok(vec![(vec![1], vec![0.0])]), "{of}");
+    }
+    assert_eq!(cast(DataType::FLOAT, one(255.5), 2), Ok(vec![255.0]));
+}
+
+#[test]
+fn an_index_outside_an_axis_is_told_with_the_indices_that_it_has() {
+    let told = |error: &str, i: i64| {
+        error.contains(&format!("got {i}")) && error.contains("indices of this axis are from -6 to 5; ")
+    };
+    let x = || StridedTensor::from_slice(&[0f32; 6], &[6]).expect("a tensor");
+    for i in [-7, 6] {
+        for op in ["Gather", "GatherElements"] {
+            let model = Model::new().input("x", &[6]).input_of("i", DataType::INT64, &[1]);
+            let run = model.node(op, &["x", "i"], &["y"]).output("y");
+            let error = run.run_on(vec![("x", x()), ("i", s32(&[i as i32]))]).expect_err("a run");
+            assert!(told(&error, i), "{op}: {error}");
+        }
+        let error = |model: Model| model.output("y").run_on(vec![("x", x())]).expect_err("a constant");
+        let model = || Model::new().input("x", &[6]).ints("i", &[i]).floats("u", &[1], &[1.0]);
+        let by_axes = || model().node_with("Unsqueeze", &["i", "zero"], &["j"], vec![]).ints("zero", &[0]);
+        for text in [
+            error(model().node("Gather", &["x", "i"], &["y"])),
+            error(model().node("GatherElements", &["x", "i"], &["y"])),
+            error(model().node("ScatterElements", &["x", "i", "u"], &["y"])),
+            error(by_axes().node("GatherND", &["x", "j"], &["y"])),
+            error(by_axes().node("ScatterND", &["x", "j", "u"], &["y"])),
+            error(model().ints("c", &[0; 6]).node("Gather", &["c", "i"], &["y"])),
+        ] {
+            assert!(told(&text, i), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Small models.
 
+use blocktensor::StridedTensor;
 use blocktensor_graph::Sizes;
 use rten_onnx::onnx::{DataType, GraphProto};
 
@@ -141,16 +142,54 @@ fn loops_with_a_known_number_of_rounds_are_written_out() {
     assert_eq!(results[1], (vec![3, 2], vec![2.0, 4.0, 3.0, 6.0, 4.0, 8.0]));
 }
 
-/// Of a loop without rounds, results that nobody names need no value.
+/// Of a loop without rounds, results that nothing uses need no value, whether they have a name or not.
 #[test]
 fn a_loop_without_rounds_gives_what_it_carries() {
-    let results = Model::new()
-        .input("x", &[2])
-        .int("rounds", 0)
-        .node_with("Loop", &["rounds", "", "x"], &["last", ""], vec![graph("body", adding_body())])
-        .output("last")
-        .run(&[("x", &[2], &[1.0, 2.0])]);
-    assert_eq!(results[0].1, [1.0, 2.0]);
+    let model = |stacked: &str| {
+        let outputs = ["last", stacked];
+        let model = Model::new().input("x", &[2]).int("rounds", 0);
+        model.node_with("Loop", &["rounds", "", "x"], &outputs, vec![graph("body", adding_body())])
+    };
+    for stacked in ["", "all"] {
+        let results = model(stacked).output("last").run(&[("x", &[2], &[1.0, 2.0])]);
+        assert_eq!(results[0].1, [1.0, 2.0], "{stacked}");
+    }
+    let x = || StridedTensor::from_slice(&[1f32, 2.0], &[2]).expect("a tensor");
+    for used in [model("all").output("all"), model("all").node("Exp", &["all"], &["y"]).output("y")] {
+        let error = used.run_on(vec![("x", x())]).expect_err("a result without sizes");
+        assert!(error.contains("a stacked result of a loop without rounds"), "{error}");
+    }
+    let chosen = model("all").output("last").read().and_then(|g| Ok(g.with_outputs(&["all"])?));
+    let error = chosen.expect("the output has a name").with_sizes(&Sizes::new()).expect_err("as above");
+    assert!(error.to_string().contains("a stacked result of a loop without rounds"), "{error}");
+}
+
+/// The same loop inside the body of another one.
+#[test]
+fn a_loop_without_rounds_inside_another_gives_what_it_carries() {
+    let outer = |inner_stacked: &str| {
+        let outputs = ["w", "none"];
+        let mut body = Model::new()
+            .int("rounds", 0)
+            .node("Identity", &["c"], &["d"])
+            .node_with("Loop", &["rounds", "", "v"], &outputs, vec![graph("body", adding_body())])
+            .output("d")
+            .output("w")
+            .output(inner_stacked)
+            .graph;
+        body.input = vec![
+            crate::support::value("i", DataType::INT64, &[]),
+            crate::support::value("c", DataType::BOOL, &[]),
+            crate::support::value("v", DataType::FLOAT, &[2]),
+        ];
+        let model = Model::new().input("x", &[2]).int("two", 2);
+        let model = model.node_with("Loop", &["two", "", "x"], &["y", "all"], vec![graph("body", body)]);
+        let x = StridedTensor::from_slice(&[1f32, 2.0], &[2]).expect("a tensor");
+        model.output("y").output("all").run_on(vec![("x", x)])
+    };
+    assert_eq!(outer("w").map(|y| y[0].1.clone()), Ok(vec![1.0, 2.0]));
+    let error = outer("none").expect_err("a result without sizes");
+    assert!(error.contains("a stacked result of a loop without rounds"), "{error}");
 }
 
 /// No axis is as long as these strides.

@@ -165,7 +165,7 @@ impl Parts {
                 };
                 (vec![], remedy.into())
             }
-            Known::Onnx(OnnxError::Io { .. }) => (vec![], "check the path".into()),
+            Known::Onnx(e @ OnnxError::Io { .. }) => (vec![], e.file_remedy().unwrap_or_default().into()),
             Known::Onnx(OnnxError::Malformed { .. }) => (vec![], "export the model again".into()),
             Known::Onnx(OnnxError::Unsupported { what, remedy, .. }) => (vec![what.clone()], remedy.clone()),
             other => other.core().map(|e| (operands(e), e.remedy())).unwrap_or_default(),

@@ -18,7 +18,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict};
 
 use crate::errors::{Failure, Outcome, held, text_of};
 use crate::kinds::{self, Kind};
-use crate::tensor::PyTensor;
+use crate::tensor::{PyTensor, foreign_name};
 
 const VERSIONED: &CStr = c"dltensor_versioned";
 const VERSIONED_USED: &CStr = c"used_dltensor_versioned";
@@ -28,10 +28,20 @@ const UNVERSIONED_USED: &CStr = c"used_dltensor";
 /// The tensor that an argument is: one of this package as it is, any other that shares its memory by DLPack or by the buffer
 /// protocol.
 pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> Outcome<Tensor> {
+    import_for(x, op, argument, None)
+}
+
+/// As [`import`], for an argument that takes this dtype alone, if there is one: errors about another dtype name it.
+pub(crate) fn import_for(
+    x: &Bound<'_, PyAny>,
+    op: &'static str,
+    argument: &str,
+    takes: Option<DType>,
+) -> Outcome<Tensor> {
     if let Ok(t) = x.cast::<PyTensor>() {
         return Ok(t.get().0.clone());
     }
-    let refused = |e| foreign(op, argument, x, e);
+    let refused = |e| foreign(op, argument, x, e, takes);
     // What `__dlpack__` returns: where the caller has a faster way to it.
     if x.cast::<PyCapsule>().is_ok() {
         return Ok(of_capsule(x, op, argument).map_err(refused)?.into());
@@ -44,7 +54,7 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
         return Ok(of_capsule(&capsule, op, argument).map_err(refused)?.into());
     }
     if let Ok(buffer) = PyUntypedBuffer::get(x) {
-        return Ok(of_buffer(op, argument, buffer)?.into());
+        return Ok(of_buffer(op, argument, buffer, takes)?.into());
     }
     let got = x.get_type().fully_qualified_name()?.to_string();
     let rule = "it is a tensor: a blocktensor.Tensor, or an object with `__dlpack__` or the buffer protocol";
@@ -52,10 +62,30 @@ pub(crate) fn import(x: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> 
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
+/// The memory of another library's tensor, for a result. Tensors of this package never change.
+pub(crate) fn import_for_result(
+    x: &Bound<'_, PyAny>,
+    op: &'static str,
+    argument: &str,
+) -> Outcome<StridedTensor> {
+    let got = match x.cast::<PyTensor>() {
+        Ok(t) => t.get().0.tensor_ref().describe(),
+        Err(_) => match import(x, op, argument)? {
+            Tensor::Strided(t) => return Ok(t),
+            other => other.tensor_ref().describe(),
+        },
+    };
+    let rule = "a result goes into another library's memory, as tensors of this package never change";
+    let remedy = "pass an array of numpy or a tensor of torch, or let the run make the result";
+    Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
+}
+
 /// How other libraries make a tensor that this one takes of numbers of this dtype.
-fn convert(got: &str) -> String {
-    let names: &[&str] = match got {
-        "bool" => &["uint8", "float32"],
+fn convert(got: &str, takes: Option<DType>) -> String {
+    let taken = takes.map(|dtype| foreign_name(dtype.name()));
+    let names: &[&str] = match (&taken, got) {
+        (Some(taken), _) => std::slice::from_ref(taken),
+        (_, "bool") => &["uint8", "float32"],
         _ if got.starts_with(['s', 'u']) => &["int32", "float32"],
         _ => &["float32"],
     };
@@ -68,14 +98,20 @@ fn convert(got: &str) -> String {
 }
 
 /// The error of DLPack for an argument of a call: it says what Python's libraries call the way out.
-fn foreign(op: &'static str, argument: &str, x: &Bound<'_, PyAny>, e: Failure) -> Failure {
+fn foreign(
+    op: &'static str,
+    argument: &str,
+    x: &Bound<'_, PyAny>,
+    e: Failure,
+    takes: Option<DType>,
+) -> Failure {
     if let Some(kind) = kinds::of(x) {
         return of_kind(op, argument, kind);
     }
     match e {
         Failure::Known(Known::Core(Error::DlpackUnsupported(c))) => {
             let remedy = match &*c.argument {
-                "dtype" => convert(&c.got).into(),
+                "dtype" => convert(&c.got, takes).into(),
                 "device" => "move it to the CPU first: a tensor of torch with `.cpu()`".into(),
                 _ => c.remedy,
             };
@@ -147,7 +183,12 @@ fn of_capsule(capsule: &Bound<'_, PyAny>, op: &'static str, argument: &str) -> O
     Err(Error::DlpackUnsupported(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
-fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outcome<StridedTensor> {
+fn of_buffer(
+    op: &'static str,
+    argument: &str,
+    buffer: PyUntypedBuffer,
+    takes: Option<DType>,
+) -> Outcome<StridedTensor> {
     let format = buffer.format().to_string_lossy().into_owned();
     let letter = format.trim_start_matches(['@', '=', '<']);
     let dtype = match (letter, buffer.item_size()) {
@@ -166,7 +207,7 @@ fn of_buffer(op: &'static str, argument: &str, buffer: PyUntypedBuffer) -> Outco
                 "Zf" | "Zd" => format!("complex numbers of {bits} bits"),
                 _ => format!("a buffer of format `{}`", format.escape_debug()),
             };
-            let remedy = convert(&got);
+            let remedy = convert(&got, takes);
             let rule = "tensors are f32, f16, u8, s8 or s32";
             let complaint = Complaint::new(op, argument.to_string(), got, rule, remedy);
             return Err(Error::DlpackUnsupported(complaint).into());

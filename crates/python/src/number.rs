@@ -17,7 +17,8 @@ pub(crate) struct Number<T>(Result<T, Refused>);
 /// A number that does not fit.
 struct Refused {
     got: String,
-    rule: &'static str,
+    /// Whether it is negative and `T` takes no such number. Otherwise it has too many bits.
+    is_negative: bool,
 }
 
 impl<'a, 'py, T> FromPyObject<'a, 'py> for Number<T>
@@ -35,11 +36,8 @@ where
                     return Err(e);
                 }
                 let is_signed = PyInt::new(py, -1).extract::<T>().is_ok();
-                let rule = match x.lt(0).unwrap_or(false) && !is_signed {
-                    true => "it is not negative",
-                    false => "it is a number that the machine can hold",
-                };
-                Ok(Number(Err(Refused { got: text(&x), rule })))
+                let is_negative = x.lt(0).unwrap_or(false) && !is_signed;
+                Ok(Number(Err(Refused { got: text(&x), is_negative })))
             }
         }
     }
@@ -85,8 +83,13 @@ fn text(x: &Borrowed<'_, '_, PyAny>) -> String {
 impl<T> Number<T> {
     /// The number, for an argument of this function.
     pub(crate) fn of(self, op: &'static str, argument: &str) -> Outcome<T> {
-        self.0.map_err(|Refused { got, rule }| {
-            invalid(op, argument, got, rule.to_string(), "pass such a number")
+        self.0.map_err(|Refused { got, is_negative }| {
+            let (rule, remedy) = match (is_negative, argument) {
+                (true, "shape" | "sizes") => ("a size is 0 or more", "pass a size of 0 or more"),
+                (true, _) => ("this number is 0 or more", "pass a number of 0 or more"),
+                (false, _) => ("the machine's integers do not hold it", "pass a number that is nearer to 0"),
+            };
+            invalid(op, argument, got, rule.to_string(), remedy)
         })
     }
 }

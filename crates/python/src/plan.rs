@@ -7,7 +7,7 @@ use blocktensor_graph::{ElementType, Plan, Profiles};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
 
-use crate::errors::{Outcome, held, invalid, on_threads, released};
+use crate::errors::{Failure, Outcome, held, invalid, on_threads, released};
 use crate::exchange;
 use crate::html;
 use crate::name::FilePath;
@@ -38,19 +38,20 @@ fn dtype(desc: &TensorDesc, of: ElementType) -> String {
     }
 }
 
-/// The inputs of a run, in the plan's order: they come in this order, by name, or the first in order and the others by name. One
-/// mapping is names, too.
-fn operands<'py>(
+/// The tensors of a run, in the plan's order: they come in this order, by name, or the first in order and the others by name. One
+/// mapping is names, too. `rule` says which there are.
+fn in_order<'py>(
     op: &'static str,
-    plan: &Plan,
-    inputs: &Bound<'py, PyTuple>,
+    argument: &'static str,
+    names: &[&str],
+    rule: &str,
+    tensors: &Bound<'py, PyTuple>,
     named: Option<&Bound<'py, PyDict>>,
-) -> Outcome<Vec<StridedTensor>> {
-    let names: Vec<&str> = plan.inputs().map(|(name, _)| name).collect();
+) -> Outcome<Vec<Bound<'py, PyAny>>> {
     let refused = |got: String| {
         let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
-        let rule = format!("the inputs are {}; initializers of a model are constants", quoted.join(", "));
-        invalid(op, "inputs", got, rule, "pass one tensor for each, in this order or by name")
+        let rule = rule.replace("{}", &quoted.join(", "));
+        invalid(op, argument, got, rule, "pass one tensor for each, in this order or by name")
     };
     let mut given: Vec<Option<Bound<'py, PyAny>>> = vec![None; names.len()];
     let mut add = |name: Bound<'py, PyAny>, x: Bound<'py, PyAny>| {
@@ -61,7 +62,7 @@ fn operands<'py>(
             Some(None) => Ok(()),
         }
     };
-    let first = inputs.iter().next().filter(|_| inputs.len() == 1);
+    let first = tensors.iter().next().filter(|_| tensors.len() == 1);
     match first.as_ref().map(|x| x.cast::<PyMapping>()) {
         Some(Ok(mapping)) => {
             for item in mapping.items()?.iter() {
@@ -69,24 +70,58 @@ fn operands<'py>(
                 add(name, x)?;
             }
         }
-        _ if inputs.len() > names.len() => return Err(refused(format!("{} tensors", inputs.len()))),
+        _ if tensors.len() > names.len() => return Err(refused(format!("{} tensors", tensors.len()))),
         _ => {
-            for (name, x) in names.iter().zip(inputs) {
-                add(PyString::new(inputs.py(), name).into_any(), x)?;
+            for (name, x) in names.iter().zip(tensors) {
+                add(PyString::new(tensors.py(), name).into_any(), x)?;
             }
         }
     }
     for (name, x) in named.into_iter().flatten() {
         add(name, x)?;
     }
-    let strided = |(name, x): (&&str, Option<Bound<'py, PyAny>>)| {
-        let x = x.ok_or_else(|| refused(format!("no tensor for `{name}`")))?;
-        match exchange::import(&x, op, name)? {
-            Tensor::Strided(t) => Ok(t),
-            other => PyTensor(other).strided(op).cloned(),
-        }
+    let there = |(name, x): (&&str, Option<_>)| x.ok_or_else(|| refused(format!("no tensor for `{name}`")));
+    names.iter().zip(given).map(there).collect()
+}
+
+/// The inputs of a run.
+fn operands(
+    op: &'static str,
+    plan: &Plan,
+    inputs: &Bound<'_, PyTuple>,
+    named: Option<&Bound<'_, PyDict>>,
+) -> Outcome<Vec<StridedTensor>> {
+    let names: Vec<&str> = plan.inputs().map(|(name, _)| name).collect();
+    let rule = "the inputs are {}; initializers of a model are constants";
+    let given = in_order(op, "inputs", &names, rule, inputs, named)?;
+    let strided = |((name, desc), x): ((&str, &TensorDesc), Bound<'_, PyAny>)| match exchange::import_for(
+        &x,
+        op,
+        name,
+        Some(desc.dtype()),
+    )? {
+        Tensor::Strided(t) => Ok(t),
+        other => PyTensor(other).strided(op).cloned(),
     };
-    names.iter().zip(given).map(strided).collect()
+    plan.inputs().zip(given).map(strided).collect()
+}
+
+/// The memory for the results of a run.
+fn results_of(op: &'static str, plan: &Plan, outs: &Bound<'_, PyTuple>) -> Outcome<Vec<StridedTensor>> {
+    let names: Vec<&str> = plan.outputs().map(|(name, _)| name).collect();
+    let given = in_order(op, "outputs", &names, "the outputs are {}", outs, None)?;
+    names.iter().zip(given).map(|(name, x)| exchange::import_for_result(&x, op, name)).collect()
+}
+
+/// What one argument holds: a list or tuple, one mapping, or one tensor.
+fn as_tuple<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    match x.cast::<PyTuple>() {
+        Ok(tuple) => Ok(tuple.clone()),
+        Err(_) => match x.cast::<PyList>() {
+            Ok(list) => Ok(list.to_tuple()),
+            Err(_) => PyTuple::new(x.py(), [x]),
+        },
+    }
 }
 
 impl PyPlan {
@@ -127,6 +162,29 @@ impl PyPlan {
         let inputs = operands("run", &self.plan, inputs, named).map_err(|e| e.raise(py))?;
         let results = released(py, "run", || self.results(&inputs))?;
         Ok(results.into_iter().map(|t| PyTensor(t.into())).collect())
+    }
+
+    /// As `run`, into memory that is there: arrays of numpy or tensors of torch, one for each output, in the order of `outputs` or in
+    /// a dictionary by name. Inputs and outputs are a list, a dictionary or one tensor.
+    fn run_into(
+        &self,
+        py: Python<'_>,
+        inputs: &Bound<'_, PyAny>,
+        outputs: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let op = "run_into";
+        let given = || {
+            let inputs = operands(op, &self.plan, &as_tuple(inputs)?, None)?;
+            Ok((inputs, results_of(op, &self.plan, &as_tuple(outputs)?)?))
+        };
+        let (inputs, mut outputs) = given().map_err(|e: Failure| e.raise(py))?;
+        released(py, op, || {
+            let inputs: Vec<&StridedTensor> = inputs.iter().collect();
+            let mut outputs: Vec<&mut StridedTensor> = outputs.iter_mut().collect();
+            let signals = Signals::new();
+            let run = || Ok(self.plan.run_into_until(&inputs, &mut outputs, &mut || signals.stop())?);
+            signals.end(on_threads(op, self.threads, run)).map(drop)
+        })
     }
 
     /// As `run`, with the seconds that each step took.

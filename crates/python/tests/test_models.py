@@ -207,8 +207,43 @@ def test_the_command_line():
     assert run("--help").stdout.startswith("Runs ONNX models")
     missing = run("plan", "nothing.onnx")
     assert missing.returncode == 2 and missing.stderr.startswith("error: ")
+    closed = ["sh", "-c", 'exec "$0" -m blocktensor --version >&-', sys.executable]
+    closed = subprocess.run(closed, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert closed.returncode == 1 and "the standard output: Bad file descriptor" in closed.stderr
 
 
 def test_index_has_all_models():
     assert len(NAMES) == 5 and json.loads((DATA / "index.json").read_text())
     assert os.path.exists(DATA / "README.md")
+
+
+def test_a_plan_runs_into_memory_of_numpy():
+    graph = bt.load_onnx(DATA / "resnet.onnx")
+    image = image_of("resnet")
+    plan = graph.plan(sizes={"batch": len(image)}, layouts="nhwc")
+    wanted = plan.run(image)[0].numpy()
+    memory = np.full((6, 10), 7, np.float32)
+    place = memory[2 : 2 + len(image)]
+    for inputs, outputs in ((image, place), ([image], (place,)), ({"image": image}, {"output": place})):
+        memory[...] = 7
+        assert plan.run_into(inputs, outputs) is None
+        assert (place == wanted).all() and (memory[:2] == 7).all() and (memory[2 + len(image) :] == 7).all()
+    before = memory.copy()
+    frozen = wanted.copy()
+    frozen.flags.writeable = False
+    for outputs, text in (
+        ([], "no tensor for `output`"),
+        ({"other": place}, "got `other`"),
+        (memory, "a run gives"),
+        (place[:, ::2], "a run gives"),
+        (np.zeros((10, len(image)), np.float32).T, "results are row-major"),
+        (place.astype(np.int32), "a run gives"),
+        (bt.from_dlpack(place), "tensors of this package never change"),
+        (frozen, "read-only"),
+    ):
+        with pytest.raises(bt.Error, match=text) as e:
+            plan.run_into(image, outputs)
+        assert e.value.remedy
+    with pytest.raises(bt.InvalidArgument, match="no tensor for `image`"):
+        plan.run_into([], place)
+    assert (memory == before).all()

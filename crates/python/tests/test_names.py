@@ -10,6 +10,7 @@ import pytest
 X = np.ones((1, 16, 4, 4), np.float32)
 T = bt.from_dlpack(X)
 W = np.ones((16, 16, 3, 3), np.float32)
+DATA = pathlib.Path(__file__).resolve().parents[3] / "tests/data/onnx_models"
 LATIN = os.fsdecode(b"caf\xe9")
 
 
@@ -86,6 +87,18 @@ def test_paths_without_bytes_are_typed_errors(tmp_path, monkeypatch):
             call("\ud800")
         assert "argument `path`" in str(e.value) and "os.fsencode" in str(e.value) and r"'\ud800'" in str(e.value)
     assert os.listdir(tmp_path) == []
+
+
+def test_the_bytes_of_a_model_are_no_path():
+    data = (DATA / "resnet.onnx").read_bytes()
+    for call in (bt.load_onnx, bt.load_plan, model().plan().save):
+        for content in (data, data.replace(b"\0", b"?"), b"?" * 5000):
+            with pytest.raises(bt.FileAccess) as e:
+                call(content)
+            assert len(str(e.value)) < 1000 and "not " in e.value.remedy, str(e.value)
+    for content in (data, data.replace(b"\0", b"?"), b"\x08\x08:\x02ab"):
+        with pytest.raises(bt.FileAccess, match="not the bytes that are in it: write those to a file first"):
+            bt.load_onnx(content)
 
 
 def test_defaults_are_in_the_signatures():

@@ -1,5 +1,9 @@
 """Numbers that no count can be, such as -1 and 2**70: typed errors in every function that counts."""
 
+import os
+import subprocess
+import sys
+
 import blocktensor as bt
 import numpy as np
 import pytest
@@ -55,6 +59,24 @@ def test_no_count(name, number):
     assert isinstance(e.value, ValueError) and not isinstance(e.value, OverflowError)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("zeros", "argument `shape`: got -1, but a size is 0 or more; pass a size of 0 or more"),
+        ("plan", "argument `sizes`: got -1, but a size is 0 or more; pass a size of 0 or more"),
+        ("plan ", "argument `threads`: got -1, but this number is 0 or more; pass a number of 0 or more"),
+    ],
+)
+def test_negative_counts_say_what_is_allowed(name, text):
+    with pytest.raises(bt.InvalidArgument, match=text):
+        CALLS[name][1](-1)
+
+
+def test_a_negative_rank_1_shape():
+    with pytest.raises(bt.InvalidArgument, match="got -1, but a size is 0 or more"):
+        bt.zeros(-1)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_no_number(name):
     with pytest.raises((TypeError, bt.InvalidArgument)):
@@ -75,3 +97,12 @@ def test_a_float_too_large_for_one():
 def test_numbers_of_numpy_count():
     assert bt.zeros((np.int64(2), np.uint8(3))).shape == (2, 3)
     assert model().plan(sizes={"n": np.int32(2)}, threads=np.int64(1)).threads == 1
+
+
+def test_threads_follow_the_affinity() -> None:
+    """In a process of its own: the process's threads are counted once."""
+    program = "import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))]); import blocktensor as bt; print(bt.thread_count())"
+    env = {name: x for name, x in os.environ.items() if name != "RAYON_NUM_THREADS"}
+    for more, count in (({}, 1), ({"RAYON_NUM_THREADS": "3"}, 3)):
+        done = subprocess.run([sys.executable, "-c", program], env=env | more, capture_output=True, text=True, check=True)
+        assert int(done.stdout) == count

@@ -287,3 +287,37 @@ def test_complex_numbers_are_told_their_parts():
 def test_packed_weights_are_not_written_as_in_rust():
     text = repr(bt.pack_linear(np.ones((3, 4), np.float32), rows=2, threads=1))
     assert text == "PackedWeights(linear packed for 2 rows of 4 to 3 numbers on 1 threads)"
+
+
+def onnx_of(op, inputs, dtype):
+    """A model of one node, whose inputs and output have two elements of this type of ONNX."""
+
+    def field(number, value):
+        if isinstance(value, int):
+            return bytes([number << 3, value])
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    def tensor(name):
+        shape = field(1, field(1, 2))
+        return field(1, name) + field(2, field(1, field(1, dtype) + field(2, shape)))
+
+    node = b"".join(field(1, name) for name in inputs) + field(2, b"y") + field(4, op)
+    graph = field(1, node) + b"".join(field(11, tensor(name)) for name in set(inputs)) + field(12, tensor(b"y"))
+    return field(1, 8) + field(7, graph) + field(8, field(2, 18))
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "dtype", "name"),
+    [(b"Add", [b"x", b"x"], 7, "int32"), (b"Not", [b"x"], 9, "uint8"), (b"Add", [b"x", b"x"], 1, "float32")],
+)
+def test_a_dtype_that_an_input_does_not_take(tmp_path, op, inputs, dtype, name):
+    """The remedy names the dtype that it takes."""
+    (tmp_path / "m.onnx").write_bytes(onnx_of(op, inputs, dtype))
+    plan = bt.load_onnx(tmp_path / "m.onnx").plan(layouts="nchw")
+    for wrong in (np.float64, np.int64, np.bool_, np.int16):
+        x = np.ones(2, wrong)
+        e = error_of(lambda x=x: plan.run(x), bt.DlpackUnsupported)
+        assert f'`.astype("{name}")`' in e.remedy and f"`.to(torch.{name})`" in e.remedy, e.remedy
+        assert e.remedy.count("astype") == 1, e.remedy
+        (y,) = plan.run(x.astype(name))
+        assert y.shape == (2,)

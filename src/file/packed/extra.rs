@@ -2,7 +2,7 @@
 
 use super::{PackedFile, PackedWriter, TENSOR, check_new};
 use crate::error::{Call, Error, Result, Text, fail};
-use crate::file::{shown, tensors};
+use crate::file::{shown, shown_path, tensors};
 use crate::tensor::strided::StridedTensor;
 
 impl PackedWriter<'_> {
@@ -74,7 +74,7 @@ impl PackedFile {
     ) -> Result<StridedTensor> {
         let there = self.parts.get(&format!("{name}.{kind}"));
         let Some(part) = there else {
-            let got = format!("`{}` of `{}`", shown(name), self.path.display());
+            let got = format!("`{}` of `{}`", shown(name), shown_path(&self.path));
             fail!(InvalidArgument, op, "name", got, rule, "write the file again with this tensor")
         };
         tensors::tensor(op, name, part)

@@ -22,7 +22,7 @@ use safetensors::tensor::Dtype;
 use self::entry::Entry;
 use super::container::{Container, FileKind, NewTensor, StoredTensor, write};
 use super::tensors::{file_dtype, row_major};
-use super::{cut, shown};
+use super::{cut, shown, shown_path};
 use crate::buffer::{ALIGN, Buffer};
 use crate::dtype::DType;
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
@@ -216,7 +216,7 @@ pub struct PackedFile {
 
 impl std::fmt::Debug for PackedFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "PackedFile {{ `{}`, {} packed ops }}", self.path.display(), self.entries.len())
+        write!(f, "PackedFile {{ `{}`, {} packed ops }}", shown_path(&self.path), self.entries.len())
     }
 }
 
@@ -262,7 +262,7 @@ impl PackedFile {
         check_data: bool,
     ) -> Result<PackedFile> {
         let said = |key: &str| container.metadata.get(key).map_or("nothing", String::as_str).to_string();
-        let got = |what: String| format!("`{}`: {what}", path.display());
+        let got = |what: String| format!("`{}`: {what}", shown_path(path));
         if said(FORMAT.0) != FORMAT.1 {
             fail!(
                 CorruptFile,
@@ -356,8 +356,8 @@ impl PackedFile {
                 "name",
                 format!("`{}`", shown(name)),
                 match self.entries.len() {
-                    0 => format!("`{}` is empty", self.path.display()),
-                    n => format!("`{}` holds {n} names: {}", self.path.display(), known.join(", ")),
+                    0 => format!("`{}` is empty", shown_path(&self.path)),
+                    n => format!("`{}` holds {n} names: {}", shown_path(&self.path), known.join(", ")),
                 },
                 if known.is_empty() { "pack the weights again" } else { "pass one of these names" },
             ))
@@ -377,7 +377,7 @@ impl Loaded<'_> {
 
     /// The name and its file, for messages.
     fn place(&self) -> String {
-        format!("`{}` of `{}`", shown(self.name), self.file.path.display())
+        format!("`{}` of `{}`", shown(self.name), shown_path(&self.file.path))
     }
 
     pub(crate) fn corrupt(&self, why: impl std::fmt::Display) -> Error {

@@ -96,7 +96,11 @@ pub fn index_select<T: Operand>(x: &T, axis: impl Int, index: &StridedTensor) ->
 fn check_indices(op: &'static str, index: &StridedTensor, axis: usize, size: usize) -> Result<()> {
     if let Some(bad) = index.to_vec::<i32>()?.into_iter().find(|&i| i < 0 || i as usize >= size) {
         let rule = format!("axis {axis} of x has size {size}");
-        fail!(OutOfBounds, op, "index", bad.to_string(), rule, "pass indices from 0 up to the size");
+        let remedy = match size {
+            0 => "pass no indices, or an x with elements".to_string(),
+            _ => format!("pass indices from 0 to {}", size - 1),
+        };
+        fail!(OutOfBounds, op, "index", bad.to_string(), rule, remedy);
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl Graph {
         let mut missing = Vec::new();
         for node in self.nodes.iter().filter(|n| n.outputs.iter().any(|id| needed[id.0])) {
             stop.check()?;
-            self.expand_node(node, &mut network, &mut values, &mut missing)?;
+            self.expand_node(node, &needed, &mut network, &mut values, &mut missing)?;
         }
         if !missing.is_empty() {
             return Err(Error::Missing { nodes: missing, computable: self.computable(&values, &needed) });
@@ -84,7 +84,7 @@ impl Graph {
                 continue;
             }
             let (before, mut missing) = (network.nodes.len(), Vec::new());
-            let expanded = self.expand_node(node, &mut network, &mut values, &mut missing);
+            let expanded = self.expand_node(node, &needed, &mut network, &mut values, &mut missing);
             let operators = network.nodes[before..].iter().map(|n| n.operator().op().to_string());
             outcomes.push(match (expanded, missing.first()) {
                 (Err(error), _) => Outcome::Missing(error.to_string()),
@@ -139,10 +139,12 @@ impl Graph {
         Ok((network, values))
     }
 
-    /// Expands a node whose inputs are known. What cannot run is added to the list, and its outputs stay unknown.
+    /// Expands a node whose inputs are known. What cannot run is added to the list, and its outputs stay unknown. So does an output
+    /// that nothing uses and that the node did not compute.
     fn expand_node(
         &self,
         node: &GraphNode,
+        needed: &[bool],
         network: &mut Network,
         values: &mut [Option<Value>],
         missing: &mut Vec<Missing>,
@@ -164,7 +166,8 @@ impl Graph {
         let inputs: Vec<Option<Value>> =
             node.inputs.iter().map(|id| id.and_then(|id| values[id.0].clone())).collect();
         let nodes = network.nodes.len();
-        let mut cx = Expansion { network, node: &node.name, op: node.expand.op(), operators: 0 };
+        let needed = node.outputs.iter().map(|id| needed[id.0]).collect();
+        let mut cx = Expansion { network, node: &node.name, op: node.expand.op(), operators: 0, needed };
         match node.expand.expand(&inputs, &mut cx) {
             Ok(results) => {
                 for (id, value) in node.outputs.iter().zip(results) {

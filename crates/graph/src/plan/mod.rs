@@ -16,6 +16,7 @@ mod pack;
 mod packed_weights;
 mod recipe;
 mod run;
+mod run_into;
 mod saved;
 mod steps;
 #[cfg(test)]

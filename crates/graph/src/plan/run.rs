@@ -92,9 +92,9 @@ impl Watch for &Stop {
 }
 
 /// Asks before each step whether to stop.
-struct Stopper<'a> {
-    stop: &'a mut dyn FnMut() -> bool,
-    stopped: bool,
+pub(super) struct Stopper<'a> {
+    pub(super) stop: &'a mut dyn FnMut() -> bool,
+    pub(super) stopped: bool,
 }
 
 impl Watch for Stopper<'_> {
@@ -151,17 +151,43 @@ impl Plan {
         watch: &mut dyn Watch,
     ) -> Result<Vec<StridedTensor>> {
         self.check(inputs)?;
+        let mut tensors = self.tensors(inputs)?;
+        self.run_with(&mut tensors, watch)?;
+        self.outputs
+            .iter()
+            .map(|(name, slot)| match tensors[slot.0].clone() {
+                Some(Tensor::Strided(t)) => Ok(t),
+                _ => Err(broken(name)),
+            })
+            .collect()
+    }
+
+    /// What is there before the first step, in the order of the slots.
+    pub(super) fn tensors(&self, inputs: &[&StridedTensor]) -> Result<Vec<Option<Tensor>>> {
+        let known = |slot: &Slot| {
+            Ok(match &slot.place {
+                Place::Input(i) => Some(restrided(inputs[*i], &slot.desc)?),
+                Place::Constant(constant) => Some((**constant).clone()),
+                _ => None,
+            })
+        };
+        self.slots.iter().map(known).collect()
+    }
+
+    /// Runs all steps in memory that no other run has.
+    pub(super) fn run_with(&self, tensors: &mut [Option<Tensor>], watch: &mut dyn Watch) -> Result<()> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut memory = match idle {
             Some(memory) => memory,
             None => Memory { arena: Arena::new(self.arena_bytes)?, scratchpad: Scratchpad::new() },
         };
-        let results = blocktensor::run(|| self.run_steps(inputs, &mut memory, watch));
+        let done = blocktensor::run(|| self.run_steps(tensors, &mut memory, watch));
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
-        results
+        done
     }
 
-    fn check(&self, inputs: &[&StridedTensor]) -> Result<()> {
+    /// Whether these are inputs of the plan.
+    pub(super) fn check(&self, inputs: &[&StridedTensor]) -> Result<()> {
         let invalid = |what: String, got: String, rule: String, remedy: Text| {
             Err(Error::Invalid { what, got, rule: rule.into(), remedy })
         };
@@ -204,33 +230,19 @@ impl Plan {
 
     fn run_steps(
         &self,
-        inputs: &[&StridedTensor],
+        tensors: &mut [Option<Tensor>],
         memory: &mut Memory,
         watch: &mut dyn Watch,
-    ) -> Result<Vec<StridedTensor>> {
-        let mut tensors: Vec<Option<Tensor>> = vec![None; self.slots.len()];
-        for (slot, tensor) in self.slots.iter().zip(&mut tensors) {
-            *tensor = match &slot.place {
-                Place::Input(i) => Some(restrided(inputs[*i], &slot.desc)?),
-                Place::Constant(constant) => Some((**constant).clone()),
-                _ => None,
-            };
-        }
+    ) -> Result<()> {
         for (i, step) in self.steps.iter().enumerate() {
-            watch.before(i, &State { plan: self, tensors: &tensors, memory })?;
-            ledger::at(Site::Node(step.name.clone()), || self.run_step(step, &mut tensors, memory))?;
-            watch.after(i, &State { plan: self, tensors: &tensors, memory })?;
+            watch.before(i, &State { plan: self, tensors, memory })?;
+            ledger::at(Site::Node(step.name.clone()), || self.run_step(step, tensors, memory))?;
+            watch.after(i, &State { plan: self, tensors, memory })?;
             for slot in &step.last_use {
                 tensors[slot.0] = None;
             }
         }
-        self.outputs
-            .iter()
-            .map(|(name, slot)| match tensors[slot.0].clone() {
-                Some(Tensor::Strided(t)) => Ok(t),
-                _ => Err(broken(name)),
-            })
-            .collect()
+        Ok(())
     }
 
     fn run_step(&self, step: &Step, tensors: &mut [Option<Tensor>], memory: &mut Memory) -> Result<()> {
@@ -252,62 +264,87 @@ impl Plan {
             });
             return Ok(());
         }
-        let results = {
-            // Tensors that have parts of one piece of memory exist only while a step uses them.
-            let mut shared: Vec<(SlotId, Tensor)> = Vec::new();
-            for slot in &step.inputs {
-                // A step may take one of them twice; its memory is lent once.
-                if self.slots[slot.0].shared && !shared.iter().any(|(s, _)| s == slot) {
-                    shared.push((*slot, self.place(*slot, memory)?));
-                }
-            }
-            let inputs = step
-                .inputs
-                .iter()
-                .map(|slot| {
-                    let lent = shared.iter().find(|(s, _)| s == slot).map(|(_, tensor)| tensor);
-                    let tensor = lent.or(tensors[slot.0].as_ref());
-                    tensor.map(Operand::tensor_ref).ok_or_else(|| broken(&step.name))
-                })
-                .collect::<Result<Vec<_>>>()?;
-            match &step.work {
-                Work::Join { .. } | Work::InPlace { .. } => vec![],
-                Work::View(op) => op.run(&inputs).map_err(of)?,
-                Work::Restride => match inputs[0] {
-                    TensorRef::Strided(x) => vec![restrided(x, &self.slots[step.outputs[0].0].desc)?],
-                    _ => return Err(broken(&step.name)),
-                },
-                Work::Reorder if self.is_foreign(step) => {
-                    vec![inputs[0].to_tensor().reorder(&self.slots[step.outputs[0].0].desc).map_err(of)?]
-                }
-                Work::Operator { op, .. } if self.is_foreign(step) => op.run(&inputs).map_err(of)?,
-                Work::Reorder => {
-                    let mut dst = self.place(step.outputs[0], memory)?;
-                    reorder(inputs[0], &mut dst).map_err(of)?;
-                    vec![dst]
-                }
-                Work::Operator { op, .. } => {
-                    let mut outputs =
-                        step.outputs.iter().map(|s| self.place(*s, memory)).collect::<Result<Vec<_>>>()?;
-                    let places = outputs.iter_mut().map(Operand::tensor_mut).collect();
-                    let (offset, bytes) = step.scratchpad;
-                    match bytes {
-                        0 => op.run_into(&inputs, places, &mut memory.scratchpad).map_err(of)?,
-                        _ => {
-                            let mut scratchpad = memory.arena.scratchpad(offset, bytes)?;
-                            op.run_into(&inputs, places, &mut scratchpad).map_err(of)?;
-                        }
-                    }
-                    outputs
-                }
-            }
-        };
+        // What is there already is the caller's, who gets it back from there on an error, too.
+        let mut results: Vec<Option<Tensor>> =
+            step.outputs.iter().map(|slot| tensors[slot.0].take()).collect();
+        let done = self.work(step, tensors, memory, &mut results, of);
         for (slot, result) in step.outputs.iter().zip(results) {
             if !self.slots[slot.0].shared {
-                tensors[slot.0] = Some(result);
+                tensors[slot.0] = result;
             }
         }
+        done
+    }
+
+    /// Computes the results of a step, in the tensors that are there for them or in new ones.
+    fn work(
+        &self,
+        step: &Step,
+        tensors: &[Option<Tensor>],
+        memory: &mut Memory,
+        results: &mut [Option<Tensor>],
+        of: impl Fn(blocktensor::Error) -> Error,
+    ) -> Result<()> {
+        // Tensors that have parts of one piece of memory exist only while a step uses them.
+        let mut shared: Vec<(SlotId, Tensor)> = Vec::new();
+        for slot in &step.inputs {
+            // A step may take one of them twice; its memory is lent once.
+            if self.slots[slot.0].shared && !shared.iter().any(|(s, _)| s == slot) {
+                shared.push((*slot, self.place(*slot, memory)?));
+            }
+        }
+        let inputs = step
+            .inputs
+            .iter()
+            .map(|slot| {
+                let lent = shared.iter().find(|(s, _)| s == slot).map(|(_, tensor)| tensor);
+                let tensor = lent.or(tensors[slot.0].as_ref());
+                tensor.map(Operand::tensor_ref).ok_or_else(|| broken(&step.name))
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let made = match &step.work {
+            Work::Join { .. } | Work::InPlace { .. } => vec![],
+            Work::View(op) => op.run(&inputs).map_err(of)?,
+            Work::Restride => match inputs[0] {
+                TensorRef::Strided(x) => vec![restrided(x, &self.slots[step.outputs[0].0].desc)?],
+                _ => return Err(broken(&step.name)),
+            },
+            Work::Reorder if self.is_foreign(step) => {
+                vec![inputs[0].to_tensor().reorder(&self.slots[step.outputs[0].0].desc).map_err(of)?]
+            }
+            Work::Operator { op, .. } if self.is_foreign(step) => op.run(&inputs).map_err(of)?,
+            Work::Reorder => return reorder(inputs[0], self.placed(step, 0, results, memory)?).map_err(of),
+            Work::Operator { op, .. } => {
+                for i in 0..results.len() {
+                    self.placed(step, i, results, memory)?;
+                }
+                let places = results.iter_mut().flatten().map(Operand::tensor_mut).collect();
+                let (offset, bytes) = step.scratchpad;
+                return match bytes {
+                    0 => op.run_into(&inputs, places, &mut memory.scratchpad).map_err(of),
+                    _ => {
+                        let mut scratchpad = memory.arena.scratchpad(offset, bytes)?;
+                        op.run_into(&inputs, places, &mut scratchpad).map_err(of)
+                    }
+                };
+            }
+        };
+        results.iter_mut().zip(made).for_each(|(result, made)| *result = Some(made));
         Ok(())
+    }
+
+    /// The tensor for a result of a step.
+    fn placed<'a>(
+        &self,
+        step: &Step,
+        i: usize,
+        results: &'a mut [Option<Tensor>],
+        memory: &Memory,
+    ) -> Result<&'a mut Tensor> {
+        match &mut results[i] {
+            Some(result) => Ok(result),
+            empty => Ok(empty.insert(self.place(step.outputs[i], memory)?)),
+        }
     }
 
     /// Whether a step's results are tensors of another crate's backend, which makes them itself.

@@ -8,7 +8,7 @@ use blocktensor_graph::{ElementType, Expansion, IntegerFunction, Result, Value, 
 
 use crate::node::OnnxNode;
 use crate::ops;
-use crate::tensor::collect;
+use crate::tensor::{collect, collect_results};
 use data::Data;
 
 /// The outputs of the node, if its inputs are known and it is one of the ops of shape arithmetic.
@@ -44,16 +44,8 @@ pub(crate) fn evaluate(
         }
         ("Gather", Some(index)) => {
             let axis = ops::axis_of(node.int("axis").unwrap_or(0), first.dims.len(), cx)?;
-            let n = first.dims[axis] as i64;
-            if let Some(i) = index.values.iter().find(|i| !(-n..n).contains(*i)) {
-                return Err(cx.invalid(
-                    "indices",
-                    i,
-                    format!("the axis has {n} elements"),
-                    "export the model again",
-                ));
-            }
-            let index_values = collect(index.values.iter().map(|&i| if i < 0 { i + n } else { i }))?;
+            let from_start = |&i: &i64| ops::indexing::from_start(i, first.dims[axis], cx);
+            let index_values = collect_results(index.values.iter().map(from_start))?;
             let others = first.dims[..axis].iter().chain(&first.dims[axis + 1..]);
             check_count(&others.chain(&index.dims).copied().collect::<Vec<_>>(), cx)?;
             one(first.select(axis, &index_values, &index.dims)?)

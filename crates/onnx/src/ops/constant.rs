@@ -11,7 +11,7 @@ use super::{Op, build, op};
 use crate::declared;
 use crate::fold::{self, data::Data};
 use crate::node::{Attribute, Kind, OnnxNode};
-use crate::tensor::{self, collect};
+use crate::tensor::{self, collect, collect_results};
 
 pub(super) const OPS: &[Op] = &[
     op("Cast", cast, &[("round_mode", Kind::Str), ("saturate", Kind::Int), ("to", Kind::Int)]),
@@ -64,6 +64,8 @@ fn element_type(to: i64, cx: &Expansion<'_>) -> Result<ElementType> {
     })
 }
 
+/// Numbers become integers towards zero. Those that the type does not hold are errors: ONNX leaves them undefined, and what
+/// other runtimes make of them depends on the machine. Integers wrap around, as ONNX says.
 fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = input(inputs, 0, cx)?;
     let to = match node.op_type() {
@@ -92,8 +94,12 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
     let values = constant.to_f64()?;
     Ok(vec![match to {
         ElementType::F32 => build::constant(&collect(values.into_iter().map(|v| v as f32))?, &dims)?,
-        ElementType::Int(_) => {
-            fold::fitting(Data { dims, values: collect(values.into_iter().map(|v| v as i64))?, of: to }, cx)?
+        ElementType::Int(of) => {
+            let whole = values.into_iter().map(|v| {
+                let (rule, remedy) = IntegerFunction::casts(of);
+                of.truncate(v).ok_or_else(|| cx.invalid("input", format!("{:?}", v as f32), rule, remedy))
+            });
+            Constant::Int { of, dims, values: collect_results(whole)? }.into()
         }
         _ => Constant::Bool { dims, values: collect(values.into_iter().map(|v| v != 0.0))? }.into(),
     }])

@@ -96,20 +96,19 @@ fn repeat(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> 
         stacked.iter_mut().zip(results).for_each(|(list, value)| list.push(value));
         round += 1;
     }
-    for (k, list) in stacked.into_iter().enumerate() {
-        if list.is_empty() && !node.wants(carried + k) {
-            // Something has to stand in its place: nobody can use a result without a name.
-            state.push(blocktensor_graph::Constant::int(0).into());
-            continue;
-        }
+    if round == 0 {
+        // The sizes of stacked results are unknown. Those that nothing uses are left out.
+        return match (carried..node.outputs()).any(|i| cx.needs(i)) {
+            true => Err(cx.unsupported("a stacked result of a loop without rounds")),
+            false => Ok(state),
+        };
+    }
+    for list in stacked {
         let rows = list.iter().map(|value| {
             let dims: Vec<usize> = [1].iter().chain(value.dims()).copied().collect();
             cx.reshape(value, &dims)
         });
         let rows = rows.collect::<Result<Vec<_>>>()?;
-        if rows.is_empty() {
-            return Err(cx.unsupported("stacked results of a loop without rounds"));
-        }
         state.push(build::cat(cx, &rows.iter().collect::<Vec<_>>(), 0)?);
     }
     Ok(state)

@@ -25,14 +25,18 @@ pub(crate) fn indices(x: &Value, size: usize, cx: &mut Expansion<'_>) -> Result<
         let size = Constant::int(size as i64).into();
         return cx.integers(IntegerFunction::FromStart, &[x, &size]);
     };
+    let from_start = list.iter().map(|&i| from_start(i, size, cx));
+    Ok(build::ints(collect_results(from_start)?, x.dims()))
+}
+
+/// A constant index of an axis of this size, counted from its start.
+pub(crate) fn from_start(index: i64, size: usize, cx: &Expansion<'_>) -> Result<i64> {
     let n = size as i64;
-    let wrapped = list.iter().map(|&i| {
-        if (-n..n).contains(&i) {
-            return Ok(if i < 0 { i + n } else { i });
-        }
-        Err(cx.invalid("indices", i, format!("the axis has {size} elements"), "export the model again"))
-    });
-    Ok(build::ints(collect_results(wrapped)?, x.dims()))
+    if (-n..n).contains(&index) {
+        return Ok(if index < 0 { index + n } else { index });
+    }
+    let (rule, _) = IntegerFunction::indices_of(size);
+    Err(cx.invalid("indices", index, rule, "plan it for another input size, or export the model again"))
 }
 
 fn gather(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
@@ -107,16 +111,7 @@ pub(super) fn flat_places(
     for row in 0..rows {
         let mut place = 0;
         for (k, &size) in indexed.iter().enumerate() {
-            let (i, n) = (list[row * depth + k], size as i64);
-            if !(-n..n).contains(&i) {
-                return Err(cx.invalid(
-                    "indices",
-                    i,
-                    format!("the axis has {size} elements"),
-                    "export the model again",
-                ));
-            }
-            place = place * n + if i < 0 { i + n } else { i };
+            place = place * size as i64 + from_start(list[row * depth + k], size, cx)?;
         }
         places.push((row / each.max(1) * cells) as i64 + place);
     }

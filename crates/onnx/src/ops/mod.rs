@@ -9,7 +9,7 @@ mod conv;
 mod einsum;
 mod elementwise;
 mod grid_sample;
-mod indexing;
+pub(crate) mod indexing;
 mod linear;
 mod norm;
 mod pad;

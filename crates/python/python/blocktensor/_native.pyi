@@ -138,6 +138,13 @@ class Plan:
     def run(self, *inputs: TensorLike | Mapping[str, TensorLike], **named: TensorLike) -> list[Tensor]:
         """Runs on one tensor for each input: in the order of `inputs`, as keywords, or in one mapping by name."""
 
+    def run_into(
+        self,
+        inputs: TensorLike | Sequence[TensorLike] | Mapping[str, TensorLike],
+        outputs: TensorLike | Sequence[TensorLike] | Mapping[str, TensorLike],
+    ) -> None:
+        """Runs into memory of numpy or torch, one array for each output: in the order of `outputs`, or by name."""
+
     def run_timed(
         self, *inputs: TensorLike | Mapping[str, TensorLike], **named: TensorLike
     ) -> tuple[list[Tensor], list[float]]: ...

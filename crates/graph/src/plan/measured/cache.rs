@@ -115,7 +115,7 @@ impl Cache {
 /// A line for the plan's text.
 fn note(what: &str, file: &Path, why: &std::io::Error) -> String {
     let remedy = "repair that, or name another folder in BLOCKTENSOR_CACHE";
-    format!("profiles: {what}: {}: {why}; {remedy}", file.display())
+    format!("profiles: {what}: {}: {why}; {remedy}", blocktensor::shown_path(file))
 }
 
 /// What a file holds: nothing, if it is damaged. Times that no measurement gives are left out.

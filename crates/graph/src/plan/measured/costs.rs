@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use blocktensor::TensorDesc;
+use blocktensor::dispatch::DispatchKey;
 
 use super::super::choice::Choice;
 use super::super::packed_weights::PackedWeights;
@@ -191,7 +192,8 @@ pub(super) fn takes_no_time(network: &Network, node: usize, choice: &Choice) -> 
     is_view || join::is_free(&*choice.op, &inputs, &choice.outputs)
 }
 
-/// What decides how long a candidate takes. `None` for an operator of somebody's own, of which nothing is known.
+/// What decides how long a candidate takes. `None` for an operator of somebody's own, and for an op with kernels of other crates: a
+/// file of times does not tell which version of them ran.
 pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<String> {
     let inputs: Vec<String> = choice
         .inputs
@@ -202,9 +204,9 @@ pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<Str
         .collect();
     let outputs: Vec<String> = choice.outputs.iter().map(TensorDesc::to_string).collect();
     let op = match &choice.group {
-        None => network.nodes[node].op.bound()?.to_string(),
+        None => text(network, node)?,
         Some(group) => {
-            let ops = group.nodes.iter().map(|&n| network.nodes[n].op.bound().map(|op| op.to_string()));
+            let ops = group.nodes.iter().map(|&n| text(network, n));
             let role = if choice.is_inner(node) { "part of " } else { "" };
             format!("{role}{} of {}", group.fusion.name(), ops.collect::<Option<Vec<_>>>()?.join("; "))
         }
@@ -212,6 +214,14 @@ pub(super) fn key(network: &Network, node: usize, choice: &Choice) -> Option<Str
     let threads = blocktensor::build_info().threads;
     let computes = choice.computes.map_or(String::new(), |c| format!(", {}", c.name()));
     Some(format!("{op}: {} -> {}{computes}, {threads} threads", inputs.join(", "), outputs.join(", ")))
+}
+
+/// The op of a node with its parameters.
+fn text(network: &Network, node: usize) -> Option<String> {
+    let op = network.nodes[node].op.bound()?;
+    let is_extended =
+        [DispatchKey::STRIDED, DispatchKey::BLOCKED].iter().any(|&key| op.registered().is_extended(key));
+    (!is_extended).then(|| op.to_string())
 }
 
 /// The times of alternatives. Those whose ranges overlap with the best one's count as equal to it: they differ by noise.

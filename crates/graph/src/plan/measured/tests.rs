@@ -391,3 +391,28 @@ fn estimates_do_without_a_candidate_whose_layout_is_refused() {
     let options = crate::PlanOptions::new(Layouts::Measured).profiles(Profiles::Estimated);
     assert_eq!(graph.plan(&options).unwrap().outputs().next().unwrap().1.dims(), [2, 16, 7]);
 }
+
+/// Times in a file are those of this crate's kernels: nothing tells the versions of others.
+#[test]
+fn no_times_are_kept_for_ops_with_kernels_of_other_crates() {
+    use blocktensor::dispatch::{DTypeTuple, DispatchKey, Engine, Kernel, register_backend};
+
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[1.into(), 3.into(), 4.into(), 4.into()]).unwrap();
+    let y = graph.op("a", "softsign", &[("x", x)], &[]).unwrap();
+    let y = graph.op("b", "softplus", &[("x", y)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    let network = network(&graph);
+    let keys = || {
+        let candidates =
+            candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
+        [0, 1].map(|node| costs::key(&network, node, &candidates[node][0]))
+    };
+    assert!(keys().iter().all(Option::is_some));
+    let integers: &[_] = &[DTypeTuple { operands: &[blocktensor::DType::S32], results: &[] }];
+    let kernel = Kernel::rust(&|_, _| unreachable!("nothing runs")).with_dtypes(integers);
+    register_backend(|r| r.kernel("softplus", DispatchKey::STRIDED, kernel.with_engine(Engine::Other)))
+        .unwrap();
+    let [own, extended] = keys();
+    assert!(own.is_some() && extended.is_none(), "{own:?} {extended:?}");
+}
