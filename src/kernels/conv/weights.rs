@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::ConvGeometry;
-use super::implementation::Kernel;
+use super::implementation::ConvKernel;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
@@ -75,7 +75,7 @@ pub(crate) fn output_first(
 
 /// Plain weights as a kernel reads them: all elements, in its order. A copy is in the ledger.
 pub(crate) fn pack(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     w: &PlainWeights<'_>,
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
@@ -90,7 +90,7 @@ pub(crate) fn pack(
 
 /// Blocked weights as a kernel reads them that does not take them as they lie; in the ledger as one packing.
 pub(crate) fn repack(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     g: &ConvGeometry,
     w: &BlockedTensor,
     location: &'static Location<'static>,
@@ -109,7 +109,7 @@ pub(crate) fn repack(
 
 /// A plain copy of packed weights, groups apart; in the ledger as packing.
 pub(crate) fn unpack(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     g: &ConvGeometry,
     packed: &StridedTensor,
     location: &'static Location<'static>,
