@@ -111,10 +111,15 @@ fn of_view(view: &TensorView<'_>) -> Result<Array, String> {
 }
 
 /// Refuses a file that could not be written after the run.
-pub fn check_save(path: &Path, outputs: usize) -> Result<()> {
+pub fn check_save(path: &Path, outputs: &[&str]) -> Result<()> {
     let bad = |text: &str| Err(Failure::file("--save", path, text));
     match Kind::of(path) {
-        Some(Kind::Npy) if outputs != 1 => {
+        Some(Kind::Safetensors) if outputs.contains(&"__metadata__") => {
+            return bad(
+                "the format keeps the name `__metadata__` of an output for itself; write a .npy file of it, or choose other outputs with --outputs",
+            );
+        }
+        Some(Kind::Npy) if outputs.len() != 1 => {
             return bad(
                 "a .npy file holds one output; write a .safetensors file, or choose one with --outputs",
             );

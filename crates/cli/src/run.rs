@@ -32,7 +32,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
     let sizes = model::sizes(&args.model, &source.named_sizes())?;
     let names = source.outputs();
     if let Some(path) = &args.save {
-        files::check_save(path, names.len())?;
+        files::check_save(path, &names)?;
     }
     let expected = check::read(&args.checks, &names)?;
     let (inputs, sizes) = inputs::gather(&args.inputs, &source, sizes)?;

@@ -243,3 +243,17 @@ fn initializers_that_are_inputs_are_constants() {
     run(&["run", text(&model), "--input", &named]).succeeds();
     run(&["run", text(&model), "--input", text(&npy)]).succeeds();
 }
+
+/// The .safetensors format keeps this name for itself.
+#[test]
+fn an_output_whose_name_safetensors_reserves_is_refused_before_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let float = DataType::FLOAT;
+    let (of, nodes) = ([("x", float, &[2, 3][..])], [("Relu", &["x"][..], &["__metadata__"][..])]);
+    let path = model(folder.path(), &of, &[("__metadata__", float, &[2, 3])], &nodes);
+    let (many, single) = (folder.path().join("y.safetensors"), folder.path().join("y.npy"));
+    let done = run(&["run", text(&path), "--random", "--save", text(&many)]);
+    done.fails(2, &["--save", text(&many), "`__metadata__`", "write a .npy file", "--outputs"]);
+    assert!(!many.exists());
+    run(&["run", text(&path), "--random", "--save", text(&single)]).succeeds();
+}

@@ -53,6 +53,11 @@ impl Expansion<'_> {
         self.node
     }
 
+    /// The op of the node that is expanded.
+    pub fn op_type(&self) -> &str {
+        self.op
+    }
+
     /// Whether something uses this output of the node that is expanded.
     pub fn needs(&self, output: usize) -> bool {
         self.needed.get(output).copied().unwrap_or(false)

@@ -9,6 +9,7 @@ mod memory;
 mod models;
 mod onnx_nodes;
 mod ops;
+mod refused;
 mod shapes;
 mod show;
 mod support;

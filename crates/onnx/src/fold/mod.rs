@@ -155,6 +155,9 @@ fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<O
         let (got, rule, remedy) = IntegerFunction::BY_ZERO;
         return Err(cx.invalid("divisor", got, rule, remedy));
     }
+    if op == "Pow" {
+        check_power(a, b, cx)?;
+    }
     let by_sign = node.int("fmod").unwrap_or(0) == 0;
     let function: fn(i64, i64) -> i64 = match op {
         "Add" => i64::wrapping_add,
@@ -180,6 +183,18 @@ fn pair(node: &OnnxNode, a: &Data, b: &Data, cx: &mut Expansion<'_>) -> Result<O
         y.of = ElementType::Bool;
     }
     Ok(Some(vec![fitting(y, cx)?]))
+}
+
+/// Refuses 0 to a negative power: it divides by 0.
+fn check_power(base: &Data, exponent: &Data, cx: &Expansion<'_>) -> Result<()> {
+    let divides = |x: i64, e: i64| if x == 0 { e.min(0) } else { 0 };
+    match zip(base, exponent, cx, divides)?.values.iter().find(|e| **e != 0) {
+        Some(exponent) => {
+            let (base, rule, remedy) = IntegerFunction::BY_ZERO;
+            Err(cx.invalid("exponent", format!("{exponent} for the base {base}"), rule, remedy))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A power that wraps around. That of a negative exponent is a fraction, of which the whole part is left.

@@ -30,7 +30,9 @@ pub(super) fn floats<'a>(x: &'a Value, cx: &Expansion<'_>) -> Result<&'a Value> 
     match x.element_type() {
         ElementType::F32 => Ok(x),
         other if x.constant().is_some() => {
-            Err(cx.unsupported(format!("{other} constants together with tensors that a run computes")))
+            let op = cx.op_type();
+            let text = "cast them to f32 before it, and the result back";
+            Err(cx.unsupported(format!("constants of {other} are not folded through `{op}`; {text}")))
         }
         other => Err(cx.unsupported(format!("{other} tensors that a run computes"))),
     }

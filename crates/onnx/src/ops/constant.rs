@@ -187,10 +187,16 @@ fn range(_: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Resu
     let start = number(start_value, "start", cx)?;
     let limit = number(input(inputs, 1, cx)?, "limit", cx)?;
     let step = number(input(inputs, 2, cx)?, "delta", cx)?;
-    let count = ((limit - start) / step).ceil().max(0.0);
-    if !count.is_finite() {
+    for (name, value) in [("start", start), ("limit", limit), ("delta", step)] {
+        if !value.is_finite() {
+            return Err(cx.invalid(name, value, "it is a finite number", "correct the range"));
+        }
+    }
+    if step == 0.0 {
         return Err(cx.invalid("delta", step, "it is not 0", "correct the range"));
     }
+    let count = ((limit - start) / step).ceil().max(0.0);
+    check_generated((count < u64::MAX as f64).then_some(count as usize), cx)?;
     let count = count as usize;
     check_constant(&[count], start_value.element_type(), cx)?;
     Ok(vec![match start_value.element_type() {

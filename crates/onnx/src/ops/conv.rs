@@ -203,6 +203,11 @@ fn conv_transpose(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<
         }
     };
     let mut extra = list("output_padding")?.unwrap_or_else(|| vec![0; spatial]);
+    if (0..spatial).any(|i| extra[i] >= window.strides[i].max(window.dilations[i])) {
+        let rule = "on each axis it is less than the stride or the dilation";
+        let remedy = "export the model with less of it, or pad the result with `Pad`";
+        return Err(cx.invalid("output_padding", format!("{extra:?}"), rule, remedy));
+    }
     let mut output = list("output_shape")?;
     let same = matches!(window.auto_pad, AutoPad::SameUpper | AutoPad::SameLower);
     if same && output.is_none() {

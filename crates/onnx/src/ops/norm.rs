@@ -92,6 +92,15 @@ fn batch_norm_of_batch(
 /// them.
 fn instance_norm(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Result<Vec<Value>> {
     let x = float_input(inputs, 0, cx)?;
+    if x.rank() < 3 {
+        let rule = "it has 3 axes or more: batch, channels, and those that are normalized";
+        return Err(cx.invalid(
+            "input",
+            format!("{:?}", x.dims()),
+            rule,
+            "add an axis with `Unsqueeze` before",
+        ));
+    }
     let groups = x.dims().get(1).copied().unwrap_or(0);
     let operands = [("x", x), ("weight", float_input(inputs, 1, cx)?), ("bias", float_input(inputs, 2, cx)?)];
     Ok(vec![cx.op(

@@ -16,7 +16,11 @@ fn pad(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Res
         Some(axes) => axes_of(&axes, x.rank(), cx)?,
         None => (0..x.rank()).collect(),
     };
-    if pads.len() != 2 * axes.len() || pads.iter().any(|p| p.unsigned_abs() > 1 << 31) {
+    if let Some(pad) = pads.iter().find(|p| p.unsigned_abs() > 1 << 31) {
+        let rule = "a tensor grows or shrinks by at most 2^31 elements at each end of an axis";
+        return Err(cx.invalid("pads", pad, rule, "pad by fewer"));
+    }
+    if pads.len() != 2 * axes.len() {
         let rule = format!("there are {} values for the begins, then as many for the ends", axes.len());
         return Err(cx.invalid("pads", format!("{pads:?}"), &rule, "export the model again"));
     }

@@ -16,6 +16,9 @@ fn top_k(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> R
     let x = float_input(inputs, 0, cx)?;
     let axis = axis_of(node.int("axis").unwrap_or(-1), x.rank(), cx)?;
     let k = number(input(inputs, 1, cx)?, "k", cx)?;
+    if k < 0.0 {
+        return Err(cx.invalid("k", k, "it is 0 or more", "export the model with another k"));
+    }
     if !(0.0..=x.dims()[axis] as f64).contains(&k) {
         let rule = format!("the axis has {} elements", x.dims()[axis]);
         return Err(cx.invalid("k", k, &rule, "use a larger input"));

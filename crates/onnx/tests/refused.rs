@@ -1,0 +1,145 @@
+//! What ONNX refuses or leaves undefined is an error with a remedy, and never a silent result.
+
+use blocktensor::StridedTensor;
+use rten_onnx::onnx::DataType;
+
+use crate::support::{Model, int, ints};
+
+/// The error of a model on inputs of ones.
+#[track_caller]
+fn refused(model: Model, inputs: &[(&str, &[usize])]) -> String {
+    let ones = inputs.iter().map(|(name, dims)| {
+        let count = dims.iter().product();
+        (*name, StridedTensor::from_slice(&vec![1f32; count], dims).expect("an input"))
+    });
+    model.run_on(ones.collect()).expect_err("the model is refused")
+}
+
+/// A model whose integer constant `k` becomes f32 and is added to the input.
+fn adding(model: Model) -> Model {
+    model
+        .input("x", &[1])
+        .node_with("Cast", &["k"], &["f"], vec![int("to", 1)])
+        .node("Add", &["x", "f"], &["y"])
+        .output("y")
+}
+
+#[test]
+fn a_power_of_0_with_a_negative_exponent_is_a_division_by_0() {
+    let pow = |base: &[i64], exponent: &[i64]| {
+        adding(Model::new().ints("a", base).ints("b", exponent).node("Pow", &["a", "b"], &["k"]))
+    };
+    let error = refused(pow(&[2, 0], &[-3]), &[("x", &[1])]);
+    let text = "node `n0` (Pow), exponent: got -3 for the base 0; integers are not divided by 0; ";
+    assert!(error.starts_with(text), "{error}");
+    // Other powers are as before.
+    assert_eq!(pow(&[2, 1, -1, 0], &[-3, -3, -3, 0]).run(&[("x", &[1], &[0.0])])[0].1, [0.0, 1.0, -1.0, 1.0]);
+}
+
+#[test]
+fn output_padding_is_less_than_the_stride_or_the_dilation() {
+    let model = |attributes| {
+        let model = Model::new().input("x", &[1, 1, 4, 4]).floats("w", &[1, 1, 3, 3], &[1.0; 9]);
+        model.node_with("ConvTranspose", &["x", "w"], &["y"], attributes).output("y")
+    };
+    for list in [[5, 5], [0, 1]] {
+        let error = refused(model(vec![ints("output_padding", &list)]), &[("x", &[1, 1, 4, 4])]);
+        let text = format!("node `n0` (ConvTranspose), output_padding: got {list:?}; ");
+        let rule = "on each axis it is less than the stride or the dilation; ";
+        assert!(error.starts_with(&(text + rule)), "{error}");
+    }
+    let fits = model(vec![ints("output_padding", &[1, 0]), ints("strides", &[2, 1])]);
+    assert_eq!(fits.run(&[("x", &[1, 1, 4, 4], &[1.0; 16])])[0].0, [1, 1, 10, 6]);
+    // A larger result that `output_shape` asks for still grows at its end.
+    let grown = model(vec![ints("output_shape", &[8, 8])]);
+    assert_eq!(grown.run(&[("x", &[1, 1, 4, 4], &[1.0; 16])])[0].0, [1, 1, 8, 8]);
+}
+
+#[test]
+fn instance_normalization_has_an_axis_besides_batch_and_channels() {
+    let model = |dims: &[i64]| {
+        let model = Model::new().input("x", dims).floats("s", &[3], &[1.0; 3]);
+        model.node("InstanceNormalization", &["x", "s", "s"], &["y"]).output("y")
+    };
+    let error = refused(model(&[2, 3]), &[("x", &[2, 3])]);
+    let text = "node `n0` (InstanceNormalization), input: got [2, 3]; it has 3 axes or more: ";
+    assert!(error.starts_with(text), "{error}");
+    model(&[2, 3, 4]).run(&[("x", &[2, 3, 4], &[1.0; 24])]);
+}
+
+#[test]
+fn a_range_names_the_number_that_is_not_finite() {
+    let range = |numbers: [f32; 3]| {
+        let model = Model::new().input("x", &[1]);
+        let names = ["start", "limit", "delta"];
+        let model = names.iter().zip(numbers).fold(model, |m, (name, value)| m.floats(name, &[], &[value]));
+        model.node("Range", &names, &["k"]).node("Add", &["x", "k"], &["y"]).output("y")
+    };
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let cases = [
+        ([0.0, inf, 1.0], "limit: got inf; it is a finite number; "),
+        ([nan, 3.0, 1.0], "start: got NaN; it is a finite number; "),
+        ([0.0, 3.0, -inf], "delta: got -inf; it is a finite number; "),
+        ([0.0, 3.0, 0.0], "delta: got 0; it is not 0; "),
+        ([0.0, 3e38, 1e-38], "shape: got more than 2^64 elements; constants that are computed have at most"),
+    ];
+    for (numbers, text) in cases {
+        let error = refused(range(numbers), &[("x", &[1])]);
+        assert!(error.starts_with(&format!("node `n0` (Range), {text}")), "{numbers:?}: {error}");
+    }
+    assert_eq!(range([0.0, 3.0, 2.0]).run(&[("x", &[1], &[0.0])])[0].1, [0.0, 2.0]);
+}
+
+/// Integers that are known are folded through shape arithmetic only; the texts of other ops say so.
+#[test]
+fn integer_constants_that_an_op_does_not_fold_are_named() {
+    let model = || {
+        let model = Model::new().ints("a", &[3, 4]).ints("i", &[1, 0]).ints("one", &[1]);
+        model.floats("half", &[], &[0.5])
+    };
+    let nodes: [(&str, &[&str]); 5] = [
+        ("Pow", &["a", "half"]),
+        ("ReduceMean", &["a"]),
+        ("GatherElements", &["a", "i"]),
+        ("ScatterElements", &["a", "i", "a"]),
+        ("TopK", &["a", "one"]),
+    ];
+    for (op, inputs) in nodes {
+        let outputs: &[&str] = if op == "TopK" { &["k", "places"] } else { &["k"] };
+        let error = refused(adding(model().node(op, inputs, outputs)), &[("x", &[1])]);
+        assert!(error.contains(&format!("constants of i64 are not folded through `{op}`; cast")), "{error}");
+    }
+    // The remedy works.
+    let cast = model().node_with("Cast", &["a"], &["c"], vec![int("to", 1)]);
+    let cast = cast.node("GatherElements", &["c", "i"], &["g"]).node_with(
+        "Cast",
+        &["g"],
+        &["k"],
+        vec![int("to", DataType::INT64.0.into())],
+    );
+    assert_eq!(adding(cast).run(&[("x", &[1], &[0.0])])[0].1, [4.0, 3.0]);
+}
+
+#[test]
+fn pads_that_are_too_large_are_told_apart_from_a_wrong_count() {
+    let pad = |pads: &[i64]| {
+        let model = Model::new().input("x", &[2, 3]).ints("s", pads);
+        refused(model.node("Pad", &["x", "s"], &["y"]).output("y"), &[("x", &[2, 3])])
+    };
+    let error = pad(&[1 << 40, 0, 0, 0]);
+    let text = "node `n0` (Pad), pads: got 1099511627776; a tensor grows or shrinks by at most 2^31 elements";
+    assert!(error.starts_with(text), "{error}");
+    assert!(pad(&[1, 2, 3]).contains("there are 2 values for the begins, then as many for the ends"));
+}
+
+#[test]
+fn a_negative_k_is_no_matter_of_the_input() {
+    let top = |k: i64| {
+        let model = Model::new().input("x", &[2, 3]).ints("k", &[k]);
+        refused(model.node("TopK", &["x", "k"], &["y", "i"]).output("y"), &[("x", &[2, 3])])
+    };
+    let error = top(-1);
+    assert!(error.starts_with("node `n0` (TopK), k: got -1; it is 0 or more; "), "{error}");
+    assert!(!error.contains("larger input"), "{error}");
+    assert!(top(4).contains("the axis has 3 elements; use a larger input"));
+}
