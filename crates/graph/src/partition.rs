@@ -129,8 +129,8 @@ mod tests {
         let mut reach = vec![vec![false; n]; n];
         for (i, before) in reads.iter().enumerate() {
             for &j in before {
-                for row in 0..n {
-                    reach[row][i] |= row == j || reach[row][j];
+                for (from, row) in reach.iter_mut().enumerate() {
+                    row[i] |= from == j || row[j];
                 }
             }
         }
