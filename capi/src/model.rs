@@ -52,8 +52,10 @@ impl Model {
             Failure::from(GraphError::Invalid { what, got, rule: rule.into(), remedy })
         };
         if inputs.len() != self.inputs.len() {
-            let names: Vec<&str> = self.graph.inputs().map(|(name, ..)| name).collect();
-            let (got, rule) = (format!("{} tensors", inputs.len()), format!("the inputs are {names:?}"));
+            let names: Vec<String> = self.graph.inputs().map(|(name, ..)| format!("`{name}`")).collect();
+            let count = inputs.len();
+            let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
+            let rule = format!("the inputs are {}", names.join(", "));
             return Err(invalid("inputs".to_string(), got, rule, "pass one for each".into()));
         }
         let mut sizes = Sizes::new();

@@ -127,7 +127,11 @@ pub(crate) unsafe fn check_room(
         unsafe { place(op, "count", count)? }.write(results);
     }
     if results > room {
-        let (got, rule) = (format!("room for {room}"), format!("there are {results} outputs"));
+        let rule = match results {
+            1 => "there is 1 output".to_string(),
+            _ => format!("there are {results} outputs"),
+        };
+        let got = format!("room for {room}");
         let complaint = Complaint::new(op, "room", got, rule, "pass a longer array");
         return Err(Error::InvalidArgument(complaint));
     }

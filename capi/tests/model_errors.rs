@@ -26,6 +26,13 @@ fn files_that_are_no_models_are_errors() {
         BT_FILE_ACCESS,
         &["is a directory", "pass the path of the model's file in it"],
     );
+    // As `bt_dict_load` and `bt_plan_load`.
+    refused(load("".as_ref()), BT_FILE_ACCESS, &["the model: an empty path", "pass the path of an existing"]);
+    let device = Path::new("/dev/null");
+    refused(load(device), BT_FILE_ACCESS, &["/dev/null: a pipe or a device", "copy it into a file"]);
+    for path in [Path::new(""), device] {
+        refused(load_plan(path, false), BT_FILE_ACCESS, &[]);
+    }
     refused(load(&stored("resnet.image.npy")), BT_CORRUPT_FILE, &["not an ONNX model"]);
     refused(load(&stored("index.json")), BT_CORRUPT_FILE, &["not an ONNX model"]);
     refused(from_data(b""), BT_CORRUPT_FILE, &["not an ONNX model"]);
@@ -167,7 +174,7 @@ fn wrong_inputs_of_a_run_are_errors() {
     let (mut outs, mut count) = ([7; 1], 0);
     // SAFETY: arrays of the lengths that are passed.
     let status = unsafe { bt_plan_run(made, &x, 1, outs.as_mut_ptr(), 0, &mut count) };
-    refused(outcome(status, ()), BT_INVALID_ARGUMENT, &["room for 0", "1 outputs"]);
+    refused(outcome(status, ()), BT_INVALID_ARGUMENT, &["room for 0", "there is 1 output"]);
     assert_eq!((outs, count), ([7], 1));
     // The next run works.
     let good = go(&[x]).unwrap();

@@ -339,7 +339,7 @@ fn layers_of(plan: &Plan, times: &[f64]) -> Vec<Layer> {
 
 impl Bench {
     fn text(&self) -> String {
-        let mut text = format!("{}\n{}", self.build, self.model);
+        let mut text = format!("{}\n{}", self.build, blocktensor::shown_path(self.model.as_ref()));
         if self.streams > 1 {
             text += &format!(": {} runs at a time, each on {} of the threads", self.streams, self.threads);
         }

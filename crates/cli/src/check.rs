@@ -95,7 +95,10 @@ fn read_one(text: &str, outputs: &[&str]) -> Result<Vec<Expected>> {
                     names()
                 )));
             }
-            Ok(tensors.into_iter().map(|(output, array)| expected(&output, array)).collect())
+            let mut all: Vec<_> =
+                tensors.into_iter().map(|(output, array)| expected(&output, array)).collect();
+            all.sort_by_key(|e| outputs.iter().position(|output| *output == e.output));
+            Ok(all)
         }
         _ => Err(bad("the ending is unknown; pass .npy or .safetensors".to_string())),
     }

@@ -1,6 +1,6 @@
 //! The option `--errors` of `plan`.
 
-use blocktensor::StridedTensor;
+use blocktensor::{StridedTensor, shown_path};
 use blocktensor_graph::{OutputError, Plan, Sizes, StepError};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ pub fn inputs(args: &Args, source: &Source, sizes: Sizes) -> Result<(Option<Vec<
         };
     }
     let given = Inputs { random: Some(args.inputs.random.unwrap_or(0)), ..args.inputs.clone() };
-    let (inputs, sizes) = inputs::gather(&given, source, sizes)?;
+    let (inputs, sizes) = inputs::gather(&given, "--errors", source, sizes)?;
     Ok((Some(inputs), sizes))
 }
 
@@ -78,7 +78,8 @@ pub fn of(plan: &Plan, inputs: &[Input]) -> Result<Errors> {
     let largest = errors.largest();
     let input =
         |i: &Input| report::Input { name: i.name.clone(), dims: i.dims.clone(), from: i.from.clone() };
-    let lines = inputs.iter().map(|i| format!("input {} {:?}: {}\n", i.name, i.dims, i.from));
+    let lines =
+        inputs.iter().map(|i| format!("input {} {:?}: {}\n", i.name, i.dims, shown_path(i.from.as_ref())));
     Ok(Errors {
         inputs: inputs.iter().map(input).collect(),
         steps: errors.steps.iter().map(step).collect(),

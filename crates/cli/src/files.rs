@@ -50,7 +50,10 @@ pub fn read_safetensors(option: &str, path: &Path) -> Result<Vec<(String, Array)
     memory::require("the header of a safetensors file", header.saturating_mul(32))
         .map_err(|e| bad(one_line(&e)))?;
     let file = SafeTensors::deserialize(&bytes).map_err(|e| bad(format!("{e}; write the file again")))?;
-    let arrays = file.iter().map(|(name, view)| match of_view(&view) {
+    // In the file's order: the parser gives them in another one at each start.
+    let mut views: Vec<_> = file.iter().collect();
+    views.sort_by_key(|(name, view)| (view.data().as_ptr(), *name));
+    let arrays = views.into_iter().map(|(name, view)| match of_view(&view) {
         Ok(array) => Ok((name.to_string(), array)),
         Err(text) => Err(bad(format!("tensor `{name}`: {text}"))),
     });

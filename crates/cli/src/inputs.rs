@@ -95,8 +95,9 @@ impl Slot<'_> {
     }
 }
 
-/// Values for all inputs, and numbers for all sizes that the inputs' files show or that `sizes` gives.
-pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Input>, Sizes)> {
+/// Values for all inputs, and numbers for all sizes that the inputs' files show or that `sizes` gives. `option` asks for the random
+/// ones.
+pub fn gather(given: &Inputs, option: &str, source: &Source, sizes: Sizes) -> Result<(Vec<Input>, Sizes)> {
     let inputs = source.inputs();
     let slot = |(name, of, dims)| Slot { name, of, dims, value: None, picture: None };
     let mut slots: Vec<Slot<'_>> = inputs.into_iter().map(slot).collect();
@@ -142,7 +143,7 @@ pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Inpu
     for (i, slot) in slots.into_iter().enumerate() {
         let (dims, array, from) = match slot.value {
             Some((array, from)) => (array.dims.clone(), Some(array), from),
-            None => (random_dims(&slot, &sizes)?, None, format!("random, seed {seed}")),
+            None => (random_dims(&slot, option, &sizes)?, None, format!("random, seed {seed}")),
         };
         let seed = seed.wrapping_add(i as u64);
         inputs.push(Input { name: slot.name.to_string(), of: slot.of, dims, array, seed, from });
@@ -154,7 +155,10 @@ pub fn gather(given: &Inputs, source: &Source, sizes: Sizes) -> Result<(Vec<Inpu
 pub fn tensors(inputs: &[Input]) -> Result<Vec<StridedTensor>> {
     let tensor = |input: &Input| {
         if input.is_rounded() {
-            note(format!("{}: the numbers are f64, and are rounded to f32", input.from));
+            note(format!(
+                "{}: the numbers are f64, and are rounded to f32",
+                blocktensor::shown_path(input.from.as_ref())
+            ));
         }
         input.tensor()
     };
@@ -278,12 +282,16 @@ fn unify(slot: &Slot<'_>, dims: &[usize], from: &str, mut sizes: Sizes) -> Resul
     if dims.len() != slot.dims.len() {
         return bad("pass as many axes as the model has");
     }
+    let before = sizes.clone();
     for (dim, &size) in slot.dims.iter().zip(dims) {
         match number(dim, &sizes) {
             Some(number) if number == size => {}
             Some(_) => {
                 return match dim {
                     Dim::Size(_) => bad("change the file, or export the model with open sizes"),
+                    Dim::Named(name) if number(dim, &before).is_none() => {
+                        bad(&format!("pass a file where all axes called `{name}` have one size"))
+                    }
                     Dim::Named(name) => {
                         let number = number(dim, &sizes).unwrap_or(0);
                         bad(&format!(
@@ -330,13 +338,16 @@ fn open_size(slot: &Slot<'_>, dim: &Dim) -> Failure {
 }
 
 /// The sizes of an input that gets random numbers.
-fn random_dims(slot: &Slot<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
+fn random_dims(slot: &Slot<'_>, option: &str, sizes: &Sizes) -> Result<Vec<usize>> {
     let dims = slot.dims.iter().map(|dim| number(dim, sizes).ok_or_else(|| open_size(slot, dim)));
     let dims = dims.collect::<Result<Vec<usize>>>()?;
     if let ElementType::Int(_) | ElementType::Byte = slot.of {
-        let text =
-            format!("the {} takes integers, whose range the model does not tell; pass a file", slot.text());
-        return Err(Failure::usage("--random", text));
+        let text = format!(
+            "the {} takes integers, whose range the model does not tell; pass `--input {}=FILE`",
+            slot.text(),
+            word(slot.name)
+        );
+        return Err(Failure::usage(option, text));
     }
     let count = dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
     match count {
@@ -346,7 +357,7 @@ fn random_dims(slot: &Slot<'_>, sizes: &Sizes) -> Result<Vec<usize>> {
                 "{dims:?} are too many numbers for the {}: at most {MAX_RANDOM}; pass smaller sizes, or a file",
                 slot.text()
             );
-            Err(Failure::usage("--random", text))
+            Err(Failure::usage(option, text))
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::fs::Metadata;
 use std::time::Instant;
 
+use blocktensor::shown_path;
 use blocktensor_graph::Plan;
 use serde::Serialize;
 
@@ -43,8 +44,10 @@ pub fn run(args: &Args) -> Result<Outcome> {
     let plan_ms = milliseconds(start.elapsed());
     let start = Instant::now();
     plan.save(&args.output, args.keep_plain).map_err(|error| match error {
-        blocktensor_graph::Error::Engine(error @ blocktensor::Error::FileAccess(_)) => {
-            Failure::usage("--output", one_line(&error.told(&CommandLine)))
+        // Its op and its argument are the command and the option.
+        blocktensor_graph::Error::Engine(blocktensor::Error::FileAccess(why)) => {
+            let (rule, remedy) = (why.rule.told(&CommandLine), why.remedy.told(&CommandLine));
+            Failure::usage("--output", one_line(&format!("got {}, but {rule}; {remedy}", why.got)))
         }
         error => error.into(),
     })?;
@@ -62,7 +65,7 @@ pub fn run(args: &Args) -> Result<Outcome> {
         true => report::json(&report)?,
         false => format!(
             "{}: {}{} layouts, for {} {}\nplanned in {:.1} ms, written in {:.1} ms\n",
-            report.output,
+            shown_path(&args.output),
             report.bytes.map_or(String::new(), |bytes| format!("{:.1} MB, ", bytes as f64 / 1e6)),
             report.layout,
             report.threads,

@@ -1,5 +1,6 @@
 //! What the commands print, as JSON and as text.
 
+use blocktensor::shown_path;
 use blocktensor_graph::{Plan, Reorder};
 use serde::Serialize;
 
@@ -168,10 +169,15 @@ impl Run {
         let mut lines = Vec::new();
         lines.extend(self.plan.clone().map(|plan| plan.trim_end().to_string()));
         lines.push(self.build.clone());
-        lines.push(format!("{}: layout {}{chosen}, {}", self.model, self.layout, self.reorders.text()));
+        lines.push(format!(
+            "{}: layout {}{chosen}, {}",
+            shown_path(self.model.as_ref()),
+            self.layout,
+            self.reorders.text()
+        ));
         lines.push(format!("memory for intermediate results: {:.1} MB", self.arena_bytes as f64 / 1e6));
         for input in &self.inputs {
-            lines.push(format!("input {} {:?}: {}", input.name, input.dims, input.from));
+            lines.push(format!("input {} {:?}: {}", input.name, input.dims, shown_path(input.from.as_ref())));
         }
         for output in &self.outputs {
             lines.push(format!(
@@ -190,7 +196,12 @@ impl Run {
             }
         }
         for check in &self.checks {
-            lines.push(format!("check {} against {}: {}", check.name, check.file, check.text()));
+            lines.push(format!(
+                "check {} against {}: {}",
+                check.name,
+                shown_path(check.file.as_ref()),
+                check.text()
+            ));
         }
         let Times { read_ms, plan_ms, first_run_ms, .. } = self.times;
         lines.push(format!(

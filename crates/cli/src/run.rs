@@ -35,7 +35,7 @@ pub fn run(args: &Run) -> Result<Outcome> {
         files::check_save(path, &names)?;
     }
     let expected = check::read(&args.checks, &names)?;
-    let (inputs, sizes) = inputs::gather(&args.inputs, &source, sizes)?;
+    let (inputs, sizes) = inputs::gather(&args.inputs, "--random", &source, sizes)?;
 
     let start = Instant::now();
     let plan = source.plan(&args.planning, sizes)?;

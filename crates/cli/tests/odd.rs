@@ -128,3 +128,73 @@ fn threads_follow_the_affinity() {
     let more = more.args(args).env("RAYON_NUM_THREADS", "3").output().unwrap();
     assert_eq!(done(more).succeeds().json()["threads"], 3);
 }
+
+#[test]
+fn a_path_with_control_characters_is_shown_without_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unary(folder.path(), "Relu", &[2]);
+    let odd = folder.path().join("a\nb\u{1b}[31m.onnx");
+    std::fs::rename(path, &odd).unwrap();
+    let input = folder.path().join("i\n\u{1b}.npy");
+    write_npy(&input, "<f4", [1f32, -2.0].map(f32::to_le_bytes));
+    let packed = folder.path().join("p\n\u{1b}.plan");
+    for args in [
+        &["run", text(&odd), "--input", text(&input), "--check-outputs", text(&input), "--tolerance", "9"][..],
+        &["plan", text(&odd), "--errors", "--input", text(&input)],
+        &["pack", text(&odd), "--offline", "-o", text(&packed)],
+    ] {
+        let done = run(args);
+        let lines = done.succeeds().out.clone();
+        assert!(!lines.contains('\u{1b}') && lines.contains("\\n"), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_full_device_is_told_with_the_option_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unary(folder.path(), "Relu", &[2]);
+    let done = run(&["pack", text(&path), "--offline", "-o", "/dev/full"]);
+    done.fails(2, &["error: --output: got `/dev/full`, "]);
+    assert_eq!(done.err.matches("--output").count(), 1, "{}", done.err);
+}
+
+#[test]
+fn axes_of_one_name_in_one_file_are_told_apart_from_other_inputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = unary(folder.path(), "Relu", &[0, 0]);
+    let other = folder.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let fixed = unary(&other, "Relu", &[2, 3]);
+    let file = folder.path().join("y.npy");
+    run(&["run", text(&fixed), "--random", "--save", text(&file)]).succeeds();
+    let args = ["run", text(&path), "--input", text(&file)];
+    run(&args).fails(2, &["[2, 3]", "all axes called `n` have one size"]);
+    run(&[&args[..], &["--size", "n=2"]].concat()).fails(2, &["`n` is 2 already, from --size"]);
+}
+
+#[test]
+fn random_integers_are_refused_by_the_option_that_wants_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name| (name, DataType::INT64, &[2][..]);
+    let path = model(folder.path(), &[of("x")], &[of("y")], &[("Identity", &["x"], &["y"])]);
+    let input = "pass `--input x=FILE`";
+    run(&["run", text(&path), "--random"]).fails(2, &["error: --random: ", input]);
+    run(&["plan", text(&path), "--errors"]).fails(2, &["error: --errors: ", input]);
+}
+
+#[test]
+fn checks_are_in_the_order_of_the_outputs() {
+    let folder = tempfile::tempdir().unwrap();
+    let float = DataType::FLOAT;
+    let names: Vec<String> = (0..8).map(|i| format!("y{}", 9 - i)).collect();
+    let outputs: Vec<_> = names.iter().map(|n| (n.as_str(), float, &[2][..])).collect();
+    let makes: Vec<[&str; 1]> = names.iter().map(|n| [n.as_str()]).collect();
+    let nodes: Vec<_> = makes.iter().map(|n| ("Relu", &["x"][..], &n[..])).collect();
+    let path = model(folder.path(), &[("x", float, &[2])], &outputs, &nodes);
+    let file = folder.path().join("y.safetensors");
+    run(&["run", text(&path), "--random", "--save", text(&file)]).succeeds();
+    let done = run(&["run", text(&path), "--random", "--check-outputs", text(&file), "--json"]);
+    let report = done.succeeds().json();
+    let checked: Vec<_> = report["checks"].as_array().unwrap().iter().map(|c| c["name"].clone()).collect();
+    assert_eq!(checked, names);
+}

@@ -195,6 +195,5 @@ fn damaged_plans_are_named() {
     for command in ["run", "ops"] {
         run(&[command, text(&weights)]).fails(2, &["a file of packed weights without a plan", remedy]);
     }
-    run(&["pack", text(&relu), "-o", "/dev/full"])
-        .fails(2, &["op `blocktensor pack`", "argument `--output`"]);
+    run(&["pack", text(&relu), "-o", "/dev/full"]).fails(2, &["--output: got `/dev/full`", "make room"]);
 }

@@ -169,7 +169,7 @@ fn types_of_inputs_are_checked() {
         &[("Gather", &["x", "i"], &["y"])],
     );
     let random = ["run", text(&cast), "--random"];
-    run(&random).fails(2, &["--random", "input `i` (i64, [3])", "pass a file"]);
+    run(&random).fails(2, &["--random", "input `i` (i64, [3])", "pass `--input i=FILE`"]);
     write_i64s(&ints, &[3, 0, 1]);
     let args =
         ["run", text(&cast), "--random", "--input", &format!("i={}", text(&ints)), "--save", text(&floats)];

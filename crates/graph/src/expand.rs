@@ -41,6 +41,8 @@ pub struct Expansion<'a> {
     /// The node's name.
     pub(crate) node: &'a str,
     pub(crate) op: &'a str,
+    /// The node inside the node that is expanded, as errors name it, and its op.
+    pub(crate) inner: Option<(String, String)>,
     /// How many operators the node has become so far.
     pub(crate) operators: usize,
     /// Whether something uses each output of the node.
@@ -53,9 +55,14 @@ impl Expansion<'_> {
         self.node
     }
 
-    /// The op of the node that is expanded.
+    /// The op of the node that is expanded: of the innermost one.
     pub fn op_type(&self) -> &str {
-        self.op
+        self.place().1
+    }
+
+    /// The node that is expanded, and its op, as errors name them: a node inside another one follows the name of that one.
+    fn place(&self) -> (&str, &str) {
+        self.inner.as_ref().map_or((self.node, self.op), |(node, op)| (node, op))
     }
 
     /// Whether something uses this output of the node that is expanded.
@@ -63,19 +70,22 @@ impl Expansion<'_> {
         self.needed.get(output).copied().unwrap_or(false)
     }
 
-    /// Expands a node of a graph inside the node, of whose outputs something uses these.
+    /// Expands a node of this name of a graph inside the node, of whose outputs something uses these.
     ///
     /// # Errors
     /// The node's.
     pub fn expand_inner(
         &mut self,
+        name: &str,
         node: &dyn Expand,
         inputs: &[Option<Value>],
         needed: Vec<bool>,
     ) -> Result<Vec<Value>> {
+        let inner = (format!("{}/{name}", self.place().0), node.op().to_string());
+        let outer = self.inner.replace(inner);
         let own = std::mem::replace(&mut self.needed, needed);
         let results = node.expand(inputs, self);
-        self.needed = own;
+        (self.needed, self.inner) = (own, outer);
         results
     }
 
@@ -87,8 +97,9 @@ impl Expansion<'_> {
         rule: impl Into<Text>,
         remedy: impl Into<Text>,
     ) -> Error {
+        let (node, op) = self.place();
         Error::Invalid {
-            what: format!("node `{}` ({}), {argument}", self.node, self.op),
+            what: format!("node `{node}` ({op}), {argument}"),
             got: got.to_string(),
             rule: rule.into(),
             remedy: remedy.into(),
@@ -97,10 +108,11 @@ impl Expansion<'_> {
 
     /// An error: blocktensor cannot run this.
     pub fn unsupported(&self, what: impl fmt::Display) -> Error {
+        let (node, op) = self.place();
         Error::Missing {
             nodes: vec![crate::Missing {
-                node: self.node.to_string(),
-                op: self.op.to_string(),
+                node: node.to_string(),
+                op: op.to_string(),
                 attributes: String::new(),
                 reason: what.to_string(),
             }],
@@ -208,7 +220,7 @@ impl Expansion<'_> {
     }
 
     fn tensor_of(&mut self, value: &Value) -> Result<TensorId> {
-        self.network.tensor_of(value).map_err(|e| e.within(self.node, self.op))
+        self.network.tensor_of(value).map_err(|e| self.within(e))
     }
 
     /// Counts the memory of a constant that is computed: a few bytes of a file may describe gigabytes.
@@ -264,7 +276,7 @@ impl Expansion<'_> {
             .map(|v| {
                 v.constant()
                     .map_or_else(|| Err(self.unsupported("a constant is missing")), Constant::to_tensor)
-                    .map_err(|e| e.within(self.node, self.op))
+                    .map_err(|e| self.within(e))
             })
             .collect::<Result<Vec<_>>>()?;
         let descs = descs_of(inputs)?;
@@ -305,7 +317,12 @@ impl Expansion<'_> {
     }
 
     fn of_operator(&self, source: blocktensor::Error) -> Error {
-        Error::Operator { node: self.node.to_string(), op: self.op.to_string(), source }
+        self.within(Error::Engine(source))
+    }
+
+    fn within(&self, error: Error) -> Error {
+        let (node, op) = self.place();
+        error.within(node, op)
     }
 }
 

@@ -75,11 +75,15 @@ impl IntegerFunction {
         ("0", "integers are not divided by 0", "pass other values, or another input size");
 
     /// The rule and the remedy for a number that a cast to integers of this type does not take.
-    pub fn casts(to: Integer) -> (String, &'static str) {
+    pub fn casts(to: Integer, number: f64) -> (String, &'static str) {
         let (least, largest) = to.range();
-        let rule = format!(
-            "a cast to {to} takes {least} to {largest}, and ONNX leaves that of other numbers undefined"
-        );
+        let is_own = to == Integer::U64 && number > 0.0 && number < 2f64.powi(64);
+        let why = if is_own {
+            "integers of u64 are read and computed as i64 here"
+        } else {
+            "ONNX leaves that of other numbers undefined"
+        };
+        let rule = format!("a cast to {to} takes {least} to {largest}, and {why}");
         (rule, "pass other values, or clip them before the cast")
     }
 
@@ -193,7 +197,10 @@ impl Expansion<'_> {
             IntegerFunction::ToInt(of) => of,
             _ => types.next().unwrap_or(Integer::I64),
         };
-        let mut results = self.operation(Operation::Integers(Integers { function, of }), inputs)?;
+        let mut results = self.operation(
+            Operation::Integers(Integers { function, of, node_op: self.op_type().to_string() }),
+            inputs,
+        )?;
         let result = results.pop().ok_or_else(|| self.unsupported("no result"))?;
         Ok(result.with_integers(of))
     }
@@ -233,17 +240,24 @@ fn collect_results<T>(values: impl IntoIterator<Item = Result<T>>) -> Result<Vec
 const PLAIN: &str = "they are strided tensors";
 
 /// A function of integers as an operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Integers {
     function: IntegerFunction,
     /// The type of the result, if that is of integers.
     of: Integer,
+    /// The op of the graph's node that the function is a part of: errors name it.
+    node_op: String,
 }
 
 impl Integers {
     fn complaint(&self, got: impl Into<String>, rule: &'static str) -> Box<Complaint> {
-        Complaint::new(self.function.name(), "operands", got, rule, "pass other operands")
+        Complaint::new(self.node_op.clone(), "operands", got, rule, "pass other operands")
+    }
+
+    /// What errors call the operator.
+    pub(crate) fn told(&self) -> &str {
+        &self.node_op
     }
 
     fn divides(&self) -> bool {
@@ -293,11 +307,11 @@ impl Integers {
         }
         let is_lost = self.of == Integer::U64 && value < 0;
         i32::try_from(value).ok().filter(|_| !is_lost).ok_or_else(|| {
-            let rule = "tensors hold integers of 32 bits, and this result does not fit";
+            let rule = "a run holds integers of all types as s32, and this result does not fit";
             let remedy = "pass smaller values, or compute it outside the model";
             let value = if is_lost { value as u64 as i128 } else { i128::from(value) };
             let got = format!("a result of {value} ({})", self.of);
-            Error::InvalidArgument(Complaint::new(self.function.name(), "operands", got, rule, remedy))
+            Error::InvalidArgument(Complaint::new(self.node_op.clone(), "operands", got, rule, remedy))
         })
     }
 
@@ -307,9 +321,9 @@ impl Integers {
             Some(_) => Ok(number.trunc()),
             None if STAND_INS.get() => Ok(0.0),
             None => {
-                let (rule, remedy) = IntegerFunction::casts(self.of);
+                let (rule, remedy) = IntegerFunction::casts(self.of, number);
                 let got = format!("{:?}", number as f32);
-                Err(Error::InvalidArgument(Complaint::new(self.function.name(), "x", got, rule, remedy)))
+                Err(Error::InvalidArgument(Complaint::new(self.node_op.clone(), "x", got, rule, remedy)))
             }
         }
     }
@@ -325,7 +339,7 @@ impl Integers {
         }
         let (rule, remedy) = IntegerFunction::indices_of(size as usize);
         let got = index.to_string();
-        Err(Error::OutOfBounds(Complaint::new(self.function.name(), "indices", got, rule, remedy)))
+        Err(Error::OutOfBounds(Complaint::new(self.node_op.clone(), "indices", got, rule, remedy)))
     }
 
     fn compute(&self, inputs: &[TensorRef<'_>]) -> Result<StridedTensor> {
@@ -343,8 +357,8 @@ impl Integers {
             }
             [_, b] if self.divides() && b.contains(&0.0) && !STAND_INS.get() => {
                 let (got, rule, remedy) = IntegerFunction::BY_ZERO;
-                let op = self.function.name();
-                return Err(Error::InvalidArgument(Complaint::new(op, "divisor", got, rule, remedy)));
+                let complaint = Complaint::new(self.node_op.clone(), "divisor", got, rule, remedy);
+                return Err(Error::InvalidArgument(complaint));
             }
             [a, b] => {
                 let divisor = |b: f64| if self.divides() && b == 0.0 { 1 } else { b as i64 };
@@ -422,7 +436,7 @@ mod tests {
     fn values_that_are_errors_of_a_run_are_replaced_while_a_plan_is_made() {
         let of = |values: &[i32]| StridedTensor::from_slice(values, &[values.len()]).unwrap();
         let run = |function: IntegerFunction, a: &[i32], b: &[i32]| {
-            let integers = Integers { function, of: Integer::I64 };
+            let integers = Integers { function, of: Integer::I64, node_op: "Op".to_string() };
             integers.compute(&[of(a).tensor_ref(), of(b).tensor_ref()])?.to_vec::<i32>()
         };
         for (function, want) in
@@ -437,7 +451,8 @@ mod tests {
         assert_eq!(with_stand_ins(|| run(IntegerFunction::FromStart, &[-7, -1], &[6, 6])).unwrap(), [0, 5]);
         assert!(run(IntegerFunction::FromStart, &[-7, -1], &[6, 6]).is_err());
         let x = StridedTensor::from_slice(&[f32::INFINITY, 2.5], &[2]).unwrap();
-        let cast = Integers { function: IntegerFunction::ToInt(Integer::I64), of: Integer::I64 };
+        let (function, node_op) = (IntegerFunction::ToInt(Integer::I64), "Cast".to_string());
+        let cast = Integers { function, of: Integer::I64, node_op };
         let cast = || cast.compute(&[x.tensor_ref()])?.to_vec::<i32>();
         assert_eq!(with_stand_ins(cast).unwrap(), [0, 2]);
         assert!(cast().is_err());

@@ -68,6 +68,7 @@ fn remedy(path: &Path, why: &std::io::Error) -> &'static str {
         std::io::ErrorKind::NotFound if is_content => BYTES,
         std::io::ErrorKind::NotFound => "pass the path of an existing file",
         std::io::ErrorKind::IsADirectory => "pass the path of the model's file in it",
+        std::io::ErrorKind::Unsupported => "copy it into a file",
         std::io::ErrorKind::PermissionDenied => "ask for its permissions, or pass another path",
         _ => "check the path and the disk",
     }
@@ -122,6 +123,9 @@ impl Error {
             }
             Error::Graph(e) => e.told(door),
             Error::Engine(e) => e.told(door),
+            Error::Io { path, source } if path.as_os_str().is_empty() => {
+                format!("the model: {source}; {}", remedy(path, source))
+            }
             Error::Io { path, source } => format!("{}: {source}; {}", shown_path(path), remedy(path, source)),
             Error::Malformed { reason } => {
                 format!(

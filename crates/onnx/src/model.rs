@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufReader, Cursor, Seek};
+use std::io::{BufReader, Cursor, ErrorKind, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -46,21 +46,16 @@ pub(crate) fn read_path(
 ) -> Result<(Graph, Vec<PathBuf>)> {
     let io = |source: std::io::Error| Error::Io { path: path.to_path_buf(), source: Arc::new(source) };
     if path.as_os_str().is_empty() {
-        return Err(Error::invalid(
-            "the model",
-            "an empty path",
-            "a file has a name",
-            "pass the path of its file",
-        ));
+        return Err(io(std::io::Error::new(ErrorKind::NotFound, "an empty path, and a file has a name")));
     }
     // A pipe would wait for its other end, and is read twice here.
     let metadata = std::fs::metadata(path).map_err(io)?;
     if metadata.is_dir() {
-        return Err(io(std::io::ErrorKind::IsADirectory.into()));
+        return Err(io(ErrorKind::IsADirectory.into()));
     }
     if !metadata.is_file() {
-        let rule = "models are read from files on a disk";
-        return Err(Error::invalid(shown_path(path), "a pipe or a device", rule, "copy it into a file"));
+        let reason = "a pipe or a device, and models are read from files on a disk";
+        return Err(io(std::io::Error::new(ErrorKind::Unsupported, reason)));
     }
     if PackedFile::is_at(path) {
         return Err(packed(shown_path(path)));
@@ -343,7 +338,7 @@ impl Model<'_> {
         Ok(Subgraph {
             declared: proto.output.iter().map(declared::element_type).collect(),
             constants: constants.into_iter().map(|(name, c)| (name, c.into())).collect(),
-            steps: steps.into_iter().map(|(_, step)| step).collect(),
+            steps,
             inputs,
             outputs,
             captured,

@@ -8,8 +8,8 @@ use std::io::{BufRead, Seek};
 
 use crate::error::{Error, Result};
 
-/// How deep messages may be nested: a graph in a graph takes three levels.
-const MAX_DEPTH: usize = 64;
+/// How deep messages may be nested, as protobuf's own readers limit it: a graph in a graph takes three levels.
+const MAX_DEPTH: usize = 100;
 
 /// The messages of `onnx.proto` whose fields are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -129,7 +129,11 @@ impl<R: BufRead + Seek> Scan<'_, R> {
     /// Checks a message that ends at this position.
     fn message(&mut self, end: u64, of: Message, depth: usize) -> Result<()> {
         if depth > MAX_DEPTH {
-            return Err(malformed(format!("messages are nested more than {MAX_DEPTH} deep")));
+            return Err(Error::unsupported(
+                "the model",
+                format!("more than {MAX_DEPTH} messages inside each other, three for each `If` or `Loop`,"),
+                "export it with fewer `If` and `Loop` nodes inside each other",
+            ));
         }
         self.memory = self.memory.saturating_add(MESSAGE);
         let mut has_graph = false;

@@ -18,7 +18,8 @@ pub(crate) struct Step {
 /// A graph in an attribute: nodes in an order in which they can run.
 #[derive(Clone, Debug, Default)]
 pub struct Subgraph {
-    pub(crate) steps: Vec<Step>,
+    /// With their names.
+    pub(crate) steps: Vec<(String, Step)>,
     pub(crate) constants: Vec<(String, Value)>,
     pub(crate) inputs: Vec<String>,
     pub(crate) outputs: Vec<String>,
@@ -42,7 +43,7 @@ impl Subgraph {
         let lost = |name: &str, cx: &Expansion<'_>| {
             cx.invalid("a subgraph", format!("`{name}`"), "no value has this name", "export the model again")
         };
-        let missing = self.steps.iter().filter_map(|step| Some((step.node.op(), step.node.lacks()?)));
+        let missing = self.steps.iter().filter_map(|(_, step)| Some((step.node.op(), step.node.lacks()?)));
         let missing: Vec<String> = missing.map(|(op, reason)| format!("{op}: {reason}")).collect();
         if !missing.is_empty() {
             return Err(cx.unsupported(format!("in its graph, {}", missing.join("; "))));
@@ -50,18 +51,18 @@ impl Subgraph {
         let used: HashSet<&str> = self
             .steps
             .iter()
-            .flat_map(|step| step.inputs.iter().flatten())
+            .flat_map(|(_, step)| step.inputs.iter().flatten())
             .chain(&self.outputs)
             .map(String::as_str)
             .collect();
-        for step in &self.steps {
+        for (name, step) in &self.steps {
             let inputs = step.inputs.iter().map(|name| match name {
                 None => Ok(None),
                 Some(name) => values.get(name).cloned().map(Some).ok_or_else(|| lost(name, cx)),
             });
             let inputs = inputs.collect::<Result<Vec<_>>>()?;
             let needed = step.outputs.iter().map(|name| used.contains(name.as_str())).collect();
-            let results = cx.expand_inner(&step.node, &inputs, needed)?;
+            let results = cx.expand_inner(name, &step.node, &inputs, needed)?;
             values.extend(step.outputs.iter().cloned().zip(results));
         }
         let mut results = Vec::with_capacity(self.outputs.len());

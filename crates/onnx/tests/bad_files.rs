@@ -1,8 +1,9 @@
 //! Files that are no models, or break a rule: errors that name the place, never a panic.
 
+use blocktensor::MIN_STACK;
 use blocktensor_graph::Sizes;
 use blocktensor_onnx::Error;
-use rten_onnx::onnx::{DataType, GraphProto, NodeProto, OperatorSetIdProto};
+use rten_onnx::onnx::{DataType, GraphProto, NodeProto, OperatorSetIdProto, ValueInfoProto};
 
 use crate::support::{Model, graph, int, ints, run, tensor, tensor_attribute, value, word};
 
@@ -64,7 +65,40 @@ fn graphs_in_graphs_have_a_limit() {
     }
     let mut model = Model::new().output("y");
     model.graph.node = inner.node;
-    assert!(message(model).contains("nested"), "a limit on depth");
+    let error = message(model);
+    assert!(error.starts_with("the model: more than 100 messages inside each other"), "{error}");
+    assert!(!error.contains("not an ONNX model"), "{error}");
+}
+
+/// The deepest model that is read fits on the smallest stack that the library takes, from reading to dropping.
+#[test]
+fn graphs_up_to_the_limit_are_read_on_a_small_stack() {
+    let port = |name: &str| ValueInfoProto { name: Some(name.to_string()), r#type: None };
+    let node = |op: &str, inputs: &[&str], attribute| NodeProto {
+        op_type: Some(op.to_string()),
+        input: inputs.iter().map(|n| n.to_string()).collect(),
+        output: vec!["y".to_string()],
+        attribute,
+        ..Default::default()
+    };
+    let of = |node| GraphProto { node: vec![node], output: vec![port("y")], ..Default::default() };
+    let mut inner = node("Relu", &["x"], vec![]);
+    for _ in 0..32 {
+        let other = of(node("Neg", &["x"], vec![]));
+        let branches = vec![graph("then_branch", of(inner)), graph("else_branch", other)];
+        inner = node("If", &["c"], branches);
+    }
+    let mut model = Model::new().input("x", &[2]).output("y");
+    model.graph.node = vec![inner];
+    model.graph.initializer = vec![tensor("c", DataType::BOOL, &[], vec![1])];
+    let bytes = model.bytes();
+    let read = move || blocktensor_onnx::from_bytes(&bytes).map_err(|e| e.to_string());
+    let thread = |stack| std::thread::Builder::new().stack_size(stack);
+    let graph = thread(MIN_STACK).spawn(read).expect("a thread").join().expect("no panic").expect("a model");
+    // The call of an op inside needs that much stack for itself.
+    let expand = move || graph.with_sizes(&Sizes::new()).map(|n| n.nodes().len()).map_err(|e| e.to_string());
+    let nodes = thread(MIN_STACK * 5 / 4).spawn(expand).expect("a thread").join().expect("no panic");
+    assert_eq!(nodes, Ok(1));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! What ONNX refuses or leaves undefined is an error with a remedy, and never a silent result.
 
-use blocktensor::StridedTensor;
-use rten_onnx::onnx::DataType;
+use blocktensor::{PackedFile, StridedTensor};
+use blocktensor_graph::{Layouts, Plan, PlanOptions};
+use rten_onnx::onnx::{DataType, GraphProto, NodeProto, ValueInfoProto};
 
-use crate::support::{Model, int, ints};
+use crate::support::{Model, graph, int, ints, value};
 
 /// The error of a model on inputs of ones.
 #[track_caller]
@@ -142,4 +143,67 @@ fn a_negative_k_is_no_matter_of_the_input() {
     assert!(error.starts_with("node `n0` (TopK), k: got -1; it is 0 or more; "), "{error}");
     assert!(!error.contains("larger input"), "{error}");
     assert!(top(4).contains("the axis has 3 elements; use a larger input"));
+}
+
+/// A run names the ONNX op of a node, and not the function of this library that computes its integers.
+#[test]
+fn errors_of_a_run_name_the_ops_of_the_model() {
+    let model = |op, inputs: &[&str]| {
+        let model =
+            Model::new().input("x", &[2, 3]).input_of("i", DataType::INT64, &[2, 3]).ints("zero", &[0]);
+        model.node(op, inputs, &["y"]).output("y")
+    };
+    let cases: [(&str, &[&str], &str); 4] = [
+        ("Gather", &["x", "i"], "indices`: got 7, "),
+        ("GatherElements", &["x", "i"], "indices`: got 7, "),
+        ("Div", &["i", "zero"], "divisor`: got 0, "),
+        ("Mul", &["i", "i"], "operands`: got a result of "),
+    ];
+    for (op, inputs, text) in cases {
+        let x = StridedTensor::from_slice(&[1f32; 6], &[2, 3]).expect("an input");
+        let value = if op == "Mul" { 100_000 } else { 7 };
+        let i = StridedTensor::from_slice(&[value; 6], &[2, 3]).expect("an input");
+        let graph = model(op, inputs).read().expect("a graph");
+        let folder = tempfile::tempdir().expect("a folder");
+        let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).expect("a plan");
+        let path = folder.path().join("model.plan");
+        plan.save(&path, false).expect("a file");
+        let loaded = Plan::load(&PackedFile::read(&path).expect("a file")).expect("a plan");
+        for plan in [plan, loaded] {
+            let error = plan.run(&[&x, &i]).expect_err("no such integers").to_string();
+            let start = format!("node `n0` ({op}): op `{op}`: argument `{text}");
+            assert!(error.starts_with(&start), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_node_inside_another_one_follows_its_name() {
+    let body = |node: NodeProto| GraphProto {
+        node: vec![
+            NodeProto {
+                op_type: Some("Identity".to_string()),
+                input: vec!["c".to_string()],
+                output: vec!["again".to_string()],
+                ..NodeProto::default()
+            },
+            node,
+        ],
+        input: ["round", "c", "v"].map(|n| value(n, DataType::FLOAT, &[])).to_vec(),
+        output: ["again", "w"].map(|n| ValueInfoProto { name: Some(n.to_string()), r#type: None }).to_vec(),
+        ..GraphProto::default()
+    };
+    let node = |op: &str, inputs: &[&str], attribute| NodeProto {
+        op_type: Some(op.to_string()),
+        input: inputs.iter().map(|n| n.to_string()).collect(),
+        output: vec!["w".to_string()],
+        attribute,
+        ..NodeProto::default()
+    };
+    let gather = body(node("Gather", &["v", "seven"], vec![]));
+    let inner = body(node("Loop", &["two", "", "v"], vec![graph("body", gather)]));
+    let model = Model::new().input("x", &[2]).int("two", 2).int("seven", 7);
+    let model = model.node_with("Loop", &["two", "", "x"], &["y"], vec![graph("body", inner)]).output("y");
+    let error = refused(model, &[("x", &[2])]);
+    assert!(error.starts_with("node `n0/Loop_1/Gather_1` (Gather), indices: got 7; "), "{error}");
 }

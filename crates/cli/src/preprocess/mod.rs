@@ -194,7 +194,7 @@ impl Preprocess {
         if count > 1 {
             notes.insert(0, format!("repeated {count} times"));
         }
-        let note = format!("{}: {}", path.display(), notes.join("; "));
+        let note = format!("{}: {}", blocktensor::shown_path(path), notes.join("; "));
         Ok((Array { dims, values: Values::F32(repeated) }, (!notes.is_empty()).then_some(note)))
     }
 

@@ -167,7 +167,8 @@ impl Graph {
             node.inputs.iter().map(|id| id.and_then(|id| values[id.0].clone())).collect();
         let nodes = network.nodes.len();
         let needed = node.outputs.iter().map(|id| needed[id.0]).collect();
-        let mut cx = Expansion { network, node: &node.name, op: node.expand.op(), operators: 0, needed };
+        let mut cx =
+            Expansion { network, node: &node.name, op: node.expand.op(), inner: None, operators: 0, needed };
         match node.expand.expand(&inputs, &mut cx) {
             Ok(results) => {
                 for (id, value) in node.outputs.iter().zip(results) {

@@ -107,6 +107,14 @@ impl std::ops::Deref for Operation {
 }
 
 impl Operation {
+    /// What errors call the operator.
+    pub(crate) fn told(&self) -> &str {
+        match self {
+            Operation::Integers(op) => op.told(),
+            other => other.op(),
+        }
+    }
+
     /// The registered op.
     pub(crate) fn bound(&self) -> Option<&BoundOp> {
         match self {

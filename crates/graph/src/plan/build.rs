@@ -200,7 +200,7 @@ impl<'a> Builder<'a> {
     fn attempt(&self, i: usize, node: &Node, form: Form) -> Result<Choice> {
         let of_operator = |source: blocktensor::Error| Error::Operator {
             node: node.name.clone(),
-            op: node.op.op().to_string(),
+            op: node.op.told().to_string(),
             source,
         };
         if let Form::Key(key) = form {
@@ -474,7 +474,7 @@ pub(super) fn post_ops(node: &Node) -> Option<String> {
 pub(super) fn shared(op: &Operation) -> Arc<dyn Operator> {
     match op {
         Operation::Bound(op) => Arc::new(op.clone()),
-        Operation::Integers(op) => Arc::new(*op),
+        Operation::Integers(op) => Arc::new(op.clone()),
         Operation::Other(op) => Arc::clone(op),
     }
 }

@@ -203,14 +203,11 @@ impl Plan {
             Err(Error::Invalid { what, got, rule: rule.into(), remedy })
         };
         if inputs.len() != self.inputs.len() {
-            let names: Vec<&str> = self.inputs().map(|(name, _)| name).collect();
-            let got = format!("{} tensors", inputs.len());
-            return invalid(
-                "inputs".into(),
-                got,
-                format!("the inputs are {names:?}"),
-                "pass one for each".into(),
-            );
+            let names = self.inputs().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            let count = inputs.len();
+            let got = format!("{count} tensor{}", if count == 1 { "" } else { "s" });
+            let rule = format!("the inputs are {names}");
+            return invalid("inputs".into(), got, rule, "pass one for each".into());
         }
         for (i, ((name, desc), x)) in self.inputs().zip(inputs).enumerate() {
             let what = format!("input `{name}`");
@@ -262,7 +259,7 @@ impl Plan {
         }
         let of = |source| Error::Operator {
             node: step.name.to_string(),
-            op: step.work.op().to_string(),
+            op: self.told(step).to_string(),
             source: without_packing(source),
         };
         if let Work::InPlace { post_ops, .. } = &step.work {
@@ -285,6 +282,14 @@ impl Plan {
             }
         }
         done
+    }
+
+    /// What errors call a step's operator.
+    fn told<'a>(&'a self, step: &'a Step) -> &'a str {
+        match (&step.work, &step.nodes[..]) {
+            (Work::Operator { .. }, [node]) => self.recipe.network.nodes[*node].op.told(),
+            (work, _) => work.op(),
+        }
     }
 
     /// Computes the results of a step, in the tensors that are there for them or in new ones.

@@ -96,7 +96,7 @@ fn cast(node: &OnnxNode, inputs: &[Option<Value>], cx: &mut Expansion<'_>) -> Re
         ElementType::F32 => build::constant(&collect(values.into_iter().map(|v| v as f32))?, &dims)?,
         ElementType::Int(of) => {
             let whole = values.into_iter().map(|v| {
-                let (rule, remedy) = IntegerFunction::casts(of);
+                let (rule, remedy) = IntegerFunction::casts(of, v);
                 of.truncate(v).ok_or_else(|| cx.invalid("input", format!("{:?}", v as f32), rule, remedy))
             });
             Constant::Int { of, dims, values: collect_results(whole)? }.into()

@@ -100,7 +100,7 @@ impl StoredOp {
     fn operation(&self) -> Operation {
         match self {
             StoredOp::Op(op) => Operation::Bound(op.clone()),
-            StoredOp::Integers(op) => Operation::Integers(*op),
+            StoredOp::Integers(op) => Operation::Integers(op.clone()),
         }
     }
 }
@@ -179,7 +179,7 @@ impl StoredNode {
     pub(super) fn of(node: &Node, choice: &Choice) -> Result<StoredNode> {
         let op = match &node.op {
             Operation::Bound(op) => StoredOp::Op(op.clone()),
-            Operation::Integers(op) => StoredOp::Integers(*op),
+            Operation::Integers(op) => StoredOp::Integers(op.clone()),
             Operation::Other(op) => {
                 return Err(Error::Invalid {
                     what: format!("node `{}`", node.name),
