@@ -7,7 +7,8 @@ import torch
 
 from .._native import Tensor
 from ._compose import as_f32, filled, number
-from ._values import Builder, Unsupported, Value, aten
+from ._handles import DTYPES, shared, value_of
+from ._values import Builder, Unsupported, Value, aten, held
 
 
 def _mixed(b: Builder, x: Value, part: Value, dim: int, places: torch.Tensor) -> Value:
@@ -38,6 +39,11 @@ def slice_scatter(b: Builder, x: Value, src: Value, dim: int = 0, start: Any = N
 
 @aten("fill")
 def fill(b: Builder, x: Value, value: Any) -> Value:
+    if isinstance(x.tensor, Tensor) and x.dtype != "f32":
+        one = value.tensor.item() if isinstance(value, Value) else number("value", value)
+        if x.tensor.is_blocked:
+            raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
+        return value_of(shared(torch.full(x.shape, held(x, one), dtype=DTYPES[x.tensor.dtype])))
     value = value if isinstance(value, Value) else filled(number("value", value))
     # Both choices are the value; the tensor says which sizes the result has.
     return b.op("where", condition=b.op("eq", a=x, b=x), a=value, b=value)
