@@ -155,6 +155,27 @@ def test_generators_of_the_process_are_called_by_their_names():
             converted(lambda x, function=function: x + 0 * function())
 
 
+def test_lists_may_hold_themselves():
+    loop, kept = [], torch.ones(1)
+    loop += [loop, {"kept": [kept]}]
+    torch.testing.assert_close(converted(lambda x: x * len(loop))(X), X * 2)
+    with pytest.raises(bt.UnsupportedOp, match="so that a run depends on the runs before it"):
+        converted(lambda x: x * loop[1]["kept"][0].add_(1))
+    assert kept.item() == 1
+
+
+class Slots:
+    __slots__ = ("t",)
+
+
+def test_tensors_of_objects_with_slots_are_not_written_into():
+    kept = Slots()
+    kept.t = torch.zeros(1)
+    with pytest.raises(bt.UnsupportedOp, match="so that a run depends on the runs before it"):
+        converted(lambda x: x + kept.t.add_(1))
+    assert not kept.t.any()
+
+
 SETTINGS = {
     "set_num_threads": (torch.set_num_threads, torch.get_num_threads, 3),
     "set_default_dtype": (torch.set_default_dtype, torch.get_default_dtype, torch.float64),

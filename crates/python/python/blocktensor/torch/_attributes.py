@@ -43,6 +43,21 @@ def kept_tensors(tensors: Iterable[torch.Tensor]) -> list[tuple[torch.Tensor, to
     return [(x, x.detach().clone()) for x in plain if not is_functorch_wrapped_tensor(x)]
 
 
+def tensors_in(values: Iterable[Any]) -> dict[int, torch.Tensor]:
+    """The tensors in lists and dictionaries, by their ids. Lists may hold themselves."""
+    found: dict[int, torch.Tensor] = {}
+    seen: set[int] = set()
+    left = list(values)
+    while left:
+        x = left.pop()
+        if isinstance(x, torch.Tensor):
+            found[id(x)] = x
+        elif isinstance(x, (list, tuple, dict, deque)) and id(x) not in seen:
+            seen.add(id(x))
+            left += x.values() if isinstance(x, dict) else x
+    return found
+
+
 def restore(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
     with torch.no_grad():
         for x, before in tensors:
@@ -149,7 +164,7 @@ class Attributes:
         self._expected = [before for _, _, before in self._contents]
         # `torch.export` computes with tensor attributes themselves where a forward writes into them.
         tensors = {id(x): x for _, x in attributes_of(model)}
-        tensors |= {id(x): x for _, held, _ in self._contents for x in pytree.tree_leaves(held) if isinstance(x, torch.Tensor)}
+        tensors |= tensors_in(held for _, held, _ in self._contents)
         self._tensors = kept_tensors(tensors.values())
         self._before: dict[tuple[str, str], Any] = {}
         self._assigned: dict[tuple[str, str], Any] = {}

@@ -14,10 +14,9 @@ from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodT
 from typing import Any, NamedTuple
 
 import torch
-from torch.utils import _pytree as pytree
 
 from .._errors import UnsupportedOp
-from ._attributes import containers, kept_tensors, refill, restore, same
+from ._attributes import containers, kept_tensors, refill, restore, same, tensors_in
 from ._state import another, moves_on, parts_of, state_of
 from ._told import error
 
@@ -207,10 +206,8 @@ class Outside:
         self._places, self._classes = reached.places, reached.classes
         self._containers = list(reached.containers.values())
         self._kept = [place.value() for place in self._places]
-        held = [*self._kept, *(x for _, x in self._containers)]
-        tensors = {id(x): x for one in held for x in pytree.tree_leaves(one) if isinstance(x, torch.Tensor)}
-        self._tensors = kept_tensors(tensors.values())
         self._contents = [x.copy() for _, x in self._containers]
+        self._tensors = kept_tensors(tensors_in([*self._kept, *self._contents]).values())
         #: Copies of iterators and generators, which are read in place of the program's own.
         self._moving: list[tuple[str, Any]] = []
         known: dict[int, Any] = {}
