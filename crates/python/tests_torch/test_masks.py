@@ -24,6 +24,9 @@ PACKED = {
     "pad with true": lambda x: F.pad(x > 0, (1, 1), value=True),
     "pad with nan": lambda x: F.pad(x > 0, (1, 1), value=float("nan")),
     "pad of indices": lambda x: F.pad(x.argmax(1), (1, 1), value=-2.7),
+    "list with integers of the model": lambda x: torch.cat([x, torch.ones(1, 4, 8, 8, dtype=torch.int64), x > 0]),
+    "fill of places": lambda x: (x > 0).index_fill(1, torch.tensor([0, 2]), 0.5),
+    "fill of places with nothing": lambda x: (x > 0).index_fill(1, torch.tensor([0, 2]), 0),
 }
 
 
@@ -76,6 +79,36 @@ def test_integers_are_filled():
         eager(torch.tensor([1, 2])).fill_(2**40)
     with pytest.raises(bt.UnsupportedOp, match=r"blocked tensor of u8; call it on `x.to_strided\(\)`"):
         (eager(X).to_blocked() > 0).fill_(True)
+
+
+def test_blocked_masks_are_filled_with_zeros_and_ones():
+    mask = eager(X).to_blocked() > 0
+    for call in (lambda n: torch.full_like(mask, n), lambda n: mask.new_full((2,), n)):
+        assert call(1).data.dtype == "u8"
+        with pytest.raises(bt.UnsupportedOp, match="pass True or False"):
+            call(0.5)
+
+
+def test_tensors_of_one_number_fill():
+    half, two = torch.tensor(0.5), torch.tensor(2)
+    for call in (lambda x, n: x.clone().fill_(n), lambda x, n: x.masked_fill(x != 0, n)):
+        with pytest.raises(bt.UnsupportedOp, match="pass True or False"):
+            call(eager() > 0, half)
+        equal(plain(call(eager() > 0, torch.tensor(True))).bool(), call(SMALL > 0, torch.tensor(True)))
+        for number in (half, two):
+            equal(plain(call(eager(), number)), call(SMALL, number))
+        with pytest.raises(bt.UnsupportedOp, match="f32 cannot hold; pass a smaller one"):
+            call(eager(), 1e300)
+
+
+def test_max_of_two_masks():
+    three = torch.tensor([3, 0, 1], dtype=torch.uint8)
+    equal(plain(torch.max(eager() > 0, eager() > 0.5)).bool(), torch.max(SMALL > 0, SMALL > 0.5))
+    equal(plain(torch.min(eager(three), eager())), torch.min(three, SMALL))
+    with pytest.raises(bt.UnsupportedOp, match="u8 tensor of other numbers"):
+        torch.max(eager(three), eager(three))
+    with pytest.raises(bt.UnsupportedOp, match=r"an operand of s32; convert it with `.float\(\)`"):
+        torch.maximum(eager() > 0, eager(three.int()))
 
 
 # Choices, logic, lists.
@@ -166,6 +199,7 @@ INDICES = {
     "a product": lambda x: x.argmax(1) * 2,
     "an extremum": lambda x: torch.maximum(x.argmax(1), x.argmin(1)),
     "a list": lambda x: torch.cat([x.argmax(1), x[:, 0]]),
+    "a choice": lambda x: torch.where(x[:, 0] > 0, x.argmax(1), 0),
     "a list with a mask": lambda x: torch.cat([x.argmax(1), x[:, 0] > 0]),
 }
 

@@ -234,6 +234,8 @@ def call_aten(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if name.startswith("__"):
         name = _REFLECTED.get(name, name.strip("_"))
     name = _NAMES.get(name, name)
+    if name in ("max", "min") and len(args) == 2 and isinstance(args[1], (Handle, torch.Tensor, Tensor)):
+        name = f"{name}imum"
     plain = name.rstrip("_")
     target = args[0] if args else kwargs.get("input", kwargs.get("self"))
     if isinstance(target, Handle) and name in target.OWN:
@@ -286,12 +288,11 @@ def _result(name: str, form: Form, arguments: list[Any], keywords: dict[str, Any
     if name not in TABLE:
         if name in WITHOUT_OP:
             raise Unsupported(WITHOUT_OP[name])
+        if name in ("full_like", "new_full") and values[0].dtype == "bool" and keywords.get("dtype") is None:
+            held(values[0], arguments[-1])
         if name in FACTORIES and not values[0].tensor.is_blocked:
             like = torch.empty(values[0].shape, dtype=DTYPES[values[0].tensor.dtype])
-            filled = form.overload(like, *arguments[1:], **keywords)
-            if filled.dtype == torch.uint8 and name in ("full_like", "new_full"):
-                held(values[0], keywords.get("fill_value", arguments[-1]))
-            return value_of(_native.from_dlpack(filled))
+            return value_of(_native.from_dlpack(form.overload(like, *arguments[1:], **keywords)))
         overload = form.overload
         if overload._schema.is_mutable:
             overload = getattr(getattr(torch.ops.aten, name, None), overload._overloadname, None)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .._native import Tensor
 from ._values import ONLY_RESULTS, TABLE, Builder, Unsupported, Value, aten, held
 
 
@@ -20,10 +21,21 @@ def number(argument: str, x: Any) -> Any:
     return x
 
 
+def filler(x: Value, value: Any) -> Any:
+    """What a call fills a tensor with: a number that the tensor holds, or, in a plan, a tensor."""
+    if isinstance(value, Value):
+        if not isinstance(value.tensor, Tensor) or value.shape:
+            return value
+        value = value.tensor.item()
+    return held(x, number("value", value))
+
+
 def as_f32(b: Builder, x: Value) -> Value:
     """A mask as ones and zeros."""
     if x.dtype == "bool":
         return b.op("where", condition=x, a=filled(1), b=filled(0))
+    if isinstance(x.tensor, Tensor) and x.dtype != "f32":
+        raise Unsupported(f"an operand of {x.tensor.dtype}", "convert it with `.float()`")
     if x.dtype == "int64":
         raise Unsupported(f"an operand of int64; {ONLY_RESULTS}")
     if x.dtype != "f32":
@@ -40,6 +52,8 @@ def _choice(b: Builder, mask: Value, x: Any, y: Any) -> Value:
     if masks(x, y):
         x, y = (as_f32(b, one) if isinstance(one, Value) else filled(one) for one in (x, y))
         return b.op("ne_scalar", x=b.op("where", condition=mask, a=x, b=y), other=0.0)
+    if any(isinstance(one, Value) and one.dtype == "int64" and not isinstance(one.tensor, Tensor) for one in (x, y)):
+        raise Unsupported(f"a choice of int64; {ONLY_RESULTS}")
     if any(isinstance(one, Value) and one.dtype == "bool" for one in (x, y)):
         # Beside f32: other results are no f32, which `Lowering` and `_check_choice` find.
         x, y = (as_f32(b, one) if isinstance(one, Value) else one for one in (x, y))
@@ -50,8 +64,10 @@ def _choice(b: Builder, mask: Value, x: Any, y: Any) -> Value:
 
 
 def alike(b: Builder, tensors: Sequence[Value]) -> list[Value]:
-    """Tensors of one list: masks as f32, if they are not alone."""
-    return [as_f32(b, x) for x in tensors] if len({x.dtype for x in tensors}) > 1 else list(tensors)
+    """Tensors of one list: masks and constants as f32, if they are not alone."""
+    if len({x.dtype for x in tensors}) < 2:
+        return list(tensors)
+    return [x.tensor.float() if isinstance(x.tensor, torch.Tensor) and x.dtype == "int64" else as_f32(b, x) for x in tensors]
 
 
 def axes_of(dim: Any) -> list[int]:
@@ -133,8 +149,9 @@ def where(b: Builder, condition: Value, x: Any = None, y: Any = None) -> Value:
 
 @aten("masked_fill")
 def masked_fill(b: Builder, x: Value, mask: Value, value: Any) -> Value:
+    value = filler(x, value)
     if x.dtype == "bool" and not isinstance(value, Value):
-        value = bool(held(x, number("value", value)))
+        value = bool(value)
     return _choice(b, mask, value, x)
 
 

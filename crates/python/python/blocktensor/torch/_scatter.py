@@ -6,9 +6,9 @@ from typing import Any
 import torch
 
 from .._native import Tensor
-from ._compose import as_f32, filled, number
+from ._compose import as_f32, filled, filler
 from ._handles import DTYPES, shared, value_of
-from ._values import Builder, Unsupported, Value, aten, held
+from ._values import Builder, Unsupported, Value, aten
 
 
 def _mixed(b: Builder, x: Value, part: Value, dim: int, places: torch.Tensor) -> Value:
@@ -39,12 +39,12 @@ def slice_scatter(b: Builder, x: Value, src: Value, dim: int = 0, start: Any = N
 
 @aten("fill")
 def fill(b: Builder, x: Value, value: Any) -> Value:
+    value = filler(x, value)
     if isinstance(x.tensor, Tensor) and x.dtype != "f32":
-        one = value.tensor.item() if isinstance(value, Value) else number("value", value)
         if x.tensor.is_blocked:
             raise Unsupported(f"a blocked tensor of {x.tensor.dtype}; call it on `x.to_strided()`")
-        return value_of(shared(torch.full(x.shape, held(x, one), dtype=DTYPES[x.tensor.dtype])))
-    value = value if isinstance(value, Value) else filled(number("value", value))
+        return value_of(shared(torch.full(x.shape, value, dtype=DTYPES[x.tensor.dtype])))
+    value = value if isinstance(value, Value) else filled(value)
     # Both choices are the value; the tensor says which sizes the result has.
     return b.op("where", condition=b.op("eq", a=x, b=x), a=value, b=value)
 
@@ -78,8 +78,10 @@ def index_fill(b: Builder, x: Value, dim: int, index: Value, value: Any) -> Valu
     mask = torch.zeros(x.shape[dim], dtype=torch.bool)
     mask[_constant(index, x.shape[dim])] = True
     mask = mask.reshape([-1 if axis == dim else 1 for axis in range(len(x.shape))])
-    value = value if isinstance(value, Value) else filled(number("value", value))
-    return b.op("where", condition=mask, a=value, b=x)
+    value = filler(x, value)
+    if x.dtype == "bool" and not isinstance(value, Value):
+        return b.op("ne_scalar", x=b.op("where", condition=mask, a=filled(bool(value)), b=as_f32(b, x)), other=0.0)
+    return b.op("where", condition=mask, a=value if isinstance(value, Value) else filled(value), b=x)
 
 
 @aten("index_put")
