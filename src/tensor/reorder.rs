@@ -17,6 +17,12 @@ use crate::layout::overlap::check_own_memory;
 use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move, Moved};
 
+impl Moved for StridedTensor {
+    fn storage_id(&self) -> u64 {
+        self.storage.id()
+    }
+}
+
 impl Moved for BlockedTensor {
     fn storage_id(&self) -> u64 {
         self.storage.id()
