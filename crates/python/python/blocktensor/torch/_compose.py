@@ -63,7 +63,7 @@ def _choice(b: Builder, mask: Value, x: Any, y: Any) -> Value:
     return b.op("where", condition=mask, a=x, b=y)
 
 
-def alike(b: Builder, tensors: Sequence[Value]) -> list[Value]:
+def alike(b: Builder, tensors: Sequence[Value]) -> list[Any]:
     """Tensors of one list: masks and constants as f32, if they are not alone."""
     if len({x.dtype for x in tensors}) < 2:
         return list(tensors)
