@@ -5,7 +5,7 @@
     python3 -m venv /tmp/ort && /tmp/ort/bin/pip install onnxruntime onnx numpy torch torchvision
     /tmp/ort/bin/python scripts/onnxruntime_ep.py target/release/libonnxruntime_ep_blocktensor.so
 
-Checks: networks, shapes, types, partial, options, sessions, life, nodes; without a name all of them. Each check runs in a process of its
+Checks: networks, models, shapes, types, partial, options, sessions, life, nodes; without a name all of them. Each check runs in a process of its
 own, so that a crash ends only that one. `nodes` runs ONNX's own node tests, with ONNX Runtime kept from using its CPU provider.
 """
 
@@ -310,6 +310,23 @@ def life():
     print("  a session runs after the library is unregistered")
 
 
+def models():
+    """The models that `compare_onnx.py export` has written, where it has, beside its answers."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "blocktensor/models"
+    paths = [path for path in sorted(cache.rglob("*.json")) if ".b16" not in path.name and path.with_suffix(".onnx").exists()]
+    worst = 0.0
+    for path in paths:
+        ours = session(str(path.with_suffix(".onnx")), layouts="blocked")
+        image = np.load(path.parent / f"{path.stem}.image.npy")
+        for output, got in zip(ours.get_outputs(), ours.run(None, {ours.get_inputs()[0].name: image}), strict=True):
+            theirs = np.load(path.parent / f"{path.stem}.{output.name}.npy")
+            exact = np.load(path.parent / f"{path.stem}.{output.name}.f64.npy")
+            error, limit = relative_l2(got, theirs), max(LIMIT, 2 * relative_l2(theirs, exact))
+            worst = max(worst, error)
+            assert error <= limit, f"{path.stem}: {error:.1e} from the CPU provider"
+    print(f"  {len(paths)} models: at most {worst:.1e} from the CPU provider")
+
+
 def cases():
     """ONNX's own tests: name, model, tolerances, and pairs of inputs and outputs."""
     from onnx.backend.test.loader import load_model_tests
@@ -363,7 +380,7 @@ def nodes():
     assert not wrong, wrong
 
 
-CHECKS = [networks, shapes, types, partial, options, sessions, life, nodes]
+CHECKS = [networks, models, shapes, types, partial, options, sessions, life, nodes]
 
 
 def main():

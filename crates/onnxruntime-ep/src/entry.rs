@@ -61,6 +61,13 @@ struct Fused {
     region: Region,
 }
 
+/// ONNX Runtime runs a fused node on several threads at once.
+const _: fn() = || {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Region>();
+    is_shared::<Ort>();
+};
+
 /// Runs the body of a call: its error becomes a status, and its panics are caught.
 fn guard(ort: &Ort, call: &'static str, body: impl FnOnce() -> Result<()>) -> OrtStatusPtr {
     let done = catch_unwind(AssertUnwindSafe(|| {

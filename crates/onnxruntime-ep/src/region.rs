@@ -148,6 +148,7 @@ mod tests {
         let region = region();
         let first = region.plan_for(&[vec![1, 3]]).unwrap();
         assert!(Arc::ptr_eq(&first, &region.plan_for(&[vec![1, 3]]).unwrap()));
+        assert_eq!(region.plans.lock().unwrap().len(), 1);
         for n in 2..40 {
             region.plan_for(&[vec![n, 3]]).unwrap();
             // Used in between, it stays.
