@@ -48,16 +48,16 @@ impl Case {
         cases
     }
 
-    fn name(&self, pack: bool) -> String {
+    fn name(&self, to_blocked: bool) -> String {
         let shape = self.shape.map(|d| d.to_string()).join("x");
-        match pack {
+        match to_blocked {
             true => format!("{shape} {} -> nChw16c", self.format),
             false => format!("{shape} nChw16c -> {}", self.format),
         }
     }
 
-    fn reorder(&mut self, pack: bool) {
-        match pack {
+    fn reorder(&mut self, to_blocked: bool) {
+        match to_blocked {
             true => self.from.to_blocked_into(black_box(&mut self.to_blocked)).unwrap(),
             false => self.blocked.to_strided_into(black_box(&mut self.to_strided)).unwrap(),
         }
@@ -141,13 +141,13 @@ fn table(cases: &mut [Case]) {
         let (mut src, mut dst) = (Pages::new(bytes), Pages::new(bytes));
         src.bytes_mut().fill(1);
         dst.bytes_mut().fill(2);
-        for pack in [true, false] {
+        for to_blocked in [true, false] {
             let (copy, reorder) =
-                fastest(|| parallel_copy(src.bytes(), dst.bytes_mut()), || case.reorder(pack));
+                fastest(|| parallel_copy(src.bytes(), dst.bytes_mut()), || case.reorder(to_blocked));
             let rate = |t: Duration| bytes as f64 / t.as_secs_f64() / 1e9;
             println!(
                 "{:<36} {:>12.1} {:>12.1} {:>7.2}",
-                case.name(pack),
+                case.name(to_blocked),
                 rate(copy),
                 rate(reorder),
                 rate(reorder) / rate(copy)
@@ -166,8 +166,8 @@ fn main() {
         let mut group = criterion.benchmark_group("reorder");
         for case in &mut cases {
             group.throughput(Throughput::Bytes(case.bytes() as u64));
-            for pack in [true, false] {
-                group.bench_function(case.name(pack), |b| b.iter(|| case.reorder(pack)));
+            for to_blocked in [true, false] {
+                group.bench_function(case.name(to_blocked), |b| b.iter(|| case.reorder(to_blocked)));
             }
         }
         group.finish();

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the plain-Rust parts under Miri: dims, layouts and their offsets, pack and unpack, strided views, storage, the
+# Runs the plain-Rust parts under Miri: dims, layouts and their offsets, reorders, strided views, storage, the
 # registry. Installs Miri for rustup's nightly. It runs without oneDNN, which Miri does not support. Miri does not support
 # rayon's queues either (each section runs on its caller), nor `gemm`, mapped files and processor modes, so tests that need
 # those are not in the list.

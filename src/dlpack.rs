@@ -106,7 +106,7 @@ pub struct DLManagedTensorVersioned {
 
 /// One of the two structures.
 trait Managed: Sized + 'static {
-    fn pack(tensor: DLTensor, ctx: *mut c_void, read_only: bool) -> Self;
+    fn new(tensor: DLTensor, ctx: *mut c_void, read_only: bool) -> Self;
     fn ctx(&self) -> *mut c_void;
     /// # Safety
     /// `this` is live, and nobody uses it afterwards.
@@ -116,7 +116,7 @@ trait Managed: Sized + 'static {
 macro_rules! managed {
     ($form:ty, $make:expr) => {
         impl Managed for $form {
-            fn pack(dl_tensor: DLTensor, manager_ctx: *mut c_void, read_only: bool) -> Self {
+            fn new(dl_tensor: DLTensor, manager_ctx: *mut c_void, read_only: bool) -> Self {
                 let make: fn(DLTensor, *mut c_void, bool) -> Self = $make;
                 make(dl_tensor, manager_ctx, read_only)
             }
@@ -195,7 +195,7 @@ fn export<M: Managed>(
         byte_offset: if dims.contains(&0) { 0 } else { (offset * dtype.size_bytes()) as u64 },
     };
     let ctx = Box::into_raw(kept).cast();
-    NonNull::from(Box::leak(Box::new(M::pack(tensor, ctx, read_only))))
+    NonNull::from(Box::leak(Box::new(M::new(tensor, ctx, read_only))))
 }
 
 /// A received tensor; dropping it calls the deleter.

@@ -3,7 +3,7 @@
 use std::sync::RwLock;
 
 use crate::error::Call;
-use crate::layout::native::WeightsKind;
+use crate::weights_kind::WeightsKind;
 
 /// The largest number of keys: two of this crate, the rest for other crates.
 pub const MAX_KEYS: usize = 16;

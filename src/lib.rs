@@ -82,7 +82,6 @@ mod arena;
 #[allow(unsafe_code)]
 mod buffer;
 mod build_info;
-mod cause;
 pub mod dispatch;
 #[allow(unsafe_code)]
 pub mod dlpack;
@@ -123,6 +122,7 @@ mod tensor;
 pub mod testing;
 #[allow(unsafe_code)]
 mod threads;
+mod weights_kind;
 
 pub use arena::Arena;
 pub use buffer::{ALIGN, DEFAULT_RECYCLE_LIMIT, recycled_bytes, set_recycle_limit};
@@ -142,7 +142,6 @@ pub use int::{ALL_AXES, Int};
 pub use layout::blocked::{Layout, MAX_INNER_BLOCKS, Role};
 pub use layout::dims::{Dims, MAX_RANK};
 pub use layout::memory_format::MemoryFormat;
-pub use layout::native::WeightsKind;
 pub use machine::{Caches, Costs, Machine, machine};
 pub use operator::{BoundOp, Operator, ParamValue};
 pub use pack::{
@@ -162,6 +161,7 @@ pub use threads::check_process;
 pub use threads::{
     MIN_STACK, current_threads, flush_engine_subnormals, max_threads, parallel_for, run, run_with_threads,
 };
+pub use weights_kind::WeightsKind;
 
 /// Compiles the programs in README.md and in docs/, and runs those that need no files: `cargo test --doc guides`.
 #[cfg(all(doctest, feature = "onednn"))]

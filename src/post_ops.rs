@@ -1,4 +1,4 @@
-//! Post-ops: what a convolution does to its own result before it writes it.
+//! Post-ops: what a convolution, or a linear layer that is fused with the ops after it, does to its own result before it writes it.
 //!
 //! A list is written as words: `"residual,relu"`, `"mul_channel,clip(0,6)"`. The order is the order of work.
 

@@ -5,7 +5,8 @@ use crate::error::Result;
 
 /// Memory that kernels need while they run, kept from one run to the next. It grows to the largest that was asked for.
 ///
-/// oneDNN's kernels and Winograd's convolution ask for some. Other kernels in Rust need a few kilobytes for each thread.
+/// oneDNN's kernels and the kernels `pointwise` and `winograd` of convolutions ask for some. Other kernels in Rust allocate what
+/// each thread needs, from a few kilobytes to part of the second cache (a window, columns), in each run.
 #[derive(Debug, Default)]
 pub struct Scratchpad {
     buffer: Option<Buffer>,

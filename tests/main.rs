@@ -12,6 +12,7 @@ mod goldens_strides;
 mod layout;
 mod ledger;
 mod metamorphic;
+mod modules;
 mod nets;
 #[cfg(feature = "bundled")]
 mod notices;

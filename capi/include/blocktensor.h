@@ -490,8 +490,8 @@ typedef struct bt_api {
   bt_status (*plan_run_into)(bt_handle plan,
                              const bt_handle *inputs,
                              size_t input_count,
-                             const bt_handle *outs,
-                             size_t out_count);
+                             const bt_handle *outputs,
+                             size_t output_count);
 } bt_api;
 
 #ifdef __cplusplus
@@ -1175,17 +1175,18 @@ bt_status bt_plan_run(bt_handle plan,
                       size_t room,
                       size_t *count);
 
-// As `bt_plan_run`, into the strided row-major tensors `outs`, one for each output of the plan in its order, of its sizes and dtype.
-// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. All is checked before anything runs; where a step
-// fails, their elements are those of before or of results.
+// As `bt_plan_run`, into the strided row-major tensors `outputs`, one for each output of the plan in its order, of its sizes and dtype.
+// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. No other tensor may have that memory: inputs and
+// other outputs that do are `BT_ALIASING`. All is checked before anything runs; where a step fails, their elements are those of before
+// or of results.
 //
 // # Safety
-// `inputs` holds `input_count` handles, `outs` holds `out_count` handles.
+// `inputs` holds `input_count` handles, `outputs` holds `output_count` handles.
 bt_status bt_plan_run_into(bt_handle plan,
                            const bt_handle *inputs,
                            size_t input_count,
-                           const bt_handle *outs,
-                           size_t out_count);
+                           const bt_handle *outputs,
+                           size_t output_count);
 
 // The ABI version of the library. `bt_get_api` tells whether it runs programs of the header's `BT_ABI_VERSION`.
 uint32_t bt_abi_version(void);

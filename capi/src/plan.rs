@@ -278,29 +278,31 @@ pub unsafe extern "C" fn bt_plan_run(
     })
 }
 
-/// As `bt_plan_run`, into the strided row-major tensors `outs`, one for each output of the plan in its order, of its sizes and dtype.
-/// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. All is checked before anything runs; where a step
-/// fails, their elements are those of before or of results.
+/// As `bt_plan_run`, into the strided row-major tensors `outputs`, one for each output of the plan in its order, of its sizes and dtype.
+/// They may be memory of the caller's (`bt_tensor_wrap`), which kernels write into. No other tensor may have that memory: inputs and
+/// other outputs that do are `BT_ALIASING`. All is checked before anything runs; where a step fails, their elements are those of before
+/// or of results.
 ///
 /// # Safety
-/// `inputs` holds `input_count` handles, `outs` holds `out_count` handles.
+/// `inputs` holds `input_count` handles, `outputs` holds `output_count` handles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bt_plan_run_into(
     plan: bt_handle,
     inputs: *const bt_handle,
     input_count: usize,
-    outs: *const bt_handle,
-    out_count: usize,
+    outputs: *const bt_handle,
+    output_count: usize,
 ) -> bt_status {
     let op = "bt_plan_run_into";
     guard_model(op, || {
         with_plan(op, plan, |plan| {
             // SAFETY: the caller's promises.
-            let (inputs, outs) =
-                unsafe { (read_inputs(op, inputs, input_count)?, array(op, "outs", outs, out_count)?) };
+            let (inputs, outs) = unsafe {
+                (read_inputs(op, inputs, input_count)?, array(op, "outputs", outputs, output_count)?)
+            };
             let inputs: Vec<&StridedTensor> = inputs.iter().collect();
             let mut done = Ok(());
-            write_into(op, "outs", outs, |outs| {
+            write_into(op, "outputs", outs, |outs| {
                 done = plan.plan.run_into(&inputs, &mut strided(op, outs)?);
                 Ok(())
             })?;
@@ -315,7 +317,7 @@ fn strided<'a>(op: &'static str, outs: Vec<TensorMut<'a>>) -> Result<Vec<&'a mut
         other => {
             let (got, rule) = (other.as_ref().describe(), "a run gives strided tensors");
             let remedy = "make one with `bt_tensor_zeros` or `bt_tensor_wrap`";
-            Err(Error::OpaqueLayout(Complaint::new(op, "outs", got, rule, remedy)))
+            Err(Error::OpaqueLayout(Complaint::new(op, "outputs", got, rule, remedy)))
         }
     };
     outs.into_iter().map(strided).collect()

@@ -235,7 +235,7 @@ fn a_plan_runs_into_memory_of_the_program() {
     let made = plan(model, Some("nhwc"), &[("batch", 2)], &[]).unwrap();
     let want = take(run(bt_plan_run, made, &[x]).unwrap()[0], 20);
     let mut memory = [7f32; 26];
-    let wrap = |data: *mut f32, dims: &[i64]| {
+    let wrap_as = |writable: bool, data: *mut f32, dims: &[i64]| {
         let mut t = 0;
         // SAFETY: the memory lives longer than the handle, and nobody else uses it meanwhile.
         let status = unsafe {
@@ -245,7 +245,7 @@ fn a_plan_runs_into_memory_of_the_program() {
                 dims.as_ptr(),
                 std::ptr::null(),
                 data.cast(),
-                true,
+                writable,
                 std::ptr::null_mut(),
                 None,
                 &mut t,
@@ -258,20 +258,34 @@ fn a_plan_runs_into_memory_of_the_program() {
         let status = unsafe { bt_plan_run_into(made, &x, 1, outs.as_ptr(), outs.len()) };
         outcome(status, ())
     };
-    let y = wrap(memory[3..].as_mut_ptr(), &[2, 10]);
+    let y = wrap_as(true, memory[3..].as_mut_ptr(), &[2, 10]);
     into(&[y]).unwrap();
     let short = tensor(&[2, 9], &[0.0; 18]);
     let blocked = tensor(&[1, 16, 1, 1], &[0.0; 16]);
     let mut of = 0;
     // SAFETY: a place for the result; null stands for the default layout.
     outcome(unsafe { bt_to_blocked(blocked, std::ptr::null(), &mut of) }, ()).unwrap();
-    refused(into(&[short]), bt_code::BT_INVALID_ARGUMENT, &["output `output`", "[2, 10]"]);
+    refused(into(&[short]), bt_code::BT_SHAPE_MISMATCH, &["argument `outputs`", "for `output`", "[2, 10]"]);
     refused(into(&[]), bt_code::BT_INVALID_ARGUMENT, &["the outputs are"]);
     refused(into(&[of]), bt_code::BT_OPAQUE_LAYOUT, &["`bt_tensor_zeros`"]);
     refused(into(&[y, y]), bt_code::BT_ALIASING, &["pass each result once"]);
-    refused(into(&[x]), bt_code::BT_INVALID_ARGUMENT, &["output `output`"]);
+    refused(into(&[x]), bt_code::BT_SHAPE_MISMATCH, &["argument `outputs`", "for `output`"]);
+    let read_only = wrap_as(false, memory[3..].as_mut_ptr(), &[2, 10]);
+    refused(into(&[read_only]), bt_code::BT_ALIASING, &["argument `outputs`", "for `output`", "read-only"]);
+    // Two storages over one memory: of an input and of an output.
+    let mut image = image.clone();
+    let source = wrap_as(false, image.as_mut_ptr(), &dims);
+    let last = image.len() - 20;
+    let over = wrap_as(true, image[last..].as_mut_ptr(), &[2, 10]);
+    // SAFETY: arrays of the lengths that are passed.
+    let status = unsafe { bt_plan_run_into(made, &source, 1, &over, 1) };
+    refused(
+        outcome(status, ()),
+        bt_code::BT_ALIASING,
+        &["argument `outputs`", "for `output`", "memory that input `image` has too"],
+    );
     into(&[y]).unwrap();
-    for t in [y, short, blocked, of, x, made, model] {
+    for t in [source, over, read_only, y, short, blocked, of, x, made, model] {
         assert_eq!(bt_free(t), 0);
     }
     assert_eq!(memory[3..23], want[..]);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::layout::native::WeightsKind;
+use crate::weights_kind::WeightsKind;
 
 /// Makes the enum from its lines: a variant, an example of each of its values, and how Rust writes it.
 macro_rules! calls {

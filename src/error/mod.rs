@@ -4,13 +4,14 @@
 //! passed, the rule, and last the remedy. Operands are left unchanged.
 
 mod call;
+mod cause;
 mod text;
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use crate::cause::Cause;
 pub use call::Call;
+pub use cause::Cause;
 pub use text::{Door, Rust, Text};
 
 /// `Result` with this crate's [`Error`].

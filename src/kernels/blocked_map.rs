@@ -13,7 +13,7 @@ use crate::kernels::lanes::Lanes;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::iterator::{self, Operand};
-use crate::layout::pack;
+use crate::layout::reorder;
 use crate::math::Separate;
 use crate::tensor::any::TensorRef;
 use crate::tensor::blocked::BlockedTensor;
@@ -64,7 +64,7 @@ impl MapOperand {
     pub fn of_features(op: &'static str, values: &StridedTensor, like: &BlockedTensor) -> Result<MapOperand> {
         let (elem, layout) = (values.dtype().size_bytes(), like.layout());
         let mut blocked = BlockedTensor::for_result(op, values.dims(), layout, values.dtype())?;
-        pack::pack(
+        reorder::strided_to_blocked(
             elem,
             values.bytes(),
             values.dims(),

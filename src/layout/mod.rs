@@ -10,4 +10,4 @@ pub mod memory_format;
 mod name;
 pub mod native;
 pub(crate) mod overlap;
-pub(crate) mod pack;
+pub(crate) mod reorder;

@@ -17,14 +17,13 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
-pub use crate::cause::Cause;
+pub use crate::error::Cause;
 
 use crate::buffer::Buffer;
 use crate::error::{Call, Error, ReorderDenied, Result, Text};
 use crate::key::DispatchKey;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::tensor::strided::StridedTensor;
 use crate::threads;
 use scope::{Within, note};
 
@@ -191,12 +190,6 @@ impl Moved for Buffer {
     }
 }
 
-impl Moved for StridedTensor {
-    fn storage_id(&self) -> u64 {
-        self.storage.id()
-    }
-}
-
 /// The time since the first record of the process.
 fn since_first(at: Instant) -> Duration {
     static FIRST: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
@@ -279,24 +272,17 @@ pub(crate) fn ran(
     note(|ledger| ledger.runs.push(record));
 }
 
-/// Records results of a strided op whose format differs from the first operand's.
-pub(crate) fn layout_changes(
+/// Records that a strided op's result has another memory format than its first operand.
+pub(crate) fn layout_changed(
     op: &'static str,
-    first: &StridedTensor,
-    results: &[&StridedTensor],
+    (from, to): (MemoryFormat, MemoryFormat),
+    dims: &[usize],
     location: &'static Location<'static>,
 ) {
-    let from = first.suggest_memory_format(false);
-    for y in results {
-        let to = y.suggest_memory_format(false);
-        if y.rank() == first.rank() && to != from && !y.is_contiguous(from) {
-            let dims = Dims::from_slice(y.dims());
-            note(|ledger| {
-                let site = site::current(location);
-                ledger.layout_changes.push(LayoutChange { op: op.into(), from, to, dims, site })
-            });
-        }
-    }
+    note(|ledger| {
+        let (dims, site) = (Dims::from_slice(dims), site::current(location));
+        ledger.layout_changes.push(LayoutChange { op: op.into(), from, to, dims, site })
+    });
 }
 
 #[cfg(test)]

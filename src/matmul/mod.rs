@@ -110,12 +110,12 @@ pub(crate) fn parallel_matmul_then(
     Ok(())
 }
 
-/// Fails unless there is memory for the tiles that the kernels of all threads pack: the `gemm` crate ends the process where it finds
-/// none.
+/// Fails unless there is memory for the copies of tiles that the kernels of all threads make: the `gemm` crate ends the process
+/// where it finds none.
 pub(crate) fn check_memory() -> Result<()> {
-    /// **Bytes** of the packed operands of a tile, at most.
-    const PACKED: usize = 1 << 20;
-    check_room("matrix product", current_threads().saturating_mul(PACKED))
+    /// **Bytes** of the copies of a tile's operands, at most.
+    const COPIES: usize = 1 << 20;
+    check_room("matrix product", current_threads().saturating_mul(COPIES))
 }
 
 /// # Safety

@@ -15,7 +15,6 @@ use crate::op::schema::Schema;
 use crate::scratchpad::Scratchpad;
 use crate::tensor::any::{Operand, Tensor, TensorMut, TensorRef};
 use crate::tensor::desc::TensorDesc;
-use crate::tensor::strided::StridedTensor;
 use crate::threads;
 
 /// What a kernel returns: nearly always one tensor.
@@ -55,12 +54,14 @@ impl Outputs {
 
     /// Notes in the ledger, as soft warnings, results whose memory format differs from the first operand's.
     fn note_layout_changes(&self, args: &Args<'_>) {
-        fn strided(t: &Tensor) -> Option<&StridedTensor> {
-            if let Tensor::Strided(t) = t { Some(t) } else { None }
-        }
-        let results: Vec<&StridedTensor> = self.as_slice().iter().filter_map(strided).collect();
-        if let Some((_, TensorRef::Strided(first))) = args.data_operands().next() {
-            ledger::layout_changes(args.op(), first, &results, args.location());
+        let Some((_, TensorRef::Strided(first))) = args.data_operands().next() else { return };
+        let from = first.suggest_memory_format(false);
+        for result in self.as_slice() {
+            let Tensor::Strided(y) = result else { continue };
+            let to = y.suggest_memory_format(false);
+            if y.rank() == first.rank() && to != from && !y.is_contiguous(from) {
+                ledger::layout_changed(args.op(), (from, to), y.dims(), args.location());
+            }
         }
     }
 }

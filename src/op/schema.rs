@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use crate::dtype::DType;
 use crate::key::DispatchKey;
 use crate::layout::blocked::Layout;
-use crate::layout::native::WeightsKind;
 use crate::op::args::Arg;
 use crate::op::facts::{Facts, MultiplyAdds, Packing, PostOpWord, Sharing, WeightsRole};
 pub use crate::op::rules::{DTypes, OutputDType, OutputSpec, Ranks, output_like, output_list, output_of};
+use crate::weights_kind::WeightsKind;
 
 /// The kind of an argument, with its default.
 #[derive(Clone, Copy, Debug, PartialEq)]

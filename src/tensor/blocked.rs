@@ -8,7 +8,7 @@ use crate::dtype::{DType, Element};
 use crate::error::{Result, fail};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
-use crate::layout::pack;
+use crate::layout::reorder;
 
 /// An opaque tensor in a blocked [`Layout`].
 ///
@@ -149,7 +149,7 @@ impl BlockedTensor {
     /// `InvalidArgument` with the index of the first padding element that is not zero.
     pub fn check_tail(&self) -> Result<()> {
         let elem = self.dtype.size_bytes();
-        match pack::first_dirty_lane(elem, &self.layout, &self.dims, self.storage.as_bytes()) {
+        match reorder::first_dirty_lane(elem, &self.layout, &self.dims, self.storage.as_bytes()) {
             None => Ok(()),
             Some(at) => fail!(
                 InvalidArgument,

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::pack;
+use crate::layout::reorder;
 
 /// Evaluates `$make` with `$one` bound to the number one of the dtype.
 macro_rules! with_one {
@@ -146,7 +146,7 @@ impl BlockedTensor {
     /// `Overflow`, `OutOfMemory`.
     pub fn empty(dims: &[usize], dtype: DType, layout: &Layout) -> Result<BlockedTensor> {
         let mut made = BlockedTensor::for_result("empty", dims, layout, dtype)?;
-        pack::zero_padding(dtype.size_bytes(), layout, dims, made.storage_bytes_mut());
+        reorder::zero_padding(dtype.size_bytes(), layout, dims, made.storage_bytes_mut());
         Ok(made)
     }
 
@@ -175,7 +175,7 @@ impl BlockedTensor {
         let mut made = BlockedTensor::for_result("full", dims, layout, E::DTYPE)?;
         let bytes = made.storage_bytes_mut();
         bytemuck::cast_slice_mut::<u8, E>(bytes).fill(value);
-        pack::zero_padding(size_of::<E>(), layout, dims, bytes);
+        reorder::zero_padding(size_of::<E>(), layout, dims, bytes);
         Ok(made)
     }
 

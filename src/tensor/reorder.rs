@@ -14,8 +14,14 @@ use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
 use crate::layout::overlap::check_own_memory;
-use crate::layout::pack;
+use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move, Moved};
+
+impl Moved for StridedTensor {
+    fn storage_id(&self) -> u64 {
+        self.storage.id()
+    }
+}
 
 impl Moved for BlockedTensor {
     fn storage_id(&self) -> u64 {
@@ -39,7 +45,7 @@ impl BlockedTensor {
             let mut dst = StridedTensor::for_result(op, self.dims, strides, self.dtype)?;
             dst.format_tag = Some(format);
             let out = unshared(op, &mut dst.storage)?;
-            self.unpack(&strides, out.as_bytes_mut());
+            self.copy_to_strided(&strides, out.as_bytes_mut());
             Ok(dst)
         })
     }
@@ -63,7 +69,7 @@ impl BlockedTensor {
         let out = unshared(op, &mut dst.storage)?;
         ledger::reorder(self.moving(op, &to, bytes, location), || {
             let start = start.min(out.len());
-            self.unpack(&strides, &mut out.as_bytes_mut()[start..]);
+            self.copy_to_strided(&strides, &mut out.as_bytes_mut()[start..]);
             Ok(())
         })
     }
@@ -85,7 +91,7 @@ impl BlockedTensor {
             let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
             let out = unshared(op, &mut dst.storage)?;
             let elem = self.dtype.size_bytes();
-            pack::reorder(
+            reorder::blocked_to_blocked(
                 elem,
                 self.storage.as_bytes(),
                 &self.layout,
@@ -117,7 +123,14 @@ impl BlockedTensor {
         }
         ledger::reorder(self.moving(op, &layout, bytes, Location::caller()), || {
             let elem = self.dtype.size_bytes();
-            pack::reorder(elem, self.storage.as_bytes(), &self.layout, &self.dims, &layout, out);
+            reorder::blocked_to_blocked(
+                elem,
+                self.storage.as_bytes(),
+                &self.layout,
+                &self.dims,
+                &layout,
+                out,
+            );
             Ok(())
         })?;
         dst.check_tail_if_asked()
@@ -134,9 +147,9 @@ impl BlockedTensor {
         Move { op, cause: Cause::Call, from: &self.layout, to, dims: &self.dims, bytes, source, location }
     }
 
-    fn unpack(&self, strides: &[usize], dst: &mut [u8]) {
+    fn copy_to_strided(&self, strides: &[usize], dst: &mut [u8]) {
         let elem = self.dtype.size_bytes();
-        pack::unpack(elem, self.storage.as_bytes(), &self.layout, &self.dims, strides, dst);
+        reorder::blocked_to_strided(elem, self.storage.as_bytes(), &self.layout, &self.dims, strides, dst);
     }
 }
 
@@ -152,11 +165,11 @@ impl StridedTensor {
         let (_, bytes) = checked(op, &self.dims, layout, self.dtype)?;
         let location = Location::caller();
         ledger::reorder(
-            self.packing(op, &Described(&self.dims, &self.strides), layout, bytes, location),
+            self.move_to_blocked(op, &Described(&self.dims, &self.strides), layout, bytes, location),
             || {
                 let mut dst = BlockedTensor::for_result(op, &self.dims, layout, self.dtype)?;
                 let out = unshared(op, &mut dst.storage)?;
-                self.pack(layout, out.as_bytes_mut());
+                self.copy_to_blocked(layout, out.as_bytes_mut());
                 Ok(dst)
             },
         )
@@ -176,9 +189,9 @@ impl StridedTensor {
         let out = unshared(op, &mut dst.storage)?;
         let location = Location::caller();
         ledger::reorder(
-            self.packing(op, &Described(&self.dims, &self.strides), &layout, bytes, location),
+            self.move_to_blocked(op, &Described(&self.dims, &self.strides), &layout, bytes, location),
             || {
-                self.pack(&layout, out.as_bytes_mut());
+                self.copy_to_blocked(&layout, out.as_bytes_mut());
                 Ok(())
             },
         )?;
@@ -220,7 +233,7 @@ impl StridedTensor {
         ledger::reorder(what, || elementwise::copy_into(op, dst, self))
     }
 
-    fn packing<'a>(
+    fn move_to_blocked<'a>(
         &'a self,
         op: &'static str,
         from: &'a dyn std::fmt::Display,
@@ -232,11 +245,11 @@ impl StridedTensor {
         Move { op, cause: Cause::Call, from, to, dims: &self.dims, bytes, source, location }
     }
 
-    fn pack(&self, layout: &Layout, dst: &mut [u8]) {
+    fn copy_to_blocked(&self, layout: &Layout, dst: &mut [u8]) {
         let elem = self.dtype.size_bytes();
         let bytes = self.storage.as_bytes();
         let start = self.offset.saturating_mul(elem).min(bytes.len());
-        pack::pack(elem, &bytes[start..], &self.dims, &self.strides, layout, dst);
+        reorder::strided_to_blocked(elem, &bytes[start..], &self.dims, &self.strides, layout, dst);
     }
 }
 

@@ -132,6 +132,25 @@ impl StridedTensor {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
 
+    /// Whether both tensors have memory in common, from the first element to the last of each, whoever owns the storages: two storages
+    /// may be one memory of a caller's.
+    ///
+    /// ```
+    /// let x = blocktensor::StridedTensor::from_slice(&[0f32; 6], &[6])?;
+    /// let (left, right) = (x.narrow(0, 0, 3)?, x.narrow(0, 3, 3)?);
+    /// assert!(x.overlaps(&left) && !left.overlaps(&right));
+    /// # Ok::<(), blocktensor::Error>(())
+    /// ```
+    pub fn overlaps(&self, other: &StridedTensor) -> bool {
+        let bytes = |t: &StridedTensor| {
+            let (place, size) = (t.place(), t.dtype.size_bytes());
+            let start = t.storage.as_ptr().addr();
+            start + place.start * size..start + place.end * size
+        };
+        let (a, b) = (bytes(self), bytes(other));
+        a.start.max(b.start) < a.end.min(b.end)
+    }
+
     /// One element, or `None` if the index is out of range or `E` is not the tensor's element type.
     pub fn get<E: Element>(&self, index: &[usize]) -> Option<E> {
         let inside = index.len() == self.rank() && index.iter().zip(&self.dims).all(|(i, d)| i < d);

@@ -28,9 +28,9 @@ use crate::error::{Complaint, Error, Result};
 use crate::layout::blocked::Layout;
 use crate::layout::dims::MAX_RANK;
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::native::WeightsKind;
 use crate::tensor::any::{Operand, Tensor};
 use crate::tensor::strided::StridedTensor;
+use crate::weights_kind::WeightsKind;
 
 /// A backend under test: how tensors are moved to it, and back.
 pub trait Backend {

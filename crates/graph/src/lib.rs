@@ -35,6 +35,7 @@ mod graph;
 mod integers;
 mod minimise;
 mod network;
+mod partition;
 mod passes;
 mod plan;
 mod reference;
@@ -48,6 +49,7 @@ pub use expand::{Expand, Expansion};
 pub use graph::{Graph, Outcome, ValueId};
 pub use integers::{IntegerFunction, broadcast_dims};
 pub use network::{Network, Node, Tensor, TensorId, Value};
+pub use partition::partition;
 pub use passes::{Pass, PassReport};
 pub use plan::{
     CandidateMeasurement, Errors, Layouts, Measurements, NodeMeasurement, OutputError, Plan, PlanOptions,

@@ -291,5 +291,8 @@ fn damaged_groups_are_refused() {
         *changed.pointer_mut(place).unwrap() = new.clone();
         let error = load(&changed).map(|plan| plan.to_string());
         assert!(matches!(&error, Err(Error::Invalid { .. })), "{place} {new}: {error:?}");
+        // Those that no later check would refuse as damage: building the plan would ask to report them.
+        let text = error.unwrap_err().to_string();
+        assert!(text.contains("pack the model again"), "{place} {new}: {text}");
     }
 }

@@ -192,3 +192,29 @@ fn every_pass_finds_its_pattern_and_fused_nodes_are_gone() {
         assert!(!text.contains(&format!(": {op} (")), "{op} is still there\n{text}");
     }
 }
+
+/// Folded into the weights, such a scale would make sums of infinite products of both signs.
+#[test]
+fn scales_that_weights_cannot_hold_are_not_folded() {
+    for scale in [1e300, 1e39, f64::from(f32::MAX), -1e40] {
+        let mut net = Net { graph: Graph::new(), seed: 1 };
+        let x = net.graph.input("x", &[1.into(), 4.into(), 5.into(), 5.into()]).unwrap();
+        let y = net.conv("conv2d", x, &[8, 4, 1, 1], &[]);
+        let y = net.op("mul_scalar", &[("x", y)], &[("other", scale.into())]);
+        net.graph.output("y", y).unwrap();
+        let x = random(&[1, 4, 5, 5], 9);
+        for layouts in Layouts::FIXED {
+            let run = |options: PlanOptions| {
+                let y = net.graph.plan(&options).unwrap().run(&[&x]).unwrap().remove(0);
+                y.to_vec::<f32>().unwrap()
+            };
+            let got = run(PlanOptions::new(layouts));
+            let apart =
+                Pass::ALL.into_iter().fold(PlanOptions::new(layouts), |options, pass| options.without(pass));
+            let want = run(apart);
+            assert!(!want.iter().any(|v| v.is_nan()) && want.iter().any(|v| v.is_infinite()));
+            let same = |(a, b): (&f32, &f32)| a == b || (a - b).abs() <= 1e-5 * b.abs();
+            assert!(got.iter().zip(&want).all(same), "{scale} {layouts:?}");
+        }
+    }
+}

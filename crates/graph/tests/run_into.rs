@@ -1,7 +1,7 @@
 //! Runs into the caller's memory.
 
 use blocktensor::{DType, MemoryFormat, StridedTensor, TensorDesc, ledger};
-use blocktensor_graph::{Constant, Graph, Layouts, Param, PlanOptions, ValueId};
+use blocktensor_graph::{Constant, Error, Graph, Layouts, Param, PlanOptions, ValueId};
 
 use crate::plans::network;
 use crate::support::random;
@@ -87,13 +87,13 @@ fn outputs_that_do_not_fit_are_refused_before_anything_runs() {
     let good = || random(&[1, 3, 9, 13], 1);
     let shared = good();
     for (outputs, text) in [
-        (vec![], "the outputs are [\"y\"]"),
+        (vec![], "the outputs are `y`"),
         (vec![good(), good()], "got 2 tensors"),
         (vec![random(&[1, 3, 9, 12], 1)], "a run gives [1, 3, 9, 13]"),
         (vec![good().to_dtype(DType::F16).unwrap()], "a run gives [1, 3, 9, 13]"),
         (vec![good().contiguous(MemoryFormat::ChannelsLast).unwrap()], "results are row-major"),
         (vec![shared.clone()], "drop the other tensor"),
-        (vec![x.clone()], "drop the other tensor"),
+        (vec![x.clone()], "memory that input `image` has too"),
     ] {
         let mut outputs = outputs;
         let before: Vec<Vec<u8>> = outputs.iter().map(|y| format!("{y:?}").into_bytes()).collect();
@@ -102,6 +102,29 @@ fn outputs_that_do_not_fit_are_refused_before_anything_runs() {
         assert!(error.contains(text), "{error}");
         assert!(ledger.runs.is_empty(), "{ledger}");
         assert_eq!(outputs.iter().map(|y| format!("{y:?}").into_bytes()).collect::<Vec<_>>(), before);
+    }
+}
+
+/// Parts of one storage cannot be written at the same time, and so are no outputs; that two storages over one memory of the caller's are
+/// none is tested where there is unsafe code (capi, Python).
+#[test]
+fn parts_of_one_storage_are_no_outputs() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[8.into()]).unwrap();
+    for (name, op) in [("y", "relu"), ("z", "neg")] {
+        let value = graph.op(name, op, &[("x", x)], &[]).unwrap();
+        graph.output(name, value).unwrap();
+    }
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let (x, memory) = (random(&[8], 1), random(&[16], 2));
+    for (first, second, text) in [
+        (0, 8, "got storage that another tensor shares, or that is read-only for `y`"),
+        (0, 4, "got storage that another tensor shares, or that is read-only for `y`"),
+    ] {
+        let mut outputs = [first, second].map(|at| memory.narrow(0, at, 8).unwrap());
+        let error = plan.run_into(&[&x], &mut refs(&mut outputs)).unwrap_err();
+        assert!(error.to_string().contains(text), "{error}");
+        assert!(matches!(error, Error::Engine(blocktensor::Error::Aliasing(_))), "{error}");
     }
 }
 
@@ -125,4 +148,21 @@ fn a_run_that_fails_gives_the_memory_back() {
     assert_eq!(places(&outputs), before);
     plan.run_into(&[&x], &mut refs(&mut outputs)).unwrap();
     assert_eq!(places(&outputs), before);
+}
+
+/// Programs of C and Python write into results.
+#[test]
+fn a_result_that_is_a_constant_is_a_copy_in_each_run() {
+    let mut graph = Graph::new();
+    let x = graph.input("x", &[4.into()]).unwrap();
+    let c = graph.constant("c", Constant::F32(random(&[4], 1))).unwrap();
+    let y = graph.op("y", "add", &[("a", x), ("b", c)], &[]).unwrap();
+    graph.output("y", y).unwrap();
+    graph.output("c", c).unwrap();
+    let plan = graph.plan(&PlanOptions::new(Layouts::Nchw)).unwrap();
+    let x = random(&[4], 2);
+    let mut first = plan.run(&[&x]).unwrap();
+    assert!(first[1].is_writable() && first[1].to_vec::<f32>() == random(&[4], 1).to_vec::<f32>());
+    let again = plan.run(&[&x]).unwrap();
+    assert!(!again[1].overlaps(&first[1]));
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use blocktensor::dlpack::{DLManagedTensor, DLManagedTensorVersioned};
 use blocktensor::{
-    BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor, Text,
+    BlockedTensor, Call, Complaint, DType, Error, Foreign, MemoryFormat, Operand, StridedTensor, Tensor,
+    TensorDesc, Text,
 };
 use blocktensor_door::Failure as Known;
 use pyo3::buffer::PyUntypedBuffer;
@@ -62,22 +63,60 @@ pub(crate) fn import_for(
     Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
 }
 
-/// The memory of another library's tensor, for a result. Tensors of this package never change.
+/// The memory of another library's tensor, for a result of these sizes and this dtype. Tensors of this package never change.
 pub(crate) fn import_for_result(
     x: &Bound<'_, PyAny>,
     op: &'static str,
     argument: &str,
+    desc: &TensorDesc,
 ) -> Outcome<StridedTensor> {
-    let got = match x.cast::<PyTensor>() {
-        Ok(t) => t.get().0.tensor_ref().describe(),
-        Err(_) => match import(x, op, argument)? {
-            Tensor::Strided(t) => return Ok(t),
-            other => other.tensor_ref().describe(),
-        },
+    let remedy = || {
+        let dims: Vec<String> = desc.dims().iter().map(usize::to_string).collect();
+        let (dims, dtype) = (dims.join(", "), foreign_name(desc.dtype().name()));
+        format!("the result goes into the array itself: make one with `numpy.empty([{dims}], \"{dtype}\")`")
     };
-    let rule = "a result goes into another library's memory, as tensors of this package never change";
-    let remedy = "pass an array of numpy or a tensor of torch, or let the run make the result";
-    Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy)).into())
+    let refused = |got: String| {
+        let rule = "a result goes into another library's memory, as tensors of this package never change";
+        Err(Error::InvalidArgument(Complaint::new(op, argument.to_string(), got, rule, remedy())).into())
+    };
+    if let Ok(t) = x.cast::<PyTensor>() {
+        return refused(t.get().0.tensor_ref().describe());
+    }
+    // By the buffer protocol nothing tells whether the memory may be written.
+    if !x.hasattr("__dlpack__")? && x.cast::<PyCapsule>().is_err() {
+        return refused(x.get_type().fully_qualified_name()?.to_string());
+    }
+    match import(x, op, argument) {
+        Ok(Tensor::Strided(t)) => {
+            note_write(x)?;
+            Ok(t)
+        }
+        Ok(other) => refused(other.tensor_ref().describe()),
+        // What makes an input of such an object makes another one, which no result would be seen in.
+        Err(Failure::Known(Known::Core(Error::DlpackUnsupported(c)))) => {
+            Err(Error::DlpackUnsupported(Box::new(Complaint { remedy: remedy().into(), ..*c })).into())
+        }
+        Err(Failure::Known(Known::Core(Error::UnsupportedStride(c)))) => {
+            Err(Error::UnsupportedStride(Box::new(Complaint { remedy: remedy().into(), ..*c })).into())
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Tells PyTorch that a tensor of its own is written, as its calls in place do: gradients that need the old elements are refused then.
+fn note_write(x: &Bound<'_, PyAny>) -> PyResult<()> {
+    // Other libraries' arrays have no versions, nor do tensors that were made under `torch.inference_mode()`.
+    if x.getattr("_version").is_err() {
+        return Ok(());
+    }
+    let modules = x.py().import("sys")?.getattr("modules")?;
+    match modules.call_method1("get", ("torch",))? {
+        torch if torch.is_none() => Ok(()),
+        torch => {
+            torch.getattr("autograd")?.getattr("graph")?.call_method1("increment_version", (x,))?;
+            Ok(())
+        }
+    }
 }
 
 /// How other libraries make a tensor that this one takes of numbers of this dtype.

@@ -110,7 +110,10 @@ fn operands(
 fn results_of(op: &'static str, plan: &Plan, outs: &Bound<'_, PyTuple>) -> Outcome<Vec<StridedTensor>> {
     let names: Vec<&str> = plan.outputs().map(|(name, _)| name).collect();
     let given = in_order(op, "outputs", &names, "the outputs are {}", outs, None)?;
-    names.iter().zip(given).map(|(name, x)| exchange::import_for_result(&x, op, name)).collect()
+    plan.outputs()
+        .zip(given)
+        .map(|((name, desc), x)| exchange::import_for_result(&x, op, name, desc))
+        .collect()
 }
 
 /// What one argument holds: a list or tuple, one mapping, or one tensor.

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -234,16 +235,25 @@ def test_a_plan_runs_into_memory_of_numpy():
     for outputs, text in (
         ([], "no tensor for `output`"),
         ({"other": place}, "got `other`"),
+        ([place, place], "2 tensors"),
         (memory, "a run gives"),
         (place[:, ::2], "a run gives"),
         (np.zeros((10, len(image)), np.float32).T, "results are row-major"),
         (place.astype(np.int32), "a run gives"),
         (bt.from_dlpack(place), "tensors of this package never change"),
         (frozen, "read-only"),
+        (image.reshape(-1)[: wanted.size].reshape(wanted.shape), "memory that input `image` has too"),
     ):
         with pytest.raises(bt.Error, match=text) as e:
             plan.run_into(image, outputs)
         assert e.value.remedy
+    # The remedy is an array that the result goes into, and not another one that it would be lost in.
+    for wrong in (place.astype(np.float64), place[::-1], memoryview(place), place.astype(bool)):
+        with pytest.raises(bt.Error) as e:
+            plan.run_into(image, wrong)
+        made = eval(re.findall("`(numpy.empty.*)`", e.value.remedy)[0], {"numpy": np})
+        plan.run_into(image, made)
+        assert (made == wanted).all()
     with pytest.raises(bt.InvalidArgument, match="no tensor for `image`"):
         plan.run_into([], place)
     assert (memory == before).all()

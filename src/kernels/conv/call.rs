@@ -2,7 +2,7 @@
 
 use super::epilogue::{Finish, channel_values, check_operands};
 use super::implementation::{
-    ConvTypes, Elements, Implementation, Kernel, NoKernel, Operands, Problem, Refusal, run,
+    ConvImplementation, ConvKernel, ConvOperands, ConvTypes, Elements, NoKernel, Problem, Refusal, run,
 };
 use super::weights::{PlainWeights, output_first, pack, repack};
 use super::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
@@ -84,9 +84,9 @@ impl<'a> Call<'a> {
         engine: Engine,
         args: &Args<'_>,
         problem: &Problem<'_>,
-    ) -> KernelResult<std::sync::Arc<dyn Kernel>> {
+    ) -> KernelResult<std::sync::Arc<dyn ConvKernel>> {
         let mut why = Refusal::Other;
-        let asked = |i: &&'static dyn Implementation| {
+        let asked = |i: &&'static dyn ConvImplementation| {
             i.algorithm() == self.algorithm && i.engine() == engine && !i.only_packed()
         };
         for implementation in implementations::of_types(problem).filter(asked) {
@@ -231,7 +231,7 @@ fn blocked(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
     };
     let bias = call.bias.map(StridedTensor::values).transpose()?;
     let channel = channel_values(call.channel)?;
-    let operands = Operands {
+    let operands = ConvOperands {
         src: elements(TensorRef::Blocked(x)),
         weights,
         finish: call.finish(bias.as_deref(), &channel),
@@ -285,7 +285,7 @@ fn strided(engine: Engine, args: &Args<'_>, results: &mut Results<'_>) -> Kernel
     let weights = pack(&*kernel, &PlainWeights::new(g, &w), location)?;
     let bias = call.bias.map(StridedTensor::values).transpose()?;
     let channel = channel_values(call.channel)?;
-    let operands = Operands {
+    let operands = ConvOperands {
         src: elements(TensorRef::Strided(&x)),
         weights: weights.bytes(),
         finish: call.finish(bias.as_deref(), &channel),

@@ -3,8 +3,8 @@
 use crate::error::{Complaint, Error, Result, fail};
 use crate::layout::dims::{Dims, MAX_SIZE, ToDims};
 use crate::layout::memory_format::check_extent;
-use crate::layout::native::WeightsKind;
 use crate::op::schema::Ranks;
+use crate::weights_kind::WeightsKind;
 
 /// The ranks of source and residual of a convolution.
 pub(crate) const fn activation_ranks(spatial: usize) -> Ranks {

@@ -91,7 +91,7 @@ impl From<Error> for NoKernel {
 }
 
 /// A way to compute convolutions. All there are stand in [`ALL`](super::implementations::ALL).
-pub(crate) trait Implementation: Send + Sync {
+pub(crate) trait ConvImplementation: Send + Sync {
     /// Its name in the list, and in files of packed weights.
     fn name(&self) -> &'static str;
 
@@ -139,11 +139,11 @@ pub(crate) trait Implementation: Send + Sync {
     }
 
     /// The kernel for a problem with elements.
-    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel>;
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel>;
 }
 
 /// An implementation made ready for one problem.
-pub(crate) trait Kernel: Send + Sync {
+pub(crate) trait ConvKernel: Send + Sync {
     /// Its name in the ledger.
     fn name(&self) -> &str;
 
@@ -185,11 +185,15 @@ pub(crate) trait Kernel: Send + Sync {
     }
 
     /// Computes every element of the result, its padding too.
-    fn run(&self, operands: &Operands<'_>, dst: &mut [u8], scratchpad: Option<&mut Scratchpad>)
-    -> Result<()>;
+    fn run(
+        &self,
+        operands: &ConvOperands<'_>,
+        dst: &mut [u8],
+        scratchpad: Option<&mut Scratchpad>,
+    ) -> Result<()>;
 
     /// The kernel for the same problem with another batch, which reads the same weights.
-    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel>;
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel>;
 }
 
 /// The elements of a dense tensor, or of a strided one with its strides.
@@ -215,7 +219,7 @@ impl<'a> Elements<'a> {
 
 /// What one run reads.
 #[derive(Clone, Copy)]
-pub(crate) struct Operands<'a> {
+pub(crate) struct ConvOperands<'a> {
     pub src: Elements<'a>,
     pub weights: &'a [u8],
     pub finish: Finish<'a>,
@@ -225,20 +229,20 @@ pub(crate) struct Operands<'a> {
     pub location: &'static Location<'static>,
 }
 
-impl Operands<'_> {
+impl ConvOperands<'_> {
     /// Those of one of so many parts of the batch.
     pub fn part(&self, i: usize, parts: usize) -> Self {
         let residual = self.residual.map(|r| r.part(i, parts));
-        Operands { src: self.src.part(i, parts), residual, ..*self }
+        ConvOperands { src: self.src.part(i, parts), residual, ..*self }
     }
 }
 
 /// Runs a kernel, and writes the run into the ledger.
 pub(crate) fn run(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     (op, key): (&'static str, DispatchKey),
     layouts: impl FnOnce() -> String,
-    operands: &Operands<'_>,
+    operands: &ConvOperands<'_>,
     dst: &mut [u8],
     scratchpad: Option<&mut Scratchpad>,
 ) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::direct::Direct;
 use super::gemm::Gemm;
-use super::implementation::{Implementation, Problem};
+use super::implementation::{ConvImplementation, Problem};
 #[cfg(feature = "onednn")]
 use super::onednn::OneDnn;
 use super::pointwise::Pointwise;
@@ -10,7 +10,7 @@ use super::winograd::Winograd;
 use crate::error::{Result, fail};
 
 /// All implementations. Where several compute a problem by the algorithm that is asked for, the first one runs.
-pub(crate) static ALL: &[&dyn Implementation] = &[
+pub(crate) static ALL: &[&dyn ConvImplementation] = &[
     #[cfg(feature = "onednn")]
     &OneDnn,
     &Gemm,
@@ -26,7 +26,7 @@ pub(crate) static ALL: &[&dyn Implementation] = &[
 ///
 /// # Errors
 /// `InvalidArgument`, with the names that there are.
-pub(crate) fn of_name(op: &'static str, name: &str) -> Result<&'static dyn Implementation> {
+pub(crate) fn of_name(op: &'static str, name: &str) -> Result<&'static dyn ConvImplementation> {
     match ALL.iter().find(|i| i.name() == name) {
         Some(found) => Ok(*found),
         None => fail!(
@@ -41,12 +41,14 @@ pub(crate) fn of_name(op: &'static str, name: &str) -> Result<&'static dyn Imple
 }
 
 /// Those that compute with the dtypes of a problem.
-pub(crate) fn of_types(p: &Problem<'_>) -> impl Iterator<Item = &'static dyn Implementation> + use<> {
+pub(crate) fn of_types(p: &Problem<'_>) -> impl Iterator<Item = &'static dyn ConvImplementation> + use<> {
     let types = p.types;
     ALL.iter().copied().filter(move |i| i.types().contains(&types))
 }
 
 /// Those that can be for a problem.
-pub(crate) fn candidates<'a>(p: &'a Problem<'a>) -> impl Iterator<Item = &'static dyn Implementation> + 'a {
+pub(crate) fn candidates<'a>(
+    p: &'a Problem<'a>,
+) -> impl Iterator<Item = &'static dyn ConvImplementation> + 'a {
     of_types(p).filter(|i| i.check(p).is_ok())
 }

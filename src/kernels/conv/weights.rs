@@ -5,13 +5,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::ConvGeometry;
-use super::implementation::Kernel;
+use super::implementation::ConvKernel;
 use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::{Result, fail};
 use crate::layout::dims::Dims;
 use crate::layout::memory_format::MemoryFormat;
-use crate::layout::pack;
+use crate::layout::reorder;
 use crate::ledger::{self, Cause, Move};
 use crate::tensor::blocked::BlockedTensor;
 use crate::tensor::strided::StridedTensor;
@@ -75,7 +75,7 @@ pub(crate) fn output_first(
 
 /// Plain weights as a kernel reads them: all elements, in its order. A copy is in the ledger.
 pub(crate) fn pack(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     w: &PlainWeights<'_>,
     location: &'static Location<'static>,
 ) -> Result<StridedTensor> {
@@ -90,7 +90,7 @@ pub(crate) fn pack(
 
 /// Blocked weights as a kernel reads them that does not take them as they lie; in the ledger as one packing.
 pub(crate) fn repack(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     g: &ConvGeometry,
     w: &BlockedTensor,
     location: &'static Location<'static>,
@@ -102,14 +102,14 @@ pub(crate) fn repack(
         let strides = MemoryFormat::Contiguous.strides(g.op, &dims)?;
         let mut plain = StridedTensor::for_result(g.op, dims, strides, DType::F32)?;
         let bytes = bytemuck::cast_slice_mut(plain.result_data::<f32>());
-        pack::unpack(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
+        reorder::blocked_to_strided(size_of::<f32>(), w.storage_bytes(), w.layout(), &dims, &strides, bytes);
         in_order(g.op, kernel.order(&PlainWeights::new(g, &plain))?, w.dtype())
     })
 }
 
 /// A plain copy of packed weights, groups apart; in the ledger as packing.
 pub(crate) fn unpack(
-    kernel: &dyn Kernel,
+    kernel: &dyn ConvKernel,
     g: &ConvGeometry,
     packed: &StridedTensor,
     location: &'static Location<'static>,

@@ -5,7 +5,7 @@ use crate::elementwise::{Fold, Indices, Part, Reduction, argmax};
 use crate::error::Result;
 use crate::kernels::lanes::Lanes;
 use crate::layout::loops::Loops;
-use crate::layout::pack;
+use crate::layout::reorder;
 use crate::tensor::blocked::BlockedTensor;
 
 /// Reduces `x` over `axes`, which stay with size 1. `dst` has those sizes and the layout of `x`.
@@ -23,7 +23,7 @@ pub(crate) fn reduce<F: Fold<In = f32, Out = f32>>(
     if x.dims().contains(&0) {
         bytemuck::cast_slice_mut(bytes).fill(fold.finish(fold.identity(), 0));
         if !dims.contains(&0) {
-            pack::zero_padding(size_of::<f32>(), x.layout(), &dims, bytes);
+            reorder::zero_padding(size_of::<f32>(), x.layout(), &dims, bytes);
         }
         return Ok(());
     }

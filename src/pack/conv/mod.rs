@@ -20,7 +20,7 @@ use crate::buffer::Buffer;
 use crate::error::{Call, Complaint, Error, Result, Text, fail};
 use crate::kernels::conv::call::elements;
 use crate::kernels::conv::epilogue::{Finish, channel_values, check_operands};
-use crate::kernels::conv::implementation::{ConvTypes, Operands, Problem};
+use crate::kernels::conv::implementation::{ConvOperands, ConvTypes, Problem};
 use crate::kernels::conv::{Algorithm, ConvGeometry, weights};
 use crate::layout::dims::Dims;
 use crate::op::results::new_result;
@@ -236,7 +236,7 @@ impl AnyPackedConv {
             return Ok(());
         }
         let channel = channel_values(channel)?;
-        let operands = Operands {
+        let operands = ConvOperands {
             src: elements(x),
             weights: self.packed.weights.bytes(),
             finish: Finish { bias: self.bias.as_deref(), post_ops: &self.post_ops, channel: &channel },

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::error::{Call, Complaint, Error, Result, Text};
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, run};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, run,
+};
 use crate::key::DispatchKey;
 use crate::pack::kernels::Kernels;
 use crate::pack::source::Source;
@@ -13,13 +15,13 @@ use crate::tensor::strided::StridedTensor;
 
 /// Weights and the kernels that read them.
 pub(super) struct Packed {
-    pub implementation: &'static dyn Implementation,
+    pub implementation: &'static dyn ConvImplementation,
     /// All elements, in the kernel's order.
     pub weights: StridedTensor,
     /// The name of their layout.
     pub layout: String,
     /// For the batch that was packed for.
-    pub main: Arc<dyn Kernel>,
+    pub main: Arc<dyn ConvKernel>,
     main_batch: usize,
     /// For others.
     others: Kernels<Way>,
@@ -29,14 +31,14 @@ pub(super) struct Packed {
 #[derive(Clone)]
 pub(super) struct Way {
     images: usize,
-    pub kernel: Arc<dyn Kernel>,
+    pub kernel: Arc<dyn ConvKernel>,
 }
 
 impl Packed {
     pub fn new(
-        implementation: &'static dyn Implementation,
+        implementation: &'static dyn ConvImplementation,
         weights: StridedTensor,
-        main: Arc<dyn Kernel>,
+        main: Arc<dyn ConvKernel>,
         main_batch: usize,
     ) -> Result<Packed> {
         let layout = main.weights_name()?;
@@ -87,7 +89,7 @@ impl Packed {
         &self,
         (p, source): (&Problem<'_>, &Source),
         key: DispatchKey,
-        all: &Operands<'_>,
+        all: &ConvOperands<'_>,
         dst: &mut [u8],
         mut scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {

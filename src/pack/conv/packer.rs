@@ -9,7 +9,9 @@ use super::packed::Packed;
 use crate::dtype::DType;
 use crate::error::{Call, Complaint, Error, Result, Text, Unsupported, UnsupportedOp, fail};
 use crate::kernels::conv::call::other_layout;
-use crate::kernels::conv::implementation::{ConvTypes, Implementation, Kernel, NoKernel, Problem, Refusal};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvTypes, NoKernel, Problem, Refusal,
+};
 use crate::kernels::conv::weights::{PlainWeights, output_first, pack};
 use crate::kernels::conv::{Algorithm, ConvGeometry, ConvParams, implementations, kind_of};
 use crate::key::DispatchKey;
@@ -332,7 +334,7 @@ impl AnyConvPacker {
         &self,
         source: &Source,
         p: &Problem<'_>,
-    ) -> Result<(&'static dyn Implementation, Arc<dyn Kernel>)> {
+    ) -> Result<(&'static dyn ConvImplementation, Arc<dyn ConvKernel>)> {
         let algorithm = self.params.algorithm.chosen(self.op)?;
         let mut why = Refusal::Other;
         for candidate in implementations::of_types(p) {

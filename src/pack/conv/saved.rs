@@ -7,7 +7,7 @@ use super::{AnyConvPacker, AnyPackedConv, PackedConv, PackedStem};
 use crate::error::{Error, Result};
 use crate::file::entry::{ConvEntry, Entry, SourceEntry, WeightsEntry};
 use crate::file::{Loaded, Packable, Saved, sealed};
-use crate::kernels::conv::implementation::{ConvTypes, Implementation, Kernel, NoKernel, Problem};
+use crate::kernels::conv::implementation::{ConvImplementation, ConvKernel, ConvTypes, NoKernel, Problem};
 use crate::kernels::conv::weights::in_order;
 use crate::kernels::conv::{ConvGeometry, ConvParams, implementations};
 use crate::layout::dims::{Dims, ToDims};
@@ -161,7 +161,7 @@ impl std::fmt::Display for Kind {
     }
 }
 
-type Reader = (&'static dyn Implementation, Arc<dyn Kernel>);
+type Reader = (&'static dyn ConvImplementation, Arc<dyn ConvKernel>);
 
 /// The kernel that reads the weights of a file as they lie, so many **bytes**; else what is so here instead.
 fn read_by(

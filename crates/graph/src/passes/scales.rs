@@ -41,7 +41,7 @@ fn fold(network: &mut Network, links: &Links, i: usize) -> Result<Option<usize>>
     let Some(affine) = affine(network, &network.nodes[i], channels, last)? else { return Ok(None) };
     let node = &network.nodes[layer];
     let Some(weights) = network.tensor(node.inputs[weights_at]).constant.clone() else { return Ok(None) };
-    let scaled = scaled(node, &weights, &affine.scale)?;
+    let Some(scaled) = scaled(node, &weights, &affine.scale)? else { return Ok(None) };
     let old_bias = match node.op.inputs().iter().position(|n| *n == "bias") {
         Some(at) => match &network.tensor(node.inputs[at]).constant {
             Some(bias) => bias.to_vec::<f32>()?,
@@ -53,7 +53,10 @@ fn fold(network: &mut Network, links: &Links, i: usize) -> Result<Option<usize>>
         .iter()
         .zip(affine.scale.iter().zip(&affine.shift))
         .map(|(&b, (scale, shift))| (f64::from(b) * scale + shift) as f32);
-    let bias = memory::try_collect(CONSTANT, bias)?;
+    let bias: Vec<f32> = memory::try_collect(CONSTANT, bias)?;
+    if !bias.iter().all(|v| v.abs() <= LARGEST) {
+        return Ok(None);
+    }
     let weights = network.add_constant(scaled);
     let bias = network.add_constant(StridedTensor::from_slice(&bias, &[channels])?);
     let source = network.nodes[layer].inputs[0];
@@ -156,8 +159,12 @@ pub(super) fn affine(network: &Network, node: &Node, channels: usize, last: bool
     .map(|affine: Option<Affine>| affine.filter(|a| a.scale.iter().chain(&a.shift).all(|v| v.is_finite())))
 }
 
-/// The weights with each output channel multiplied by its scale.
-fn scaled(layer: &Node, weights: &StridedTensor, scale: &[f64]) -> Result<StridedTensor> {
+/// The largest weight or bias that a scale may make: there is room for sums of products in f32. Sums of infinite products are no numbers,
+/// where the scaled sum is infinite.
+const LARGEST: f32 = 1e30;
+
+/// The weights with each output channel multiplied by its scale. `None` where one is too large.
+fn scaled(layer: &Node, weights: &StridedTensor, scale: &[f64]) -> Result<Option<StridedTensor>> {
     let dims = weights.dims();
     let mut values = weights.to_vec::<f32>()?;
     let kernel: usize = dims[2.min(dims.len())..].iter().product();
@@ -179,5 +186,6 @@ fn scaled(layer: &Node, weights: &StridedTensor, scale: &[f64]) -> Result<Stride
             values.iter_mut().for_each(|v| *v = (f64::from(*v) * scale) as f32);
         }
     }
-    Ok(StridedTensor::from_slice(&values, dims)?)
+    let fits = values.iter().all(|v| v.abs() <= LARGEST);
+    Ok(fits.then(|| StridedTensor::from_slice(&values, dims)).transpose()?)
 }

@@ -13,7 +13,7 @@ use super::forms::{
 use super::fuse;
 use super::in_place::{self, Overwrite};
 use super::pack;
-use super::packs::{Packs, not_a_stem};
+use super::packed_weights::{PackedWeights, not_a_stem};
 use super::recipe::Recipe;
 use super::steps::Effort;
 use super::{Layouts, Place, Plan, Reorder, Slot, SlotId, Step, Work};
@@ -26,13 +26,13 @@ use crate::stop::Stop;
 pub(super) fn uniform(
     network: &Network,
     target: Target,
-    packs: &Packs,
+    weights: &PackedWeights,
     limits: Limits,
     layouts: Layouts,
     passes: Vec<PassReport>,
 ) -> Result<Plan> {
-    let groups = fuse::largest(network, target, packs, limits)?;
-    let mut builder = Builder::new(network, target, packs)?;
+    let groups = fuse::largest(network, target, weights, limits)?;
+    let mut builder = Builder::new(network, target, weights)?;
     for (i, (node, group)) in network.nodes.iter().zip(&groups).enumerate() {
         match group {
             Some(group) => builder.run_as(i, node, &group.choice(network, i)?)?,
@@ -44,8 +44,8 @@ pub(super) fn uniform(
 
 /// How the nodes could run in a plan for one target order. Weights are not packed, so some may turn out not to run.
 pub(super) fn choices(network: &Network, target: Target, stop: &Stop) -> Result<Vec<Vec<Choice>>> {
-    let packs = Packs::dry(stop);
-    let mut builder = Builder::new(network, target, &packs)?;
+    let weights = PackedWeights::dry(stop);
+    let mut builder = Builder::new(network, target, &weights)?;
     let mut all = Vec::with_capacity(network.nodes.len());
     for (i, node) in network.nodes.iter().enumerate() {
         let mut own: Vec<Choice> = Vec::new();
@@ -65,11 +65,11 @@ pub(super) fn choices(network: &Network, target: Target, stop: &Stop) -> Result<
 pub(super) fn chosen(
     network: &Network,
     choices: &[Choice],
-    packs: &Packs,
+    weights: &PackedWeights,
     layouts: Layouts,
     passes: Vec<PassReport>,
 ) -> Result<Plan> {
-    let mut builder = Builder::new(network, Target::RowMajor, packs)?;
+    let mut builder = Builder::new(network, Target::RowMajor, weights)?;
     for (i, (node, choice)) in network.nodes.iter().zip(choices).enumerate() {
         builder.run_as(i, node, choice)?;
     }
@@ -84,8 +84,8 @@ pub(super) fn again(
     passes: Vec<PassReport>,
     reorders: Vec<Reorder>,
 ) -> Result<Plan> {
-    let packs = Packs::default();
-    let mut builder = Builder::new(network, Target::RowMajor, &packs)?;
+    let weights = PackedWeights::default();
+    let mut builder = Builder::new(network, Target::RowMajor, &weights)?;
     for (i, (node, choice)) in network.nodes.iter().zip(&choices).enumerate() {
         builder.add_step(i, node, choice.clone())?;
     }
@@ -96,7 +96,7 @@ pub(super) fn again(
 pub(super) struct Builder<'a> {
     network: &'a Network,
     target: Target,
-    packs: &'a Packs,
+    weights: &'a PackedWeights,
     choices: Vec<Choice>,
     pub(super) steps: Vec<Step>,
     pub(super) slots: Vec<Slot>,
@@ -109,11 +109,11 @@ pub(super) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(network: &'a Network, target: Target, packs: &'a Packs) -> Result<Builder<'a>> {
+    fn new(network: &'a Network, target: Target, weights: &'a PackedWeights) -> Result<Builder<'a>> {
         let mut builder = Builder {
             network,
             target,
-            packs,
+            weights,
             choices: Vec::new(),
             steps: Vec::new(),
             slots: Vec::new(),
@@ -131,7 +131,7 @@ impl<'a> Builder<'a> {
     }
 
     fn node(&mut self, i: usize, node: &Node) -> Result<()> {
-        self.packs.stop.check()?;
+        self.weights.stop.check()?;
         let mut refused = None;
         // Backends of other crates run what nothing here can.
         let foreign = node.op.foreign_keys().into_iter().map(Form::Key);
@@ -258,7 +258,7 @@ impl<'a> Builder<'a> {
         let order = order.unwrap_or(Order::Strided(MemoryFormat::Contiguous));
         let outputs = vec![order.desc(&result.dims, result.dtype).map_err(of_operator)?];
         let choice = Choice { inputs, outputs, ..Choice::unpacked(form, shared(&node.op)) };
-        if self.packs.is_dry { Ok(choice) } else { self.packs.packed(self.network, i, &choice) }
+        if self.weights.is_dry { Ok(choice) } else { self.weights.packed(self.network, i, &choice) }
     }
 
     /// The node as another crate's backend prefers it.
@@ -280,7 +280,7 @@ impl<'a> Builder<'a> {
 
     /// Runs the node as it is told.
     fn run_as(&mut self, i: usize, node: &Node, choice: &Choice) -> Result<()> {
-        let choice = self.packs.packed(self.network, i, choice)?;
+        let choice = self.weights.packed(self.network, i, choice)?;
         self.choices.push(choice.clone());
         self.add_step(i, node, choice)
     }
@@ -432,7 +432,7 @@ impl<'a> Builder<'a> {
                 self.slots[root.0].place = Place::Output;
             }
         }
-        let (arena_bytes, live_bytes) = self.assign_memory(&outputs)?;
+        let (arena_bytes, live_bytes) = self.place_in_arena(&outputs)?;
         let recipe = Recipe::new(self.network, std::mem::take(&mut self.choices))?;
         let mut plan = Plan {
             layouts,
@@ -452,7 +452,7 @@ impl<'a> Builder<'a> {
         };
         plan.reorders = match reorders {
             Some(reorders) => reorders,
-            None => plan.observed_reorders(&self.packs.stop)?,
+            None => plan.observed_reorders(&self.weights.stop)?,
         };
         Ok(plan)
     }

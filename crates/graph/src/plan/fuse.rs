@@ -12,7 +12,7 @@ use super::algorithms::Limits;
 use super::build::shared;
 use super::choice::Choice;
 use super::forms::{Form, Order, Target};
-use super::packs::Packs;
+use super::packed_weights::PackedWeights;
 use crate::error::{Error, Result};
 use crate::network::{Network, Node, TensorId};
 
@@ -156,7 +156,7 @@ fn orders(
 pub(super) fn largest(
     network: &Network,
     target: Target,
-    packs: &Packs,
+    weights: &PackedWeights,
     limits: Limits,
 ) -> Result<Vec<Option<Arc<Group>>>> {
     let mut taken: Vec<Option<Arc<Group>>> = vec![None; network.nodes.len()];
@@ -167,7 +167,7 @@ pub(super) fn largest(
         if group.nodes.iter().any(|&n| taken[n].is_some()) {
             continue;
         }
-        match packs.packed(network, group.last(), &group.choice(network, group.last())?) {
+        match weights.packed(network, group.last(), &group.choice(network, group.last())?) {
             Ok(_) => group.nodes.iter().for_each(|&n| taken[n] = Some(Arc::clone(&group))),
             Err(Error::Stopped) => return Err(Error::Stopped),
             // One by one, the nodes say what is wrong.

@@ -1,6 +1,7 @@
 //! `Plan`: a network with a layout for every tensor, packed weights, and a place in memory for every intermediate result.
 
 mod algorithms;
+mod arena;
 mod build;
 mod choice;
 mod describe;
@@ -9,12 +10,10 @@ mod forms;
 mod fuse;
 mod in_place;
 mod join;
-mod lifetimes;
 mod measured;
-mod memory;
 mod observe;
 mod pack;
-mod packs;
+mod packed_weights;
 mod recipe;
 mod run;
 mod run_into;
@@ -44,7 +43,7 @@ use crate::sizes::Sizes;
 use crate::stop::Stop;
 use algorithms::Limits;
 use forms::Target;
-use packs::Packs;
+use packed_weights::PackedWeights;
 use recipe::Recipe;
 use steps::Effort;
 
@@ -395,7 +394,14 @@ fn planned(network: &Network, options: &PlanOptions, reports: Vec<PassReport>) -
         Layouts::Blocked => Target::Native,
         Layouts::Measured => return measured::plan(network, options, reports),
     };
-    let plan = build::uniform(network, target, &Packs::new(&options.stop), options.limits, layouts, reports)?;
+    let plan = build::uniform(
+        network,
+        target,
+        &PackedWeights::new(&options.stop),
+        options.limits,
+        layouts,
+        reports,
+    )?;
     measured::limit::check(&plan.reorders, options.limits.most_reorders, ", or plan measured layouts")?;
     Ok(plan)
 }

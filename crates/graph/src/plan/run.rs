@@ -155,11 +155,22 @@ impl Plan {
         self.run_with(&mut tensors, watch)?;
         self.outputs
             .iter()
-            .map(|(name, slot)| match tensors[slot.0].clone() {
-                Some(Tensor::Strided(t)) => Ok(t),
+            .map(|(name, slot)| match &tensors[slot.0] {
+                // Doors hand results out as memory that programs write into.
+                Some(Tensor::Strided(t)) if self.is_constant(*slot) => Ok(copied(t)?),
+                Some(Tensor::Strided(t)) => Ok(t.clone()),
                 _ => Err(broken(name)),
             })
             .collect()
+    }
+
+    /// Whether a slot has the memory of a constant.
+    fn is_constant(&self, slot: SlotId) -> bool {
+        match self.slots[slot.0].place {
+            Place::View(of) => self.is_constant(of),
+            Place::Constant(_) => true,
+            _ => false,
+        }
     }
 
     /// What is there before the first step, in the order of the slots.
@@ -421,6 +432,13 @@ pub(super) fn broken(name: &str) -> Error {
         rule: "a plan computes tensors before it uses them".into(),
         remedy: "report this".into(),
     }
+}
+
+/// A copy of a result that is row-major, or a view of something that is.
+fn copied(x: &StridedTensor) -> blocktensor::Result<StridedTensor> {
+    let mut made = StridedTensor::zeros(x.dims(), x.dtype(), MemoryFormat::Contiguous)?;
+    x.copy_into(&mut made)?;
+    Ok(made)
 }
 
 /// The same bytes under the descriptor's strides, which differ only for axes of size 1.

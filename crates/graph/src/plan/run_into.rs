@@ -1,10 +1,10 @@
 //! Runs a plan into the caller's memory.
 
-use blocktensor::{MemoryFormat, StridedTensor, Tensor, TensorRef};
+use blocktensor::{Complaint, MemoryFormat, StridedTensor, Tensor, TensorRef};
 
 use super::run::{Stopper, Watch, broken};
 use super::{Place, Plan, SlotId};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 impl Plan {
     /// As [`run`](Self::run), into tensors that are there already: one for each of [`outputs`](Self::outputs), in their order, of
@@ -30,9 +30,10 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// As `run`; `Invalid` for another number of outputs, other sizes, another dtype, other strides, and for a tensor whose storage
-    /// another one shares or that is read-only. All this is checked before anything runs. Where a step fails, the elements of the
-    /// outputs are those of before or of results.
+    /// As `run`; `Engine` with `InvalidArgument` for another number of outputs, `ShapeMismatch`, `DTypeMismatch`, `LayoutMismatch` for
+    /// one that is not row-major, and `Aliasing` for one whose storage another tensor shares, that is read-only, or that has memory of
+    /// an input or of another output. All this is checked before anything runs. Where a step fails, the elements of the outputs are
+    /// those of before or of results.
     pub fn run_into(&self, inputs: &[&StridedTensor], outputs: &mut [&mut StridedTensor]) -> Result<()> {
         self.run_into_watched(inputs, outputs, &mut ())
     }
@@ -62,7 +63,7 @@ impl Plan {
         watch: &mut dyn Watch,
     ) -> Result<()> {
         self.check(inputs)?;
-        self.check_outputs(outputs)?;
+        self.check_outputs(inputs, outputs)?;
         let mut tensors = self.tensors(inputs)?;
         let mut lent: Vec<Lent> = Vec::new();
         let lending = outputs.iter_mut().enumerate().try_for_each(|(i, output)| {
@@ -132,42 +133,58 @@ impl Plan {
         Ok(Some(lent))
     }
 
-    fn check_outputs(&self, outputs: &mut [&mut StridedTensor]) -> Result<()> {
+    fn check_outputs(&self, inputs: &[&StridedTensor], outputs: &mut [&mut StridedTensor]) -> Result<()> {
         if outputs.len() != self.outputs.len() {
-            let names: Vec<&str> = self.outputs().map(|(name, _)| name).collect();
-            let got = format!("{} tensors", outputs.len());
-            return invalid("outputs".into(), got, format!("the outputs are {names:?}"), "pass one for each");
+            let names: Vec<String> = self.outputs().map(|(name, _)| format!("`{name}`")).collect();
+            let (got, rule) =
+                (counted(outputs.len(), "tensor"), format!("the outputs are {}", names.join(", ")));
+            let complaint = Complaint::new(OP, "outputs", got, rule, "pass one for each");
+            return Err(blocktensor::Error::InvalidArgument(complaint).into());
         }
-        for ((name, desc), y) in self.outputs().zip(outputs) {
-            let (what, got) = (format!("output `{name}`"), TensorRef::Strided(y).describe());
-            if y.dims() != desc.dims() || y.dtype() != desc.dtype() {
-                return invalid(
-                    what,
-                    got,
-                    format!("a run gives {desc}"),
-                    "make a tensor of these sizes and this dtype",
-                );
+        for (i, (name, desc)) in self.outputs().enumerate() {
+            let y = &mut *outputs[i];
+            let (got, makes) = (TensorRef::Strided(y).describe(), format!("a run gives {desc}"));
+            let refused = |got: String, rule: &str, remedy: &'static str| {
+                Complaint::new(OP, "outputs", format!("{got} for `{name}`"), rule.to_string(), remedy)
+            };
+            if y.dims() != desc.dims() {
+                let complaint = refused(got, &makes, "make a tensor of these sizes");
+                return Err(blocktensor::Error::ShapeMismatch(complaint).into());
+            }
+            if y.dtype() != desc.dtype() {
+                let complaint = refused(got, &makes, "make a tensor of this dtype");
+                return Err(blocktensor::Error::DTypeMismatch(complaint).into());
             }
             if !y.is_contiguous(MemoryFormat::Contiguous) {
-                return invalid(what, got, "results are row-major".into(), "make a row-major tensor");
+                let complaint = refused(got, "results are row-major", "make a row-major tensor");
+                return Err(blocktensor::Error::LayoutMismatch(complaint).into());
             }
-            if !y.is_writable() {
+            let shared = (0..self.inputs.len()).find(|&k| outputs[i].overlaps(inputs[k]));
+            let shared = shared.map(|k| format!("input `{}`", self.inputs[k].0));
+            let before = || (0..i).find(|&k| outputs[i].overlaps(outputs[k]));
+            let shared = shared.or_else(|| before().map(|k| format!("output `{}`", self.outputs[k].0)));
+            if let Some(other) = shared {
+                let got = format!("memory that {other} has too");
+                let complaint =
+                    refused(got, "a run writes into it", "pass memory of its own for each result");
+                return Err(blocktensor::Error::Aliasing(complaint).into());
+            }
+            if !outputs[i].is_writable() {
                 let got = "storage that another tensor shares, or that is read-only".into();
-                let rule = "a run writes into it".into();
-                return invalid(
-                    what,
-                    got,
-                    rule,
-                    "drop the other tensor, pass a copy, or let the run make the result",
-                );
+                let remedy = "drop the other tensor, pass a copy, or let the run make the result";
+                let complaint = refused(got, "a run writes into it", remedy);
+                return Err(blocktensor::Error::Aliasing(complaint).into());
             }
         }
         Ok(())
     }
 }
 
-fn invalid(what: String, got: String, rule: String, remedy: &'static str) -> Result<()> {
-    Err(Error::Invalid { what, got, rule: rule.into(), remedy: remedy.into() })
+/// The name of the call in errors.
+const OP: &str = "run_into";
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The same elements, of which only strides of axes of size 1 may differ.

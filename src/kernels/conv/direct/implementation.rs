@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{DirectPlan, Operands as Read, Plain};
+use super::{DirectPlan, F32Operands, Plain};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
+};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
 use crate::scratchpad::Scratchpad;
@@ -27,7 +29,7 @@ pub(crate) fn fills_vectors(p: &Problem<'_>) -> bool {
     p.blocked().is_some_and(|layout| layout.block_of(1) == Layout::native().0.block_of(1))
 }
 
-impl Implementation for Direct {
+impl ConvImplementation for Direct {
     fn name(&self) -> &'static str {
         "direct"
     }
@@ -41,15 +43,15 @@ impl Implementation for Direct {
         false
     }
 
-    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         let layout = p.blocked().ok_or(Refusal::Other)?;
         Ok(Arc::new(DirectPlan::new(p.g, layout)?.ok_or(Refusal::Layout)?))
     }
 }
 
-impl<'a> From<&'a Operands<'a>> for Read<'a> {
-    fn from(o: &'a Operands<'a>) -> Read<'a> {
-        Read {
+impl<'a> From<&'a ConvOperands<'a>> for F32Operands<'a> {
+    fn from(o: &'a ConvOperands<'a>) -> F32Operands<'a> {
+        F32Operands {
             src: o.src.f32(),
             weights: bytemuck::cast_slice(o.weights),
             finish: o.finish,
@@ -58,7 +60,7 @@ impl<'a> From<&'a Operands<'a>> for Read<'a> {
     }
 }
 
-impl Kernel for DirectPlan {
+impl ConvKernel for DirectPlan {
     fn name(&self) -> &str {
         "blocktensor:direct"
     }
@@ -84,11 +86,11 @@ impl Kernel for DirectPlan {
         Ok(())
     }
 
-    fn run(&self, operands: &Operands<'_>, dst: &mut [u8], _: Option<&mut Scratchpad>) -> Result<()> {
+    fn run(&self, operands: &ConvOperands<'_>, dst: &mut [u8], _: Option<&mut Scratchpad>) -> Result<()> {
         self.compute(&operands.into(), bytemuck::cast_slice_mut(dst))
     }
 
-    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         Direct.kernel(p)
     }
 }

@@ -38,7 +38,7 @@ use crate::simd::vectors::{VectorWidth, Width};
 use crate::threads::{current_threads, parallel_for};
 
 /// What one run reads.
-pub(crate) struct Operands<'a> {
+pub(crate) struct F32Operands<'a> {
     pub src: &'a [f32],
     /// As [`DirectPlan::pack`] lays them.
     pub weights: &'a [f32],
@@ -64,7 +64,7 @@ const TASKS_PER_THREAD: usize = 4;
 
 impl DirectPlan {
     /// Writes every element of the result, its padding lanes too.
-    pub(super) fn compute(&self, operands: &Operands<'_>, dst: &mut [f32]) -> Result<()> {
+    pub(super) fn compute(&self, operands: &F32Operands<'_>, dst: &mut [f32]) -> Result<()> {
         let caches = &machine().caches;
         match self.block {
             16 => run::<16>(self, operands, dst, caches),
@@ -86,7 +86,7 @@ struct Cut<'a> {
 
 fn run<const B: usize>(
     plan: &DirectPlan,
-    operands: &Operands<'_>,
+    operands: &F32Operands<'_>,
     dst: &mut [f32],
     caches: &Caches,
 ) -> Result<()>
@@ -152,7 +152,7 @@ impl<'a> Cut<'a> {
     fn tile<const B: usize>(
         &self,
         plan: &DirectPlan,
-        operands: &Operands<'_>,
+        operands: &F32Operands<'_>,
         bias: &[[f32; B]],
         (block, count): (usize, usize),
         position: TilePosition,
@@ -217,7 +217,7 @@ impl<'a> Cut<'a> {
     fn finish<const B: usize>(
         &self,
         plan: &DirectPlan,
-        operands: &Operands<'_>,
+        operands: &F32Operands<'_>,
         position: TilePosition,
         block: usize,
         out: Out<'_>,
@@ -330,7 +330,7 @@ mod tests {
             let (src, weights) = (numbers(plan.src.len()), numbers(plan.weight_vectors * 16));
             let post_ops = PostOps::new().then(PostOp::Activation(Activation::Relu));
             let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
-            let operands = Operands { src: &src, weights: &weights, finish, residual: None };
+            let operands = F32Operands { src: &src, weights: &weights, finish, residual: None };
             let phase = plan.phases().next().unwrap();
             let several = Caches::several();
             let rows = several.map(|caches| Cut::new(&plan, &phase, 2, &caches).rows);

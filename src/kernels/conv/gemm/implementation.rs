@@ -6,7 +6,9 @@ use super::{GemmConv, gemm_conv};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
+};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::dims::Dims;
 use crate::layout::either::SourceLayout;
@@ -22,7 +24,7 @@ struct GemmKernel {
     dst_strides: Dims,
 }
 
-impl Implementation for Gemm {
+impl ConvImplementation for Gemm {
     fn name(&self) -> &'static str {
         "gemm"
     }
@@ -39,13 +41,13 @@ impl Implementation for Gemm {
         false
     }
 
-    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         self.check(p)?;
         Ok(Arc::new(GemmKernel { g: *p.g, dst_strides: p.dst.strides(p.g.op, &p.g.dst_dims())? }))
     }
 }
 
-impl Kernel for GemmKernel {
+impl ConvKernel for GemmKernel {
     fn name(&self) -> &str {
         "blocktensor:gemm"
     }
@@ -78,7 +80,7 @@ impl Kernel for GemmKernel {
         Ok(())
     }
 
-    fn run(&self, o: &Operands<'_>, dst: &mut [u8], _: Option<&mut Scratchpad>) -> Result<()> {
+    fn run(&self, o: &ConvOperands<'_>, dst: &mut [u8], _: Option<&mut Scratchpad>) -> Result<()> {
         let conv = GemmConv {
             g: &self.g,
             src: o.src.f32(),
@@ -91,7 +93,7 @@ impl Kernel for GemmKernel {
         gemm_conv(&conv, bytemuck::cast_slice_mut(dst))
     }
 
-    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         Gemm.kernel(p)
     }
 }

@@ -7,7 +7,9 @@ use crate::buffer::Buffer;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
+};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
 use crate::layout::either::SourceLayout;
@@ -37,12 +39,12 @@ impl From<Refused> for NoKernel {
     }
 }
 
-fn made(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+fn made(p: &Problem<'_>, weights: Spec<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
     let executable = primitive(p, weights)?;
     Ok(Arc::new(OneDnnKernel { executable, g: *p.g, src: p.src, dst: p.dst }))
 }
 
-impl Implementation for OneDnn {
+impl ConvImplementation for OneDnn {
     fn name(&self) -> &'static str {
         "onednn"
     }
@@ -55,7 +57,7 @@ impl Implementation for OneDnn {
         Ok(())
     }
 
-    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         let dims = p.g.weight_dims();
         made(
             p,
@@ -67,7 +69,7 @@ impl Implementation for OneDnn {
     }
 }
 
-impl Kernel for OneDnnKernel {
+impl ConvKernel for OneDnnKernel {
     fn name(&self) -> &str {
         self.executable.implementation()
     }
@@ -107,11 +109,11 @@ impl Kernel for OneDnnKernel {
         self.executable.scratchpad_bytes()
     }
 
-    fn run(&self, o: &Operands<'_>, dst: &mut [u8], scratchpad: Option<&mut Scratchpad>) -> Result<()> {
+    fn run(&self, o: &ConvOperands<'_>, dst: &mut [u8], scratchpad: Option<&mut Scratchpad>) -> Result<()> {
         run(&self.executable, &self.g, (&self.src, &self.dst), o, dst, scratchpad)
     }
 
-    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         made(p, Spec::Chosen(self.executable.desc(1)))
     }
 }

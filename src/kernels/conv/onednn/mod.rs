@@ -8,7 +8,7 @@ use onednn_sys as sys;
 
 pub(crate) use self::implementation::OneDnn;
 use super::ConvGeometry;
-use super::implementation::{Operands, Problem};
+use super::implementation::{ConvOperands, Problem};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::lanes::Lanes;
@@ -92,7 +92,7 @@ fn run(
     executable: &Executable,
     g: &ConvGeometry,
     (src, to): (&SourceLayout, &SourceLayout),
-    o: &Operands<'_>,
+    o: &ConvOperands<'_>,
     dst: &mut [u8],
     scratchpad: Option<&mut Scratchpad>,
 ) -> Result<()> {

@@ -7,7 +7,9 @@ use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::kernels::conv::ConvGeometry;
 use crate::kernels::conv::direct::{Plain, check_layout, fills_vectors};
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
+};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
 use crate::scratchpad::Scratchpad;
@@ -30,7 +32,7 @@ pub(super) fn misfit(g: &ConvGeometry) -> Option<&'static str> {
     None
 }
 
-impl Implementation for Pointwise {
+impl ConvImplementation for Pointwise {
     fn name(&self) -> &'static str {
         "pointwise"
     }
@@ -49,14 +51,14 @@ impl Implementation for Pointwise {
         fills_vectors(p)
     }
 
-    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         self.check(p)?;
         let layout = p.blocked().ok_or(Refusal::Other)?;
         Ok(Arc::new(PointwisePlan::new(p.g, layout, p.threads)?.ok_or(Refusal::Layout)?))
     }
 }
 
-impl Kernel for PointwisePlan {
+impl ConvKernel for PointwisePlan {
     fn name(&self) -> &str {
         "blocktensor:pointwise"
     }
@@ -87,14 +89,14 @@ impl Kernel for PointwisePlan {
 
     fn run(
         &self,
-        operands: &Operands<'_>,
+        operands: &ConvOperands<'_>,
         dst: &mut [u8],
         scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         self.compute(&operands.into(), bytemuck::cast_slice_mut(dst), scratchpad)
     }
 
-    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         Pointwise.kernel(p)
     }
 }

@@ -21,7 +21,7 @@ use self::gather::Gather;
 pub(crate) use self::implementation::Pointwise;
 use self::plan::{PointwisePlan, TileRun, share};
 use self::product::{Far, Product};
-use super::direct::{Operands, Out};
+use super::direct::{F32Operands, Out};
 use super::epilogue::Finish;
 use crate::elementwise;
 use crate::error::Result;
@@ -34,7 +34,7 @@ impl PointwisePlan {
     /// Writes every element of the result, its padding lanes too.
     fn compute(
         &self,
-        operands: &Operands<'_>,
+        operands: &F32Operands<'_>,
         dst: &mut [f32],
         scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
@@ -53,7 +53,7 @@ impl PointwisePlan {
 /// One run.
 struct Run<'a, const B: usize> {
     plan: &'a PointwisePlan,
-    operands: &'a Operands<'a>,
+    operands: &'a F32Operands<'a>,
     src: &'a [[f32; B]],
     weights: &'a [[f32; B]],
     bias: Vec<[f32; B]>,
@@ -66,7 +66,7 @@ impl<'a, const B: usize> Run<'a, B>
 where
     Width<B>: VectorWidth<B>,
 {
-    fn new(plan: &'a PointwisePlan, operands: &'a Operands<'a>) -> Result<Self> {
+    fn new(plan: &'a PointwisePlan, operands: &'a F32Operands<'a>) -> Result<Self> {
         let direct = &plan.direct;
         let mut bias = try_filled(direct.op(), direct.dst.blocks, [0.0; B])?;
         if let Some(values) = operands.finish.bias {

@@ -9,10 +9,10 @@ use super::plan::{PointwisePlan, Scheme};
 use crate::StridedTensor;
 use crate::buffer::Buffer;
 use crate::kernels::conv::ConvGeometry;
-use crate::kernels::conv::direct::{DirectPlan, Operands};
+use crate::kernels::conv::direct::{DirectPlan, F32Operands};
 use crate::kernels::conv::epilogue::Finish;
 use crate::kernels::conv::geometry::ConvNumbers;
-use crate::kernels::conv::implementation::Kernel;
+use crate::kernels::conv::implementation::ConvKernel;
 use crate::kernels::conv::weights::PlainWeights;
 use crate::layout::blocked::Layout;
 use crate::layout::dims::Dims;
@@ -124,7 +124,7 @@ fn blocked(plain: &[f32], n: usize, channels: usize, block: usize) -> Vec<f32> {
 }
 
 /// The weights as a kernel reads them.
-fn ordered(kernel: &dyn Kernel, g: &ConvGeometry, data: &Data) -> Arc<Buffer> {
+fn ordered(kernel: &dyn ConvKernel, g: &ConvGeometry, data: &Data) -> Arc<Buffer> {
     let plain = StridedTensor::from_slice(&data.weights, &g.weight_dims()).unwrap();
     kernel.order(&PlainWeights::new(g, &plain)).unwrap()
 }
@@ -144,13 +144,13 @@ fn with_operands<R>(
     data: &Data,
     post_ops: &PostOps,
     weights: &[f32],
-    f: impl FnOnce(&Operands<'_>) -> R,
+    f: impl FnOnce(&F32Operands<'_>) -> R,
 ) -> R {
     let g = case.geometry();
     let src = blocked(&data.src, g.n, g.c, case.block);
     let residual = blocked(&data.residual, g.n, g.o, case.block);
     let channel: Vec<Cow<'_, [f32]>> = data.channel.iter().map(|c| Cow::Borrowed(&c[..])).collect();
-    f(&Operands {
+    f(&F32Operands {
         src: &src,
         weights,
         finish: Finish { bias: Some(&data.bias), post_ops, channel: &channel },

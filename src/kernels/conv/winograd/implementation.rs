@@ -6,7 +6,9 @@ use super::WinogradPlan;
 use crate::buffer::Buffer;
 use crate::error::{Call, Result, Text};
 use crate::kernels::conv::direct::{self, Plain};
-use crate::kernels::conv::implementation::{Implementation, Kernel, NoKernel, Operands, Problem, Refusal};
+use crate::kernels::conv::implementation::{
+    ConvImplementation, ConvKernel, ConvOperands, NoKernel, Problem, Refusal,
+};
 use crate::kernels::conv::weights::PlainWeights;
 use crate::kernels::conv::{Algorithm, ConvGeometry};
 use crate::layout::blocked::Layout;
@@ -39,7 +41,7 @@ fn in_ledger(w: &Winograd) -> &'static str {
     }
 }
 
-impl Implementation for Winograd {
+impl ConvImplementation for Winograd {
     fn name(&self) -> &'static str {
         &in_ledger(self)[PREFIX.len()..]
     }
@@ -92,7 +94,7 @@ impl Implementation for Winograd {
         if self.ahead { p.g.weight_count() / 9 * self.points() * size_of::<f32>() } else { 0 }
     }
 
-    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn kernel(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         self.check(p)?;
         let layout = p.blocked().ok_or(Refusal::Layout)?;
         let plan = WinogradPlan::new(p.g, layout, self.outputs, self.ahead, p.threads)?;
@@ -127,7 +129,7 @@ impl WinogradPlan {
     }
 }
 
-impl Kernel for WinogradPlan {
+impl ConvKernel for WinogradPlan {
     fn name(&self) -> &str {
         in_ledger(&self.implementation())
     }
@@ -159,14 +161,14 @@ impl Kernel for WinogradPlan {
 
     fn run(
         &self,
-        operands: &Operands<'_>,
+        operands: &ConvOperands<'_>,
         dst: &mut [u8],
         scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
         self.compute(&operands.into(), bytemuck::cast_slice_mut(dst), scratchpad)
     }
 
-    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn Kernel>, NoKernel> {
+    fn for_batch(&self, p: &Problem<'_>) -> Result<Arc<dyn ConvKernel>, NoKernel> {
         self.implementation().kernel(p)
     }
 }

@@ -31,7 +31,7 @@ use self::points::{Four, Points, Two};
 use self::product::Product;
 use self::tiles::TileRun;
 use self::weights::{WeightTransform, transformed};
-use super::direct::{Operands, Out, Plain};
+use super::direct::{F32Operands, Out, Plain};
 use super::epilogue::Finish;
 use crate::buffer::Buffer;
 use crate::elementwise;
@@ -106,7 +106,7 @@ impl WinogradPlan {
     /// Writes every element of the result, its padding lanes too.
     fn compute(
         &self,
-        operands: &Operands<'_>,
+        operands: &F32Operands<'_>,
         dst: &mut [f32],
         scratchpad: Option<&mut Scratchpad>,
     ) -> Result<()> {
@@ -126,7 +126,7 @@ impl WinogradPlan {
 /// One run.
 struct Run<'a, T, const B: usize> {
     plan: &'a WinogradPlan,
-    operands: &'a Operands<'a>,
+    operands: &'a F32Operands<'a>,
     points: PhantomData<T>,
     bias: Vec<[f32; B]>,
     len: usize,
@@ -145,7 +145,7 @@ impl<'a, T: Points, const B: usize> Run<'a, T, B>
 where
     Width<B>: VectorWidth<B>,
 {
-    fn new(plan: &'a WinogradPlan, operands: &'a Operands<'a>, len: usize) -> Result<Self> {
+    fn new(plan: &'a WinogradPlan, operands: &'a F32Operands<'a>, len: usize) -> Result<Self> {
         let mut bias = try_filled(plan.direct.op(), plan.direct.dst.blocks, [0.0; B])?;
         if let Some(values) = operands.finish.bias {
             bias.as_flattened_mut()[..values.len()].copy_from_slice(values);
@@ -348,7 +348,7 @@ mod tests {
         let (post_ops, mut memory) = (PostOps::new(), vec![0.0; scratch(plan.scratch_bytes() / 4)]);
         let mut result = vec![f32::NAN; dst(16 * 16)];
         let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
-        let operands = Operands { src: &src, weights: &weights, finish, residual: None };
+        let operands = F32Operands { src: &src, weights: &weights, finish, residual: None };
         Run::<Four, 16>::new(&plan, &operands, result.len()).unwrap().all(&mut result, &mut memory);
         assert!(result.iter().all(|v| v.is_finite()));
     }
@@ -369,7 +369,7 @@ mod tests {
             let (src, weights) = (numbers(160 * 90 * 6), numbers(plan.weight_vectors() * 16));
             let (post_ops, mut dst) = (PostOps::new(), vec![f32::NAN; 16 * 90 * 6]);
             let finish = Finish { bias: None, post_ops: &post_ops, channel: &[] };
-            let operands = Operands { src: &src, weights: &weights, finish, residual: None };
+            let operands = F32Operands { src: &src, weights: &weights, finish, residual: None };
             plan.compute(&operands, &mut dst, None).unwrap();
             seen.push(dst.iter().map(|v| v.to_bits()).collect::<Vec<_>>());
         }

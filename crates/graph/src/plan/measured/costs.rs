@@ -9,7 +9,7 @@ use blocktensor::TensorDesc;
 use blocktensor::dispatch::DispatchKey;
 
 use super::super::choice::Choice;
-use super::super::packs::Packs;
+use super::super::packed_weights::PackedWeights;
 use super::super::{join, run};
 use super::cache::Cache;
 use super::candidates::data;
@@ -42,7 +42,7 @@ enum Place {
 /// What is to be measured, and what is known.
 struct Measuring<'a> {
     network: &'a Network,
-    packs: &'a Packs,
+    weights: &'a PackedWeights,
     cache: &'a mut Cache,
     tasks: Vec<Task>,
     /// Candidates of other nodes may be the same.
@@ -54,11 +54,11 @@ pub(super) fn measured(
     network: &Network,
     candidates: &[Vec<Choice>],
     edges: &[Edge],
-    packs: &Packs,
+    weights: &PackedWeights,
     cache: &mut Cache,
 ) -> Result<(Costs, NodeProfiles)> {
     let start = Instant::now();
-    let mut measuring = Measuring { network, packs, cache, tasks: Vec::new(), places: HashMap::new() };
+    let mut measuring = Measuring { network, weights, cache, tasks: Vec::new(), places: HashMap::new() };
     let mut places: Vec<Vec<Place>> = Vec::new();
     for (node, list) in candidates.iter().enumerate() {
         places.push(list.iter().map(|choice| measuring.candidate(node, choice)).collect::<Result<_>>()?);
@@ -73,7 +73,7 @@ pub(super) fn measured(
     let Measuring { mut tasks, cache, .. } = measuring;
     let usual = LEAST_TIME.max(start.elapsed());
     let limit = Limit { usual, disturbed: usual.max(DISTURBED_TIME) };
-    profile::measure(&mut tasks, limit, &packs.stop)?;
+    profile::measure(&mut tasks, limit, &weights.stop)?;
     for task in tasks.iter().filter(|task| task.is_lasting()) {
         task.key.iter().for_each(|key| cache.put(key.clone(), task.profile()));
     }
@@ -131,7 +131,7 @@ impl Measuring<'_> {
 
     /// A task for a candidate whose weights can be packed.
     fn packed(&mut self, node: usize, choice: &Choice, key: Option<&String>) -> Result<Option<Place>> {
-        let packed = match self.packs.packed(self.network, node, choice) {
+        let packed = match self.weights.packed(self.network, node, choice) {
             Ok(packed) => packed,
             Err(Error::Stopped) => return Err(Error::Stopped),
             Err(error) => {

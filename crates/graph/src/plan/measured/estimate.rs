@@ -10,7 +10,7 @@ use blocktensor::{MemoryFormat, TensorDesc, machine};
 
 use super::super::algorithms;
 use super::super::choice::Choice;
-use super::super::packs::Packs;
+use super::super::packed_weights::PackedWeights;
 use super::super::steps::Effort;
 use super::candidates::data;
 use super::choose::{Costs, Edge};
@@ -25,13 +25,13 @@ pub(super) fn estimated(
     network: &Network,
     candidates: &[Vec<Choice>],
     edges: &[Edge],
-    packs: &Packs,
+    weights: &PackedWeights,
 ) -> Result<(Costs, NodeProfiles)> {
     let mut nodes = Vec::with_capacity(candidates.len());
     for (node, list) in candidates.iter().enumerate() {
         let mut own = Vec::with_capacity(list.len());
         for choice in list {
-            own.push(match packs.packed(network, node, choice) {
+            own.push(match weights.packed(network, node, choice) {
                 Ok(_) => Some(seconds(network, node, choice)),
                 Err(error) if is_lasting(&error) => None,
                 Err(error) => return Err(error),

@@ -25,7 +25,7 @@ use super::algorithms;
 use super::build;
 use super::choice::Choice;
 use super::forms::Target;
-use super::packs::Packs;
+use super::packed_weights::PackedWeights;
 use super::{Layouts, Plan, PlanOptions, Profiles, Reorder};
 use crate::error::Result;
 use crate::minimise::{IMPOSSIBLE, Solution};
@@ -127,14 +127,14 @@ const TIMED: [Layouts; 3] = [Layouts::Measured, Layouts::Nhwc, Layouts::Blocked]
 /// Plans the network with measured layouts.
 pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassReport>) -> Result<Plan> {
     let PlanOptions { profiles, limits, stop, .. } = options;
-    let packs = Packs::new(stop);
+    let weights = PackedWeights::new(stop);
     let candidates = candidates::candidates(network, &targets(), *limits, stop)?;
     let edges = choose::edges(network, &candidates)?;
     let mut cache = Cache::of(profiles);
     let estimated = *profiles == Profiles::Estimated;
     let (mut costs, profiles) = match estimated {
-        true => estimate::estimated(network, &candidates, &edges, &packs)?,
-        false => costs::measured(network, &candidates, &edges, &packs, &mut cache)?,
+        true => estimate::estimated(network, &candidates, &edges, &weights)?,
+        false => costs::measured(network, &candidates, &edges, &weights, &mut cache)?,
     };
     for (node, candidate) in algorithms::beyond(network, &candidates, &costs.nodes, *limits) {
         costs.nodes[node][candidate] = IMPOSSIBLE;
@@ -143,7 +143,7 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     let mixture = |solution: &Solution| {
         let chosen = candidates.iter().zip(&solution.values).map(|(list, &value)| list[value].clone());
         let chosen = chosen.collect::<Vec<_>>();
-        build::chosen(network, &chosen, &packs, Layouts::Measured, passes.clone())
+        build::chosen(network, &chosen, &weights, Layouts::Measured, passes.clone())
     };
     let cheapest = || choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
     let most = limits.most_reorders;
@@ -159,9 +159,11 @@ pub(super) fn plan(network: &Network, options: &PlanOptions, passes: Vec<PassRep
     };
     let build = |layouts: Layouts| match layouts {
         Layouts::Nhwc => {
-            build::uniform(network, Target::ChannelsLast, &packs, *limits, layouts, passes.clone())
+            build::uniform(network, Target::ChannelsLast, &weights, *limits, layouts, passes.clone())
         }
-        Layouts::Blocked => build::uniform(network, Target::Native, &packs, *limits, layouts, passes.clone()),
+        Layouts::Blocked => {
+            build::uniform(network, Target::Native, &weights, *limits, layouts, passes.clone())
+        }
         _ => mixture(&solution),
     };
     let chosen: Vec<Option<usize>> = solution.values.iter().copied().map(Some).collect();

@@ -83,8 +83,8 @@ fn costs(
     edges: &[choose::Edge],
     reorder: f64,
 ) -> Costs {
-    let packs = Packs::default();
-    let mut cost = |node: usize, choice: &Choice| match packs.packed(network, node, choice) {
+    let weights = PackedWeights::default();
+    let mut cost = |node: usize, choice: &Choice| match weights.packed(network, node, choice) {
         Ok(_) => random.cost(),
         Err(_) => crate::minimise::IMPOSSIBLE,
     };
@@ -121,7 +121,7 @@ fn a_group_competes_with_its_nodes_one_by_one() {
     let y = graph.op("second", "gelu", &[("x", y)], &[]).unwrap();
     graph.output("y", y).unwrap();
     let network = network(&graph);
-    let packs = Packs::default();
+    let weights = PackedWeights::default();
     let candidates =
         candidates::candidates(&network, &targets(), Limits::default(), &Default::default()).unwrap();
     let edges = choose::edges(&network, &candidates).unwrap();
@@ -143,7 +143,7 @@ fn a_group_competes_with_its_nodes_one_by_one() {
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
         let chosen: Vec<Choice> =
             candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
-        let plan = build::chosen(&network, &chosen, &packs, Layouts::Measured, vec![]).unwrap();
+        let plan = build::chosen(&network, &chosen, &weights, Layouts::Measured, vec![]).unwrap();
         let steps: Vec<Vec<usize>> = plan.steps.iter().map(|step| step.nodes.clone()).collect();
         assert_eq!(steps, want, "{two} and {three}: {plan}");
     }
@@ -177,11 +177,11 @@ fn the_choice_costs_what_its_plan_costs_and_no_other_choice_costs_less() {
         let costs = costs(&mut random, &network, &candidates, &edges, reorder);
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
         assert!(solution.proven);
-        let packs = Packs::default();
+        let weights = PackedWeights::default();
         let plan_of = |values: &[usize]| {
             let chosen: Vec<Choice> =
                 candidates.iter().zip(values).map(|(list, &v)| list[v].clone()).collect();
-            build::chosen(&network, &chosen, &packs, Layouts::Measured, vec![])
+            build::chosen(&network, &chosen, &weights, Layouts::Measured, vec![])
         };
         let plan = plan_of(&solution.values).unwrap();
         let cost = cost_of_plan(&network, &plan, &solution.values, &costs);
@@ -227,7 +227,8 @@ fn plans_of_any_choice_agree_with_the_plan_without_passes_and_reorder_what_they_
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
         let chosen: Vec<Choice> =
             candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
-        let plan = build::chosen(&network, &chosen, &Packs::default(), Layouts::Measured, vec![]).unwrap();
+        let plan =
+            build::chosen(&network, &chosen, &PackedWeights::default(), Layouts::Measured, vec![]).unwrap();
         let dims = plan.inputs().next().map(|(_, desc)| desc.dims().to_vec()).unwrap();
         let x = random.tensor(&dims);
         let want = bare.run(&[&x]).unwrap();
@@ -272,7 +273,8 @@ fn the_cheapest_way_may_go_through_another_backend() {
         let solution = choose::choose(&candidates, &edges, &costs, LARGEST_TABLE);
         let chosen: Vec<Choice> =
             candidates.iter().zip(&solution.values).map(|(list, &v)| list[v].clone()).collect();
-        let plan = build::chosen(&network, &chosen, &Packs::default(), Layouts::Measured, vec![]).unwrap();
+        let plan =
+            build::chosen(&network, &chosen, &PackedWeights::default(), Layouts::Measured, vec![]).unwrap();
         let ways: Vec<(&str, &str)> =
             plan.reorders().iter().map(|r| (r.from.as_str(), r.to.as_str())).collect();
         let both = [("contiguous", "back_to_front"), ("back_to_front", "contiguous")];
@@ -306,11 +308,11 @@ fn a_limit_of_reorders_is_kept_wherever_a_choice_keeps_it() {
         rounds += 1;
         let edges = choose::edges(&network, &candidates).unwrap();
         let costs = costs(&mut random, &network, &candidates, &edges, [0.01, 0.1, 0.5][rounds % 3]);
-        let packs = Packs::default();
+        let weights = PackedWeights::default();
         let plan_of = |values: &[usize]| {
             let chosen: Vec<Choice> =
                 candidates.iter().zip(values).map(|(list, &v)| list[v].clone()).collect();
-            build::chosen(&network, &chosen, &packs, Layouts::Measured, vec![])
+            build::chosen(&network, &chosen, &weights, Layouts::Measured, vec![])
         };
         let mut all: Vec<(usize, f64)> = vec![];
         for k in 0..combinations {

@@ -1,6 +1,6 @@
 //! Why data moved between layouts: what the ledger writes down, and what errors say.
 
-use crate::error::{Call, Text};
+use super::{Call, Text};
 
 /// Why data moved between layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

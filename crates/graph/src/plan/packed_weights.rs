@@ -22,21 +22,21 @@ fn pack_key(i: usize, choice: &Choice) -> PackKey {
 
 /// Packed weights, by node and by the orders that they are packed for: packed once, whichever plan wants them first.
 #[derive(Default)]
-pub(super) struct Packs {
+pub(super) struct PackedWeights {
     kept: Mutex<HashMap<PackKey, Packed>>,
     /// Dry run: nothing is packed; results are assumed in the requested layout.
     pub(super) is_dry: bool,
     pub(super) stop: Stop,
 }
 
-impl Packs {
-    pub(super) fn new(stop: &Stop) -> Packs {
-        Packs { stop: stop.clone(), ..Packs::default() }
+impl PackedWeights {
+    pub(super) fn new(stop: &Stop) -> PackedWeights {
+        PackedWeights { stop: stop.clone(), ..PackedWeights::default() }
     }
 
     /// For looking at what could be packed.
-    pub(super) fn dry(stop: &Stop) -> Packs {
-        Packs { is_dry: true, ..Packs::new(stop) }
+    pub(super) fn dry(stop: &Stop) -> PackedWeights {
+        PackedWeights { is_dry: true, ..PackedWeights::new(stop) }
     }
 
     /// The choice with its weights packed. What comes out is as it was taken to be, or the choice is refused.

@@ -69,8 +69,8 @@ fn strided_offset(strides: &[usize], index: &[usize]) -> usize {
     strides.iter().zip(index).map(|(s, i)| s * i).sum()
 }
 
-/// `pack` by the definition.
-fn slow_pack(elem: usize, src: &[u8], dims: &[usize], strides: &[usize], layout: &Layout) -> Vec<u8> {
+/// `strided_to_blocked` by the definition.
+fn slow_to_blocked(elem: usize, src: &[u8], dims: &[usize], strides: &[usize], layout: &Layout) -> Vec<u8> {
     let mut dst = vec![0; layout.size_elements(dims).unwrap() * elem];
     for_each_index(dims, |index| {
         let from = strided_offset(strides, index) * elem;
@@ -189,12 +189,12 @@ fn one_case(r: &mut Random, name: &str) {
     let case = format!("{name} {elem} bytes, {dims:?} strides {strides:?}");
     let src = Aligned::of(&r.bytes(span * elem));
     let src = src.bytes(span * elem);
-    let want = slow_pack(elem, src, &dims, &strides, &layout);
+    let want = slow_to_blocked(elem, src, &dims, &strides, &layout);
 
-    let mut packed = Aligned::of(&vec![0xAA; want.len()]);
-    pack(elem, src, &dims, &strides, &layout, packed.bytes_mut(want.len()));
-    assert!(packed.bytes(want.len()) == want, "pack {case}");
-    assert_eq!(first_dirty_lane(elem, &layout, &dims, packed.bytes(want.len())), None, "{case}");
+    let mut blocked = Aligned::of(&vec![0xAA; want.len()]);
+    strided_to_blocked(elem, src, &dims, &strides, &layout, blocked.bytes_mut(want.len()));
+    assert!(blocked.bytes(want.len()) == want, "to blocked: {case}");
+    assert_eq!(first_dirty_lane(elem, &layout, &dims, blocked.bytes(want.len())), None, "{case}");
 
     // Into a view with holes: what lies between its elements stays.
     let (to_strides, to_span) = random_strides(r, &dims, false);
@@ -204,17 +204,24 @@ fn one_case(r: &mut Random, name: &str) {
         let (from, to) = (strided_offset(&strides, index) * elem, strided_offset(&to_strides, index) * elem);
         after[to..to + elem].copy_from_slice(&src[from..from + elem]);
     });
-    let mut unpacked = Aligned::of(&before);
-    unpack(elem, packed.bytes(want.len()), &layout, &dims, &to_strides, unpacked.bytes_mut(before.len()));
-    assert!(unpacked.bytes(after.len()) == after, "unpack {case} to strides {to_strides:?}");
+    let mut strided = Aligned::of(&before);
+    blocked_to_strided(
+        elem,
+        blocked.bytes(want.len()),
+        &layout,
+        &dims,
+        &to_strides,
+        strided.bytes_mut(before.len()),
+    );
+    assert!(strided.bytes(after.len()) == after, "to strided: {case} to strides {to_strides:?}");
 
     let same_rank: Vec<Layout> =
         LAYOUTS.iter().map(|n| n.parse().unwrap()).filter(|l: &Layout| l.rank() == layout.rank()).collect();
     let other = r.pick(&same_rank);
-    let want_other = slow_pack(elem, src, &dims, &strides, &other);
+    let want_other = slow_to_blocked(elem, src, &dims, &strides, &other);
     let mut reordered = Aligned::of(&vec![0x55; want_other.len()]);
     let len = want_other.len();
-    reorder(elem, packed.bytes(want.len()), &layout, &dims, &other, reordered.bytes_mut(len));
+    blocked_to_blocked(elem, blocked.bytes(want.len()), &layout, &dims, &other, reordered.bytes_mut(len));
     assert!(reordered.bytes(len) == want_other, "reorder {case} to {other}");
 }
 
@@ -278,13 +285,27 @@ fn large_copies_agree_with_the_definition() {
                 let strides = if nhwc { [h * w * c, 1, w * c, c] } else { [c * h * w, h * w, w, 1] };
                 let bytes = n * c * h * w * elem;
                 let src = Aligned::of(&r.bytes(bytes));
-                let want = slow_pack(elem, src.bytes(bytes), &dims, &strides, &layout);
-                let mut packed = Aligned::of(&vec![0xAA; want.len()]);
-                pack(elem, src.bytes(bytes), &dims, &strides, &layout, packed.bytes_mut(want.len()));
-                assert!(packed.bytes(want.len()) == want, "pack {name} {dims:?} {elem} {nhwc}");
+                let want = slow_to_blocked(elem, src.bytes(bytes), &dims, &strides, &layout);
+                let mut blocked = Aligned::of(&vec![0xAA; want.len()]);
+                strided_to_blocked(
+                    elem,
+                    src.bytes(bytes),
+                    &dims,
+                    &strides,
+                    &layout,
+                    blocked.bytes_mut(want.len()),
+                );
+                assert!(blocked.bytes(want.len()) == want, "to blocked: {name} {dims:?} {elem} {nhwc}");
                 let mut back = Aligned::of(&vec![0; bytes]);
-                unpack(elem, packed.bytes(want.len()), &layout, &dims, &strides, back.bytes_mut(bytes));
-                assert!(back.bytes(bytes) == src.bytes(bytes), "unpack {name} {dims:?} {elem} {nhwc}");
+                blocked_to_strided(
+                    elem,
+                    blocked.bytes(want.len()),
+                    &layout,
+                    &dims,
+                    &strides,
+                    back.bytes_mut(bytes),
+                );
+                assert!(back.bytes(bytes) == src.bytes(bytes), "to strided: {name} {dims:?} {elem} {nhwc}");
             }
         }
     }

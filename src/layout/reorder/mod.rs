@@ -1,4 +1,4 @@
-//! Pack, unpack, reorder: moving elements between layouts in pure Rust, in one pass.
+//! Reorders: moving elements between layouts in pure Rust, in one pass.
 //!
 //! Elements are only copied, so data is bytes here and a dtype is its size. The offset of an element is a sum over the
 //! dimensions, for strides and for layouts alike ([`map`]). From the two maps [`plan`] chooses one of three kinds of copy, and
@@ -25,7 +25,7 @@ pub(crate) use padding::{first_dirty_lane, zero_padding};
 ///
 /// # Panics
 /// When a side is too short for its shape, or the shape does not fit the layout. The tensors have checked both.
-pub(crate) fn pack(
+pub(crate) fn strided_to_blocked(
     elem: usize,
     src: &[u8],
     dims: &[usize],
@@ -43,8 +43,8 @@ pub(crate) fn pack(
 /// are not written. No two elements of `dst` may share memory.
 ///
 /// # Panics
-/// As [`pack`].
-pub(crate) fn unpack(
+/// As [`strided_to_blocked`].
+pub(crate) fn blocked_to_strided(
     elem: usize,
     src: &[u8],
     layout: &Layout,
@@ -61,8 +61,15 @@ pub(crate) fn unpack(
 /// Copies a tensor from one layout to another. Every byte of `dst` is written, the padding with zeros.
 ///
 /// # Panics
-/// As [`pack`].
-pub(crate) fn reorder(elem: usize, src: &[u8], from: &Layout, dims: &[usize], to: &Layout, dst: &mut [u8]) {
+/// As [`strided_to_blocked`].
+pub(crate) fn blocked_to_blocked(
+    elem: usize,
+    src: &[u8],
+    from: &Layout,
+    dims: &[usize],
+    to: &Layout,
+    dst: &mut [u8],
+) {
     if !dims.contains(&0) {
         let copy_dims = map::copy_dims(dims, map::of_layout(from, dims), map::of_layout(to, dims));
         copy_padded(elem, copy_dims, src, to, dims, dst);

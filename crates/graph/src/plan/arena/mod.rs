@@ -1,15 +1,18 @@
-//! Gives every intermediate result of a plan its place in the arena.
+//! Gives every intermediate result of a plan its place in the arena: how long each lives, and what it shares memory with.
+//! [`pieces`] chooses the offsets.
+
+mod pieces;
 
 use blocktensor::{ALIGN, TensorDesc};
 
+use self::pieces::Piece;
 use super::build::Builder;
-use super::memory::{self, Piece};
 use super::{Place, SlotId, Work, in_place, join};
 use crate::error::Result;
 
 impl Builder<'_> {
     /// Gives every intermediate result its place in the arena. Returns the arena's size and the largest live set.
-    pub(super) fn assign_memory(&mut self, outputs: &[(String, SlotId)]) -> Result<(usize, usize)> {
+    pub(super) fn place_in_arena(&mut self, outputs: &[(String, SlotId)]) -> Result<(usize, usize)> {
         let parts = join::join(&self.slots, &mut self.steps, &self.cat_axes)?;
         in_place::run(&mut self.slots, &mut self.steps, &self.overwrites, &parts, outputs);
         let last = self.last_uses(outputs);
@@ -57,7 +60,7 @@ impl Builder<'_> {
             let (bytes, call) = (usize::MAX, "the intermediate results of a plan");
             return Err(blocktensor::Error::OutOfMemory { bytes, call }.into());
         }
-        let (offsets, end, live) = memory::assign(&pieces);
+        let (offsets, end, live) = pieces::place_all(&pieces);
         for (slot, (root, start)) in self.slots.iter_mut().zip(&places) {
             if let (Place::Arena(_), Some(piece)) = (&slot.place, piece_of[root.0]) {
                 slot.place = Place::Arena(offsets[piece] + start);

@@ -1,4 +1,4 @@
-//! Where intermediate results lie in the arena.
+//! Offsets in the arena, for pieces that each live from one step to another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub(super) struct Piece {
 /// Pieces are placed one after another, each in the smallest gap between those that live at the same time. The order decides
 /// how much is lost in gaps: the best of several is taken. Where so many pieces live at the same time that this would take
 /// long, memory is given and taken back step by step instead.
-pub(super) fn assign(pieces: &[Piece]) -> (Vec<usize>, usize, usize) {
+pub(super) fn place_all(pieces: &[Piece]) -> (Vec<usize>, usize, usize) {
     let live = live_bytes(pieces).into_iter().max().unwrap_or(0);
     let once = meetings(pieces);
     if once > MOST_MEETINGS {
@@ -252,7 +252,7 @@ mod tests {
                     Piece { bytes: random(10_000), first, last: first + random(longest) }
                 })
                 .collect();
-            let (offsets, end, live) = assign(&pieces);
+            let (offsets, end, live) = place_all(&pieces);
             assert!(live <= end && end <= 2 * live);
             let pairs = check(&pieces, &offsets, end);
             assert_eq!(meetings(&pieces), 2 * pairs + pieces.len());
@@ -283,7 +283,7 @@ mod tests {
         let pieces: Vec<Piece> =
             (0..6000).map(|i| Piece { bytes: 64 * (1 + i % 3), first: i, last: 6000 }).collect();
         assert!(meetings(&pieces) > MOST_MEETINGS);
-        let (offsets, end, live) = assign(&pieces);
+        let (offsets, end, live) = place_all(&pieces);
         assert_eq!(end, live);
         check(&pieces, &offsets, end);
     }
@@ -292,7 +292,7 @@ mod tests {
     fn a_chain_takes_its_two_largest_neighbours() {
         let pieces: Vec<Piece> =
             (0..10).map(|i| Piece { bytes: 64 * (i + 1), first: i, last: i + 1 }).collect();
-        let (_, end, live) = assign(&pieces);
+        let (_, end, live) = place_all(&pieces);
         assert_eq!((end, live), (64 * 19, 64 * 19));
     }
 }
